@@ -132,8 +132,8 @@ mutants: $(MUTMUT)  ## change code in small ways and list what no test notices (
 
 golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config tests/unit/machine \
-		tests/unit/verify tests/unit/app/test_operation_page.py \
-		tests/unit/app/observe/test_metrics_text.py
+		tests/unit/verify tests/unit/serve/test_operation_page.py \
+		tests/unit/serve/test_metrics_text.py
 
 # Real MPI launchers; shells: busybox for scripts in pods, fish and zsh for completion; and UCX's
 # perftest, which tells whether processes connect with the interfaces that we write, over iproute2's

@@ -17,7 +17,7 @@ from enum import StrEnum
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from certs.certs_error import CertificateError
+from certs.errors import CertificateError
 from certs.pem import KeyPair, distinct, load_certificates, load_key, pem_fingerprint, to_pem
 
 

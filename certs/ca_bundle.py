@@ -13,8 +13,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from certs.certs_error import ApiError, CertificateError
 from certs.clock import Clock
+from certs.errors import ApiError, CertificateError
 from certs.installation import ADMISSION, Api, Object, WebhookConfiguration
 from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from certs.ca_bundle import CaBundle, Published
-from certs.certs_error import ApiError
 from certs.clock import Clock
+from certs.errors import ApiError
 from certs.installation import Api, Installation
 
 

@@ -12,8 +12,8 @@ from cryptography.exceptions import InvalidSignature
 from certs.authorities import Authorities
 from certs.ca_bundle import Published
 from certs.ca_bundles import CaBundles, PublishedSet
-from certs.certs_error import ApiError
 from certs.clock import Clock
+from certs.errors import ApiError
 from certs.installation import Api, Installation
 from certs.pem import dns_names, fingerprint, load_certificates
 from certs.probe import ProbeResult, endpoints, probe

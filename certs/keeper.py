@@ -12,8 +12,8 @@ from collections import deque
 
 from certs.authorities import Authorities, describe_changes, unexpired_cas
 from certs.ca_bundles import CaBundles, PublishedSet
-from certs.certs_error import ApiError, CertificateError
 from certs.clock import Clock, SeenSince
+from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation
 from certs.leaf import ServedLeaf
 from certs.lifetimes import Lifetimes

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from certs.certs_error import CertificateError
+from certs.errors import CertificateError
 
 #: How many names of a certificate an error lists if the required one is missing.
 _SHOWN = 5

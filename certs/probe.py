@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
-from certs.certs_error import ApiError
+from certs.errors import ApiError
 from certs.installation import Api, Installation, Object
 
 #: Seconds. The API server waits 10 s for a webhook by default, handshake included.

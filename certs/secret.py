@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from certs.authorities import Authorities, RotationRequest, check_ca, unexpired_cas
-from certs.certs_error import ApiError, CertificateError
+from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation, Object
 from certs.pem import KeyPair, load_certificates, to_pem
 

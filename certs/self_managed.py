@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from certs.backoff import delays
-from certs.certs_error import CertsError
 from certs.clock import Clock
+from certs.errors import CertsError
 from certs.installation import Api, Installation, Watch
 from certs.issue import expiry
 from certs.keeper import Keeper

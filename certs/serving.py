@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from certs.certs_error import CertificateError
 from certs.clock import Clock
+from certs.errors import CertificateError
 from certs.pem import KeyPair, check_pair
 
 

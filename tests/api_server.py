@@ -10,9 +10,9 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from webhook.app.http.asgi import App, Message
-from webhook.decision.annotations import STATUS
-from webhook.pod.quantity import parse, written
+from webhook.model.annotations import STATUS
+from webhook.model.quantity import parse, written
+from webhook.serve.http.asgi import App, Message
 
 _POD = {
     "restartPolicy": "Always",

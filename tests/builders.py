@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.api_server import defaulted, patched
-from webhook.decision.facts import NamespaceFacts
-from webhook.decision.nodes import NodeInventory
-from webhook.decision.outcome import Decision, PatchOp
-from webhook.decision.scope import Context
-from webhook.fabric.records import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, index
-from webhook.mutations import MUTATIONS
-from webhook.pipeline.decide import decide
-from webhook.pipeline.reasons import PIPELINE_REASONS
-from webhook.pod.manifest import PodManifest
+from webhook.decide import decide
+from webhook.decide.mutations import MUTATIONS
+from webhook.decide.reasons import PIPELINE_REASONS
+from webhook.decide.scope import Context
+from webhook.model.decision import Decision, PatchOp
+from webhook.model.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, index
+from webhook.model.facts import NamespaceFacts
+from webhook.model.nodes import NodeInventory
+from webhook.model.pod import PodManifest
 
 __all__ = [
     "H100",

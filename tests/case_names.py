@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import Any
 
-from webhook.decision.facts import NamespaceFacts
-from webhook.decision.outcome import Reason
-from webhook.fabric.records import Fabric
+from webhook.model.decision import Reason
+from webhook.model.fabric import Fabric
+from webhook.model.facts import NamespaceFacts
 
 #: Characters kept at the start and end of a value: cases often differ only at the end.
 _HEAD, _TAIL = 40, 80

@@ -1,7 +1,7 @@
 """Families of pods that each grow in one place, to measure what a decision on them costs.
 
 All of them have opted in. `FAMILIES[name](n)` is a pod with about `n` entries in that place, which
-is within the limits of `webhook.decision.bounds` for n up to 4,000. `LONG[name](n)` is a pod with a
+is within the limits of `webhook.decide.limits` for n up to 4,000. `LONG[name](n)` is a pod with a
 text of about 16 n letters. Containers have their own limit: there is one for every 40 entries.
 """
 
@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from tests.builders import H100, V100, container, context, gpu, pod
-from webhook.decision.nodes import NodeInventory
-from webhook.decision.scope import Context
-from webhook.fabric.records import RdmaResource
-from webhook.pod.manifest import PodManifest
+from webhook.decide.scope import Context
+from webhook.model.fabric import RdmaResource
+from webhook.model.nodes import NodeInventory
+from webhook.model.pod import PodManifest
 
 PER_CONTAINER = 40
 NETWORKS = "k8s.v1.cni.cncf.io/networks"

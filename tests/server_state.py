@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.app.former import PreparedConfiguration
-from webhook.app.state import ConfigurationApplied, NamespacesChanged, NodesChanged, State
 from webhook.config.load import FabricsText
-from webhook.decision.facts import Facts
-from webhook.decision.nodes import Node
-from webhook.fabric.records import Fabrics
+from webhook.model.fabric import Fabrics
+from webhook.model.facts import Facts
+from webhook.model.nodes import Node
+from webhook.serve.former import PreparedConfiguration
+from webhook.serve.state import ConfigurationApplied, NamespacesChanged, NodesChanged, State
 
 _NO_NODES: Mapping[str, Node] = {}
 _NO_TEXT = FabricsText("")

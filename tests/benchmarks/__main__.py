@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import version
 
 from tests.benchmarks import decide, facts, hostile, node_list, serving, worker, worst
-from webhook.transport.process import collect_rarely
+from webhook.serve.transport.process import collect_rarely
 
 
 def main() -> int:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from tests.benchmarks.reviews import pod, review
 from webhook.config.load import parse_fabrics
-from webhook.decision.facts import Facts, NamespaceFacts
-from webhook.decision.scope import Context
-from webhook.pipeline.decide import decide
+from webhook.decide import decide
+from webhook.decide.scope import Context
+from webhook.model.facts import Facts, NamespaceFacts
 
 
 class Row(NamedTuple):

@@ -27,7 +27,7 @@ from fastapi import Body, FastAPI
 from tests.benchmarks.answers import Asking
 from tests.benchmarks.decide import FABRICS, TYPICAL, Row
 from tests.benchmarks.reviews import pod, review
-from webhook.server import ServeOptions, WebhookServer
+from webhook.serve.server import ServeOptions, WebhookServer
 
 IN_FLIGHT = 16
 SECONDS = 2.0

@@ -30,7 +30,7 @@ from tests.benchmarks.hostile import files
 from tests.benchmarks.reviews import pod
 from tests.benchmarks.steady_load import GOAL, PER_SECOND, Turn, load
 from tests.integration.serving import Process, certificates, fabrics
-from webhook.yamltext.documents import read_documents
+from webhook.text.yaml.documents import read_documents
 
 TURNS = 5
 #: The number of attacking addresses, and of connections from each: more than may wait at once.

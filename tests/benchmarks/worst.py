@@ -17,9 +17,9 @@ from typing import Any
 
 from tests.benchmarks.decide import Row
 from tests.families import FAMILIES, LONG, PER_CONTAINER, where
-from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
-from webhook.decision.scope import Context
-from webhook.pipeline.decide import decide
+from webhook.decide import decide
+from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
+from webhook.decide.scope import Context
 
 SEED = 11
 BYTES = 2**20

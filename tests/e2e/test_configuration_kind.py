@@ -18,8 +18,8 @@ from tests.cluster.cluster import Cluster, KubectlError
 from tests.e2e.renderings import MANIFESTS
 from tests.waiting import until
 from webhook.config import EXAMPLE
-from webhook.config.custom_resource import definition
-from webhook.config.explain import rows
+from webhook.config.crd import definition
+from webhook.config.messages import rows
 
 EXAMPLES = sorted(EXAMPLE.parent.glob("*.yaml"))
 #: The second definition, and the short name of its kind.

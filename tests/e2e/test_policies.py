@@ -29,10 +29,10 @@ from tests.e2e.wire import send
 from tests.waiting import until
 from webhook.admission.match import called as previewed
 from webhook.admission.registration import EXCLUDED
-from webhook.decision.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
-from webhook.decision.facts import NamespaceFacts
-from webhook.decision.outcome import Denial
-from webhook.mutations import MUTATIONS
+from webhook.decide.mutations import MUTATIONS
+from webhook.model.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
+from webhook.model.decision import Denial
+from webhook.model.facts import NamespaceFacts
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 CONFIGURATION = "mutatingwebhookconfiguration/zz-rdma-webhook"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.e2e.installed.load import Creations
-from webhook.app.http.mutate import NOT_CONFIGURED
+from webhook.serve.http.mutate import NOT_CONFIGURED
 
 #: The API server's errors for requests to a process that ends, and to one that is gone: kube-proxy
 #: sends half of the new connections there until the kubelet has noticed, and nothing retries them.

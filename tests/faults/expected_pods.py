@@ -14,13 +14,13 @@ from tests.e2e.asking import Document
 from tests.e2e.wire import send
 from tests.integration.serving import review
 from tests.server_state import configured
-from webhook.app.http.mutate import Mutate
-from webhook.app.observe.log import Log
-from webhook.app.observe.metrics import Metrics
-from webhook.decision.facts import Facts
-from webhook.fabric.records import Fabrics
-from webhook.kube.kinds import KINDS
-from webhook.pipeline.decide import decide
+from webhook.decide import decide
+from webhook.kube.watched_resources import KINDS
+from webhook.model.fabric import Fabrics
+from webhook.model.facts import Facts
+from webhook.serve.http.mutate import Mutate
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
 
 #: What the API server writes into each pod.
 _ITS_OWN = ("name", "namespace", "uid", "creationTimestamp", "managedFields")

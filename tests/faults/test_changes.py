@@ -35,10 +35,10 @@ from tests.faults.expected_pods import Expectation, leaves, own
 from tests.faults.replicas import kill, processes, settled
 from tests.faults.scale import SCALE
 from tests.waiting import until
-from webhook.app.sources.configuration_object import DELAY
 from webhook.config import EXAMPLE
 from webhook.config.load import parse_object
-from webhook.fabric.records import Fabrics
+from webhook.model.fabric import Fabrics
+from webhook.serve.sources.configuration_object import DELAY
 
 #: Seconds between the first and the second call for each pod.
 BETWEEN = 0.4

@@ -49,10 +49,10 @@ from tests.faults.versions import (
 )
 from tests.integration.serving import review
 from tests.waiting import until
-from webhook.app.http.mutate import NOT_CONFIGURED
-from webhook.app.sources.configuration_object import NOT_USABLE
 from webhook.config import EXAMPLE
-from webhook.fabric.records import Fabrics
+from webhook.model.fabric import Fabrics
+from webhook.serve.http.mutate import NOT_CONFIGURED
+from webhook.serve.sources.configuration_object import NOT_USABLE
 
 #: Pods at a time, and the seconds between two moments at which the other webhook answers all calls
 #: that wait. So all first calls come together, as do all second ones: the API server needs a

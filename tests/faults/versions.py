@@ -20,7 +20,7 @@ from tests.e2e.asking import Document
 from tests.e2e.installed.test_life import Replica
 from webhook.config import compile as compiling
 from webhook.config.load import parse_object
-from webhook.fabric.records import Fabrics
+from webhook.model.fabric import Fabrics
 
 #: A rollout waits, as soon as its first replica is ready.
 WAITING = [

@@ -9,7 +9,7 @@ from tests.fuzz import words
 from tests.fuzz.dice import Dice
 from tests.fuzz.scripts import argv_of
 from tests.fuzz.spoil import QUANTITIES, TEXTS
-from webhook.mutations.nvlink.remap import wrapping
+from webhook.decide.mutations.nvlink.remap import wrapping
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 NAMESPACES = ("lab", "lab", "lab", "bounded", "guarded", "stranger", "")

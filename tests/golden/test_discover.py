@@ -17,7 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from webhook.cli import main
-from webhook.discover.discover_json import discover_schema
+from webhook.diagnose.discover.output import discover_schema
 
 HERE = Path(__file__).parent
 SITES = sorted(file.parent for file in HERE.glob("discover/*/RULE"))

@@ -22,14 +22,14 @@ import yaml
 
 from tests.api_server import defaulted, patched, post, review_of, without_status
 from tests.server_state import configured
-from webhook.app.http.mutate import Mutate
-from webhook.app.observe.log import Log
-from webhook.app.observe.metrics import Metrics
 from webhook.cli import main
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
-from webhook.decision.facts import Facts
-from webhook.pipeline.decide import decide
+from webhook.decide import decide
+from webhook.model.facts import Facts
+from webhook.serve.http.mutate import Mutate
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
 
 HERE = Path(__file__).parent
 CASES = sorted(file.parent for file in HERE.glob("*/*/pod.yaml"))

@@ -13,8 +13,8 @@ import pytest
 
 from webhook.cli import main
 from webhook.config import EXAMPLE
-from webhook.render.json_form import form_schema
-from webhook.workloads.controllers import CONTROLLERS
+from webhook.preview.report.json import form_schema
+from webhook.preview.workloads.controllers import CONTROLLERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "preview.md"
 MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from webhook.cli import main
-from webhook.mutations import MUTATIONS
+from webhook.decide.mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

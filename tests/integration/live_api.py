@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.integration.kubeconfig import KUBECONFIG
 from tests.unit.kube.cluster import Cluster
-from webhook.kube.requests import RefusedError
+from webhook.kube.api import RefusedError
 
 
 class _Server(ThreadingHTTPServer):

@@ -10,8 +10,8 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from tests.integration.kubeconfig import KUBECONFIG
-from tests.unit.verify.runs.fake_pods import FakePods
-from webhook.kube.requests import RefusedError
+from tests.unit.diagnose.verify.runs.fake_pods import FakePods
+from webhook.kube.api import RefusedError
 
 PODS = "/api/v1/namespaces/lab/pods"
 

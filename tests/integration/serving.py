@@ -23,8 +23,8 @@ import uvloop
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from tests.waiting import until
-from webhook.app.preview_worker import child
-from webhook.server import ServeOptions, WebhookServer
+from webhook.serve.server import ServeOptions, WebhookServer
+from webhook.serve.worker import child
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 SECRET = "hunter2-is-the-password"
@@ -48,8 +48,8 @@ _NICEST = 1
 _PROGRAM = """\
 import json, sys
 from pathlib import Path
-from webhook.app.preview_worker import child
-from webhook.server import ServeOptions, serve
+from webhook.serve.worker import child
+from webhook.serve.server import ServeOptions, serve
 given = json.loads(sys.argv[1])
 child.NICEST = given.pop("nicest")
 files = {key: Path(given.pop(key)) for key in ("config", "tls_cert", "tls_key")}

@@ -36,9 +36,9 @@ SERVER_MODULES = (
     "starlette",
     "uvicorn",
     "uvloop",
-    "webhook.app",
-    "webhook.listener",
-    "webhook.server",
+    "webhook.serve",
+    "webhook.serve.listener",
+    "webhook.serve.server",
 )
 SHOW_MODULES = """\
 import sys

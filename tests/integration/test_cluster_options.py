@@ -13,7 +13,7 @@ from kubernetes.config import incluster_config
 
 from certs.issue import issue_ca, issue_leaf
 from tests.integration.answers_api import AnswersApi
-from tests.unit.why.pods import live
+from tests.unit.diagnose.why.pods import live
 from webhook.cli import main
 from webhook.kube import access
 

@@ -32,12 +32,12 @@ from tests.unit.kube.cluster import (
     namespace,
 )
 from tests.waiting import until
-from webhook.app.namespace_waits import PendingFacts
-from webhook.app.sources import cluster_facts
 from webhook.errors import ClusterError
+from webhook.kube.api import RefusedError
 from webhook.kube.client import Client
 from webhook.kube.reads import ApiReads
-from webhook.kube.requests import RefusedError
+from webhook.serve.namespace_waits import PendingFacts
+from webhook.serve.sources import cluster as cluster_facts
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 #: Failures of the three watches together: enough for the pauses of each to grow.

@@ -14,10 +14,10 @@ from tests.integration.live_api import LiveApi
 from tests.integration.serving import FABRICS, Certificates, Running, pod, review
 from tests.unit.kube.cluster import NAMESPACES, Cluster, namespace
 from tests.waiting import until
-from webhook.app.http.mutate import NOT_CONFIGURED
-from webhook.app.sources import configuration_object
-from webhook.app.sources.configuration_object import NO_OBJECT
-from webhook.kube.kinds import CONFIGURATIONS
+from webhook.kube.watched_resources import CONFIGURATIONS
+from webhook.serve.http.mutate import NOT_CONFIGURED
+from webhook.serve.sources import configuration_object
+from webhook.serve.sources.configuration_object import NO_OBJECT
 
 PATH = CONFIGURATIONS.path
 

@@ -15,8 +15,8 @@ import pytest
 
 from tests.integration.programs import part
 from tests.waiting import until
-from webhook.machine.measure.perftest_command import perftest_command
-from webhook.verify.runs.pair_log import devices_in, pair_log
+from webhook.diagnose.tools.benchmarks.perftest_command import perftest_command
+from webhook.diagnose.verify.runs.pair_output import devices_in, pair_log
 
 SCRIPT = Path(__file__).parents[2] / "webhook" / "verify" / "runs" / "pair.sh"
 #: A server listens in the table of sockets until its client comes; `bad` devices fail at once.

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.integration.programs import part
-from webhook.mutations.nvlink import remap
+from webhook.decide.mutations.nvlink import remap
 
 #: A node's four GPUs as nvidia-smi prints them, not in PCI order; domains matter.
 GPUS = (

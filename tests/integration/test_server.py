@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from certs.issue import issue_ca
 from tests.integration.serving import UID, Running, fabrics, pod, review, send
 from tests.waiting import until
-from webhook.app.options import ServeOptions
+from webhook.serve.options import ServeOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

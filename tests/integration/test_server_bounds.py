@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tests.integration.serving import Running, review
-from webhook.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
+from webhook.serve.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
 
 PATHS = {"mutate": b"/mutate", "preview": b"/preview", "health": b"/healthz"}
 _FIELD = b"X-A: "

@@ -15,9 +15,9 @@ import pytest
 
 from tests.integration.serving import Process, Running, fabrics, review, send
 from tests.waiting import until
-from webhook import listener
-from webhook.transport import accept
-from webhook.transport.budget import Limits
+from webhook.serve import listener
+from webhook.serve.transport import accept
+from webhook.serve.transport.budget import Limits
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
@@ -174,7 +174,11 @@ def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
     def left() -> int:
         return sum(
             type(one).__module__
-            in {"webhook.transport.connection", "webhook.transport.accept", "webhook.listener"}
+            in {
+                "webhook.serve.transport.connection",
+                "webhook.serve.transport.accept",
+                "webhook.serve.listener",
+            }
             for one in gc.get_objects()
         )
 

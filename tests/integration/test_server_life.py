@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.integration.serving import Certificates
 
 _ROOT = Path(__file__).parents[2]
-_SERVE = "import sys; from webhook.server import *; sys.exit(serve(ServeOptions({})))"
+_SERVE = "import sys; from webhook.serve.server import *; sys.exit(serve(ServeOptions({})))"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -217,7 +217,7 @@ def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
         # The preview gets processor time, and enough of it, however busy the machine is.
         [
             *(sys.executable, "-c"),
-            "from webhook.app.preview_worker import child; child.NICEST = 1; "
+            "from webhook.serve.worker import child; child.NICEST = 1; "
             + _SERVE.format(f"dev=True, preview_seconds=120.0, {free}, announce=print"),
         ],
         cwd=_ROOT,

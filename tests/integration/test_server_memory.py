@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.serving import Process, fabrics, review
-from webhook.app.http.asgi import BODY_LIMIT
-from webhook.app.http.review_body import OBJECTS, VALUES
+from webhook.serve.http.asgi import BODY_LIMIT
+from webhook.serve.http.review_body import OBJECTS, VALUES
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates

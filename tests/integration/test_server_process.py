@@ -15,7 +15,7 @@ from tests.integration.serving import Process
 #: prctl(2): 3 is PR_GET_DUMPABLE.
 _SERVE = """\
 import ctypes, sys
-from webhook.server import ServeOptions, serve
+from webhook.serve.server import ServeOptions, serve
 def announce(_):
     print("dumpable", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), flush=True)
 free = {"port": 0, "preview_port": 0, "health_port": 0}

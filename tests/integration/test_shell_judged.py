@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from tests.shell import corpus, judges
 from tests.shell.corpus import Case
 from tests.shell.scripts import fragments, scripts
-from webhook.mpi.commands import Commands
-from webhook.shelltext import patterns
-from webhook.shelltext.insert import insert_after
-from webhook.shelltext.read import TOO_LARGE, TOO_MANY, UNCLEAR
+from webhook.decide.launchers.commands import Commands
+from webhook.decide.shell import patterns
+from webhook.decide.shell.insert import insert_after
+from webhook.decide.shell.read import TOO_LARGE, TOO_MANY, UNCLEAR
 
 pytestmark = pytest.mark.skipif(not judges.BASH, reason="no bash here")
 

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.integration.pods_api import PodsApi
-from tests.unit.machine.measure.outputs import nccl_tests
-from tests.unit.verify.nccl.fake_operator import OVER_RDMA, FakeOperator
-from tests.unit.verify.runs.fake_pods import FakePods
-from tests.unit.verify.runs.test_fabric_nodes import node
+from tests.unit.diagnose.tools.benchmarks.outputs import nccl_tests
+from tests.unit.diagnose.verify.runs.fake_operator import OVER_RDMA, FakeOperator
+from tests.unit.diagnose.verify.runs.fake_pods import FakePods
+from tests.unit.diagnose.verify.runs.test_fabric_nodes import node
 from webhook.cli import main
 from webhook.config import EXAMPLE
-from webhook.kube.requests import RefusedError
-from webhook.verify.nccl import nccl_run
+from webhook.diagnose.verify.runs import nccl_run
+from webhook.kube.api import RefusedError
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/lab/mpijobs"
 PODS = "/api/v1/namespaces/lab/pods"

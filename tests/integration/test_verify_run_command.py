@@ -17,8 +17,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tests.integration.pods_api import PodsApi
-from tests.unit.verify.matrix.page_tables import tables_of
-from tests.unit.verify.runs.fake_pods import (
+from tests.unit.diagnose.verify.page_tables import tables_of
+from tests.unit.diagnose.verify.runs.fake_pods import (
     SERVER,
     FakePods,
     ended,
@@ -27,14 +27,14 @@ from tests.unit.verify.runs.fake_pods import (
     role_of,
     running,
 )
-from tests.unit.verify.runs.plans import client_log, command
-from tests.unit.verify.runs.test_fabric_nodes import node
+from tests.unit.diagnose.verify.runs.plans import client_log, command
+from tests.unit.diagnose.verify.runs.test_fabric_nodes import node
 from tests.waiting import until
 from webhook.cli import main
 from webhook.config import EXAMPLE
-from webhook.verify.matrix.matrix_json import matrix_schema
-from webhook.verify.runs import node_run
-from webhook.verify.runs.run_pods import RUN_LABEL
+from webhook.diagnose.verify.matrix_output import matrix_schema
+from webhook.diagnose.verify.runs import run
+from webhook.diagnose.verify.runs.pods import RUN_LABEL
 
 LABEL = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}
 FABRICS = ("-c", str(EXAMPLE))
@@ -107,7 +107,7 @@ def lab(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Lab]:
     """Serve two nodes of a fabric and their pods, which measure well."""
-    monkeypatch.setattr(node_run, "_PAUSE", 0.01)
+    monkeypatch.setattr(run, "_PAUSE", 0.01)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
     pods = FakePods(logs=lambda pod: client_log() if role_of(pod) == "client" else "")
@@ -288,7 +288,7 @@ def test_rights_that_are_lacking(lab: Lab) -> None:
 
 def test_pods_that_may_not_be_created(lab: Lab) -> None:
     """The API server's words, and where the rights are listed."""
-    from webhook.kube.requests import RefusedError  # noqa: PLC0415
+    from webhook.kube.api import RefusedError  # noqa: PLC0415
 
     said = 'pods is forbidden: User "x" cannot create resource "pods"'
     lab.api.pods.errors["create"] = [RefusedError(403, said)]
@@ -346,7 +346,7 @@ def test_clean(lab: Lab) -> None:
         "rdma-webhook: note: there was nothing to delete in namespace lab\n",
     )
     assert "in any namespace" in lab("clean", "-A").err
-    from tests.unit.verify.runs.test_cleaning import filled  # noqa: PLC0415
+    from tests.unit.diagnose.verify.runs.test_cleaning import filled  # noqa: PLC0415
 
     filled(lab.api.pods)
     answer = lab("clean", "-n", "lab", "--run", "verify-one")

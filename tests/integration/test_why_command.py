@@ -13,10 +13,19 @@ from jsonschema import Draft202012Validator
 from tests.command_line import Answer, run_command
 from tests.integration.answers_api import AnswersApi
 from tests.integration.kubeconfig import KUBECONFIG
-from tests.unit.why.pods import ASKED, OWNED, configuration, job, live, namespace, status, unseen
+from tests.unit.diagnose.why.pods import (
+    ASKED,
+    OWNED,
+    configuration,
+    job,
+    live,
+    namespace,
+    status,
+    unseen,
+)
 from webhook.config import EXAMPLE
-from webhook.machine.causes import TRANSPORTS
-from webhook.why.why_json import why_schema
+from webhook.diagnose.tools.causes import TRANSPORTS
+from webhook.diagnose.why.output import why_schema
 
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 

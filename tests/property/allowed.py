@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tests.property.changes import Change, changes
-from webhook.decision.annotations import STATUS
-from webhook.decision.claims import CLAIM_PREFIX
-from webhook.fabric.records import Fabrics
-from webhook.fabric.variables import OPEN_MPI
-from webhook.mutations.ipc_lock.ulimits import UNLIMITED
-from webhook.pod.manifest import at
-from webhook.pod.path import dotted
-from webhook.pod.quantity import parse
-from webhook.shelltext.argv import unwrap
+from webhook.decide.fabric_variables import OPEN_MPI
+from webhook.decide.mutations.ulimits import UNLIMITED
+from webhook.decide.shell.argv import unwrap
+from webhook.model.annotations import STATUS
+from webhook.model.claims import CLAIM_PREFIX
+from webhook.model.fabric import Fabrics
+from webhook.model.path import dotted
+from webhook.model.pod import at
+from webhook.model.quantity import parse
 
 
 class Own(NamedTuple):

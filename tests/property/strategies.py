@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.fabrics_file import below_spec
 from webhook.config.load import parse_fabrics
-from webhook.decision.annotations import ENABLE, FABRIC
-from webhook.decision.facts import Facts
-from webhook.decision.scope import Context
-from webhook.fabric.records import Fabrics
+from webhook.decide.scope import Context
+from webhook.model.annotations import ENABLE, FABRIC
+from webhook.model.fabric import Fabrics
+from webhook.model.facts import Facts
 
 Strategy = st.SearchStrategy
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from certs.authorities import RotationRequest
 from certs.ca_bundle import parse_ca_bundle
-from certs.certs_error import ApiError, CertificateError
+from certs.errors import ApiError, CertificateError
 from certs.lifetimes import Lifetimes
 from certs.pem import pem_fingerprint
 from certs.self_managed import SelfManaged

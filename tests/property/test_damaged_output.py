@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from webhook.machine.captures import captures
-from webhook.machine.readers import READERS, read
-from webhook.machine.sightings import Line, Sighting
+from webhook.diagnose.tools.observations import Line, Sighting
+from webhook.diagnose.tools.readers import READERS, read
+from webhook.diagnose.tools.transcripts import captures
 
 FIXTURES = Path(__file__).parents[1] / "unit/machine/fixtures"
 TEXTS = {path.stem: path.read_text("utf-8") for path in sorted(FIXTURES.glob("*.txt"))}

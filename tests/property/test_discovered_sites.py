@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from webhook.config.load import parse_fabrics
-from webhook.discover.discover_json import discover_form, discover_schema
-from webhook.discover.discover_text import discover_text
-from webhook.discover.discovery import discover_site
-from webhook.discover.site import KubeNode, Sighted
-from webhook.discover.wishes import Wishes
-from webhook.machine.sightings import (
+from webhook.diagnose.discover.discover_text import discover_text
+from webhook.diagnose.discover.discovery import discover_site
+from webhook.diagnose.discover.output import discover_form, discover_schema
+from webhook.diagnose.discover.site import KubeNode, Sighted
+from webhook.diagnose.discover.wishes import Wishes
+from webhook.diagnose.tools.observations import (
     CardSighting,
     DistanceSighting,
     GpuSighting,

@@ -10,15 +10,15 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from webhook.decision.outcome import PatchOp
 from webhook.errors import DocumentError
-from webhook.pod.path import Path, pointer
-from webhook.workloads.notes import notes_of
-from webhook.workloads.patch import patched
-from webhook.workloads.templates import not_kubernetes, templates_of
-from webhook.yamltext.documents import Document, joined, read_documents
-from webhook.yamltext.edit.scalar_text import inline
-from webhook.yamltext.edit.splice import splice
+from webhook.model.decision import PatchOp
+from webhook.model.path import Path, pointer
+from webhook.preview.workloads.notes import notes_of
+from webhook.preview.workloads.patch import patched
+from webhook.preview.workloads.templates import not_kubernetes, templates_of
+from webhook.text.yaml.documents import Document, joined, read_documents
+from webhook.text.yaml.scalar_text import inline
+from webhook.text.yaml.splice import splice
 
 _WORDS = [
     "",

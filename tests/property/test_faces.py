@@ -18,15 +18,15 @@ from hypothesis import given, settings
 from tests.api_server import defaulted, patched, post, review_of, without_status
 from tests.property.strategies import pods
 from tests.server_state import configured
-from webhook.app.http.mutate import Mutate
-from webhook.app.http.preview import PreviewApp
-from webhook.app.observe.log import Log
-from webhook.app.observe.metrics import Metrics
-from webhook.app.preview_worker import child
-from webhook.app.preview_worker.supervisor import Worker
 from webhook.cli import main
 from webhook.config.load import load_fabrics
-from webhook.pipeline.decide import decide
+from webhook.decide import decide
+from webhook.serve.http.mutate import Mutate
+from webhook.serve.http.preview import PreviewApp
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.worker import child
+from webhook.serve.worker.supervisor import Worker
 
 _FABRICS = """\
 apiVersion: rdma.lab/v1alpha1

@@ -12,10 +12,10 @@ from tests.api_server import defaulted, patched, without_status
 from tests.property.allowed import forbidden, names_of
 from tests.property.changes import key_orders
 from tests.property.strategies import anything, contexts, pods, spoilt_pods
-from webhook.decision.annotations import ANNOTATIONS_LIMIT, STATUS, size_of
-from webhook.decision.outcome import Decision
-from webhook.decision.scope import Context
-from webhook.pipeline.decide import decide
+from webhook.decide import decide
+from webhook.decide.scope import Context
+from webhook.model.annotations import ANNOTATIONS_LIMIT, STATUS, size_of
+from webhook.model.decision import Decision
 
 
 @given(pod=spoilt_pods() | anything(), context=contexts())

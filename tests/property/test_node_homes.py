@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import fabrics
-from webhook.decision.nodes import Node, groups_of_nodes
-from webhook.fabric.records import Fabric, RdmaResource
+from webhook.model.fabric import Fabric, RdmaResource
+from webhook.model.nodes import Node, groups_of_nodes
 
 _GPUS = ("nvidia.com/gpu", "nvidia.com/v100")
 _RDMA = ("rdma/a", "rdma/b", "rdma/c")

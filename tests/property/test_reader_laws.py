@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
-from webhook.machine.captures import captures
-from webhook.machine.readers import read
-from webhook.machine.sightings import Line, PortSighting, Sighting
+from webhook.diagnose.tools.observations import Line, PortSighting, Sighting
+from webhook.diagnose.tools.readers import read
+from webhook.diagnose.tools.transcripts import captures
 
 FIXTURES = sorted((Path(__file__).parents[1] / "unit/machine/fixtures").glob("**/*.txt"))
 TEXTS = {

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.unit.verify.matrix.measured_runs import NO_MEMORY, measured_run
-from tests.unit.verify.matrix.page_tables import tables_of
-from webhook.machine.measure.measurements import Kind, Measurement
-from webhook.verify.judgement import WORTHS, Judgement, Remark
-from webhook.verify.matrix.matrix_json import matrix_form, matrix_schema
-from webhook.verify.matrix.matrix_junit import matrix_junit
-from webhook.verify.matrix.matrix_page import matrix_page
-from webhook.verify.matrix.matrix_text import matrix_text
-from webhook.verify.matrix.pair_matrix import pair_matrix
-from webhook.verify.matrix.suspects import suspects
-from webhook.verify.run_report import NodePair, PairResult, RunReport
+from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, measured_run
+from tests.unit.diagnose.verify.page_tables import tables_of
+from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
+from webhook.diagnose.verify.fault_localization import suspects
+from webhook.diagnose.verify.matrix import pair_matrix
+from webhook.diagnose.verify.matrix_junit import matrix_junit
+from webhook.diagnose.verify.matrix_output import matrix_form, matrix_schema
+from webhook.diagnose.verify.matrix_page import matrix_page
+from webhook.diagnose.verify.matrix_text import matrix_text
+from webhook.diagnose.verify.results import WORTHS, Judgement, Remark
+from webhook.diagnose.verify.run_report import NodePair, PairResult, RunReport
 
 _VALIDATOR = Draft202012Validator(json.loads(matrix_schema()))
 #: Words that mean something to HTML, to XML or to a terminal.

@@ -14,11 +14,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.test_visible import HIDDEN
-from webhook.app.observe.log import Log
+from tests.unit.text.test_escape import HIDDEN
 from webhook.cli import main
 from webhook.config import EXAMPLE
 from webhook.preview.worker.operations import Operations
+from webhook.serve.log import Log
 
 #: Hidden characters that a text can contain when it is sent; half surrogate pairs cannot be.
 SENT = "".join(char for char in HIDDEN if not 0xD800 <= ord(char) <= 0xDFFF)

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from webhook.mpi.launchers import SOUGHT
-from webhook.shelltext import patterns
-from webhook.shelltext.contexts import Scan, UnreadableError
-from webhook.shelltext.read import Script, Scripts
-from webhook.shelltext.scan import scan
-from webhook.shelltext.words import command
+from webhook.decide.launchers.launchers import SOUGHT
+from webhook.decide.shell import patterns
+from webhook.decide.shell.contexts import Scan, UnreadableError
+from webhook.decide.shell.read import Script, Scripts
+from webhook.decide.shell.scripts import scan
+from webhook.decide.shell.words import command
 
 BASH = shutil.which("bash") or ""
 FLAG = " -mca coll_hcoll_enable 0"

@@ -10,7 +10,8 @@ import orjson
 import pytest
 import yaml
 
-from webhook.decision.annotations import (
+from webhook.decide.mutations import MUTATIONS
+from webhook.model.annotations import (
     ENABLE,
     LONGEST_STATUS,
     PREFIX,
@@ -20,8 +21,7 @@ from webhook.decision.annotations import (
     opted_in,
     parse_requests,
 )
-from webhook.decision.outcome import Denial
-from webhook.mutations import MUTATIONS
+from webhook.model.decision import Denial
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "annotations.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from webhook.cli.argument_types import duration, duration_text
+from webhook.cli.options import duration, duration_text
 
 
 @pytest.mark.parametrize(

@@ -15,22 +15,22 @@ import certs
 import webhook
 from tests.builders import container, gpu, pod
 from tests.families import where
-from webhook.decision.facts import Facts
-from webhook.pipeline.decide import decide
-from webhook.pod.manifest import PodManifest
-from webhook.pod.quantity import parse
+from webhook.decide import decide
+from webhook.model.facts import Facts
+from webhook.model.pod import PodManifest
+from webhook.model.quantity import parse
 
 #: Each cache of the package: how many results it keeps, and what its keys are. If users' input
 #: is a key, the entry says how long a key may be, and a test below checks that bound.
 DECLARED: dict[str, tuple[int | None, str]] = {
-    "webhook.config.explain.rows": (None, "nothing"),
-    "webhook.fabric.variables.plan_for": (64, "the site's fabrics"),
-    "webhook.fabric.variables.written_by": (2, "the site's configuration"),
-    "webhook.fabric.globs._pattern": (1024, "the site's globs"),
-    "webhook.pod.path.pointer": (4096, "names of fields, indexes, names of the site's"),
-    "webhook.pod.quantity._read": (1024, "a user's text of at most 64 characters"),
-    "webhook.shelltext.read._read": (16, "a user's script of at most 4,096 characters"),
-    "webhook.render.table._style": (None, "names of styles in the code"),
+    "webhook.config.messages.rows": (None, "nothing"),
+    "webhook.decide.fabric_variables.plan_for": (64, "the site's fabrics"),
+    "webhook.decide.fabric_variables.written_by": (2, "the site's configuration"),
+    "webhook.model.globs._pattern": (1024, "the site's globs"),
+    "webhook.model.path.pointer": (4096, "names of fields, indexes, names of the site's"),
+    "webhook.model.quantity._read": (1024, "a user's text of at most 64 characters"),
+    "webhook.decide.shell.read._read": (16, "a user's script of at most 4,096 characters"),
+    "webhook.text.terminal._style": (None, "names of styles in the code"),
 }
 OURS = ("webhook.", "certs.")
 LONG = 2**20

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.generated_pages import DOCS, assert_up_to_date
-from webhook.decision.outcome import Reason
-from webhook.mutations import MUTATIONS
-from webhook.pipeline.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.decide.mutations import MUTATIONS
+from webhook.decide.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.model.decision import Reason
 
 PAGE = DOCS / "reasons.md"
 #: Each heading, and the reasons below it.

@@ -10,8 +10,8 @@ import pytest
 
 from tests.families import FAMILIES, LONG, Family, where
 from tests.growth import FOURFOLD, fourfold, lines
-from webhook.decision.scope import Context
-from webhook.pipeline.decide import decide
+from webhook.decide import decide
+from webhook.decide.scope import Context
 
 #: Sizes for counting lines, large enough that constant work does not matter.
 COUNTED = (400, 800)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from certs import secret
-from tests.unit.workloads.controllers.workloads import WORKLOADS
+from tests.unit.preview.workloads.controllers.workloads import WORKLOADS
 from webhook import __version__
 from webhook.admission.match import MIRROR
 from webhook.admission.registration import (
@@ -23,20 +23,20 @@ from webhook.admission.registration import (
     SHIPPED,
     WebhookSetup,
 )
-from webhook.app.http.validate import SECONDS
-from webhook.app.options import ServeOptions, configurations
-from webhook.app.sources.fabric_status import LEASE
-from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
+from webhook.config.files import parse_yaml
 from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
-from webhook.config.yaml_file import parse_yaml
-from webhook.decision.annotations import ENABLE, STATUS
-from webhook.decision.facts import LABEL
 from webhook.kube import events, owner_events
-from webhook.kube.kinds import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
-from webhook.workloads.controllers import CONTROLLERS, training_operator
-from webhook.workloads.templates import templates_of
+from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
+from webhook.model.annotations import ENABLE, STATUS
+from webhook.model.facts import LABEL
+from webhook.preview.workloads.controllers import CONTROLLERS, training_operator
+from webhook.preview.workloads.templates import templates_of
+from webhook.serve.http.validate import SECONDS
+from webhook.serve.options import ServeOptions, configurations
+from webhook.serve.pod_events import POD as EVENTS_POD
+from webhook.serve.status import LEASE
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -203,9 +203,7 @@ def test_the_guard_of_events_knows_what_is_told() -> None:
     assert f"by one of {16**events.REPLICA_DIGITS} names" in named["message"]
     reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", told["expression"])
     assert reason is not None
-    assert f'"{reason[1]}"' in (ROOT / "webhook/app/writes/pod_events.py").read_text(
-        encoding="utf-8"
-    )
+    assert f'"{reason[1]}"' in (ROOT / "webhook/serve/pod_events.py").read_text(encoding="utf-8")
 
 
 def test_how_the_api_server_calls() -> None:
@@ -305,7 +303,7 @@ def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
 def test_there_is_time_to_drain() -> None:
     """The grace period covers draining and the last requests, with room to spare."""
     drain = parsed(*CONTAINER["args"]).drain_seconds + ServeOptions().idle_seconds
-    listener = (ROOT / "webhook/listener.py").read_text(encoding="utf-8")
+    listener = (ROOT / "webhook/serve/listener.py").read_text(encoding="utf-8")
     assert f"timeout_graceful_shutdown=1 if options.dev else {GRACEFUL_SECONDS}," in listener
     assert POD["terminationGracePeriodSeconds"] >= drain + GRACEFUL_SECONDS + 5
     assert "lifecycle" not in CONTAINER

@@ -17,22 +17,22 @@ import pytest
 
 import webhook.cli
 import webhook.config.rules
-import webhook.machine.readers
-import webhook.mutations
+import webhook.decide.mutations
+import webhook.diagnose.tools.readers
 import webhook.preview.formats
-import webhook.workloads.controllers
-from webhook.app.http import preview as preview_endpoint
-from webhook.app.options import DEFAULTS, ServeOptions
+import webhook.preview.workloads.controllers
 from webhook.cli import serve
 from webhook.cli.parser import parser
 from webhook.config.rules import RULES
-from webhook.decision import annotations as keys_of_pods
-from webhook.machine.readers import READERS
-from webhook.machine.readers.rows import Reader
-from webhook.mutations import MUTATIONS
+from webhook.decide.mutations import MUTATIONS
+from webhook.diagnose.tools.readers import READERS
+from webhook.diagnose.tools.readers.rows import Reader
+from webhook.model import annotations as keys_of_pods
 from webhook.preview.formats import FORMATS, SERVED
-from webhook.workloads.controllers import CONTROLLERS
-from webhook.workloads.controllers.workload import Controller
+from webhook.preview.workloads.controllers import CONTROLLERS
+from webhook.preview.workloads.controllers.workload import Controller
+from webhook.serve.http import preview as preview_endpoint
+from webhook.serve.options import DEFAULTS, ServeOptions
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def modules(package: ModuleType) -> Iterator[ModuleType]:
 
 def test_every_mutation_is_registered() -> None:
     """Every file of webhook/mutations has a MUTATION, which is in the table."""
-    written = {module.MUTATION.name for module in modules(webhook.mutations)}
+    written = {module.MUTATION.name for module in modules(webhook.decide.mutations)}
     assert written == {one.name for one in MUTATIONS}
 
 
@@ -77,7 +77,7 @@ def test_every_rule_is_registered() -> None:
 
 def test_every_controller_is_registered() -> None:
     """Every `Controller` that a file of webhook/workloads/controllers defines is in CONTROLLERS."""
-    files = modules(webhook.workloads.controllers)
+    files = modules(webhook.preview.workloads.controllers)
     values = [value for file in files for value in vars(file).values()]
     assert {value for value in values if isinstance(value, Controller)} == set(CONTROLLERS)
     assert len(set(CONTROLLERS)) == len(CONTROLLERS)
@@ -85,7 +85,7 @@ def test_every_controller_is_registered() -> None:
 
 def test_every_reader_is_registered() -> None:
     """Every `Reader` that a file of webhook/machine/readers defines is in READERS, once."""
-    files = modules(webhook.machine.readers)
+    files = modules(webhook.diagnose.tools.readers)
     values = [value for file in files for value in vars(file).values()]
     assert {value for value in values if isinstance(value, Reader)} == set(READERS)
     assert len(set(READERS)) == len(READERS)
@@ -116,7 +116,7 @@ def test_every_command_is_registered() -> None:
 
 
 def test_every_annotation_is_known() -> None:
-    """A key in webhook/decision/annotations.py that begins with rdma.lab/ is read or written."""
+    """A key in webhook/model/annotations.py that begins with rdma.lab/ is read or written."""
     keys = {
         value
         for name, value in vars(keys_of_pods).items()

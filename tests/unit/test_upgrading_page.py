@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.generated_pages import DOCS
-from webhook.app.http.mutate import NOT_CONFIGURED
-from webhook.app.sources.configuration_object import NO_KIND, NO_OBJECT, NOT_USABLE
+from webhook.serve.http.mutate import NOT_CONFIGURED
+from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT, NOT_USABLE
 
 PAGE = " ".join((DOCS / "upgrading.md").read_text(encoding="utf-8").split())
 

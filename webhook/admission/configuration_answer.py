@@ -11,9 +11,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from webhook.admission.respond import WARNINGS_IN_ALL
+from webhook.admission.response import WARNINGS_IN_ALL
 from webhook.admission.review import API_VERSION, KIND
-from webhook.pipeline.admission_warnings import LONGEST
+from webhook.decide.admission_warnings import LONGEST
 
 #: The most errors that an answer names: a screen has no room for more.
 MOST_ERRORS = 20

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from webhook.admission.review import object_of, request_of, string_at
-from webhook.pod.manifest import at
+from webhook.model.pod import at
 
 #: The operations that can change a configuration. A deletion leaves nothing to check.
 CHECKED = ("CREATE", "UPDATE")

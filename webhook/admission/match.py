@@ -26,9 +26,9 @@ from webhook.admission.registration import (
     Requirement,
     WebhookSetup,
 )
-from webhook.decision.annotations import ENABLE
-from webhook.decision.facts import LABEL, NamespaceFacts
-from webhook.pod.manifest import PodManifest, at
+from webhook.model.annotations import ENABLE
+from webhook.model.facts import LABEL, NamespaceFacts
+from webhook.model.pod import PodManifest, at
 
 #: The kubelet sets this on the mirror pod of a static pod in the API server.
 MIRROR = "kubernetes.io/config.mirror"

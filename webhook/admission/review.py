@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from webhook.errors import ReviewError
-from webhook.pod.manifest import PodManifest, at, describe
+from webhook.model.pod import PodManifest, at, describe
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"

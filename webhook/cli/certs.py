@@ -6,18 +6,18 @@ import argparse
 import os
 
 from certs.authorities import RotationRequest
-from certs.certs_error import CertsError
+from certs.errors import CertsError
 from certs.inspection import inspect, verify
 from certs.installation import Api, Installation
 from certs.secret import CaSecret
-from webhook.app.options import configurations
-from webhook.app.sources.certificate_api import connect
 from webhook.cli.certs_text import handshakes_text, inspection_text, told
 from webhook.cli.cluster_options import add_cluster_options, cluster_access
 from webhook.cli.common_options import add_form
 from webhook.cli.installation_options import add_names
 from webhook.cli.output import fail, say, write_json, write_lines
 from webhook.kube.access import own_namespace
+from webhook.serve.options import configurations
+from webhook.serve.sources.certificate_api import connect
 
 _GOOD, _NOT_GOOD = 0, 1
 #: The namespace that the manifests install the webhook in.

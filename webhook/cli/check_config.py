@@ -10,10 +10,10 @@ from typing import NamedTuple
 from webhook.cli.common_options import add_files, add_form, given_files
 from webhook.cli.output import say, write_json, write_lines
 from webhook.cli.stdin import read_stdin
+from webhook.config.files import decode, read_file
 from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
-from webhook.config.yaml_file import decode, read_file
-from webhook.visible import visible
+from webhook.text.escape import visible
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2
 _STDIN = "<stdin>"

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.cli.argument_types import request_timeout
+from webhook.cli.options import request_timeout
 from webhook.kube.access import Overrides, kubeconfig_or_pod
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from webhook.cli.output import colour, say, width, write
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import ClusterError, DocumentError
-from webhook.fabric.records import Fabrics
-from webhook.inventory.fabric_inventory import FabricInventory, Reserved, take_inventory
-from webhook.render.fabrics_formats import FABRICS_FORMATS, FabricsReader, fabrics_output
+from webhook.model.fabric import Fabrics
+from webhook.model.inventory import FabricInventory, Reserved, take_inventory
+from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsReader, fabrics_output
 
 if TYPE_CHECKING:
     from webhook.kube.reads import ApiReads
@@ -84,11 +84,11 @@ def _from_file(arguments: argparse.Namespace) -> FabricInventory:
 
 def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     """Read nodes, and what else is wanted, with the rights of the caller."""
+    from webhook.kube.api import RefusedError  # noqa: PLC0415
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
     from webhook.kube.cluster_inventory import nodes_of_cluster, reserved_in_cluster  # noqa: PLC0415
-    from webhook.kube.permitted_reads import FORBIDDEN  # noqa: PLC0415
+    from webhook.kube.cluster_reads import FORBIDDEN  # noqa: PLC0415
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
-    from webhook.kube.requests import RefusedError  # noqa: PLC0415
 
     reads = ApiReads(Client(*cluster_access(arguments)))
     fabrics = _fabrics(arguments, reads)
@@ -110,7 +110,7 @@ def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:
     """Return the fabrics of the file that is named, or the cluster's."""
     if arguments.config:
         return load_fabrics(Path(arguments.config)).fabrics
-    from webhook.preview.live_facts import read_live  # noqa: PLC0415 -- slow to import
+    from webhook.preview.live import read_live  # noqa: PLC0415 -- slow to import
 
     reading = read_live(reads, (), fabrics_instead=_GIVE)
     if reading.configuration is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from webhook.app.options import DEFAULTS
-from webhook.cli.argument_types import object_name
+from webhook.cli.options import object_name
+from webhook.serve.options import DEFAULTS
 
 _INSTALLED = (
     (

@@ -14,7 +14,7 @@ from webhook.cli.output import say, unreadable
 from webhook.cli.stdin import read_stdin
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.preview.dry_run import stranger
-from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, read_documents
+from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
 
 #: The files read from a directory, as kubectl does.
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})

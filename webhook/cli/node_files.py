@@ -9,7 +9,7 @@ from pathlib import Path
 
 from webhook.cli.output import unreadable
 from webhook.cli.stdin import read_stdin
-from webhook.discover.node_texts import NodeText
+from webhook.diagnose.discover.inputs import NodeText
 from webhook.errors import DocumentError
 
 #: Of one text; a node's whole output is some hundred kilobytes.

@@ -10,7 +10,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 
 from webhook.errors import DocumentError
-from webhook.visible import visible, visible_json, visible_lines
+from webhook.text.escape import visible, visible_json, visible_lines
 
 #: Columns if standard output is not a terminal and $COLUMNS is not set.
 _WIDTH = 100

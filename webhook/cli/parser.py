@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from webhook import __version__
 from webhook.cli.output import called_as
-from webhook.visible import visible
+from webhook.text.escape import visible
 
 _USAGE = 2
 #: Command → summary; the module of a command has its name.

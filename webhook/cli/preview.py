@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from webhook.cli.argument_types import label_pair, namespace_name
 from webhook.cli.cluster_options import add_cluster_options, cluster_client, names_cluster
 from webhook.cli.common_options import (
     CONFIG_VARIABLE,
@@ -16,6 +15,7 @@ from webhook.cli.common_options import (
     given_files,
 )
 from webhook.cli.manifest_files import ManifestFiles
+from webhook.cli.options import label_pair, namespace_name
 from webhook.cli.output import colour, say, terminal, width, write
 from webhook.config import EXAMPLE, INSTALLED
 from webhook.config.facts_file import load_facts
@@ -23,10 +23,10 @@ from webhook.config.load import load_fabrics
 from webhook.errors import ConfigError, DocumentError
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import APPLIED, FORMATS, writer
-from webhook.preview.formats.display import Display, Shown
 from webhook.preview.input_facts import LiveFacts
-from webhook.preview.live_facts import LiveReading, namespaces_of, read_live
-from webhook.yamltext.documents import Document
+from webhook.preview.live import LiveReading, namespaces_of, read_live
+from webhook.preview.writers import Display, Shown
+from webhook.text.yaml.documents import Document
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
 

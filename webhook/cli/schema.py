@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 
 from webhook.cli.output import write
-from webhook.config.custom_resource import definition_text
+from webhook.config.crd import definition_text
 from webhook.config.schema import schema_text
-from webhook.discover.discover_json import discover_schema
-from webhook.preview.changes.changes_json import changes_schema
-from webhook.render.fabrics_json import fabrics_output_schema
-from webhook.render.json_form import form_schema
-from webhook.verify.matrix.matrix_json import matrix_schema
-from webhook.verify.verify_json import verify_schema
-from webhook.why.why_json import why_schema
+from webhook.diagnose.discover.output import discover_schema
+from webhook.diagnose.verify.matrix_output import matrix_schema
+from webhook.diagnose.verify.verify_json import verify_schema
+from webhook.diagnose.why.output import why_schema
+from webhook.preview.changes_json import changes_schema
+from webhook.preview.fabrics.fabrics_json import fabrics_output_schema
+from webhook.preview.report.json import form_schema
 
 _SCHEMAS = {
     "fabrics": schema_text,

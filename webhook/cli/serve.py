@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from certs.lifetimes import Lifetimes
-from webhook.app.options import DEFAULTS
-from webhook.cli.argument_types import duration, duration_text, port_number, positive_seconds
 from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, configured
 from webhook.cli.installation_options import add_names
+from webhook.cli.options import duration, duration_text, port_number, positive_seconds
 from webhook.config import INSTALLED
-from webhook.server import ServeOptions, serve
-from webhook.visible import visible_lines
+from webhook.serve.options import DEFAULTS
+from webhook.serve.server import ServeOptions, serve
+from webhook.text.escape import visible_lines
 
 _EXAMPLES = """examples:
   rdma-webhook serve --dev

@@ -12,17 +12,17 @@ from webhook.cli.common_options import add_form
 from webhook.cli.output import colour, say, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
 from webhook.config.load import load_fabrics
+from webhook.diagnose.codes import Explained, explained, is_code
+from webhook.diagnose.why.answer import explain_pod
+from webhook.diagnose.why.collector import Collector, NoPodError, Wanted
+from webhook.diagnose.why.evidence import Gathered
+from webhook.diagnose.why.explanation import Explanation
+from webhook.diagnose.why.file_collector import gathered_from, objects_of
+from webhook.diagnose.why.output import code_form, why_form
+from webhook.diagnose.why.why_text import code_text, why_text
 from webhook.errors import DocumentError
-from webhook.fabric.records import Fabrics
-from webhook.why.answer import explain_pod
-from webhook.why.codes import Explained, explained, is_code
-from webhook.why.collector import Collector, NoPodError, Wanted
-from webhook.why.explanation import Explanation
-from webhook.why.from_objects import gathered_from, objects_of
-from webhook.why.gathered import Gathered
-from webhook.why.why_json import code_form, why_form
-from webhook.why.why_text import code_text, why_text
-from webhook.yamltext.documents import DOCUMENT_LIMITS, read_documents
+from webhook.model.fabric import Fabrics
+from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
 
 _WELL, _NOT_WELL, _UNREADABLE = 0, 1, 2
 _PODS = ("pod/", "pods/", "po/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+from webhook.config.environment import fabric_env
 from webhook.config.model import (
     API_VERSION,
     KIND,
@@ -14,11 +15,10 @@ from webhook.config.model import (
     FabricEntry,
     ResourceEntry,
 )
-from webhook.config.rendered_env import fabric_env
 from webhook.config.rules.matching import labels_of
-from webhook.decision.outcome import VERSION
-from webhook.fabric.globs import Globs
-from webhook.fabric.records import Defaults, DeviceClaim, Fabric, Fabrics, RdmaResource, index
+from webhook.model.decision import VERSION
+from webhook.model.fabric import Defaults, DeviceClaim, Fabric, Fabrics, RdmaResource, index
+from webhook.model.globs import Globs
 
 _HASH_DIGITS = 12
 

@@ -1,129 +1,76 @@
-"""The CustomResourceDefinition of FabricConfiguration, made from the models of the fabrics file.
-
-`make golden` writes it to manifests/crd/.
-"""
+"""The document around the configuration: a Kubernetes object, which has it in `spec`."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-import yaml
+from webhook.config.messages import instead_of, meant, shown
+from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
+from webhook.model.path import Path
 
-from webhook.config.model import API_VERSION, KIND
-from webhook.config.object_form import FIELDS, NAME
-from webhook.config.schema import json_schema
-from webhook.config.status_schema import STATUS_SCHEMA
-from webhook.config.structural import PRESERVED, Schema, structural
-
-GROUP, VERSION = API_VERSION.split("/")
-PLURAL = "fabricconfigurations"
-SHORT_NAME = "fabrics"
-_SUMMARY = (
-    "FabricConfiguration describes the RDMA fabrics of a cluster, and how rdma-webhook equips pods "
-    f"for them. There is one object for the whole cluster, and its name is {NAME}."
-)
-#: Tools that remove what they have installed keep an object with these annotations.
-_KEEP = {
-    "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
-    "helm.sh/resource-policy": "keep",
-    "kustomize.toolkit.fluxcd.io/prune": "disabled",
-}
-#: Rules in CEL; the API server writes the field before the message.
-_RULES = (
-    {
-        "rule": f"self.metadata.name == '{NAME}'",
-        "message": f"must be {NAME}: the webhook reads only the object of that name",
-        "fieldPath": ".metadata.name",
-    },
-    {
-        "rule": "has(self.spec)",
-        "message": f"{', '.join(FIELDS[:-1])} and {FIELDS[-1]} belong in it",
-        "reason": "FieldValueRequired",
-        "fieldPath": ".spec",
-    },
-)
-#: Name → type, JSON path, description: what `kubectl get` shows beside the name.
-_COLUMNS = {
-    "Fabrics": ("string", ".status.fabricNames", "Names of the fabrics."),
-    "Nodes": ("integer", ".status.nodes", "Number of nodes that belong to a fabric."),
-    "Valid": (
-        "string",
-        '.status.conditions[?(@.type=="Valid")].status',
-        "Whether the webhook can use this configuration.",
-    ),
-    "Age": ("date", ".metadata.creationTimestamp", "Time since the object was created."),
-}
-_COMMENT = """\
-# The kind FabricConfiguration, whose only object describes the fabrics of a site. The definition is
-# apart, in no overlay, for two reasons. kubectl looks up all kinds of its input before it applies
-# any of it, so a definition and an object of its kind cannot come in one apply. And deleting a
-# definition deletes all objects of its kind, so whatever removes the program must leave it in
-# place: the annotations tell Helm, Argo CD and Flux to do so.
-#
-# `make golden` writes this file from webhook/config/model.py.
-"""
+#: Fields of every Kubernetes object, besides `spec`.
+_OF_OBJECTS = ("apiVersion", "kind", "metadata", "status")
+_FIELDS_HERE = ": the fields here are apiVersion, kind, metadata and spec"
+#: The only name that the webhook reads.
+NAME = "default"
+#: Fields of the configuration.
+FIELDS = tuple(field.alias or name for name, field in FabricConfigurationSpec.model_fields.items())
+#: The object, as kubectl names it.
+OBJECT = f"fabricconfigurations.rdma.lab/{NAME}"
 
 
-def definition() -> dict[str, Any]:
-    """Return the CustomResourceDefinition, in JSON's types."""
-    names = {
-        "kind": KIND,
-        "listKind": f"{KIND}List",
-        "plural": PLURAL,
-        "singular": KIND.lower(),
-        "shortNames": [SHORT_NAME],
-    }
-    metadata = {
-        "name": f"{PLURAL}.{GROUP}",
-        "labels": {"app.kubernetes.io/part-of": "rdma-webhook"},
-        "annotations": _KEEP,
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": metadata,
-        "spec": {"group": GROUP, "names": names, "scope": "Cluster", "versions": [_version()]},
-    }
+class Misplaced(NamedTuple):
+    """What is wrong with the document around the configuration."""
+
+    path: Path
+    message: str
 
 
-def definition_text() -> str:
-    """Return the definition as YAML, with comments: the file in manifests/crd/."""
-    return _COMMENT + yaml.safe_dump(definition(), sort_keys=False, width=100)
+def foreign(data: Mapping[str, Any]) -> Iterator[Misplaced]:
+    """Report a document of another kind or version; its other fields are then not checked."""
+    for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
+        actual = data.get(key)
+        if actual == expected:
+            continue
+        if actual:
+            message = f"must be {expected}, not {shown(actual)}{meant(actual, (expected,))}"
+        else:
+            message = f"is missing: write {key}: {expected}{instead_of(key, data)}"
+        yield Misplaced((key,), message)
 
 
-def _version() -> dict[str, Any]:
-    columns = [
-        {"name": name, "type": kind, "jsonPath": path, "description": description}
-        for name, (kind, path, description) in _COLUMNS.items()
-    ]
-    return {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": _object()},
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": columns,
-    }
+def object_errors(data: Mapping[str, Any]) -> Iterator[Misplaced]:
+    """Report what is wrong outside `spec`; a document whose `spec` is no mapping has an error."""
+    yield from _of_metadata(data)
+    others = [key for key in data if key not in (*_OF_OBJECTS, "spec")]
+    spec = data.get("spec")
+    if spec is not None and not isinstance(spec, dict):
+        yield Misplaced(("spec",), f"{shown(spec)} must be a mapping of its fields")
+    elif spec is None and not any(key in FIELDS for key in others):
+        message = f"is missing: write spec{instead_of('spec', others)}, with fabrics below it"
+        yield Misplaced(("spec",), message)
+    yield from _beside_spec(others)
 
 
-def _object() -> Schema:
-    """Return the schema of the object; the API server fills in what it says of its metadata."""
-    schema = json_schema()
-    spec = structural(schema["properties"]["spec"], schema["$defs"])
-    # Several people, or tools, can each apply fabrics of their own.
-    spec["properties"]["fabrics"] |= {
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["name"],
-    }
-    return {
-        "description": _SUMMARY,
-        **PRESERVED,
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
-            "spec": spec,
-            "status": STATUS_SCHEMA,
-        },
-        "x-kubernetes-validations": list(_RULES),
-    }
+def _beside_spec(keys: Iterable[str]) -> Iterator[Misplaced]:
+    for key in keys:
+        if key in FIELDS:
+            yield Misplaced((key,), "is a field of spec: put it below `spec:`, indented")
+        else:
+            near = meant(key, (*_OF_OBJECTS, "spec")) or _FIELDS_HERE
+            yield Misplaced((key,), f"unknown field{near}")
+
+
+def _of_metadata(data: Mapping[str, Any]) -> Iterator[Misplaced]:
+    """Report a name that the webhook would not read; a file may leave it out."""
+    metadata = data.get("metadata")
+    if metadata is None:
+        return
+    if not isinstance(metadata, dict):
+        yield Misplaced(("metadata",), f"{shown(metadata)} must be a mapping of its fields")
+    elif (name := metadata.get("name", NAME)) != NAME:
+        message = (
+            f"must be {NAME}, not {shown(name)}: the webhook reads only the object of that name"
+        )
+        yield Misplaced(("metadata", "name"), message)

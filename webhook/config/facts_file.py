@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path as File
 from typing import Any
 
-from webhook.config.explain import shown
+from webhook.config.files import decode, parse_yaml, read_file
 from webhook.config.findings import refused
-from webhook.config.yaml_file import decode, parse_yaml, read_file
-from webhook.decision.facts import Facts
+from webhook.config.messages import shown
 from webhook.errors import ShapeError
-from webhook.yamltext.tree import TextLimits
+from webhook.model.facts import Facts
+from webhook.text.yaml.tree import TextLimits
 
 KINDS = (
     *("Namespace", "LimitRange", "ResourceQuota", "Node"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 from webhook.errors import ConfigError
-from webhook.visible import visible
+from webhook.text.escape import visible
 
 Severity = Literal["error", "warning"]
 #: The most findings of a file that are shown: nobody reads more, and a log line must stay short.

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from webhook.config.findings import refused
-from webhook.pod.path import Path
-from webhook.yamltext.tree import TextLimits
+from webhook.model.path import Path
+from webhook.text.yaml.tree import TextLimits
 
 
 class JsonData:

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
-from webhook.config.explain import brief, explain, intended, shown
+from webhook.config.custom_resource import foreign, object_errors
+from webhook.config.files import LocatedData, decode, parse_yaml, read_file
 from webhook.config.findings import (
     Finding,
     InvalidConfiguration,
@@ -20,6 +21,7 @@ from webhook.config.findings import (
     refused,
 )
 from webhook.config.json_data import JsonData
+from webhook.config.messages import brief, explain, intended, shown
 from webhook.config.model import (
     API_VERSION,
     KIND,
@@ -27,16 +29,14 @@ from webhook.config.model import (
     FabricConfigurationSpec,
     FabricEntry,
 )
-from webhook.config.object_form import foreign, object_errors
 from webhook.config.rules import RULES, Parts, Rule
 from webhook.config.sent_types import rejected
-from webhook.config.yaml_file import LocatedData, decode, parse_yaml, read_file
 from webhook.errors import DocumentError
-from webhook.fabric.records import Fabrics
-from webhook.pod.manifest import at
-from webhook.pod.path import Path, dotted
-from webhook.yamltext.documents import read_documents
-from webhook.yamltext.tree import TextLimits
+from webhook.model.fabric import Fabrics
+from webhook.model.path import Path, dotted
+from webhook.model.pod import at
+from webhook.text.yaml.documents import read_documents
+from webhook.text.yaml.tree import TextLimits
 
 #: etcd takes no object above 1.5 MiB; 35,000 values are about a thousand fabrics.
 LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from webhook.fabric.records import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes, SharedBy
+from webhook.model.fabric import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes, SharedBy
 
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"

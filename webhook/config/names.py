@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from webhook.decision.annotations import NETWORKS_JSON
+from webhook.model.annotations import NETWORKS_JSON
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")

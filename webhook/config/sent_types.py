@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from webhook.config.explain import shown
+from webhook.config.messages import shown
 from webhook.config.schema import json_schema
 from webhook.config.structural import Schema, structural
-from webhook.pod.path import Path
+from webhook.model.path import Path
 
 _ANY: Schema = {}
 _SCALARS = (str, int, float, bool)

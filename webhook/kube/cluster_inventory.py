@@ -7,13 +7,13 @@ from dataclasses import replace
 from threading import Event
 from typing import TypeVar
 
-from webhook.decision.nodes import Node
 from webhook.errors import ClusterError
-from webhook.inventory.reserved import reservation_of, reserved_on_nodes
-from webhook.kube.kinds import NODES, Item, Kind
+from webhook.kube.api import ObjectReads, RefusedError
+from webhook.kube.cluster_reads import PermittedReads
 from webhook.kube.listing import read_list
-from webhook.kube.permitted_reads import PermittedReads
-from webhook.kube.requests import ObjectReads, RefusedError
+from webhook.kube.watched_resources import NODES, Item, Kind
+from webhook.model.nodes import Node
+from webhook.model.reserved import reservation_of, reserved_on_nodes
 
 #: Nothing else waits for these lists, so their pages are large.
 _ALL_NODES = replace(NODES, page=500, pace=0.0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from webhook.decision.facts import key_of
 from webhook.errors import ClusterError
-from webhook.kube.kinds import Kind
-from webhook.kube.requests import ObjectReads, Query, RefusedError
+from webhook.kube.api import ObjectReads, Query, RefusedError
+from webhook.kube.watched_resources import Kind
+from webhook.model.facts import key_of
 
 #: Namespace ("" for cluster-scoped objects) and name.
 Key = tuple[str, str]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from webhook.decision.facts import key_of
+from webhook.kube.api import RefusedError
 from webhook.kube.api_status import message_of
 from webhook.kube.client import Client, Object
-from webhook.kube.requests import RefusedError
+from webhook.model.facts import key_of
 
 _GROUP = "/apis/kubeflow.org/v2beta1"
 _NOT_INSTALLED = (

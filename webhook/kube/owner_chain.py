@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.kube.permitted_reads import PermittedReads, ReadObject
-from webhook.pod.manifest import at
-from webhook.pod.owner_references import MOST_OWNERS, controller_reference
+from webhook.kube.cluster_reads import PermittedReads, ReadObject
+from webhook.model.owner_references import MOST_OWNERS, controller_reference
+from webhook.model.pod import at
 
 
 class OwnerChain:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from webhook.kube.events import Creates, EventApi, Warned, warning_event
-from webhook.pod.owner_references import OwnerReference
+from webhook.model.owner_references import OwnerReference
 
 REASON = "NoRDMA"
 #: Events that wait to be created; more are lost, and the log says so.

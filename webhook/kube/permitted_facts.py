@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from webhook.decision.claim_facts import CLAIM_KIND, TEMPLATE_KIND, is_made_for_pod
-from webhook.decision.facts import Facts, key_of
-from webhook.decision.nodes import Node
 from webhook.errors import ShapeError
+from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_inventory import permitted_nodes
-from webhook.kube.kinds import CLAIM_TEMPLATES, CLAIMS, NODES, Kind
-from webhook.kube.permitted_reads import FORBIDDEN, NOT_FOUND, PermittedReads, ReadObject
-from webhook.kube.requests import ObjectReads
+from webhook.kube.cluster_reads import FORBIDDEN, NOT_FOUND, PermittedReads, ReadObject
+from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NODES, Kind
+from webhook.model.claim_facts import CLAIM_KIND, TEMPLATE_KIND, is_made_for_pod
+from webhook.model.facts import Facts, key_of
+from webhook.model.nodes import Node
 
 #: What is assumed of a namespace that was not read.
 UNRESTRICTED = "assumed: no Pod Security level and no fabric of its own; its labels stay unknown"

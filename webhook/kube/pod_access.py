@@ -7,9 +7,9 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.stream import stream
 
 from webhook.errors import ClusterError
+from webhook.kube.api import Query, RefusedError
 from webhook.kube.api_status import message_of, one_line
 from webhook.kube.client import BROKEN, Client, parsed
-from webhook.kube.requests import Query, RefusedError
 
 _OK = 200
 #: Seconds for a command; it reads a few files.

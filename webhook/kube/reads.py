@@ -10,9 +10,9 @@ import orjson
 from kubernetes.client.rest import RESTResponse
 
 from webhook.errors import ClusterError
+from webhook.kube.api import Query, RefusedError
 from webhook.kube.api_status import message_of
 from webhook.kube.client import BROKEN, Client
-from webhook.kube.requests import Query, RefusedError
 
 #: Timeouts to connect, and for a page, which a busy API server may take a while to send.
 CONNECT, READ = 3.0, 30.0

@@ -26,12 +26,12 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from webhook.decision.facts import key_of
 from webhook.errors import ClusterError
+from webhook.kube.api import Events, Reads, RefusedError
 from webhook.kube.api_status import message_of
-from webhook.kube.kinds import Kind
 from webhook.kube.listing import Key, Listing, read_list
-from webhook.kube.requests import Events, Reads, RefusedError
+from webhook.kube.watched_resources import Kind
+from webhook.model.facts import key_of
 
 #: The API server sends a bookmark each minute if there is no event: a watch that is silent
 #: for longer has lost its connection.

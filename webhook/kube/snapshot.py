@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
-from webhook.decision.facts import Facts, NamespaceFacts
-from webhook.kube.kinds import Kind, Part
 from webhook.kube.listing import Key
 from webhook.kube.reflector import Change
+from webhook.kube.watched_resources import Kind, Part
+from webhook.model.facts import Facts, NamespaceFacts
 
 #: The changes that a reflector delivered at once.
 Batch = tuple[Kind, list[Change]]

@@ -16,28 +16,28 @@ from typing import NamedTuple
 from webhook.admission.match import AS_SHIPPED, Called, called
 from webhook.admission.review import KIND, read_review
 from webhook.config.model import KIND as FABRICS_KIND
-from webhook.decision.annotations import ENABLE
-from webhook.decision.facts import Facts, NamespaceFacts
-from webhook.decision.nodes import NodeInventory
-from webhook.decision.outcome import Decision
-from webhook.decision.scope import Context
+from webhook.decide import decide
+from webhook.decide.reasons import NOT_OPTED_IN
+from webhook.decide.scope import Context
 from webhook.errors import DocumentError, ReviewError
-from webhook.fabric.records import Fabrics
-from webhook.pipeline.decide import decide
-from webhook.pipeline.reasons import NOT_OPTED_IN
-from webhook.pod.manifest import PodManifest, at
-from webhook.pod.path import dotted
+from webhook.model.annotations import ENABLE
+from webhook.model.decision import Decision
+from webhook.model.fabric import Fabrics
+from webhook.model.facts import Facts, NamespaceFacts
+from webhook.model.nodes import NodeInventory
+from webhook.model.path import dotted
+from webhook.model.pod import PodManifest, at
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
-from webhook.preview.proof import proven_pod
+from webhook.preview.patches import proven_pod
+from webhook.preview.report.record import NO_TEMPLATE, Edit, Preview, Report
+from webhook.preview.report.ways import OPTIONS, Ways
 from webhook.preview.template_edit import template_edit
-from webhook.render.report import NO_TEMPLATE, Edit, Preview, Report
-from webhook.render.ways import OPTIONS, Ways
-from webhook.workloads.controllers import controller_of, live_pods
-from webhook.workloads.controllers.workload import Controller, Live
-from webhook.workloads.notes import notes_of
-from webhook.workloads.opt_in import OptInHints
-from webhook.workloads.templates import Template, not_kubernetes, templates_of
-from webhook.yamltext.documents import Document
+from webhook.preview.workloads.controllers import controller_of, live_pods
+from webhook.preview.workloads.controllers.workload import Controller, Live
+from webhook.preview.workloads.hints import OptInHints
+from webhook.preview.workloads.notes import notes_of
+from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
+from webhook.text.yaml.documents import Document
 
 _NOTHING_READ = LiveFacts()
 

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 from webhook.admission.registration import WebhookSetup
 from webhook.config.facts_file import KINDS
-from webhook.decision.facts import Facts, key_of
-from webhook.decision.nodes import Node
 from webhook.errors import ShapeError
-from webhook.yamltext.documents import Document
+from webhook.model.facts import Facts, key_of
+from webhook.model.nodes import Node
+from webhook.text.yaml.documents import Document
 
 _CLUSTER_WIDE = frozenset({"Namespace", "Node"})
 _LISTS = frozenset({"List", *(f"{kind}List" for kind in KINDS)})
 
 
 class LiveFacts(NamedTuple):
-    """What was read of a cluster (webhook.preview.live_facts)."""
+    """What was read of a cluster (webhook.preview.live)."""
 
     #: Namespaces, LimitRanges, ResourceQuotas, and where they matter ResourceClaimTemplates and
     #: ResourceClaims.

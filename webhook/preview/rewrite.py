@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from webhook.decision.outcome import PatchOp
-from webhook.pod.manifest import at
-from webhook.pod.path import pointer
-from webhook.preview.proof import prove
-from webhook.render.json_form import LONGEST, check_length
-from webhook.render.report import Edit, Report
-from webhook.visible import visible
-from webhook.workloads.patch import patched
-from webhook.yamltext.documents import Document
-from webhook.yamltext.edit.splice import splice
+from webhook.model.decision import PatchOp
+from webhook.model.path import pointer
+from webhook.model.pod import at
+from webhook.preview.patches import prove
+from webhook.preview.report.json import LONGEST, check_length
+from webhook.preview.report.record import Edit, Report
+from webhook.preview.workloads.patch import patched
+from webhook.text.escape import visible
+from webhook.text.yaml.documents import Document
+from webhook.text.yaml.splice import splice
 
 
 class Rewritten(NamedTuple):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from webhook.decision.outcome import Decision, PatchOp
-from webhook.pod.manifest import PodManifest
-from webhook.preview.proof import applied, proven
-from webhook.workloads.controllers import live_pods
-from webhook.workloads.templates import Template
-from webhook.workloads.transfer import transferred
+from webhook.model.decision import Decision, PatchOp
+from webhook.model.pod import PodManifest
+from webhook.preview.patches import applied, proven
+from webhook.preview.workloads.controllers import live_pods
+from webhook.preview.workloads.templates import Template
+from webhook.preview.workloads.transfer import transferred
 
 
 class TemplateEdit(NamedTuple):

@@ -33,7 +33,7 @@ from tests.cluster.cluster import Cluster, running
 from tests.cluster.node import NAME
 from tests.cluster.pki import Authority
 from tests.e2e.asking import accounts_made
-from webhook.decision.annotations import ENABLE, STATUS
+from webhook.model.annotations import ENABLE, STATUS
 
 #: The API server gives the volume of the service account's token a random name.
 _TOKEN = re.compile(r"kube-api-access-\w{5}")

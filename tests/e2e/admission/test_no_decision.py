@@ -13,7 +13,7 @@ from tests.e2e.admission.places import CALLED_BY, named
 from tests.e2e.admission.pods import create, pod, trainer
 from tests.e2e.asking import make_namespaces, namespace
 from tests.waiting import until
-from webhook.app.http.mutate import NOT_CONFIGURED
+from webhook.serve.http.mutate import NOT_CONFIGURED
 
 NAME = "without-fabrics"
 

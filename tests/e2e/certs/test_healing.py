@@ -10,7 +10,7 @@ from tests.e2e.certs.conftest import Start
 from tests.e2e.certs.lab import PATHS, SERVER_NAME, Lab, all_ready
 from tests.waiting import until
 from webhook.kube.client import Client
-from webhook.kube.dry_changes import Tried, try_patches
+from webhook.kube.permission_probe import Tried, try_patches
 
 
 def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:

@@ -8,10 +8,10 @@ from tests.api_server import defaulted
 from tests.e2e.controllers.lab import WORKLOADS, Document, Lab, status
 from webhook.config import EXAMPLE
 from webhook.config.load import load_fabrics
-from webhook.decision.facts import LABEL
+from webhook.model.facts import LABEL
 from webhook.preview.dry_run import PreviewOptions, preview_documents
-from webhook.render.report import Preview
-from webhook.yamltext.documents import read_documents
+from webhook.preview.report.record import Preview
+from webhook.text.yaml.documents import read_documents
 
 #: The parts of a container that a decision reads or writes.
 _PARTS = ("command", "args", "env", "resources", "securityContext")

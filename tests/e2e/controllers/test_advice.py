@@ -12,7 +12,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.kinds import bring
 from tests.e2e.asking import ENABLE, Document, ask
 from tests.e2e.controllers.lab import WORKLOADS, Lab
-from webhook.workloads.templates import templates_of
+from webhook.preview.workloads.templates import templates_of
 
 #: Where each project's module has its kinds.
 DEFINITIONS = {

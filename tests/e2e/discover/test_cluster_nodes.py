@@ -12,7 +12,7 @@ from tests.cluster.node import NAME as REAL
 from tests.e2e.discover.running import discover
 from tests.e2e.installed.identity import kubeconfig_of
 from tests.e2e.installed.space import Space
-from webhook.discover.cluster_view import COMMAND
+from webhook.diagnose.discover.cluster import COMMAND
 
 PORT = """\
 CA 'mlx5_0'

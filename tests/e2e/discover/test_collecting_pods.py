@@ -18,8 +18,8 @@ from tests.e2e.asking import apply
 from tests.e2e.discover.running import discover
 from tests.e2e.installed.space import Space
 from tests.waiting import until
-from webhook.discover.node_texts import NodeText, read_texts
-from webhook.machine.sightings import InterfaceSighting, SettingSighting
+from webhook.diagnose.discover.inputs import NodeText, read_texts
+from webhook.diagnose.tools.observations import InterfaceSighting, SettingSighting
 
 LABEL = "app.kubernetes.io/name=rdma-webhook-discover"
 ACCOUNT = "collector"

@@ -40,9 +40,9 @@ from tests.e2e.installed.load import creating
 from tests.e2e.installed.space import Space
 from tests.faults.replicas import kill, processes, settled
 from tests.waiting import until
-from webhook.app.http.mutate import NOT_CONFIGURED
-from webhook.app.sources.configuration_object import NO_KIND, NO_OBJECT
 from webhook.config import EXAMPLE
+from webhook.serve.http.mutate import NOT_CONFIGURED
+from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT
 
 #: A finalizer that keeps a pod's object, so that tests can read how its process ended.
 HOLD = "rdma.lab/test"

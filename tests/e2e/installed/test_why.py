@@ -21,7 +21,7 @@ from tests.e2e.asking import ENABLE, Document, make_namespaces, namespace, once,
 from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
 from tests.waiting import until
-from webhook.why.why_json import why_schema
+from webhook.diagnose.why.output import why_schema
 
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 V100 = "nvidia.com/v100"

@@ -18,9 +18,9 @@ from tests.e2e.asking import apply
 from tests.e2e.live.lab import Lab, send, trainer
 from tests.waiting import until
 from webhook.config.load import load_fabrics
-from webhook.decision.facts import Facts
-from webhook.inventory.fabric_inventory import take_inventory
-from webhook.render.fabrics_json import anonymous_form
+from webhook.model.facts import Facts
+from webhook.model.inventory import take_inventory
+from webhook.preview.fabrics.fabrics_json import anonymous_form
 
 NODES = [f"changing-{number}" for number in range(4)]
 EVENTS, PODS = 300, 100

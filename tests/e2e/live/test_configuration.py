@@ -21,9 +21,9 @@ from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import Replica, replicas
 from tests.e2e.wire import send
 from tests.waiting import until
-from webhook.app.http.mutate import NOT_CONFIGURED
-from webhook.app.sources.configuration_object import NO_KIND, NO_OBJECT
 from webhook.config import EXAMPLE
+from webhook.serve.http.mutate import NOT_CONFIGURED
+from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT
 
 GOOD = EXAMPLE.read_text()
 

@@ -11,13 +11,13 @@ from tests.fuzz.laws.broken import broken, check_line, shapes
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.fuzz.worlds import CLUSTERS
 from tests.property.allowed import forbidden, names_of
+from webhook.config.files import decode
 from webhook.config.findings import Finding, InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics
-from webhook.config.yaml_file import decode
-from webhook.decision.facts import Facts
-from webhook.decision.scope import Context
-from webhook.pipeline.decide import decide
-from webhook.pod.path import dotted
+from webhook.decide import decide
+from webhook.decide.scope import Context
+from webhook.model.facts import Facts
+from webhook.model.path import dotted
 
 
 class Loading(Costing):

@@ -20,11 +20,11 @@ from tests.fuzz.laws.broken import broken, shapes
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.property.allowed import Own, forbidden
 from tests.property.changes import key_orders
-from webhook.app.http.mutate import Answer, Mutate
-from webhook.decision.annotations import ENABLE, STATUS
-from webhook.fabric.records import Fabrics
-from webhook.pod.manifest import at
-from webhook.pod.path import Path, dotted
+from webhook.model.annotations import ENABLE, STATUS
+from webhook.model.fabric import Fabrics
+from webhook.model.path import Path, dotted
+from webhook.model.pod import at
+from webhook.serve.http.mutate import Answer, Mutate
 
 
 class World(NamedTuple):

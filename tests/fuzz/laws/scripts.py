@@ -10,8 +10,8 @@ from typing import Any
 from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken
 from tests.fuzz.laws.mutations import MUTATE_LAWS, Answered
-from webhook.mpi.commands import Commands, Launch
-from webhook.pod.path import Path
+from webhook.decide.launchers.commands import Commands, Launch
+from webhook.model.path import Path
 
 _FIRST: Path = ("spec", "containers", 0)
 _FLAG = " -mca coll_hcoll_enable 0"

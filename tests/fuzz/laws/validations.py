@@ -15,21 +15,21 @@ from tests.fuzz import cost
 from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken, check_line
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
-from tests.unit.app.client import JSON, Answer, request
+from tests.unit.serve.client import JSON, Answer, request
 from webhook.admission.configuration_answer import MOST_ERRORS
-from webhook.admission.respond import WARNINGS_IN_ALL
-from webhook.app.http.validate import PATH, Validate
-from webhook.app.observe.log import Log
-from webhook.app.observe.metrics import Metrics
-from webhook.app.preview_worker.child import WorkerAnswer
-from webhook.app.preview_worker.supervisor import Job
-from webhook.app.preview_worker.turns import Turns
-from webhook.app.state import State
+from webhook.admission.response import WARNINGS_IN_ALL
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics, parse_object
-from webhook.pipeline.admission_warnings import LONGEST
-from webhook.pod.manifest import at
+from webhook.decide.admission_warnings import LONGEST
+from webhook.model.pod import at
 from webhook.preview.worker.operations import Operations
+from webhook.serve.http.validate import PATH, Validate
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.state import State
+from webhook.serve.worker.child import WorkerAnswer
+from webhook.serve.worker.queue import Turns
+from webhook.serve.worker.supervisor import Job
 
 #: How the messages name the object and the file, which is not compared.
 _NAME = "the object"

@@ -17,20 +17,20 @@ from tests.fuzz.target import Parts, Target
 from tests.fuzz.worlds import CLUSTERS, FABRICS
 from tests.property.allowed import names_of
 from tests.server_state import configured
-from webhook.app.http.mutate import Mutate
-from webhook.app.observe.log import Log
-from webhook.app.observe.metrics import Metrics
 from webhook.config.load import parse_fabrics
-from webhook.decision.facts import Facts
-from webhook.mutations import MUTATIONS
-from webhook.pipeline.decide import decide
-from webhook.pipeline.reasons import (
+from webhook.decide import decide
+from webhook.decide.mutations import MUTATIONS
+from webhook.decide.reasons import (
     DECISION_REASONS,
     FACTS_UNKNOWN,
     NAMESPACE_FABRIC,
     OTHER_INJECTOR,
     UNKNOWN_ANNOTATION,
 )
+from webhook.model.facts import Facts
+from webhook.serve.http.mutate import Mutate
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
 
 _OF_REQUESTS = (UNKNOWN_ANNOTATION, FACTS_UNKNOWN, NAMESPACE_FABRIC, OTHER_INJECTOR)
 #: Bytes of a body that has many of one thing.

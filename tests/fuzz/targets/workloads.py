@@ -16,8 +16,8 @@ from tests.fuzz.target import Parts, Target
 from tests.fuzz.targets.mutate import world_of
 from tests.fuzz.worlds import FABRICS
 from tests.fuzz.yamls import noisy, swollen, yaml_of
-from webhook.pipeline.examine import MIRROR_POD
-from webhook.pipeline.reasons import DECISION_REASONS
+from webhook.decide.examine import MIRROR_POD
+from webhook.decide.reasons import DECISION_REASONS
 
 _SIZES = (8_000, 16_000, 32_000)
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from webhook.admission.configuration_answer import MOST_ERRORS, Faults, configuration_answer
-from webhook.admission.respond import WARNINGS_IN_ALL
-from webhook.pipeline.admission_warnings import LONGEST
+from webhook.admission.response import WARNINGS_IN_ALL
+from webhook.decide.admission_warnings import LONGEST
 
 ABOUT = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
 ALL = "`rdma-webhook check-config FILE` lists all of them"

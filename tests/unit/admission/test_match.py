@@ -6,7 +6,7 @@ import pytest
 
 from webhook.admission.match import called
 from webhook.admission.registration import NAME_LABEL, SHIPPED, WebhookSetup, webhooks_in
-from webhook.decision.facts import NamespaceFacts
+from webhook.model.facts import NamespaceFacts
 
 NEEDS = 'it needs rdma.lab/enable: "true"'
 BOTH = "namespace lab has the label and the pod the annotation rdma.lab/enable"

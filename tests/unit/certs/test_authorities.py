@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from certs.authorities import check_ca, unexpired_cas
-from certs.certs_error import CertificateError
+from certs.errors import CertificateError
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from certs.ca_bundle import LONGEST_PAUSE, STAYS, CaBundle, Published, WriteLimit
-from certs.certs_error import ApiError
 from certs.clock import Clock
+from certs.errors import ApiError
 from certs.issue import issue_ca
 from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import CONFIGURATION, MUTATING, Objects

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from certs.ca_bundles import CaBundles, PublishedSet
-from certs.certs_error import ApiError
+from certs.errors import ApiError
 from certs.issue import issue_ca
 from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import (

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from certs.certs_error import CertificateError
+from certs.errors import CertificateError
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair, check_pair
 

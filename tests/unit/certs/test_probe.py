@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from certs.certs_error import ApiError
+from certs.errors import ApiError
 from certs.probe import endpoints
 from tests.unit.certs.objects import INSTALLATION, Objects
 

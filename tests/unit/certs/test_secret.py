@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from certs.authorities import Authorities, RotationRequest
-from certs.certs_error import ApiError
+from certs.errors import ApiError
 from certs.issue import issue_ca
 from certs.secret import CaSecret
 from tests.unit.certs.objects import INSTALLATION, SECRET, Objects, secret_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from certs.certs_error import ApiError
+from certs.errors import ApiError
 from certs.issue import issue_ca
 from certs.pem import KeyPair
 from certs.self_managed import SelfManaged, Status

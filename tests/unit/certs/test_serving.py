@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from certs.certs_error import CertificateError
+from certs.errors import CertificateError
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from certs.serving import CertificateFiles, ServingContext

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from certs.certs_error import ApiError
+from certs.errors import ApiError
 from certs.lifetimes import Lifetimes
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext

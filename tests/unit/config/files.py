@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
-from webhook.fabric.records import Fabric
+from webhook.model.fabric import Fabric
 
 
 def fabric(name: str = "ib", **fields: Any) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from tests.unit.config.files import compiled, dra, fabric, text
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import FabricEntry
-from webhook.decision.outcome import VERSION
-from webhook.fabric.globs import Globs
-from webhook.fabric.records import Defaults, DeviceClaim, Fabric, FabricEnv, RdmaResource
+from webhook.model.decision import VERSION
+from webhook.model.fabric import Defaults, DeviceClaim, Fabric, FabricEnv, RdmaResource
+from webhook.model.globs import Globs
 
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
 

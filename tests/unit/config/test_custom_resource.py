@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from tests.unit.config.test_schema import EXAMPLES
-from webhook.config.custom_resource import definition, definition_text
-from webhook.config.explain import rows
+from webhook.config.crd import definition, definition_text
 from webhook.config.load import load_fabrics, parse_object
+from webhook.config.messages import rows
 from webhook.config.model import FabricConfigurationSpec
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -26,7 +26,7 @@ BOOLEANS = {"y", "yes", "on", "true", "n", "no", "off", "false"}
 
 
 def nodes(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every node of a schema with its path, written as in `webhook.config.explain`."""
+    """Yield every node of a schema with its path, written as in `webhook.config.messages`."""
     yield path, node
     for name, below in node.get("properties", {}).items():
         yield from nodes(below, f"{path}.{name}".lstrip("."))

@@ -10,7 +10,7 @@ import pytest
 
 from webhook.config.facts_file import load_facts
 from webhook.config.findings import InvalidConfiguration
-from webhook.decision.facts import Facts
+from webhook.model.facts import Facts
 
 NAMESPACE = """\
 apiVersion: v1

@@ -9,7 +9,7 @@ from tests.fabrics_file import HEAD
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.json_data import JsonData
 from webhook.config.load import LIMITS, parse_fabrics, parse_object
-from webhook.yamltext.tree import TextLimits
+from webhook.text.yaml.tree import TextLimits
 
 NAME = "fabricconfigurations/default"
 

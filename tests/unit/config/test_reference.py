@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.generated_pages import DOCS, assert_up_to_date
-from webhook.config.explain import rows
 from webhook.config.load import parse_fabrics
+from webhook.config.messages import rows
 from webhook.config.rules import RULES
 from webhook.config.schema import json_schema
 

@@ -11,9 +11,9 @@ import pytest
 
 import webhook.config
 from tests.unit.config.files import fabric, roce, sriov, text
-from webhook.config.explain import rows
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import load_fabrics, parse_fabrics
+from webhook.config.messages import rows
 from webhook.config.model import FabricConfiguration
 from webhook.config.schema import json_schema, schema_text
 

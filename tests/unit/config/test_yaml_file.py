@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from webhook.config.files import decode, parse_yaml, read_file
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LIMITS
-from webhook.config.yaml_file import decode, parse_yaml, read_file
-from webhook.yamltext.tree import roots_of
+from webhook.text.yaml.tree import roots_of
 
 
 def read(text: str, **limits: int) -> Any:

@@ -22,22 +22,22 @@ from tests.fuzz.check import LARGE, TARGETS, Violation, check, check_apart, make
 from tests.fuzz.laws import configurations, previews, validations
 from tests.fuzz.targets import mutate
 from tests.fuzz.workers import Run, run
+from webhook import decide as pipeline
 from webhook.admission.configuration_answer import configuration_answer
-from webhook.admission.respond import answer
+from webhook.admission.response import answer
 from webhook.admission.review import read_review
 from webhook.config.findings import Finding
 from webhook.config.json_data import JsonData
-from webhook.decision.draft import Draft
+from webhook.decide import conclude
+from webhook.decide.draft import Draft
+from webhook.decide.launchers.commands import Commands
+from webhook.decide.shell.insert import insert_after
+from webhook.decide.status import render
 from webhook.errors import DocumentError
-from webhook.mpi.commands import Commands
-from webhook.pipeline import conclude
-from webhook.pipeline import decide as pipeline
-from webhook.pipeline.status import render
-from webhook.pod.manifest import items
-from webhook.pod.path import pointer
-from webhook.pod.quantity import is_zero
-from webhook.shelltext.insert import insert_after
-from webhook.yamltext.edit.splice import splice
+from webhook.model.path import pointer
+from webhook.model.pod import items
+from webhook.model.quantity import is_zero
+from webhook.text.yaml.splice import splice
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Wrong = Callable[[Draft, Any, tuple[Any, ...]], tuple[Any, ...]]
@@ -103,7 +103,7 @@ def _renamed(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _wrong_uid(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        "webhook.app.http.mutate.answer", lambda uid, decision: answer(uid + "0", decision)
+        "webhook.serve.http.mutate.answer", lambda uid, decision: answer(uid + "0", decision)
     )
 
 
@@ -113,7 +113,7 @@ def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
             raise OverflowError(value)
         return is_zero(value)
 
-    patch.setattr("webhook.decision.resources.is_zero", wrong)
+    patch.setattr("webhook.model.resources.is_zero", wrong)
 
 
 def _quadratic(patch: pytest.MonkeyPatch) -> None:
@@ -128,11 +128,11 @@ def _quadratic(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_letters(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.pipeline.admission_warnings._plain", lambda line: line)
+    patch.setattr("webhook.decide.admission_warnings._plain", lambda line: line)
 
 
 def _again_and_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.mutations.networks._missing", lambda wanted, *_: wanted)
+    patch.setattr("webhook.decide.mutations.networks._missing", lambda wanted, *_: wanted)
 
 
 def _replicas_differ(patch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def _replicas_differ(patch: pytest.MonkeyPatch) -> None:
 
 
 def _wrong_index(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.decision.draft.pointer", lambda path: pointer(path).replace("/0", "/1"))
+    patch.setattr("webhook.decide.draft.pointer", lambda path: pointer(path).replace("/0", "/1"))
 
 
 def _other_order(patch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
         _seen.append("schedulerName" in (manifest.get("spec") or {}))
         return decide(manifest, context)
 
-    patch.setattr("webhook.pipeline.conclude.render", wrong)
+    patch.setattr("webhook.decide.conclude.render", wrong)
     patch.setattr(pipeline, "_decide", noting)
 
 
@@ -188,7 +188,7 @@ def _hoarding(patch: pytest.MonkeyPatch) -> None:
         hoard.append(bytearray(3_000_000))
         return read_review(document)
 
-    patch.setattr("webhook.app.http.mutate.read_review", wrong)
+    patch.setattr("webhook.serve.http.mutate.read_review", wrong)
 
 
 def _greedy(patch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ def _greedy(patch: pytest.MonkeyPatch) -> None:
         bytearray(3 * 10**7)
         return read_review(document)
 
-    patch.setattr("webhook.app.http.mutate.read_review", wrong)
+    patch.setattr("webhook.serve.http.mutate.read_review", wrong)
 
 
 def _misplaced(patch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def _open_quote(patch: pytest.MonkeyPatch) -> None:
     def wrong(script: str, ends: list[int], added: str) -> str:
         return insert_after(script, ends, added + "'")
 
-    patch.setattr("webhook.mutations.hcoll.insert_after", wrong)
+    patch.setattr("webhook.decide.mutations.hcoll.insert_after", wrong)
 
 
 def _raw_refusal(patch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,9 @@ def _another_uid(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_cause(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.preview.configuration_faults.visible", lambda text: f"{text}\x1b[31m")
+    patch.setattr(
+        "webhook.preview.worker.configuration_faults.visible", lambda text: f"{text}\x1b[31m"
+    )
 
 
 def _raw_warning(patch: pytest.MonkeyPatch) -> None:
@@ -251,7 +253,7 @@ def _raw_warning(patch: pytest.MonkeyPatch) -> None:
 
 
 def _lenient(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.preview.configuration_faults._said", lambda *_: [])
+    patch.setattr("webhook.preview.worker.configuration_faults._said", lambda *_: [])
 
 
 def _stricter_than_files(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from webhook.errors import ClusterError
-from webhook.kube.requests import Query, RefusedError
+from webhook.kube.api import Query, RefusedError
 
 NAMESPACES = "/api/v1/namespaces"
 LIMIT_RANGES = "/api/v1/limitranges"

@@ -12,9 +12,9 @@ from tests.unit.kube.cluster import (
 )
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube import kinds
-from webhook.kube.feed import Feed
-from webhook.kube.requests import Reads
+from webhook.kube import watched_resources
+from webhook.kube.api import Reads
+from webhook.kube.informers import Feed
 
 
 class Running:
@@ -85,5 +85,5 @@ def test_without_a_connection_it_tries_again() -> None:
 
 def test_a_feed_keeps_up_with_the_kinds_that_it_is_given() -> None:
     """Other kinds have a feed of their own, whose lists nobody else waits for."""
-    feed = Feed(Cluster, lambda: iter(()), kinds=(kinds.QUOTAS,))
-    assert [one.kind for one in feed.reflectors] == [kinds.QUOTAS]
+    feed = Feed(Cluster, lambda: iter(()), kinds=(watched_resources.QUOTAS,))
+    assert [one.kind for one in feed.reflectors] == [watched_resources.QUOTAS]

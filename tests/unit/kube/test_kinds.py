@@ -7,8 +7,8 @@ import pytest
 
 from tests.builders import H100, V100, amounts, context, decide_on, gpu, pod
 from tests.unit.kube.cluster import limit_range, namespace, quota
-from webhook.decision.facts import NamespaceFacts, namespace_of
-from webhook.kube.kinds import (
+from webhook.kube.reflector import SILENCE
+from webhook.kube.watched_resources import (
     CLAIM_TEMPLATES,
     CONFIGURATIONS,
     KINDS,
@@ -17,7 +17,7 @@ from webhook.kube.kinds import (
     QUOTAS,
     Kind,
 )
-from webhook.kube.reflector import SILENCE
+from webhook.model.facts import NamespaceFacts, namespace_of
 
 LABELS = {
     "kubernetes.io/metadata.name": "lab",

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.unit.kube.cluster import NODES, Cluster, node, refused
-from webhook.kube import kinds
+from webhook.kube import watched_resources
+from webhook.kube.api import RefusedError
 from webhook.kube.listing import RETRIES, StoppedError, read_list
-from webhook.kube.requests import RefusedError
 
 
 class Waits:
@@ -33,7 +33,7 @@ def cluster_of(many: int, page: int = 500) -> Cluster:
 
 def test_between_pages_is_a_pause() -> None:
     """The kind says how long; none follows the last page."""
-    kind, waits = replace(kinds.NODES, pace=0.5), Waits()
+    kind, waits = replace(watched_resources.NODES, pace=0.5), Waits()
     found = read_list(cluster_of(5, page=2), kind, waits)
     assert [name for _, name in found.held] == ["n0", "n1", "n2", "n3", "n4"]
     assert waits.seconds == [0.5, 0.5]
@@ -42,9 +42,9 @@ def test_between_pages_is_a_pause() -> None:
 def test_nodes_come_in_small_pages_with_pauses() -> None:
     """Parsing a page holds up the requests: a page is small, and most of the time is pause."""
     cluster = cluster_of(1)
-    read_list(cluster, kinds.NODES, Waits())
+    read_list(cluster, watched_resources.NODES, Waits())
     assert int(cluster.asked[0][1]["limit"]) <= 50
-    assert kinds.NODES.pace >= 0.05
+    assert watched_resources.NODES.pace >= 0.05
 
 
 def test_a_page_is_requested_again_when_the_api_server_says() -> None:
@@ -58,8 +58,8 @@ def test_a_page_is_requested_again_when_the_api_server_says() -> None:
         return get(path, query)
 
     cluster.get = busy_once  # type: ignore[method-assign]
-    assert len(read_list(cluster, kinds.NODES, waits).held) == 3
-    pace = kinds.NODES.pace
+    assert len(read_list(cluster, watched_resources.NODES, waits).held) == 3
+    pace = watched_resources.NODES.pace
     assert waits.seconds == [pace, 7.0, pace]
     assert len(cluster.asked) == 3
 
@@ -70,7 +70,7 @@ def test_an_api_server_that_stays_busy_is_given_up(code: int) -> None:
     cluster, waits = cluster_of(1), Waits()
     cluster.failures += [refused(code, 2.0)] * (RETRIES + 1)
     with pytest.raises(RefusedError) as raised:
-        read_list(cluster, kinds.NODES, waits)
+        read_list(cluster, watched_resources.NODES, waits)
     assert (raised.value.code, raised.value.retry_after) == (code, 2.0)
     assert waits.seconds == [2.0] * RETRIES
 
@@ -80,7 +80,7 @@ def test_an_error_without_a_time_is_not_repeated() -> None:
     cluster, waits = cluster_of(1), Waits()
     cluster.failures += [refused(429)]
     with pytest.raises(RefusedError):
-        read_list(cluster, kinds.NODES, waits)
+        read_list(cluster, watched_resources.NODES, waits)
     assert waits.seconds == []
 
 
@@ -90,5 +90,5 @@ def test_it_stops_during(failures: list[Exception]) -> None:
     cluster = cluster_of(3, page=1)
     cluster.failures += failures
     with pytest.raises(StoppedError):
-        read_list(cluster, kinds.NODES, Waits(1))
+        read_list(cluster, watched_resources.NODES, Waits(1))
     assert len(cluster.asked) == 1

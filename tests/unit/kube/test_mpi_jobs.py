@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from webhook.kube.api import RefusedError
 from webhook.kube.client import Client
 from webhook.kube.mpi_jobs import MpiJobs
-from webhook.kube.requests import RefusedError
 
 GROUP = "/apis/kubeflow.org/v2beta1"
 JOB = {"metadata": {"name": "verify-1", "namespace": "lab"}}

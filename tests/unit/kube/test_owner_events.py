@@ -15,7 +15,7 @@ from webhook.kube.owner_events import (
     name_of,
     owner_event,
 )
-from webhook.pod.owner_references import OwnerReference
+from webhook.model.owner_references import OwnerReference
 
 JOB = WithoutRdma(
     OwnerReference("batch/v1", "Job", "train", "7e57"), "lab", "NcclIbDisabled", "remove it"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.errors import ClusterError
-from webhook.kube.permitted_reads import PermittedReads, Unread
-from webhook.kube.requests import Query, RefusedError
+from webhook.kube.api import Query, RefusedError
+from webhook.kube.cluster_reads import PermittedReads, Unread
 
 
 class Pages:

@@ -20,9 +20,9 @@ from tests.unit.kube.cluster import (
 )
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube import kinds
-from webhook.kube.kinds import Kind
+from webhook.kube import watched_resources
 from webhook.kube.reflector import SILENCE, STEADY, Change, Reflector
+from webhook.kube.watched_resources import Kind
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 
@@ -30,7 +30,7 @@ MAX: Any = {"max": {"memory": "1Gi"}}
 class Watching:
     """A reflector whose attempts a test makes one by one, each with prepared events."""
 
-    def __init__(self, cluster: Cluster, kind: Kind = kinds.NAMESPACES) -> None:
+    def __init__(self, cluster: Cluster, kind: Kind = watched_resources.NAMESPACES) -> None:
         self.cluster = cluster
         self.delivered: list[list[Change]] = []
         self.now = 0.0
@@ -93,7 +93,7 @@ def test_a_long_list_is_read_in_pages() -> None:
     (delivered,) = watching.attempt()
     assert names(delivered) == dict.fromkeys("abcde", True)
     lists = [query for _, query in cluster.asked[:-1]]
-    limit = str(kinds.NAMESPACES.page)
+    limit = str(watched_resources.NAMESPACES.page)
     assert lists == [
         {"limit": limit},
         {"limit": limit, "continue": "2"},
@@ -111,10 +111,10 @@ def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
     assert 300 <= int(watch.query["timeoutSeconds"]) <= 600
     assert watch.silence == SILENCE > 60
     assert watch.closed
-    quiet = Watching(Cluster(), kinds.CONFIGURATIONS)
+    quiet = Watching(Cluster(), watched_resources.CONFIGURATIONS)
     quiet.attempt()
-    shortest, longest = kinds.CONFIGURATIONS.lasts
-    asked = quiet.cluster.watch(kinds.CONFIGURATIONS.path).query["timeoutSeconds"]
+    shortest, longest = watched_resources.CONFIGURATIONS.lasts
+    asked = quiet.cluster.watch(watched_resources.CONFIGURATIONS.path).query["timeoutSeconds"]
     assert shortest <= int(asked) <= longest
 
 
@@ -139,7 +139,7 @@ def test_events_are_delivered_where_they_matter() -> None:
 
 def test_of_a_limit_range_without_consequence_nothing_is_kept() -> None:
     """A limit that matters is added, and then removed again."""
-    watching = Watching(Cluster(), kinds.LIMIT_RANGES)
+    watching = Watching(Cluster(), watched_resources.LIMIT_RANGES)
     watching.cluster.put(LIMIT_RANGES, limit_range())
     delivered = watching.attempt(
         event("MODIFIED", limit_range(**MAX), 102), event("MODIFIED", limit_range(), 103)
@@ -223,7 +223,9 @@ def test_pages_that_expire_are_read_again_from_the_first() -> None:
     assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
 
 
-@pytest.mark.parametrize("kind", [kinds.NAMESPACES, kinds.NODES], ids=lambda kind: kind.resource)
+@pytest.mark.parametrize(
+    "kind", [watched_resources.NAMESPACES, watched_resources.NODES], ids=lambda kind: kind.resource
+)
 def test_a_list_that_expires_at_a_later_page_is_read_again(kind: Kind) -> None:
     """The versions of its pages would differ; nothing of the first attempt is used."""
     cluster = Cluster(page=1)
@@ -335,7 +337,11 @@ class Paced:
         self.pauses: list[int] = []
         self._left = attempts
         self.reflector = Reflector(
-            kinds.NAMESPACES, lambda: cluster, lambda *_: None, self._delays, lambda: self.now
+            watched_resources.NAMESPACES,
+            lambda: cluster,
+            lambda *_: None,
+            self._delays,
+            lambda: self.now,
         )
 
     def _delays(self) -> Iterator[float]:
@@ -416,7 +422,10 @@ def test_it_ends_while_it_waits_for_events() -> None:
     cluster = Cluster()
     listed: list[Any] = []
     reflector = Reflector(
-        kinds.NAMESPACES, lambda: cluster, lambda *one: listed.append(one), lambda: iter([0.0] * 9)
+        watched_resources.NAMESPACES,
+        lambda: cluster,
+        lambda *one: listed.append(one),
+        lambda: iter([0.0] * 9),
     )
     reflector.start()
     until(lambda: bool(cluster.streams))

@@ -6,8 +6,8 @@ import orjson
 
 from tests.unit.kube.cluster import node
 from webhook.kube import shared_labels
-from webhook.kube.kinds import NODES
 from webhook.kube.shared_labels import SharedLabels
+from webhook.kube.watched_resources import NODES
 
 
 def test_they_are_a_mapping() -> None:

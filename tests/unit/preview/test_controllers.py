@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.workloads.controllers.workloads import (
+from tests.unit.preview.workloads.controllers.workloads import (
     GPU,
     MPI_JOB,
     MPIRUN,
@@ -18,15 +18,15 @@ from tests.unit.workloads.controllers.workloads import (
     template,
     workload,
 )
-from webhook.fabric.records import Fabric, FabricEnv, Fabrics, RdmaResource, index
-from webhook.pod.manifest import at
+from webhook.model.fabric import Fabric, FabricEnv, Fabrics, RdmaResource, index
+from webhook.model.pod import at
 from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.report.json import form
+from webhook.preview.report.record import Report, asides
+from webhook.preview.report.text import report_text
 from webhook.preview.rewrite import patches, rewrite
-from webhook.render.json_form import form
-from webhook.render.report import Report, asides
-from webhook.render.text import report_text
-from webhook.workloads.controllers import CONTROLLERS
-from webhook.yamltext.documents import Document, read_documents
+from webhook.preview.workloads.controllers import CONTROLLERS
+from webhook.text.yaml.documents import Document, read_documents
 
 FABRICS = index(
     (

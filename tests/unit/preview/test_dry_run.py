@@ -9,17 +9,17 @@ import pytest
 
 from tests.api_server import without_status
 from webhook.admission.registration import SHIPPED, WebhookSetup
-from webhook.decision.facts import Facts, NamespaceFacts
-from webhook.decision.nodes import NodeInventory
-from webhook.decision.scope import Context
+from webhook.decide import decide
+from webhook.decide.scope import Context
 from webhook.errors import DocumentError
-from webhook.fabric.records import Fabric, Fabrics, RdmaResource, index
-from webhook.pipeline.decide import decide
+from webhook.model.fabric import Fabric, Fabrics, RdmaResource, index
+from webhook.model.facts import Facts, NamespaceFacts
+from webhook.model.nodes import NodeInventory
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
+from webhook.preview.report.record import Preview, Report
 from webhook.preview.rewrite import patches, rewrite
-from webhook.render.report import Preview, Report
-from webhook.yamltext.documents import Document, joined, read_documents
+from webhook.text.yaml.documents import Document, joined, read_documents
 
 FABRICS = index(
     (

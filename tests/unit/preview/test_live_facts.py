@@ -10,19 +10,14 @@ import yaml
 from tests.server_state import configured
 from webhook.config import EXAMPLE
 from webhook.config.findings import InvalidConfiguration
-from webhook.decision.facts import Facts
-from webhook.decision.nodes import node_of
+from webhook.decide import decide
 from webhook.errors import ClusterError
-from webhook.kube.requests import Query, RefusedError
-from webhook.pipeline.decide import decide
+from webhook.kube.api import Query, RefusedError
+from webhook.model.facts import Facts
+from webhook.model.nodes import node_of
 from webhook.preview.dry_run import PreviewOptions, preview_documents
-from webhook.preview.live_facts import (
-    MOST_NAMESPACES,
-    LiveReading,
-    namespaces_of,
-    read_live,
-)
-from webhook.yamltext.documents import read_documents
+from webhook.preview.live import MOST_NAMESPACES, LiveReading, namespaces_of, read_live
+from webhook.text.yaml.documents import read_documents
 
 LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"

@@ -9,20 +9,20 @@ import jsonpatch
 import pytest
 
 from webhook.config import EXAMPLE
-from webhook.decision.outcome import Decision, PatchOp
-from webhook.fabric.records import Fabric, RdmaResource, index
-from webhook.pipeline.decide import decide
-from webhook.pipeline.reasons import PATCHED
-from webhook.pod.manifest import PodManifest
+from webhook.decide import decide
+from webhook.decide.reasons import PATCHED
+from webhook.model.decision import Decision, PatchOp
+from webhook.model.fabric import Fabric, RdmaResource, index
+from webhook.model.pod import PodManifest
 from webhook.preview import dry_run as preview
 from webhook.preview import rewrite as rewriting
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import SERVED
-from webhook.preview.proof import UnprovenPatchError, proven_pod
+from webhook.preview.patches import UnprovenPatchError, proven_pod
+from webhook.preview.report.json import form
 from webhook.preview.rewrite import rewrite
 from webhook.preview.worker.operations import Operations
-from webhook.render.json_form import form
-from webhook.yamltext.documents import read_documents
+from webhook.text.yaml.documents import read_documents
 
 OPTIONS = PreviewOptions(
     fabrics=index((Fabric(name="ib", resources=(RdmaResource(name="rdma/hca"),)),)), enable=True

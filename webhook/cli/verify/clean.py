@@ -8,15 +8,15 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from webhook.cli.argument_types import namespace_name
 from webhook.cli.cluster_options import add_cluster_options, cluster_client
+from webhook.cli.options import namespace_name
 from webhook.cli.output import say, write_lines
-from webhook.decision.facts import key_of
-from webhook.kube.requests import RefusedError
-from webhook.pod.manifest import at
-from webhook.verify.runs.cleaning import remove_pods
-from webhook.verify.runs.run_cluster import Pod
-from webhook.verify.runs.run_pods import RUN_LABEL, run_selector
+from webhook.diagnose.verify.runs.cleaning import remove_pods
+from webhook.diagnose.verify.runs.pods import RUN_LABEL, run_selector
+from webhook.diagnose.verify.runs.run_cluster import Pod
+from webhook.kube.api import RefusedError
+from webhook.model.facts import key_of
+from webhook.model.pod import at
 
 if TYPE_CHECKING:
     from webhook.kube.client import Object
@@ -63,8 +63,8 @@ def _run_name(given: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Delete the pods, and say which; return the exit code."""
-    from webhook.kube.labelled_pods import LabelledPods  # noqa: PLC0415 -- slow to import
     from webhook.kube.mpi_jobs import MpiJobs  # noqa: PLC0415
+    from webhook.kube.pods import LabelledPods  # noqa: PLC0415 -- slow to import
 
     client, namespace = cluster_client(arguments)
     where = "" if arguments.all_namespaces else namespace

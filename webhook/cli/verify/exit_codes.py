@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.verify.judgement import Worth
+from webhook.diagnose.verify.results import Worth
 
 #: Wrong usage, or something that cannot be read.
 UNREADABLE = 2

@@ -9,13 +9,13 @@ from webhook.cli.common_options import CONFIG_VARIABLE, configured
 from webhook.cli.output import say, unreadable
 from webhook.cli.stdin import read_stdin
 from webhook.cli.verify.exit_codes import EXIT_CODES, UNREADABLE, exit_code
-from webhook.cli.verify.judged_output import print_assessment
 from webhook.cli.verify.measured_fabric import fabric_named, given_rate, port_rate
-from webhook.cli.verify.run_options import add_result_options
+from webhook.cli.verify.options import add_result_options
+from webhook.cli.verify.output import print_assessment
 from webhook.config.load import load_fabrics
+from webhook.diagnose.verify.evaluate import JudgedFile, assess, judged_files
 from webhook.errors import DocumentError
-from webhook.fabric.records import Fabric
-from webhook.verify.assessment import JudgedFile, assess, judged_files
+from webhook.model.fabric import Fabric
 
 #: Bytes of a file that are read.
 _LARGEST = 64 << 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from difflib import get_close_matches
 
+from webhook.diagnose.verify.expectation import PortRate
 from webhook.errors import ConfigError
-from webhook.fabric.records import Fabric, Fabrics
-from webhook.verify.expectation import PortRate
+from webhook.model.fabric import Fabric, Fabrics
 
 _HIGHEST = 10_000
 

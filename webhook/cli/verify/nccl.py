@@ -12,32 +12,27 @@ from typing import TYPE_CHECKING
 from webhook.cli.cluster_options import add_cluster_options, cluster_client
 from webhook.cli.output import say
 from webhook.cli.verify.exit_codes import EXIT_CODES, UNREADABLE, exit_code
-from webhook.cli.verify.judged_output import print_assessment
 from webhook.cli.verify.nccl_session import NcclSession
-from webhook.cli.verify.pod_problems import pod_problems
-from webhook.cli.verify.run_choices import (
-    chosen_fabric,
-    chosen_nodes,
-    fabric_source,
-    gpu_tolerations,
-)
-from webhook.cli.verify.run_logs import make_folder, write_log
-from webhook.cli.verify.run_options import (
+from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
     add_result_options,
     whole_number,
 )
+from webhook.cli.verify.output import print_assessment
+from webhook.cli.verify.pod_problems import pod_problems
+from webhook.cli.verify.run_logs import make_folder, write_log
 from webhook.cli.verify.run_signals import RunSignals
+from webhook.cli.verify.selection import chosen_fabric, chosen_nodes, fabric_source, gpu_tolerations
+from webhook.diagnose.verify.runs.nccl_plan import NcclPlan
+from webhook.diagnose.verify.runs.nccl_run import NcclSite
+from webhook.diagnose.verify.runs.run_cluster import RunSite
 from webhook.errors import DocumentError
-from webhook.verify.nccl.nccl_plan import NcclPlan
-from webhook.verify.nccl.nccl_run import NcclSite
-from webhook.verify.runs.run_cluster import RunSite
 
 if TYPE_CHECKING:
-    from webhook.fabric.records import Fabric
     from webhook.kube.client import Client
     from webhook.kube.reads import ApiReads
+    from webhook.model.fabric import Fabric
 
 _MOST_GPUS = 64
 _SIZE = re.compile(r"\d{1,6}[KMG]?", re.IGNORECASE)
@@ -143,9 +138,9 @@ def _place(
     namespace: str,
     signals: RunSignals,
 ) -> NcclSite:
-    from webhook.kube.labelled_pods import LabelledPods  # noqa: PLC0415 -- slow to import
     from webhook.kube.mpi_jobs import MpiJobs  # noqa: PLC0415
     from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
+    from webhook.kube.pods import LabelledPods  # noqa: PLC0415 -- slow to import
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     def tell(what: str) -> None:

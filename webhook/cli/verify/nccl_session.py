@@ -5,11 +5,11 @@ from __future__ import annotations
 from webhook.cli.output import say
 from webhook.cli.verify.run_errors import say_run_error
 from webhook.cli.verify.run_signals import LeftAtOnceError, RunSignals
+from webhook.diagnose.verify.results import Assessment
+from webhook.diagnose.verify.runs.nccl_plan import NcclPlan
+from webhook.diagnose.verify.runs.nccl_run import NcclRun, NcclSite
+from webhook.diagnose.verify.runs.pods import run_selector
 from webhook.errors import ClusterError
-from webhook.verify.judgement import Assessment
-from webhook.verify.nccl.nccl_plan import NcclPlan
-from webhook.verify.nccl.nccl_run import NcclRun, NcclSite
-from webhook.verify.runs.run_pods import run_selector
 
 
 class NcclSession:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from webhook.diagnose.verify.runs.run_cluster import PodProblem
+from webhook.diagnose.why.answer import explain_pod
+from webhook.diagnose.why.collector import Collector, PodReads, Wanted
+from webhook.diagnose.why.explanation import Explanation, Sentence
 from webhook.errors import WebhookError
-from webhook.kube.requests import ObjectReads
-from webhook.verify.runs.run_cluster import PodProblem
-from webhook.why.answer import explain_pod
-from webhook.why.collector import Collector, PodReads, Wanted
-from webhook.why.explanation import Explanation, Sentence
+from webhook.kube.api import ObjectReads
 
 
 def pod_problems(

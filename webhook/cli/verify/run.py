@@ -14,28 +14,28 @@ from webhook.cli.common_options import CONFIG_VARIABLE
 from webhook.cli.output import say
 from webhook.cli.verify.exit_codes import EXIT_CODES, exit_code
 from webhook.cli.verify.measured_fabric import given_rate, port_rate
+from webhook.cli.verify.options import (
+    add_nodes_option,
+    add_pod_options,
+    add_result_options,
+    whole_number,
+)
 from webhook.cli.verify.pod_problems import pod_problems
-from webhook.cli.verify.run_choices import (
+from webhook.cli.verify.run_logs import make_folder, write_log
+from webhook.cli.verify.run_output import check_page, print_report, write_page
+from webhook.cli.verify.run_signals import RunSignals
+from webhook.cli.verify.selection import (
     chosen_fabric,
     chosen_nodes,
     chosen_rounds,
     fabric_source,
     gpu_tolerations,
 )
-from webhook.cli.verify.run_logs import make_folder, write_log
-from webhook.cli.verify.run_options import (
-    add_nodes_option,
-    add_pod_options,
-    add_result_options,
-    whole_number,
-)
-from webhook.cli.verify.run_output import check_page, print_report, write_page
-from webhook.cli.verify.run_session import RunSession
-from webhook.cli.verify.run_signals import RunSignals
-from webhook.verify.run_report import NodePair
-from webhook.verify.runs.pair_judging import pair_name
-from webhook.verify.runs.run_cluster import RunSite
-from webhook.verify.runs.run_plan import RunPlan
+from webhook.cli.verify.session import RunSession
+from webhook.diagnose.verify.run_report import NodePair
+from webhook.diagnose.verify.runs.pair_judging import pair_name
+from webhook.diagnose.verify.runs.plan import RunPlan
+from webhook.diagnose.verify.runs.run_cluster import RunSite
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
@@ -153,8 +153,8 @@ def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
 def _site(
     arguments: argparse.Namespace, client: Client, namespace: str, signals: RunSignals
 ) -> RunSite:
-    from webhook.kube.labelled_pods import LabelledPods  # noqa: PLC0415 -- slow to import
     from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
+    from webhook.kube.pods import LabelledPods  # noqa: PLC0415 -- slow to import
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     def tell(pair: NodePair | None, what: str) -> None:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from webhook.cli.output import say
 from webhook.errors import ClusterError
-from webhook.kube.requests import RefusedError
+from webhook.kube.api import RefusedError
 
 
 def say_run_error(error: ClusterError) -> None:

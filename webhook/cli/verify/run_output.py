@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from webhook.cli.output import colour, width, write, write_json
+from webhook.diagnose.verify.matrix_junit import matrix_junit
+from webhook.diagnose.verify.matrix_output import matrix_form
+from webhook.diagnose.verify.matrix_page import matrix_page
+from webhook.diagnose.verify.matrix_text import matrix_text
+from webhook.diagnose.verify.run_report import RunReport
 from webhook.errors import DocumentError
-from webhook.verify.matrix.matrix_json import matrix_form
-from webhook.verify.matrix.matrix_junit import matrix_junit
-from webhook.verify.matrix.matrix_page import matrix_page
-from webhook.verify.matrix.matrix_text import matrix_text
-from webhook.verify.run_report import RunReport
 
 
 def print_report(report: RunReport, form: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.config.explain import quoted
+from webhook.config.messages import quoted
 from webhook.config.rules.rule import Parts, Problem
 
 _SCHEME = "://"

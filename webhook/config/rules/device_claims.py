@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.explain import brief, quoted
+from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Problem, per_fabric
-from webhook.decision.claims import MOST_CLAIMS, MOST_NAME
-from webhook.pod.path import Path
+from webhook.model.claims import MOST_CLAIMS, MOST_NAME
+from webhook.model.path import Path
 
 
 @per_fabric

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.config.explain import quoted
+from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Problem, per_fabric
-from webhook.fabric.records import Mode
-from webhook.pod.path import Path
+from webhook.model.fabric import Mode
+from webhook.model.path import Path
 
 #: The modes in which a network moves the device into the pod; in mode dra, the driver does.
 _BY_NETWORK: tuple[Mode, ...] = ("sr-iov", "host-device")

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from webhook.config.explain import quoted
+from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Parts, Problem
-from webhook.decision.resources import MIG, VIRTUAL_GPU
-from webhook.pod.path import Path
+from webhook.model.path import Path
+from webhook.model.resources import MIG, VIRTUAL_GPU
 
 _GPU_DOMAIN = "gpu.intel.com"
 _GPU_NAMES = ("gpu", "gpu.shared")

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.explain import quoted
+from webhook.config.environment import nvshmem_prefix
+from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.nearest import Nearest
-from webhook.config.rendered_env import nvshmem_prefix
 from webhook.config.rules.rule import Parts, Problem, per_fabric
-from webhook.fabric.records import OWN_DEVICE
-from webhook.pod.path import Path
+from webhook.model.fabric import OWN_DEVICE
+from webhook.model.path import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MAX_HCAS = 32

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import or_
 
-from webhook.config.explain import brief, listed, quoted
 from webhook.config.gpu_products import intended_product
+from webhook.config.messages import brief, listed, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import is_label_glob, is_label_value
 from webhook.config.rules.alike import MOST_WILD, Alike, Wildcards
 from webhook.config.rules.rule import Parts, Problem, per_fabric
-from webhook.pod.path import Path
+from webhook.model.path import Path
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.explain import listed, meant, quoted
+from webhook.config.messages import listed, meant, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Parts, Problem, per_fabric
-from webhook.fabric.interfaces import LOOPBACK
-from webhook.pod import quantity
-from webhook.pod.path import Path
+from webhook.model import quantity
+from webhook.model.interfaces import LOOPBACK
+from webhook.model.path import Path
 
 _PLUGIN_DOMAIN = "rdma/"
 

@@ -14,7 +14,7 @@ from webhook.preview.formats import SERVED
 from webhook.preview.worker.confinement import allow_seconds, confine
 from webhook.preview.worker.frames import begun, read_frame
 from webhook.preview.worker.operations import Operations, Reply
-from webhook.yamltext.documents import DOCUMENT_LIMITS
+from webhook.text.yaml.documents import DOCUMENT_LIMITS
 
 #: A pod that gets a patch and whose names have to be escaped; and a text that is not YAML.
 _REHEARSED = (

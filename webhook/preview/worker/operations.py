@@ -19,16 +19,16 @@ from webhook.admission.configuration_answer import configuration_answer
 from webhook.config.load import parse_fabrics, parse_object
 from webhook.defect import defect
 from webhook.errors import DocumentError
-from webhook.fabric.records import Fabrics
-from webhook.preview.configuration_faults import configuration_faults
+from webhook.model.fabric import Fabrics
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import writer
-from webhook.preview.formats.display import Display, Shown
+from webhook.preview.report.ways import PARAMETERS
+from webhook.preview.worker.configuration_faults import configuration_faults
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
-from webhook.render.ways import PARAMETERS
-from webhook.visible import visible
-from webhook.yamltext.documents import read_documents
+from webhook.preview.writers import Display, Shown
+from webhook.text.escape import visible
+from webhook.text.yaml.documents import read_documents
 
 _CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
 TOO_MUCH_MEMORY = (

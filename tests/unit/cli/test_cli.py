@@ -1,0 +1,795 @@
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from webhook import __version__
+from webhook.cli import main
+from webhook.cli import preview as preview_command
+from webhook.config.crd import definition_text
+from webhook.text.yaml.documents import read_documents
+
+FABRICS = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+spec:
+  fabrics:
+  - name: v100-ib
+    match: {gpuResources: [nvidia.com/v100]}
+    resources: [{name: rdma/rdma_v100}]
+    linkLayer: InfiniBand
+    hcas: [mlx5_0]
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: trainer  # at night
+  annotations: {rdma.lab/enable: "true"}
+spec:
+  containers:
+  - name: main
+    resources: {limits: {nvidia.com/v100: 1}}
+"""
+DENIED = POD.replace('"true"', '"yes"').replace("trainer", "denied")
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+
+
+class Answer(NamedTuple):
+    """The exit code and the output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Shell:
+    """Runs commands in its own folder."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._folder = folder
+        self._capsys = capsys
+
+    def file(self, name: str, text: str) -> str:
+        """Write a file and return its name."""
+        (self._folder / name).parent.mkdir(exist_ok=True)
+        (self._folder / name).write_text(text)
+        return name
+
+    def __call__(self, *arguments: str) -> Answer:
+        """Run one command; a usage error of argparse is returned as an answer too."""
+        try:
+            code = main(arguments)
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        written = self._capsys.readouterr()
+        return Answer(code, written.out, written.err)
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    """Return a shell with a fabrics file and a pod, without the program's variables."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("RDMA_WEBHOOK_CONFIG", "RDMA_WEBHOOK_TRACEBACK", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    shell = Shell(tmp_path, capsys)
+    shell.file("fabrics.yaml", FABRICS)
+    shell.file("pod.yaml", POD)
+    return shell
+
+
+def preview(shell: Shell, *arguments: str) -> Answer:
+    """Run preview with the fabrics file."""
+    return shell("preview", "-c", "fabrics.yaml", *arguments)
+
+
+def test_version(shell: Shell) -> None:
+    """`--version` prints the package's version."""
+    assert shell("--version") == (0, f"rdma-webhook {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["prview"],
+        ["preview", "-o", "xml", "pod.yaml"],
+        ["preview", "pod.yaml", "--namespace-label", "x"],
+        ["preview", "pod.yaml", "--enab"],
+        ["preview"],
+        ["check-config"],
+        ["schema", "pod"],
+        ["serve", "--port", "65536"],
+        ["serve", "--port", "https"],
+        ["serve", "--drain-seconds", "-1"],
+        ["serve", "--drain-seconds", "nan"],
+        ["serve", "--drain-seconds", "soon"],
+        ["serve", "--ca-propagation", "2"],
+        ["serve", "--ca-round", "1.5s"],
+        ["certs"],
+        ["certs", "renew"],
+        ["certs", "verify", "--address", "127.0.0.1"],
+        ["certs", "verify", "--address", ":443"],
+        ["certs", "verify", "--address", "a:65536"],
+    ],
+)
+def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
+    """The line says what is wrong and where to find help; the exit code is 2."""
+    answer = shell(*arguments)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert answer.err.startswith("rdma-webhook: error: ")
+    assert "--help)" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            [],
+            "name a command: serve, preview, why, fabrics, discover, verify, check-config, ",
+        ),
+        (["previw"], "(did you mean preview?)"),
+        (
+            ["preview", "--enabled", "pod.yaml"],
+            "unrecognized arguments: --enabled (did you mean --enable?)",
+        ),
+        (["preview", "--enabled", "pod.yaml"], "(see rdma-webhook preview --help)"),
+        (["preview", "-o", "yml", "pod.yaml"], "(did you mean yaml?)"),
+        (
+            ["certs"],
+            ("name an action: certs status, certs verify, certs rotate (see rdma-webhook certs"),
+        ),
+        (["certs", "stats"], "(did you mean status?)"),
+        (["--bogus"], "unrecognized arguments: --bogus (see rdma-webhook --help)"),
+        (
+            ["certs", "status", "--kubeconfig", "none"],
+            "the kubeconfig none does not exist: name one with",
+        ),
+    ],
+)
+def test_a_usage_error_tells_what_would_be_right(shell: Shell, words: list[str], said: str) -> None:
+    """The nearest command, option or value, and the help of the command that was named."""
+    answer = shell(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]),
+        (["help", "preview"], ["preview", "--help"]),
+        (["help", "certs", "status"], ["certs", "--help"]),
+        (["help", "verify", "judge"], ["verify", "judge", "--help"]),
+    ],
+)
+def test_help_is_a_command(shell: Shell, words: list[str], same: list[str]) -> None:
+    """`help` alone lists the commands; with a command, it lists that command's options."""
+    assert shell(*words) == shell(*same)
+    assert shell(*words).code == 0
+
+
+def test_files_may_stand_between_options(shell: Shell) -> None:
+    """The order of files and options does not matter, as for kubectl."""
+    shell.file("service.yaml", SERVICE)
+    answer = shell("preview", "pod.yaml", "-c", "fabrics.yaml", "service.yaml", "-o", "patch")
+    assert (answer.code, len(answer.out.splitlines())) == (0, 2)
+
+
+def test_a_plugin_of_kubectl_names_itself(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kubectl runs `kubectl-rdma` for `kubectl rdma`; help and hints say what to type."""
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-rdma"])
+    told = shell("check-config", "--help").out
+    assert told.startswith("usage: kubectl rdma check-config ")
+    assert "\n  kubectl rdma check-config fabrics.yaml\n" in told
+    assert "kubectl get fabrics default -o yaml" in told
+    assert "| kubectl rdma check-config -\n" in told
+    assert "(see kubectl rdma preview --help)" in shell("preview", "--enabled").err
+
+
+def test_text_is_the_default(shell: Shell) -> None:
+    """A pod that would be patched gives exit code 0; a pipe gets no colors."""
+    answer = preview(shell, "pod.yaml")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith(
+        "Pod default/trainer  pod.yaml:1\n  ✔ equipped for RDMA over v100-ib"
+    )
+    assert answer.out.endswith("\n1 pod: 1 equipped for RDMA\n")
+
+
+def test_a_denied_pod_makes_the_exit_code_1(shell: Shell) -> None:
+    """Every output format gives the same exit code."""
+    shell.file("denied.yaml", DENIED)
+    for output in ("text", "json", "yaml", "patch", "diff"):
+        assert preview(shell, "-o", output, "pod.yaml", "denied.yaml").code == 1
+
+
+def test_json_is_the_documented_form(shell: Shell) -> None:
+    """The output matches the schema that `schema form` prints."""
+    shell.file("denied.yaml", f"{SERVICE}---\n{DENIED}")
+    answer = preview(shell, "-o", "json", "pod.yaml", "denied.yaml")
+    form = json.loads(answer.out)
+    Draft202012Validator(json.loads(shell("schema", "form").out)).validate(form)
+    found = [(one["document"], one["name"], one["allowed"]) for one in form["decisions"]]
+    assert found == [(0, "trainer", True), (2, "denied", False)]
+    assert form["notes"] == ["Service web: no pod template"]
+
+
+def test_yaml_is_ready_to_apply(shell: Shell) -> None:
+    """All documents are printed, patched, with comments; other messages go to standard error."""
+    shell.file("denied.yaml", f"{SERVICE}---\n{DENIED}")
+    answer = preview(shell, "-o", "yaml", "pod.yaml", "denied.yaml")
+    first, *others = answer.out.split("---\n")
+    assert "name: trainer  # at night\n" in first
+    assert "rdma/rdma_v100" in first
+    assert others == [SERVICE, DENIED]
+    assert "rdma-webhook: denied: Pod default/denied: annotation rdma.lab/enable is" in answer.err
+    assert "rdma-webhook: note: Service web: no pod template\n" in answer.err
+
+
+def test_yaml_ends_as_its_input(shell: Shell) -> None:
+    """A file without a final line break stays one."""
+    shell.file("service.yaml", SERVICE.rstrip())
+    assert preview(shell, "-o", "yaml", "service.yaml").out == SERVICE.rstrip()
+
+
+UNENDED = POD.replace("  - name: main\n", "  - name: main\n    image: x\n").rstrip() + (
+    "\n    args:\n    - |\n      one\n      two"
+)
+
+
+@pytest.mark.parametrize("text", [UNENDED, UNENDED.replace("|", ">"), UNENDED.replace("|", "|+")])
+def test_a_last_block_without_line_break_keeps_its_string(shell: Shell, text: str) -> None:
+    """Lines are added below it, or another document follows: the argument stays as it is."""
+    shell.file("pod.yaml", text)
+    shell.file("service.yaml", SERVICE)
+    (before,) = read_documents(text)
+    for files in (["pod.yaml"], ["pod.yaml", "service.yaml"]):
+        answer = preview(shell, "-o", "yaml", *files)
+        pod, *_ = read_documents(answer.out)
+        assert (
+            pod.value["spec"]["containers"][0]["args"]
+            == before.value["spec"]["containers"][0]["args"]
+        )
+        assert "rewritten without" not in answer.out + answer.err
+    shell.file("pod.yaml", text.replace('"true"', '"false"'))
+    both = preview(shell, "-o", "yaml", "pod.yaml", "service.yaml").out
+    pod, _ = read_documents(both)
+    assert pod.value["spec"] == before.value["spec"]
+
+
+@pytest.mark.parametrize("text", [POD, POD.rstrip(), UNENDED, UNENDED + "\n"])
+def test_the_diff_makes_the_yaml(shell: Shell, tmp_path: Path, text: str) -> None:
+    """`patch` turns the file into what `-o yaml` prints, to the byte."""
+    shell.file("pod.yaml", text)
+    made = preview(shell, "-o", "yaml", "pod.yaml").out
+    difference = preview(shell, "-o", "diff", "pod.yaml").out
+    program = ["patch", "-p1", "--quiet"]
+    subprocess.run(program, input=difference.encode(), cwd=tmp_path, check=True)
+    assert (tmp_path / "pod.yaml").read_text() == made
+
+
+@pytest.mark.parametrize("output", ["yaml", "diff", "patch"])
+@pytest.mark.parametrize("annotation", ['{rdma.lab/enable: "true"}', "{a: b}"])
+def test_no_status_is_written(shell: Shell, tmp_path: Path, output: str, annotation: str) -> None:
+    """A status in a template would be stale in Git, and hide pods that the webhook missed."""
+    shell.file("pod.yaml", POD.replace('{rdma.lab/enable: "true"}', annotation))
+    shell.file("none.yaml", POD.replace("nvidia.com/v100", "example.com/fpga"))
+    answer = preview(shell, "--enable", "-o", output, "pod.yaml", "none.yaml")
+    assert "rdma/rdma_v100" in answer.out
+    assert "rdma.lab/status" not in answer.out
+    unchanged = {"yaml": (tmp_path / "none.yaml").read_text(), "diff": "", "patch": "[]\n"}
+    assert preview(shell, "-o", output, "none.yaml").out == unchanged[output]
+
+
+def test_a_status_of_the_input_stays(shell: Shell) -> None:
+    """An exported pod has one; it is not the patch's to change in a file."""
+    exported = POD.replace('"true"}', "\"true\", rdma.lab/status: '{}'}")
+    shell.file("pod.yaml", exported)
+    assert "rdma.lab/status: '{}'}" in preview(shell, "-o", "yaml", "pod.yaml").out
+
+
+def test_yaml_says_where_comments_are_lost(shell: Shell) -> None:
+    """A document whose alias repeats a part that changes cannot be edited in place."""
+    shell.file("alias.yaml", POD.replace("limits: {", "limits: &some {") + "unknown: *some\n")
+    answer = preview(shell, "-o", "yaml", "alias.yaml")
+    assert answer.code == 0
+    assert answer.err == (
+        "rdma-webhook: warning: alias.yaml:1: rewritten without its comments and layout, since "
+        "in line 9 the patch edits below the anchor &some, and its aliases would change too\n"
+    )
+
+
+def test_patch_is_one_line_for_each_document(shell: Shell) -> None:
+    """Each line is an RFC 6902 patch with paths from the document's root; [] if unchanged."""
+    shell.file("service.yaml", SERVICE)
+    first, second = preview(shell, "-o", "patch", "service.yaml", "pod.yaml").out.splitlines()
+    assert first == "[]"
+    assert "/spec/containers/0/securityContext" in {op["path"] for op in json.loads(second)}
+
+
+def test_diff_names_the_files(shell: Shell) -> None:
+    """There is one diff for each input that changes, in the order of the inputs."""
+    shell.file("service.yaml", SERVICE)
+    shell.file("other.yaml", f"{SERVICE}---\n{POD}")
+    lines = preview(shell, "-o", "diff", "pod.yaml", "service.yaml", "other.yaml").out.splitlines()
+    names = [line for line in lines if line.startswith(("--- ", "+++ "))]
+    assert names == ["--- a/pod.yaml", "+++ b/pod.yaml", "--- a/other.yaml", "+++ b/other.yaml"]
+
+
+def test_files_come_by_position_by_option_and_from_a_folder(shell: Shell) -> None:
+    """A folder stands for its manifests, sorted; a file that is named twice is read once."""
+    shell.file("more/b.json", '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}}')
+    shell.file("more/a.yml", SERVICE.replace("web", "a"))
+    shell.file("more/README.md", "# none")
+    answer = preview(shell, "-f", "./pod.yaml", "-f", "more", "-f", "more/a.yml", "pod.yaml")
+    assert (
+        "note: no pod template in Service a, Service b\n1 pod: 1 equipped for RDMA\n" in answer.out
+    )
+
+
+def test_standard_input_is_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` means standard input, which a diff calls stdin."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(POD.encode())))
+    assert preview(shell, "-o", "diff", "-").out.startswith("--- a/stdin\n")
+
+
+def test_without_a_fabrics_file_the_report_is_an_example(shell: Shell) -> None:
+    """Text begins with it; JSON has a key for it, and the note goes to standard error."""
+    first, *_ = shell("preview", "pod.yaml").out.splitlines()
+    assert first == (
+        "! EXAMPLE: these are example fabrics (v100-ib, a100-ib), not yours; give yours with -c "
+        "FABRICS"
+    )
+    answer = shell("preview", "pod.yaml", "-o", "json")
+    form = json.loads(answer.out)
+    assert (form["example"], form["decisions"][0]["fabric"]) == (True, "v100-ib")
+    assert answer.err == (
+        "rdma-webhook: note: these are example fabrics (v100-ib, a100-ib), not yours: give yours "
+        "with -c FABRICS\n"
+    )
+    assert json.loads(preview(shell, "pod.yaml", "-o", "json").out)["example"] is False
+
+
+@pytest.mark.parametrize("output", ["yaml", "patch", "diff"])
+def test_nothing_to_apply_is_made_from_the_example(shell: Shell, output: str) -> None:
+    """Piped to kubectl, two HCAs of an example would be used for ever at a site with four."""
+    answer = shell("preview", "pod.yaml", "-o", output)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert f"error: -o {output} needs your fabrics" in answer.err
+    assert "-c FABRICS or $RDMA_WEBHOOK_CONFIG" in answer.err
+
+
+def test_the_installed_fabrics_are_the_default(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A file where the manifests mount it is the site's, and needs no option."""
+    monkeypatch.setattr(preview_command, "INSTALLED", tmp_path / "fabrics.yaml")
+    assert shell("preview", "pod.yaml", "-o", "yaml") == preview(shell, "pod.yaml", "-o", "yaml")
+
+
+def test_the_environment_may_name_the_fabrics(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option -c takes precedence over the variable."""
+    monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", "fabrics.yaml")
+    assert shell("preview", "pod.yaml").err == ""
+    monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", "missing.yaml")
+    assert shell("preview", "pod.yaml").code == 2
+    assert preview(shell, "pod.yaml").code == 0
+
+
+def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> None:
+    """Each of them changes whether the webhook is called, or what it decides."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab", "labels": {}}}
+    namespace["metadata"]["labels"]["rdma.lab/enable"] = "true"  # type: ignore[index]
+    shell.file("facts.json", json.dumps(namespace))
+
+    def called(*arguments: str) -> Any:
+        return json.loads(preview(shell, "-o", "json", *arguments).out)["decisions"][0]["called"]
+
+    assert called("pod.yaml") is None
+    assert called("pod.yaml", "-n", "lab", "--facts", "facts.json") is True
+    labels = ("--namespace-label", "rdma.lab/enable=true", "--namespace-label", "a=b=c")
+    assert called("pod.yaml", *labels) is True
+    shell.file("pod.yaml", POD.replace('"true"', '"false"'))
+    assert called("pod.yaml", *labels) is False
+    assert called("pod.yaml", *labels, "--enable") is True
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a: [", "document 1, line 1"),
+        (f"{SERVICE}---\n\n- 1\n", "document 2, line 6"),
+        ("hello", "document 1, line 1"),
+        ("replicas: 3\n", "document 1, line 1: not a Kubernetes object"),
+        ("{", "line 1"),
+        ("a: \x00", "line 1"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_with_document_and_line(
+    shell: Shell, content: str, said: str
+) -> None:
+    """The exit code is 2, and nothing is printed on standard output."""
+    shell.file("bad.yaml", content)
+    answer = preview(shell, "bad.yaml")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert answer.err.startswith("rdma-webhook: error: bad.yaml: ")
+    assert said in answer.err
+
+
+def test_every_unreadable_file_is_told_and_the_rest_shown(shell: Shell) -> None:
+    """Each file gets one line; the exit code says that the answer is incomplete."""
+    shell.file("bad.yaml", "a: [")
+    shell.file("values.yaml", "replicas: 3\n")
+    answer = preview(shell, "missing.yaml", "bad.yaml", "pod.yaml", "values.yaml")
+    assert answer.code == 2
+    assert [line.split(": ")[2] for line in answer.err.splitlines()] == [
+        "missing.yaml",
+        "bad.yaml",
+        "values.yaml",
+    ]
+    assert answer.out.endswith("\n1 pod: 1 equipped for RDMA\n")
+
+
+def test_a_fabrics_file_is_no_manifest(shell: Shell) -> None:
+    """It is easy to give a fabrics file without -c."""
+    assert preview(shell, "fabrics.yaml") == (
+        2,
+        "",
+        (
+            "rdma-webhook: error: fabrics.yaml: line 1: this is a fabrics file, not a workload: "
+            "give it with -c, or use check-config\n"
+        ),
+    )
+
+
+def test_a_forgotten_dash_is_a_denial(shell: Shell) -> None:
+    """A mapping in place of the list of containers is denied."""
+    shell.file("dash.yaml", POD.replace("- name: main\n  ", "  name: main\n"))
+    answer = preview(shell, "dash.yaml")
+    assert answer.code == 1
+    assert "✘ denied: spec.containers must be a list, but is a mapping" in answer.out
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "pod.yaml/x", "n\0l", "x" * 300])
+def test_a_file_that_is_not_there_is_one_line(shell: Shell, name: str) -> None:
+    """The message is the operating system's."""
+    answer = preview(shell, name)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert "cannot be read: " in answer.err
+
+
+def test_a_folder_without_manifests_is_an_error(shell: Shell, tmp_path: Path) -> None:
+    """A folder without manifests is an error, as in kubectl."""
+    (tmp_path / "none").mkdir()
+    assert preview(shell, "none").err == (
+        "rdma-webhook: error: none: no .yaml, .yml or .json file in this directory\n"
+    )
+
+
+KUSTOMIZATION = "resources: [pod.yaml]\n"
+
+
+def test_a_folder_of_kustomize_is_walked(shell: Shell) -> None:
+    """Its manifests are previewed, its own files skipped, and the note says what to pipe."""
+    shell.file("base/kustomization.yaml", KUSTOMIZATION)
+    shell.file("base/pod.yaml", POD)
+    shell.file("base/patch.yaml", "- {op: add, path: /metadata/labels, value: {}}\n")
+    answer = preview(shell, "base")
+    assert (answer.code, "1 pod: 1 equipped for RDMA\n" in answer.out) == (0, True)
+    skipped, built = answer.err.splitlines()
+    assert skipped.startswith("rdma-webhook: note: skipped: base/patch.yaml: document 1, line 1: ")
+    assert built == (
+        "rdma-webhook: note: base is built by kustomize: run kustomize build base "
+        "| rdma-webhook preview -"
+    )
+
+
+def test_a_helm_chart_is_walked(shell: Shell) -> None:
+    """There are only templates in it, so the answer is how to render them."""
+    shell.file("chart/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n")
+    shell.file("chart/values.yaml", "replicas: 3\n")
+    shell.file("chart/template.yaml", "{{- if .Values.x }}\na: 1\n{{- end }}\n")
+    answer = preview(shell, "chart")
+    how = "chart is a Helm chart: run helm template chart | rdma-webhook preview -"
+    assert (answer.code, answer.out) == (2, "")
+    *skipped, error = answer.err.splitlines()
+    assert [line.split(": ")[3] for line in skipped] == ["chart/template.yaml", "chart/values.yaml"]
+    assert error == f"rdma-webhook: error: {how}"
+    named = preview(shell, "chart/values.yaml")
+    assert (named.code, named.err.endswith(f"({how})\n")) == (2, True)
+
+
+def test_a_broken_file_in_a_folder_is_an_error(shell: Shell) -> None:
+    """Only files that are not manifests are skipped; the exit code says that one is missing."""
+    shell.file("base/kustomization.yaml", KUSTOMIZATION)
+    shell.file("base/bad.yaml", "a: [\n")
+    shell.file("base/pod.yaml", POD)
+    answer = preview(shell, "base")
+    assert (answer.code, "error: base/bad.yaml: " in answer.err) == (2, True)
+    assert "1 pod: " in answer.out
+
+
+def test_a_named_file_of_kustomize_is_refused_with_a_remedy(shell: Shell) -> None:
+    """It is not a Kubernetes object; the message names the command that builds objects from it."""
+    shell.file("base/kustomization.yaml", KUSTOMIZATION)
+    answer = preview(shell, "base/kustomization.yaml")
+    assert answer.code == 2
+    how = "(base is built by kustomize: run kustomize build base | rdma-webhook preview -)"
+    assert how in answer.err
+
+
+def test_a_namespace_that_cannot_be_is_refused(shell: Shell) -> None:
+    """No API server has such a namespace, so no fact about it would count."""
+    answer = preview(shell, "-n", "A_B", "pod.yaml")
+    assert (answer.code, answer.out) == (2, "")
+    assert "'A_B' is not the name of a namespace: at most 63 lowercase letters" in answer.err
+
+
+def test_objects_of_the_cluster_in_the_input_are_facts(shell: Shell) -> None:
+    """They count for all pods of the input, go before --facts, and are noted."""
+    off = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {}}}
+    shell.file("facts.json", json.dumps(off))
+    on = json.dumps(off).replace('"labels": {}', '"labels": {"rdma.lab/enable": "true"}')
+    quota = "kind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {limits.memory: 1Ti}}\n"
+    shell.file("input.yaml", f"{on}\n---\napiVersion: v1\n{quota}")
+    limited = POD.replace("{nvidia.com/v100: 1}", "{nvidia.com/v100: 1, memory: 1Gi}")
+    shell.file("pod.yaml", limited)
+    form = json.loads(
+        preview(shell, "--facts", "facts.json", "-o", "json", "pod.yaml", "input.yaml").out
+    )
+    (decision,) = form["decisions"]
+    assert decision["called"] is True
+    assert "ResourceQuota q counts limits.memory" in json.dumps(decision["outcomes"])
+    assert form["notes"] == [
+        "Namespace default: used as a fact about the cluster",
+        "ResourceQuota q: used as a fact about the cluster",
+    ]
+
+
+def test_facts_may_stand_in_a_list(shell: Shell) -> None:
+    """`kubectl get ns,pods -o yaml` prints one; what no cluster has is noted and left out."""
+    space = {"kind": "Namespace", "metadata": {"name": "default", "labels": {"a": "b"}}}
+    broken = {"kind": "Namespace", "metadata": {"name": "x", "labels": []}}
+    listed = {"apiVersion": "v1", "kind": "NamespaceList", "items": [space, broken, 1]}
+    shell.file("list.json", json.dumps(listed).replace('"kind": "Namespace", ', ""))
+    form = json.loads(preview(shell, "-o", "json", "pod.yaml", "list.json").out)
+    assert form["decisions"][0]["called"] is False
+    assert form["notes"][:2] == [
+        "Namespace default: used as a fact about the cluster",
+        (
+            "Namespace x: not used as a fact about the cluster: metadata.labels must be a "
+            "mapping, but is a list ([])"
+        ),
+    ]
+
+
+def test_an_input_without_documents_is_told(shell: Shell) -> None:
+    """Usually the command before the pipe failed; one empty file among many is not an error."""
+    shell.file("empty.yaml", "# nothing\n---\n")
+    said = "rdma-webhook: error: empty.yaml: contains no documents"
+    assert preview(shell, "empty.yaml") == (2, "", f"{said}\n")
+    shell.file("none.yaml", "")
+    twice = preview(shell, "-o", "yaml", "empty.yaml", "none.yaml")
+    assert twice == (2, "", f"{said}, like 1 more\n")
+    assert preview(shell, "empty.yaml", "pod.yaml").code == 0
+
+
+@pytest.mark.parametrize("option", ["-c", "--facts"])
+def test_an_unusable_configuration_is_told_line_by_line(shell: Shell, option: str) -> None:
+    """The exit code is 2, since no pod was decided."""
+    shell.file("bad.yaml", "kind: FabricConfiguration\nfabrics: 5\n")
+    answer = shell("preview", "-c", "fabrics.yaml", option, "bad.yaml", "pod.yaml")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err
+    assert all(line.startswith("rdma-webhook: error: bad.yaml") for line in answer.err.splitlines())
+
+
+def test_check_config_of_a_valid_file(shell: Shell) -> None:
+    """The only line names the file; -f works as it does for kubectl."""
+    expected = (0, "✔ fabrics.yaml: 1 fabric, 0 errors, 0 warnings\n", "")
+    assert shell("check-config", "fabrics.yaml") == expected
+    assert shell("check-config", "-f", "fabrics.yaml") == expected
+    assert shell("check-config", "fabrics.yaml", "-f", "fabrics.yaml") == expected
+
+
+def test_check_config_of_a_file_without_a_spec(shell: Shell) -> None:
+    """What belongs in it is an error like any other, and the exit code is that of one."""
+    shell.file("flat.yaml", FABRICS.replace("spec:\n", "").replace("\n  ", "\n"))
+    message = "fabrics: is a field of spec: put it below `spec:`, indented"
+    lines = f"flat.yaml:3: error: {message}\n✘ flat.yaml: 1 error, 0 warnings\n"
+    assert shell("check-config", "flat.yaml") == (1, lines, "")
+    refused = (2, "", f"rdma-webhook: error: flat.yaml:3: {message}\n")
+    assert shell("preview", "-c", "flat.yaml", "pod.yaml") == refused
+
+
+def test_check_config_of_what_is_not_yaml(shell: Shell) -> None:
+    """The place has a column, too, also in JSON."""
+    shell.file("tab.yaml", "a:\n\tb: 1\n")
+    answer = shell("check-config", "tab.yaml")
+    assert answer.out.splitlines() == [
+        "tab.yaml:2:1: error: is not YAML: a tab indents this line: use spaces",
+        "✘ tab.yaml: 1 error, 0 warnings",
+    ]
+    told = json.loads(shell("check-config", "-o", "json", "tab.yaml").out)
+    assert (told["findings"][0]["line"], told["findings"][0]["column"]) == (2, 1)
+
+
+def test_check_config_of_an_invalid_file(shell: Shell) -> None:
+    """Every error has its file, line and path, and `-o json` has the same errors."""
+    shell.file("bad.yaml", FABRICS.replace("InfiniBand", "Infiniband").replace("hcas", "hca"))
+    answer = shell("check-config", "bad.yaml")
+    assert answer.code == 1
+    *findings, summary = answer.out.splitlines()
+    assert findings[0].startswith("bad.yaml:8: error: spec.fabrics[0].linkLayer: ")
+    assert summary == f"✘ bad.yaml: {len(findings)} errors, 0 warnings"
+    told = json.loads(shell("check-config", "-o", "json", "bad.yaml").out)
+    assert told["valid"] is False
+    assert told["findings"][0] == {
+        "severity": "error",
+        "path": "spec.fabrics[0].linkLayer",
+        "line": 8,
+        "message": findings[0].partition("linkLayer: ")[2],
+        "column": None,
+        "file": "bad.yaml",
+    }
+
+
+def test_check_config_lists_by_line_and_marks_warnings(shell: Shell) -> None:
+    """Findings look like a compiler's, so that an editor tells errors from warnings."""
+    both = FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n  hca: x\n")
+    shell.file("both.yaml", both)
+    *findings, _ = shell("check-config", "both.yaml").out.splitlines()
+    places = [line.split(":")[1:3] for line in findings]
+    assert places == sorted(places, key=lambda place: int(place[0]))
+    assert {severity for _, severity in places} == {" error", " warning"}
+
+
+def test_check_config_takes_several_files_and_standard_input(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line names its file, and each file has a summary."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kind: Pod\n")))
+    answer = shell("check-config", "fabrics.yaml", "-")
+    assert answer.code == 1
+    first, *findings, summary = answer.out.splitlines()
+    assert first == "✔ fabrics.yaml: 1 fabric, 0 errors, 0 warnings"
+    assert findings
+    assert all(line.startswith("<stdin>:1: error: ") for line in findings)
+    assert summary == f"✘ <stdin>: {len(findings)} errors, 0 warnings"
+
+
+def test_check_config_of_too_much_standard_input(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Standard input is limited to the size of a file."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" " * (1 << 21))))
+    answer = shell("check-config", "-")
+    assert (answer.code, "<stdin>: is larger than" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["/dev/null", ".", "latin.yaml", "missing.yaml"])
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_check_config_of_what_cannot_be_read(
+    shell: Shell, tmp_path: Path, name: str, output: str
+) -> None:
+    """The exit code is 2, with one line; readable files are checked, but `valid` is not true."""
+    (tmp_path / "latin.yaml").write_bytes(b"kind: \xe9\n")
+    answer = shell("check-config", "-o", output, name)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    answer = shell("check-config", "-o", output, "fabrics.yaml", name)
+    assert answer.code == 2
+    assert answer.out
+    assert '"valid": true' not in answer.out
+
+
+def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
+    """With --strict, a warning makes the exit code 1, for pipelines that require a clean file."""
+    shell.file("odd.yaml", FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n"))
+    answer = shell("check-config", "odd.yaml")
+    assert answer.code == 0
+    assert answer.out.splitlines()[-1] == "! odd.yaml: 1 fabric, 0 errors, 2 warnings"
+    assert " 0 warnings" not in answer.out
+    assert shell("check-config", "--strict", "odd.yaml").code == 1
+
+
+def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:
+    """The exit code is 2, since nothing was checked."""
+    assert shell("check-config", "missing.yaml") == (
+        2,
+        "",
+        "rdma-webhook: error: missing.yaml: there is no such file\n",
+    )
+
+
+def test_schemas_are_json_schemas(shell: Shell) -> None:
+    """All schemas are valid; the schema of the fabrics file is the default."""
+    for arguments in (
+        ["schema"],
+        *(["schema", what] for what in ("form", "why", "verify", "verify-run", "diff-config")),
+    ):
+        answer = shell(*arguments)
+        Draft202012Validator.check_schema(json.loads(answer.out))
+    assert shell("schema") == shell("schema", "fabrics")
+    assert shell("schema", "crd").out == definition_text()
+
+
+def test_serving_needs_a_certificate(shell: Shell) -> None:
+    """One line names the missing option; the fabrics file has a default location."""
+    answer = shell("serve", "-c", "fabrics.yaml")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "--tls-cert" in answer.err
+
+
+class Full(io.BytesIO):
+    """A full disk."""
+
+    def write(self, _: Any) -> int:
+        """Raise the error of a full disk."""
+        raise OSError(28, "No space left on device")
+
+
+def test_output_that_cannot_be_written_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line ends with the operating system's error."""
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Full()))
+    assert main(["schema", "form"]) == 2
+    said = capsys.readouterr().err
+    assert said == "rdma-webhook: error: cannot write the output: No space left on device\n"
+
+
+def test_a_defect_is_one_line_unless_asked_for_more(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test's defect is a standard output without a binary buffer."""
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", io.StringIO())
+        assert main(["schema", "form"]) == 2
+        assert capsys.readouterr().err == (
+            "rdma-webhook: error: internal error: AttributeError: '_io.StringIO' object has no "
+            "attribute 'buffer'. Please report it with the traceback that "
+            "RDMA_WEBHOOK_TRACEBACK=1 shows\n"
+        )
+        patched.setenv("RDMA_WEBHOOK_TRACEBACK", "1")
+        with pytest.raises(AttributeError):
+            main(["schema", "form"])
+
+
+def test_what_a_new_file_would_change(shell: Shell) -> None:
+    """Exit codes are those of diff: 0 nothing, 1 something, 2 an input that cannot be read."""
+    shell.file("new.yaml", FABRICS.replace("mlx5_0", "mlx5_7"))
+    against = ("-c", "fabrics.yaml", "-f", "pod.yaml")
+    assert shell("diff-config", "fabrics.yaml", *against).code == 0
+    found = shell("diff-config", "new.yaml", *against)
+    assert found.code == 1
+    assert "mlx5_7" in found.out
+    told = json.loads(shell("diff-config", "new.yaml", *against, "-o", "json").out)
+    assert [one["name"] for one in told["changes"]] == ["trainer"]
+    for words in (("missing.yaml", *against), ("new.yaml", "-c", "missing.yaml", "-f", "pod.yaml")):
+        answer = shell("diff-config", *words)
+        assert (answer.code, answer.out) == (2, "")
+        assert "missing.yaml: there is no such file" in answer.err
+    some = shell(
+        "diff-config", "new.yaml", "-c", "fabrics.yaml", "-f", "pod.yaml", "-f", "gone.yaml"
+    )
+    assert some.code == 2
+    assert "mlx5_7" in some.out
+    assert "gone.yaml" in some.err
+    shell.file("empty.yaml", "")
+    assert (
+        "contains no documents"
+        in shell("diff-config", "new.yaml", "-c", "fabrics.yaml", "-f", "empty.yaml").err
+    )

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, amounts, container, context, gpu, pod
+from tests.case_names import case_name
+from webhook.decide.examine import (
+    FABRIC_NOT_NEEDED,
+    MIRROR_POD,
+    WINDOWS_POD,
+    Examined,
+    Standing,
+    examine,
+    ineligible,
+)
+from webhook.decide.examine.fabric_choice import FABRIC_UNKNOWN
+from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
+from webhook.decide.examine.targets import NO_TARGET
+from webhook.decide.scope import Needs
+from webhook.model.annotations import Requests
+from webhook.model.decision import Denial
+from webhook.model.nodes import NodeInventory
+from webhook.model.pod import PodManifest
+
+PRODUCT = "nvidia.com/gpu.product"
+PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu: a GPU's product is in {PRODUCT}"
+
+CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
+
+
+def examined(manifest: PodManifest, requests: Requests | None = None) -> Examined:
+    """Examine a pod with the two fabrics."""
+    annotations = manifest["metadata"]["annotations"]
+    return examine(manifest, annotations, requests or Requests(), context())
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec", "why"),
+    [
+        ({}, {}, None),
+        ({}, {"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "linux"}}, None),
+        ({"kubernetes.io/config.mirror": ""}, {"os": {"name": "windows"}}, MIRROR_POD),
+        ({}, {"os": {"name": "windows"}}, WINDOWS_POD),
+        ({}, {"nodeSelector": {"kubernetes.io/os": "windows"}}, WINDOWS_POD),
+        ({}, {"nodeSelector": {"beta.kubernetes.io/os": "windows"}}, WINDOWS_POD),
+    ],
+    ids=case_name,
+)
+def test_some_pods_are_none_for_us(annotations: Any, spec: Any, why: Any) -> None:
+    """These are mirrors of static pods, and Windows pods."""
+    found = ineligible(pod(**spec), annotations)
+    assert (found and found.reason) is why
+
+
+def test_a_scope_holds_what_mutations_may_know() -> None:
+    """The scope has the targets, the fabric, the namespace and the pod as it came."""
+    manifest = pod(gpu(), container("proxy"), hostNetwork=True)
+    found = examined(manifest)
+    scope = found.scope
+    standing, evidence = Standing(Needs.FABRIC), "nvidia.com/v100 in container trainer"
+    assert found == Examined(scope, standing, NodeInventory(), evidence)
+    assert [target.name for target in scope.targets] == ["trainer"]
+    assert [one.name for one in scope.containers] == ["trainer", "proxy"]
+    assert (scope.fabric, scope.launchers, scope.host_network) == (V100, (), True)
+    assert scope.original is manifest
+    assert scope.annotations is manifest["metadata"]["annotations"]
+    assert scope.namespace.name == "lab"
+
+
+@pytest.mark.parametrize("written", [None, False, "true", 1], ids=repr)
+def test_only_true_is_the_host_network(written: Any) -> None:
+    """Values that the API server rejects do not count as hostNetwork."""
+    assert examined(pod(hostNetwork=written)).scope.host_network is False
+
+
+def test_a_gpu_beside_the_targets_tells_the_fabric_too() -> None:
+    """A GPU in a container that is not a target counts: all containers run on one node."""
+    manifest = pod(gpu("a"), container("b"))
+    found = examined(manifest, Requests(containers=("b",)))
+    assert (found.scope.fabric, found.evidence) == (V100, "nvidia.com/v100 in container a")
+    with pytest.raises(Denial, match="means fabric h100-roce, but"):
+        examined(manifest, Requests(containers=("b",), fabric="h100-roce"))
+
+
+def test_a_foreign_nic_counts_in_targets_only() -> None:
+    """A sidecar's own NIC does not matter."""
+    nic = container("b", resources=amounts({"vpc.amazonaws.com/efa": "1"}))
+    assert examined(pod(gpu("a"), nic)).standing.why is None
+    found = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
+    assert (found.evidence, found.standing) == (
+        "",
+        Standing(
+            Needs.NIC,
+            FOREIGN_NIC,
+            f"vpc.amazonaws.com/efa in container b is {CLAIMED_BY_NONE}",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("manifest", "why"),
+    [
+        (pod(container()), NO_TARGET),
+        (pod(container(), nodeSelector={PRODUCT: "NVIDIA-H100-80GB"}), NO_TARGET),
+        (pod(container(resources=amounts({"nvidia.com/gpu": "1"}))), FABRIC_UNKNOWN),
+    ],
+    ids=case_name,
+)
+def test_no_target_is_said_before_no_fabric(manifest: PodManifest, why: Any) -> None:
+    """A pod that gets nothing needs no fabric, so the missing target is reported."""
+    found = examined(manifest)
+    assert (found.scope.fabric, found.evidence, found.standing.why) == (None, "", why)
+    assert found.standing.message
+
+
+def test_a_device_that_no_fabric_claims_is_named() -> None:
+    """A site that forgot to list a GPU resource learns its name."""
+    manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
+    assert examined(manifest).standing.message == (
+        "no fabric claims example.com/h200 in container trainer: "
+        "if it is a GPU, list it in its fabric's gpuResources"
+    )
+
+
+def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() -> None:
+    """It counts even without other annotations, as in a preview of a pod that did not opt in."""
+    manifest = pod(gpu())
+    manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[{}]"}
+    assert examined(manifest).standing.why is FOREIGN_NIC
+
+
+def test_a_launcher_without_a_fabric_stands_well() -> None:
+    """Why its fabric is unknown only closes the mutations that need one."""
+    standing = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).standing
+    assert standing == Standing(Needs.NOTHING, not_needed=True)
+    assert standing.closed is FABRIC_NOT_NEEDED
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({}, ()),
+        (
+            {"nodeSelector": {"nvidia.com/gpu": "NVIDIA-H100-80GB"}},
+            (PRODUCT_ELSEWHERE,),
+        ),
+    ],
+    ids=case_name,
+)
+def test_labels_that_lead_nowhere_are_found(fields: Any, wrong: tuple[str, ...]) -> None:
+    """They are looked for where there are targets, and as the fabric is not known otherwise."""
+    unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
+    assert examined(pod(unclaimed, **fields)).misdirected == wrong
+    assert examined(pod(gpu(), **fields)).misdirected == ()
+    assert examined(pod(container(), **fields)).misdirected == ()

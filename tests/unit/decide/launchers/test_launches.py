@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+
+from webhook.decide.draft import Draft
+from webhook.decide.launchers.commands import Commands
+from webhook.decide.launchers.launches_launches import forwards_by_ssh, open_to_flag, parameters_of
+from webhook.decide.mutations.hcoll import insert_flag
+from webhook.model.path import Path
+
+FIRST: Path = ("spec", "containers", 0)
+
+
+def running(*command: str) -> Commands:
+    """Return the command of a pod with one container."""
+    return Commands({"spec": {"containers": [{"command": list(command)}]}})
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("sleep 1d", ""),
+        ("mpirun a", "mpirun is not proven to be Open MPI"),
+        ("/opt/x/mpiexec.hydra a", "mpiexec.hydra is not proven to be Open MPI"),
+        ("prterun -x A a", "prterun does not know Open MPI's parameters"),
+        ("orterun --mca coll ^hcoll a", "orterun settles hcoll itself"),
+        ("orterun -mca coll ^tuned a", "orterun chooses collectives itself"),
+        ("orterun a : b", "orterun has several contexts (`:`)"),
+        ("orterun -tune f a", "orterun reads options from a file"),
+        ("orterun $O a", "orterun has words that only the shell knows"),
+        ("export OMPI_MCA_coll_hcoll_enable=1; orterun a", "the command settles hcoll itself"),
+        (". setvars.sh; orterun a", "the container speaks of another MPI"),
+        (
+            "mpirun a; mpirun b; orterun a : b",
+            "mpirun is not proven to be Open MPI, orterun has several contexts (`:`)",
+        ),
+        ("sudo orterun a", ""),
+        ("orterun a\n" * 4000, ""),
+    ],
+)
+def test_why_no_launch_takes_the_flag(script: str, why: str) -> None:
+    """Each reason is given once; sudo and scripts that are too large are reported elsewhere."""
+    assert open_to_flag(running("sh", "-c", script), FIRST, ()) == ([], why)
+
+
+def test_one_that_takes_it_is_enough() -> None:
+    """The result is then the launch that takes the flag, without a reason for the others."""
+    (launch,), why = open_to_flag(running("sh", "-c", "mpirun a; orterun b"), FIRST, ())
+    assert (launch.words, why) == (("orterun", "b"), "")
+    found, why = open_to_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
+    assert (len(found), why) == (1, "")
+    names = ("OMPI_MCA_btl", "I_MPI_FABRICS")
+    why = "the container speaks of another MPI"
+    assert open_to_flag(running("mpirun", "a"), FIRST, names) == ([], why)
+
+
+def test_the_flag_goes_behind_the_word() -> None:
+    """The flag goes into the script or the list, wherever the launcher is."""
+    for command, after in (
+        (("orterun", "a"), ["orterun", "-mca", "coll_hcoll_enable", "0", "a"]),
+        (("sh", "-c", "orterun a"), ["sh", "-c", "orterun -mca coll_hcoll_enable 0 a"]),
+    ):
+        launches, _ = open_to_flag(running(*command), FIRST, ())
+        draft = Draft({"spec": {"containers": [{"command": list(command)}]}})
+        insert_flag(draft, FIRST, launches)
+        assert draft.get((*FIRST, "command")) == after
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "forwards"),
+    [
+        ("mpirun -x A --host b a", {}, True),
+        ("mpirun -np 2 a", {"OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile"}, True),
+        ("mpirun -mca plm_rsh_args -v a", {}, True),
+        ("mpirun -x A -np 2 a", {}, False),
+        ("mpirun --host b a", {}, False),
+        ("mpirun -x A --host b a", {"I_MPI_FABRICS": "shm"}, False),
+        ("mpirun -x A --host b a", {"OMPI_MCA_plm_rsh_agent": "/etc/mpi/kubexec.sh"}, False),
+        ("sudo mpirun -x A --host b a", {}, False),
+        ("sleep 1d", {}, False),
+    ],
+)
+def test_ranks_over_ssh(command: str, env: dict[str, str], forwards: bool) -> None:
+    """It must be Open MPI for sure, with hosts, and without an agent that keeps the environment."""
+    assert forwards_by_ssh(running(*command.split()), FIRST, env) is forwards
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("sleep 1d", []),
+        ("mpirun a", []),
+        ("mpirun -mca pml ob1 a", [{"pml": "ob1"}]),
+        ("orterun --mca pml ob1 --gmca btl tcp a -mca x y", [{"pml": "ob1", "btl": "tcp"}]),
+        ("orterun -mca pml cm -mca pml ucx a", [{"pml": "ucx"}]),
+        ("OMPI_MCA_pml=ob1 X=y mpirun a", [{"pml": "ob1"}]),
+        ("OMPI_MCA_pml=ob1 mpirun -mca pml ucx a", [{"pml": "ucx"}]),
+        ("orterun -mca pml $P a", [{"pml": None}]),
+        ("orterun -mca $P ob1 a; orterun b", [{}, {}]),
+        ("sudo mpirun -mca pml ob1 a", [{"pml": "ob1"}]),
+        ("mpiexec.hydra -mca pml ob1 a", []),
+        ("orterun -mca pml", [{}]),
+        ("orterun -np 2 -x A=b -mca pml ob1 a", [{"pml": "ob1"}]),
+        ("orterun --new 1 -mca pml ob1 a", [{}]),
+        ("orterun a\n" * 4000, []),
+    ],
+)
+def test_parameters_are_those_of_options_and_assignments(
+    script: str, found: list[dict[str, str]]
+) -> None:
+    """Options outweigh variables; words that may be the program's are not read."""
+    given = list(parameters_of(running("sh", "-c", script), FIRST, {}))
+    assert given == [{}, *found]
+
+
+def test_parameters_are_inherited_from_the_container() -> None:
+    """They count even if no launch is seen: a script of the image may start one."""
+    own = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": None, "PATH": "/bin"}
+    inherited = {"pml": "ob1", "btl": None}
+    assert list(parameters_of(running("start.sh"), FIRST, own)) == [inherited]
+    found = list(parameters_of(running("mpirun", "-mca", "btl", "tcp", "a"), FIRST, own))
+    assert found == [inherited, {"pml": "ob1", "btl": "tcp"}]

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pytest
+
+from webhook.decide.launchers.openmpi import Proof, judge, reaches_by_ssh, speaks_of_another
+from webhook.decide.shell.argv import Word
+
+
+def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
+    """Judge a command line, split at blanks; `?` stands for an unknown word."""
+    words = [None if word == "?" else word for word in line.split()]
+    return Proof() if speaks_of_another(line, env) else judge(front, words, env)
+
+
+@pytest.mark.parametrize(
+    ("line", "proof"),
+    [
+        ("mpirun --allow-run-as-root a", "-allow-run-as-root"),
+        ("mpirun -np 2 -x A a", "-x"),
+        ("mpirun -H a,b --mca pml ob1 a", "-mca"),
+        ("mpirun --report-bindings -mca btl ^openib a", "-mca"),
+        ("mpirun --not-known -x A a", "-x"),
+        ("mpirun --display=map -x A a", "-x"),
+        ("mpirun -x coll --not-known a", "-x"),
+        ("orterun a", "orterun"),
+        ("mpirun.openmpi a", "mpirun.openmpi"),
+        ("/opt/amazon/openmpi/bin/mpirun a", "/opt/amazon/openmpi/bin/mpirun"),
+        ("/opt/hpcx-v2/ompi/bin/mpirun a", "/opt/hpcx-v2/ompi/bin/mpirun"),
+        ("$H/openmpi-4/bin/mpirun a", "$H/openmpi-4/bin/mpirun"),
+    ],
+)
+def test_proofs(line: str, proof: str) -> None:
+    """The launcher's name or path, or an option that only Open MPI's launchers take, proves it."""
+    assert judged(line) == Proof(proof)
+
+
+def test_proofs_of_the_environment() -> None:
+    """An OMPI_MCA_* variable of the container or the command is a proof, except our own."""
+    assert judged("mpirun a", "PATH", "OMPI_MCA_btl") == Proof("OMPI_MCA_btl")
+    assert judged("mpirun a", front=("env", None, "OMPI_MCA_pml=ucx")) == Proof("OMPI_MCA_pml")
+    assert judged("mpirun a", "OMPI_MCA_coll_hcoll_enable") == Proof()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mpirun -np 2 a",
+        "mpirun -np 2 a -x A",
+        "mpirun -np 2 a --mca b c",
+        "mpirun --not-known value -x A a",
+        "mpirun ? -x A a",
+        "$openmpi/bin/mpirun a",
+        "mpirun -wdir /opt/openmpi a",
+    ],
+)
+def test_no_proof(line: str) -> None:
+    """Options count only if they are surely the launcher's, and paths only in its own word."""
+    assert judged(line) == Proof()
+
+
+@pytest.mark.parametrize(
+    ("line", "env"),
+    [
+        ("mpirun -x A a", "I_MPI_FABRICS"),
+        ("mpirun -x A a", "HYDRA_HOST_FILE"),
+        ("mpirun -x I_MPI_DEBUG=5 a", ""),
+        ("mpirun -genv A b -x A a", ""),
+        ("mpirun -x A -ppn 4 a", ""),
+        ("/usr/lib/mpich/bin/mpirun -x A a", ""),
+        ("mpiexec.hydra -x A a", ""),
+        ("mpirun -x A -hosts a,b a", ""),
+    ],
+)
+def test_signs_of_another_mpi(line: str, env: str) -> None:
+    """Any sign of MPICH or Intel MPI overrides a proof."""
+    assert judged(line, *env.split(), "OMPI_MCA_btl") == Proof()
+
+
+@pytest.mark.parametrize(
+    ("line", "obstacle"),
+    [
+        ("mpirun -x A -mca coll_hcoll_enable 1 a", "settles hcoll itself"),
+        ("mpirun -x A --mca coll ^hcoll a", "settles hcoll itself"),
+        ("mpirun -x OMPI_MCA_coll_hcoll_enable=1 a", "settles hcoll itself"),
+        ("mpirun -x A --mca coll basic,libnbc a", "chooses collectives itself"),
+        ("mpirun -x A --mca $NAME 1 a", "chooses collectives itself"),
+        ("mpirun -x A --mca ? 1 a", "chooses collectives itself"),
+        ("mpirun -x A -np 1 a : -np 2 b", "has several contexts (`:`)"),
+        ("mpirun -x A --app file", "reads options from a file"),
+        ("mpirun -x A -am file a", "reads options from a file"),
+        ("mpirun -x A --not-known value -tune file a", "reads options from a file"),
+        ("mpirun -x A ? a", "has words that only the shell knows"),
+        ("mpirun -x A $P ?", "has words that only the shell knows"),
+        ("mpirun -x A --not-known value --mca coll basic a", "has words that only the shell knows"),
+        ("prterun --mca a b -x A a", "does not know Open MPI's parameters"),
+    ],
+)
+def test_obstacles(line: str, obstacle: str) -> None:
+    """A command line that settles hcoll, or might, is not changed."""
+    assert judged(line).obstacle == obstacle
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mpirun -x A -np ? a ?",
+        "mpirun -x A --host ? a --tune x --app y",
+        "mpirun -x A $B/prog ?",
+        "mpirun -x A $P b",
+        "mpirun -x A -np",
+        "mpirun -x A --mca pml ob1 python train.py --mca coll",
+    ],
+)
+def test_no_obstacle(line: str) -> None:
+    """Values of options may be unknown, and the program's own words are not read."""
+    assert judged(line) == Proof("-x")
+
+
+def test_ranks_on_other_machines() -> None:
+    """Hosts in options or in the environment mean ssh, unless another agent is set."""
+    assert reaches_by_ssh(["mpirun", "-H", "a", "b"], ())
+    assert reaches_by_ssh(["mpirun", "b"], ("OMPI_MCA_plm_rsh_args",))
+    assert not reaches_by_ssh(["mpirun", "b"], ())
+    assert not reaches_by_ssh(["mpirun", "-H", "a", "b"], ("OMPI_MCA_plm_rsh_agent",))
+    assert not reaches_by_ssh(["mpirun", "-H", "a", "-mca", "plm_rsh_agent", "x", "b"], ())

@@ -1,0 +1,80 @@
+"""Run one mutation alone on every app container of a pod, and list its outcomes."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import jsonpatch
+
+from webhook.decide.draft import Draft
+from webhook.decide.launchers.commands import Commands
+from webhook.decide.scope import Mutation, Scope, Target
+from webhook.model.annotations import Requests
+from webhook.model.claims import claims_of
+from webhook.model.container import Environments
+from webhook.model.fabric import Defaults, Fabric, index
+from webhook.model.facts import NamespaceFacts
+from webhook.model.pod import PodManifest, containers_of
+
+
+def run(
+    mutation: Mutation,
+    manifest: PodManifest,
+    *,
+    fabric: Fabric | None = None,
+    defaults: Defaults | None = None,
+    requests: Requests | None = None,
+    allowed: tuple[str, ...] = (),
+    shared_gpu: bool = False,
+) -> Draft:
+    """Run one mutation on every app container; check that its operations make the new pod."""
+    before = json.loads(json.dumps(manifest))  # no two places share an object, as on the wire
+    containers = tuple(containers_of(manifest))
+    draft = Draft(manifest)
+    draft.mutation = mutation.name
+    scope = Scope(
+        fabric=fabric,
+        targets=tuple(
+            Target(one.name, one.path, one.kind, _gpus(one.manifest), shared_gpu)
+            for one in containers
+            if one.kind == "app"
+        ),
+        launchers=(),
+        requests=requests or Requests(),
+        namespace=NamespaceFacts(name="lab"),
+        fabrics=index(
+            (fabric,) if fabric else (),
+            defaults=defaults,
+            nvlink_namespaces=frozenset(allowed),
+        ),
+        original=manifest,
+        containers=containers,
+        claims=claims_of(manifest, containers),
+        commands=Commands(manifest),
+        env=Environments(manifest),
+        host_network=manifest["spec"].get("hostNetwork") is True,
+        annotations=manifest["metadata"]["annotations"],
+    )
+    mutation.mutate(draft, scope)
+    assert manifest == before
+    assert jsonpatch.apply_patch(before, deepcopy(draft.ops)) == draft.pod
+    known = {reason.code for reason in mutation.reasons}
+    assert {outcome.reason.code for outcome in draft.outcomes} <= known
+    return draft
+
+
+def _gpus(manifest: dict[str, Any]) -> int:
+    return int(manifest.get("resources", {}).get("limits", {}).get("nvidia.com/v100", 0))
+
+
+def verdicts(draft: Draft) -> list[str]:
+    """Write each outcome as `container status Reason`."""
+    return [f"{o.container} {o.status} {o.reason.code}".lstrip() for o in draft.outcomes]
+
+
+def codes(draft: Draft) -> list[str]:
+    """List the skips and warnings that the status annotation would have."""
+    told = [o for o in draft.outcomes if o.status in ("skipped", "warned") and not o.reason.quiet]
+    return [f"{o.container} {o.status} {o.reason.code}" for o in told]

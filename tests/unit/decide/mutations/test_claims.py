@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, context, decide_on, defaulted, fabric, ops, pod, told
+from tests.case_names import case_name
+from webhook.decide.scope import Context
+from webhook.model.claim_facts import ClaimFacts
+from webhook.model.fabric import DeviceClaim
+from webhook.model.facts import NamespaceFacts
+
+NAME = "claims"
+GPU = "nvidia.com/h100"
+NICS = DeviceClaim(template="nics", request="nic")
+SHARED = DeviceClaim(template="shared", per="pod")
+
+
+def where(*claims: DeviceClaim, templates: Any = None, **fields: Any) -> Context:
+    """Make a context with fabric `h100`, whose NICs come by these claims."""
+    given = {"gpu_resources": frozenset({GPU}), "mode": "dra", **fields}
+    known = ClaimFacts(templates=templates or {}, complete=True)
+    one = fabric("h100", claims=claims, **given)
+    return context(one, namespace=NamespaceFacts(name="lab", claims=known))
+
+
+def trainer(name: str = "trainer", claims: Any = None, **fields: Any) -> dict[str, Any]:
+    """Make a container with a GPU of the fabric, and with claims if given."""
+    resources = {**amounts({GPU: "1"}), **({"claims": claims} if claims else {})}
+    return container(name, **{"resources": resources, **fields})
+
+
+def used(manifest: Any, index: int = 0) -> Any:
+    """Return the claims that an app container uses."""
+    return manifest["spec"]["containers"][index]["resources"].get("claims")
+
+
+def listed(name: str, template: str = "", **fields: str) -> dict[str, str]:
+    """Write an entry of `spec.resourceClaims`."""
+    return {"name": name, **({"resourceClaimTemplateName": template} if template else {}), **fields}
+
+
+def test_a_fabric_without_claims_adds_none() -> None:
+    """Its NICs come otherwise."""
+    decision = decide_on(pod(trainer()), where(mode="shared-device"))
+    assert told(decision, NAME) == [("", "skipped", "NotConfigured", "fabric h100 has no claims")]
+    assert "resourceClaims" not in decision.pod["spec"]
+
+
+def test_a_target_gets_a_claim_of_each_template() -> None:
+    """The entry of the pod comes first, then the one of the container that names it."""
+    decision = decide_on(pod(trainer()), where(NICS, SHARED))
+    message = "claimed nics as rdma-lab-h100-0, shared as rdma-lab-h100-1"
+    assert told(decision, NAME) == [("trainer", "applied", "Added", message)]
+    at = "/spec/containers/0/resources/claims"
+    assert ops(decision, NAME) == [
+        {
+            "op": "add",
+            "path": "/spec/resourceClaims",
+            "value": [listed("rdma-lab-h100-0", "nics")],
+        },
+        {"op": "add", "path": at, "value": [{"name": "rdma-lab-h100-0", "request": "nic"}]},
+        {
+            "op": "add",
+            "path": "/spec/resourceClaims/-",
+            "value": listed("rdma-lab-h100-1", "shared"),
+        },
+        {"op": "add", "path": f"{at}/-", "value": {"name": "rdma-lab-h100-1"}},
+    ]
+
+
+def test_containers_share_a_claim_where_the_fabric_says_so() -> None:
+    """`per: pod` makes one claim for all targets, `per: container` one for each."""
+    decision = decide_on(pod(trainer("a"), trainer("b")), where(NICS, SHARED))
+    assert decision.pod["spec"]["resourceClaims"] == [
+        listed("rdma-lab-h100-0", "nics"),
+        listed("rdma-lab-h100-1", "shared"),
+        listed("rdma-lab-h100-2", "nics"),
+    ]
+    assert used(decision.pod, 0) == [
+        {"name": "rdma-lab-h100-0", "request": "nic"},
+        {"name": "rdma-lab-h100-1"},
+    ]
+    assert used(decision.pod, 1) == [
+        {"name": "rdma-lab-h100-2", "request": "nic"},
+        {"name": "rdma-lab-h100-1"},
+    ]
+
+
+def test_a_users_claim_of_the_template_is_shared_too() -> None:
+    """Another container has it; with `per: pod`, this one gets the same device."""
+    manifest = pod(
+        trainer("a", [{"name": "mine"}]), trainer("b"), resourceClaims=[listed("mine", "shared")]
+    )
+    decision = decide_on(manifest, where(SHARED))
+    assert [one[:3] for one in told(decision, NAME)] == [
+        ("a", "already", "Present"),
+        ("b", "applied", "Added"),
+    ]
+    assert decision.pod["spec"]["resourceClaims"] == [listed("mine", "shared")]
+    assert used(decision.pod, 1) == [{"name": "mine"}]
+
+
+@pytest.mark.parametrize(
+    ("claims", "template"),
+    [(["mine"], "nics"), ([], "nics")],
+    ids=("used", "of the pod"),
+)
+def test_a_nic_that_is_claimed_already_is_enough(claims: list[str], template: str) -> None:
+    """A claim that no container uses is a NIC of the whole pod."""
+    manifest = pod(
+        trainer(claims=[{"name": one} for one in claims]), resourceClaims=[listed("mine", template)]
+    )
+    decision = decide_on(manifest, where(NICS))
+    message = "already claims a NIC: mine"
+    assert told(decision, NAME) == [("trainer", "already", "Present", message)]
+    assert ops(decision, NAME) == []
+
+
+def test_a_device_class_of_the_fabric_may_be_its_nic() -> None:
+    """The user's own template requests a class of the fabric whose name says that it is a NIC."""
+    manifest = pod(trainer(claims=[{"name": "two"}]), resourceClaims=[listed("two", "two-devices")])
+    templates = {"two-devices": {"all": ("roce.lab",)}}
+    known = where(NICS, templates=templates, device_classes=frozenset({"roce.lab", "h100.lab"}))
+    assert told(decide_on(manifest, known), NAME)[0][1:3] == ("already", "Present")
+    gpus = where(
+        NICS,
+        templates={"two-devices": {"all": ("h100.lab",)}},
+        device_classes=frozenset({"roce.lab", "h100.lab"}),
+    )
+    assert told(decide_on(manifest, gpus), NAME)[0][1:3] == ("applied", "Added")
+
+
+@pytest.mark.parametrize("amount", ["1", "0"])
+def test_an_rdma_resource_of_the_users_is_enough(amount: str) -> None:
+    """Even 0 of it: the user wants no device, or has one by an extended resource (KEP-5004)."""
+    manifest = pod(container(resources=amounts({GPU: "1", "rdma/nic": amount})))
+    decision = decide_on(manifest, where(NICS))
+    message = "already requests rdma/nic"
+    assert told(decision, NAME) == [("trainer", "already", "Present", message)]
+
+
+def test_only_app_containers_get_a_claim() -> None:
+    """As with RDMA resources: an init container would hold a device that it does not need."""
+    sidecar = container("proxy", restartPolicy="Always")
+    manifest = pod(
+        trainer(),
+        initContainers=[container("setup"), sidecar],
+        annotations={"rdma.lab/containers": "setup,proxy,trainer"},
+    )
+    decision = decide_on(manifest, where(NICS))
+    assert [one[:3] for one in told(decision, NAME)] == [
+        ("setup", "skipped", "NotAppContainer"),
+        ("proxy", "skipped", "NotAppContainer"),
+        ("trainer", "applied", "Added"),
+    ]
+    assert told(decision, NAME)[0][3] == "only app containers get the claim"
+
+
+def test_the_site_may_claim_elsewhere() -> None:
+    """`injectResources: false` holds for claims, too."""
+    decision = decide_on(pod(trainer()), where(NICS, inject_resources=False))
+    message = "another injector adds the claim here"
+    assert told(decision, NAME) == [("trainer", "skipped", "InjectedElsewhere", message)]
+
+
+def test_no_devices_means_no_claim() -> None:
+    """The user says that the pod needs none."""
+    decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "0"}), where(NICS))
+    assert told(decision, NAME) == [("trainer", "skipped", "NoDevices", 'rdma.lab/devices is "0"')]
+
+
+def test_another_number_of_devices_is_in_the_template() -> None:
+    """The user is told, and gets the claim."""
+    decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "4"}), where(NICS))
+    message = "rdma.lab/devices has no effect: the template says how many devices"
+    assert told(decision, NAME)[1:] == [("trainer", "warned", "DevicesByTemplate", message)]
+    assert used(decision.pod) == [{"name": "rdma-lab-h100-0", "request": "nic"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "taken"),
+    [
+        ("rdma-lab-h100-0", "one", True),
+        ("rdma-lab-h100-17", "one", True),
+        ("rdma-lab-h100-x", "one", False),
+        ("rdma-lab-h100", "one", False),
+        ("rdma-lab-h1-0", "one", False),
+        ("rdma-lab-h100-0", "nics", False),
+    ],
+)
+def test_the_name_of_a_claim_may_be_taken(name: str, template: str, taken: bool) -> None:
+    """A claim of another template under the webhook's name is the user's, and stays."""
+    manifest = pod(trainer(), container("b", resources={"claims": [{"name": name}]}))
+    manifest["spec"]["resourceClaims"] = [listed(name, template)]
+    decision = decide_on(manifest, where(NICS))
+    if taken:
+        message = f"claim {name} of the pod has another template: rename it"
+        assert told(decision, NAME) == [("trainer", "skipped", "ClaimNameTaken", message)]
+        assert decision.verdict is not None
+        assert decision.verdict.message == f"trainer gets no RDMA device: {message}"
+    else:
+        assert told(decision, NAME)[0][2] == "Added"
+
+
+def test_claims_of_an_earlier_call_are_passed_over() -> None:
+    """A container that another plugin added afterwards gets the next number."""
+    first = decide_on(pod(trainer("a")), where(NICS)).pod
+    first["spec"]["containers"].append(trainer("b"))
+    second = decide_on(first, where(NICS))
+    assert [one[:3] for one in told(second, NAME)] == [
+        ("a", "already", "Present"),
+        ("b", "applied", "Added"),
+    ]
+    assert used(second.pod, 1) == [{"name": "rdma-lab-h100-1", "request": "nic"}]
+
+
+@pytest.mark.parametrize(
+    ("own", "remedy"),
+    [
+        ({GPU: "1"}, "the container's own"),
+        ({"nvidia.com/mig-1g.5gb": "1"}, "the container's own"),
+        ({}, "claim gpus"),
+        ({"cpu": "1"}, ""),
+    ],
+    ids=("whole", "slice", "claim", "none"),
+)
+@pytest.mark.parametrize("device", ["gpu.nvidia.com", "h100.lab"])
+def test_a_template_with_a_gpu_brings_the_only_one(
+    own: dict[str, str], remedy: str, device: str
+) -> None:
+    """A GPU of the device plugin beside it would be another one, on any NUMA node."""
+    resources = {**amounts(own), **({} if own else {"claims": [{"name": "gpus"}]})}
+    manifest = pod(
+        container(resources=resources),
+        annotations={"rdma.lab/containers": "trainer", "rdma.lab/fabric": "h100"},
+        resourceClaims=[] if own else [listed("gpus", "own-gpus")],
+    )
+    templates = {"pairs": {"gpu": (device,), "nic": ("roce.lab",)}}
+    pairs = where(
+        DeviceClaim(template="pairs"), templates=templates, device_classes=frozenset({"h100.lab"})
+    )
+    decision = decide_on(manifest, pairs)
+    if remedy:
+        message = f"template pairs brings a GPU: remove {remedy}"
+        assert told(decision, NAME) == [("trainer", "skipped", "GPUTwice", message)]
+    else:
+        assert told(decision, NAME)[0][1:3] == ("applied", "Added")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(trainer()),
+        pod(trainer("a"), trainer("b")),
+        pod(
+            trainer("a", [{"name": "mine"}]), trainer("b"), resourceClaims=[listed("mine", "nics")]
+        ),
+        pod(container(), annotations={"rdma.lab/fabric": "h100"}),
+        pod(
+            container(command=["mpirun", "-np", "4", "./osu"]),
+            annotations={"rdma.lab/fabric": "h100"},
+        ),
+    ],
+    ids=case_name,
+)
+def test_deciding_again_changes_nothing(manifest: Any) -> None:
+    """The second call finds the claims of the first, and comes to the same verdict."""
+    at = where(NICS, SHARED, templates={"nics": {"nic": ()}, "shared": {"gpu": ("gpu.lab",)}})
+    first = decide_on(defaulted(manifest), at)
+    second = decide_on(defaulted(first.pod), at)
+    assert second.patch == ()
+    assert second.verdict == first.verdict

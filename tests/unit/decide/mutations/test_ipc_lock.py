@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, context, decide_on, defaulted, gpu, ops, pod, told
+from tests.case_names import case_name
+from webhook.decide.scope import Context
+from webhook.model.facts import NamespaceFacts
+from webhook.model.pod import PodManifest
+
+NAME = "ipc-lock"
+ADDED = "added capability IPC_LOCK, so that memory can be registered"
+LOCK = {"add": ["IPC_LOCK"]}
+
+
+def secured(security: Any, **spec: Any) -> PodManifest:
+    """Make a pod whose only target has this securityContext."""
+    return pod(gpu(securityContext=security), **spec)
+
+
+def said(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str]]:
+    """List the status and reason of each outcome of the mutation."""
+    return [(status, code) for _, status, code, _ in told(decide_on(manifest, where), NAME)]
+
+
+def enforcing(level: str, policy: str = "skip", **defaults: str) -> Context:
+    """Make a namespace that enforces a Pod Security level."""
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    return context(
+        namespace=NamespaceFacts(name="lab", labels=labels),
+        defaults={"pod_security": policy, **defaults},
+    )
+
+
+@pytest.mark.parametrize(
+    ("security", "code", "message"),
+    [
+        ({"privileged": True}, "Privileged", "a privileged container has every capability"),
+        ({"capabilities": LOCK}, "Present", "the container already has IPC_LOCK"),
+        ({"capabilities": {"add": ["ipc_lock"]}}, "Present", "the container already has IPC_LOCK"),
+        ({"capabilities": {"add": ["ALL"]}}, "Present", "the container already has IPC_LOCK"),
+        (
+            {"capabilities": {"add": ["SYS_PTRACE", "IPC_LOCK"], "drop": ["ALL"]}},
+            "Present",
+            "the container already has IPC_LOCK",
+        ),
+    ],
+    ids=case_name,
+)
+def test_a_container_may_have_it_already(security: Any, code: str, message: str) -> None:
+    """It may be privileged, or have added the name or ALL, in any case of letters."""
+    decision = decide_on(secured(security))
+    assert told(decision, NAME) == [("trainer", "already", code, message)]
+    assert ops(decision, NAME) == []
+
+
+@pytest.mark.parametrize(
+    "capabilities",
+    [
+        {"drop": ["IPC_LOCK"]},
+        {"drop": ["NET_RAW", "ipc_lock"]},
+        {"add": ["IPC_LOCK"], "drop": ["IPC_LOCK"]},
+        {"add": ["ALL"], "drop": ["IPC_LOCK"]},
+    ],
+    ids=case_name,
+)
+def test_dropping_it_wins(capabilities: Any) -> None:
+    """Containerd drops capabilities after adding them, so adding would have no effect."""
+    decision = decide_on(secured({"capabilities": capabilities}))
+    message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
+    assert told(decision, NAME) == [
+        ("trainer", "skipped", "DroppedByUser", message),
+        ("trainer", "warned", "DroppedByUser", message),
+    ]
+    assert ops(decision, NAME) == []
+
+
+@pytest.mark.parametrize(
+    ("security", "op"),
+    [
+        (None, ("replace", "", {"capabilities": LOCK})),
+        ({}, ("add", "/capabilities", LOCK)),
+        ({"privileged": False, "capabilities": None}, ("replace", "/capabilities", LOCK)),
+        ({"capabilities": {}}, ("add", "/capabilities/add", ["IPC_LOCK"])),
+        ({"capabilities": {"drop": ["ALL"]}}, ("add", "/capabilities/add", ["IPC_LOCK"])),
+        ({"capabilities": {"add": ["SYS_PTRACE"]}}, ("add", "/capabilities/add/-", "IPC_LOCK")),
+    ],
+    ids=case_name,
+)
+def test_it_is_added_to_what_is_there(security: Any, op: tuple[str, str, Any]) -> None:
+    """Nothing else in the securityContext changes; `drop: [ALL]` is not a conflict."""
+    decision = decide_on(secured(security))
+    assert told(decision, NAME) == [("trainer", "applied", "Added", ADDED)]
+    kind, path, value = op
+    where = "/spec/containers/0/securityContext"
+    assert ops(decision, NAME) == [{"op": kind, "path": where + path, "value": value}]
+
+
+def test_every_target_gets_it_and_nobody_else() -> None:
+    """A sidecar without a GPU registers no memory."""
+    decision = decide_on(pod(gpu("a"), container("proxy"), gpu("b", securityContext={})))
+    assert told(decision, NAME) == [
+        ("a", "applied", "Added", ADDED),
+        ("b", "applied", "Added", ADDED),
+    ]
+    assert decision.pod["spec"]["containers"][1] == container("proxy")
+
+
+def test_the_prefixed_name_is_no_capability() -> None:
+    """Containerd reads it as CAP_CAP_IPC_LOCK: the right name is added, and a warning says so."""
+    decision = decide_on(secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}}))
+    assert told(decision, NAME) == [
+        ("trainer", "applied", "Added", ADDED),
+        (
+            "trainer",
+            "warned",
+            "CapPrefix",
+            "capability CAP_IPC_LOCK is not known: write IPC_LOCK",
+        ),
+    ]
+    assert decision.pod["spec"]["containers"][0]["securityContext"] == {
+        "capabilities": {"add": ["CAP_IPC_LOCK", "IPC_LOCK"]}
+    }
+
+
+@pytest.mark.parametrize("level", ["baseline", "restricted"])
+def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
+    """Our patch would get the pod rejected."""
+    message = (
+        f"the namespace enforces Pod Security {level}, which forbids IPC_LOCK: "
+        "label it pod-security.kubernetes.io/enforce: privileged"
+    )
+    skipped = decide_on(pod(), enforcing(level))
+    label = "pod-security.kubernetes.io/enforce"
+    warning = f"no IPC_LOCK: namespace label {label}: {level} forbids it"
+    assert told(skipped, NAME) == [
+        ("trainer", "skipped", "PodSecurity", message),
+        ("trainer", "warned", "PodSecurity", warning),
+    ]
+    assert "securityContext" not in skipped.pod["spec"]["containers"][0]
+    denied = decide_on(pod(), enforcing(level, "deny"))
+    assert told(denied, NAME) == [("trainer", "failed", "PodSecurity", message)]
+    assert (denied.allowed, denied.reason.code, denied.message, denied.patch) == (
+        False,
+        "MutationFailed",
+        f"ipc-lock: {message} (container trainer)",
+        (),
+    )
+
+
+def test_pod_security_does_not_concern_who_has_it_already() -> None:
+    """Whether Pod Security admits such a pod does not depend on the webhook."""
+    assert said(secured({"capabilities": LOCK}), enforcing("restricted", "deny")) == [
+        ("already", "Present")
+    ]
+    assert said(pod(), enforcing("privileged")) == [("applied", "Added")]
+
+
+OTHER_USER = ("warned", "NonRoot")
+USER_NAMESPACE = ("warned", "UserNamespace")
+
+
+@pytest.mark.parametrize(
+    ("security", "spec", "expected"),
+    [
+        ({"runAsUser": 0}, {}, [("applied", "Added")]),
+        ({"runAsUser": 1000}, {}, [("applied", "Added"), OTHER_USER]),
+        ({"runAsUser": 1, "privileged": True}, {}, [("already", "Privileged"), OTHER_USER]),
+        ({"runAsNonRoot": True, "capabilities": LOCK}, {}, [("already", "Present"), OTHER_USER]),
+        ({}, {"securityContext": {"runAsUser": 1000}}, [("applied", "Added"), OTHER_USER]),
+        ({}, {"hostUsers": False}, [("applied", "Added"), USER_NAMESPACE]),
+        ({"runAsUser": 1000}, {"hostUsers": False}, [("applied", "Added"), USER_NAMESPACE]),
+        ({}, {"hostUsers": True}, [("applied", "Added")]),
+        (
+            {"runAsUser": 1, "capabilities": {"drop": ["IPC_LOCK"]}},
+            {},
+            [("skipped", "DroppedByUser"), ("warned", "DroppedByUser")],
+        ),
+    ],
+    ids=case_name,
+)
+def test_it_warns_where_the_kernel_does_not_honour_it(
+    security: Any, spec: Any, expected: list[tuple[str, str]]
+) -> None:
+    """IPC_LOCK has no effect for users other than root or in a user namespace."""
+    assert said(secured(security, **spec), context()) == expected
+
+
+def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
+    """There is no warning if the nodes' containerd has LimitMEMLOCK=infinity."""
+    where = context(defaults={"memlock": "unlimited"})
+    assert said(secured({"runAsUser": 1000}, hostUsers=False), where) == [("applied", "Added")]
+    dropping = secured({"capabilities": {"drop": ["IPC_LOCK"]}})
+    assert said(dropping, where) == [("skipped", "DroppedByUser")]
+
+
+@pytest.mark.parametrize("policy", ["skip", "deny"])
+def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(policy: str) -> None:
+    """Nothing is missing without IPC_LOCK, so the pod is neither warned of nor denied."""
+    where = enforcing("restricted", policy, memlock="unlimited")
+    message = "left out: Pod Security restricted forbids it, and memlock is unlimited"
+    expected = [("trainer", "skipped", "PodSecurity", message)]
+    assert told(decide_on(pod(), where), NAME) == expected
+
+
+@pytest.mark.parametrize("memlock", ["unknown", "limited"])
+def test_other_settings_of_memlock_warn(memlock: str) -> None:
+    """Where containerd's limit holds, or may hold, there is a warning."""
+    where = context(defaults={"memlock": memlock})
+    assert said(secured({"runAsUser": 1000}), where) == [("applied", "Added"), OTHER_USER]
+
+
+NRI = {"memlock": "nri"}
+VALUE = "- {type: RLIMIT_MEMLOCK, soft: 18446744073709551615, hard: 18446744073709551615}"
+KEYS = ["ulimits.noderesource.dev/container.", "ulimits.nri.containerd.io/container."]
+BY_NRI = "annotated the pod, so that NRI raises memlock"
+
+
+def ulimits(manifest: PodManifest, where: Context | None = None) -> dict[str, str]:
+    """Return the annotations of the NRI ulimit-adjuster after the decision."""
+    annotations = decide_on(manifest, where or context(defaults=NRI)).pod["metadata"]["annotations"]
+    return {key: value for key, value in annotations.items() if key.startswith("ulimits.")}
+
+
+@pytest.mark.parametrize(
+    ("security", "spec", "outcome"),
+    [
+        ({"runAsUser": 1000}, {}, ("Added", f"{ADDED}, and {BY_NRI}")),
+        ({}, {"hostUsers": False}, ("Added", f"{ADDED}, and {BY_NRI}")),
+        ({"runAsNonRoot": True, "capabilities": LOCK}, {}, ("MemlockRaised", BY_NRI)),
+        ({"runAsUser": 1, "privileged": True}, {}, ("MemlockRaised", BY_NRI)),
+    ],
+    ids=case_name,
+)
+def test_nri_raises_memlock_where_the_capability_does_nothing(
+    security: Any, spec: Any, outcome: tuple[str, str]
+) -> None:
+    """The plugin reads one key or the other, by its version; a second pass finds both there."""
+    where = context(defaults=NRI)
+    manifest = secured(security, **spec)
+    first = decide_on(manifest, where)
+    assert told(first, NAME) == [("trainer", "applied", *outcome)]
+    assert ulimits(manifest) == {f"{key}trainer": VALUE for key in KEYS}
+    again = decide_on(defaulted(first.pod), where)
+    assert again.patch == ()
+    assert [one[1] for one in told(again, NAME)] == ["already"]
+
+
+def test_nri_is_not_needed_where_the_capability_works() -> None:
+    """A container that runs as root, or may, gets no annotation."""
+    assert ulimits(pod()) == {}
+    assert ulimits(secured({"privileged": True})) == {}
+
+
+@pytest.mark.parametrize("policy", ["skip", "deny"])
+def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: str) -> None:
+    """Such a pod registers memory without IPC_LOCK, so there is nothing to deny or to warn of."""
+    where = enforcing("baseline", policy, **NRI)
+    first = decide_on(pod(), where)
+    message = f"{BY_NRI}; Pod Security baseline forbids IPC_LOCK"
+    assert told(first, NAME) == [("trainer", "applied", "MemlockRaised", message)]
+    assert "securityContext" not in first.pod["spec"]["containers"][0]
+    message = "an annotation raises memlock already"
+    again = decide_on(first.pod, where)
+    assert told(again, NAME) == [("trainer", "already", "MemlockRaised", message)]
+    assert again.patch == ()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_users_own_ulimits_stay(key: str) -> None:
+    """Neither key is added beside one of the user's, and one that leaves memlock alone warns."""
+    where = context(defaults=NRI)
+    own = {f"{key}trainer": "- {type: memlock, soft: 1, hard: 1}"}
+    manifest = secured({"runAsUser": 1000})
+    manifest["metadata"]["annotations"].update(own)
+    assert ulimits(manifest) == own
+    assert told(decide_on(manifest, where), NAME) == [("trainer", "applied", "Added", ADDED)]
+    assert [one[:3] for one in told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)] == [
+        ("trainer", "already", "MemlockRaised")
+    ]
+    own = {f"{key}trainer": "- {type: NOFILE, soft: 1, hard: 1}"}
+    manifest["metadata"]["annotations"].update(own)
+    assert ulimits(manifest) == own
+    message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
+    warning = ("trainer", "warned", "MemlockNotRaised", message)
+    assert told(decide_on(manifest, where), NAME)[1:] == [warning]
+    refused = told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
+    assert [one[1:3] for one in refused] == [("skipped", "PodSecurity"), ("warned", "PodSecurity")]
+
+
+def test_an_annotation_has_its_limits() -> None:
+    """A key holds 63 characters after its slash, and all annotations 256 KiB together."""
+    where = context(defaults=NRI)
+    message = "no annotation raises memlock: its name is too long, or the annotations are full"
+    for length, fits in ((53, True), (54, False)):
+        name = "x" * length
+        manifest = pod(gpu(name, securityContext={"runAsUser": 1000}))
+        assert bool(ulimits(manifest)) is fits
+        warned = [] if fits else [(name, "warned", "MemlockNotRaised", message)]
+        assert told(decide_on(manifest, where), NAME)[1:] == warned
+    full = secured({"runAsUser": 1000})
+    full["metadata"]["annotations"]["note"] = "x" * (256 * 1024 - 4096)
+    assert ulimits(full) == {}
+    assert told(decide_on(full, where), NAME)[1:] == [
+        ("trainer", "warned", "MemlockNotRaised", message)
+    ]
+
+
+def test_the_warnings_are_said_to_the_user() -> None:
+    """The texts fit into admission warnings."""
+    assert decide_on(secured({"runAsUser": 1000})).warnings[1:] == (
+        (
+            "rdma.lab: ipc-lock trainer: IPC_LOCK has no effect for non-root users; "
+            "containerd needs LimitMEMLOCK=infinity"
+        ),
+    )
+    assert decide_on(pod(hostUsers=False)).warnings[1:] == (
+        (
+            "rdma.lab: ipc-lock trainer: IPC_LOCK has no effect with hostUsers: false; "
+            "containerd needs LimitMEMLOCK=infinity"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("security", "says"),
+    [
+        ("x", "spec.containers[0].securityContext must be a mapping, but is a string ('x')"),
+        (
+            {"privileged": "yes"},
+            (
+                "spec.containers[0].securityContext.privileged must be true or false, "
+                "but is a string ('yes')"
+            ),
+        ),
+        (
+            {"capabilities": []},
+            (
+                "spec.containers[0].securityContext.capabilities must be a mapping, "
+                "but is a list ([])"
+            ),
+        ),
+        (
+            {"capabilities": {"add": "IPC_LOCK"}},
+            (
+                "spec.containers[0].securityContext.capabilities.add must be a list, "
+                "but is a string ('IPC_LOCK')"
+            ),
+        ),
+        (
+            {"capabilities": {"drop": [1]}},
+            (
+                "spec.containers[0].securityContext.capabilities.drop[0] must be a string, "
+                "but is a number (1)"
+            ),
+        ),
+    ],
+    ids=case_name,
+)
+def test_another_shape_denies_the_pod(security: Any, says: str) -> None:
+    """The API server would reject it too, with a message that says less."""
+    decision = decide_on(secured(security))
+    assert (decision.allowed, decision.reason.code, decision.message) == (False, "InvalidPod", says)
+
+
+def test_the_fabric_need_not_be_known() -> None:
+    """Registering memory needs IPC_LOCK on every RDMA device, including another vendor's NIC."""
+    unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
+    assert said(pod(unclaimed)) == [("applied", "Added")]
+    assert said(pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))) == [("applied", "Added")]
+
+
+def test_deciding_again_changes_nothing() -> None:
+    """The second pass finds what the first one added, and the status stays the same."""
+    manifest = secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}, "runAsUser": 5})
+    first = decide_on(defaulted(manifest))
+    second = decide_on(defaulted(first.pod))
+    assert told(second, NAME)[0] == (
+        "trainer",
+        "already",
+        "Present",
+        "the container already has IPC_LOCK",
+    )
+    assert second.patch == ()

@@ -1,0 +1,385 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, context, decide_on, defaulted, ops, pod, told
+from tests.case_names import case_name
+from webhook.decide.limits import MOST_ENTRIES
+from webhook.decide.scope import Context
+from webhook.model.decision import Decision
+from webhook.model.facts import NamespaceFacts
+from webhook.model.pod import PodManifest
+
+NAME = "memory-limit"
+GPU = {"nvidia.com/v100": "1"}
+KEEP = {"rdma.lab/memory-limit": "keep"}
+BOTH = {"cpu": "8", "memory": "64Gi"}
+REMOVED = "removed limits.memory 64Gi; requests.memory is now 64Gi"
+LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
+
+
+def limited(memory: Any = "64Gi", name: str = "trainer", **fields: Any) -> dict[str, Any]:
+    """Make a container with a GPU and a memory limit."""
+    return container(name, resources=amounts({**GPU, "memory": memory}), **fields)
+
+
+def guaranteed() -> dict[str, Any]:
+    """Make a container whose pod is Guaranteed."""
+    return container(resources=amounts({**GPU, **BOTH}))
+
+
+def said(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str, str, str]]:
+    """List what the mutation says."""
+    return told(decide_on(manifest, where), NAME)
+
+
+def resources(decision: Decision, index: int = 0) -> Any:
+    """Return a container's resources after the decision, without RDMA."""
+    found = decision.pod["spec"]["containers"][index]["resources"]
+    return {
+        section: {name: amount for name, amount in part.items() if not name.startswith("rdma/")}
+        for section, part in found.items()
+    }
+
+
+@pytest.mark.parametrize("annotations", [{}, KEEP], ids=("drop", "keep"))
+def test_there_may_be_no_limit(annotations: dict[str, str]) -> None:
+    """Nothing to drop, nothing to keep."""
+    requested = container(resources=amounts(GPU, {"memory": "64Gi"}))
+    assert said(pod(requested, annotations=annotations)) == [
+        ("trainer", "already", "NoLimit", "there is no memory limit")
+    ]
+
+
+def test_the_limit_is_dropped_and_the_request_stays() -> None:
+    """Only limits.memory goes; the scheduler reserves what it did."""
+    one = container(
+        resources=amounts({**GPU, **BOTH}, {"memory": "32Gi", "cpu": "4"}),
+    )
+    decision = decide_on(pod(one))
+    message = "removed limits.memory 64Gi; requests.memory stays 32Gi"
+    assert told(decision, NAME) == [("trainer", "applied", "Dropped", message)]
+    assert ops(decision, NAME) == [
+        {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"}
+    ]
+    assert resources(decision) == amounts({**GPU, "cpu": "8"}, {"memory": "32Gi", "cpu": "4"})
+
+
+def test_a_missing_request_is_made_of_the_limit() -> None:
+    """As the API server would have defaulted it."""
+    decision = decide_on(pod(limited()))
+    assert ops(decision, NAME) == [
+        {"op": "add", "path": "/spec/containers/0/resources/requests/memory", "value": "64Gi"},
+        {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"},
+    ]
+    assert resources(decision) == amounts(GPU, {"memory": "64Gi"})
+
+
+def test_only_targets_lose_theirs() -> None:
+    """A sidecar registers no memory; named init containers do."""
+    manifest = pod(
+        limited("1Gi", "a"),
+        container("proxy", resources=amounts({"memory": "1Gi"})),
+        initContainers=[container("setup", resources=amounts({"memory": "2Gi"}))],
+        annotations={"rdma.lab/containers": "a,setup"},
+    )
+    decision = decide_on(manifest)
+    assert [one[:3] for one in told(decision, NAME) if one[1] == "applied"] == [
+        ("a", "applied", "Dropped"),
+        ("setup", "applied", "Dropped"),
+    ]
+    assert resources(decision, 1) == amounts({"memory": "1Gi"})
+
+
+@pytest.mark.parametrize(
+    ("annotations", "defaults", "message"),
+    [
+        (KEEP, {}, "the pod says keep"),
+        ({}, {"memory_limit": "keep"}, "the configuration says keep"),
+    ],
+    ids=("pod", "file"),
+)
+def test_it_is_kept_where_somebody_says_so(
+    annotations: dict[str, str], defaults: dict[str, str], message: str
+) -> None:
+    """The reason is quiet: the status does not list it."""
+    decision = decide_on(pod(limited(), annotations=annotations), context(defaults=defaults))
+    assert told(decision, NAME) == [("trainer", "skipped", "Kept", message)]
+    assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
+
+
+def test_the_pod_goes_before_the_configuration() -> None:
+    """`drop` drops where the configuration keeps."""
+    where = context(defaults={"memory_limit": "keep"})
+    manifest = pod(limited(), annotations={"rdma.lab/memory-limit": "drop"})
+    assert said(manifest, where) == [("trainer", "applied", "Dropped", REMOVED)]
+
+
+def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
+    """A LimitRange that nobody has seen might reject the pod."""
+    where = context(namespace=NamespaceFacts(name="lab", known=False))
+    message = "kept: the namespace's LimitRanges and quotas are not known yet"
+    assert said(pod(limited()), where) == [("trainer", "skipped", "NamespaceUnknown", message)]
+
+
+def test_it_is_kept_where_the_namespace_wants_one() -> None:
+    """The pod would be rejected without; the user is warned."""
+    why = "LimitRange sizes sets max.memory"
+    where = context(namespace=NamespaceFacts(name="lab", memory_limit_required=why))
+    assert said(pod(limited()), where) == [
+        ("trainer", "skipped", "LimitRequired", f"kept: {why}"),
+        ("trainer", "warned", "LimitRequired", f"memory limit kept: {why}"),
+    ]
+
+
+def test_it_is_kept_where_something_reads_it() -> None:
+    """The downward API would give the node's memory instead."""
+    reader = {"resourceFieldRef": {"resource": "limits.memory"}}
+    manifest = pod(limited(), container("b", env=[{"name": "HEAP", "valueFrom": reader}]))
+    message = "kept: env HEAP of container b reads limits.memory"
+    assert said(manifest) == [("trainer", "skipped", "LimitRead", message)]
+
+
+def test_it_is_kept_where_a_volume_reads_it() -> None:
+    """A file of the downward API is a reader as much as a variable."""
+    reader = {"resourceFieldRef": {"resource": "limits.memory"}}
+    manifest = pod(limited(), volumes=[{"name": "v", "downwardAPI": {"items": [reader]}}])
+    message = "kept: volume v reads limits.memory"
+    assert said(manifest) == [("trainer", "skipped", "LimitRead", message)]
+
+
+def test_nothing_is_searched_where_there_is_no_limit() -> None:
+    """Neither readers of it, of which there may be too many, nor volumes that it would bound."""
+    files = [{"path": "a"}] * (MOST_ENTRIES + 1)
+    for volume in ({"downwardAPI": {"items": files}}, {"emptyDir": "Memory"}):
+        manifest = pod(container(resources=amounts(GPU)), volumes=[{"name": "v", **volume}])
+        assert said(manifest) == [("trainer", "already", "NoLimit", "there is no memory limit")]
+
+
+def test_keep_guaranteed_keeps_it_on_guaranteed_pods_only() -> None:
+    """Others have no exclusive CPUs to lose."""
+    where = context(defaults={"memory_limit": "keep-guaranteed"})
+    assert said(pod(guaranteed()), where) == [
+        ("trainer", "skipped", "Guaranteed", "kept: the pod is Guaranteed")
+    ]
+    assert said(pod(limited()), where) == [("trainer", "applied", "Dropped", REMOVED)]
+
+
+def test_resources_of_the_pod_make_it_guaranteed() -> None:
+    """Where the pod has resources itself, they alone decide the QoS class."""
+    where = context(defaults={"memory_limit": "keep-guaranteed"})
+    level = {"limits": {"cpu": "8", "memory": "64Gi"}}
+    found = said(pod(limited(), resources=level), where)
+    assert [one[2] for one in found if one[0] == "trainer"] == ["Guaranteed"]
+
+
+def test_it_warns_where_the_pod_was_guaranteed() -> None:
+    """The price of dropping it is the QoS class."""
+    decision = decide_on(pod(guaranteed()))
+    assert told(decision, NAME) == [
+        ("trainer", "applied", "Dropped", REMOVED),
+        ("trainer", "warned", "GuaranteedLost", LOST),
+    ]
+    assert decision.warnings == (f"rdma.lab: memory-limit trainer: {LOST}",)
+
+
+def test_it_warns_of_an_unbounded_memory_volume() -> None:
+    """Only the limit bounded it; the targets that mount it get a warning."""
+    mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
+    volumes = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    manifest = pod(limited(name="a", volumeMounts=mounts), limited(name="b"), volumes=volumes)
+    message = "volume shm is memory without sizeLimit: it may fill the node"
+    assert said(manifest) == [
+        ("a", "applied", "Dropped", REMOVED),
+        ("a", "warned", "UnboundedMemory", message),
+        ("b", "applied", "Dropped", REMOVED),
+    ]
+
+
+def test_it_warns_where_no_gpu_is_at_work() -> None:
+    """A database, say, sizes its pool by the limit."""
+    one = container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))
+    message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
+    assert said(pod(one)) == [
+        ("trainer", "applied", "Dropped", REMOVED),
+        ("trainer", "warned", "NoGPU", message),
+    ]
+
+
+@pytest.mark.parametrize(
+    "shared", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "volcano.sh/vgpu-number"]
+)
+def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
+    """Other pods use the node. The reason is quiet, and the pod itself may still say drop."""
+    one = container(resources=amounts({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
+    message = "kept: other pods share the GPU, and so the node's memory"
+    decision = decide_on(pod(one))
+    assert told(decision, NAME) == [("trainer", "skipped", "SharedGPU", message)]
+    assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
+    manifest = pod(one, annotations={"rdma.lab/memory-limit": "drop"})
+    assert said(manifest) == [("trainer", "applied", "Dropped", REMOVED)]
+
+
+def test_a_shared_gpu_keeps_the_pods_own_limit_too() -> None:
+    """The pod's limit bounds the shared container, whichever other targets there are."""
+    shared = container("b", resources=amounts({"nvidia.com/mig-1g.5gb": "1"}))
+    message = "kept: other pods share the GPU, and so the node's memory"
+    found = said(level(container("a", resources=amounts(GPU)), shared))
+    assert found[-1] == ("", "skipped", "SharedGPU", message)
+
+
+def test_the_sentence_names_the_request_that_the_scheduler_counts() -> None:
+    """A container's request counts, unless the pod has one itself."""
+    one = container(resources=amounts({**GPU, "memory": "64Gi"}, {"memory": "16Gi"}))
+    start = "removed limits.memory 64Gi; requests.memory stays 16Gi"
+    for resources in ({"requests": {"memory": "32Gi"}}, {"limits": {"memory": "99Gi"}}):
+        (message,) = (line for name, _, _, line in said(pod(one, resources=resources)) if name)
+        assert message == f"{start}; the scheduler counts the pod's"
+    (found,) = said(pod(one, resources={"requests": {"cpu": "1"}}))
+    assert found[3] == start
+
+
+def level(*containers: dict[str, Any], **more: Any) -> PodManifest:
+    """Make a pod with its own memory limit."""
+    resources = {"limits": {"memory": "1Ti", "cpu": "8"}, **more.pop("resources", {})}
+    return pod(*containers, resources=resources, **more)
+
+
+def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> None:
+    """A container with its own limit does not."""
+    manifest = level(
+        container("a", resources=amounts(GPU)),
+        container("proxy", resources=amounts({"memory": "1Gi"})),
+    )
+    decision = decide_on(manifest)
+    assert told(decision, NAME) == [
+        ("a", "already", "NoLimit", "there is no memory limit"),
+        (
+            "",
+            "applied",
+            "Dropped",
+            "removed the pod's limits.memory 1Ti; its requests.memory is now 1Gi",
+        ),
+    ]
+    assert ops(decision, NAME) == [
+        {"op": "add", "path": "/spec/resources/requests", "value": {"memory": "1Gi"}},
+        {"op": "remove", "path": "/spec/resources/limits/memory"},
+    ]
+
+
+def test_the_pods_own_limit_is_kept_where_somebody_says_so() -> None:
+    """What keeps a container's limit keeps the pod's as well."""
+    manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
+    assert said(manifest)[1:] == [("", "skipped", "Kept", "the pod says keep")]
+
+
+def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> None:
+    """The containers' sum, init containers at their highest step; else the limit."""
+    setup = container("setup", resources=amounts({}, {"memory": "20Gi"}))
+    side = container("side", resources=amounts({}, {"memory": "1Gi"}), restartPolicy="Always")
+    summed = level(container("a", resources=amounts(GPU, {"memory": "2Gi"})))
+    assert decide_on(summed).pod["spec"]["resources"]["requests"] == {"memory": "2Gi"}
+    summed["spec"]["initContainers"] = [side, setup]
+    keeping = decide_on(summed).pod["spec"]["resources"]
+    assert keeping == amounts({"cpu": "8", "memory": "1Ti"})  # others live under the limit
+    alone = level(container("a", resources=amounts(GPU)))
+    decision = decide_on(alone)
+    assert decision.pod["spec"]["resources"]["requests"] == {"memory": "1Ti"}
+    assert told(decision, NAME)[1:] == [
+        (
+            "",
+            "applied",
+            "Dropped",
+            "removed the pod's limits.memory 1Ti; its requests.memory is now 1Ti",
+        ),
+        ("", "warned", "GuaranteedLost", LOST),
+    ]
+
+
+def test_no_limit_is_one_of_zero_or_null() -> None:
+    """Neither reaches the kernel, so there is nothing to take off."""
+    for limit in ("0", None):
+        limits = {**GPU, "memory": limit}
+        decision = decide_on(pod(container(resources={"limits": limits})))
+        assert told(decision, NAME) == [
+            ("trainer", "already", "NoLimit", "there is no memory limit")
+        ]
+
+
+def test_a_limit_that_is_no_quantity_is_refused_with_its_place() -> None:
+    """The API server would refuse the pod as well; what we would make of it is worse."""
+    limits = {**GPU, "memory": "64GB"}
+    decision = decide_on(pod(container(resources={"limits": limits})))
+    assert not decision.allowed
+    assert decision.message == (
+        "spec.containers[0].resources.limits.memory: "
+        "'64GB' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+    )
+
+
+def test_a_pod_level_request_stays() -> None:
+    """With a smaller request the pod was not Guaranteed."""
+    decision = decide_on(level(resources={"requests": {"memory": "1Gi"}}))
+    message = "removed the pod's limits.memory 1Ti; its requests.memory stays 1Gi"
+    assert told(decision, NAME)[1:] == [("", "applied", "Dropped", message)]
+    assert decision.pod["spec"]["resources"] == amounts({"cpu": "8"}, {"memory": "1Gi"})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "others"),
+    [
+        (level(limited(), container("b")), "b"),
+        (level(limited(), initContainers=[container("setup")]), "setup"),
+        (
+            level(limited(), container("b"), initContainers=[container("setup")]),
+            "setup, b",
+        ),
+    ],
+    ids=case_name,
+)
+def test_the_pods_own_limit_stays_where_others_need_it(manifest: PodManifest, others: str) -> None:
+    """The container's is dropped; the pod's still bounds it, which is said."""
+    assert said(manifest)[-1] == (
+        "",
+        "skipped",
+        "PodLimitShared",
+        f"kept: containers without their own limit depend on it ({others})",
+    )
+
+
+def test_the_pods_own_limit_is_kept_for_the_same_reasons() -> None:
+    """What keeps a container's limit keeps the pod's."""
+    manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
+    assert said(manifest) == [
+        ("trainer", "already", "NoLimit", "there is no memory limit"),
+        ("", "skipped", "Kept", "the pod says keep"),
+    ]
+
+
+def test_a_foreign_nic_registers_memory_too() -> None:
+    """But where the fabric is simply unknown the limit stays."""
+    efa = container(resources=amounts({**GPU, "vpc.amazonaws.com/efa": "1", "memory": "64Gi"}))
+    assert said(pod(efa)) == [("trainer", "applied", "Dropped", REMOVED)]
+    unknown = container(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"}))
+    assert [one[:3] for one in said(pod(unknown))] == [("", "skipped", "FabricUnknown")]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(limited()),
+        pod(guaranteed()),
+        pod(limited(None)),
+        pod(container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))),
+        level(container(resources=amounts(GPU))),
+        level(limited(), container("b")),
+        pod(limited(), annotations=KEEP),
+    ],
+    ids=case_name,
+)
+def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
+    """What was dropped is gone, and its warnings stay in the status."""
+    first = decide_on(defaulted(manifest))
+    assert decide_on(defaulted(first.pod)).patch == ()

@@ -1,0 +1,771 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.builders import (
+    HASH,
+    V100,
+    amounts,
+    container,
+    context,
+    decide_on,
+    defaulted,
+    fabric,
+    gpu,
+    pod,
+    told,
+)
+from tests.case_names import case_name
+from webhook.decide import decide
+from webhook.decide.conclude import KNOWN
+from webhook.decide.examine.foreign_nic import FOREIGN_REMEDY
+from webhook.decide.mutations import MUTATIONS
+from webhook.decide.reasons import FACTS_UNKNOWN, NOT_OPTED_IN
+from webhook.decide.scope import Context
+from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS
+from webhook.model.claim_facts import ClaimFacts
+from webhook.model.decision import Decision
+from webhook.model.fabric import DeviceClaim, FabricEnv, RdmaResource
+from webhook.model.facts import NamespaceFacts
+from webhook.model.nodes import NodeInventory
+from webhook.model.pod import PodManifest
+from webhook.model.quantity import MOST
+
+CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
+EFA = {"vpc.amazonaws.com/efa": "1"}
+ROCE = fabric(
+    gpu_resources=frozenset({"nvidia.com/v100"}),
+    resources=(RdmaResource(name="nvidia.com/roce_vf", network="rails/roce"),),
+)
+MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
+
+CHAIN = [mutation.name for mutation in MUTATIONS]
+
+
+def answer(decision: Decision) -> tuple[bool, str, str]:
+    """Return the parts of a decision that the caller gets."""
+    return decision.allowed, decision.reason.code, decision.message
+
+
+def status(decision: Decision) -> Any:
+    """Read the status annotation."""
+    return orjson.loads(decision.pod["metadata"]["annotations"][STATUS])
+
+
+def unclaimed(name: str = "trainer", **limits: str) -> dict[str, Any]:
+    """Make a container with a GPU that no fabric claims."""
+    return container(name, resources=amounts({"nvidia.com/gpu": "1", **limits}))
+
+
+def closed(decision: Decision) -> dict[str, str]:
+    """Map each mutation that the pipeline skipped for lack of a fabric to its reason code."""
+    reasons = (
+        *("FabricUnknown", "FabricAmbiguous", "ForeignNIC", "HostNetworkMissing"),
+        "FabricNotNeeded",
+    )
+    return {
+        one.mutation: one.reason.code
+        for one in decision.outcomes
+        if one.status == "skipped" and one.reason.code in reasons
+    }
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {},
+        {"metadata": None, "spec": None},
+        {"metadata": {"annotations": {}}, "spec": {"containers": [gpu()]}},
+        {"metadata": {"annotations": {"rdma.lab/enable": "false"}}},
+        {"metadata": {"annotations": {"rdma.lab/fabric": "nobody"}}, "spec": []},
+    ],
+    ids=case_name,
+)
+def test_a_pod_that_did_not_ask_is_not_touched(manifest: Any) -> None:
+    """Such a pod is not read any further."""
+    assert decide_on(manifest) == Decision(
+        allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest
+    )
+
+
+def test_a_mirror_pod_is_not_touched() -> None:
+    """The kubelet runs the static pod whatever the webhook changes in its mirror."""
+    manifest = pod(annotations={"kubernetes.io/config.mirror": "hash"})
+    decision = decide_on(manifest)
+    assert answer(decision) == (
+        True,
+        "MirrorPod",
+        "The pod mirrors a static pod, so a change to it has no effect",
+    )
+    assert (decision.patch, decision.pod) == ((), manifest)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"os": {"name": "windows"}},
+        {"nodeSelector": {"kubernetes.io/os": "windows"}},
+        {"nodeSelector": {"beta.kubernetes.io/os": "windows"}},
+    ],
+    ids=case_name,
+)
+def test_a_windows_pod_gets_a_status_only(spec: dict[str, Any]) -> None:
+    """Capabilities are invalid in such a pod; the status says why nothing was done."""
+    decision = decide_on(pod(**spec))
+    assert answer(decision) == (
+        True,
+        "WindowsPod",
+        "The pod runs on Windows, where Linux capabilities are invalid",
+    )
+    written = (
+        '{"rdma":"no","because":"WindowsPod","fabric":null,"applied":[],"config":"0123456789ab"}'
+    )
+    assert decision.patch == (
+        {"op": "add", "path": "/metadata/annotations/rdma.lab~1status", "value": written},
+    )
+    assert decide_on(decision.pod).patch == ()
+
+
+@pytest.mark.parametrize("name", ["linux", None, 5])
+def test_other_systems_are_decided(name: Any) -> None:
+    """A pod that names no system, or an invalid one, counts as a Linux pod."""
+    assert decide_on(pod(os={"name": name})).reason.code == "Patched"
+
+
+def test_a_pod_may_be_asked_about_as_if_it_had_opted_in() -> None:
+    """The preview uses this to show what opting in would do."""
+    manifest = {"spec": {"containers": [gpu()]}}
+    decision = decide_on(manifest, context(enable=True))
+    assert decision.reason.code == "Patched"
+    assert decision.patch[-1]["path"] == "/metadata"
+    denied = decide_on(pod(annotations={"rdma.lab/enable": "yes"}), context(enable=True))
+    assert denied.reason.code == "InvalidAnnotation"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code", "message"),
+    [
+        (
+            pod(annotations={"rdma.lab/enable": "yes"}),
+            "InvalidAnnotation",
+            'annotation rdma.lab/enable is \'yes\': it must be "true" or "false"',
+        ),
+        (
+            pod(annotations={"rdma.lab/containers": "x"}),
+            "InvalidAnnotation",
+            "annotation rdma.lab/containers names 'x', but the pod's containers are: trainer",
+        ),
+        (
+            pod(annotations={"rdma.lab/fabric": "x"}),
+            "InvalidAnnotation",
+            "annotation rdma.lab/fabric names 'x', but the fabrics are: v100-ib, h100-roce",
+        ),
+        (
+            pod(annotations={"rdma.lab/fabric": "h100-roce"}),
+            "FabricConflict",
+            (
+                "annotation rdma.lab/fabric=h100-roce means fabric h100-roce, "
+                "but nvidia.com/v100 in container trainer means fabric v100-ib"
+            ),
+        ),
+        (
+            pod(container("a"), container("b"), annotations={"rdma.lab/fabric": "v100-ib"}),
+            "ContainersRequired",
+            (
+                "annotation rdma.lab/fabric is set, but no container requests a GPU or an RDMA "
+                "resource: set rdma.lab/containers to one or more of: a, b"
+            ),
+        ),
+        (
+            {**pod(), "spec": {"containers": [gpu(), 5]}},
+            "InvalidPod",
+            "spec.containers[1] must be a mapping, but is a number (5)",
+        ),
+        (
+            pod(nodeSelector=[]),
+            "InvalidPod",
+            "spec.nodeSelector must be a mapping, but is a list ([])",
+        ),
+        (
+            {"metadata": {"annotations": {"rdma.lab/enable": "true"}}, "spec": "x"},
+            "InvalidPod",
+            "spec must be a mapping, but is a string ('x')",
+        ),
+        (
+            {"metadata": {"annotations": []}},
+            "InvalidPod",
+            "metadata.annotations must be a mapping, but is a list ([])",
+        ),
+        ([], "InvalidPod", "a pod must be a mapping, but is a list ([])"),
+        (None, "InvalidPod", "a pod must be a mapping, but is a number (None)"),
+    ],
+    ids=case_name,
+)
+def test_a_pod_may_be_denied(manifest: Any, code: str, message: str) -> None:
+    """The message names what is wrong, and nothing is patched."""
+    decision = decide_on(manifest)
+    assert answer(decision) == (False, code, message)
+    assert (decision.patch, decision.outcomes, decision.warnings) == ((), (), ())
+    assert decision.pod is manifest
+
+
+def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
+    """The API server does not read such depth either."""
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    manifest = pod(gpu(securityContext={"privileged": deep}))
+    assert answer(decide(manifest, context())) == (
+        False,
+        "InvalidPod",
+        "the pod is nested too deeply",
+    )
+
+
+def test_a_defect_of_ours_is_raised() -> None:
+    """The server then answers with HTTP 500, so that failurePolicy decides."""
+    broken: Any = None
+    unusable = Context(fabrics=broken, namespace=NamespaceFacts(), inventory=NodeInventory())
+    with pytest.raises(AttributeError):
+        decide(pod(), unusable)
+
+
+def test_the_whole_set_is_applied_in_order() -> None:
+    """The patch has the outcomes' operations in the mutations' order, and then the status."""
+    manifest = pod(gpu(limits={"memory": "64Gi"}))
+    before = deepcopy(manifest)
+    decision = decide_on(manifest)
+    assert manifest == before
+    assert answer(decision) == (True, "Patched", "")
+    assert (decision.fabric, decision.evidence) == (
+        "v100-ib",
+        "nvidia.com/v100 in container trainer",
+    )
+    assert list(dict.fromkeys(one.mutation for one in decision.outcomes)) == CHAIN
+    of_outcomes = [op for one in decision.outcomes for op in one.ops]
+    assert list(decision.patch[:-1]) == of_outcomes
+    assert decision.patch[-1]["path"] == "/metadata/annotations/rdma.lab~1status"
+    assert status(decision) == {
+        "rdma": "yes",
+        "because": "Equipped",
+        "fabric": "v100-ib",
+        "applied": ["ipc-lock", "rdma-resources", "memory-limit", "env", "hcoll"],
+        "config": HASH,
+    }
+    assert decision.warnings == ()
+    assert decision.audit == {"rdma": "yes", "fabric": "v100-ib", "config": HASH}
+
+
+def test_exactly_one_verdict_for_each_mutation_and_container() -> None:
+    """A mutation may also warn any number of times."""
+    decision = decide_on(pod(gpu("a"), container("b"), gpu("c", limits={"memory": "1Gi"})))
+    verdicts = [
+        (one.mutation, one.container) for one in decision.outcomes if one.status != "warned"
+    ]
+    assert len(set(verdicts)) == len(verdicts)
+    assert {container for mutation, container in verdicts if mutation == "ipc-lock"} == {"a", "c"}
+
+
+def test_deciding_again_finds_everything_in_place() -> None:
+    """The second pass adds no operation, and the status stays the same, byte for byte."""
+    first = decide_on(defaulted(pod(gpu(limits={"memory": "64Gi"}))))
+    second = decide_on(defaulted(first.pod))
+    assert answer(second) == (True, "AlreadyPatched", "")
+    assert second.patch == ()
+
+
+def test_a_status_of_the_user_is_replaced() -> None:
+    """Nothing reads a status that the user wrote, but people would believe it."""
+    decision = decide_on(pod(annotations={STATUS: '{"applied":["nvlink"]}'}))
+    assert decision.patch[-1]["op"] == "replace"
+    assert "nvlink" not in status(decision)["applied"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        (pod(container()), "NoTarget"),
+        (
+            pod(container(resources={"claims": [{"name": "x"}]}), resourceClaims=[{"name": "x"}]),
+            "GPUByClaim",
+        ),
+    ],
+    ids=("none", "claim"),
+)
+def test_a_pod_without_targets_gets_a_status_only(manifest: PodManifest, reason: str) -> None:
+    """The status and a warning both give the reason."""
+    decision = decide_on(manifest)
+    assert (decision.allowed, decision.reason.code, len(decision.patch)) == (True, reason, 1)
+    assert decision.outcomes == ()
+    assert status(decision) == {
+        "rdma": "no",
+        "because": reason,
+        "fabric": None,
+        "applied": [],
+        "config": HASH,
+    }
+    assert decision.warnings == (f"rdma.lab: no RDMA: {decision.message}",)
+
+
+NEEDING_NIC = ["memory-limit"]
+NEEDING_FABRIC = ["rdma-resources", "claims", "networks", "env", "config-files", "placement"]
+
+
+def test_with_a_fabric_every_mutation_may_act() -> None:
+    """If the fabric is known, no mutation is closed."""
+    assert closed(decide_on(pod())) == {}
+
+
+def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
+    """Mutations that need a fabric are closed, although the GPU may belong to one."""
+    decision = decide_on(pod(gpu(limits=EFA)))
+    assert closed(decision) == dict.fromkeys(NEEDING_FABRIC, "ForeignNIC")
+    assert answer(decision) == (
+        True,
+        "ForeignNIC",
+        f"vpc.amazonaws.com/efa in container trainer is {CLAIMED_BY_NONE}",
+    )
+    assert decision.fabric is None
+    assert [one.status for one in decision.outcomes if one.mutation == "shared-memory"] == [
+        "skipped"
+    ]
+    assert decision.warnings[0] == (
+        "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer is "
+        "a NIC that no fabric claims: if it is a fab..."
+    )
+
+
+def test_the_user_may_say_that_the_nic_is_the_fabrics() -> None:
+    """Its fabric is named and no device is wanted: everything else is done."""
+    own = {"rdma.lab/fabric": "v100-ib", "rdma.lab/devices": "0"}
+    decision = decide_on(pod(gpu(limits=EFA), annotations=own))
+    assert (answer(decision), closed(decision)) == ((True, "Patched", ""), {})
+    assert told(decision, "rdma-resources") == [
+        ("trainer", "skipped", "NoDevices", 'rdma.lab/devices is "0"')
+    ]
+    for name, value in own.items():
+        alone = decide_on(pod(gpu(limits=EFA), annotations={name: value}))
+        assert alone.reason.code == "ForeignNIC"
+
+
+def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
+    """Mutations that need a fabric or its NIC are closed."""
+    decision = decide_on(pod(unclaimed()))
+    assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricUnknown")
+    assert answer(decision) == (
+        True,
+        "FabricUnknown",
+        (
+            "no fabric claims nvidia.com/gpu in container trainer: "
+            "set rdma.lab/fabric (v100-ib, h100-roce)"
+        ),
+    )
+    assert status(decision)["applied"] == ["ipc-lock", "hcoll"]
+    assert status(decision)["because"] == "FabricUnknown"
+
+
+TWO = (
+    fabric("north", gpu_resources=frozenset({"nvidia.com/gpu"})),
+    fabric("south", gpu_resources=frozenset({"nvidia.com/gpu"})),
+)
+FITS_TWO = "nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric"
+
+
+def test_an_ambiguous_fabric_is_as_unknown() -> None:
+    """This is `onAmbiguous: skip`; the message says how to choose."""
+    decision = decide_on(pod(unclaimed()), context(*TWO))
+    assert answer(decision) == (True, "FabricAmbiguous", FITS_TWO)
+    assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricAmbiguous")
+    assert decision.warnings == (f"rdma.lab: no RDMA: {FITS_TWO}",)
+
+
+def test_an_ambiguous_fabric_may_be_denied() -> None:
+    """This is `onAmbiguous: deny`, which never denies a pod without targets."""
+    deny = context(*TWO, defaults={"on_ambiguous": "deny"})
+    assert answer(decide_on(pod(unclaimed()), deny)) == (False, "FabricAmbiguous", FITS_TWO)
+    assert decide_on(pod(container()), deny).reason.code == "NoTarget"
+    launching = pod(container(command=MPIRUN), nodeSelector={"kubernetes.io/hostname": "n"})
+    nodes = NodeInventory(by_node={"n": frozenset({"north", "south"})})
+    both = context(*TWO, defaults={"on_ambiguous": "deny"}, inventory=nodes)
+    assert (decide_on(launching, both).allowed, decide_on(launching, both).reason.code) == (
+        True,
+        "Patched",
+    )
+    assert closed(decide_on(launching, both)) == {"env": "FabricNotNeeded"}
+
+
+REMOTE = [*MPIRUN[:1], "--hostfile", "/etc/mpi/hostfile", *MPIRUN[1:]]
+
+
+def test_a_launcher_gets_env_and_hcoll_only() -> None:
+    """A launcher never gets a resource or a capability, and it is said why it is taken for one."""
+    launching = container("launcher", command=REMOTE)
+    decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "v100-ib"}))
+    assert answer(decision) == (True, "Patched", "")
+    assert {one.mutation for one in decision.outcomes} == {"request", "env", "hcoll"}
+    found = decision.pod["spec"]["containers"][0]
+    assert found.keys() - launching.keys() == {"env"}
+    assert told(decision, "request") == [
+        (
+            "launcher",
+            "skipped",
+            "TakenForLauncher",
+            (
+                "recognized as a launcher by mpirun --hostfile in its command: "
+                "its ranks run in other pods"
+            ),
+        )
+    ]
+    assert status(decision)["skipped"] == ["TakenForLauncher"]
+
+
+def test_a_launcher_needs_no_fabric() -> None:
+    """Its workers have one: nothing is wrong with a launcher that names none."""
+    decision = decide_on(pod(container("launcher", command=REMOTE)))
+    assert (answer(decision), decision.warnings) == ((True, "Patched", ""), ())
+    assert closed(decision) == {"env": "FabricNotNeeded"}
+    assert status(decision)["skipped"] == ["TakenForLauncher"]
+
+
+def test_a_launcher_that_may_run_its_ranks_itself_is_told_how_to_say_so() -> None:
+    """Without hosts nothing says where they run; with the fabric named, the pod is a target."""
+    decision = decide_on(pod(container("osu", command=MPIRUN)))
+    assert told(decision, "request")[0][3] == (
+        "recognized as a launcher by mpirun in its command: "
+        "if its ranks run in this pod, set rdma.lab/fabric"
+    )
+    named = pod(container("osu", command=MPIRUN), annotations={"rdma.lab/fabric": "v100-ib"})
+    decision = decide_on(named)
+    assert told(decision, "request") == []
+    assert told(decision, "rdma-resources")[0][:3] == ("osu", "applied", "Added")
+    assert told(decision, "ipc-lock")[0][:3] == ("osu", "applied", "Added")
+    assert decide_on(defaulted(decision.pod)).patch == ()
+
+
+def test_labels_that_no_node_has_are_told_of() -> None:
+    """A pod that requires one stays pending; one without targets is not looked at."""
+    manifest = pod(nodeSelector={"pool": "a"})
+    nodes = NodeInventory(by_node={"n": frozenset()}, label_keys=frozenset({"zone"}))
+    decision = decide_on(manifest, context(V100, inventory=nodes))
+    assert told(decision, "request") == [
+        ("", "warned", "SelectorUnknown", "no node has the label pool, which the pod requires")
+    ]
+    idle = pod(container(), nodeSelector={"pool": "a"})
+    assert told(decide_on(idle, context(V100, inventory=nodes)), "request") == []
+
+
+HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env=V100.env)
+
+
+def test_a_host_network_fabric_is_for_pods_in_it() -> None:
+    """Other pods get a warning and what needs no fabric, and keep their memory limit."""
+    decision = decide_on(pod(), context(HOST))
+    needing = (*NEEDING_FABRIC, "memory-limit")
+    assert closed(decision) == dict.fromkeys(needing, "HostNetworkMissing")
+    assert answer(decision) == (True, "Patched", "")
+    assert decision.warnings == (
+        "rdma.lab: no RDMA: fabric host needs hostNetwork: true, which the pod lacks",
+    )
+    assert closed(decide_on(pod(hostNetwork=True), context(HOST))) == {}
+
+
+def test_a_launcher_needs_no_host_network() -> None:
+    """Its workers need it; a pod without targets gets no warning about it."""
+    launching = container(command=["mpirun", "-np", "2", "--hostfile", "/etc/mpi/hostfile", "a"])
+    decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "host"}), context(HOST))
+    assert [code for _, _, code, _ in told(decision, "request")] == ["TakenForLauncher"]
+    assert "HostNetworkMissing" in closed(decision).values()
+
+
+def test_a_mutation_may_be_skipped_by_name() -> None:
+    """This is checked before everything else."""
+    manifest = pod(unclaimed(), annotations={"rdma.lab/skip": "env,ipc-lock"})
+    decision = decide_on(manifest)
+    message = "The pod lists the mutation in rdma.lab/skip."
+    for name in ("env", "ipc-lock"):
+        assert told(decision, name) == [("", "skipped", "SkippedByUser", message)]
+    assert status(decision)["skipped"] == ["SkippedByUser"]
+
+
+def test_all_may_be_skipped() -> None:
+    """Then only the status is written."""
+    manifest = pod(annotations={"rdma.lab/skip": ",".join(CHAIN)})
+    decision = decide_on(manifest)
+    assert {one.reason.code for one in decision.outcomes} == {"SkippedByUser"}
+    assert len(decision.outcomes) == len(MUTATIONS)
+    assert len(decision.patch) == 1
+
+
+def test_unknown_annotations_are_warned_of() -> None:
+    """The warning is about the pod's request, so its outcome is `request`'s."""
+    decision = decide_on(pod(annotations={"rdma.lab/enabled": "true"}))
+    message = "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)"
+    assert told(decision, "request") == [("", "warned", "UnknownAnnotation", message)]
+    assert decision.warnings == (f"rdma.lab: request: {message}",)
+    assert status(decision)["warned"] == ["UnknownAnnotation"]
+
+
+def test_an_unknown_namespace_is_warned_of() -> None:
+    """Until the namespace is known, its default is not used and limits are kept."""
+    space = NamespaceFacts(name="lab", known=False, annotations={"rdma.lab/fabric": "v100-ib"})
+    decision = decide_on(
+        pod(container(), annotations={"rdma.lab/containers": "trainer"}),
+        context(namespace=space),
+    )
+    assert decision.reason.code == "FabricUnknown"
+    assert told(decision, "request") == [
+        (
+            "",
+            "warned",
+            "NamespaceUnknown",
+            FACTS_UNKNOWN.when,
+        )
+    ]
+    assert status(decision)["warned"] == ["NamespaceUnknown"]
+
+
+def claiming(*claims: str) -> PodManifest:
+    """Make a pod that names ResourceClaims."""
+    listed = [{"name": f"c{place}", "resourceClaimName": one} for place, one in enumerate(claims)]
+    return pod(gpu(), resourceClaims=listed)
+
+
+def test_unknown_claims_are_warned_of() -> None:
+    """Where a fabric has claims; of many, the first three."""
+    dra = replace(V100, claims=(DeviceClaim(template="nics"),))
+    known = NamespaceFacts(name="lab", claims=ClaimFacts(claims={"mine": {}}))
+    where = context(dra, namespace=known)
+    asked = claiming("mine", "a", "b", "a", "c", "d")
+    warned = [one for one in told(decide_on(asked, where), "request") if one[1] == "warned"]
+    assert warned == [
+        (
+            "",
+            "warned",
+            "ClaimUnknown",
+            f"nothing is known of ResourceClaim {name}: it is judged by its names alone",
+        )
+        for name in "abc"
+    ]
+    assert told(decide_on(claiming("mine"), where), "request") == []
+    assert told(decide_on(asked, context(namespace=known)), "request") == []
+
+
+@pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=case_name)
+def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
+    """A wrong annotation would go unnoticed; if a fabric is found anyway, there is no warning."""
+    space = NamespaceFacts(name="lab", annotations={"rdma.lab/fabric": name})
+    asked = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
+    decision = decide_on(asked, context(namespace=space))
+    message = f"the namespace's annotation rdma.lab/fabric is {name!r}, which is not a fabric"
+    assert told(decision, "request") == [("", "warned", "NamespaceFabric", message)]
+    assert told(decide_on(pod(), context(namespace=space)), "request") == []
+
+
+def test_another_injector_is_warned_of() -> None:
+    """The pod could get what both webhooks add twice."""
+    decision = decide_on(pod(annotations={"rdma.ome.io/auto-inject": "true"}))
+    message = "annotation rdma.ome.io/auto-inject also asks another webhook for RDMA"
+    assert told(decision, "request") == [("", "warned", "OtherInjector", message)]
+
+
+def test_an_unknown_fabric_is_denied_also_without_targets() -> None:
+    """A fabric that does not exist is a mistake, whatever else the pod has."""
+    manifest = pod(annotations={"rdma.lab/fabric": "nowhere"})
+    manifest["spec"]["containers"] = []
+    assert decide_on(manifest).reason.code == "InvalidAnnotation"
+
+
+def test_many_containers_cost_no_more_than_they_must() -> None:
+    """Each container has its outcomes, and the warnings stay within their limit."""
+    many = [gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(100)]
+    decision = decide_on(pod(*many))
+    assert len(told(decision, "ipc-lock")) == 100
+    assert sum(map(len, decision.warnings)) < 4096
+    assert decision.warnings[-1] == "rdma.lab: more in annotation rdma.lab/status"
+    assert len(decision.pod["metadata"]["annotations"][STATUS]) < 4096
+
+
+@pytest.mark.parametrize("name", ["训练", "", "a\nb", "x" * 300])
+def test_any_name_of_a_container_will_do(name: str) -> None:
+    """The API server rejects invalid names itself; each warning stays one line of ASCII."""
+    decision = decide_on(pod(gpu(name, securityContext={"runAsUser": 5})))
+    assert decision.allowed
+    assert len(decision.warnings) == 2
+    assert all(one.isascii() and one.isprintable() for one in decision.warnings)
+    assert max(map(len, decision.warnings)) <= 120
+
+
+def test_two_containers_of_one_name_both_get_the_set() -> None:
+    """The API server rejects such a pod afterwards."""
+    decision = decide_on(pod(gpu("a"), gpu("a")))
+    assert [one["securityContext"] for one in decision.pod["spec"]["containers"]] == [
+        {"capabilities": {"add": ["IPC_LOCK"]}}
+    ] * 2
+
+
+@pytest.mark.parametrize("variable", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
+@pytest.mark.parametrize("command", [["train"], ["/usr/sbin/sshd", "-D"], ["mpirun", "-version"]])
+def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str]) -> None:
+    """A pod that names its fabric has the same target on the second pass."""
+    env = FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),), site=((variable, "launcher"),))
+    where = context(fabric("lab", env=env))
+    manifest = pod(
+        container(command=command),
+        annotations={"rdma.lab/fabric": "lab", "rdma.lab/devices": "0"},
+    )
+    first = decide_on(manifest, where)
+    assert variable in told(first, "env")[0][3]
+    second = decide_on(defaulted(first.pod), where)
+    assert second.patch == ()
+    before, after = (
+        [(one.mutation, one.container) for one in decision.outcomes if one.status != "warned"]
+        for decision in (first, second)
+    )
+    assert after == before
+    for decision in (first, second):
+        told_of_files = {(status, code) for _, status, code, _ in told(decision, "config-files")}
+        expected = ("applied", "Mounted") if decision is first else ("already", "Present")
+        assert told_of_files == {expected if "sshd" in command[0] else ("skipped", "NotNeeded")}
+
+
+_LIMITS = 'spec.containers[0].resources.limits["{}"]: '
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (
+            pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{MOST}"}) for name in "ab"]),
+            (
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{MOST}' is below zero, "
+                "and the quantity of a resource is not"
+            ),
+        ),
+        (
+            pod(gpu(limits={"nvidia.com/roce_vf": "9" * 65})),
+            (
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'{'9' * 65}' is longer than "
+                "the 64 characters of any quantity"
+            ),
+        ),
+        (
+            pod(gpu(limits={"memory": "1e60"}), resources={"limits": {"memory": "1e61"}}),
+            (
+                "spec.containers[0].resources.limits.memory: '1e60' is more than 2^63-1, "
+                "the most that a quantity may be"
+            ),
+        ),
+        (
+            pod(gpu(), resources={"limits": {"memory": 10**5000}}),
+            (
+                "spec.resources.limits.memory: a number of 16610 bits is more than 2^63-1, "
+                "the most that a quantity may be"
+            ),
+        ),
+        (
+            pod(
+                gpu(resources={"limits": {"nvidia.com/v100": 1}, "requests": {"memory": "-1Gi"}}),
+                resources={"limits": {"memory": "1Gi"}},
+                annotations={"rdma.lab/memory-limit": "drop"},
+            ),
+            (
+                "spec.containers[0].resources.requests.memory: '-1Gi' is below zero, "
+                "and the quantity of a resource is not"
+            ),
+        ),
+        (
+            pod(annotations={"rdma.lab/devices": 10**5000}),
+            (
+                "annotation rdma.lab/devices is a number (too many digits to be shown): it must be "
+                "a string, in quotes: a whole number of RDMA devices for each container, 0 for none"
+            ),
+        ),
+    ],
+    ids=case_name,
+)
+def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) -> None:
+    """A quantity that cannot be used is denied with its place, whatever its size."""
+    decision = decide_on(manifest, context(ROCE))
+    assert (decision.allowed, decision.message) == (False, says)
+
+
+def test_the_largest_quantities_are_counted() -> None:
+    """The sum of two memory limits of 2^63-1 is larger than that, and is written in full."""
+    most = {"limits": {"memory": str(MOST)}}
+    manifest = pod(
+        gpu("a", limits={"memory": str(MOST)}),
+        gpu("b", limits={"memory": str(MOST)}),
+        resources=most,
+    )
+    decision = decide_on(manifest, context(ROCE))
+    assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * MOST)
+    assert decide_on(decision.pod, context(ROCE)).patch == ()
+
+
+def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
+    """The user's status would be wrong, so it is removed; a second call has nothing to do."""
+    preset = f'{{"fabric":null,"applied":10,"config":"{HASH}"}}'
+    manifest = pod(annotations={STATUS: preset, "note": ""})
+    sizes = sum(map(len, [*manifest["metadata"]["annotations"], preset, "true"]))
+    manifest["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - sizes)
+    decision = decide_on(manifest)
+    assert decision.allowed
+    assert STATUS not in decision.pod["metadata"]["annotations"]
+    assert decision.patch[-1] == {"op": "remove", "path": "/metadata/annotations/rdma.lab~1status"}
+    assert decide_on(decision.pod).patch == ()
+
+
+def test_the_longest_status_of_all_has_room() -> None:
+    """The status has room for every mutation with all its reasons, without shortening a list."""
+    body = {"rdma": "unsure", "because": "x" * 32, "fabric": "x" * 63, "reason": "x" * 32}
+    lists = {"applied": CHAIN, "skipped": KNOWN.codes, "config": HASH}
+    written = orjson.dumps(body | lists)
+    assert len(written) < LONGEST_STATUS
+
+
+def noted(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str, str]]:
+    """List the warnings of `request`: container, code and sentence."""
+    return [
+        (container, code, said)
+        for container, _, code, said in told(decide_on(manifest, where), "request")
+    ]
+
+
+def test_a_sidecar_between_the_ranks_is_warned_of() -> None:
+    """The warning names what asks for it; pods without targets, and launchers, get none."""
+    sentence = 'Istio ({}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
+    labels = {"sidecar.istio.io/inject": "true"}
+    said = sentence.format("label sidecar.istio.io/inject")
+    assert noted(pod(labels=labels)) == [("", "IstioSidecar", said)]
+    meshed = NamespaceFacts(name="lab", labels={"istio-injection": "enabled"})
+    said = sentence.format("namespace label istio-injection")
+    assert noted(pod(), context(namespace=meshed)) == [("", "IstioSidecar", said)]
+    assert noted(pod(container()), context(namespace=meshed)) == []
+    longest = pod(annotations=labels)
+    assert not any(line.endswith("...") for line in decide_on(longest).warnings)
+
+
+def test_dns_in_the_hosts_network_is_warned_of() -> None:
+    """Ranks that look for each other by the name of a Service would not find it."""
+    said = "with hostNetwork, Service names resolve only with dnsPolicy: ClusterFirstWithHostNet"
+    assert noted(pod(hostNetwork=True)) == [("", "HostNetworkDNS", said)]
+    assert noted(pod(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")) == []
+    launcher = container(command=["mpirun", "a.out"])
+    codes = [code for _, code, _ in noted(pod(launcher, hostNetwork=True))]
+    assert codes == ["TakenForLauncher", "HostNetworkDNS"]
+
+
+def test_devices_by_host_path_are_warned_of() -> None:
+    """Only a privileged container may open what a device plugin did not give it."""
+    mounts = [{"name": "ib", "mountPath": "/dev/infiniband"}]
+    volumes = [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]
+    said = "hostPath /dev/infiniband shows devices that only a device plugin's resource opens"
+    manifest = pod(gpu("a", volumeMounts=mounts), gpu("b"), volumes=volumes)
+    assert noted(manifest) == [("a", "HostPathDevices", said)]
+    free = gpu(volumeMounts=mounts, securityContext={"privileged": True})
+    assert noted(pod(free, volumes=volumes)) == []

@@ -1,0 +1,469 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, context, fabric, pod
+from tests.case_names import case_name
+from webhook.decide.examine.fabric_choice import (
+    FABRIC_AMBIGUOUS,
+    FABRIC_UNKNOWN,
+    Resolution,
+    check_name,
+    resolve,
+)
+from webhook.decide.scope import Context
+from webhook.model.annotations import FABRIC, Requests
+from webhook.model.claim_facts import ClaimFacts
+from webhook.model.claims import claims_of
+from webhook.model.decision import Denial
+from webhook.model.fabric import DeviceClaim, Fabric, RdmaResource, index
+from webhook.model.facts import NamespaceFacts
+from webhook.model.nodes import NodeInventory
+from webhook.model.pod import PodManifest, containers_of
+from webhook.model.resources import usage_of
+
+PRODUCT = "nvidia.com/gpu.product"
+
+
+def made(name: str, product: str, *resources: str, gpu: str = "nvidia.com/gpu") -> Fabric:
+    """Make a fabric known by its GPUs, their product and its resources."""
+    return fabric(
+        name,
+        gpu_resources=frozenset({gpu}),
+        node_labels={PRODUCT: (product,)},
+        resources=tuple(RdmaResource(name=one) for one in resources),
+    )
+
+
+NORTH = made("north", "V100*", "rdma/north", "rdma/both")
+SOUTH = made("south", "H100*", "rdma/south", "rdma/both")
+EAST = made("east", "L40", "rdma/east", gpu="nvidia.com/l40")
+ALL = (NORTH, SOUTH, EAST)
+
+
+def resolved(
+    manifest: PodManifest,
+    where: Context | None = None,
+    *,
+    own: str | None = None,
+    earlier: str | None = None,
+) -> Resolution:
+    """Resolve a pod all of whose containers are targets."""
+    at = where or context(*ALL)
+    pairs = [(one, usage_of(one.manifest, one.path, at.fabrics)) for one in containers_of(manifest)]
+    claims = claims_of(manifest, containers_of(manifest), at.namespace.claims)
+    return resolve(manifest, pairs, Requests(fabric=own), at, earlier, claims=claims)
+
+
+def using(*names: str, **spec: Any) -> PodManifest:
+    """Make a pod with one of each resource."""
+    return pod(container(resources=amounts(dict.fromkeys(names, "1"))), **spec)
+
+
+def required(*values: str, operator: str = "In") -> dict[str, Any]:
+    """Write a required node affinity of one term, on the GPU product."""
+    expression = {"key": PRODUCT, "operator": operator, "values": list(values)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def test_nothing_says_which_fabric() -> None:
+    """Not even where there is only one: the pod's nodes may have none."""
+    unknown = Resolution(
+        None,
+        "",
+        FABRIC_UNKNOWN,
+        "nothing says which fabric the pod is on: set rdma.lab/fabric (north, south, east)",
+    )
+    assert resolved(using()) == unknown
+    assert resolved(using("nvidia.com/a100")) == unknown
+    assert resolved(using(), context(NORTH)).fabric is None
+
+
+@pytest.mark.parametrize(
+    "name", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "rdma/elsewhere"]
+)
+def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
+    """The message says what the configuration lacks; a quantity of zero is not a device."""
+    assert resolved(using("example.com/npu", name)).message == (
+        f"no fabric claims {name} in container trainer: set rdma.lab/fabric (north, south, east)"
+    )
+    nothing = pod(container(resources=amounts({name: "0"})))
+    assert resolved(nothing).message.startswith("nothing says which fabric the pod is on: ")
+
+
+def test_without_any_fabric_the_message_says_so() -> None:
+    """A new cluster starts like this."""
+    empty = Context(
+        fabrics=context().fabrics.__class__(), namespace=NamespaceFacts(), inventory=NodeInventory()
+    )
+    assert resolved(using("nvidia.com/gpu"), empty) == Resolution(
+        None, "", FABRIC_UNKNOWN, "no fabric is configured"
+    )
+
+
+NODE = NodeInventory(
+    by_node={"n1": frozenset({"south"}), "n2": frozenset({"north"})},
+    by_gpu={"nvidia.com/gpu": frozenset({"south"})},
+    with_gpus=frozenset({"north", "south"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "own", "name", "evidence"),
+    [
+        (using(), "south", "south", "annotation rdma.lab/fabric=south"),
+        (using("rdma/south"), None, "south", "rdma/south in container trainer"),
+        (using("nvidia.com/l40"), None, "east", "nvidia.com/l40 in container trainer"),
+        (using(nodeSelector={PRODUCT: "L40"}), None, "east", f"nodeSelector {PRODUCT}=L40"),
+        (
+            using(nodeSelector={PRODUCT: "V100-SXM2-SHARED"}),
+            None,
+            "north",
+            f"nodeSelector {PRODUCT}=V100-SXM2-SHARED",
+        ),
+        (
+            using(nodeSelector={PRODUCT: "V100-MIG-1g.5gb"}),
+            None,
+            "north",
+            f"nodeSelector {PRODUCT}=V100-MIG-1g.5gb",
+        ),
+        (using(affinity=required("H100")), None, "south", "the required node affinity"),
+        (using(nodeName="n1"), None, "south", "the node that the pod names"),
+        (using("nvidia.com/gpu"), None, "south", "the nodes that offer nvidia.com/gpu"),
+    ],
+    ids=case_name,
+)
+def test_each_evidence_alone_decides(
+    manifest: PodManifest, own: str | None, name: str, evidence: str
+) -> None:
+    """Annotation, RDMA resource, GPU resource, selector, affinity, node, inventory."""
+    found = resolved(manifest, context(*ALL, inventory=NODE), own=own)
+    assert found == Resolution({one.name: one for one in ALL}[name], evidence)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "own", "evidence"),
+    [
+        (
+            using("rdma/south", "nvidia.com/gpu", nodeName="n1"),
+            "south",
+            "annotation rdma.lab/fabric=south",
+        ),
+        (
+            using("nvidia.com/gpu", "rdma/south", nodeSelector={PRODUCT: "H100"}),
+            None,
+            "rdma/south in container trainer",
+        ),
+        (
+            using("nvidia.com/gpu", "rdma/both", nodeSelector={PRODUCT: "H100"}),
+            None,
+            f"nodeSelector {PRODUCT}=H100",
+        ),
+        (
+            using("nvidia.com/gpu", affinity=required("V100*", operator="NotIn"), nodeName="n1"),
+            None,
+            "the required node affinity",
+        ),
+        (
+            using("nvidia.com/gpu", affinity=required("H100", "L40"), nodeName="n1"),
+            None,
+            "the required node affinity",
+        ),
+        (
+            using("nvidia.com/gpu", affinity=required("H100", "V100"), nodeName="n1"),
+            None,
+            "the node that the pod names",
+        ),
+    ],
+    ids=case_name,
+)
+def test_the_first_that_leaves_one_wins(
+    manifest: PodManifest, own: str | None, evidence: str
+) -> None:
+    """Each narrows what the stronger ones left; weaker ones only confirm it."""
+    assert resolved(manifest, context(*ALL, inventory=NODE), own=own) == Resolution(SOUTH, evidence)
+
+
+def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
+    """Nor is one that no fabric has."""
+    zero = pod(container(resources=amounts({"rdma/north": "0", "rdma/x": "1", "rdma/south": 1})))
+    assert resolved(zero) == Resolution(SOUTH, "rdma/south in container trainer")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "own", "says"),
+    [
+        (
+            using("nvidia.com/l40"),
+            "north",
+            (
+                "annotation rdma.lab/fabric=north means fabric north, "
+                "but nvidia.com/l40 in container trainer means fabric east"
+            ),
+        ),
+        (
+            using("rdma/east"),
+            "north",
+            (
+                "annotation rdma.lab/fabric=north means fabric north, "
+                "but rdma/east in container trainer means fabric east"
+            ),
+        ),
+        (
+            using("nvidia.com/gpu", "rdma/east"),
+            None,
+            (
+                "rdma/east in container trainer means fabric east, "
+                "but nvidia.com/gpu in container trainer means fabric north or south"
+            ),
+        ),
+        (
+            using("nvidia.com/gpu", nodeSelector={PRODUCT: "L40"}),
+            None,
+            (
+                "nvidia.com/gpu in container trainer means fabric north or south, "
+                f"but nodeSelector {PRODUCT}=L40 means fabric east"
+            ),
+        ),
+        (
+            using("nvidia.com/gpu", nodeSelector={PRODUCT: "H100"}, affinity=required("V100")),
+            None,
+            (
+                f"nodeSelector {PRODUCT}=H100 means fabric south, "
+                "but the required node affinity means fabric north"
+            ),
+        ),
+        (
+            using("nvidia.com/gpu", nodeSelector={PRODUCT: "H100"}, nodeName="n2"),
+            None,
+            (
+                f"nodeSelector {PRODUCT}=H100 means fabric south, "
+                "but the node that the pod names means fabric north"
+            ),
+        ),
+    ],
+    ids=case_name,
+)
+def test_a_contradiction_is_denied_naming_both(
+    manifest: PodManifest, own: str | None, says: str
+) -> None:
+    """The two that contradict each other, not just the first that said anything."""
+    with pytest.raises(Denial) as raised:
+        resolved(manifest, context(*ALL, inventory=NODE), own=own)
+    assert (raised.value.reason.code, str(raised.value)) == ("FabricConflict", says)
+
+
+def test_three_may_contradict_each_other_only_together() -> None:
+    """Then the first and the last are named."""
+    nodes = NodeInventory(by_node={"n": frozenset({"north", "east"})})
+    manifest = using("nvidia.com/gpu", affinity=required("H100", "L40"), nodeName="n")
+    with pytest.raises(Denial) as raised:
+        resolved(manifest, context(*ALL, inventory=nodes))
+    assert str(raised.value) == (
+        "nvidia.com/gpu in container trainer means fabric north or south, "
+        "but the node that the pod names means fabric east or north"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fabrics", "names"), [(ALL, "north, south, east"), ((), "none")], ids=["three", "none"]
+)
+def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) -> None:
+    """The message lists the names that would do."""
+    with pytest.raises(Denial) as raised:
+        check_name(Requests(fabric="nort"), index(fabrics))
+    assert (raised.value.reason.code, str(raised.value)) == (
+        "InvalidAnnotation",
+        f"annotation rdma.lab/fabric names 'nort', but the fabrics are: {names}",
+    )
+
+
+@pytest.mark.parametrize("name", [None, "south"])
+def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
+    """Only a name of no fabric is wrong."""
+    check_name(Requests(fabric=name), index(ALL))
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (using(nodeSelector={PRODUCT: "A10"}), f"no fabric matches nodeSelector {PRODUCT}=A10"),
+        (
+            using("nvidia.com/gpu", nodeSelector={PRODUCT: "A10"}),
+            f"no fabric matches nodeSelector {PRODUCT}=A10",
+        ),
+        (
+            using("nvidia.com/gpu", affinity=required("A10")),
+            "no fabric matches the required node affinity",
+        ),
+    ],
+    ids=case_name,
+)
+def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, says: str) -> None:
+    """The pod goes to nodes that nobody configured."""
+    assert resolved(manifest) == Resolution(None, "", FABRIC_UNKNOWN, says)
+
+
+def test_a_node_of_no_fabric_leaves_it_unknown() -> None:
+    """The inventory knows the node that the pod names, and it belongs to none."""
+    nodes = NodeInventory(by_node={"cpu-1": frozenset()})
+    found = resolved(using(nodeName="cpu-1"), context(*ALL, inventory=nodes))
+    says = "no fabric matches the node that the pod names"
+    assert found == Resolution(None, "", FABRIC_UNKNOWN, says)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "own", "evidence"),
+    [
+        (using(), "south", "annotation rdma.lab/fabric=south"),
+        (using("rdma/south"), None, "rdma/south in container trainer"),
+    ],
+    ids=case_name,
+)
+def test_what_the_user_typed_outweighs_labels_that_no_fabric_knows(
+    manifest: PodManifest, own: str | None, evidence: str
+) -> None:
+    """A fabric's list of products may be older than its nodes."""
+    manifest["spec"]["nodeSelector"] = {PRODUCT: "A10"}
+    assert resolved(manifest, own=own) == Resolution(SOUTH, evidence)
+
+
+def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
+    """The labels are passed over, and nothing else."""
+    manifest = using(nodeSelector={PRODUCT: "A10"}, nodeName="n2")
+    with pytest.raises(Denial) as raised:
+        resolved(manifest, context(*ALL, inventory=NODE), own="south")
+    assert str(raised.value) == (
+        "annotation rdma.lab/fabric=south means fabric south, "
+        "but the node that the pod names means fabric north"
+    )
+
+
+def test_several_that_fit_are_ambiguous() -> None:
+    """The message names the evidence and what it fits."""
+    assert resolved(using("nvidia.com/gpu")) == Resolution(
+        why=FABRIC_AMBIGUOUS,
+        message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
+        ambiguous=True,
+    )
+
+
+def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
+    """They may be scaled to zero, and be meant; nodes without GPUs do not change that."""
+    nodes = NodeInventory(
+        by_node={"n2": frozenset({"north"})},
+        by_gpu={"nvidia.com/gpu": frozenset({"north"})},
+        inhabited=frozenset({"north", "south"}),
+        with_gpus=frozenset({"north"}),
+    )
+    assert resolved(using("nvidia.com/gpu"), context(*ALL, inventory=nodes)) == Resolution(
+        why=FABRIC_AMBIGUOUS,
+        message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
+        ambiguous=True,
+    )
+
+
+def space(name: str, *, known: bool = True) -> NamespaceFacts:
+    """Make a namespace with a default fabric."""
+    return NamespaceFacts(name="lab", known=known, annotations={"rdma.lab/fabric": name})
+
+
+OF_NAMESPACE = "annotation rdma.lab/fabric of the namespace"
+OF_FILE = "defaults.fabric of the configuration"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "namespace", "default", "expected"),
+    [
+        (using(), space("south"), None, (SOUTH, OF_NAMESPACE)),
+        (using("nvidia.com/gpu"), space("south"), "north", (SOUTH, OF_NAMESPACE)),
+        (using("nvidia.com/gpu"), space("east"), "north", (NORTH, OF_FILE)),
+        (using("nvidia.com/gpu"), space("nobody"), "north", (NORTH, OF_FILE)),
+        (using(), space("south", known=False), "north", (NORTH, OF_FILE)),
+        (using(), None, "north", (NORTH, OF_FILE)),
+        (using("nvidia.com/l40"), space("south"), "north", (EAST, "nvidia.com/l40 in container")),
+    ],
+    ids=case_name,
+)
+def test_defaults_choose_among_what_is_left(
+    manifest: PodManifest, namespace: Any, default: str | None, expected: tuple[Fabric, str]
+) -> None:
+    """The namespace's, if it is known, before that of the file; never against an evidence."""
+    where = context(*ALL, namespace=namespace, defaults={"fabric": default})
+    found = resolved(manifest, where)
+    assert (found.fabric, found.why) == (expected[0], None)
+    assert found.evidence.startswith(expected[1])
+
+
+def test_a_default_that_does_not_fit_is_not_used() -> None:
+    """It is not evidence, so it cannot contradict anything either."""
+    where = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
+    assert resolved(using("nvidia.com/gpu"), where).why is FABRIC_AMBIGUOUS
+
+
+def test_a_second_call_keeps_the_fabric_of_the_first() -> None:
+    """Where the pod leaves it a choice, nodes and namespace are not asked again."""
+    at = context(*ALL, inventory=NODE, namespace=NamespaceFacts(annotations={FABRIC: "north"}))
+    says = "annotation rdma.lab/status of an earlier call"
+    assert resolved(using("nvidia.com/gpu"), at, earlier="south") == Resolution(SOUTH, says)
+    assert resolved(using("nvidia.com/gpu", nodeName="n1"), at, earlier="north").fabric is NORTH
+    assert resolved(using(), at, earlier="east") == Resolution(EAST, says)
+
+
+def test_what_the_pod_says_counts_more_than_an_earlier_call() -> None:
+    """Its evidence is named if it suffices; a fabric that it excludes is not taken."""
+    at = context(*ALL, inventory=NODE)
+    found = resolved(using("rdma/north"), at, earlier="north")
+    assert found == Resolution(NORTH, "rdma/north in container trainer")
+    assert resolved(using("rdma/north"), at, earlier="south").fabric is NORTH
+    assert resolved(using("nvidia.com/l40"), at, earlier="gone") == Resolution(
+        EAST, "nvidia.com/l40 in container trainer"
+    )
+
+
+def test_an_earlier_call_does_not_make_peace() -> None:
+    """Two parts of the pod that contradict each other are a conflict as before."""
+    with pytest.raises(Denial):
+        resolved(using("rdma/north", "nvidia.com/l40"), earlier="north")
+
+
+#: Fabrics whose NICs come by claim.
+UP = fabric("up", device_classes=frozenset({"up.gpu.lab"}), claims=(DeviceClaim(template="up"),))
+DOWN = fabric("down", device_classes=frozenset({"down.gpu.lab"}))
+CLAIMS = ClaimFacts(templates={"g": {"all": ("down.gpu.lab",)}, "up": {"all": ("down.gpu.lab",)}})
+
+
+def claiming(template: str, *, use: bool = True) -> PodManifest:
+    """Make a pod with one claim, which its container uses."""
+    listed = [{"name": "x", "resourceClaimTemplateName": template}]
+    used = [{"name": "x"}] if use else []
+    return pod(container(resources={"claims": used}), resourceClaims=listed)
+
+
+@pytest.mark.parametrize(
+    ("template", "use", "name", "says"),
+    [
+        ("up", True, "up", "resource claim x in container trainer"),
+        ("up", False, "up", "resource claim x"),
+        ("g", True, "down", "down.gpu.lab of resource claim x in container trainer"),
+    ],
+    ids=("template", "of the pod", "device class"),
+)
+def test_claims_are_evidence(template: str, use: bool, name: str, says: str) -> None:
+    """A fabric's template, whose device classes then say nothing more; or a device class."""
+    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claims=CLAIMS))
+    found = resolved(claiming(template, use=use), at)
+    assert found.fabric is not None
+    assert (found.fabric.name, found.evidence) == (name, says)
+
+
+def test_a_template_and_an_annotation_may_contradict() -> None:
+    """The user wrote both."""
+    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claims=CLAIMS))
+    with pytest.raises(Denial, match="resource claim x in container trainer"):
+        resolved(claiming("up"), at, own="down")
+    with pytest.raises(Denial, match=r"down\.gpu\.lab of resource claim x"):
+        resolved(claiming("g"), at, own="up")

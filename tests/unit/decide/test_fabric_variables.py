@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.builders import fabric
+from tests.case_names import case_name
+from webhook.decide.fabric_variables import (
+    names_without_evidence,
+    site_names,
+    wanted_env,
+    written_by,
+)
+from webhook.model.fabric import Fabric, FabricEnv, index
+
+ALL = frozenset({"nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"})
+OPEN_MPI = {
+    "OMPI_MCA_btl_tcp_if_include": "eth0",
+    "OMPI_MCA_oob_tcp_if_include": "eth0",
+    "PRTE_MCA_prte_if_include": "eth0",
+}
+ENV = FabricEnv(
+    nccl=(("NCCL_IB_HCA", "=mlx5_0"), ("NCCL_IB_TC", "106")),
+    ucx=(("UCX_IB_TRAFFIC_CLASS", "106"),),
+    nvshmem=(("NVSHMEM_HCA_LIST", "mlx5_0:1"),),
+    mooncake=(("MC_MS_FILTERS", "mlx5_0"),),
+    ucx_devices="mlx5_0:1",
+)
+
+
+def full(**fields: Any) -> Fabric:
+    """Make a fabric that sets every variable."""
+    return fabric(
+        **{
+            "env": ENV,
+            "libraries": ALL,
+            "socket_interface": "eth0",
+            "host_socket_interface": "bond0",
+            **fields,
+        }
+    )
+
+
+def wanted(
+    one: Fabric, own: Mapping[str, str | None] | None = None, *, host_network: bool = False
+) -> dict[str, str]:
+    """Return the variables for a container that has `own`; no name may occur twice."""
+    pairs = wanted_env(one, own or {}, host_network=host_network)
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
+
+
+def test_a_fabric_may_set_nothing() -> None:
+    """A fabric may want no variables; with SR-IOV, for example, HCA names differ between pods."""
+    assert wanted(fabric()) == {}
+
+
+def test_every_library_gets_its_variables() -> None:
+    """NCCL and Gloo get the interface; UCX gets it after the HCAs, or it would have no TCP."""
+    assert wanted(full()) == {
+        "NCCL_IB_HCA": "=mlx5_0",
+        "NCCL_IB_TC": "106",
+        "NCCL_SOCKET_IFNAME": "eth0",
+        "GLOO_SOCKET_IFNAME": "eth0",
+        "UCX_NET_DEVICES": "mlx5_0:1,eth0",
+        "UCX_IB_TRAFFIC_CLASS": "106",
+        "NVSHMEM_HCA_LIST": "mlx5_0:1",
+        "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "eth0",
+        "MC_MS_FILTERS": "mlx5_0",
+        **OPEN_MPI,
+    }
+
+
+@pytest.mark.parametrize(
+    ("library", "names"),
+    [
+        ("nccl", {"NCCL_IB_HCA", "NCCL_IB_TC", "NCCL_SOCKET_IFNAME"}),
+        ("gloo", {"GLOO_SOCKET_IFNAME"}),
+        ("ucx", {"UCX_NET_DEVICES", "UCX_IB_TRAFFIC_CLASS"}),
+        ("nvshmem", {"NVSHMEM_HCA_LIST", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}),
+        ("mooncake", {"MC_MS_FILTERS"}),
+        ("openmpi", set(OPEN_MPI)),
+    ],
+)
+def test_only_the_libraries_of_the_fabric_count(library: str, names: set[str]) -> None:
+    """Variables of libraries that the site does not use are not written."""
+    assert wanted(full(libraries=frozenset({library}))).keys() == names
+
+
+def test_the_host_network_has_an_interface_of_its_own() -> None:
+    """With hostNetwork the host's interface is used; if it is unset, no interface is written."""
+    assert wanted(full(), host_network=True)["UCX_NET_DEVICES"] == "mlx5_0:1,bond0"
+    assert wanted(full(), host_network=True)["NCCL_SOCKET_IFNAME"] == "bond0"
+    bare = Fabric(name="plain", env=ENV, socket_interface="eth0")
+    assert "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME" not in wanted(
+        full(host_socket_interface=None), host_network=True
+    )
+    assert wanted(bare, host_network=True) == {
+        "NCCL_IB_HCA": "=mlx5_0",
+        "NCCL_IB_TC": "106",
+        "UCX_IB_TRAFFIC_CLASS": "106",
+    }
+
+
+def test_the_pods_own_interfaces_are_all_listed() -> None:
+    """UCX and NVSHMEM get each interface that the pod names for NCCL, by commas."""
+    found = wanted(full(), {"NCCL_SOCKET_IFNAME": "=net1,net2"})
+    assert found["UCX_NET_DEVICES"] == "mlx5_0:1,net1,net2"
+    assert found["NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"] == "net1,net2"
+
+
+@pytest.mark.parametrize("interface", [None, "lo"])
+def test_ucx_devices_are_never_written_without_an_ip_interface(interface: str | None) -> None:
+    """UCX applies the list to TCP too, and `lo` reaches no peer: it chooses by itself instead."""
+    assert "UCX_NET_DEVICES" not in wanted(full(socket_interface=interface))
+
+
+@pytest.mark.parametrize(
+    ("tls", "written"),
+    [("tcp", False), ("^ib", False), ("rc,tcp", True), ("", True), (None, True)],
+    ids=case_name,
+)
+def test_ucx_devices_follow_the_transports_of_the_pod(tls: str | None, *, written: bool) -> None:
+    """A pod whose UCX_TLS allows no RDMA transport gets no list of HCAs; one that may, does."""
+    assert ("UCX_NET_DEVICES" in wanted(full(), {"UCX_TLS": tls})) is written
+
+
+def test_ucx_devices_follow_the_transports_of_the_site() -> None:
+    """The site's UCX_TLS counts, unless the pod has its own."""
+    one = full(env=FabricEnv(ucx_devices="mlx5_0:1", site=(("UCX_TLS", "tcp"),)))
+    assert "UCX_NET_DEVICES" not in wanted(one)
+    assert wanted(one, {"UCX_TLS": "rc"})["UCX_NET_DEVICES"] == "mlx5_0:1,eth0"
+
+
+def test_ucx_devices_are_never_written_without_an_hca() -> None:
+    """`UCX_NET_DEVICES=eth0` would turn RDMA off."""
+    assert "UCX_NET_DEVICES" not in wanted(full(env=FabricEnv()))
+
+
+@pytest.mark.parametrize(
+    ("own", "ucx"),
+    [
+        ({"NCCL_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
+        ({"NCCL_SOCKET_IFNAME": "=eth1"}, "mlx5_0:1,eth1"),
+        ({"NCCL_SOCKET_IFNAME": "eth1,eth2"}, "mlx5_0:1,eth1,eth2"),
+        ({"GLOO_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
+        ({"GLOO_SOCKET_IFNAME": "eth2", "NCCL_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
+        ({"NCCL_SOCKET_IFNAME": "eth"}, "mlx5_0:1,eth0"),
+        ({"NCCL_SOCKET_IFNAME": "^docker0"}, None),
+        ({"NCCL_SOCKET_IFNAME": ""}, None),
+        ({"NCCL_SOCKET_IFNAME": "="}, None),
+        ({"NCCL_SOCKET_IFNAME": None}, None),
+    ],
+    ids=case_name,
+)
+def test_socket_names_are_one_group(own: dict[str, str | None], ucx: str | None) -> None:
+    """If the pod sets either name, neither is written, and UCX gets the pod's plain names."""
+    found = wanted(full(), own)
+    assert "NCCL_SOCKET_IFNAME" not in found
+    assert "GLOO_SOCKET_IFNAME" not in found
+    assert found.get("UCX_NET_DEVICES") == ucx
+
+
+def test_other_names_of_the_container_are_listed_too() -> None:
+    """A name that the container has is returned too: the caller compares the values."""
+    assert wanted(full(), {"NCCL_IB_HCA": "mlx5_1"})["NCCL_IB_HCA"] == "=mlx5_0"
+
+
+def test_the_site_adds_what_it_wants() -> None:
+    """The site's variables come last, in the site's order."""
+    site = (("NCCL_DEBUG", "WARN"), ("A", "b"))
+    assert wanted_env(fabric(env=FabricEnv(site=site)), {}, host_network=False) == site
+
+
+def test_the_sites_interface_is_that_of_ucx() -> None:
+    """UCX uses the interface of the site's variables.
+
+    The second pass reads it as the pod's own; it would otherwise want another value for UCX.
+    """
+    env = FabricEnv(ucx_devices="mlx5_0:1", site=(("NCCL_SOCKET_IFNAME", "=eth1"),))
+    one = fabric(env=env)
+    first = wanted(one)
+    assert first == {"UCX_NET_DEVICES": "mlx5_0:1,eth1", "NCCL_SOCKET_IFNAME": "=eth1"}
+    assert wanted(one, {**first}) == first
+
+
+def test_the_sites_interface_gives_way_to_the_group_of_the_pod() -> None:
+    """A user who sets Gloo's interface has chosen for NCCL too."""
+    site = (("NCCL_SOCKET_IFNAME", "=eth1"), ("A", "b"))
+    one = fabric(env=FabricEnv(ucx_devices="mlx5_0:1", site=site))
+    assert wanted(one, {"GLOO_SOCKET_IFNAME": "eth2"}) == {
+        "UCX_NET_DEVICES": "mlx5_0:1,eth2",
+        "A": "b",
+    }
+
+
+def test_open_mpi_uses_the_interface_that_the_pod_names() -> None:
+    """Open MPI needs exact names: those of the user's NCCL_SOCKET_IFNAME, if they are certain."""
+    one = full(libraries=frozenset({"openmpi"}))
+    assert set(wanted(one, {"NCCL_SOCKET_IFNAME": "=net1,net2"}).values()) == {"net1,net2"}
+    assert wanted(one, {"NCCL_SOCKET_IFNAME": "^docker0"}) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OMPI_MCA_btl_tcp_if_exclude",
+        "OMPI_MCA_oob_tcp_if_exclude",
+        "PRTE_MCA_prte_if_exclude",
+    ],
+)
+def test_open_mpi_gets_no_interface_beside_an_exclusion(name: str) -> None:
+    """Open MPI aborts if it gets a list of each kind, be the other the user's or the site's."""
+    one = full(libraries=frozenset({"openmpi"}))
+    assert wanted(one, {name: "docker0"}) == {}
+    site = full(libraries=frozenset({"openmpi"}), env=FabricEnv(site=((name, "docker0"),)))
+    assert wanted(site) == {name: "docker0"}
+
+
+def test_open_mpi_gets_no_interface_where_it_may_be_absent() -> None:
+    """An absent interface aborts mpirun; nodes differ, so the host's network gets none."""
+    assert not set(OPEN_MPI) & wanted(full(), host_network=True).keys()
+    excluding = wanted_env(full(), {}, host_network=False, excludes_interfaces=True)
+    assert not set(OPEN_MPI) & dict(excluding).keys()
+
+
+def test_the_sites_own_value_is_the_only_one() -> None:
+    """A name in the site's `env` is not written a second time, whatever library it belongs to."""
+    own = {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "net1", "PRTE_MCA_prte_if_include": "net2"}
+    found = wanted(full(env=FabricEnv(site=tuple(own.items()))))
+    assert own.items() <= found.items()
+
+
+def test_what_a_fabric_writes_is_evidence_of_nothing() -> None:
+    """The site's names, and Open MPI's where the fabric writes them, may be ours in a pod."""
+    plain = fabric(env=FabricEnv(site=(("A", "b"),)))
+    assert names_without_evidence(plain) == {"A"}
+    assert names_without_evidence(full()) == set(OPEN_MPI)
+    assert site_names(index((plain, full(name="full")))) == {"A", *OPEN_MPI}
+
+
+def test_it_is_known_which_fabric_writes_a_value() -> None:
+    """In either network, the first fabric counts; what a site's `env` says is anybody's."""
+    site = fabric("site", env=FabricEnv(site=(("NCCL_DEBUG", "INFO"),)))
+    one, two = (full(name=name, libraries=frozenset({"gloo"})) for name in ("one", "two"))
+    assert written_by(index((site, one, two))) == {
+        ("GLOO_SOCKET_IFNAME", "eth0"): "one",
+        ("GLOO_SOCKET_IFNAME", "bond0"): "one",
+    }

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, amounts, container, context, decide_on, env, fabric, gpu, pod
+from tests.case_names import case_name
+from webhook.decide.examine import FABRIC_NOT_NEEDED, examine
+from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
+from webhook.model.annotations import Requests
+from webhook.model.claim_facts import ClaimFacts
+from webhook.model.fabric import DeviceClaim
+from webhook.model.facts import NamespaceFacts
+from webhook.model.pod import PodManifest
+
+WHERE = context(V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",))
+INTERFACES = "networking.gke.io/interfaces"
+DEFAULT = '{"interfaceName": "eth0", "network": "default"}'
+MORE = '{"interfaceName": "eth1", "network": "rdma-0"}'
+MPIRUN = ["mpirun", "-H", "a,b"]
+
+CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
+
+
+def found(manifest: PodManifest, requests: Requests | None = None) -> str:
+    """Return what shows that a pod uses a NIC that no fabric claims, with the verb."""
+    annotations = manifest["metadata"]["annotations"]
+    standing = examine(manifest, annotations, requests or Requests(), WHERE).standing
+    if not standing.foreign:
+        return ""
+    assert standing.closed in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
+    nic, claimed, remedy = standing.message.partition(" a NIC that no fabric claims")
+    assert claimed
+    assert remedy == (f": {FOREIGN_REMEDY}" if standing.closed is FOREIGN_NIC else "")
+    return nic
+
+
+@pytest.mark.parametrize(
+    ("limits", "nic"),
+    [
+        ({"rdma/v100": "1", "rdma/x": "1"}, ""),
+        ({"vpc.amazonaws.com/efa": "4"}, "vpc.amazonaws.com/efa in container trainer is"),
+        ({"vpc.amazonaws.com/efa": "0"}, ""),
+        ({"nvidia.com/rdma-vf": "1"}, "nvidia.com/rdma-vf in container trainer is"),
+        ({"site.lab/nic": "1"}, "site.lab/nic in container trainer is"),
+    ],
+    ids=case_name,
+)
+def test_resources(limits: dict[str, str], nic: str) -> None:
+    """Those of the table and of the site count, unless a fabric claims the name."""
+    assert found(pod(gpu(limits=limits))) == nic
+
+
+@pytest.mark.parametrize(
+    ("annotations", "nic"),
+    [
+        ({"site.lab/nics": ""}, "annotation site.lab/nics attaches"),
+        ({INTERFACES: f"[{DEFAULT}, {MORE}]"}, f"annotation {INTERFACES} attaches"),
+        ({INTERFACES: "${INTERFACES}"}, f"annotation {INTERFACES} attaches"),
+        ({INTERFACES: "{}"}, f"annotation {INTERFACES} attaches"),
+        ({INTERFACES: '["default"]'}, f"annotation {INTERFACES} attaches"),
+        ({INTERFACES: f"[{DEFAULT}]"}, ""),
+        ({INTERFACES: "[]"}, ""),
+        ({INTERFACES: ""}, ""),
+        ({INTERFACES: None}, ""),
+        ({"networking.gke.io/default-interface": "eth0"}, ""),
+    ],
+    ids=case_name,
+)
+def test_annotations(annotations: dict[str, Any], nic: str) -> None:
+    """GKE's list counts if it has more than the default interface, which every pod has."""
+    assert found(pod(annotations=annotations)) == nic
+
+
+@pytest.mark.parametrize(
+    ("used", "nic"),
+    [
+        ([{"name": "my-RDMA-nic"}], "resource claim my-RDMA-nic in container trainer is"),
+        ([], "resource claim my-RDMA-nic of the pod is"),
+        ([{"name": "other"}], "resource claim my-RDMA-nic of the pod is"),
+    ],
+    ids=case_name,
+)
+def test_claims(used: list[dict[str, str]], nic: str) -> None:
+    """They are a container's, or the pod's, which is how most DRA networks are written."""
+    trainer = gpu()
+    trainer["resources"]["claims"] = used
+    assert found(pod(trainer, resourceClaims=[{"name": "my-RDMA-nic"}])) == nic
+
+
+@pytest.mark.parametrize("name", ["gpu", "default", "compute-domain-channel"])
+def test_other_claims_are_no_nic(name: str) -> None:
+    """A GPU, a channel, and what a container uses without saying what it is."""
+    trainer = gpu()
+    trainer["resources"]["claims"] = [{"name": name}]
+    assert found(pod(trainer, resourceClaims=[{"name": name}])) == ""
+
+
+def test_a_claim_of_a_container_that_is_no_target_does_not_count() -> None:
+    """It is the sidecar's own NIC."""
+    proxy = container("proxy", resources={"claims": [{"name": "nic"}]})
+    assert found(pod(gpu(), proxy, resourceClaims=[{"name": "nic"}])) == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "sign"),
+    [
+        ({"env": env(FI_PROVIDER="efa")}, "FI_PROVIDER=efa"),
+        ({"env": env(FI_PROVIDER="cxi")}, "FI_PROVIDER=cxi"),
+        ({"env": env(FI_PROVIDER="verbs")}, ""),
+        ({"env": [{"name": "FI_PROVIDER", "valueFrom": {}}]}, ""),
+        ({"env": env(NCCL_FASTRAK_CTRL_DEV="eth0")}, "NCCL_FASTRAK_*"),
+        ({"command": ["sh", "-c", 'export FI_PROVIDER="efa"; x']}, "FI_PROVIDER=efa"),
+        ({"command": ["mpirun", "-genv", "FI_PROVIDER", "efa", "x"]}, "FI_PROVIDER=efa"),
+        ({"command": ["sh", "-c", "export FI_PROVIDER=$P MY_FI_PROVIDER=efa"]}, ""),
+        ({"command": ["sh", "-c", "export NCCL_FASTRAK_NUM_FLOWS=2"]}, "NCCL_FASTRAK_*"),
+        ({"env": env(LD_LIBRARY_PATH="/opt/amazon/efa/lib", FI_EFA_FORK_SAFE="1")}, ""),
+    ],
+    ids=case_name,
+)
+def test_variables(fields: dict[str, Any], sign: str) -> None:
+    """Those that choose a network count, in env and in a command; a library alone does not."""
+    assert found(pod(gpu(**fields))) == (sign and f"{sign} in container trainer means")
+
+
+@pytest.mark.parametrize(
+    ("fields", "sign"),
+    [
+        ({"command": [*MPIRUN, "-x", "FI_EFA_USE_DEVICE_RDMA=1", "x"]}, "FI_EFA_USE_DEVICE_RDMA"),
+        ({"command": ["/opt/amazon/openmpi/bin/mpirun", "-H", "a", "x"]}, "/opt/amazon/openmpi"),
+        ({"env": env(LD_LIBRARY_PATH="/opt/amazon/efa/lib:/lib")}, "/opt/amazon/efa"),
+        ({"env": env(LD_LIBRARY_PATH="/opt/aws-ofi-nccl/lib")}, "aws-ofi-nccl"),
+        ({"env": env(FI_PROVIDER="efa")}, "FI_PROVIDER=efa"),
+        ({"env": env(PATH="/opt/openmpi/bin")}, ""),
+    ],
+    ids=case_name,
+)
+def test_launchers_show_what_their_ranks_use(fields: dict[str, Any], sign: str) -> None:
+    """A launcher has no NIC itself, so more signs of EFA count than in a target."""
+    launcher = pod(container(**{"command": [*MPIRUN, "x"], **fields}))
+    assert found(launcher) == (sign and f"{sign} in container trainer means")
+    assert decide_on(launcher, WHERE).warnings == ()
+
+
+def test_a_launchers_own_fabric_outweighs_its_libraries() -> None:
+    """An image made for EFA may run on another fabric; a variable that chooses EFA may not."""
+    library = container(command=["/opt/amazon/openmpi/bin/mpirun", "-H", "a", "x"])
+    assert found(pod(library), Requests(fabric="v100-ib")) == ""
+    chosen = container(command=[*MPIRUN, "-x", "FI_PROVIDER=efa", "x"])
+    assert found(pod(chosen), Requests(fabric="v100-ib")) != ""
+
+
+def test_the_user_knows_better() -> None:
+    """A fabric's name and no devices say that the NIC is that fabric's; either alone does not."""
+    manifest = pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))
+    assert found(manifest, Requests(fabric="v100-ib", devices=0)) == ""
+    for requests in (Requests(fabric="v100-ib"), Requests(devices=0)):
+        assert found(manifest, requests) == "vpc.amazonaws.com/efa in container trainer is"
+
+
+def test_a_pod_without_targets_may_have_a_nic_all_the_same() -> None:
+    """Then it is not certain that it has no RDMA; an init container's NIC says nothing."""
+    nic = container(resources=amounts({"nvidia.com/mlnxnics": "1"}))
+    decision = decide_on(pod(nic))
+    assert (decision.reason.code, decision.fabric) == ("ForeignNIC", None)
+    assert decision.verdict is not None
+    assert (decision.verdict.rdma, decision.verdict.message) == (
+        "unsure",
+        f"nvidia.com/mlnxnics in container trainer is {CLAIMED_BY_NONE}",
+    )
+    assert decide_on(pod(container("a"), initContainers=[nic])).reason.code == "NoTarget"
+
+
+@pytest.mark.parametrize(
+    ("template", "use", "foreign"),
+    [
+        ("own", True, False),
+        ("own", False, False),
+        ("roce-other", True, True),
+        ("by-class", True, False),
+        ("gpu-nic", True, True),
+    ],
+)
+def test_a_claim_that_a_fabric_lists_is_its_nic(template: str, use: bool, foreign: bool) -> None:
+    """By its template, or by a device class that is a NIC's; the class of a GPU does not count."""
+    one = fabric(
+        "h100",
+        device_classes=frozenset({"nic.lab", "h100.lab"}),
+        claims=(DeviceClaim(template="own"),),
+    )
+    known = ClaimFacts(
+        templates={"by-class": {"a": ("nic.lab",)}, "gpu-nic": {"a": ("h100.lab", "rdma.other")}}
+    )
+    where = context(one, namespace=NamespaceFacts(name="lab", claims=known))
+    user = container(resources={"claims": [{"name": "rdma"}] if use else []})
+    manifest = pod(
+        user,
+        annotations={"rdma.lab/fabric": "h100"},
+        resourceClaims=[{"name": "rdma", "resourceClaimTemplateName": template}],
+    )
+    assert (decide_on(manifest, where).reason is FOREIGN_NIC) is foreign

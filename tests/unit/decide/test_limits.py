@@ -1,0 +1,230 @@
+"""Pods above certain sizes are denied, with a message that says what is too large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import container, context, decide_on, gpu, pod
+from tests.case_names import case_name
+from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
+
+REMEDY = "split it, or leave out the annotation rdma.lab/enable"
+#: What every pod here also has: an annotation and a GPU.
+BESIDES = 2
+HERE = "spec.containers[0]"
+LEFT = MOST_ENTRIES - BESIDES
+
+
+def affinity(*terms: Any) -> dict[str, Any]:
+    """Make a required node affinity with these terms."""
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def one(**fields: Any) -> dict[str, Any]:
+    """Make a pod with one container that has these fields."""
+    return pod(gpu(**fields))
+
+
+def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
+    """Make pods with `count` entries in one place each, and name each place."""
+    names = [str(number) for number in range(count)]
+    mounts = [{"name": "v", "mountPath": f"/{name}"} for name in names]
+    networks = {"k8s.v1.cni.cncf.io/networks": ",".join(names)}
+    claims = [{"name": f"gpu-{name}"} for name in names]
+    amounts = {"nvidia.com/v100": 1}
+    keys = [{"key": name, "operator": "Exists"} for name in names]
+    values = {"key": "a", "operator": "In", "values": names[1:]}
+    return {
+        "annotations": (pod(annotations=dict.fromkeys(names, "")), "annotations"),
+        "networks": (pod(annotations=networks), "annotation k8s.v1.cni.cncf.io/networks"),
+        "env": (one(env=[{"name": name} for name in names]), HERE),
+        "mounts": (one(volumeMounts=mounts), HERE),
+        "command": (one(command=names), HERE),
+        "args": (one(args=names), HERE),
+        "limits": (one(limits=dict.fromkeys(names, 1)), HERE),
+        "requests": (
+            one(resources={"limits": amounts, "requests": dict.fromkeys(names, 1)}),
+            HERE,
+        ),
+        "claims": (one(resources={"limits": amounts, "claims": claims}), HERE),
+        "add": (one(securityContext={"capabilities": {"add": names}}), HERE),
+        "drop": (one(securityContext={"capabilities": {"drop": names}}), HERE),
+        "nodeSelector": (pod(nodeSelector=dict.fromkeys(names, "")), "nodeSelector"),
+        "resourceClaims": (pod(resourceClaims=claims), "resourceClaims"),
+        "terms": (pod(affinity=affinity(*[{} for _ in names])), "affinity"),
+        "expressions": (pod(affinity=affinity({"matchExpressions": keys[1:]})), "affinity"),
+        "fields": (pod(affinity=affinity({"matchFields": keys[1:]})), "affinity"),
+        "values": (pod(affinity=affinity({"matchExpressions": [values]})), "affinity"),
+        "volumes": (pod(volumes=[{"name": name} for name in names]), "volumes"),
+    }
+
+
+PLACES = sorted(sized(2))
+#: Corrections to the count: an expression that has values also counts itself.
+FREE = {"values": -1}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_pod_of_the_largest_size_is_decided(place: str) -> None:
+    """A pod exactly at the bound is decided, whichever list has the entries."""
+    manifest, _ = sized(LEFT + FREE.get(place, 0))[place]
+    assert decide_on(manifest).reason.code != "PodTooLarge"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_one_entry_more_is_refused(place: str) -> None:
+    """The denial says how many entries there are, where most of them are, and what to do."""
+    manifest, where = sized(LEFT + 1 + FREE.get(place, 0))[place]
+    decision = decide_on(manifest)
+    assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
+    begin, end = (
+        f"the pod has more than {MOST_ENTRIES} entries in the lists that are read, ",
+        f" of them in {where}: {REMEDY}",
+    )
+    assert decision.message.startswith(begin)
+    assert decision.message.endswith(end)
+    told = int(decision.message.removeprefix(begin).removesuffix(end))
+    assert 0 < told <= MOST_ENTRIES + 1
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_far_too_many_are_refused_too(place: str) -> None:
+    """A pod far above the bound is denied without looking at each entry."""
+    decision = decide_on(sized(2 * MOST_ENTRIES)[place][0])
+    assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
+
+
+def test_entries_of_all_lists_count_together() -> None:
+    """The message names the container with the most entries, and the sum of all its lists."""
+    env = [{"name": str(number)} for number in range(3_000)]
+    decision = decide_on(pod(gpu("a", env=env), gpu("b", env=env, args=["x"] * 2_000)))
+    assert decision.message == (
+        "the pod has more than 5000 entries in the lists that are read, "
+        f"5001 of them in spec.containers[1]: {REMEDY}"
+    )
+
+
+@pytest.mark.parametrize("field", ["containers", "initContainers", "ephemeralContainers"])
+def test_containers_of_all_kinds_are_bounded(field: str) -> None:
+    """Containers of all kinds count together, including the one that every pod here has."""
+
+    def having(count: int) -> dict[str, Any]:
+        more = [container(f"c{index}") for index in range(count)]
+        if field == "containers":
+            return pod(gpu(), *more)
+        manifest = pod()
+        manifest["spec"][field] = more
+        return manifest
+
+    assert decide_on(having(MOST_CONTAINERS - 1)).allowed
+    decision = decide_on(having(MOST_CONTAINERS))
+    assert (decision.allowed, decision.reason.code, decision.message) == (
+        False,
+        "PodTooLarge",
+        f"the pod has 101 containers, and at most 100 are read: {REMEDY}",
+    )
+
+
+def test_who_did_not_opt_in_is_not_counted() -> None:
+    """A pod that did not opt in is never denied for its size."""
+    manifest = pod(*[gpu(f"c{index}") for index in range(MOST_CONTAINERS + 1)])
+    del manifest["metadata"]["annotations"]["rdma.lab/enable"]
+    assert decide_on(manifest).reason.code == "NotOptedIn"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"volumes": {"a": {"projected": []}}},
+        {"volumes": ["x", {"projected": "x"}, {"projected": {"sources": ["x"]}}]},
+        {"affinity": affinity("x", {"matchExpressions": ["x"]})},
+        {"affinity": affinity({"matchExpressions": 5, "matchFields": "x"})},
+        {"affinity": 5},
+        {"containers": ["x"]},
+        {"containers": "x"},
+        {"containers": [gpu(env={"a": "b"})]},
+        {"containers": [gpu(securityContext={"capabilities": None})]},
+    ],
+    ids=case_name,
+)
+def test_what_is_no_list_is_left_to_who_reads_it(spec: dict[str, Any]) -> None:
+    """A value that is not a list is left to the code that reads it, whose message has the place."""
+    manifest = pod()
+    manifest["spec"] |= spec
+    assert decide_on(manifest).reason.code in ("InvalidPod", "Patched")
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"env": 1}, "env must be a list, but is a number (1)"),
+        ({"volumeMounts": True}, "volumeMounts must be a list, but is a boolean (True)"),
+        ({"command": 1}, "command must be a list, but is a number (1)"),
+        ({"args": 1.5}, "args must be a list, but is a number (1.5)"),
+        ({"resources": "x"}, "resources must be a mapping, but is a string ('x')"),
+        ({"resources": {"limits": 1}}, "resources.limits must be a mapping, but is a number (1)"),
+        ({"resources": {"requests": 1}}, "resources.requests must be a mapping, but is a number"),
+        ({"resources": {"claims": 1}}, "resources.claims must be a list, but is a number (1)"),
+        ({"securityContext": "x"}, "securityContext must be a mapping, but is a string ('x')"),
+        (
+            {"securityContext": {"capabilities": 1}},
+            "securityContext.capabilities must be a mapping, but is a number (1)",
+        ),
+        (
+            {"securityContext": {"capabilities": {"add": 1}}},
+            "securityContext.capabilities.add must be a list, but is a number (1)",
+        ),
+        (
+            {"securityContext": {"capabilities": {"drop": 1}}},
+            "securityContext.capabilities.drop must be a list, but is a number (1)",
+        ),
+    ],
+    ids=case_name,
+)
+def test_what_cannot_be_counted_is_refused_with_its_place(
+    fields: dict[str, Any], place: str
+) -> None:
+    """A container whose lists cannot be counted is not read any further."""
+    decision = decide_on(pod(gpu(), container("b", **fields)))
+    assert (decision.allowed, decision.reason.code) == (False, "InvalidPod")
+    assert decision.message.startswith(f"spec.containers[1].{place}")
+
+
+@pytest.mark.parametrize("spec", [{}, {"spec": None}, {"spec": {}}, {"spec": {"containers": None}}])
+def test_a_pod_without_a_spec_has_nothing_to_count(spec: dict[str, Any]) -> None:
+    """The API server rejects such a pod; the webhook has nothing to do."""
+    decision = decide_on({"metadata": pod()["metadata"], **spec})
+    assert (decision.allowed, decision.reason.code) == (True, "NoTarget")
+
+
+def projecting(count: int) -> list[dict[str, Any]]:
+    """Make pods that lose their memory limit and have `count` entries to read in their volumes."""
+    entries = [{"path": str(number)} for number in range(count)]
+    half = [{"downwardAPI": {"items": [one]}} for one in entries[: count // 2]]
+    volumes = (
+        [{"name": "v", "downwardAPI": {"items": entries}}],
+        [{"name": "v", "projected": {"sources": [{"secret": {}} for _ in entries]}}],
+        [{"name": "v", "projected": {"sources": half}}],
+        [{"name": "v", "downwardAPI": {"items": [one]}} for one in entries[:2000]]
+        + [{"name": "w", "downwardAPI": {"items": entries[2000:]}}],
+    )
+    return [pod(gpu(limits={"memory": "1Gi"}), volumes=list(one)) for one in volumes]
+
+
+def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
+    """This bound is separate: volumes are read only for pods that lose their memory limit."""
+    for manifest in projecting(MOST_ENTRIES):
+        assert decide_on(manifest).allowed
+    for manifest in projecting(MOST_ENTRIES + 2):
+        decision = decide_on(manifest)
+        assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
+        told = int(decision.message.partition(", ")[2].partition(" ")[0])
+        assert decision.message == (
+            f"the pod has more than {MOST_ENTRIES} entries in the lists that are read, "
+            f"{told} of them in what volumes project: {REMEDY}"
+        )
+        assert MOST_ENTRIES < told <= MOST_ENTRIES + 2
+        assert decide_on(manifest, context(defaults={"memory_limit": "keep"})).allowed

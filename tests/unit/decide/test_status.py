@@ -1,0 +1,346 @@
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.case_names import case_name
+from webhook.decide.conclude import KNOWN as REAL
+from webhook.decide.status import Known, Whole, render
+from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
+from webhook.model.decision import Outcome, Reason, Status, Verdict
+
+NAMES = ("first", "second", "third")
+#: What each mutation may say; the pipeline says one code more.
+OWN = frozenset({"Code", "A", "B", "C", "Old", "W", "Z"})
+CODE = Reason("Code", "A reason.", rdma="no")
+FINE = Reason("Fine", "All is well.", rdma="yes")
+KNOWN = Known(
+    mutations={**dict.fromkeys(NAMES, OWN), "third": frozenset({"Code"})},
+    codes=tuple(sorted({*OWN, "Request"})),
+    verdicts={"Fine": "yes", "Code": "no"},
+)
+#: How a status begins whose pod is equipped, and one of a fabric.
+EQUIPPED = {"rdma": "yes", "because": "Fine", "fabric": "north"}
+BEGINS = '{"rdma":"yes","because":"Fine","fabric":"north",'
+QUIET = Reason("Quiet", "Nothing to do.", quiet=True)
+
+
+def outcome(mutation: str, status: Status, code: str = "Code", *, quiet: bool = False) -> Outcome:
+    """Make an outcome."""
+    return Outcome(mutation, "a", status, Reason(code, "", quiet=quiet), "sentence")
+
+
+def status(
+    *outcomes: Outcome,
+    annotations: dict[str, Any] | None = None,
+    fabric: str | None = "north",
+    why: Reason | None = None,
+    because: Reason = FINE,
+) -> str:
+    """Write a status under the configuration `hash`."""
+    whole = Whole(Verdict.of(because, "so"), fabric, why, "hash")
+    return render(annotations or {}, outcomes, whole, KNOWN)
+
+
+def after(previous: Any, *outcomes: Outcome) -> dict[str, Any]:
+    """Read the status that replaces a previous one."""
+    written = previous if isinstance(previous, str) else orjson.dumps(previous).decode()
+    found: dict[str, Any] = orjson.loads(status(*outcomes, annotations={STATUS: written}))
+    return found
+
+
+def test_a_pod_that_got_nothing_has_a_status_too() -> None:
+    """It says that we were called, and why there was nothing."""
+    assert status() == BEGINS + '"applied":[],"config":"hash"}'
+    assert status(fabric=None, why=CODE) == (
+        '{"rdma":"yes","because":"Fine","fabric":null,"reason":"Code","applied":[],"config":"hash"}'
+    )
+
+
+def test_it_says_each_code_once() -> None:
+    """As the verdict's, the pod's, of what was skipped, or of a warning: the first of these."""
+    assert status(fabric=None, why=CODE, because=CODE) == (
+        '{"rdma":"no","because":"Code","fabric":null,"applied":[],"config":"hash"}'
+    )
+    told = (
+        outcome("first", "skipped"),
+        outcome("second", "warned"),
+        outcome("first", "skipped", "A"),
+        outcome("second", "skipped", "A"),
+        outcome("first", "warned", "A"),
+        outcome("first", "warned", "B"),
+    )
+    assert status(*told, because=CODE) == (
+        '{"rdma":"no","because":"Code","fabric":"north","applied":[],"skipped":["A"],'
+        '"warned":["B"],"config":"hash"}'
+    )
+    assert '"reason":"Code","applied":[],"skipped":["A"],"warned":["B"]' in status(*told, why=CODE)
+
+
+def test_a_code_that_was_told_is_not_told_again() -> None:
+    """A list whose codes are all told is left out; what the verdict says is no warning, too."""
+    told = (outcome("first", "skipped", "A"), outcome("second", "warned"))
+    assert status(*told, because=CODE) == (
+        '{"rdma":"no","because":"Code","fabric":"north","applied":[],"skipped":["A"],'
+        '"config":"hash"}'
+    )
+    assert '"skipped"' not in status(outcome("first", "skipped"), because=CODE)
+
+
+def test_it_says_what_was_applied_skipped_and_warned() -> None:
+    """In the chain's order, each code once, sorted; without quiet reasons and `already`."""
+    assert status(
+        outcome("third", "applied"),
+        outcome("second", "skipped", "Z"),
+        outcome("second", "skipped", "A"),
+        outcome("second", "skipped", "A"),
+        outcome("second", "skipped", "Q", quiet=True),
+        outcome("first", "already"),
+        outcome("first", "applied"),
+        outcome("request", "warned", "B"),
+        outcome("first", "warned", "C"),
+    ) == (
+        BEGINS + '"applied":["first","third"],"skipped":["A","Z"],"warned":["B","C"],'
+        '"config":"hash"}'
+    )
+
+
+PREVIOUS = {
+    "rdma": "no",
+    "because": "Code",
+    "fabric": "other",
+    "applied": ["first", "third"],
+    "skipped": ["Old"],
+    "warned": ["Request", "Z"],
+    "config": "hash",
+}
+DONE = (outcome("first", "already"), outcome("third", "already"))
+
+
+def test_what_the_first_pass_applied_carries_over() -> None:
+    """With its warnings, which the second pass has no more cause for; not those of requests."""
+    again = (*DONE, outcome("second", "applied"), outcome("first", "warned", "A"))
+    assert after(PREVIOUS, *again) == {
+        **EQUIPPED,
+        "applied": ["first", "second", "third"],
+        "warned": ["A", "Z"],
+        "config": "hash",
+    }
+
+
+def test_a_code_that_holds_for_every_call_carries_over() -> None:
+    """Also if the mutation that said it has nothing to do, since none did."""
+    known = KNOWN._replace(lasting=frozenset({"Request"}))
+    whole = Whole(Verdict.of(FINE, "so"), "north", None, "hash")
+    before = {STATUS: orjson.dumps(PREVIOUS).decode()}
+    assert orjson.loads(render(before, (), whole, known))["warned"] == ["Request"]
+    before = {STATUS: orjson.dumps({**PREVIOUS, "warned": ["Z"]}).decode()}
+    assert "warned" not in orjson.loads(render(before, (), whole, known))
+
+
+def test_what_is_not_found_done_does_not_carry_over() -> None:
+    """Who writes a status into a pod cannot have it say what is not there."""
+    assert after(PREVIOUS, outcome("third", "already"), outcome("first", "skipped", "A")) == {
+        **EQUIPPED,
+        "applied": ["third"],
+        "skipped": ["A"],
+        "config": "hash",
+    }
+
+
+def test_a_second_pass_writes_the_same_bytes() -> None:
+    """Nothing is left to apply, and the status must not change once more."""
+    first = status(outcome("first", "applied"), outcome("first", "warned", "W"))
+    assert status(outcome("first", "already"), annotations={STATUS: first}) == first
+
+
+OURS = BEGINS + '"applied":["first"],"config":"hash"}'
+
+
+def test_a_status_that_we_wrote_counts() -> None:
+    """The cases below differ from it in one thing each."""
+    assert after(OURS, *DONE)["applied"] == ["first"]
+
+
+@pytest.mark.parametrize(
+    "previous",
+    [
+        "",
+        "nonsense",
+        "[]",
+        "null",
+        '"x"',
+        '"config"',
+        PREVIOUS | {"config": "other"},
+        PREVIOUS | {"config": None},
+        PREVIOUS | {"config": "hash", "note": "free text"},
+        {"config": "hash"},
+        {**EQUIPPED, "applied": ["first"]},
+        {**EQUIPPED, "config": "hash"},
+        {"fabric": "north", "applied": ["first"], "config": "hash"},
+        {**EQUIPPED, "rdma": "no", "applied": ["first"], "config": "hash"},
+        {**EQUIPPED, "rdma": None, "applied": ["first"], "config": "hash"},
+        {**EQUIPPED, "because": "Other", "applied": ["first"], "config": "hash"},
+        {**EQUIPPED, "because": ["Fine"], "applied": ["first"], "config": "hash"},
+        {"config": "hash", **EQUIPPED, "applied": ["first"]},
+        *(
+            {**EQUIPPED, "applied": applied, "config": "hash"}
+            for applied in (
+                *("first", "", None, {"first": 1}, [1], [["first"]], ["first", "free text"]),
+                *(["third", "first"], ["first", "first"], 1, True),
+            )
+        ),
+        *(
+            {**EQUIPPED, "applied": ["first"], field: codes, "config": "hash"}
+            for field in ("skipped", "warned")
+            for codes in (
+                *(1, [], "", "W", {"first": ["W"]}, [1], ["free text"], ["W", "A"], ["W", "W"]),
+            )
+        ),
+        OURS + " ",
+        OURS.replace('"applied"', '"applied":["first"],"applied"'),
+        OURS.replace(",", ", "),
+        OURS + " " * LONGEST_STATUS,
+    ],
+    ids=case_name,
+)
+def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
+    """Not to the letter what we write, of another configuration, or with words of others."""
+    assert after(previous, *DONE) == {**EQUIPPED, "applied": [], "config": "hash"}
+
+
+def test_an_annotation_of_another_type_is_no_status() -> None:
+    """Nothing is read from it."""
+    for written in (["first"], 1):
+        assert status(annotations={STATUS: written}) == status()
+
+
+@pytest.mark.parametrize("size", [LONGEST_STATUS, LONGEST_STATUS + 1])
+def test_a_status_of_the_longest_size_is_listed_and_read_back(size: int) -> None:
+    """One byte more, and it counts; the second pass writes what the first one wrote."""
+    code = "x" * (size - len(BEGINS + '"applied":["first"],"warned":[""],"config":"hash"}'))
+    names = dict.fromkeys(NAMES, frozenset({code}))
+    known = Known(mutations=names, codes=(code,), verdicts={"Fine": "yes"})
+    whole = Whole(Verdict.of(FINE, "so"), "north", None, "hash")
+    warned = (outcome("first", "applied"), outcome("first", "warned", code))
+    first = render({}, warned, whole, known)
+    again = render({STATUS: first}, [outcome("first", "already")], whole, known)
+    if size == LONGEST_STATUS:
+        assert len(first) == size
+        assert again == first
+    else:
+        assert first == BEGINS + '"applied":1,"warned":1,"config":"hash"}'
+
+
+def test_a_long_status_counts_instead_of_listing() -> None:
+    """It stays within 4 KiB, whatever happened."""
+    many = [outcome("first", "warned", f"Code{index:04}") for index in range(1000)]
+    assert status(outcome("second", "applied"), *many) == (
+        BEGINS + '"applied":1,"warned":1000,"config":"hash"}'
+    )
+    assert len(status(*many[:300])) <= LONGEST_STATUS
+
+
+def crowded(left: int, letter: str = "x") -> dict[str, str]:
+    """Fill the annotations of a pod, and leave room for a status of that many bytes."""
+    room = ANNOTATIONS_LIMIT - len("note") - len(STATUS) - left
+    size = size_of(letter)
+    return {"note": letter * (room // size) + "x" * (room % size)}
+
+
+#: Counts of two digits in all three fields: what there must be room for, whatever is counted.
+WIDEST = BEGINS + '"applied":99,"skipped":99,"warned":99,"config":"hash"}'
+LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in sorted(OWN))
+
+
+def test_counts_have_two_digits() -> None:
+    """There are fewer mutations, and fewer reason codes, than the room for counts allows."""
+    assert max(len(REAL.mutations), len(REAL.codes)) < 100
+
+
+@pytest.mark.parametrize("letter", ["x", "ü", "\N{ROCKET}"])
+def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
+    """All of a pod's annotations share 256 KiB, counted in bytes."""
+    full = status(*LISTED)
+    for left, expected in (
+        (len(full), full),
+        (len(full) - 1, BEGINS + '"applied":0,"warned":7,"config":"hash"}'),
+        (len(WIDEST), BEGINS + '"applied":0,"warned":7,"config":"hash"}'),
+        (len(WIDEST) - 1, ""),
+    ):
+        assert status(*LISTED, annotations=crowded(left, letter)) == expected
+
+
+def test_keys_of_annotations_take_room_too() -> None:
+    """Many long keys without a value leave none for a status."""
+    keys = {f"{number:0317}": "" for number in range(ANNOTATIONS_LIMIT // 317 + 1)}
+    assert status(outcome("first", "applied"), annotations=keys) == ""
+
+
+def test_a_shortened_status_stays_so() -> None:
+    """The lists are lost, so a second decision that finds all in place keeps the counts."""
+    before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
+    for left in (LONGEST_STATUS - 1, len(WIDEST)):
+        annotations = {**crowded(left), STATUS: before}
+        assert status(annotations=annotations) == before
+        assert status(outcome("first", "applied"), annotations=annotations) == before
+
+
+@pytest.mark.parametrize("applied", [0, 3])
+def test_counts_of_none_and_of_all_mutations_are_ours(applied: int) -> None:
+    """These are the least and the most."""
+    before = BEGINS + f'"applied":{applied},"warned":1,"config":"hash"}}'
+    annotations = {**crowded(len(WIDEST)), STATUS: before}
+    assert status(outcome("first", "already"), annotations=annotations) == before
+
+
+def test_counts_grow_with_what_a_second_decision_adds() -> None:
+    """It may apply more than the first one did."""
+    before = BEGINS + '"applied":1,"warned":3,"config":"hash"}'
+    more = [outcome(name, "applied") for name in NAMES]
+    assert status(*more, annotations={**crowded(len(WIDEST)), STATUS: before}) == (
+        BEGINS + '"applied":3,"warned":3,"config":"hash"}'
+    )
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"applied": 4},
+        {"applied": 1, "warned": 9},
+        {"applied": -1},
+        {"applied": 1.0},
+        {"applied": 1, "warned": {}},
+        {"applied": 1, "warned": 0},
+        {"applied": ["first"], "warned": 1},
+        {"applied": 1, "skipped": True},
+    ],
+    ids=case_name,
+)
+def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
+    """More than there are mutations, none at all, or lists beside counts."""
+    before = orjson.dumps({**EQUIPPED, **counts, "config": "hash"}).decode()
+    assert status(annotations={**crowded(LONGEST_STATUS - 1), STATUS: before}) == status()
+
+
+def test_counts_are_dropped_where_lists_had_room() -> None:
+    """Who writes a number into a pod's status does not hide what we list."""
+    before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
+    listed = status(outcome("first", "applied"))
+    assert status(outcome("first", "applied"), annotations={STATUS: before}) == listed
+    annotations = {**crowded(LONGEST_STATUS), STATUS: before}
+    assert status(outcome("first", "applied"), annotations=annotations) == listed
+
+
+def test_without_any_room_there_is_no_status() -> None:
+    """It would make the API server refuse the pod; what is counted makes no difference."""
+    for left in (0, len(WIDEST) - 1):
+        assert status(outcome("first", "applied"), annotations=crowded(left)) == ""
+
+
+@pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ü", 2), ("\ud800", 3)])
+def test_sizes_are_bytes(text: str, size: int) -> None:
+    """Of UTF-8; half a surrogate pair is counted, not refused."""
+    assert size_of(text) == size

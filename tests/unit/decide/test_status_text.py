@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import decide_on, env, gpu, pod, told
+from tests.case_names import case_name
+from webhook.decide.scope import NO_CALL, EarlierCall
+from webhook.decide.status_text import configuration_named_in, earlier_call
+from webhook.model.annotations import NCCL_CONF, STATUS
+
+FULL = '{"rdma":"yes","because":"Equipped","fabric":"north","applied":[],"config":"0123456789ab"}'
+
+
+def test_what_an_earlier_call_says() -> None:
+    """The hash of its configuration, and the fabric if it chose one."""
+    assert earlier_call({STATUS: FULL}) == EarlierCall("0123456789ab", "north")
+    none = FULL.replace('"north"', "null")
+    assert earlier_call({STATUS: none}) == EarlierCall("0123456789ab")
+    assert configuration_named_in(pod(annotations={STATUS: FULL})) == "0123456789ab"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        None,
+        7,
+        "",
+        "{",
+        "[]",
+        FULL.replace(",", ", "),
+        FULL.replace("0123456789ab", "0123456789AB"),
+        FULL.replace("0123456789ab", "0123456789abc"),
+        FULL.replace('"0123456789ab"', "12"),
+        '{"config":"0123456789ab","rdma":"yes"}',
+        FULL.replace('"applied":[]', '"applied":[],"more":1'),
+    ],
+    ids=case_name,
+)
+def test_what_is_not_our_form_says_nothing(written: Any) -> None:
+    """A user's own text is no earlier call."""
+    assert earlier_call({STATUS: written}) == NO_CALL
+    assert earlier_call({}) == NO_CALL
+    assert configuration_named_in(pod(annotations={STATUS: written})) == ""
+
+
+@pytest.mark.parametrize("what", [None, 7, [], {}, {"metadata": 1}, {"metadata": {}}], ids=str)
+def test_anything_may_claim_to_be_a_pod(what: Any) -> None:
+    """The configuration is chosen before the pod is checked."""
+    assert configuration_named_in(what) == ""
+
+
+OTHER = FULL.replace("0123456789ab", "ba9876543210")
+
+
+def again(**fields: Any) -> dict[str, Any]:
+    """Make a pod whose status names another configuration."""
+    annotations = {STATUS: OTHER, **fields.pop("annotations", {})}
+    return pod(gpu(**fields), annotations=annotations)
+
+
+def test_a_status_of_another_configuration_is_told() -> None:
+    """What the pod has is kept, since it may be the user's; what is missing is added."""
+    decision = decide_on(again(env=env(NCCL_IB_HCA="=mlx5_9")))
+    assert [one[1:3] for one in told(decision, "request")] == [("warned", "OtherConfiguration")]
+    assert [one[1:3] for one in told(decision, "ipc-lock")] == [("applied", "Added")]
+    assert {"name": "NCCL_IB_HCA", "value": "=mlx5_9"} in decision.pod["spec"]["containers"][0][
+        "env"
+    ]
+    status = decision.pod["metadata"]["annotations"][STATUS]
+    assert '"OtherConfiguration"' in status
+    assert '"config":"0123456789ab"' in status
+
+
+def test_the_configuration_in_use_is_no_other_one() -> None:
+    """Nor is a status that we did not write."""
+    for written in (FULL, "mine"):
+        assert told(decide_on(pod(annotations={STATUS: written})), "request") == []
+
+
+def test_the_next_call_says_so_too() -> None:
+    """It finds the hash of the configuration in use, and changes nothing."""
+    first = decide_on(again())
+    second = decide_on(first.pod)
+    assert second.patch == ()
+    assert "OtherConfiguration" in second.pod["metadata"]["annotations"][STATUS]
+
+
+def test_nccl_conf_of_another_configuration_is_kept() -> None:
+    """A user's own text that differs is denied; that of an earlier call never is."""
+    own = {NCCL_CONF: "NCCL_IB_HCA==mlx5_7\n"}
+    started: Any = {"command": ["/usr/sbin/sshd", "-D"]}
+    kept = decide_on(again(annotations=own, **started))
+    assert kept.allowed
+    assert kept.pod["metadata"]["annotations"][NCCL_CONF] == own[NCCL_CONF]
+    assert ("skipped", "AnnotationKept") in [one[1:3] for one in told(kept, "config-files")]
+    assert decide_on(kept.pod).patch == ()
+    assert not decide_on(pod(gpu(**started), annotations=own)).allowed

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, fabric, fabrics, gpu, pod
+from tests.case_names import case_name
+from webhook.decide.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
+from webhook.decide.launchers.commands import Commands
+from webhook.decide.scope import Launcher, Target
+from webhook.errors import ShapeError
+from webhook.model.annotations import Requests
+from webhook.model.claim_facts import NO_CLAIM_FACTS, ClaimFacts
+from webhook.model.claims import claims_of
+from webhook.model.decision import Denial
+from webhook.model.fabric import DeviceClaim, FabricEnv, Fabrics
+from webhook.model.pod import PodManifest, containers_of
+from webhook.model.resources import usage_of
+
+FABRIC = Requests(fabric="v100-ib")
+MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
+SHARED = "annotation {} gives {} a GPU: set rdma.lab/containers and rdma.lab/fabric"
+
+
+def chosen(
+    manifest: PodManifest,
+    requests: Requests | None = None,
+    site: Fabrics | None = None,
+    known: ClaimFacts = NO_CLAIM_FACTS,
+) -> Selection:
+    """Choose among a pod's containers."""
+    site = site or fabrics()
+    pairs = [(one, usage_of(one.manifest, one.path, site)) for one in containers_of(manifest)]
+    claims = claims_of(manifest, containers_of(manifest), known)
+    return select(manifest, pairs, requests or Requests(), Commands(manifest), site, claims=claims)
+
+
+def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:
+    """Write a target among the app containers."""
+    return Target(name, ("spec", "containers", index), "app", gpus, shared)
+
+
+def launcher(name: str, evidence: str, index: int = 0) -> Launcher:
+    """Write a launcher whose ranks run in other pods."""
+    return Launcher(name, ("spec", "containers", index), evidence)
+
+
+def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
+    """Make a container with an RDMA resource and no GPU."""
+    return container(name, resources=amounts({"rdma/v100": amount}))
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(container()),
+        pod(container(), container("other")),
+        pod(gpu(count="0")),
+        pod(rdma(amount=0)),
+        pod(container(resources=amounts({"vpc.amazonaws.com/efa": "1"}))),
+        pod(container(), initContainers=[gpu("setup")]),
+        {"metadata": {}, "spec": {}},
+    ],
+    ids=case_name,
+)
+def test_a_pod_may_have_no_target(manifest: PodManifest) -> None:
+    """Neither a GPU nor an RDMA device in an app container, and none named."""
+    found = chosen(manifest)
+    assert (found.targets, found.launchers, found.why) == ((), (), NO_TARGET)
+
+
+def test_containers_with_gpus_are_the_targets() -> None:
+    """All of them are targets, even if others have an RDMA resource or launch ranks."""
+    manifest = pod(
+        rdma(),
+        gpu("a", 2),
+        container("b", resources=amounts({"nvidia.com/gpu": "1"})),
+        container("c", command=MPIRUN),
+        container("d", resources=amounts({"nvidia.com/mig-1g.5gb": "1"})),
+        container("e", resources=amounts({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1"})),
+    )
+    expected = (
+        app("a", 1, 2),
+        app("b", 2, 1),
+        app("d", 4, 0, shared=True),
+        app("e", 5, 0, shared=True),
+    )
+    assert chosen(manifest) == Selection(expected)
+    assert chosen(manifest, FABRIC) == Selection(expected)
+
+
+def test_without_gpus_those_with_rdma_devices_are() -> None:
+    """A storage server over RDMA needs no GPU."""
+    manifest = pod(container("a"), rdma("b"), container("c", command=MPIRUN), rdma("d", "0"))
+    assert chosen(manifest) == Selection((app("b", 1)._replace(rdma=("rdma/v100",)),))
+
+
+def test_without_either_it_may_be_a_launcher() -> None:
+    """It starts ranks elsewhere: no resource and no capability for it, on whatever fabric."""
+    remote = [*MPIRUN[:1], "-H", "a,b", *MPIRUN[1:]]
+    manifest = pod(container("a"), container("b", command=remote))
+    expected = Selection(launchers=(launcher("b", "mpirun -H in its command", 1),))
+    assert chosen(manifest) == expected
+    assert chosen(manifest, FABRIC) == expected
+
+
+def test_ranks_that_a_container_starts_for_itself_make_it_a_target() -> None:
+    """The pod says on which fabric; a sidecar beside it does not matter."""
+    manifest = pod(container("proxy"), container("b", command=MPIRUN))
+    assert chosen(manifest, FABRIC) == Selection((app("b", 1),))
+    here = launcher("b", "mpirun in its command", 1)._replace(elsewhere=False)
+    assert chosen(manifest) == Selection(launchers=(here,))
+
+
+def test_ranks_that_want_no_device_are_left_out_beside_others() -> None:
+    """A second call finds the others' device, and must come to the same targets."""
+    none = container("a", command=MPIRUN, resources=amounts({"rdma/v100": "0"}))
+    both = pod(none, container("b", command=MPIRUN))
+    assert chosen(both, FABRIC) == Selection((app("b", 1),))
+    assert chosen(pod(none), FABRIC) == Selection((app("a")._replace(rdma=("rdma/v100",)),))
+
+
+def test_one_launcher_of_other_pods_makes_all_of_a_pods_launchers_such() -> None:
+    """As far as the pod shows, its ranks are in other pods."""
+    manifest = pod(
+        container("a", command=MPIRUN), container("b", command=["ray", "start", "--head"])
+    )
+    first = launcher("a", "mpirun in its command")._replace(elsewhere=False)
+    expected = Selection(launchers=(first, launcher("b", "ray start --head in its command", 1)))
+    assert chosen(manifest, FABRIC) == expected
+
+
+@pytest.mark.parametrize("labels", [None, {"mpi-job-role": "launcher"}], ids=case_name)
+def test_a_container_with_a_claim_is_no_launcher(labels: Any) -> None:
+    """It has a device, so it runs ranks itself, whatever else its name and env say."""
+    resources = {"claims": [{"name": "device"}]}
+    env = [{"name": "OMPI_MCA_orte_default_hostfile", "value": "/h"}]
+    manifest = pod(
+        container(env=env, resources=resources), labels=labels, resourceClaims=[{"name": "device"}]
+    )
+    assert chosen(manifest) == Selection(why=GPU_BY_CLAIM, message=GPU_BY_CLAIM.sentence)
+    assert chosen(manifest, FABRIC) == Selection((app("trainer"),))
+
+
+@pytest.mark.parametrize("name", ["gpu", "rdma-nic", "gpu-and-nic"])
+def test_a_gpu_or_a_nic_by_claim_makes_a_target(name: str) -> None:
+    """Its name, or that of the template, says what it is; a launcher beside it does not count."""
+    user = container("b", resources={"claims": [{"name": "device"}]})
+    template = [{"name": "device", "resourceClaimTemplateName": name}]
+    manifest = pod(container("a", command=MPIRUN), user, rdma("c"), resourceClaims=template)
+    expected = (app("b", 1), app("c", 2)._replace(rdma=("rdma/v100",)))
+    assert chosen(manifest) == Selection(expected)
+
+
+@pytest.mark.parametrize("names", [("gpu", "other"), ("other", "gpu")], ids=case_name)
+def test_one_claim_of_a_gpu_suffices(names: tuple[str, str]) -> None:
+    """Whatever else the container claims, before it or after it."""
+    claims = [{"name": f"claim-{name}"} for name in names]
+    template = [{"name": f"claim-{name}", "resourceClaimTemplateName": name} for name in names]
+    manifest = pod(container(resources={"claims": claims}), resourceClaims=template)
+    assert chosen(manifest) == Selection((app("trainer"),))
+
+
+def test_a_compute_domain_is_no_device_of_a_container() -> None:
+    """Its channel comes beside GPUs."""
+    user = container(command=MPIRUN, resources={"claims": [{"name": "compute-domain-channel"}]})
+    manifest = pod(user, resourceClaims=[{"name": "compute-domain-channel"}])
+    assert [one.name for one in chosen(manifest).launchers] == ["trainer"]
+    del manifest["spec"]["containers"][0]["command"]
+    assert chosen(manifest).why is NO_TARGET
+
+
+def test_the_pods_own_fabric_makes_its_only_container_the_target() -> None:
+    """There is nothing to choose; init containers do not count."""
+    manifest = pod(container("a"), initContainers=[container("setup")])
+    assert chosen(manifest, FABRIC) == Selection((app("a"),))
+
+
+def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
+    """One cannot tell which of them needs it."""
+    with pytest.raises(Denial) as raised:
+        chosen(pod(container("a"), container("b")), FABRIC)
+    assert (raised.value.reason.code, str(raised.value)) == (
+        "ContainersRequired",
+        (
+            "annotation rdma.lab/fabric is set, but no container requests a GPU or an RDMA "
+            "resource: set rdma.lab/containers to one or more of: a, b"
+        ),
+    )
+
+
+def test_the_pods_own_fabric_without_containers_chooses_nothing() -> None:
+    """The API server says better what is wrong with such a pod."""
+    assert chosen({"spec": {"containers": []}}, FABRIC) == Selection(
+        why=NO_TARGET, message=NO_TARGET.when.removesuffix(".")
+    )
+
+
+def test_named_containers_are_the_targets_whatever_they_have() -> None:
+    """Init containers and sidecars too, in the order of the names."""
+    manifest = pod(
+        gpu("a"),
+        container("b", command=MPIRUN),
+        initContainers=[container("setup"), container("proxy", restartPolicy="Always")],
+    )
+    assert chosen(manifest, Requests(containers=("proxy", "b", "setup"))) == Selection(
+        (
+            Target("proxy", ("spec", "initContainers", 1), "sidecar", 0, shared_gpu=False),
+            app("b", 1),
+            Target("setup", ("spec", "initContainers", 0), "init", 0, shared_gpu=False),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("manifest", "have"),
+    [
+        (pod(container("a"), initContainers=[container("setup")]), "setup, a"),
+        (pod(container("a"), ephemeralContainers=[container("x")]), "a"),
+        ({"spec": {}}, "none"),
+    ],
+    ids=case_name,
+)
+def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
+    """The message lists the names that would do; ephemeral containers never do."""
+    with pytest.raises(Denial) as raised:
+        chosen(manifest, Requests(containers=("x",)))
+    assert (raised.value.reason.code, str(raised.value)) == (
+        "InvalidAnnotation",
+        f"annotation rdma.lab/containers names 'x', but the pod's containers are: {have}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("claims", "resources", "why"),
+    [
+        (None, {"claims": [{"name": "gpu"}]}, NO_TARGET),
+        ([{"name": "gpu"}], {}, NO_TARGET),
+        ([{"name": "fast"}], {"claims": [{"name": "fast"}]}, GPU_BY_CLAIM),
+    ],
+    ids=case_name,
+)
+def test_devices_by_claim_are_told_apart(claims: Any, resources: Any, why: Any) -> None:
+    """A claim that a container uses may be a GPU, even if its name does not say so."""
+    manifest = pod(container(resources=resources), resourceClaims=claims)
+    assert chosen(manifest) == Selection(why=why, message=why.when.removesuffix("."))
+
+
+def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
+    """The message says which container to repair."""
+    manifest = pod(
+        container("a"),
+        container("b", resources={"claims": "gpu"}),
+        resourceClaims=[{"name": "gpu"}],
+    )
+    with pytest.raises(ShapeError) as raised:
+        chosen(manifest)
+    assert str(raised.value) == (
+        "spec.containers[1].resources.claims must be a list, but is a string ('gpu')"
+    )
+
+
+def test_a_device_that_no_fabric_claims_is_named() -> None:
+    """It may be a GPU that the configuration forgot; that is said rather than that claims exist."""
+    limits = amounts({"example.com/npu": "1"})
+    with_device = container("b", resources={**limits, "claims": [{"name": "x"}]})
+    manifest = pod(container("a"), with_device, resourceClaims=[{"name": "x"}])
+    message = (
+        "no fabric claims example.com/npu in container b: "
+        "if it is a GPU, list it in its fabric's gpuResources"
+    )
+    assert chosen(manifest) == Selection(why=NO_TARGET, message=message)
+
+
+def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:
+    """Every target has it after the first call."""
+    manifest = pod(container(env=[{"name": "OMPI_MCA_btl", "value": "tcp,self"}]))
+    here = launcher("trainer", "OMPI_MCA_btl in env")._replace(elsewhere=False)
+    assert chosen(manifest).launchers == (here,)
+    site = fabrics(fabric(env=FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))))
+    assert chosen(manifest, site=site).launchers == ()
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        ({"gpu-fraction": "0.5"}, SHARED.format("gpu-fraction", "a")),
+        ({"gpu-memory": "2000"}, SHARED.format("gpu-memory", "a")),
+        (
+            {"gpu-fraction": "0.5", "gpu-fraction-container-name": "b"},
+            SHARED.format("gpu-fraction", "b"),
+        ),
+        ({"gpu-fraction": "0.5", "gpu-fraction-container-name": "init"}, NO_TARGET.sentence),
+        ({"gpu-fraction-container-name": "a"}, NO_TARGET.sentence),
+    ],
+    ids=("fraction", "memory", "named", "init container", "no share"),
+)
+def test_a_share_of_a_gpu_by_annotation_is_no_target(
+    annotations: dict[str, str], message: str
+) -> None:
+    """Its fabric cannot be known, so the message says what to set."""
+    manifest = pod(
+        container("a"), container("b"), initContainers=[container("init")], annotations=annotations
+    )
+    assert chosen(manifest) == Selection(why=NO_TARGET, message=message)
+
+
+def test_a_pod_without_containers_has_no_share() -> None:
+    """The API server rejects it."""
+    manifest = pod(annotations={"gpu-fraction": "0.5"})
+    manifest["spec"]["containers"] = []
+    assert chosen(manifest).message == NO_TARGET.sentence
+
+
+@pytest.mark.parametrize(
+    ("template", "classes", "is_target"),
+    [("nameless", (), False), ("own", (), True), ("nameless", ("h100.lab",), True)],
+    ids=("unknown", "template", "device class"),
+)
+def test_what_fabrics_list_makes_a_target(
+    template: str, classes: tuple[str, ...], is_target: bool
+) -> None:
+    """A fabric's template or device class says more than names do."""
+    one = fabric(
+        "h100", device_classes=frozenset({"h100.lab"}), claims=(DeviceClaim(template="own"),)
+    )
+    user = container(resources={"claims": [{"name": "x"}]})
+    manifest = pod(user, resourceClaims=[{"name": "x", "resourceClaimTemplateName": template}])
+    known = ClaimFacts(templates={template: {"all": classes}})
+    found = chosen(manifest, site=fabrics(one), known=known)
+    assert found.targets == ((app("trainer"),) if is_target else ())
+    assert found.why is (None if is_target else GPU_BY_CLAIM)

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, context, fabric, pod
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.decide.scope import Context
+from webhook.model.claim_facts import ClaimFacts
+from webhook.model.fabric import DeviceClaim
+from webhook.model.facts import NamespaceFacts
+
+GPU = "nvidia.com/h100"
+NICS = DeviceClaim(template="nics", request="nic")
+RAIL = DeviceClaim(template="rail")
+MISSING = ("no", "ClaimTemplateMissing")
+UNKNOWN = ("unsure", "ClaimTemplateUnknown")
+
+
+def where(templates: Any = None, *, complete: bool = True, space: str = "lab") -> Context:
+    """Make a context with a fabric of mode dra, and these templates in the namespace."""
+    known = ClaimFacts(templates=templates or {}, complete=complete)
+    one = fabric("h100", gpu_resources=frozenset({GPU}), mode="dra", claims=(NICS, RAIL))
+    return context(one, namespace=NamespaceFacts(name=space, claims=known))
+
+
+def trainer(**fields: Any) -> dict[str, Any]:
+    """Make a container with a GPU of the fabric."""
+    return container(resources=amounts({GPU: "1"}), **fields)
+
+
+def test_the_fabrics_claims_are_a_device() -> None:
+    """All of its templates are there, with the requests that it names."""
+    assert judged(pod(trainer()), where({"nics": {"nic": ()}, "rail": {}})) == ("yes", "Equipped")
+
+
+def test_a_template_that_is_missing_keeps_the_pod_pending() -> None:
+    """The message names it, and says what to do."""
+    verdict = verdict_on(pod(trainer()), where({"nics": {"nic": ()}}))
+    assert (verdict.rdma, verdict.because.code) == MISSING
+    assert (
+        verdict.message
+        == "namespace lab has no ResourceClaimTemplate rail: create it; the pod waits for it"
+    )
+    unnamed = verdict_on(pod(trainer()), where(space="")).message
+    assert unnamed.startswith("the namespace has no ResourceClaimTemplate nics: ")
+
+
+@pytest.mark.parametrize(
+    ("requests", "have"), [({"a": (), "b": ()}, "a, b"), ({}, "none")], ids=("others", "none")
+)
+def test_a_template_must_have_the_request(requests: Any, have: str) -> None:
+    """Otherwise the scheduler finds no device for the container, and the pod stays Pending."""
+    verdict = verdict_on(pod(trainer()), where({"nics": requests, "rail": {}}))
+    assert (verdict.rdma, verdict.because.code) == ("no", "ClaimRequestMissing")
+    assert verdict.message == f"ResourceClaimTemplate nics has no request nic, only {have}"
+
+
+def test_what_is_not_known_is_not_certain() -> None:
+    """Without a list of templates; what is certainly wrong comes first."""
+    assert judged(pod(trainer()), where(complete=False)) == UNKNOWN
+    verdict = verdict_on(pod(trainer()), where({"nics": {"nic": ()}}, complete=False))
+    assert verdict.message == "whether namespace lab has ResourceClaimTemplate rail is not known"
+    wrong = where({"rail": {}, "nics": {}}, complete=False)
+    assert judged(pod(trainer()), wrong) == ("no", "ClaimRequestMissing")
+    both = where({"nics": {"other": ()}})
+    assert judged(pod(trainer()), both) == ("no", "ClaimRequestMissing")
+    first = where({"nics": {"other": ()}}, complete=False)
+    assert judged(pod(trainer()), first) == ("no", "ClaimRequestMissing")
+
+
+def test_only_claims_that_the_pod_has_need_a_template() -> None:
+    """The user's own claim of one template is enough."""
+    own = container(resources={**amounts({GPU: "1"}), "claims": [{"name": "mine"}]})
+    manifest = pod(own, resourceClaims=[{"name": "mine", "resourceClaimTemplateName": "rail"}])
+    assert judged(manifest, where({"rail": {}})) == ("yes", "Equipped")
+    assert judged(manifest, where({"nics": {"nic": ()}})) == MISSING
+
+
+def test_without_the_claim_there_is_no_device() -> None:
+    """Not even privileged: the NIC stays in the node's network namespace."""
+    skipping = {"rdma.lab/skip": "claims"}
+    privileged = trainer(securityContext={"privileged": True})
+    verdict = verdict_on(pod(privileged, annotations=skipping), where())
+    assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
+    assert verdict.message == "trainer gets no RDMA device: rdma.lab/skip names claims"
+
+
+def test_a_claim_of_no_fabric_leaves_it_open() -> None:
+    """The NIC is another's, whatever the fabric of the GPU."""
+    own = container(resources={**amounts({GPU: "1"}), "claims": [{"name": "nic"}]})
+    manifest = pod(own, resourceClaims=[{"name": "nic", "resourceClaimTemplateName": "x"}])
+    assert judged(manifest, where()) == ("unsure", "ForeignNIC")
+
+
+def test_the_hosts_network_does_not_fit() -> None:
+    """The driver moves the NIC into the pod's own network namespace."""
+    assert judged(pod(trainer(), hostNetwork=True), where({"nics": {"nic": ()}, "rail": {}})) == (
+        "no",
+        "HostNetworkWrong",
+    )

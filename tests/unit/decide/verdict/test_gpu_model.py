@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, context, fabric, pod
+from tests.case_names import case_name
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.decide.scope import Context
+from webhook.model.fabric import RdmaResource
+from webhook.model.nodes import NodeInventory
+
+EQUIPPED = ("yes", "Equipped")
+UNKNOWN = ("unsure", "GPUModelUnknown")
+GKE = "cloud.google.com/gke-accelerator"
+RESOURCES = (RdmaResource(name="rdma/x"),)
+#: A fabric of all nodes that offer the GPU, whatever its model.
+ANY = fabric("any", gpu_resources=V100.gpu_resources, resources=RESOURCES)
+H100 = fabric(
+    "h100",
+    gpu_resources=V100.gpu_resources,
+    node_labels={"nvidia.com/gpu.product": ("NVIDIA-H100-*", "NVIDIA-A100-SXM4-*")},
+    resources=RESOURCES,
+)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(GKE, "nvidia.com/gpu.product", "k8s.amazonaws.com/accelerator"),
+        *("karpenter.k8s.aws/instance-gpu-name", "gpu.nvidia.com/model", "gpu.nvidia.com/class"),
+    ],
+)
+def test_a_model_that_the_fabric_does_not_list_may_be_elsewhere(key: str) -> None:
+    """The pod then stays pending: no node has both its GPU and its RDMA resource."""
+    verdict = verdict_on(pod(nodeSelector={key: "nvidia-l4"}), context(ANY))
+    assert (verdict.rdma, verdict.because.code) == UNKNOWN
+    assert verdict.message == (
+        "the pod selects GPU nvidia-l4, which may not be on fabric any: set rdma.lab/fabric"
+        f" (label {key})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("nvidia-h100-80gb", EQUIPPED),
+        ("H100_NVLINK_80GB", EQUIPPED),
+        ("nvidia-tesla-a100", EQUIPPED),
+        ("nvidia-h200-141gb", UNKNOWN),
+        ("a800-sxm4", UNKNOWN),
+        ("xh100", UNKNOWN),
+        ("", UNKNOWN),
+    ],
+    ids=case_name,
+)
+def test_products_of_the_fabric_are_recognized(value: str, expected: tuple[str, str]) -> None:
+    """Clouds write the model in their own way; the kind of its socket is not the model."""
+    assert judged(pod(nodeSelector={GKE: value}), context(H100)) == expected
+
+
+def required(*values: str, operator: str = "In") -> dict[str, Any]:
+    """Require one of these values by affinity."""
+    expression = {"key": GKE, "operator": operator, "values": list(values)}
+    terms = [{"matchExpressions": [expression]}]
+    wanted = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": wanted}
+
+
+@pytest.mark.parametrize(
+    ("affinity", "expected"),
+    [
+        (required("nvidia-l4"), UNKNOWN),
+        (required("nvidia-l4", "nvidia-h100-80gb"), EQUIPPED),
+        (required(operator="Exists"), EQUIPPED),
+        (required("nvidia-l4", operator="NotIn"), EQUIPPED),
+    ],
+    ids=("other", "one of them", "any", "not"),
+)
+def test_affinity_counts_too(affinity: dict[str, Any], expected: tuple[str, str]) -> None:
+    """One value that fits is enough, since the scheduler may choose it."""
+    assert judged(pod(affinity=affinity), context(H100)) == expected
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        context(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
+                       node_labels={GKE: ("nvidia-l4",)})),
+        context(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
+                       pin={GKE: "nvidia-l4"})),
+        context(ANY, inventory=NodeInventory(
+            by_gpu_model={(GKE, "nvidia-l4"): frozenset({"any"})})),
+    ],
+    ids=("listed", "pinned", "a node has it"),
+)  # fmt: skip
+def test_what_is_known_of_the_fabric_settles_it(where: Context) -> None:
+    """The configuration or the nodes say that such nodes are on the fabric."""
+    assert judged(pod(nodeSelector={GKE: "nvidia-l4"}), where) == EQUIPPED
+
+
+def test_nodes_of_another_fabric_do_not() -> None:
+    """They have the model, but not this fabric."""
+    nodes = NodeInventory(by_gpu_model={(GKE, "nvidia-l4"): frozenset({"other"})})
+    assert judged(pod(nodeSelector={GKE: "nvidia-l4"}), context(ANY, inventory=nodes)) == UNKNOWN
+
+
+def test_a_user_who_names_the_fabric_knows() -> None:
+    """The annotation says that the nodes are on it."""
+    manifest = pod(nodeSelector={GKE: "nvidia-l4"}, annotations={"rdma.lab/fabric": "any"})
+    assert judged(manifest, context(ANY)) == EQUIPPED
+
+
+def test_other_labels_say_nothing_of_the_model() -> None:
+    """A pool may hold any nodes."""
+    assert judged(pod(nodeSelector={"pool": "nvidia-l4"}), context(ANY)) == EQUIPPED
+    assert judged(pod(affinity={}), context(ANY)) == EQUIPPED

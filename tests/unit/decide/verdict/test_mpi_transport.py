@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, env, gpu, pod
+from tests.case_names import case_name
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.pod import PodManifest
+
+EQUIPPED = ("yes", "Equipped")
+OVER_TCP, OB1, UCX_TLS = ("no", "MPIOverTCP"), ("unsure", "MPIOb1"), ("no", "MPIUcxTls")
+
+
+def ranks(command: str, **values: str) -> PodManifest:
+    """Make a pod without GPUs that runs ranks itself on a fabric."""
+    one = container(command=command.split(), env=env(**values))
+    return pod(one, annotations={"rdma.lab/fabric": "v100-ib"})
+
+
+@pytest.mark.parametrize(
+    ("command", "values", "expected"),
+    [
+        ("mpirun -np 4 a", {}, EQUIPPED),
+        ("mpirun -mca pml ucx a", {}, EQUIPPED),
+        ("mpirun -mca btl tcp,self a", {}, EQUIPPED),
+        ("mpirun --mca pml ob1 --mca btl self,tcp a", {}, OVER_TCP),
+        ("mpirun --mca btl vader --mca pml ob1 a", {}, OVER_TCP),
+        ("mpirun -mca pml ob1 a", {}, OB1),
+        ("mpirun -mca pml ^ucx a", {}, OB1),
+        ("mpirun -mca pml ^ucx -mca btl tcp,self a", {}, OB1),
+        ("mpirun -mca pml ob1 -mca btl ^openib a", {}, OB1),
+        ("mpirun -mca pml ob1 -mca btl self,openib a", {}, OB1),
+        ("mpirun -mca pml ob1 -mca btl self,uct a", {}, OB1),
+        ("mpirun -mca pml ob1 -mca btl self,ofi a", {}, OB1),
+        ("mpirun -np 2 a -mca pml ob1", {}, EQUIPPED),
+        ("mpirun -np 2 a", {"OMPI_MCA_pml": "ob1"}, OB1),
+        ("mpirun -np 2 a", {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}, OVER_TCP),
+        ("mpirun -mca pml ucx a", {"OMPI_MCA_pml": "ob1"}, OB1),
+        ("mpirun -mca btl tcp,self a", {"OMPI_MCA_pml": "ob1"}, OVER_TCP),
+        ("./start.sh", {"OMPI_MCA_pml": "ob1"}, OB1),
+        ("env OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self mpirun a", {}, OVER_TCP),
+        ("mpiexec.hydra -np 2 a -mca pml ob1", {}, EQUIPPED),
+        ("sudo mpirun -mca pml ob1 -mca btl tcp,self a", {}, OVER_TCP),
+        ("mpirun -np 4 a", {"UCX_TLS": "tcp"}, UCX_TLS),
+        ("mpirun -np 4 a", {"UCX_TLS": "rc,self"}, EQUIPPED),
+        ("python -m mpi4py a.py", {"UCX_TLS": "tcp,self"}, UCX_TLS),
+        ("mpirun -mca pml ob1 a", {"UCX_TLS": "tcp"}, UCX_TLS),
+        ("ucx_perftest", {"UCX_TLS": "tcp"}, EQUIPPED),
+    ],
+    ids=case_name,
+)
+def test_ranks_without_gpus_need_a_transport_with_rdma(
+    command: str, values: dict[str, str], expected: tuple[str, str]
+) -> None:
+    """Open MPI's ob1 has RDMA by some BTLs, in some builds; UCX has it unless UCX_TLS says no."""
+    assert judged(ranks(command, **values)) == expected
+
+
+def test_the_message_names_what_to_remove() -> None:
+    """The setting may be in the command or in env."""
+    tcp = verdict_on(ranks("mpirun -mca pml ob1 -mca btl tcp,self a")).message
+    assert tcp == "trainer runs Open MPI with pml ob1 and btl tcp,self: remove both"
+    ob1 = verdict_on(ranks("mpirun -mca pml ob1 a")).message
+    assert ob1 == "trainer runs Open MPI with pml ob1, which may lack RDMA: remove it"
+    tls = verdict_on(ranks("mpirun a", UCX_TLS="tcp")).message
+    assert tls == "trainer runs MPI over UCX with UCX_TLS=tcp: remove it"
+
+
+HOROVOD = ["mpirun", "-mca", "pml", "ob1", "-mca", "btl", "tcp,self", "python"]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(gpu(command=HOROVOD)),
+        pod(
+            gpu(), container("ranks", command=HOROVOD), annotations={"rdma.lab/containers": "ranks"}
+        ),
+        pod(
+            container(command=HOROVOD, resources=amounts({"nvidia.com/mig-1g.5gb": "1"})),
+            annotations={"rdma.lab/fabric": "v100-ib"},
+        ),
+    ],
+    ids=("gpu", "gpu of another container", "mig"),
+)
+def test_with_gpus_the_traffic_is_nccls(manifest: Any) -> None:
+    """Horovod recommends these options of mpirun for jobs that use NCCL."""
+    assert judged(manifest) == EQUIPPED
+
+
+def test_what_only_the_container_knows_is_not_judged() -> None:
+    """The value of the variable may be ucx."""
+    source = {"name": "OMPI_MCA_pml", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "p"}}}
+    manifest = pod(container(env=[source]), annotations={"rdma.lab/fabric": "v100-ib"})
+    assert judged(manifest) == EQUIPPED
+
+
+def test_a_script_that_is_not_read_tells_nothing() -> None:
+    """What it runs is not certain."""
+    script = "if [ 1 ]; then\nmpirun -mca pml ob1 -mca btl tcp,self a\n"
+    manifest = pod(
+        container(command=["sh", "-c", script]), annotations={"rdma.lab/fabric": "v100-ib"}
+    )
+    assert judged(manifest) == EQUIPPED

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import env, gpu, pod
+from tests.unit.decide.verdict.judging import judged, verdict_on
+
+EQUIPPED = ("yes", "Equipped")
+
+
+@pytest.mark.parametrize("value", ["1", "2", " 1", "-1", "01", "0x1"])
+def test_infiniband_switched_off_is_no_rdma(value: str) -> None:
+    """NCCL reads any number but 0 as on."""
+    verdict = verdict_on(pod(gpu(env=env(NCCL_IB_DISABLE=value))))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbDisabled")
+    assert verdict.message == f"trainer sets NCCL_IB_DISABLE={value}: remove it"
+
+
+@pytest.mark.parametrize("value", ["0", "", "0x0", "00", "false", "no"])
+def test_infiniband_not_switched_off_is_fine(value: str) -> None:
+    """NCCL uses the default, 0, for a value that is not a number."""
+    assert judged(pod(gpu(env=env(NCCL_IB_DISABLE=value)))) == EQUIPPED
+
+
+@pytest.mark.parametrize("value", ["Socket", "socket"])
+def test_sockets_by_name_are_no_rdma(value: str) -> None:
+    """NCCL_NET names the only transport that NCCL may use."""
+    verdict = verdict_on(pod(gpu(env=env(NCCL_NET=value))))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclNetSocket")
+    assert verdict.message == f"trainer sets NCCL_NET={value}: remove it"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("NCCL_NET", "AWS Libfabric"), ("NCCL_NET_PLUGIN", "fastrak")]
+)
+def test_a_plugin_decides_for_itself(name: str, value: str) -> None:
+    """What it uses cannot be seen."""
+    verdict = verdict_on(pod(gpu(env=env(**{name: value}))))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "NcclNetPlugin")
+    assert verdict.message == f"trainer sets {name}={value}: that plugin may not use RDMA"
+
+
+@pytest.mark.parametrize(
+    "values", [{"NCCL_NET": "IB"}, {"NCCL_NET_PLUGIN": "none"}, {"NCCL_NET": "", "X": "y"}]
+)
+def test_the_own_transport_is_fine(values: dict[str, str]) -> None:
+    """It is what the fabric's settings are for."""
+    assert judged(pod(gpu(env=env(**values)))) == EQUIPPED
+
+
+@pytest.mark.parametrize("value", ["mlx5_9", "=mlx5_2:1", "^mlx5"])
+def test_devices_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
+    """NCCL then finds no device, and uses sockets; a device of the fabric is enough."""
+    verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA=value))))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
+    assert verdict.message == (
+        f"trainer sets NCCL_IB_HCA={value}, but the fabric has =mlx5_0,mlx5_1"
+    )
+    assert judged(pod(gpu(env=env(NCCL_IB_HCA="mlx5_1,mlx5_9")))) == EQUIPPED
+
+
+def test_nixl_needs_an_rdma_transport() -> None:
+    """It moves data by UCX; where NCCL carries the traffic, UCX_TLS does not matter."""
+    tcp = env(UCX_TLS="tcp")
+    verdict = verdict_on(pod(gpu(env=tcp, command=["serve", "--backend", "nixl"])))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NixlWithoutRdma")
+    assert verdict.message == (
+        "trainer uses NIXL with UCX_TLS=tcp, which has no RDMA transport: remove it"
+    )
+    assert judged(pod(gpu(env=tcp))) == EQUIPPED
+
+
+def test_what_env_from_holds_is_not_seen() -> None:
+    """A ConfigMap may set NCCL_IB_DISABLE."""
+    source = [{"configMapRef": {"name": "site"}}]
+    verdict = verdict_on(pod(gpu(envFrom=source)))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "EnvUnseen")
+    assert verdict.message == "envFrom of trainer may set variables that turn RDMA off"

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, amounts, container, context, fabric, gpu, pod
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.decide.scope import Context
+from webhook.model.fabric import RdmaResource
+from webhook.model.facts import Facts
+from webhook.model.nodes import NodeInventory
+
+EQUIPPED = ("yes", "Equipped")
+V100_NODE = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
+H100_NODE = {"nvidia.com/gpu.product": "NVIDIA-H100-SXM5"}
+#: Names the fabric, which is then certain.
+NAMED = {"rdma.lab/fabric": "v100-ib"}
+
+
+def node(name: str, labels: dict[str, str], **offered: str) -> dict[str, Any]:
+    """Make a Node; `v100=…` is nvidia.com/v100, `rdma=…` is rdma/v100."""
+    full = {"rdma": "rdma/v100", "v100": "nvidia.com/v100", "h100": "nvidia.com/h100"}
+    written = {full.get(key, key): amount for key, amount in offered.items()}
+    metadata = {"name": name, "labels": labels}
+    return {"kind": "Node", "metadata": metadata, "status": {"allocatable": written}}
+
+
+def knowing(*nodes: dict[str, Any], defaults: dict[str, Any] | None = None) -> Context:
+    """Return a context that knows these nodes."""
+    empty = context(defaults=defaults)
+    inventory = Facts.from_objects(nodes).inventory(empty.fabrics)
+    return context(defaults=defaults, inventory=inventory)
+
+
+GOOD = node("good", V100_NODE, v100="8", rdma="63")
+ELSEWHERE = node("elsewhere", H100_NODE, h100="8", rdma="63")
+CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
+    (
+        "no node",
+        [ELSEWHERE],
+        pod(annotations=NAMED),
+        "FabricWithoutNodes",
+        "FabricNowhere",
+        "no node belongs to fabric v100-ib",
+    ),
+    (
+        "not offered",
+        [node("bare", V100_NODE, v100="8"), ELSEWHERE],
+        pod(),
+        "ResourceNotOffered",
+        "ResourceNowhere",
+        "no node of fabric v100-ib offers rdma/v100",
+    ),
+    (
+        "apart",
+        [
+            node("half", V100_NODE, **{"v100": "8", "nvidia.com/gpu": "8"}),
+            node("shared", V100_NODE, v100="8", rdma="63"),
+        ],
+        pod(container(resources=amounts({"nvidia.com/gpu": "1"})), annotations=NAMED),
+        "ResourceNotBesideGpu",
+        "ResourceNeverBesideGpu",
+        "no node of fabric v100-ib offers both nvidia.com/gpu and rdma/v100",
+    ),
+    (
+        "too many",
+        [node("a", V100_NODE, v100="8", rdma="2"), node("b", V100_NODE, v100="8", rdma="4")],
+        pod(annotations={"rdma.lab/devices": "5"}),
+        "ResourceExceedsNodes",
+        "ResourceExceedsStaticNodes",
+        "the pod requests rdma/v100: 5, and no node of v100-ib offers over 4",
+    ),
+]
+
+
+@pytest.mark.parametrize("mode", ["elastic", "static"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].replace(" ", "-"))
+def test_what_no_node_has(case: tuple[Any, ...], mode: str) -> None:
+    """Nodes and plugins come and go, so it is not certain; where they do not, there is no RDMA."""
+    _, nodes, asking, elastic, static, message = case
+    verdict = verdict_on(asking, knowing(*nodes, defaults={"nodes": mode}))
+    if mode == "elastic":
+        assert (verdict.rdma, verdict.because.code) == ("unsure", elastic)
+        assert verdict.message == f"{message} now"
+    else:
+        assert (verdict.rdma, verdict.because.code) == ("no", static)
+        assert verdict.message == f"{message}, and the nodes are static"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].replace(" ", "-"))
+def test_one_good_node_is_enough(case: tuple[Any, ...]) -> None:
+    """Whatever the others lack."""
+    _, nodes, asking, *_ = case
+    more = node("more", V100_NODE, **{"v100": "8", "nvidia.com/gpu": "8", "rdma": "63"})
+    assert judged(asking, knowing(*nodes, more)) == EQUIPPED
+
+
+def test_without_an_inventory_nothing_is_missing() -> None:
+    """The nodes have not been read, or may not be: static or not, that says nothing of them."""
+    for mode in ("elastic", "static"):
+        where = context(defaults={"nodes": mode}, inventory=NodeInventory())
+        assert judged(pod(annotations=NAMED), where) == EQUIPPED
+
+
+def test_as_many_as_a_node_has_are_not_too_many() -> None:
+    """The whole node may be free."""
+    for many, expected in (("63", EQUIPPED), ("64", ("unsure", "ResourceExceedsNodes"))):
+        asking = pod(annotations={"rdma.lab/devices": many})
+        assert judged(asking, knowing(GOOD)) == expected
+
+
+def test_containers_of_a_pod_share_its_node() -> None:
+    """Their requests are added up; another container's GPU has to be on the same node."""
+    two = pod(gpu("a", limits={"rdma/v100": "32"}), gpu("b", limits={"rdma/v100": "32"}))
+    verdict = verdict_on(two, knowing(GOOD))
+    assert verdict.because.code == "ResourceExceedsNodes"
+    assert "rdma/v100: 64" in verdict.message
+
+
+def test_a_privileged_pod_needs_a_node_of_its_fabric() -> None:
+    """It requests no device, so what the nodes offer does not matter."""
+    privileged: dict[str, Any] = {"securityContext": {"privileged": True}}
+    skipping = {**NAMED, "rdma.lab/skip": "rdma-resources"}
+    asking = pod(gpu(**privileged), annotations=skipping)
+    assert judged(asking, knowing(node("bare", V100_NODE, v100="8"))) == EQUIPPED
+    assert judged(asking, knowing(ELSEWHERE)) == ("unsure", "FabricWithoutNodes")
+
+
+def test_without_a_fabric_the_nodes_say_nothing() -> None:
+    """What is wrong is told: no fabric fits."""
+    unclaimed = pod(container(resources=amounts({"nvidia.com/gpu": "1"})))
+    assert judged(unclaimed, knowing(ELSEWHERE)) == ("no", "FabricUnknown")
+
+
+def test_each_resource_of_the_fabric_counts() -> None:
+    """Two rails: a node that offers one of them is not enough."""
+    rails = fabric(
+        "rails",
+        gpu_resources=V100.gpu_resources,
+        resources=(RdmaResource(name="rdma/rail0"), RdmaResource(name="rdma/rail1")),
+    )
+    empty = context(rails)
+    one = node("one", {}, **{"v100": "8", "rdma/rail0": "1"})
+    inventory = Facts.from_objects([one]).inventory(empty.fabrics)
+    verdict = verdict_on(pod(), context(rails, inventory=inventory))
+    assert verdict.message == "no node of fabric rails offers rdma/rail1 now"

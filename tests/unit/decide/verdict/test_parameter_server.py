@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import env, gpu, pod
+from tests.case_names import case_name
+from tests.unit.decide.verdict.judging import judged, verdict_on
+
+EQUIPPED = ("yes", "Equipped")
+OVER_TCP = ("no", "PsLiteOverTcp")
+WORKER = {"DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "scheduler"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, EQUIPPED),
+        ({"command": ["bpslaunch", "python", "train.py"]}, OVER_TCP),
+        ({"env": env(DMLC_ROLE="worker")}, OVER_TCP),
+        ({"env": env(DMLC_PS_ROOT_URI="scheduler")}, OVER_TCP),
+        *(({"env": env(**WORKER, DMLC_ENABLE_RDMA=tcp)}, OVER_TCP) for tcp in ("0", "", "zmq")),
+        *(({"env": env(**WORKER, DMLC_ENABLE_RDMA=on)}, EQUIPPED) for on in ("1", "ibverbs")),
+        ({"env": env(**WORKER, DMLC_ENABLE_UCX="1")}, EQUIPPED),
+        ({"env": env(**WORKER, DMLC_ENABLE_UCX="0")}, OVER_TCP),
+        ({"env": env(**WORKER, DMLC_PS_VAN_TYPE="p3")}, OVER_TCP),
+        ({"env": env(**WORKER, DMLC_PS_VAN_TYPE="ibverbs")}, EQUIPPED),
+        ({"command": ["sh", "-c", "export DMLC_ENABLE_RDMA=1; bpslaunch x"]}, EQUIPPED),
+        ({"command": ["horovodrun", "python"], "env": env(**WORKER)}, EQUIPPED),
+    ],
+    ids=case_name,
+)
+def test_a_parameter_server_uses_tcp_unless_told_otherwise(
+    fields: dict[str, Any], expected: tuple[str, str]
+) -> None:
+    """NCCL carries no traffic between the nodes of such a job."""
+    assert judged(pod(gpu(**fields))) == expected
+
+
+def test_a_value_that_only_the_kubelet_knows_may_be_right() -> None:
+    """A ConfigMap may hold it."""
+    source = {"configMapKeyRef": {"name": "m", "key": "rdma"}}
+    variables = [*env(**WORKER), {"name": "DMLC_ENABLE_RDMA", "valueFrom": source}]
+    assert judged(pod(gpu(env=variables))) == EQUIPPED
+
+
+def test_the_message_says_what_to_set() -> None:
+    """It is BytePS's variable."""
+    assert verdict_on(pod(gpu(env=env(**WORKER)))).message == (
+        "trainer uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
+    )

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import context, gpu, pod
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.decide.scope import Context
+from webhook.model.facts import PSA_ENFORCE, NamespaceFacts
+from webhook.model.globs import Globs
+from webhook.model.pod import PodManifest
+
+UNKNOWN = ("unsure", "MemlockUnknown")
+EQUIPPED = ("yes", "Equipped")
+EQUIPPED_SENTENCE = "Device, memory, network and environment are right for RDMA"
+
+
+def secured(security: dict[str, Any], **spec: Any) -> PodManifest:
+    """Make a pod whose container has this securityContext."""
+    return pod(gpu(securityContext=security), **spec)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "why"),
+    [
+        (secured({"runAsUser": 1000}), "does not run as root"),
+        (secured({"runAsNonRoot": True, "privileged": True}), "does not run as root"),
+        (pod(hostUsers=False), "has a user namespace (hostUsers: false)"),
+        (secured({"capabilities": {"drop": ["IPC_LOCK"]}}), "lacks IPC_LOCK"),
+        (secured({"capabilities": {"add": ["ALL"], "drop": ["IPC_LOCK"]}}), "lacks IPC_LOCK"),
+        (pod(annotations={"rdma.lab/skip": "ipc-lock"}), "lacks IPC_LOCK"),
+    ],
+    ids=("user", "privileged user", "user namespace", "dropped", "all but dropped", "skipped"),
+)
+def test_where_the_capability_does_not_help_the_nodes_decide(
+    manifest: PodManifest, why: str
+) -> None:
+    """The message says why, and it is certain if it is known whether the nodes raise memlock."""
+    assert judged(manifest) == UNKNOWN
+    assert verdict_on(manifest).message == (
+        f"trainer {why}: only nodes with memlock raised let it register memory"
+    )
+    assert judged(manifest, context(defaults={"memlock": "unlimited"})) == EQUIPPED
+    limited = verdict_on(manifest, context(defaults={"memlock": "limited"}))
+    assert (limited.rdma, limited.because.code) == ("no", "MemlockLimited")
+    assert limited.message == f"trainer {why}, and the nodes limit memlock"
+
+
+def test_an_annotation_may_raise_memlock() -> None:
+    """It does so where the nodes run the NRI plugin, unless the user's own does not."""
+    where, manifest = context(defaults={"memlock": "nri"}), secured({"runAsUser": 1000})
+    assert judged(manifest, where) == EQUIPPED
+    manifest["metadata"]["annotations"]["ulimits.nri.containerd.io/container.trainer"] = "[]"
+    verdict = verdict_on(manifest, where)
+    assert (verdict.rdma, verdict.because.code) == ("no", "MemlockLimited")
+    assert verdict.message == "trainer does not run as root, and no annotation raises memlock"
+
+
+def test_pod_security_may_refuse_the_capability() -> None:
+    """Then a root container has none either."""
+    space = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
+    assert judged(pod(), context(namespace=space)) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "security",
+    [
+        {},
+        {"runAsUser": 0, "runAsNonRoot": False},
+        {"privileged": True},
+        {"capabilities": {"add": ["ipc_lock"]}},
+        {"capabilities": {"add": ["ALL"]}},
+        {"capabilities": {"drop": ["ALL"]}},
+    ],
+    ids=("unset", "root", "privileged", "ipc_lock", "all", "all dropped"),
+)
+def test_root_with_the_capability_may_register_memory(security: dict[str, Any]) -> None:
+    """A user that only the image names counts as root."""
+    assert judged(secured(security)) == EQUIPPED
+
+
+ASSUMED = ", assuming that the image runs as root"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "assumed"),
+    [
+        (pod(), ASSUMED),
+        (secured({"privileged": True}), ASSUMED),
+        (secured({"runAsNonRoot": False}), ASSUMED),
+        (secured({"runAsUser": 0}), ""),
+        (pod(securityContext={"runAsUser": 0}), ""),
+        (pod(gpu("a"), gpu("b")), ", assuming that images run as root (containers a, b)"),
+        (
+            pod(gpu("a"), gpu("b", securityContext={"runAsUser": 0})),
+            ", assuming that images run as root (containers a)",
+        ),
+    ],
+    ids=("unset", "privileged", "root permitted", "root", "root pod", "two", "one of two"),
+)
+def test_what_is_assumed_is_said(manifest: PodManifest, assumed: str) -> None:
+    """A privileged process of another user has no capabilities either."""
+    assert verdict_on(manifest).message == f"{EQUIPPED_SENTENCE}{assumed}"
+
+
+def test_where_the_user_does_not_matter_nothing_is_assumed() -> None:
+    """Nodes that raise memlock do it for all, and an annotation for its container."""
+    unlimited = context(defaults={"memlock": "unlimited"})
+    assert verdict_on(pod(), unlimited).message == EQUIPPED_SENTENCE
+    nri = context(defaults={"memlock": "nri"})
+    assert verdict_on(pod(), nri).message == f"{EQUIPPED_SENTENCE}{ASSUMED}"
+    key = "ulimits.nri.containerd.io/container.trainer"
+    raised = pod(annotations={key: "- {type: RLIMIT_MEMLOCK}"})
+    assert verdict_on(raised, nri).message == EQUIPPED_SENTENCE
+
+
+def images(*globs: str, memlock: str = "unknown") -> Context:
+    """Know images that do not run as root."""
+    return context(defaults={"non_root_images": Globs(globs), "memlock": memlock})
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("lab/train", UNKNOWN),
+        ("lab/*", UNKNOWN),
+        ("docker.io/lab/train", UNKNOWN),
+        ("lab/train:2*", UNKNOWN),
+        ("lab/train:1*", EQUIPPED),
+        ("train", EQUIPPED),
+        ("lab/train2", EQUIPPED),
+    ],
+)
+def test_the_site_knows_images_that_do_not_run_as_root(
+    glob: str, expected: tuple[str, str]
+) -> None:
+    """The whole name counts; the registry and the tag may be left out."""
+    manifest = pod(gpu(image="lab/train:2.9"))
+    assert judged(manifest, images(glob)) == expected
+
+
+def test_an_image_of_another_user_is_said_to_be_one() -> None:
+    """Its name is the evidence, and not the pod's securityContext, which goes before."""
+    manifest = pod(gpu(image="lab/ray"))
+    assert verdict_on(manifest, images("lab/ray")).message == (
+        "trainer has an image that does not run as root: only nodes with memlock raised let it"
+        " register memory"
+    )
+    assert judged(manifest, images("lab/ray", memlock="limited")) == ("no", "MemlockLimited")
+    assert judged(manifest, images("lab/ray", memlock="nri")) == EQUIPPED
+    root = pod(gpu(image="lab/ray", securityContext={"runAsUser": 0}))
+    assert judged(root, images("lab/ray")) == EQUIPPED

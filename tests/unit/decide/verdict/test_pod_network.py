@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import V100, context, fabric, gpu, pod
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.annotations import NETWORKS
+from webhook.model.fabric import Fabric, RdmaResource
+
+EQUIPPED = ("yes", "Equipped")
+RESOURCES = (RdmaResource(name="rdma/x"),)
+
+
+def on(mode: str = "shared-device", link_layer: str = "InfiniBand", **fields: object) -> Fabric:
+    """Make a fabric of the GPU's, with a device."""
+    given = {"gpu_resources": V100.gpu_resources, "resources": RESOURCES, **fields}
+    return fabric("here", mode=mode, link_layer=link_layer, **given)
+
+
+def test_a_mode_that_needs_the_hosts_network_needs_it() -> None:
+    """This is said before anything that follows from it."""
+    verdict = verdict_on(pod(), context(on("host-network", resources=())))
+    assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkMissing")
+    assert verdict.message == "fabric here needs hostNetwork: true, which the pod lacks"
+    assert judged(pod(hostNetwork=True), context(on("host-network"))) == EQUIPPED
+
+
+@pytest.mark.parametrize("mode", ["sr-iov", "host-device"])
+def test_a_device_is_not_moved_into_the_hosts_network(mode: str) -> None:
+    """In these modes the device belongs to the pod's own network namespace."""
+    verdict = verdict_on(pod(hostNetwork=True), context(on(mode)))
+    assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkWrong")
+    assert (
+        verdict.message == f"fabric here ({mode}) does not work with hostNetwork: true: remove it"
+    )
+    assert judged(pod(), context(on(mode))) == EQUIPPED
+
+
+def test_shared_roce_needs_networks() -> None:
+    """Without them the driver decides whether the pod can use the host's GIDs."""
+    roce = on(link_layer="Ethernet")
+    assert judged(pod(), context(roce)) == ("unsure", "RoceWithoutNetworks")
+    assert judged(pod(hostNetwork=True), context(roce)) == EQUIPPED
+    assert judged(pod(), context(on(link_layer="Ethernet", networks=("lab/net",)))) == EQUIPPED
+    device = (RdmaResource(name="rdma/x", network="lab/net"),)
+    assert judged(pod(), context(on(link_layer="Ethernet", resources=device))) == EQUIPPED
+
+
+def test_networks_that_could_not_be_added_are_missed() -> None:
+    """The pod's own annotation is unreadable, or the pod leaves the mutation out."""
+    where = context(on(networks=("lab/net",)))
+    unreadable = verdict_on(pod(annotations={NETWORKS: "[{"}), where)
+    assert (unreadable.rdma, unreadable.because.code) == ("unsure", "NetworksNotAdded")
+    assert unreadable.message == (
+        "the fabric's networks were not added: annotation k8s.v1.cni.cncf.io/networks is neither"
+        " a comma-separated list nor JSON"
+    )
+    skipped = pod(annotations={"rdma.lab/skip": "networks"})
+    assert judged(skipped, where) == ("unsure", "NetworksNotAdded")
+    assert judged(pod(gpu(), annotations={NETWORKS: "lab/net"}), where) == EQUIPPED
+
+
+def test_istios_proxy_may_keep_ranks_apart() -> None:
+    """It takes over TCP, by which ranks meet; where more is wrong, that is said."""
+    label = {"sidecar.istio.io/inject": "true"}
+    verdict = verdict_on(pod(labels=label))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "IstioSidecar")
+    assert verdict.message == (
+        'Istio (label sidecar.istio.io/inject) proxies TCP: set sidecar.istio.io/inject: "false"'
+    )
+    assert judged(pod(labels=label), context(on("host-network")))[1] == "HostNetworkMissing"

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, amounts, container, context, fabric, gpu, pod
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.fabric import RdmaResource
+
+EQUIPPED = ("yes", "Equipped")
+PRIVILEGED: dict[str, Any] = {"securityContext": {"privileged": True}}
+#: A fabric whose device no plugin hands out.
+BARE = fabric("bare", gpu_resources=V100.gpu_resources)
+
+
+def test_the_fabrics_resource_is_a_device() -> None:
+    """It counts whether it was added or the user requests it, also under its alias."""
+    assert judged(pod()) == EQUIPPED
+    for name in ("rdma/v100", "rdma/hca"):
+        assert judged(pod(gpu(limits={name: "1"}))) == EQUIPPED
+
+
+def test_a_resource_of_no_fabric_is_unknown() -> None:
+    """A device plugin that the configuration does not know may hand out any device."""
+    assert judged(pod(gpu(limits={"rdma/other": "1"}))) == ("unsure", "ResourceUnknown")
+    alone = pod(container(resources=amounts({"rdma/other": "1"})))
+    assert (
+        verdict_on(alone).message
+        == "trainer requests rdma/other, which no fabric has: remove it, or set rdma.lab/fabric"
+    )
+
+
+def test_a_resource_of_quantity_zero_is_no_device() -> None:
+    """The user has asked for none."""
+    verdict = verdict_on(pod(gpu(limits={"rdma/v100": "0"})))
+    assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
+    assert verdict.message == "trainer gets no RDMA device: it requests rdma/v100: 0"
+
+
+def test_a_privileged_container_sees_all_devices() -> None:
+    """Unless they are virtual functions, which the device plugin alone hands out."""
+    skipping = {"rdma.lab/skip": "rdma-resources"}
+    assert judged(pod(gpu(**PRIVILEGED), annotations=skipping)) == EQUIPPED
+    assert judged(pod(gpu(**PRIVILEGED)), context(BARE)) == EQUIPPED
+    virtual = fabric("vf", mode="sr-iov", gpu_resources=V100.gpu_resources)
+    assert judged(pod(gpu(**PRIVILEGED)), context(virtual)) == ("no", "DeviceMissing")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "where", "why"),
+    [
+        ({"rdma.lab/skip": "rdma-resources"}, V100, "rdma.lab/skip names rdma-resources"),
+        ({}, BARE, "fabric bare has no resources, and the container is not privileged"),
+    ],
+    ids=("skipped", "no resources"),
+)
+def test_without_a_device_there_is_no_rdma(
+    annotations: dict[str, str], where: Any, why: str
+) -> None:
+    """The message says why the target has no device."""
+    verdict = verdict_on(pod(annotations=annotations), context(where))
+    assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
+    assert verdict.message == f"trainer gets no RDMA device: {why}"
+
+
+def test_another_injector_is_taken_at_its_word() -> None:
+    """The site says that it adds the resource."""
+    injected = fabric(
+        "injected",
+        gpu_resources=V100.gpu_resources,
+        resources=(RdmaResource(name="rdma/x"),),
+        inject_resources=False,
+    )
+    assert judged(pod(), context(injected)) == EQUIPPED
+
+
+def test_no_devices_on_purpose_is_not_certain() -> None:
+    """The user says that the device comes in another way."""
+    assert judged(pod(annotations={"rdma.lab/devices": "0"})) == ("unsure", "DevicesElsewhere")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"hostPath": {"path": "/dev/infiniband"}}, ("no", "DeviceByHostPath")),
+        ({"emptyDir": {}}, ("no", "DeviceMissing")),
+    ],
+    ids=("hostPath", "emptyDir"),
+)
+def test_a_host_path_alone_is_no_device(source: dict[str, Any], expected: tuple[str, str]) -> None:
+    """The files are there, but the cgroup of an unprivileged container refuses to open them."""
+    mount = {"name": "ib", "mountPath": "/dev/infiniband"}
+    volumes = [{"name": "other", "hostPath": {"path": "/"}}, {"name": "ib", **source}]
+    assert judged(pod(gpu(volumeMounts=[mount]), volumes=volumes), context(BARE)) == expected
+    assert judged(pod(gpu(volumeMounts=[mount]), volumes=volumes)) == EQUIPPED
+    assert judged(pod(gpu(volumeMounts=[mount], **PRIVILEGED), volumes=volumes)) == EQUIPPED
+
+
+def test_another_vendors_nic_is_not_certain() -> None:
+    """No fabric's settings are right for it; what is certainly wrong is said all the same."""
+    efa = {"vpc.amazonaws.com/efa": "1"}
+    assert judged(pod(gpu(limits=efa))) == ("unsure", "ForeignNIC")
+    off = [{"name": "NCCL_IB_DISABLE", "value": "1"}]
+    assert judged(pod(gpu(limits=efa, env=off))) == ("no", "NcclIbDisabled")
+
+
+def test_without_a_fabric_there_is_no_rdma() -> None:
+    """Whether no fabric fits, or several do."""
+    unclaimed = pod(container(resources=amounts({"nvidia.com/gpu": "1"})))
+    assert judged(unclaimed) == ("no", "FabricUnknown")
+    both = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
+    assert judged(unclaimed, context(*both)) == ("no", "FabricAmbiguous")
+
+
+def test_of_several_unknown_resources_the_first_by_name_is_told() -> None:
+    """A template and the API server list them in different orders."""
+    two = {"limits": {"rdma/other": "1"}, "requests": {"rdma/b": "1", "rdma/other": "1"}}
+    assert verdict_on(pod(container(resources=two))).message.startswith("trainer requests rdma/b,")

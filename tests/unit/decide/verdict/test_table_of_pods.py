@@ -1,0 +1,190 @@
+"""The pods that users write most, and the verdict on each: what the verdict is for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, amounts, container, context, decide_on, env, fabric, gpu, pod
+from tests.unit.decide.verdict.judging import judged
+from webhook.decide.scope import Context
+from webhook.model.fabric import Fabric, FabricEnv, RdmaResource
+from webhook.model.facts import PSA_ENFORCE, NamespaceFacts
+from webhook.model.nodes import NodeInventory
+from webhook.model.pod import PodManifest
+
+Row = tuple[PodManifest, Context | None, str]
+
+GPUS = V100.gpu_resources
+ON_V100 = {"rdma.lab/fabric": "v100-ib"}
+USER: dict[str, Any] = {"securityContext": {"runAsUser": 1000}}
+PRIVILEGED: dict[str, Any] = {"securityContext": {"privileged": True}}
+TORCHRUN = ["torchrun", "--nproc-per-node=8", "train.py"]
+MPIRUN = ["mpirun", "-np", "64", "./osu_allreduce"]
+NIXL = ["vllm", "serve", "--kv-transfer-config", '{"kv_connector": "NixlConnector"}']
+SHOWN: dict[str, Any] = {"volumes": [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]}
+MOUNTED: dict[str, Any] = {"volumeMounts": [{"name": "ib", "mountPath": "/dev/infiniband"}]}
+ONE = (RdmaResource(name="rdma/x"),)
+ROCE = fabric("roce", gpu_resources=GPUS, link_layer="Ethernet", resources=ONE)
+ROCE_NET = fabric(
+    "net", gpu_resources=GPUS, link_layer="Ethernet", resources=ONE, networks=("a/b",)
+)
+HOST = fabric("host", gpu_resources=GPUS, mode="host-network")
+BARE = fabric("bare", gpu_resources=GPUS)
+RAILS = fabric(
+    "rails",
+    gpu_resources=GPUS,
+    mode="sr-iov",
+    resources=tuple(RdmaResource(name=f"nvidia.com/rail{rail}") for rail in range(8)),
+)
+NVSHMEM = fabric(
+    "nvshmem",
+    gpu_resources=GPUS,
+    resources=ONE,
+    libraries=frozenset({"nccl", "nvshmem"}),
+    env=FabricEnv(nvshmem=(("NVSHMEM_HCA_PREFIX", "ibp"),)),
+)
+TWINS = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
+NODES = NodeInventory(by_node={"n": frozenset({"v100-ib"})}, inhabited=frozenset({"v100-ib"}))
+OTHER_NODES = NodeInventory(by_node={"n": frozenset({"x"})}, inhabited=frozenset({"x"}))
+RESTRICTED = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
+
+
+def where(*members: Fabric, **more: Any) -> Context:
+    """Make the context of a row, with these defaults of the site."""
+    given = {key: more.pop(key) for key in ("namespace", "inventory") if key in more}
+    return context(*members, defaults=more, **given)
+
+
+YES: dict[str, Row] = {
+    "torchrun": (pod(gpu(count="8", command=TORCHRUN)), None, "Equipped"),
+    "vllm as root": (pod(gpu(count="8", securityContext={"runAsUser": 0})), None, "Equipped"),
+    "one node": (pod(gpu(count="8"), nodeName="n"), None, "Equipped"),
+    "mig": (
+        pod(container(resources=amounts({"nvidia.com/mig-1g.5gb": "1"})), annotations=ON_V100),
+        None,
+        "Equipped",
+    ),
+    "non-root, unlimited": (pod(gpu(**USER)), where(memlock="unlimited"), "Equipped"),
+    "non-root, nri": (pod(gpu(**USER)), where(memlock="nri"), "Equipped"),
+    "privileged": (pod(gpu(**PRIVILEGED)), where(BARE), "Equipped"),
+    "hostPath beside a plugin": (pod(gpu(**MOUNTED), **SHOWN), None, "Equipped"),
+    "nvshmem": (pod(), where(NVSHMEM), "Equipped"),
+    "roce with networks": (pod(), where(ROCE_NET), "Equipped"),
+    "hostNetwork in its mode": (pod(gpu(**PRIVILEGED), hostNetwork=True), where(HOST), "Equipped"),
+    "sshd worker": (pod(gpu(command=["/usr/sbin/sshd", "-De"])), None, "Equipped"),
+    "cpu ranks": (pod(container(command=MPIRUN), annotations=ON_V100), None, "Equipped"),
+    "cpu ranks and a sidecar": (
+        pod(container(command=MPIRUN), container("logs", command=["fluentd"]), annotations=ON_V100),
+        None,
+        "Equipped",
+    ),
+    "UCX_TLS=tcp beside NCCL": (pod(gpu(env=env(UCX_TLS="tcp"))), None, "Equipped"),
+    "one VF of eight": (pod(gpu(limits={"nvidia.com/rail0": "1"})), where(RAILS), "Equipped"),
+}
+NO: dict[str, Row] = {
+    "non-root": (pod(gpu(**USER)), where(memlock="limited"), "MemlockLimited"),
+    "user namespace": (pod(hostUsers=False), where(memlock="limited"), "MemlockLimited"),
+    "refused IPC_LOCK": (pod(), where(memlock="limited", namespace=RESTRICTED), "MemlockLimited"),
+    "hostPath alone": (pod(gpu(**MOUNTED), **SHOWN), where(BARE), "DeviceByHostPath"),
+    "several fabrics": (
+        pod(container(resources=amounts({"nvidia.com/gpu": "8"}))),
+        where(*TWINS),
+        "FabricAmbiguous",
+    ),
+    "NCCL_IB_DISABLE": (pod(gpu(env=env(NCCL_IB_DISABLE="1"))), None, "NcclIbDisabled"),
+    "nixl over tcp": (
+        pod(gpu(command=NIXL, env=env(UCX_TLS="tcp"))),
+        None,
+        "NixlWithoutRdma",
+    ),
+    "hostNetwork missing": (pod(), where(HOST), "HostNetworkMissing"),
+    "offered nowhere": (pod(), where(nodes="static", inventory=NODES), "ResourceNowhere"),
+    "pml ob1 over tcp": (
+        pod(
+            container(command=["mpirun", "-mca", "pml", "ob1", "-mca", "btl", "tcp,self", "./a"]),
+            annotations=ON_V100,
+        ),
+        None,
+        "MPIOverTCP",
+    ),
+    "no target": (pod(container()), None, "NoTarget"),
+    "one of two on sockets": (
+        pod(gpu("a"), gpu("b", env=env(NCCL_NET="Socket"))),
+        None,
+        "NcclNetSocket",
+    ),
+    "gvisor": (pod(runtimeClassName="gvisor"), None, "GvisorSandbox"),
+}
+UNSURE: dict[str, Row] = {
+    "non-root": (pod(gpu(**USER)), None, "MemlockUnknown"),
+    "user namespace": (pod(hostUsers=False), None, "MemlockUnknown"),
+    "refused IPC_LOCK": (pod(), where(namespace=RESTRICTED), "MemlockUnknown"),
+    "an image's own script": (
+        pod(container(command=["/opt/start.sh"], env=env(OMPI_MCA_pml="ucx"))),
+        None,
+        "RanksUnknown",
+    ),
+    "pml ob1": (
+        pod(container(command=MPIRUN, env=env(OMPI_MCA_pml="ob1")), annotations=ON_V100),
+        None,
+        "MPIOb1",
+    ),
+    "roce without networks": (pod(), where(ROCE), "RoceWithoutNetworks"),
+    "efa": (pod(gpu(limits={"vpc.amazonaws.com/efa": "4"})), None, "ForeignNIC"),
+    "amd nic": (pod(gpu(limits={"amd.com/nic": "8"})), None, "ForeignNIC"),
+    "rdma of no fabric": (pod(gpu(limits={"rdma/other": "1"})), None, "ResourceUnknown"),
+    "nccl plugin": (pod(gpu(env=env(NCCL_NET_PLUGIN="fastrak"))), None, "NcclNetPlugin"),
+    "envFrom": (pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), None, "EnvUnseen"),
+    "fabric without nodes": (
+        pod(annotations=ON_V100),
+        where(inventory=OTHER_NODES),
+        "FabricWithoutNodes",
+    ),
+    "istio": (pod(labels={"sidecar.istio.io/inject": "true"}), None, "IstioSidecar"),
+    "kata": (pod(runtimeClassName="kata-qemu"), None, "KataSandbox"),
+}
+NONE: dict[str, Row] = {
+    "mpi launcher": (
+        pod(container("launcher", command=["mpirun", "--hostfile", "/etc/mpi/hostfile", "./a"])),
+        None,
+        "Launcher",
+    ),
+    "cpu ray head": (pod(container(command=["ray", "start", "--head"])), None, "Launcher"),
+}
+
+
+def _cases(rdma: str, rows: dict[str, Row]) -> list[Any]:
+    return [pytest.param(rdma, *row, id=f"{rdma}-{name}") for name, row in rows.items()]
+
+
+@pytest.mark.parametrize(
+    ("rdma", "manifest", "given", "code"),
+    [
+        *_cases("yes", YES),
+        *_cases("no", NO),
+        *_cases("unsure", UNSURE),
+        *_cases("none", NONE),
+    ],
+)
+def test_the_verdict_on_what_users_write(
+    rdma: str, manifest: PodManifest, given: Context | None, code: str
+) -> None:
+    """Each pod has its verdict and its reason, also when it is decided on again."""
+    assert judged(manifest, given) == (rdma, code)
+
+
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [
+        ("UCX_TLS=tcp beside NCCL", "UcxTlsWithoutRdma"),
+        ("one VF of eight", "FewDevices"),
+        ("hostPath beside a plugin", "HostPathDevices"),
+    ],
+)
+def test_some_equipped_pods_are_warned(name: str, warning: str) -> None:
+    """They have RDMA, but perhaps less of it than was meant."""
+    manifest, given, _ = YES[name]
+    decision = decide_on(manifest, given)
+    assert [one.reason.code for one in decision.outcomes if one.status == "warned"] == [warning]

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import container, decide_on, env, gpu, pod
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.decide.mutations import MUTATIONS
+from webhook.decide.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+
+OFF = env(NCCL_IB_DISABLE="1")
+USER: dict[str, Any] = {"securityContext": {"runAsUser": 1}}
+
+
+def test_an_equipped_pod_is_told_so() -> None:
+    """Nothing else is said about it."""
+    verdict = verdict_on(pod())
+    assert (verdict.rdma, verdict.because.code) == ("yes", "Equipped")
+    assert verdict.message == (
+        "Device, memory, network and environment are right for RDMA, assuming that the image runs"
+        " as root"
+    )
+    assert decide_on(pod()).warnings == ()
+
+
+def test_a_no_comes_before_what_is_not_certain() -> None:
+    """A pod takes the worst of its targets, in whatever order they come."""
+    unsure, no = gpu("a", **USER), gpu("b", env=OFF)
+    for pair in ((unsure, no), (no, unsure)):
+        assert judged(pod(*pair)) == ("no", "NcclIbDisabled")
+    assert judged(pod(gpu("b"), unsure)) == ("unsure", "MemlockUnknown")
+    assert judged(pod(gpu("a", env=OFF, **USER))) == ("no", "NcclIbDisabled")
+
+
+def test_the_first_of_equals_is_told() -> None:
+    """One sentence is enough to begin with."""
+    assert verdict_on(pod(gpu("a", env=OFF), gpu("b", env=OFF))).message.startswith("a sets")
+    assert verdict_on(pod(gpu("a", **USER), gpu("b", **USER))).message.startswith("a does not")
+
+
+def test_a_launcher_needs_no_rdma_itself() -> None:
+    """Its workers do, which are other pods."""
+    mpirun = container("main", command=["mpirun", "--hostfile", "/etc/mpi/hostfile", "a"])
+    verdict = verdict_on(pod(mpirun))
+    assert (verdict.rdma, verdict.because.code) == ("none", "Launcher")
+    assert verdict.message == (
+        "the pod only starts work in other pods, whose verdicts count"
+        " (mpirun --hostfile in its command)"
+    )
+
+
+def test_a_launcher_may_run_its_ranks_itself() -> None:
+    """Without hosts and without a fabric by name, nobody can tell."""
+    verdict = verdict_on(pod(container("main", command=["mpirun", "-np", "4", "a"])))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "RanksUnknown")
+    assert verdict.message == (
+        "if the ranks run in this pod, set rdma.lab/fabric (mpirun in its command)"
+    )
+    named = {"rdma.lab/fabric": "v100-ib"}
+    here = pod(container("main", command=["mpirun", "-np", "4", "a"]), annotations=named)
+    assert judged(here) == ("yes", "Equipped")
+
+
+def test_a_pod_without_targets_has_no_rdma() -> None:
+    """It opted in, so its user expects some."""
+    assert judged(pod(container())) == ("no", "NoTarget")
+
+
+def test_init_containers_are_judged_only_if_they_are_all() -> None:
+    """They never get a device."""
+    named = {"rdma.lab/containers": "trainer,first", "rdma.lab/fabric": "v100-ib"}
+    first = [container("first")]
+    assert judged(pod(initContainers=first, annotations=named)) == ("yes", "Equipped")
+    alone = {**named, "rdma.lab/containers": "first"}
+    verdict = verdict_on(pod(initContainers=first, annotations=alone))
+    assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
+    assert verdict.message == "first gets no RDMA device: only app containers do"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code"),
+    [
+        (pod(annotations={"rdma.lab/fabric": "nowhere"}), "InvalidAnnotation"),
+        (pod(annotations={"kubernetes.io/config.mirror": "x"}), "MirrorPod"),
+        (pod(os={"name": "windows"}), "WindowsPod"),
+        ({"metadata": pod()["metadata"], "spec": 7}, "InvalidPod"),
+    ],
+    ids=("annotation", "mirror", "windows", "shape"),
+)
+def test_what_is_denied_or_left_alone_has_no_rdma(manifest: dict[str, object], code: str) -> None:
+    """The verdict has the decision's reason."""
+    verdict = decide_on(manifest).verdict
+    assert verdict is not None
+    assert (verdict.rdma, verdict.because.code) == ("no", code)
+    assert verdict.message == decide_on(manifest).message
+
+
+def test_a_pod_that_did_not_opt_in_has_no_verdict() -> None:
+    """Nobody asked."""
+    assert decide_on({"metadata": {}, "spec": {}}).verdict is None
+
+
+def test_each_code_belongs_to_one_verdict_at_most() -> None:
+    """A code of several mutations has the same meaning for RDMA wherever it decides."""
+    reasons = (*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS)
+    reasons += tuple(reason for mutation in MUTATIONS for reason in mutation.reasons)
+    decided = {reason.code: reason for reason in reasons if reason.rdma is not None}
+    assert set(decided.values()) == set(VERDICT_REASONS)
+    assert {reason.rdma for reason in reasons if reason.code in decided} == {
+        "yes", "no", "unsure", "none"
+    }  # fmt: skip
+    for code, one in decided.items():
+        assert [reason for reason in reasons if reason.code == code and reason != one] == []

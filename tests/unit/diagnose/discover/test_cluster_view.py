@@ -1,0 +1,124 @@
+"""What the API server says of nodes, from a file or from itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.diagnose.discover.cluster import cluster_findings, items_of, kube_nodes
+from webhook.diagnose.discover.live_nodes import read_cluster
+from webhook.errors import ClusterError
+from webhook.kube.api import Query, RefusedError
+
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "n1", "labels": {"nvidia.com/gpu.product": "A100-SXM4-40GB-SHARED"}},
+    "status": {"allocatable": {"cpu": "80", "nvidia.com/gpu": "8", "rdma/ib": 63, "x/y": "many",
+                               "nvidia.com/hostdev": "2", "nvidia.com/mig-1g.5gb": "1"}},
+}  # fmt: skip
+
+
+def test_a_node_has_labels_and_extended_resources() -> None:
+    """GPUs and RDMA resources are told apart; what is no whole number is left out."""
+    node = kube_nodes([NODE, {"kind": "Pod", "metadata": {"name": "p"}}])["n1"]
+    assert node.gpu_product == "A100-SXM4-40GB"
+    assert node.gpu_resources == ("nvidia.com/gpu",)
+    assert node.rdma_resources == ("rdma/ib",)
+    assert "cpu" not in node.resources
+    assert "x/y" not in node.resources
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["NVIDIA-H100-80GB-HBM3-MIG-1g.10gb", "NVIDIA-H100-80GB-HBM3-MIG-INVALID"],
+    ids=["slice", "mixed"],
+)
+def test_slices_do_not_change_the_product(label: str) -> None:
+    """As the fabrics file compares it."""
+    node = {"kind": "Node", "metadata": {"name": "n", "labels": {"nvidia.com/gpu.product": label}}}
+    assert kube_nodes([node])["n"].gpu_product == "NVIDIA-H100-80GB-HBM3"
+
+
+def test_lists_are_taken_apart() -> None:
+    """Those of kubectl, and typed ones, whose items have no kind."""
+    typed = {"kind": "NodeList", "items": [{"metadata": {"name": "n1"}}, "no object"]}
+    mixed = {"kind": "List", "items": [NODE, typed]}
+    assert [one.get("kind") for one in items_of(mixed)] == ["Node", "Node"]
+    assert list(items_of("text")) == []
+
+
+def test_objects_of_device_plugins_are_said() -> None:
+    """A driver that is replaced, resources that are configured, and drivers of DRA."""
+    config = '{"configList": [{"resourceName": "ib"}, {"resourceName": 3}]}'
+    found = cluster_findings(
+        [
+            {"kind": "NicClusterPolicy", "metadata": {"name": "p"}, "spec": {
+                "ofedDriver": {"image": "x"}, "rdmaSharedDevicePlugin": {"config": config}}},
+            {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"config.json": config}},
+            {"kind": "ConfigMap", "metadata": {"name": "other"}, "data": {"config.json": "{"}},
+            {"kind": "ConfigMap", "metadata": {"name": "none"}},
+            {"kind": "ResourceSlice", "spec": {"driver": "dra.net", "nodeName": "n1"}},
+            {"kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n1"}},
+        ]
+    )  # fmt: skip
+    assert [one.message.partition(":")[0] for one in found] == [
+        "NicClusterPolicy p has ofedDriver",
+        "NicClusterPolicy p configures the RDMA shared device plugin for rdma/ib",
+        "ConfigMap c configures the RDMA shared device plugin for rdma/ib",
+        "the DRA driver dra.net offers devices, but none is known as an RDMA device",
+    ]
+    assert all(one.severity == "note" for one in found)
+
+
+class _Api:
+    """An API server that answers lists; what it lacks is refused with a code."""
+
+    def __init__(self, lists: dict[str, list[list[Any]]], code: int = 403) -> None:
+        self._lists = lists
+        self._code = code
+
+    def get(self, path: str, query: Query) -> dict[str, Any]:
+        if path not in self._lists:
+            raise RefusedError(self._code, "refused")
+        pages = self._lists[path]
+        at = int(query.get("continue", 0))
+        after = {"continue": str(at + 1)} if at + 1 < len(pages) else {}
+        return {"items": pages[at], "metadata": after}
+
+    def stream(self, path: str, query: Query, silence: float) -> Any:
+        raise NotImplementedError
+
+
+NODES = {"/api/v1/nodes": [[{"metadata": {"name": "n1"}}], [{"metadata": {"name": "n2"}}]]}
+
+
+def test_all_pages_of_a_cluster_are_read() -> None:
+    """Items of a typed list get its kind."""
+    live = read_cluster(_Api({**NODES, "/api/v1/configmaps": [[{"data": {}}]]}, 404))
+    assert [item["kind"] for item in live.items] == ["Node", "Node", "ConfigMap"]
+    assert set(kube_nodes(live.items)) == {"n1", "n2"}
+    assert live.unread == ()
+
+
+def test_what_may_not_be_read_is_said() -> None:
+    """A kind that the cluster does not have is no loss, so nothing is said of it."""
+    assert read_cluster(_Api(NODES)).unread == tuple(
+        f"cannot list {name}, and goes on without them: the API server answered 403: refused"
+        for name in ("nicclusterpolicies", "configmaps", "resourceslices", "deviceclasses")
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (403, "403: refused: the right to list nodes is all that --nodes needs"),
+        (401, "401: refused"),
+    ],
+    ids=["forbidden", "unauthorized"],
+)
+def test_without_nodes_there_is_nothing(code: int, said: str) -> None:
+    """One sentence says what was refused, and which right is enough."""
+    with pytest.raises(ClusterError) as raised:
+        read_cluster(_Api({}, code))
+    assert str(raised.value) == f"cannot list nodes: the API server answered {said}"

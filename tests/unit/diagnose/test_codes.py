@@ -1,0 +1,88 @@
+"""Every reason code has an explanation, with a remedy where there is something to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhook.decide.mutations import MUTATIONS
+from webhook.decide.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.diagnose.codes import CODE_ROWS, CODES, MEANINGS, UnknownCodeError, explained, is_code
+from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.tools.causes import CAUSES, Cause
+from webhook.preview.report.record import NOT_CALLED
+
+
+def test_every_code_has_a_remedy() -> None:
+    """A new code has its row in webhook/diagnose/remedies.py, and a row there is of a code."""
+    assert set(REMEDIES) == set(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_what_goes_wrong_says_what_to_do(code: str) -> None:
+    """A code for "no" or "unsure" has a remedy; each remedy is a sentence."""
+    remedy = REMEDIES[code]
+    verdicts = {row.rdma for row in CODE_ROWS if row.code == code}
+    assert remedy or not verdicts & {"no", "unsure"}
+    assert not remedy or (remedy.endswith(".") and remedy[0].isupper())
+
+
+def test_a_code_explains_one_verdict() -> None:
+    """All rows of a code that explain a verdict explain the same one."""
+    for code in CODES:
+        assert len({row.rdma for row in CODE_ROWS if row.code == code and row.rdma}) <= 1, code
+
+
+def test_all_rows_are_there() -> None:
+    """They are those of docs/reasons.md, which is made from the same tables."""
+    reasons = [*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS, NOT_CALLED]
+    reasons += [reason for mutation in MUTATIONS for reason in mutation.reasons]
+    assert [(row.code, row.when, row.rdma, row.quiet) for row in CODE_ROWS] == [
+        (one.code, one.when, one.rdma, one.quiet) for one in reasons
+    ]
+
+
+def test_a_code_with_several_rows() -> None:
+    """It is explained in each mutation that has it, whatever its capitals."""
+    found = explained("envfrom")
+    assert found.code == "EnvFrom"
+    assert [row.part for row in found.rows] == ["env", "hcoll", "nvlink"]
+    assert found.rdma is None
+    assert found.meaning == MEANINGS[None]
+    assert found.remedy == REMEDIES["EnvFrom"]
+
+
+def test_a_code_that_decides() -> None:
+    """Its meaning for RDMA is said."""
+    found = explained("FabricAmbiguous")
+    assert found.rdma == "no"
+    assert found.meaning == MEANINGS["no"]
+    assert [row.part for row in found.rows] == ["verdict", "decision", "request"]
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(cause.code))
+def test_causes_of_logs_are_codes_too(cause: Cause) -> None:
+    """What a library writes is explained by the table of causes."""
+    found = explained(cause.code)
+    assert is_code(cause.code)
+    assert [(row.part, row.when) for row in found.rows] == [("log", cause.means)]
+    assert found.meaning == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (
+            "FabricAmbigous",
+            "'FabricAmbigous' is not a reason code: did you mean FabricAmbiguous?",
+        ),
+        (
+            "Xyzzy",
+            "'Xyzzy' is not a reason code: docs/reasons.md and docs/troubleshooting.md list them",
+        ),
+    ],
+)
+def test_unknown_codes(word: str, said: str) -> None:
+    """The nearest ones are offered."""
+    with pytest.raises(UnknownCodeError) as caught:
+        explained(word)
+    assert str(caught.value).startswith(said.removesuffix("?"))

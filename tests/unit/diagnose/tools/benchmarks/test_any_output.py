@@ -1,0 +1,166 @@
+"""Whatever a text is, it is read without an error, in linear time, and nothing is made up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.growth import FOURFOLD, fourfold
+from tests.unit.diagnose.tools.benchmarks import outputs
+from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
+from webhook.diagnose.tools.benchmarks.output_lines import plain_text
+from webhook.diagnose.tools.benchmarks.read_output import read_output
+from webhook.diagnose.tools.benchmarks.throughput import printed_number, proven_throughput
+from webhook.diagnose.tools.logs import cause_lines
+
+FAILED = "Couldn't allocate MR\nfailed to create mr\nPort number 1 state is Down\n"
+COMMAND = "$ ib_write_bw -d mlx5_4 -i 1 -D 5 127.0.0.1 --report_gbits\n"
+WHOLE = [
+    outputs.bandwidth(),
+    outputs.bandwidth(outputs.ROW_MIB, "MB/sec"),
+    outputs.latency(),
+    outputs.nccl_tests(),
+    outputs.ucx_perftest(),
+    outputs.ucx_perftest("latency"),
+    outputs.JSON,
+    outputs.VALID_JSON,
+    outputs.PINGS,
+    COMMAND,
+    FAILED,
+]
+#: Gb/s in one of each unit that a program prints: Gb/s, MiB/s, GB/s.
+UNITS = (1.0, 8 * 2**20 / 1e9, 8.0)
+
+texts = st.sampled_from(WHOLE)
+line_ends = st.sampled_from(["\n", "\r\n", "\r", "\x1b[0m\n", " \n"])
+
+
+@st.composite
+def mangled(draw: st.DrawFn) -> str:
+    """Cut, mix and decorate outputs: lines of two in turn, characters lost, colours added."""
+    first, second = draw(texts).splitlines(), draw(texts).splitlines()
+    turns = draw(st.lists(st.booleans(), max_size=60))
+    queues = {True: iter(first), False: iter(second)}
+    lines = [line for turn in turns if (line := next(queues[turn], None)) is not None]
+    if draw(st.booleans()):
+        lines += [*queues[True], *queues[False]]
+    text = draw(line_ends).join(lines)
+    start, end = sorted(draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    noise = draw(st.sampled_from(["", "\x1b[31m", "\x00", "٣", "²", "9" * 40, ":", "{", "--"]))
+    place = draw(st.integers(start, end))
+    return text[start:place] + noise + text[place:end]
+
+
+def numbers(row: MeasuredRow) -> Iterator[float]:
+    """Yield the numbers of a row that are printed as they are."""
+    yield from (one for one in (row.size, row.iterations, row.wrong) if one is not None)
+    yield from (one for one in row.latency or () if one is not None)
+
+
+@given(mangled())
+def test_no_number_is_made_up(text: str) -> None:
+    """Every number is in the text; a rate is one of its numbers times a unit.
+
+    Colors are taken out of the text first: they may stand inside a number.
+    """
+    text = plain_text(text)
+    printed = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", text) if len(one) < 300}
+    rates = {round(number * unit, 3) for number in printed for unit in UNITS}
+    for run in read_output(text).measurements:
+        for row in run.rows:
+            counted = run.program == "rping"
+            assert counted or set(numbers(row)) <= printed
+            assert {row.gbps, row.peak_gbps, run.average_gbps} - {None} <= rates
+        facts = {run.mtu, run.qps, run.port} - {None}
+        assert {float(one) for one in facts if one is not None} <= printed
+        assert run.device is None or run.device in text
+
+
+@given(mangled())
+def test_lines_exist(text: str) -> None:
+    """A run, a row and a failure stand in lines of the text."""
+    output = read_output(text)
+    last = text.count("\n") + text.count("\r") + 1
+    for run in output.measurements:
+        assert 1 <= run.lines[0] <= run.lines[1] <= last
+        assert all(run.lines[0] <= row.line <= run.lines[1] for row in run.rows)
+    assert all(1 <= one.number <= last for one in output.failures)
+
+
+@given(st.text(max_size=400) | st.text(alphabet="#: 0123456789.\n-|[]{}abmilx_\t", max_size=800))
+def test_any_text(text: str) -> None:
+    """Nothing raises."""
+    read_output(text)
+
+
+@given(
+    st.integers(1, 1 << 30),
+    st.floats(0.01, 800, allow_nan=False),
+    st.booleans(),
+)
+def test_the_unit_is_proven(size: int, gbps: float, mebibytes: bool) -> None:
+    """If a unit is found, it is the right one, whatever the digits that were printed."""
+    average = f"{gbps / UNITS[1]:.2f}" if mebibytes else f"{gbps:.2f}"
+    found = proven_throughput(size, average, None, f"{gbps * 1000 / 8 / size:.6f}")
+    unit = UNITS[mebibytes]
+    assert found is None or found.average == round(float(average) * unit, 3)
+
+
+def test_digits_of_a_number() -> None:
+    """The half of the last digit is what a printed number may be off by."""
+    assert printed_number("12.50") == (12.5, 0.005)
+    assert printed_number("7") == (7.0, 0.5)
+
+
+def test_lines_of_causes() -> None:
+    """Each line of the table is found, with its number, in the order of the text."""
+    found = cause_lines(
+        "\nPort number 1 state is Down\nx\n  Couldn't allocate MR\nPort number 2 state is Down"
+    )
+    assert [(one.number, one.cause.code, one.line) for one in found] == [
+        (2, "PortDown", "Port number 1 state is Down"),
+        (4, "PerftestNoMemory", "Couldn't allocate MR"),
+        (5, "PortDown", "Port number 2 state is Down"),
+    ]
+
+
+LONG = {
+    "dashes": "-",
+    "digits": "1",
+    "numbers": "1 ",
+    "colons": "Device : ",
+    "commands": "ib_write_bw -d mlx5_0 ",
+    "pairs": '"a": 1, ',
+    "title": "RDMA_Write BW ",
+    "prefix": "[1,0]<stdout>:",
+    "columns": "#bytes #iterations BW average[",
+    "escapes": "\x1b[",
+    "blanks": " " * 7 + "|",
+    **{f"lines-{place}": one for place, one in enumerate(WHOLE)},
+}
+
+
+@pytest.mark.parametrize("piece", LONG.values(), ids=LONG)
+def test_four_times_the_text_is_about_four_times_the_work(piece: str) -> None:
+    """Whatever is repeated, in one line or in many, the work grows no faster than the text."""
+    small, large = (piece * (size // len(piece)) for size in (40_000, 160_000))
+    assert fourfold(partial(read_output, small), partial(read_output, large)) < FOURFOLD
+
+
+def test_measurements_are_plain() -> None:
+    """A run without anything is made of None alone."""
+    empty = Measurement("perftest", None, None, (1, 1))
+    assert set(empty[4:]) == {(), None}
+
+
+def test_the_best_bandwidth_is_the_highest_of_a_row() -> None:
+    """Rows that only have a latency do not count; without any bandwidth there is no best one."""
+    latency, low, high = (MeasuredRow(1, gbps=gbps) for gbps in (None, 46.5, 97.6))
+    run = Measurement("perftest", None, None, (1, 1))
+    assert run._replace(rows=(low, latency, high)).best_gbps == 97.6
+    assert run._replace(rows=(latency,)).best_gbps is None

@@ -1,0 +1,77 @@
+"""Outputs of many machines in one text, as pdsh and clush print them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks.outputs import ROW_GBITS, bandwidth, nccl_tests
+from webhook.diagnose.tools.benchmarks.machine_prefixes import split_machines
+from webhook.diagnose.tools.benchmarks.output_lines import output_lines
+from webhook.diagnose.tools.benchmarks.read_output import read_output_lines
+
+
+def prefixed(name: str, text: str) -> list[str]:
+    """Put a machine's name before each line."""
+    return [f"{name}: {line}" for line in text.splitlines()]
+
+
+def in_turn(*texts: list[str]) -> str:
+    """Mix the lines of machines."""
+    return "\n".join(line for lines in zip(*texts, strict=True) for line in lines)
+
+
+@pytest.mark.parametrize("output", [bandwidth(), nccl_tests()], ids=["perftest", "nccl-tests"])
+def test_machines_are_told_apart(output: str) -> None:
+    """Each machine has its own lines, with their numbers in the whole text."""
+    text = in_turn(prefixed("gpu-01", output), prefixed("gpu-02.lab", output))
+    machines = split_machines(output_lines(text))
+    assert list(machines) == ["gpu-01", "gpu-02.lab"]
+    assert [line.number for line in machines["gpu-02.lab"][:3]] == [2, 4, 6]
+    assert [line.text for line in machines["gpu-01"]] == [
+        line.strip() for line in output.splitlines()
+    ]
+    (run,) = read_output_lines(machines["gpu-02.lab"]).measurements
+    assert run.rows
+    assert all(row.line % 2 == 0 for row in run.rows)
+
+
+def test_a_machine_that_failed() -> None:
+    """It has no head of a benchmark, but a name like the others; failures keep their lines."""
+    text = "\n".join([*prefixed("gpu-1", bandwidth()), "gpu-17: Couldn't allocate MR"])
+    machines = split_machines(output_lines(text))
+    assert list(machines) == ["gpu-1", "gpu-17"]
+    (failure,) = read_output_lines(machines["gpu-17"]).failures
+    assert (failure.number, failure.cause.code) == (len(text.splitlines()), "PerftestNoMemory")
+
+
+def test_what_pdsh_says_itself() -> None:
+    """Its remarks name the machine, too, and empty lines may have lost their blank."""
+    text = "\n".join(
+        [*prefixed("n1", bandwidth()), "pdsh@head: n2: ssh exited with exit code 137", "n1:"]
+    )
+    machines = split_machines(output_lines(text))
+    assert [line.text for line in machines["n2"]] == ["ssh exited with exit code 137"]
+    assert machines["n1"][-1].text == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "libibverbs: Warning: no userspace device-specific driver found for /sys/x",
+        "ethernet_read_keys: Couldn't read remote address",
+        "GID: 00:00:00:00:00:00:00:00:00:00:255:255:10:20:00:01",
+        "test: RDMA_Write_BW_Test,",
+        f"title: {ROW_GBITS}",
+    ],
+)
+def test_what_programs_write(line: str) -> None:
+    """A word and a colon are no machine where no benchmark begins behind them."""
+    lines = output_lines(f"{bandwidth()}{line}\n")
+    assert split_machines(lines) == {None: lines}
+
+
+def test_lines_of_nobody() -> None:
+    """What has no prefix is of no machine."""
+    text = "\n".join(["begin", *prefixed("n1", bandwidth()), "end"])
+    machines = split_machines(output_lines(text))
+    assert [line.text for line in machines[None]] == ["begin", "end"]

@@ -1,0 +1,199 @@
+"""What is read of nccl-tests, ucx_perftest, rping, and of perftest's JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks.outputs import (
+    JSON,
+    PINGS,
+    VALID_JSON,
+    bandwidth,
+    nccl_tests,
+    only,
+    ucx_perftest,
+)
+from webhook.diagnose.tools.benchmarks.measurements import Latency, MeasuredRow, Measurement
+from webhook.diagnose.tools.benchmarks.read_output import read_output
+
+
+def test_nccl_tests() -> None:
+    """A row has a number for buffers out of place and one in place; 46.65 GB/s are 373.2 Gb/s."""
+    found = only(nccl_tests())
+    assert found._replace(rows=()) == Measurement(
+        program="nccl-tests",
+        test="all_reduce_perf",
+        kind="collective",
+        lines=(2, 14),
+        ranks=2,
+        machines=2,
+        cuda=True,
+        average_gbps=186.26,
+        wrong=0,
+    )
+    assert [(row.size, row.gbps, row.latency, row.in_place, row.wrong) for row in found.rows] == [
+        (8, 0.0, Latency(average=21.5), False, 0),
+        (8, 0.0, Latency(average=21.1), True, 0),
+        (1 << 30, 373.2, Latency(average=23015.0), False, 0),
+        (1 << 30, 371.84, Latency(average=23100.0), True, 0),
+    ]
+
+
+def test_nccl_tests_that_are_wrong() -> None:
+    """The summary counts wrong elements; without it, the rows do."""
+    output = nccl_tests("alltoall_perf", wrong=7)
+    assert (only(output).test, only(output).wrong) == ("alltoall_perf", 7)
+    assert only(output.partition("# Out of")[0]).wrong == 7
+    assert only(output.replace("      7\n", "    N/A\n").partition("# Out of")[0]).wrong == 0
+    unchecked = output.replace("      0 ", "    N/A ").replace("      0\n", "    N/A\n")
+    assert only(unchecked.replace("      7\n", "    N/A\n").partition("# Out of")[0]).wrong is None
+
+
+def test_nccl_tests_of_one_machine() -> None:
+    """The machines are counted by their names."""
+    assert only(nccl_tests(other="node-a")).machines == 1
+
+
+def test_nccl_tests_cut() -> None:
+    """Without its head a table is a run of unknown machines; a cut row has what is whole."""
+    body = nccl_tests()[nccl_tests().index("#       size") :]
+    found = only(body)
+    assert (found.test, found.machines, found.ranks, len(found.rows)) == (None, None, None, 4)
+    cut = body[: body.index("   23100")]
+    assert [row.in_place for row in only(cut).rows] == [False, True, False]
+    assert only(nccl_tests().partition("           8")[0]).rows == ()
+
+
+def test_a_count_with_a_fraction_is_no_count() -> None:
+    """Something between the names of the columns moves them, and a time stands where #wrong was."""
+    moved = nccl_tests().replace("root     time", "root  x  time", 1)
+    assert moved != nccl_tests()
+    cut = moved[: moved.index("21.10") + len("21.1")]
+    (run,) = read_output(cut).measurements
+    assert [row.wrong for row in run.rows] == [None]
+
+
+def test_nccl_tests_twice() -> None:
+    """Each begins with its own head, and the test is named above it."""
+    found = read_output(nccl_tests() + nccl_tests("alltoall_perf")).measurements
+    assert [(one.test, len(one.rows)) for one in found] == [
+        ("all_reduce_perf", 4),
+        ("alltoall_perf", 4),
+    ]
+
+
+def test_nccl_tests_of_older_versions() -> None:
+    """Their last column is called "error", and a command names the test."""
+    old = nccl_tests().replace("#wrong", " error").replace("# Collective test starting: ", "$ ./")
+    found = only(old.replace("      0 ", "  0e+00 "))
+    assert (found.test, found.rows[0].wrong) == ("all_reduce_perf", 0)
+
+
+def test_ucx_perftest() -> None:
+    """MB are 2^20 bytes, and the numbers of the whole run count."""
+    assert only(ucx_perftest()) == Measurement(
+        program="ucx_perftest",
+        test="tag match bandwidth",
+        kind="bandwidth",
+        lines=(2, 15),
+        rows=(MeasuredRow(15, 1 << 20, 1000, gbps=195.448),),
+        cuda=False,
+    )
+
+
+def test_ucx_perftest_latency() -> None:
+    """A test of latency has no bandwidth that says something."""
+    found = only(ucx_perftest("latency", "cuda"))
+    assert (found.kind, found.cuda) == ("latency", True)
+    assert found.rows == (MeasuredRow(15, 1 << 20, 1000, latency=Latency(None, 43.0, 42.92)),)
+
+
+def test_ucx_perftest_that_was_stopped() -> None:
+    """Without its last line, the newest number counts; without any, there is none."""
+    stopped = ucx_perftest().partition("Final:")[0]
+    assert only(stopped).rows[0][:3] == (14, 1 << 20, 700)
+    found = only(ucx_perftest().partition("| API")[0])
+    assert (found.rows, found.cuda, found.test) == ((), None, None)
+
+
+def test_ucx_perftest_twice() -> None:
+    """A second header after a number begins another run."""
+    found = read_output(ucx_perftest() + ucx_perftest("latency")).measurements
+    assert [one.kind for one in found] == ["bandwidth", "latency"]
+
+
+def test_json_that_is_none() -> None:
+    """Older versions leave out quotes; the unit is proven as in text."""
+    assert only(JSON) == Measurement(
+        program="perftest",
+        test="ib_write_bw",
+        kind="bandwidth",
+        lines=(2, 20),
+        rows=(MeasuredRow(16, 65536, 5000, gbps=46.4, peak_gbps=46.5),),
+        device="mlx5_6",
+        link_layer="Ethernet",
+        mtu=2048,
+        qps=2,
+        bidirectional=False,
+        cuda=True,
+    )
+
+
+def test_json() -> None:
+    """Newer versions write JSON, which may stand in one line."""
+    found = only(VALID_JSON)
+    assert found[:4] == ("perftest", "ib_send_lat", "latency", (1, 1))
+    assert (found.device, found.mtu, found.bidirectional, found.qps) == ("mlx5_7", 4096, True, None)
+    assert found.rows == (MeasuredRow(1, 8, 1000, latency=Latency(1.4, 1.5, 1.55, 9.5, 1.9)),)
+    assert len(read_output(VALID_JSON * 3).measurements) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("BW_average: 5531.31", "BW_average: none"),
+        ("MsgRate: 0.088501", "MsgRate: 0.010000"),
+        ("MsgRate: 0.088501,", ""),
+    ],
+)
+def test_json_without_a_number(old: str, new: str) -> None:
+    """A unit that is not proven gives no bandwidth."""
+    (row,) = only(JSON.replace(old, new)).rows
+    assert (row.size, row.gbps) == (65536, None)
+
+
+def test_json_of_other_tests() -> None:
+    """An unknown test has no kind, and without a size there is no row."""
+    found = only(JSON.replace("RDMA_Write_BW_Test", "Flow_Test").replace("MsgSize: 65536", ""))
+    assert (found.test, found.kind, found.bidirectional, found.rows) == (None, None, None, ())
+    assert read_output("test_info\n").measurements == ()
+    assert only(JSON.replace("Mtu: 2048", "Mtu: 2.5")).mtu is None
+
+
+def test_json_ends() -> None:
+    """What follows a report is not of it."""
+    after = "Link_type: IB\nMtu: 256\n"
+    assert only(JSON + after) == only(JSON)
+    assert only(VALID_JSON + after) == only(VALID_JSON)
+
+
+def test_rping() -> None:
+    """Each run begins at ping 0; server and client print their own lines."""
+    found = only(PINGS + "client DISCONNECT EVENT...\n")
+    assert found == Measurement(
+        "rping", "rping", "connection", (1, 3), (MeasuredRow(1, iterations=3),)
+    )
+    server = PINGS.replace("ping data", "server ping data", 3)
+    assert len(read_output(PINGS + PINGS + server).measurements) == 3
+
+
+def test_all_in_one_text() -> None:
+    """Programs one after the other are read in their order."""
+    parts = [PINGS, bandwidth(), nccl_tests(), JSON, ucx_perftest()]
+    assert [one.program for one in read_output("".join(parts)).measurements] == [
+        "rping",
+        "perftest",
+        "nccl-tests",
+        "perftest",
+        "ucx_perftest",
+    ]

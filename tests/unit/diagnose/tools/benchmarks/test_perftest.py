@@ -1,0 +1,341 @@
+"""What is read of perftest's text."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks import outputs
+from tests.unit.diagnose.tools.benchmarks.outputs import (
+    DASHES,
+    FREQUENCY,
+    LAT_HEADER,
+    ROW_GBITS,
+    ROW_MIB,
+    addresses,
+    bandwidth,
+    gids,
+    head,
+    only,
+    table,
+    text,
+)
+from webhook.diagnose.tools.benchmarks.measurements import Latency, MeasuredRow, Measurement
+from webhook.diagnose.tools.benchmarks.read_output import read_output
+
+
+def test_everything_that_is_printed() -> None:
+    """A run has what its header and its table say, and nothing else."""
+    assert only(bandwidth()) == Measurement(
+        program="perftest",
+        test="ib_write_bw",
+        kind="bandwidth",
+        lines=(2, 20),
+        rows=(MeasuredRow(20, 65536, 5000, gbps=46.4, peak_gbps=46.5),),
+        device="mlx5_4",
+        link_layer="InfiniBand",
+        mtu=4096,
+        qps=1,
+        bidirectional=False,
+        loopback="",
+    )
+
+
+def test_the_header_does_not_tell_the_unit() -> None:
+    """The message rate does: a server prints the client's numbers below its own header."""
+    expected = [(row.gbps, row.peak_gbps) for row in only(bandwidth()).rows]
+    assert expected == [(46.4, 46.5)]
+    for row, unit in [(ROW_MIB, "MB/sec"), (ROW_MIB, "MiB/sec"), (ROW_MIB, "Gb/sec")]:
+        (found,) = only(bandwidth(row, unit)).rows
+        assert found.gbps == pytest.approx(46.4, abs=0.001)
+        assert found.peak_gbps == pytest.approx(46.5, abs=0.001)
+    (found,) = only(bandwidth(ROW_GBITS, "MB/sec")).rows
+    assert (found.gbps, found.peak_gbps) == (46.4, 46.5)
+
+
+@pytest.mark.parametrize(
+    ("title", "test", "kind", "bidirectional"),
+    [
+        ("RDMA_Write BW Test", "ib_write_bw", "bandwidth", False),
+        ("RDMA_Write Bidirectional BW Test", "ib_write_bw", "bandwidth", True),
+        ("RDMA_Read BW Test", "ib_read_bw", "bandwidth", False),
+        ("Send BW Test", "ib_send_bw", "bandwidth", False),
+        ("Send Post List BW Test", "ib_send_bw", "bandwidth", False),
+        ("Atomic BW Test", "ib_atomic_bw", "bandwidth", False),
+        ("RDMA_Write Latency Test", "ib_write_lat", "latency", False),
+        ("RDMA_Read Latency Test", "ib_read_lat", "latency", False),
+        ("Send Latency Test", "ib_send_lat", "latency", False),
+    ],
+)
+def test_titles(title: str, test: str, kind: str, bidirectional: bool) -> None:
+    """The title names the test, as one types it."""
+    found = only(bandwidth(title=title))
+    assert (found.test, found.kind, found.bidirectional) == (test, kind, bidirectional)
+
+
+def test_latency() -> None:
+    """A row of latencies has the least, the typical, the average, the worst and the 99th."""
+    found = only(outputs.latency())
+    assert found.kind == "latency"
+    assert found.rows == (MeasuredRow(20, 2, 1000, latency=Latency(1.52, 1.61, 1.64, 6.03, 1.72)),)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "latency"),
+    [
+        (
+            " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]",
+            " 2       1000          1.52           6.03         1.61",
+            Latency(1.52, 1.61, None, 6.03, None),
+        ),
+        (
+            " #bytes        #iterations       t_avg[usec]    tps average",
+            " 2       912345            1.64          609756.10",
+            Latency(average=1.64),
+        ),
+        (LAT_HEADER, " 2 1000 1.52 6.03 1.61", Latency(1.52, 1.61, None, 6.03, None)),
+    ],
+    ids=["old", "duration", "cut"],
+)
+def test_columns_of_latency(header: str, row: str, latency: Latency) -> None:
+    """Old versions and runs for a time print fewer columns; a cut row has those that are there."""
+    found = only(text(head("Send Latency Test"), [header, row]))
+    assert [one.latency for one in found.rows] == [latency]
+    assert found.duration is (True if "tps" in header else None)
+
+
+def test_a_table_of_all_sizes() -> None:
+    """With -a each size has a row, and messages of the CPU's frequency stand between."""
+    rows = [outputs.row(3.1, 1024), FREQUENCY, outputs.row(46.4), outputs.row(48.9, 8 << 20)]
+    found = only(text(head(), addresses(), table(*rows)))
+    assert [(row.size, row.gbps) for row in found.rows] == [
+        (1024, 3.1),
+        (1 << 20, 46.4),
+        (8 << 20, 48.9),
+    ]
+
+
+def test_more_columns() -> None:
+    """CPU utilisation, a service level, and the two ports of a card have columns of their own."""
+    cpu = outputs.BW_HEADER.format("Gb/sec") + "    CPU_Util[%]"
+    assert only(text(head(), [cpu, f"{ROW_GBITS}    12.50"])).rows[0].gbps == 46.4
+    sl = " #bytes    #sl      #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"
+    row = " 65536    3           5000           46.50            46.40                  0.088501"
+    assert only(text(head(), [sl, row])).rows[0][1:4] == (65536, 5000, 46.4)
+    ports = (
+        outputs.BW_HEADER.format("Gb/sec")
+        + "   BW Port1[Gb/sec]   MsgRate Port1[Mpps]   BW Port2[Gb/sec]   MsgRate Port2[Mpps]"
+    )
+    row = f"{ROW_GBITS}        23.20            0.044250              23.20            0.044251"
+    assert only(text(head(), [ports, row])).rows[0].gbps == 46.4
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        " 65536      5000             46.50              46.40",
+        " 65536      5000             46.50              46.40     0.08",
+        " 65536      5000             46.50              46.40     0.000000",
+    ],
+)
+def test_a_unit_that_is_not_proven(row: str) -> None:
+    """Without a message rate that fits, the size is known and the bandwidth is not."""
+    (found,) = only(bandwidth(row)).rows
+    assert (found.size, found.gbps, found.peak_gbps) == (65536, None, None)
+
+
+def test_zero_is_zero_in_each_unit() -> None:
+    """Perftest prints it where it could not measure the processor's clock."""
+    (found,) = only(bandwidth(" 65536      5000     0.00     0.00      0.000000")).rows
+    assert (found.gbps, found.peak_gbps) == (0.0, None)
+
+
+def test_large_messages_have_few_digits() -> None:
+    """Of 32 MiB a message rate has a digit or two; it still tells the unit."""
+    (found,) = only(
+        bandwidth(" 33554432    5                0.35               0.34   \t   0.000001")
+    ).rows
+    assert (found.gbps, found.peak_gbps) == (0.34, 0.35)
+
+
+def test_a_peak_that_was_not_measured() -> None:
+    """With -D or with many queue pairs the peak is 0.00."""
+    (found,) = only(
+        bandwidth(" 65536      10329004         0.00               46.40    0.088501")
+    ).rows
+    assert (found.gbps, found.peak_gbps) == (46.4, None)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        " 65536.5      5000             46.50              46.40              0.088501",
+        " 65536      5000.5             46.50              46.40              0.088501",
+        " 65536      5000             46.50              46.40              0.088501    1   2",
+        " 65536",
+        " 65536 5000 46.50 46.40 fast",
+        "",
+    ],
+)
+def test_what_is_no_row(row: str) -> None:
+    """A line that does not fit the columns is no row."""
+    assert only(bandwidth(row)).rows == ()
+
+
+def test_gpu_memory() -> None:
+    """CUDA is named before the header, and its end is not the next run's."""
+    before = ["initializing CUDA", "Picking device No. 0", "creating CUDA Ctx"]
+    after = ["deallocating GPU buffer 00007f8738600000", "destroying current CUDA Ctx"]
+    plain = [*head(), *addresses(), *table(ROW_GBITS)]
+    first, second = read_output(text(before, plain, after, plain)).measurements
+    assert (first.cuda, second.cuda) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("ends", "loopback"),
+    [
+        (addresses(), ""),
+        (addresses("0x1a", "0x1a"), "both ends have the same address"),
+        (gids(), ""),
+        (gids("10:20:00:01", "10:20:00:01"), "both ends have the same address"),
+        (addresses("0xXX", "0xXX"), None),
+        (addresses("0x1a", "0xXX"), None),
+        (addresses("0x1a")[:1] * 4, None),
+        (gids()[:2] * 4, None),
+        ([*gids()[:2] * 4, *gids()[2:] * 4], ""),
+        (gids("00:00:00:00", "00:00:00:00"), "both ends have the same address"),
+        (
+            [
+                *gids()[:2],
+                *(line.replace("255", "00") for line in gids("00:00:00:00", "00:00:00:00")),
+            ],
+            None,
+        ),
+        (gids()[1:2] * 2, None),
+        ([], None),
+    ],
+    ids=[
+        "lids",
+        "one-lid",
+        "gids",
+        "one-gid",
+        "redacted",
+        "half-redacted",
+        "local-lids-alone",
+        "local-gids-alone",
+        "queue-pairs",
+        "mapped-zero",
+        "gids-of-zero",
+        "no-side",
+        "none",
+    ],
+)
+def test_loopback_by_addresses(ends: list[str], loopback: str | None) -> None:
+    """Two ends with one LID, or on RoCE with one GID, are one port."""
+    assert only(text(head(), ends, table(ROW_GBITS))).loopback == loopback
+
+
+def mixed(*ends: list[str]) -> str:
+    """Mix the lines of a server and a client, as one terminal shows them."""
+    server, client = head(), head()
+    lines = [line for pair in zip(server, client, strict=True) for line in pair]
+    both = [outputs.BW_HEADER.format("MB/sec"), DASHES, outputs.BW_HEADER.format("Gb/sec")]
+    return text(lines, *ends, both, [FREQUENCY, ROW_GBITS, DASHES, ROW_GBITS, DASHES])
+
+
+def test_two_processes_in_one_terminal() -> None:
+    """Their lines are mixed: it is one run, each row counts once, and the ends seem to be one."""
+    found = only(mixed())
+    assert (found.device, found.mtu, len(found.rows), found.rows[0].gbps) == (
+        "mlx5_4",
+        4096,
+        1,
+        46.4,
+    )
+    assert found.loopback is not None
+    assert found.loopback.startswith("server and client wrote into one terminal")
+    assert only(mixed(addresses(), addresses("0x2b", "0x1a"))).loopback == ""
+
+
+def test_ends_that_differ() -> None:
+    """Of two devices none is the run's, and of two MTUs the smaller is what packets have."""
+    output = text(head(device="mlx5_4"), head(device="mlx5_5", mtu=2048), table(ROW_GBITS))
+    found = only(output)
+    assert (found.device, found.mtu) == (None, 2048)
+
+
+@pytest.mark.parametrize(
+    ("command", "port", "duration", "loopback"),
+    [
+        (
+            "$ ib_write_bw -d mlx5_4 -i 2 127.0.0.1 --report_gbits",
+            2,
+            False,
+            "connected to 127.0.0.1",
+        ),
+        (
+            "root@a:~# ib_write_bw --ib-dev=mlx5_4 --ib-port=1 -D 10 localhost &",
+            1,
+            True,
+            "localhost",
+        ),
+        ("ib_write_bw -F -q 2 -s 65536 -a ::1", None, False, "::1"),
+        ("sh -c 'x' && ib_write_bw -d mlx5_4 10.0.0.7", None, False, ""),
+        ("ib_write_bw -x 127 -i two --duration=5 -d", None, True, ""),
+        ("ib_write_bw -d mlx5_4 | grep 127.0.0.1", None, False, ""),
+    ],
+)
+def test_the_command_above(command: str, port: int | None, duration: bool, loopback: str) -> None:
+    """The echo of a command tells the port, the duration, and whom the client connects to."""
+    found = only(command + "\n" + bandwidth())
+    assert (found.port, found.duration) == (port, duration)
+    assert found.loopback is not None
+    assert found.loopback.endswith(loopback)
+    assert bool(found.loopback) == bool(loopback)
+    assert found.lines[0] == 1
+
+
+def test_a_command_without_output() -> None:
+    """A command alone, as in a page of documentation, measured nothing."""
+    assert read_output("ib_write_bw -d mlx5_4\n").measurements == ()
+
+
+def test_a_failure_before_the_header() -> None:
+    """What failed at once is known by its command: the test, the device, both directions."""
+    output = "$ ib_read_lat -d mlx5_0 -b -i 1 10.0.0.7\nPort number 1 state is Down\nCouldn't set\n"
+    found = only(output)
+    assert found[:4] == ("perftest", "ib_read_lat", "latency", (1, 2))
+    assert (found.device, found.port, found.bidirectional, found.rows) == ("mlx5_0", 1, True, ())
+
+
+def test_runs_one_after_the_other() -> None:
+    """A title or a command after a table, or after a failure, begins another run."""
+    first = "$ ib_write_bw -d mlx5_0\nPort number 1 state is Down\n"
+    second = "$ ib_write_bw -d mlx5_1\n" + bandwidth(device="mlx5_1")
+    third = bandwidth(device="mlx5_2", title="RDMA_Read BW Test")
+    done = "[1]+  Done                    ib_write_bw -d mlx5_2\n"
+    found = read_output(first + second + third + done).measurements
+    assert [(one.test, one.device, len(one.rows)) for one in found] == [
+        ("ib_write_bw", "mlx5_0", 0),
+        ("ib_write_bw", "mlx5_1", 1),
+        ("ib_read_bw", "mlx5_2", 1),
+    ]
+
+
+def test_only_a_table() -> None:
+    """Without a title the columns tell what was measured, not by which program."""
+    found = only(text(table(ROW_GBITS)))
+    assert (found.test, found.kind, found.rows[0].gbps) == (None, "bandwidth", 46.4)
+    found = only(text([LAT_HEADER, " 2 1000 1.52 6.03 1.61 1.64"]))
+    assert (found.test, found.kind) == (None, "latency")
+    found = only(text([" #bytes     #iterations", " 2 1000 1.5"]))
+    assert (found.kind, found.rows) == (None, ())
+
+
+def test_what_terminals_add() -> None:
+    """Colours, carriage returns, and the prefixes of mpirun and kubectl are left out."""
+    plain = only(bandwidth())
+    assert only(bandwidth().replace("\n", "\r\n")) == plain
+    assert only("".join(f"\x1b[32m{line}\x1b[0m\n" for line in bandwidth().splitlines())) == plain
+    assert only("".join(f"[1,0]<stdout>:{line}\n" for line in bandwidth().splitlines())) == plain
+    prefix = "[pod/perftest-client/perftest] "
+    assert only("".join(f"{prefix}{line}\n" for line in bandwidth().splitlines())) == plain

@@ -1,0 +1,74 @@
+"""Each format of each tool: a saved output, and all that is read from it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from webhook.diagnose.tools import readers
+from webhook.diagnose.tools.observations import Line, Sighting
+from webhook.diagnose.tools.readers import READERS, read
+from webhook.diagnose.tools.readers.rows import Reader
+from webhook.diagnose.tools.transcripts import captures
+
+FIXTURES = sorted(Path(__file__).parent.glob("fixtures/*.txt"))
+
+#: Fields that people read as PCI ids.
+HEXADECIMAL = {"pci_class", "vendor_id", "device_id"}
+
+
+def written(sighting: Sighting) -> str:
+    """Write a record on one line, without the fields that the tool did not show."""
+    fields = sighting._asdict()
+    tool, line = fields.pop("origin")
+    shown = " ".join(
+        f"{key}={value:#06x}" if key in HEXADECIMAL else f"{key}={value!r}"
+        for key, value in fields.items()
+        if value is not None
+    )
+    return f"{line}: {tool}: {type(sighting).__name__} {shown}"
+
+
+def expected(lines: list[Line]) -> str:
+    """Write what is read, then the lines that nobody understands."""
+    reading = read(lines)
+    left = [line for line in lines if line.number not in reading.taken and line.text.strip()]
+    return "".join(
+        f"{one}\n"
+        for one in (
+            *map(written, reading.sightings),
+            *(f"{line.number}: not understood: {line.text.strip()}" for line in left),
+        )
+    )
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda one: str(one.stem))
+def test_the_output_is_read(fixture: Path) -> None:
+    """What is beside a saved output is all that is read from it, and what is not understood."""
+    (capture,) = captures(fixture.read_text(encoding="utf-8"))
+    found, golden = expected(list(capture.lines)), fixture.with_suffix(".expected")
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(found, encoding="utf-8")
+    assert found == golden.read_text(encoding="utf-8")
+
+
+def test_every_tool_has_a_saved_output() -> None:
+    """A reader without one would be untested."""
+    tools = {name.lower() for name, value in vars(readers).items() if isinstance(value, Reader)}
+    assert tools == {fixture.name.partition(".")[0] for fixture in FIXTURES}
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda one: str(one.stem))
+def test_a_line_has_one_reader(fixture: Path) -> None:
+    """No two readers take the same line: one of them would be wrong."""
+    (capture,) = captures(fixture.read_text(encoding="utf-8"))
+    taken = [number for reader in READERS for number in reader.read(capture.lines).taken]
+    assert len(taken) == len(set(taken))
+
+
+def test_a_very_long_line_is_nobodys() -> None:
+    """No tool writes lines of thousands of characters, so none is searched."""
+    header, long = Line(1, "CA 'mlx5_0'"), Line(2, f"Firmware version: 1{' ' * 3000}")
+    assert read([header, long]).taken == {1}

@@ -1,0 +1,74 @@
+"""Which card has which ids."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhook.diagnose.tools.hardware import CARDS, NVIDIA, CardModel, card_model
+from webhook.diagnose.tools.link_rates import pcie_rate
+
+
+@pytest.mark.parametrize(
+    ("ca_type", "model", "virtual"),
+    [
+        (4099, "ConnectX-3", False),
+        (4115, "ConnectX-4", False),
+        (4116, "ConnectX-4", True),
+        (4117, "ConnectX-4 Lx", False),
+        (4119, "ConnectX-5", False),
+        (4120, "ConnectX-5", True),
+        (4121, "ConnectX-5 Ex", False),
+        (4123, "ConnectX-6", False),
+        (4124, "ConnectX-6", True),
+        (4125, "ConnectX-6 Dx", False),
+        (4126, "ConnectX-6 Dx or later, or BlueField-2 or later", True),
+        (4127, "ConnectX-6 Lx", False),
+        (4129, "ConnectX-7", False),
+        (4131, "ConnectX-8", False),
+        (4133, "ConnectX-9", False),
+        (41682, "BlueField", False),
+        (41686, "BlueField-2", False),
+        (41692, "BlueField-3", False),
+    ],
+)
+def test_a_ca_type_is_a_device_id_in_decimal(ca_type: int, model: str, virtual: bool) -> None:
+    """The number of ibstat's `CA type: MT4129` finds the card, by PCI's vendor id or by the OUI."""
+    for vendor in (NVIDIA, 0x02C9):
+        card = card_model(vendor, ca_type)
+        assert card is not None
+        assert (card.vendor, card.model, card.virtual) == ("NVIDIA", model, virtual)
+
+
+@pytest.mark.parametrize(
+    ("vendor_id", "device_id"), [(NVIDIA, 0x9999), (0x1AF4, 0x1021), (None, 0x1021), (NVIDIA, None)]
+)
+def test_unknown_ids_have_no_model(vendor_id: int | None, device_id: int | None) -> None:
+    """Nothing is assumed of ids that are not in the table, or of one id alone."""
+    assert card_model(vendor_id, device_id) is None
+
+
+each_row = pytest.mark.parametrize("ids", CARDS, ids=lambda ids: f"{ids[0]:04x}:{ids[1]:04x}")
+
+
+@each_row
+def test_rows_are_whole(ids: tuple[int, int]) -> None:
+    """Each row has a source; a virtual function has no rate of its own."""
+    card: CardModel = CARDS[ids]
+    assert card.source
+    assert not card.virtual or (card.best_gbps, card.best_link) == (None, None)
+
+
+@each_row
+def test_a_card_can_feed_its_port(ids: tuple[int, int]) -> None:
+    """The best link of a card carries its fastest port, or one of the two numbers is wrong."""
+    card = CARDS[ids]
+    carried = pcie_rate(card.best_link) if card.best_link else None
+    assert carried is None or card.best_gbps is None or carried >= card.best_gbps
+
+
+@pytest.mark.parametrize(
+    ("device_id", "infiniband"), [(0x1015, False), (0x101D, False), (0x101F, False), (0x1021, True)]
+)
+def test_some_cards_are_never_infiniband(device_id: int, infiniband: bool) -> None:
+    """ConnectX-4 Lx, ConnectX-6 Dx and ConnectX-6 Lx are Ethernet only."""
+    assert CARDS[NVIDIA, device_id].infiniband == infiniband

@@ -1,0 +1,174 @@
+"""The table of causes, and what a log says by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhook.diagnose.codes import CODES
+from webhook.diagnose.tools.causes import CAUSES, TRANSPORTS, Cause
+from webhook.diagnose.tools.logs import LogFindings, read_log
+
+
+def read(*lines: str) -> LogFindings:
+    """Read a log with these lines."""
+    return read_log("\n".join(lines))
+
+
+each_cause = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(cause.code))
+
+
+@each_cause
+def test_the_example_is_found(cause: Cause) -> None:
+    """The line of a row is of that kind, and of no other."""
+    (seen,) = read(cause.example).seen
+    assert (seen.cause, seen.line, seen.times) == (cause, cause.example, 1)
+
+
+@each_cause
+def test_rows_are_whole(cause: Cause) -> None:
+    """Whatever is wrong has a remedy, and each text is a sentence that fits in a table cell."""
+    texts = [cause.means, cause.remedy] if cause.remedy else [cause.means]
+    assert cause.remedy or cause.rdma
+    assert all(text.endswith(".") and not {"\n", "|"} & set(text) for text in texts)
+    assert cause.source
+    assert cause.clue in cause.example
+
+
+def test_codes_are_unique() -> None:
+    """A code has one meaning, so a cause does not share one with a reason."""
+    codes = [cause.code for cause in CAUSES]
+    assert len(set(codes)) == len(codes)
+    assert not {code.lower() for code in codes} & {code.lower() for code in CODES}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC",
+        "NCCL INFO NCCL_IB_DISABLE set by environment to 0.",
+        "NCCL INFO NCCL_NET set by environment to IB",
+        "NCCL INFO NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'",
+        "NCCL INFO Using network TCPX_thing",
+        "[1.2] [n:1:0] ucp_worker.c:1855 UCX  INFO self cfg#0 tag(self/memory)",
+        "python: Cannot allocate memory",
+        "open: Bad address",
+        "link eth0 state is Down",
+        "file not found",
+        "transport 'cuda_copy' is not available, please use one or more of: rc, tcp",
+        "train.py: error: unrecognized arguments: --lr",
+        "df: /dev/shm/nccl-3 is here",
+        "Job Killed",
+        "Killed by the user",
+        "[1]+  Killed                  ib_write_bw -d mlx5_0",
+        "",
+    ],
+)
+def test_other_lines_tell_nothing(line: str) -> None:
+    """A line that only looks similar is no cause."""
+    assert read(line).seen == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Killed ",
+        "[1,0]<stderr>:Killed",
+        "[pod/server/perftest] Killed",
+        "bash: line 1:  1491 Killed                  ib_write_bw -d mlx5_0",
+        "./test.sh: 1491 Killed ib_write_bw",
+        "mpirun noticed that process rank 0 with PID 0 on node n1 exited on signal 9 (Killed).",
+    ],
+)
+def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
+    """The shells dash and busybox say only that word, bash and mpirun more."""
+    assert [seen.cause.code for seen in read(line).seen] == ["ProcessKilled"]
+
+
+@pytest.mark.parametrize(
+    ("network", "rdma"),
+    [
+        ("IB/0", True),
+        ("IB/0/GDRDMA", True),
+        ("IBext/1", True),
+        ("IBext_v8/0/GDRDMA(PCI)", True),
+        ("OFI/0", True),
+        ("AWS Libfabric/0/GDRDMA", True),
+        ("Libfabric/0", True),
+        ("gIB/3/GDRDMA", True),
+        ("Socket/0", False),
+        ("FasTrak/0", None),
+    ],
+)
+def test_networks_of_nccl(network: str, rdma: bool | None) -> None:
+    """NET/IB, the plugins of HPC-X, libfabric and Google are RDMA; NET/Socket is not."""
+    line = f"n:1:1 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/{network}"
+    assert [seen.cause.rdma for seen in read(line).seen] == [rdma] * (rdma is not None)
+
+
+_RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (one.example for one in TRANSPORTS)
+
+
+@pytest.mark.parametrize(
+    ("lines", "transport"),
+    [
+        ([_RDMA], "yes"),
+        ([_SOCKET], "no"),
+        ([_RDMA, _SOCKET], "mixed"),
+        ([_CHOSE_RDMA], "yes"),
+        ([_CHOSE_SOCKET], "no"),
+        ([_CHOSE_SOCKET, _RDMA], "yes"),
+        ([_CHOSE_RDMA, _SOCKET], "no"),
+        ([_UCX], "yes"),
+        ([_UCX_TCP], "no"),
+        ([_UCX_TCP, _CHOSE_RDMA], "yes"),
+        (["NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC"], ""),
+        ([], ""),
+    ],
+    ids=str,
+)
+def test_channels_say_more_than_choices(lines: list[str], transport: str) -> None:
+    """Channels that were made decide, else the network that NCCL chose, else UCX."""
+    assert read(*lines).transport == transport
+
+
+def test_gpu_direct() -> None:
+    """GDRDMA in a channel over RDMA says that the NIC reads the GPU's memory."""
+    plain = _RDMA.replace("/GDRDMA", "")
+    assert read(plain, _RDMA).gpu_direct is True
+    assert read(plain).gpu_direct is False
+    assert read(_SOCKET).gpu_direct is None
+
+
+def test_what_nccl_was_asked_to_tell() -> None:
+    """With NCCL_DEBUG=WARN, NCCL names its version but no network."""
+    assert read("NCCL version 2.27.5+cuda12.9")[2:4] == (True, False)
+    assert read("n:1:1 [0] NCCL WARN x")[2:4] == (True, False)
+    assert read(_CHOSE_RDMA)[2:4] == (True, True)
+    assert read("hello")[2:4] == (False, False)
+
+
+def test_lines_are_counted() -> None:
+    """The first line of a kind is kept, and how many there are."""
+    other = _SOCKET.replace("00/0", "01/0")
+    (seen,) = read(f"  {_SOCKET}  ", other, other).seen
+    assert (seen.line, seen.times) == (_SOCKET, 3)
+
+
+def test_long_lines_are_cut() -> None:
+    """Only the start of a line is read, so that no line takes long."""
+    assert read("x" * 5000 + _SOCKET).seen == ()
+
+
+def test_memory_that_was_refused_is_told_once() -> None:
+    """UCX appends its advice to the error of the kernel: that is one cause."""
+    line = (
+        "ib_iface.c:1060 UCX  ERROR ibv_create_cq(cqe=4096) failed: Cannot allocate memory : "
+        "Please set max locked memory (ulimit -l) to 'unlimited' (current: 64 kbytes)"
+    )
+    assert [seen.cause.code for seen in read(line).seen] == ["MemlockTooSmall"]
+
+
+def test_lines_that_overwrite_each_other() -> None:
+    """A progress bar ends its lines with a carriage return."""
+    (seen,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").seen
+    assert seen.line == _SOCKET

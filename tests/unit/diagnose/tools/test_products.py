@@ -1,0 +1,181 @@
+"""Known machines are recognised exactly, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from webhook.diagnose.tools.observations import (
+    CardSighting,
+    GpuSighting,
+    Origin,
+    PortSighting,
+    Setting,
+    SettingSighting,
+    Sighting,
+)
+from webhook.diagnose.tools.products import MACHINES, KnownMachine, machine_of, recognised
+
+L = Origin("nvidia-smi -L", 1)
+QUERY = Origin("nvidia-smi --query-gpu", 20)
+H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
+#: Values that fit the expressions of the table.
+DMI: dict[str, dict[Setting, str]] = {
+    "DGX-1": {"product": "DGX-1 with V100-32"},
+    "DGX A100": {"product": "DGXA100 920-23687-2531-001"},
+    "DGX H100": {"product": "DGXH100"},
+    "DGX H200": {"product": "NVIDIA DGX H200"},
+    "DGX B200": {"product": "DGX-B200"},
+    "HGX H100 (ThinkSystem SR680a V3)": {"product": "ThinkSystem SR680a V3 -[7DHECTO1WW]-"},
+    "HGX H200 (ThinkSystem SR680a V3)": {"product": "ThinkSystem SR680a V3"},
+    "GB200 NVL72": {"product": "Example GB200 NVL72 tray"},
+}
+
+
+def gpus(product: str, count: int, origin: Origin = L) -> list[Sighting]:
+    """Return GPUs as a tool counts them."""
+    return [GpuSighting(origin, number, product) for number in range(count)]
+
+
+def dmi(**values: str) -> list[Sighting]:
+    """Return what DMI says."""
+    keys: dict[str, Setting] = {"product": "product", "vendor": "vendor", "tag": "asset-tag"}
+    origin = Origin("sysfs", 30)
+    return [SettingSighting(origin, keys[key], value) for key, value in values.items()]
+
+
+def infiniband(*devices: str) -> list[Sighting]:
+    """Return devices as ibstat shows them."""
+    origin = Origin("ibstat", 40)
+    return [PortSighting(origin, one, 1, link_layer="InfiniBand") for one in devices]
+
+
+def cards(*addresses: tuple[str, int]) -> list[Sighting]:
+    """Return cards as `lspci -n` shows them."""
+    origin = Origin("lspci", 60)
+    return [CardSighting(origin, pci, device_id=device) for pci, device in addresses]
+
+
+def shows(machine: KnownMachine) -> list[Sighting]:
+    """Return what a machine of the table shows, each part of it once."""
+    values = {what: form.replace("\\", "") for what, form in machine.dmi}
+    values.update(DMI.get(machine.name, {}))
+    return [
+        *gpus(machine.products[-1], machine.gpus),
+        *(SettingSighting(Origin("sysfs", 30), what, value) for what, value in values.items()),
+        *infiniband(*machine.devices),
+        *cards(*machine.cards),
+    ]
+
+
+each_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: str(machine.name))
+AZURE = [*gpus(H100, 8), *infiniband(*(f"mlx5_ib{number}" for number in range(8)))]
+DGX = [*gpus(H100, 8), *dmi(product="DGXH100")]
+
+
+@each_machine
+def test_a_machine_is_recognised_by_what_it_shows(machine: KnownMachine) -> None:
+    """A machine of the table is found by its signs, whatever else it shows."""
+    ethernet = PortSighting(L, "mlx5_an0", 1, link_layer="Ethernet")
+    found = recognised([ethernet, GpuSighting(L, 0, numa=0), *shows(machine)])
+    assert found is not None
+    assert (found.name, found.source) == (machine.name, machine.source)
+    assert found.because.startswith(f"{machine.gpus} x {machine.products[-1]}, ")
+
+
+@each_machine
+def test_without_one_part_nothing_is_recognised(machine: KnownMachine) -> None:
+    """Each sign is needed: leave any one out, and the machine is not recognised."""
+    parts = shows(machine)
+    for left_out in range(len(parts)):
+        assert machine_of(parts[:left_out] + parts[left_out + 1 :]) != machine.name
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(dmi(vendor="NVIDIA"), id="NVIDIA"),
+        pytest.param(dmi(vendor="NVIDIA Corporation"), id="NVIDIA Corporation"),
+    ],
+)
+def test_what_need_not_be_shown_may_be(more: Sequence[Sighting]) -> None:
+    """What is not needed must only not contradict."""
+    assert machine_of(DGX) == machine_of([*DGX, *more]) == "DGX H100"
+
+
+@each_machine
+def test_rows_of_machines_are_whole(machine: KnownMachine) -> None:
+    """Each row has a sign besides its GPUs, and a source."""
+    assert machine.dmi or machine.devices or machine.cards
+    assert machine.source
+
+
+@pytest.mark.parametrize(
+    "sightings",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param(gpus(H100, 8), id="GPUs alone"),
+        pytest.param([*gpus(H100, 9), *dmi(product="DGXH100")], id="too many GPUs"),
+        pytest.param([*gpus(H200, 8), *dmi(product="DGXH100")], id="other GPUs"),
+        pytest.param(
+            [*gpus(H100, 7), GpuSighting(L, 7, H200), *dmi(product="DGXH100")], id="mixed GPUs"
+        ),
+        pytest.param([*DGX, *gpus(H100, 4, QUERY)], id="two tools count differently"),
+        pytest.param([*DGX, *dmi(vendor="Other")], id="another vendor"),
+        pytest.param([*DGX, *dmi(product="DGXH200")], id="two products"),
+        pytest.param([*gpus(H100, 8), *dmi(product="MyDGXH100")], id="a product around it"),
+        pytest.param([*gpus(H100, 8), *dmi(product="DGXH1000")], id="a longer product"),
+        pytest.param([*AZURE, *infiniband("mlx5_ib8")], id="one more device of the form"),
+        pytest.param([*AZURE, *dmi(product="SYS-821GE")], id="no virtual machine"),
+        pytest.param(
+            [*AZURE, *infiniband(*(f"ibp{number}" for number in range(8)))], id="two machines"
+        ),
+    ],
+)
+def test_nothing_is_guessed(sightings: Sequence[Sighting]) -> None:
+    """Where signs are missing or contradict each other, no machine is named."""
+    assert machine_of(sightings) is None
+
+
+def test_ethernet_devices_do_not_count_as_infiniband() -> None:
+    """A device named like Azure's is no sign unless it was shown as InfiniBand."""
+    ports = [PortSighting(L, f"mlx5_ib{number}", 1) for number in range(8)]
+    assert machine_of([*gpus(H100, 8), *ports]) is None
+
+
+def test_a_tool_that_ran_twice_counts_once() -> None:
+    """The same GPUs shown twice are the same GPUs; two tools that agree are no contradiction."""
+    again = [one._replace(origin=Origin("nvidia-smi -L", 50)) for one in gpus(H100, 8)]
+    assert machine_of([*DGX, *again, *gpus(H100, 8, QUERY)]) == "DGX H100"
+
+
+def test_rows_without_a_number_count_each() -> None:
+    """Where a tool shows only the product, each of its lines is a GPU."""
+    rows = [GpuSighting(Origin("nvidia-smi --query-gpu", line), product=H100) for line in range(8)]
+    assert machine_of([*rows, *dmi(product="DGXH100")]) == "DGX H100"
+
+
+def test_addresses_without_a_domain_are_in_the_first() -> None:
+    """The domain 0000 is left out by lspci, and two tools may show the same card."""
+    machine = next(one for one in MACHINES if one.name == "OCI BM.GPU.H100.8")
+    short = [(pci.removeprefix("0000:"), device) for pci, device in machine.cards]
+    ports = [PortSighting(L, "mlx5_0", 1, pci="0000:0c:00.0", device_id=0x1021)]
+    parts = [*gpus(H100, 8), *dmi(tag="OracleCloud.com"), *cards(*short), *ports]
+    assert machine_of(parts) == machine.name
+    assert machine_of([*parts, *cards(("0c:00.0", 0x101E))]) is None
+
+
+def test_it_says_what_it_rests_on() -> None:
+    """The signs are named, so that people can check them."""
+    azure, dgx = recognised(AZURE), recognised(DGX)
+    assert azure is not None
+    assert dgx is not None
+    assert azure.because == f"8 x {H100}, RDMA devices mlx5_ib0 to mlx5_ib7"
+    assert dgx.because == f"8 x {H100}, product DGXH100"
+    machine = next(one for one in MACHINES if one.name == "OCI BM.GPU.H100.8")
+    oracle = recognised(shows(machine))
+    assert oracle is not None
+    assert oracle.because.endswith(
+        ", asset-tag OracleCloud.com, 18 network cards at their addresses"
+    )

@@ -1,0 +1,24 @@
+"""Judge texts, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from webhook.diagnose.verify.evaluate import assess, judged_files
+from webhook.diagnose.verify.expectation import PortRate
+from webhook.diagnose.verify.results import Assessment, Judgement
+
+
+def judged(*texts: str, rate: float | None = 100, hcas: Sequence[str] = ()) -> Assessment:
+    """Judge each text as a file of its own, called a, b, c and so on."""
+    names = [chr(ord("a") + place) for place in range(len(texts))]
+    files = [
+        file for name, text in zip(names, texts, strict=True) for file in judged_files(name, text)
+    ]
+    return assess(files, PortRate(rate, f"--rate {rate:g}") if rate else None, hcas)
+
+
+def the_only(text: str, rate: float | None = 100) -> Judgement:
+    """Judge a text with one run or failure."""
+    (found,) = judged(text, rate=rate).judgements
+    return found

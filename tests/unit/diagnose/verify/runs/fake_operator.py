@@ -1,0 +1,162 @@
+"""A cluster in memory where mpi-operator acts at once; tests/e2e/verify has the real one."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.unit.diagnose.tools.benchmarks.outputs import nccl_tests
+from tests.unit.diagnose.verify.runs.plans import FABRIC
+from webhook.diagnose.verify.results import Assessment
+from webhook.diagnose.verify.runs.nccl_plan import NcclPlan
+from webhook.diagnose.verify.runs.nccl_run import NcclRun, NcclSite
+from webhook.diagnose.verify.runs.run_cluster import PodProblem, RunSite
+
+Object = dict[str, Any]
+ROLE = "training.kubeflow.org/job-role"
+OVER_RDMA = "node-a:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0\n"
+PLAN = NcclPlan(
+    name="verify-0123abcd",
+    fabric=FABRIC,
+    nodes=("a", "b"),
+    gpus=4,
+    gpu_resource="nvidia.com/v100",
+    image="nccl",
+    test="all_reduce_perf",
+    largest="1G",
+    patience=60,
+)
+
+
+def container(**state: Any) -> Object:
+    """Return the status of a pod with a container in a state."""
+    return {"containerStatuses": [{"name": "nccl-tests", "state": state}]}
+
+
+RUNNING = container(running={"startedAt": "x"})
+READY = {**RUNNING, "conditions": [{"type": "Ready", "status": "True"}]}
+ENDED = container(terminated={"exitCode": 0, "startedAt": "x"})
+FAILED = container(terminated={"exitCode": 127, "startedAt": "x"})
+PENDING = {"conditions": [{"type": "PodScheduled", "status": "False", "message": "no room"}]}
+
+
+@dataclass
+class FakeOperator:
+    """Pods that follow their stories, one part at each look; the launcher comes after workers."""
+
+    workers: list[Object] = field(default_factory=lambda: [RUNNING, READY])
+    launcher: list[Object] = field(default_factory=lambda: [RUNNING, ENDED])
+    logs: dict[str, str] = field(
+        default_factory=lambda: {"launcher": nccl_tests() + OVER_RDMA, "worker": ""}
+    )
+    rdma: dict[str, str | None] = field(
+        default_factory=lambda: {"launcher": "none", "worker": "yes"}
+    )
+    makes_pods: bool = True
+    problem: PodProblem | None = None
+    ends_after: int | None = None
+    vanishes_after: int | None = None
+    errors: dict[str, Exception] = field(default_factory=dict)
+    jobs: list[Object] = field(default_factory=list)
+    pods: list[Object] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    time: float = 0
+    _looks: int = 0
+    _pauses: int = 0
+
+    def run(self, plan: NcclPlan = PLAN) -> Assessment:
+        """Measure, and delete what the run made."""
+        made = NcclRun(plan, self.place)
+        try:
+            return made.measure()
+        finally:
+            made.remove(lambda _: None)
+
+    @property
+    def place(self) -> NcclSite:
+        """What a run is given."""
+        site = RunSite(
+            self, lambda _: self.problem, lambda *_: None, lambda *_: None, self.pause,
+            lambda: self.time,
+        )  # fmt: skip
+        return NcclSite(site, _Jobs(self), self.told.append, self.kept.append)
+
+    def pause(self, seconds: float) -> bool:
+        """Let time pass."""
+        self.time += seconds
+        self._pauses += 1
+        assert self._pauses < 10_000, "the run does not end"
+        return self.ends_after is not None and self._pauses > self.ends_after
+
+    def create(self, pod: Object) -> Object:
+        """Fail: the operator creates the pods."""
+        raise AssertionError(pod)
+
+    def list(self, selector: str) -> list[Object]:
+        """Let the operator act, and return the pods."""
+        assert selector.endswith("=verify-0123abcd")
+        if self.jobs and self.makes_pods:
+            self._act(self.jobs[0])
+        if self.vanishes_after is not None and self._looks > self.vanishes_after:
+            self.pods = []
+        return deepcopy(self.pods)
+
+    def delete(self, pod: Object) -> None:
+        """Delete a pod."""
+        name = pod["metadata"]["name"]
+        self.pods = [one for one in self.pods if one["metadata"]["name"] != name]
+
+    def log(self, name: str, container: str) -> str:
+        """Return a log."""
+        if error := self.errors.get("log"):
+            raise error
+        assert container == "nccl-tests"
+        return self.logs["launcher" if "launcher" in name else "worker"]
+
+    def _act(self, job: Object) -> None:
+        specs = job["spec"]["mpiReplicaSpecs"]
+        look, self._looks = self._looks, self._looks + 1
+        workers = [
+            self._pod(f"worker-{at}", "worker", specs["Worker"], _part(self.workers, look))
+            for at in range(specs["Worker"]["replicas"])
+        ]
+        begun = look - len(self.workers)
+        launcher = [
+            self._pod("launcher", "launcher", specs["Launcher"], _part(self.launcher, begun))
+        ]
+        ready = self.workers[-1] is READY and begun >= 0
+        self.pods = [*workers, *(launcher if ready else [])]
+
+    def _pod(self, name: str, role: str, replica: Object, status: Object) -> Object:
+        template = deepcopy(replica["template"])
+        metadata = template["metadata"]
+        metadata |= {"name": f"verify-0123abcd-{name}", "namespace": "lab"}
+        metadata["labels"][ROLE] = role
+        if (rdma := self.rdma[role]) is not None:
+            metadata["annotations"]["rdma.lab/status"] = json.dumps({"rdma": rdma})
+        template["spec"]["nodeName"] = f"node-of-{name}"
+        return {**template, "status": status}
+
+
+def _part(story: list[Object], look: int) -> Object:
+    return story[min(max(look, 0), len(story) - 1)]
+
+
+@dataclass
+class _Jobs:
+    operator: FakeOperator
+
+    def create(self, job: Object) -> None:
+        if error := self.operator.errors.get("create"):
+            raise error
+        self.operator.jobs.append(job)
+
+    def list(self, selector: str) -> list[Object]:
+        assert selector.endswith("=verify-0123abcd")
+        return list(self.operator.jobs)
+
+    def delete(self, job: Object) -> None:
+        self.operator.jobs.remove(job)

@@ -1,0 +1,172 @@
+"""Pods of a cluster that exists in memory only; tests/e2e/verify has a real one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.diagnose.verify.run_report import NodePair
+from webhook.diagnose.verify.runs.plan import RunPlan
+from webhook.diagnose.verify.runs.run import NodeRun
+from webhook.diagnose.verify.runs.run_cluster import PodProblem, RunSite
+
+Pod = dict[str, Any]
+#: What becomes of a pod at each look after its creation; the last of them stays.
+Story = list[Pod]
+
+
+def running(*, ready: bool = False) -> Pod:
+    """Return the status of a pod whose container runs."""
+    return {
+        "phase": "Running",
+        "podIP": "10.1.2.3",
+        "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        "containerStatuses": [{"name": "perftest", "state": {"running": {"startedAt": "x"}}}],
+    }
+
+
+def ended(code: int = 0, reason: str = "Completed") -> Pod:
+    """Return the status of a pod whose container has run and ended."""
+    state = {"terminated": {"exitCode": code, "reason": reason, "startedAt": "x"}}
+    return {
+        "phase": "Failed" if code else "Succeeded",
+        "podIP": "10.1.2.3",
+        "containerStatuses": [{"name": "perftest", "state": state}],
+    }
+
+
+def pending(message: str) -> Pod:
+    """Return the status of a pod that the scheduler cannot place."""
+    condition = {"type": "PodScheduled", "status": "False", "message": message}
+    return {"phase": "Pending", "conditions": [condition]}
+
+
+def waiting(reason: str, message: str = "") -> Pod:
+    """Return the status of a pod whose container waits."""
+    state = {"waiting": {"reason": reason, "message": message}}
+    return {"phase": "Pending", "containerStatuses": [{"name": "perftest", "state": state}]}
+
+
+SERVER: Story = [running(), running(ready=True)]
+CLIENT: Story = [running(), ended()]
+
+
+def role_of(pod: Pod) -> str:
+    """Return whether a pod is a server or a client."""
+    return str(pod["metadata"]["labels"]["app.kubernetes.io/component"])
+
+
+def node_of(pod: Pod) -> str:
+    """Return the node that a pod must run on."""
+    terms = pod["spec"]["affinity"]["nodeAffinity"]
+    (term,) = terms["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    (field_,) = term["matchFields"]
+    return str(field_["values"][0])
+
+
+@dataclass
+class FakePods:
+    """Pods that follow their stories, one part at each list."""
+
+    stories: Callable[[Pod], Story] = lambda pod: SERVER if role_of(pod) == "server" else CLIENT
+    logs: Callable[[Pod], str] = lambda _: ""
+    rdma: str | None = "yes"
+    #: Which pods somebody else deletes.
+    vanishes: Callable[[Pod], bool] = lambda _: False
+    #: Raised by each request with this name, in this order; None lets one pass.
+    errors: dict[str, list[Exception | None]] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    created: list[Pod] = field(default_factory=list)
+    #: The nodes that had pods, at each list.
+    busy: list[list[str]] = field(default_factory=list)
+    _age: dict[str, int] = field(default_factory=dict)
+
+    def create(self, pod: Pod) -> Pod:
+        """Create a pod, with the status that the webhook would write."""
+        self._maybe_fail("create")
+        made = deepcopy(pod)
+        if self.rdma is not None:
+            written = json.dumps({"rdma": self.rdma})
+            made["metadata"]["annotations"]["rdma.lab/status"] = written
+        made["metadata"]["namespace"] = "lab"
+        name = made["metadata"]["name"]
+        assert name not in self.pods
+        self.pods[name] = made
+        self._age[name] = 0
+        self.created.append(made)
+        return deepcopy(made)
+
+    def list(self, selector: str) -> list[Pod]:
+        """Let time pass, and return the pods with these labels."""
+        self._maybe_fail("list")
+        labels = dict(one.split("=") for one in selector.split(","))
+        self.pods = {name: pod for name, pod in self.pods.items() if not self.vanishes(pod)}
+        for name, pod in self.pods.items():
+            story = self.stories(pod)
+            pod["status"] = story[min(self._age[name], len(story) - 1)]
+            self._age[name] += 1
+        self.busy.append([node_of(pod) for pod in self.pods.values()])
+        found = (
+            one for one in self.pods.values() if labels.items() <= one["metadata"]["labels"].items()
+        )
+        return [deepcopy(one) for one in found]
+
+    def delete(self, pod: Pod) -> None:
+        """Delete a pod."""
+        self._maybe_fail("delete")
+        self.pods.pop(pod["metadata"]["name"], None)
+
+    def log(self, name: str, container: str) -> str:
+        """Return a log."""
+        self._maybe_fail("log")
+        assert container == "perftest"
+        return self.logs(self.pods[name])
+
+    def _maybe_fail(self, request: str) -> None:
+        planned = self.errors.get(request)
+        error = planned.pop(0) if planned else None
+        if error is not None:
+            raise error
+
+
+@dataclass
+class FakeSite:
+    """A run on fake pods, whose clock goes on by what is waited for."""
+
+    pods: FakePods
+    #: After how many pauses the run is to end.
+    ends_after: int | None = None
+    problem: PodProblem | None = None
+    told: list[str] = field(default_factory=list)
+    kept: dict[NodePair, str] = field(default_factory=dict)
+    time: float = 0
+    _pauses: int = 0
+
+    @property
+    def site(self) -> RunSite:
+        """What the run is given."""
+        return RunSite(
+            self.pods, lambda _: self.problem, self._tell, self._keep, self.pause, lambda: self.time
+        )
+
+    def run(self, plan: RunPlan) -> NodeRun:
+        """Measure; the result has the report."""
+        made = NodeRun(plan, self.site)
+        made.measure()
+        return made
+
+    def pause(self, seconds: float) -> bool:
+        """Let time pass."""
+        self.time += seconds
+        self._pauses += 1
+        assert self._pauses < 10_000, "the run does not end"
+        return self.ends_after is not None and self._pauses > self.ends_after
+
+    def _tell(self, pair: NodePair | None, what: str) -> None:
+        self.told.append(f"{pair.client} → {pair.server}: {what}" if pair else what)
+
+    def _keep(self, pair: NodePair, text: str) -> None:
+        self.kept[pair] = text

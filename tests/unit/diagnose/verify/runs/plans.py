@@ -1,0 +1,54 @@
+"""Plans of runs, and what perftest prints in them, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
+from webhook.diagnose.verify.expectation import PortRate
+from webhook.diagnose.verify.runs.pairings import ring_rounds
+from webhook.diagnose.verify.runs.plan import RunPlan
+from webhook.model.fabric import Fabric, RdmaResource
+
+HCAS = ("mlx5_0", "mlx5_1")
+FABRIC = Fabric(
+    name="v100-ib",
+    rate_gbps=100,
+    hcas=HCAS,
+    gpu_resources=frozenset({"nvidia.com/v100"}),
+    resources=(RdmaResource(name="rdma/rdma_v100"),),
+)
+
+
+def plan_of(nodes: Sequence[str] = ("a", "b"), fabric: Fabric = FABRIC, **changed: Any) -> RunPlan:
+    """Return a plan for a ring of nodes."""
+    made = RunPlan(
+        name="verify-0123abcd",
+        fabric=fabric,
+        nodes=tuple(nodes),
+        rounds=tuple(ring_rounds(nodes)),
+        image="perftest",
+        rate=PortRate(100, "rateGbps: 100 of fabric v100-ib"),
+        tests=("ib_write_bw",),
+        seconds=10,
+        patience=60,
+    )
+    return made._replace(**changed)
+
+
+def command(hca: str, port: int, server: str = "", test: str = "ib_write_bw") -> str:
+    """Return a command as `pair.sh` prints it."""
+    rest = "-F -q 4 -s 1048576 -D 10 --report_gbits" if test.endswith("bw") else "-F -s 8"
+    return f"+ {test} -d {hca} -p {port} {rest}{f' {server}' if server else ''}\n"
+
+
+def measured(hca: str, port: int, gbps: float, server: str = "10.1.2.3") -> str:
+    """Return what an end prints of a test that went well."""
+    table = bandwidth(row(gbps), qps=4).replace("mlx5_4", hca)
+    return command(hca, port, server) + table
+
+
+def client_log(gbps: float = 95) -> str:
+    """Return the log of a client whose HCAs all reach a rate."""
+    return "".join(measured(hca, 18515 + place, gbps) for place, hca in enumerate(HCAS))

@@ -1,0 +1,84 @@
+"""Pods of runs are deleted, and waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.diagnose.verify.runs.fake_pods import FakePods
+from tests.unit.diagnose.verify.runs.plans import plan_of
+from webhook.diagnose.verify.run_report import NodePair
+from webhook.diagnose.verify.runs.cleaning import PATIENCE, remove_pods
+from webhook.diagnose.verify.runs.pods import run_selector, server_pod
+from webhook.errors import ClusterError
+
+
+class SlowPods(FakePods):
+    """Pods that stay for some looks after they were deleted."""
+
+    looks = 3
+    deletions = 0
+
+    def delete(self, pod: dict[str, Any]) -> None:
+        """Mark a pod as deleted."""
+        self.deletions += 1
+        self.pods[pod["metadata"]["name"]]["metadata"]["deletionTimestamp"] = "now"
+
+    def list(self, selector: str) -> list[dict[str, Any]]:
+        """Let those go whose time has come."""
+        if self.deletions:
+            self.looks -= 1
+        if not self.looks:
+            self.pods.clear()
+        return super().list(selector)
+
+
+def filled(pods: FakePods) -> FakePods:
+    """Add a pod of each of two runs."""
+    for name in ("verify-one", "verify-two"):
+        pods.create(server_pod(plan_of(name=name), 0, NodePair("a", "b")))
+    return pods
+
+
+def clean(pods: FakePods, selector: str) -> list[str]:
+    """Remove pods, with a clock that goes on by what is waited for."""
+    time = [0.0]
+
+    def rest(seconds: float) -> None:
+        time[0] += seconds
+
+    removed = remove_pods(pods, selector, rest, lambda: time[0])
+    return [pod["metadata"]["name"] for pod in removed]
+
+
+def test_of_one_run_or_of_all() -> None:
+    """The pods with the labels are deleted, and returned."""
+    pods = filled(FakePods())
+    assert clean(pods, run_selector("verify-one")) == ["verify-one-0-server"]
+    assert clean(pods, run_selector()) == ["verify-two-0-server"]
+    assert clean(pods, run_selector()) == []
+
+
+def test_pods_that_take_their_time() -> None:
+    """Each is deleted once, and it is waited until they are gone."""
+    pods = SlowPods()
+    filled(pods)
+    assert len(clean(pods, run_selector())) == 2
+    assert pods.deletions == 2
+    assert not pods.pods
+
+
+def test_pods_that_do_not_go() -> None:
+    """It is said which, and where to look."""
+    pods = SlowPods()
+    pods.looks = 10_000
+    filled(pods)
+    for pod in pods.pods.values():
+        pod["spec"]["nodeName"] = "gpu-1"
+    with pytest.raises(ClusterError) as error:
+        clean(pods, run_selector("verify-one"))
+    assert str(error.value) == (
+        f"these pods were deleted, but are still there after {PATIENCE:g} s: verify-one-0-server; "
+        "check whether the kubelet answers on gpu-1"
+    )

@@ -1,0 +1,52 @@
+"""Which nodes can measure a fabric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.diagnose.verify.runs.plans import FABRIC
+from webhook.diagnose.verify.runs.fabric_nodes import fabric_nodes
+from webhook.model.fabric import index
+
+FABRICS = index((FABRIC,))
+OFFERS = {"nvidia.com/v100": "8", "rdma/rdma_v100": "63"}
+
+
+def node(name: str, *, ready: str = "True", **changed: Any) -> dict[str, Any]:
+    """Return a node as the API server lists it."""
+    return {
+        "metadata": {"name": name},
+        "spec": {"unschedulable": True} if changed.get("cordoned") else {},
+        "status": {
+            "allocatable": changed.get("offers", OFFERS),
+            "conditions": [{"type": "Ready", "status": ready}],
+        },
+    }
+
+
+def test_who_can_and_who_cannot() -> None:
+    """Nodes of the fabric that are ready, take pods, and offer its resource; why not the others."""
+    found = fabric_nodes(
+        [
+            node("gpu-10"),
+            node("gpu-2"),
+            node("gpu-3", ready="Unknown"),
+            node("gpu-4", cordoned=True),
+            node("gpu-5", offers={"nvidia.com/v100": "8", "rdma/rdma_v100": "0"}),
+            node("cpu-1", offers={}),
+        ],
+        FABRICS,
+        FABRIC,
+    )
+    assert found.fit == ("gpu-2", "gpu-10")
+    assert found.unfit == {
+        "gpu-3": "is not ready",
+        "gpu-4": "is cordoned",
+        "gpu-5": "offers no rdma/rdma_v100",
+    }
+    assert found.known == {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-10", "cpu-1"}
+
+
+def test_a_node_without_a_status() -> None:
+    """It has just been added: nothing is known of it."""
+    assert fabric_nodes([{"metadata": {"name": "new"}}], FABRICS, FABRIC).fit == ()

@@ -1,0 +1,48 @@
+"""What a link should carry."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from webhook.diagnose.tools.benchmarks.measurements import Measurement
+from webhook.diagnose.verify.expectation import PortRate, due_rate
+
+_RUN = Measurement("perftest", "ib_write_bw", "bandwidth", (1, 1))
+
+
+@pytest.mark.parametrize("mtu", [None, 0, 1500, 9000])
+def test_sizes_that_no_packet_of_rdma_has(mtu: int | None) -> None:
+    """An MTU that RDMA does not know is none, and nothing is taken off."""
+    assert due_rate(_RUN._replace(link_layer="Ethernet", mtu=mtu), PortRate(25, "x")) == (
+        25,
+        "x",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "link", "data"),
+    [
+        (10, "InfiniBand", 8),
+        (20, "InfiniBand", 16),
+        (40, "InfiniBand", 32),
+        (56, "InfiniBand", 54.5),
+        (100, "InfiniBand", 100),
+        (40, "Ethernet", 40),
+        (40, None, 40),
+    ],
+)
+def test_encoding(rate: float, link: Literal["InfiniBand", "Ethernet"] | None, data: float) -> None:
+    """InfiniBand up to FDR is named after what it signals, not after what it carries."""
+    assert due_rate(_RUN._replace(link_layer=link), PortRate(rate, "x")).gbps == data
+
+
+def test_all_of_it() -> None:
+    """Both directions double it, and the source says each step."""
+    run = _RUN._replace(link_layer="InfiniBand", mtu=2048, bidirectional=True)
+    source = (
+        "--rate 40, of which InfiniBand's encoding leaves 32 Gb/s, of which packets of MTU 2048 "
+        "leave 0.987, in both directions"
+    )
+    assert due_rate(run, PortRate(40, "--rate 40")) == (63.2, source)

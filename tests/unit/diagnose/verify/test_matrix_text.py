@@ -1,0 +1,156 @@
+"""A run for people, at the width of their terminal."""
+
+from __future__ import annotations
+
+from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, measured_run
+from webhook.diagnose.verify.matrix_text import matrix_text
+from webhook.diagnose.verify.results import Remark
+from webhook.diagnose.verify.run_report import NodePair
+
+LATE = Remark("inconclusive", "Interrupted", "The run was interrupted.", "Run it again.")
+
+
+def names(count: int) -> tuple[str, ...]:
+    """Return names of nodes."""
+    return tuple(f"gpu-{number:02}" for number in range(1, count + 1))
+
+
+def good(_pair: NodePair, _device: str) -> Outcome:
+    """Return what a good port of 100 Gb/s carries."""
+    return 97
+
+
+def slow_third(pair: NodePair, _device: str) -> Outcome:
+    """Return what is measured where the third node is slow."""
+    return 12.5 if "gpu-03" in pair else 97
+
+
+def test_the_whole_text() -> None:
+    """The matrix, what to look at first, each complaint once, remarks, and what decides."""
+    report = measured_run(names(3), slow_third, devices=("mlx5_0", "mlx5_1"), remarks=(LATE,))
+    expected = """\
+verify-k7: 3 nodes, 6 pairs of v100-ib  image registry.example/perftest
+
+Gb/s, the worst of all devices
+from ↓ to →  gpu-01  gpu-02  gpu-03
+gpu-01               ✔ 97.0  ✘ 12.5
+gpu-02       ✔ 97.0          ✘ 12.5
+gpu-03       ✘ 12.5  ✘ 12.5
+expected: 99.37 Gb/s: rateGbps: 100 of fabric v100-ib, of which packets of MTU 4096 leave
+0.994
+
+What to look at first
+  ✘ gpu-03: all 8 measurements with it are bad (8 fail). All others: 4 pass.
+    → Look at this node first: its cards and their PCIe links (lspci -vv, LnkSta), its
+      cables, and what else runs there.
+
+✘ FarBelowRate
+  ib_write_bw mlx5_0, gpu-01 → gpu-03, gpu-02 → gpu-03, gpu-03 → gpu-01, gpu-03 → gpu-02:
+  12.5 Gb/s of 99.37 Gb/s (0.13).
+  ib_write_bw mlx5_1, gpu-01 → gpu-03, gpu-02 → gpu-03, gpu-03 → gpu-01, gpu-03 → gpu-02:
+  12.5 Gb/s of 99.37 Gb/s (0.13).
+  → Compare with other pairs of machines to find the slow port; look at its PCIe link
+    (lspci -vv, LnkSta), its error counters, and whether other jobs use the link.
+
+The whole run
+  ? The run was interrupted.
+    → Run it again.
+
+✘ fail (FarBelowRate): 4 pass, 1 inconclusive, 8 fail
+"""
+    assert matrix_text(report, width=90) == expected
+
+
+def overview(text: str) -> list[str]:
+    """Return the lines of the matrix, or of the list."""
+    return text.split("\n\n")[1].splitlines()[1:]
+
+
+def test_numbered_columns() -> None:
+    """Where names do not fit side by side, columns are numbered as the rows are."""
+    nodes = [f"{name}.rack-7" for name in names(10)]
+    report = measured_run(nodes, lambda pair, _: 12.5 if nodes[2] in pair else 97)
+    lines = overview(matrix_text(report, width=100))
+    assert lines[0].split() == ["from", "↓", "to", "→", *map(str, range(1, 11))]
+    assert lines[3] == " 3 gpu-03.rack-7  ✘ 12.5  ✘ 12.5          " + "  ".join(["✘ 12.5"] * 7)
+
+
+def test_signs_alone() -> None:
+    """Where numbers do not fit either, signs show 32 nodes in 100 columns."""
+    lines = overview(matrix_text(measured_run(names(32), slow_third), width=100))
+    assert max(map(len, lines)) <= 100
+    assert lines[1].split() == ["1", "gpu-01", "✔", "✘", *["✔"] * 29]
+    assert lines[3].split() == ["3", "gpu-03", *["✘"] * 31]
+    assert sum(line.count("✔") + line.count("✘") for line in lines) == 32 * 31
+
+
+def test_a_list_where_no_matrix_fits() -> None:
+    """On a narrow terminal, each pair has a line."""
+    report = measured_run(names(20), slow_third)
+    lines = overview(matrix_text(report, width=48))
+    assert lines[0].split() == ["client", "→", "server", "mlx5_0"]
+    assert lines[2] == "gpu-01 → gpu-03  ✘ 12.5"
+    assert len(lines) == 1 + 20 * 19 + 3  # the heading, and the expectation in three lines
+
+
+def test_two_nodes_are_a_list() -> None:
+    """A matrix of two nodes would be half empty: pairs are rows, devices columns."""
+    report = measured_run(names(2), good, devices=("mlx5_0", "mlx5_1"))
+    assert overview(matrix_text(report))[:3] == [
+        "client → server  mlx5_0  mlx5_1",
+        "gpu-01 → gpu-02  ✔ 97.0  ✔ 97.0",
+        "gpu-02 → gpu-01  ✔ 97.0  ✔ 97.0",
+    ]
+
+
+def test_more_devices_than_columns() -> None:
+    """On a narrow terminal, the devices of a pair stand one after another."""
+    report = measured_run(
+        names(2),
+        lambda pair, _: NO_MEMORY if pair.client == "gpu-02" else 97,
+        devices=[f"mlx5_{number}" for number in range(4)],
+    )
+    assert overview(matrix_text(report, width=40))[:4] == [
+        "gpu-01 → gpu-02  ✔ 97.0 mlx5_0  ✔ 97.0",
+        "mlx5_1  ✔ 97.0 mlx5_2  ✔ 97.0 mlx5_3",
+        "gpu-02 → gpu-01  ✘ no device",
+        "expected: 99.37 Gb/s: rateGbps: 100 of",
+    ]
+
+
+def test_pairs_that_were_not_measured() -> None:
+    """A pair without a result has a dot, and a node with itself nothing."""
+    nodes = names(3)
+    pairs = [NodePair(nodes[0], nodes[1]), NodePair(nodes[0], nodes[2]), NodePair(*nodes[1:])]
+    lines = overview(matrix_text(measured_run(nodes, good, pairs=pairs)))
+    assert lines[1:4] == [
+        "gpu-01               ✔ 97.0  ✔ 97.0",
+        "gpu-02       ·               ✔ 97.0",
+        "gpu-03       ·       ·",
+    ]
+
+
+def test_many_sentences() -> None:
+    """Of many sentences with one code, the slowest are written; the others are counted."""
+    speeds = iter(range(10, 60))
+    text = matrix_text(measured_run(names(4), lambda _pair, _device: next(speeds)))
+    assert text.count("Gb/s of 99.37 Gb/s") == 6
+    assert "gpu-01 → gpu-02: 10.0 Gb/s of 99.37 Gb/s (0.10)." in text
+    assert "  and 6 more, which -o json shows\n" in text
+
+
+def test_nothing_was_measured() -> None:
+    """A run that was interrupted before its first result has remarks alone."""
+    report = measured_run(names(2), good, pairs=(), remarks=(LATE,))
+    assert matrix_text(report) == (
+        "verify-k7: 2 nodes, 0 pairs of v100-ib  image registry.example/perftest\n\n"
+        "The whole run\n  ? The run was interrupted.\n    → Run it again.\n\n"
+        "? inconclusive (Interrupted): 1 inconclusive\n"
+    )
+
+
+def test_colour() -> None:
+    """Signs and numbers are coloured by their verdict."""
+    text = matrix_text(measured_run(names(3), slow_third), colour=True)
+    assert "\x1b[32m✔ 97.0\x1b[0m" in text
+    assert "\x1b[1;31m✘ 12.5\x1b[0m" in text

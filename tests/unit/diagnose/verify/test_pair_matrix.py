@@ -1,0 +1,122 @@
+"""The matrix of a run, and what its cells show."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, row
+from tests.unit.diagnose.verify.judged import judged
+from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, measured_run
+from webhook.diagnose.verify.matrix import (
+    MatrixCell,
+    is_dense,
+    pair_matrix,
+    short_number,
+    shortened_list,
+)
+from webhook.diagnose.verify.run_report import NodePair, PairResult
+
+PAIR = NodePair("a", "b")
+
+
+def cell(*texts: str) -> MatrixCell:
+    """Judge texts as those of one pair."""
+    return MatrixCell(PAIR, judged(*texts).judgements)
+
+
+def test_a_cell_shows_the_worst() -> None:
+    """The worst verdict decides, and its number is shown."""
+    shown = cell(bandwidth(row(95)), bandwidth(row(12)), bandwidth(row(80)))
+    assert (shown.verdict, shown.number) == ("fail", "12.0")
+
+
+def test_of_equals_the_lowest_bandwidth() -> None:
+    """Among devices that pass, the slowest is shown."""
+    assert cell(bandwidth(row(97)), bandwidth(row(95)), bandwidth(row(96))).number == "95.0"
+
+
+def test_bandwidths_before_latencies() -> None:
+    """A latency is shown only where no bandwidth is as bad; then the longest."""
+    both = cell(latency(1.61), bandwidth(row(97)), latency(2.2))
+    assert both.number == "97.0"
+    assert cell(latency(1.61), latency(2.2)).number == "2.20 µs"
+
+
+def test_a_failure_has_no_number() -> None:
+    """A pair that measured nothing has a sign alone."""
+    shown = cell(NO_MEMORY)
+    assert (shown.verdict, shown.number) == ("fail", "")
+
+
+@pytest.mark.parametrize(
+    ("number", "short"),
+    [
+        (397.26, "397"),
+        (100.0, "100"),
+        (99.94, "99.9"),
+        (12.0, "12.0"),
+        (9.31, "9.31"),
+        (0.05, "0.05"),
+    ],
+    ids=str,
+)
+def test_short_numbers(number: float, short: str) -> None:
+    """A number has three digits, as far as that says something."""
+    assert short_number(number) == short
+
+
+def test_devices_in_the_order_of_their_numbers() -> None:
+    """Each device has its cells; failures of no known device come last."""
+    report = measured_run(
+        ("a", "b", "c"),
+        lambda pair, device: NO_MEMORY if pair == PAIR and device == "mlx5_2" else 96,
+        devices=("mlx5_10", "mlx5_2"),
+    )
+    matrix = pair_matrix(report)
+    sizes = [(column.title, len(cells)) for column, cells in matrix.columns.items()]
+    assert sizes == [("mlx5_2", 5), ("mlx5_10", 6), ("no device", 1)]
+
+
+def test_latencies_have_a_column() -> None:
+    """A device has one column for bandwidths and one for latencies."""
+    found = judged(latency(device="mlx5_4"), bandwidth(row(97), device="mlx5_4")).judgements
+    report = measured_run(("a", "b"), lambda _pair, _device: 96)
+    matrix = pair_matrix(report._replace(results=(PairResult(PAIR, found),)))
+    shown = {column.title: cells[PAIR].number for column, cells in matrix.columns.items()}
+    assert shown == {"mlx5_4": "97.0", "mlx5_4 latency": "1.61 µs"}
+
+
+def test_results_of_one_pair_are_one_cell() -> None:
+    """A pair that comes twice has all of its judgements in one cell; one without any has none."""
+    report = measured_run(("a", "b"), lambda _pair, _device: 96)
+    twice = report._replace(
+        results=(*report.results, report.results[0], PairResult(NodePair("b", "c"), ()))
+    )
+    cells = pair_matrix(twice).cells
+    assert {pair: len(one.judgements) for pair, one in cells.items()} == {
+        NodePair("a", "b"): 2,
+        NodePair("b", "a"): 1,
+    }
+
+
+def test_nodes_that_only_results_name() -> None:
+    """A node that the report does not list has its row all the same."""
+    report = measured_run(("a", "b"), lambda _pair, _device: 96)._replace(nodes=("b", "z"))
+    assert pair_matrix(report).nodes == ("b", "z", "a")
+
+
+def test_dense() -> None:
+    """A matrix shows more than a list if half of its pairs were measured."""
+    nodes = tuple("abcd")
+    ring = [NodePair(one, other) for one, other in zip(nodes, "bcda", strict=True)]
+    half = [NodePair(one, other) for one in nodes for other in nodes if one < other]
+    for pairs, dense in ((None, True), (half, True), (half[1:], False), (ring, False)):
+        matrix = pair_matrix(measured_run(nodes, lambda _pair, _device: 96, pairs=pairs))
+        assert is_dense(matrix) is dense
+    assert not is_dense(pair_matrix(measured_run(("a", "b"), lambda _pair, _device: 96)))
+
+
+def test_lists() -> None:
+    """Of many words, the first ones and how many more."""
+    assert shortened_list(["a", "b"], 2) == "a, b"
+    assert shortened_list(["a", "b", "c"], 2) == "a, b and 1 more"

@@ -1,0 +1,165 @@
+"""Rates and PCIe links that other tools show in the same text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
+from tests.unit.diagnose.verify.judged import judged, the_only
+from webhook.diagnose.tools.benchmarks.measurements import Measurement
+from webhook.diagnose.tools.observations import (
+    CardSighting,
+    Origin,
+    PcieLink,
+    PortSighting,
+    Reading,
+    SettingSighting,
+)
+from webhook.diagnose.verify.expectation import BusRate, DueRate, PortRate, due_rate
+from webhook.diagnose.verify.shown_ports import ShownPorts, shown_ports
+
+IBSTAT = Origin("ibstat", 12)
+LSPCI = Origin("lspci", 40)
+RUN = Measurement("perftest", "ib_write_bw", "bandwidth", (1, 1), device="mlx5_4")
+GEN3 = PcieLink(8, 16)
+
+
+def port(**told: Any) -> PortSighting:
+    """Return what ibstat shows of a port that is Active."""
+    return PortSighting(
+        IBSTAT, **{"device": "mlx5_4", "port": 1, "state": "Active", "rate_gbps": 200.0, **told}
+    )
+
+
+def test_the_rate_of_the_port() -> None:
+    """It is that of the device, with the tool that shows it."""
+    ports = ShownPorts((port(), port(device="mlx5_5", rate_gbps=100.0)))
+    assert ports.rate(RUN) == PortRate(200, "200 Gb/s by ibstat, line 12")
+    sysfs = port()._replace(origin=Origin("sysfs", 0))
+    assert ShownPorts((sysfs, port())).rate(RUN) == PortRate(200, "200 Gb/s by sysfs")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        (),
+        (port(device="mlx5_5"),),
+        (port(device=None),),
+        (port(state="Down", rate_gbps=10.0),),
+        (port(state=None),),
+        (port(rate_gbps=None),),
+        (port(), port(rate_gbps=100.0)),
+        (port(), port(port=2, rate_gbps=100.0)),
+    ],
+    ids=["none", "other", "unnamed", "down", "stateless", "rateless", "contradiction", "ports"],
+)
+def test_a_rate_that_is_not_certain(shown: tuple[PortSighting, ...]) -> None:
+    """Of another device, of a port that is down, or contradicted: it is not used."""
+    assert ShownPorts(shown).rate(RUN) is None
+    assert ShownPorts((port(),)).rate(RUN._replace(device=None)) is None
+
+
+def test_the_port_of_the_command() -> None:
+    """Where the command names the port, only that one counts."""
+    ports = ShownPorts((port(), port(port=2, rate_gbps=100.0)))
+    rate = ports.rate(RUN._replace(port=2))
+    assert rate is not None
+    assert rate.gbps == 100
+    assert ports._replace(ports=(port(port=None),)).rate(RUN._replace(port=2)) is not None
+
+
+@pytest.mark.parametrize("pci", ["0000:3b:00.0", "3b:00.0"])
+def test_the_link_of_the_card(pci: str) -> None:
+    """The card is found by its address, with or without the domain."""
+    cards = (CardSighting(LSPCI, pci, link=GEN3), CardSighting(LSPCI, "0000:5e:00.0", link=None))
+    bus = ShownPorts((port(pci="0000:3b:00.0"),), cards).bus(RUN)
+    assert bus is not None
+    assert bus.gbps == pytest.approx(115.2, abs=0.1)
+    assert bus.source == "PCIe 8 GT/s x16 by lspci, line 40"
+
+
+@pytest.mark.parametrize(
+    "cards",
+    [
+        (),
+        (CardSighting(LSPCI, "0000:5e:00.0", link=GEN3),),
+        (CardSighting(LSPCI, "0001:3b:00.0", link=GEN3),),
+        (CardSighting(LSPCI, "0000:3b:00.0"),),
+        (CardSighting(LSPCI, "0000:3b:00.0", link=PcieLink(3, 16)),),
+        (
+            CardSighting(LSPCI, "0000:3b:00.0", link=GEN3),
+            CardSighting(LSPCI, "3b:00.0", link=PcieLink(8, 8)),
+        ),
+    ],
+    ids=["none", "other", "domain", "unknown", "speed", "contradiction"],
+)
+def test_a_link_that_is_not_certain(cards: tuple[CardSighting, ...]) -> None:
+    """Of another card, of an unknown speed, or contradicted: it is not used."""
+    assert ShownPorts((port(pci="0000:3b:00.0"),), cards).bus(RUN) is None
+    assert ShownPorts((port(),), cards).bus(RUN) is None
+
+
+def test_what_is_taken() -> None:
+    """Ports and cards; other sightings say nothing of a link."""
+    card = CardSighting(LSPCI, "3b:00.0")
+    other = SettingSighting(Origin("uname -r", 1), "kernel", "6.1")
+    reading = Reading((other, port(), card), frozenset())
+    assert shown_ports(reading) == ShownPorts((port(),), (card,))
+
+
+def test_a_slow_slot() -> None:
+    """A link that carries less than the port is what can be expected, also in both directions."""
+    bus = BusRate(110.0, "PCIe 8 GT/s x16 by lspci, line 40")
+    rate = PortRate(200, "--rate 200")
+    said = "PCIe 8 GT/s x16 by lspci, line 40, which is less than --rate 200"
+    assert due_rate(RUN, rate, bus) == DueRate(110, said)
+    both = due_rate(RUN._replace(bidirectional=True), rate, bus)
+    assert both == DueRate(220, f"{said}, in both directions")
+    assert due_rate(RUN, PortRate(110, "x"), bus) == DueRate(110, "x")
+
+
+TOOLS = """\
+CA 'mlx5_4'
+	CA type: MT4123
+	Number of ports: 1
+	Firmware version: 20.31.1014
+	Hardware version: 0
+	Node GUID: 0x0c42a10300a1b2c3
+	System image GUID: 0x0c42a10300a1b2c3
+	Port 1:
+		State: Active
+		Physical state: LinkUp
+		Rate: 200
+		Base lid: 26
+		LMC: 0
+		SM lid: 1
+		Capability mask: 0x2651e848
+		Port GUID: 0x0c42a10300a1b2c3
+		Link layer: InfiniBand
+"""
+
+
+def test_ibstat_above_a_benchmark() -> None:
+    """The rate that ibstat shows is expected; --rate is more certain."""
+    found = the_only(TOOLS + bandwidth(row(190)), rate=None)
+    assert (found.verdict, found.expected) == ("pass", 198.74)
+    assert found.source.startswith("200 Gb/s by ibstat, line 8")
+    assert the_only(TOOLS + bandwidth(row(95)), rate=100).code == "AtRate"
+    assert (
+        the_only(TOOLS.replace("Active", "Down") + bandwidth(row(190)), rate=None).code == "NoRate"
+    )
+
+
+def test_machines_of_one_file() -> None:
+    """Each machine is judged by its own output, and named."""
+    outputs = {"n1": TOOLS + bandwidth(row(190)), "n2": bandwidth(row(190)), "n3": ""}
+    lines = [f"{name}: {line}" for name, text in outputs.items() for line in text.splitlines()]
+    found = judged("\n".join([*lines, "n3: Couldn't allocate MR", ""]), rate=None)
+    assert [(one.node, one.verdict, one.code) for one in found.judgements] == [
+        ("n1", "pass", "AtRate"),
+        ("n2", "inconclusive", "NoRate"),
+        ("n3", "fail", "PerftestNoMemory"),
+    ]
+    assert {one.file for one in found.judgements} == {"a"}

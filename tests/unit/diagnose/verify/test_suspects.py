@@ -1,0 +1,228 @@
+"""What bad measurements have in common is named, and nothing beyond the evidence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
+from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, every_pair, measured_run
+from webhook.diagnose.verify.fault_localization import Suspect, suspects
+from webhook.diagnose.verify.matrix import pair_matrix
+from webhook.diagnose.verify.run_report import NodePair, RunReport
+
+NODES = ("a", "b", "c", "d")
+DEVICES = ("mlx5_0", "mlx5_1")
+
+
+def found(report: RunReport) -> list[tuple[str, tuple[str, ...], str | None]]:
+    """Return what is suspected: codes, nodes and device."""
+    return [(one.code, one.nodes, one.device) for one in suspects(pair_matrix(report))]
+
+
+def the_only(report: RunReport) -> Suspect:
+    """Return the only suspect."""
+    (one,) = suspects(pair_matrix(report))
+    return one
+
+
+def test_all_good() -> None:
+    """Nobody is suspected where all passes."""
+    assert found(measured_run(NODES, lambda _pair, _device: 96)) == []
+
+
+def test_a_node() -> None:
+    """A node of which all is bad, while those that it measured with do well among themselves."""
+    report = measured_run(NODES, lambda pair, _: 12 if "c" in pair else 96, devices=DEVICES)
+    assert the_only(report) == Suspect(
+        "fail",
+        "SuspectNode",
+        ("c",),
+        None,
+        "c: all 12 measurements with it are bad (12 fail). All others: 12 pass.",
+        "Look at this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, "
+        "and what else runs there.",
+    )
+
+
+def test_a_node_that_is_partly_slow() -> None:
+    """Warnings are bad as well; both are counted."""
+    slow = {"a": 12.0, "b": 80.0, "d": 80.0}
+
+    def outcome(pair: NodePair, _: str) -> Outcome:
+        return slow[next(iter({*pair} - {"c"}))] if "c" in pair else 96
+
+    one = the_only(measured_run(NODES, outcome))
+    assert (one.code, one.nodes, one.verdict) == ("SuspectNode", ("c",), "fail")
+    assert "all 6 measurements with it are bad (2 fail, 4 warn). All others: 6 pass." in one.because
+
+
+def test_a_node_fails_where_others_are_slow() -> None:
+    """The node that fails is told from all the others, which only warn."""
+    report = measured_run(NODES, lambda pair, _: 12 if "c" in pair else 80)
+    assert found(report) == [("SuspectNode", ("c",), None), ("AllAlike", (), None)]
+    other = suspects(pair_matrix(report))[1]
+    assert other.because == "All 6 other measurements are bad (6 warn)."
+    assert other.verdict == "warn"
+
+
+def test_two_nodes() -> None:
+    """Two bad nodes are named, although they are bad with one another as well."""
+    nodes = (*NODES, "e")
+    report = measured_run(nodes, lambda pair, _: 12 if {"b", "e"} & {*pair} else 96)
+    assert found(report) == [("SuspectNode", ("b",), None), ("SuspectNode", ("e",), None)]
+
+
+def test_a_node_in_a_ring() -> None:
+    """Two neighbours that do well on their other side are enough."""
+    ring = [NodePair(one, other) for one, other in zip(NODES, "bcda", strict=True)]
+    report = measured_run(NODES, lambda pair, _: 12 if "b" in pair else 96, pairs=ring)
+    assert found(report) == [("SuspectNode", ("b",), None)]
+
+
+def test_one_neighbour_is_not_enough() -> None:
+    """In a chain, a node at the end and the path to it look the same."""
+    chain = [NodePair("a", "b"), NodePair("b", "c"), NodePair("c", "d")]
+    report = measured_run(NODES, lambda pair, _: 12 if "a" in pair else 96, pairs=chain)
+    assert found(report) == [("NotLocated", ("a", "b"), None)]
+
+
+def test_an_hca() -> None:
+    """One device of a node is bad with all others, and its other devices are not."""
+    report = measured_run(
+        NODES,
+        lambda pair, device: 12 if "b" in pair and device == "mlx5_1" else 96,
+        devices=DEVICES,
+    )
+    one = the_only(report)
+    assert (one.code, one.nodes, one.device) == ("SuspectHca", ("b",), "mlx5_1")
+    assert one.because == (
+        "mlx5_1 of b: all 6 measurements with it are bad (6 fail). All others: 18 pass."
+    )
+
+
+def test_a_rail() -> None:
+    """A device that is bad on all nodes is no single node's fault."""
+    report = measured_run(
+        NODES, lambda _, device: 12 if device == "mlx5_1" else 96, devices=DEVICES
+    )
+    one = the_only(report)
+    assert (one.code, one.nodes, one.device) == ("SuspectRail", (), "mlx5_1")
+    assert one.because == (
+        "mlx5_1: all 12 measurements on it are bad (12 fail). All others: 12 pass."
+    )
+
+
+def test_a_rail_is_compared_with_other_rails() -> None:
+    """Good results of which no device is known may be those of the same rail."""
+    nameless = bandwidth(row(96)).replace("Device         : mlx5_4", "")
+    report = measured_run(
+        NODES, lambda _, device: 12 if device == "mlx5_1" else nameless, devices=DEVICES
+    )
+    assert "SuspectRail" not in [one.code for one in suspects(pair_matrix(report))]
+
+
+def test_a_sender_and_a_receiver() -> None:
+    """A node that is bad in one direction only."""
+    as_client = the_only(measured_run(NODES, lambda pair, _: 12 if pair.client == "b" else 96))
+    assert (as_client.code, as_client.nodes) == ("SuspectSender", ("b",))
+    assert as_client.because == (
+        "b: all 3 measurements in which it is the client are bad (3 fail). As the server: 3 pass."
+    )
+    as_server = the_only(measured_run(NODES, lambda pair, _: 12 if pair.server == "b" else 96))
+    assert (as_server.code, as_server.nodes) == ("SuspectReceiver", ("b",))
+    assert "it is the server are bad (3 fail). As the client: 3 pass." in as_server.because
+
+
+def test_a_path() -> None:
+    """Two nodes that do well with all others, but not with one another."""
+    one = the_only(measured_run(NODES, lambda pair, _: 12 if {*pair} == {"a", "d"} else 96))
+    assert (one.code, one.nodes, one.device) == ("SuspectPath", ("a", "d"), "mlx5_0")
+    assert one.because == (
+        "a → d and d → a on mlx5_0: bad (2 fail). With other nodes, a has 4 good ones, and d has "
+        "4 good ones."
+    )
+
+
+def test_one_direction_of_a_path() -> None:
+    """Only the direction that is bad is named."""
+    bad = NodePair("a", "d")
+    report = measured_run(NODES, lambda pair, _: 12 if pair == bad else 96, devices=DEVICES)
+    assert the_only(report).because.startswith("a → d on mlx5_0, mlx5_1: bad (2 fail).")
+    assert the_only(report).device is None
+
+
+def test_many_paths() -> None:
+    """Bad pairs without anything in common are one finding, with the first of them."""
+    nodes = tuple("abcdefghij")
+    bad = {frozenset(pair) for pair in ("ab", "cd", "ef", "gh", "ij")}
+    one = the_only(measured_run(nodes, lambda pair, _: 12 if frozenset(pair) in bad else 96))
+    assert (one.code, one.nodes) == ("SuspectPaths", nodes)
+    assert one.because == (
+        "10 pairs have bad measurements (10 fail) that share neither a node, an HCA nor a "
+        "direction: a → b, b → a, c → d, d → c and 6 more."
+    )
+
+
+def test_everything() -> None:
+    """Where all is bad, no node stands out."""
+    one = the_only(measured_run(NODES, lambda _pair, _device: 12))
+    assert (one.code, one.nodes) == ("AllAlike", ())
+    assert one.because == "All 12 measurements are bad (12 fail)."
+    assert "the expected rate, the image, the switches" in one.remedy
+
+
+def test_two_bad_nodes_alone() -> None:
+    """With two nodes, nothing tells the node from the path: a third one would."""
+    one = the_only(measured_run(("a", "b"), lambda _pair, _device: 80))
+    assert (one.code, one.nodes, one.verdict) == ("NotLocated", ("a", "b"), "warn")
+    assert one.because == (
+        "a → b, b → a: 2 warn, and too little else was measured to tell a node from the path."
+    )
+    assert one.remedy.endswith("with --all-pairs, or with more nodes in --nodes.")
+
+
+def test_a_known_cause() -> None:
+    """Where all of a node failed for one known cause, its remedy is what to do."""
+    one = the_only(measured_run(NODES, lambda pair, _: NO_MEMORY if "c" in pair else 96))
+    assert (one.code, one.nodes) == ("SuspectNode", ("c",))
+    assert one.because.endswith("All others: 6 pass. Cause: PerftestNoMemory.")
+    assert one.remedy.startswith("The process needs the capability IPC_LOCK")
+
+
+def test_a_known_cause_beside_another_suspect() -> None:
+    """What another suspect explains does not hide the cause of the rest."""
+
+    def outcome(pair: NodePair, _: str) -> Outcome:
+        if "e" in pair:
+            return 12
+        return NO_MEMORY if pair.client == "a" else 96
+
+    node, sender = suspects(pair_matrix(measured_run((*NODES, "e"), outcome)))
+    assert (node.code, node.nodes) == ("SuspectNode", ("e",))
+    assert (sender.code, sender.nodes) == ("SuspectSender", ("a",))
+    assert "all 4 measurements in which it is the client are bad (4 fail)." in sender.because
+    assert sender.because.endswith("Cause: PerftestNoMemory.")
+
+
+def test_a_known_cause_needs_no_third_node() -> None:
+    """A failure that says itself what is wrong is not asked to be located."""
+    assert found(measured_run(("a", "b"), lambda _pair, _device: NO_MEMORY)) == []
+
+
+@pytest.mark.parametrize("nodes", [NODES, ("a", "b")], ids=["four", "two"])
+def test_inconclusive_measurements_count_neither_way(nodes: tuple[str, ...]) -> None:
+    """What is inconclusive neither blames nor clears."""
+    assert found(measured_run(nodes, lambda _pair, _device: 300)) == []
+
+
+def test_inconclusive_pairs_clear_nobody() -> None:
+    """A node stays unlocated where what it could be compared with is inconclusive."""
+    report = measured_run(("a", "b", "c"), lambda pair, _: 12 if "a" in pair else 300)
+    assert found(report) == [("NotLocated", ("a", "b", "c"), None)]
+
+
+def test_a_node_with_itself() -> None:
+    """A measurement within a node says nothing of the network between nodes."""
+    pairs = [*every_pair(NODES), NodePair("a", "a")]
+    report = measured_run(NODES, lambda pair, _: 12 if pair == ("a", "a") else 96, pairs=pairs)
+    assert found(report) == []

@@ -1,0 +1,32 @@
+"""What lies exactly on a threshold."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, row
+from tests.unit.diagnose.verify.judged import the_only
+
+
+@pytest.mark.parametrize(
+    ("gbps", "code"),
+    [(90, "AtRate"), (75, "BelowRate"), (105, "AtRate"), (106, "FasterThanRate")],
+)
+def test_a_threshold_belongs_to_the_better_verdict(gbps: float, code: str) -> None:
+    """0.9 passes, 0.75 warns, and 1.05 is still possible; without an MTU all of the rate counts."""
+    output = bandwidth(row(gbps)).replace("Mtu", "")
+    assert (the_only(output).code, the_only(output).expected) == (code, 100)
+
+
+@pytest.mark.parametrize(
+    ("test", "typical", "code"),
+    [
+        ("RDMA_Write", 2.6, "NoPeers"),
+        ("Send", 2.6, "NoPeers"),
+        ("RDMA_Read", 2.6, "Quick"),
+        ("RDMA_Read", 4.6, "NoPeers"),
+    ],
+)
+def test_each_test_has_its_own_bound(test: str, typical: float, code: str) -> None:
+    """A read goes there and back."""
+    assert the_only(latency(typical, test)).code == code

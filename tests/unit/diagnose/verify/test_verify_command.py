@@ -1,0 +1,191 @@
+"""The command: files, rates, exit codes and errors."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
+from webhook.cli import main
+from webhook.cli.parser import parse_words
+from webhook.cli.verify import judge as command
+from webhook.diagnose.verify.verify_json import verify_schema
+
+FABRICS = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+spec:
+  fabrics:
+  - name: v100-ib
+    match: {gpuResources: [nvidia.com/v100]}
+    resources: [{name: rdma/rdma_v100}]
+    linkLayer: InfiniBand
+    rateGbps: 100
+    hcas: ["mlx5_4:1", "mlx5_4:2"]
+  - name: unknown-rate
+    match: {gpuResources: [nvidia.com/a100]}
+    resources: [{name: rdma/rdma_a100}]
+    linkLayer: InfiniBand
+    hcas: [mlx5_4, mlx5_5]
+"""
+
+
+class Answer(NamedTuple):
+    """The exit code and the output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Judge:
+    """Runs `verify judge` in its own folder."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: str) -> Answer:
+        """Run it; a usage error of argparse is an answer too."""
+        try:
+            code = main(["verify", *words])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        written = self._capsys.readouterr()
+        return Answer(code, written.out, written.err)
+
+
+@pytest.fixture
+def judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Judge:
+    """Return the command in a folder with a fabrics file and outputs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
+    files = {
+        "fabrics.yaml": FABRICS,
+        "good": bandwidth(row(95)),
+        "slow": bandwidth(row(80)),
+        "bad": bandwidth(row(50)),
+        "prose": "hello\nworld\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    return Judge(capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["good", "--rate", "100"], 0),
+        (["slow", "--rate", "100"], 0),
+        (["slow", "--rate", "100", "--strict"], 1),
+        (["good", "--rate", "100", "--strict"], 0),
+        (["bad", "--rate", "100"], 1),
+        (["good"], 3),
+        (["good", "--strict"], 3),
+        (["good", "bad", "--rate", "100"], 1),
+        (["--rate", "100", "good", "-o", "json", "slow"], 0),
+        (["good", "absent", "--rate", "100"], 2),
+    ],
+)
+def test_exit_codes(judge: Judge, words: list[str], code: int) -> None:
+    """0 pass or warn, 1 fail, 2 unreadable, 3 inconclusive; with --strict, warn is 1."""
+    assert judge("judge", *words).code == code
+
+
+def test_standard_input(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` is standard input; a file that is named twice is read once."""
+    stdin = io.TextIOWrapper(io.BytesIO(bandwidth(row(95)).encode()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    answer = judge("judge", "-", "-", "--rate", "100")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("ib_write_bw mlx5_4  -:2\n  ✔ 95.0 Gb/s")
+
+
+def test_the_rate_of_a_fabric(judge: Judge) -> None:
+    """The fabric tells rate and HCAs; --rate is more certain."""
+    answer = judge("judge", "-c", "fabrics.yaml", "--fabric", "v100-ib", "good")
+    assert (answer.code, answer.err) == (0, "")
+    assert "rateGbps: 100 of fabric v100-ib" in answer.out
+    answer = judge("judge", "-c", "fabrics.yaml", "--fabric", "v100-ib", "good", "--rate", "96")
+    assert "expected: --rate 96, of which" in answer.out
+
+
+def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its HCAs count; the fabrics file may be named by the environment."""
+    monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", "fabrics.yaml")
+    answer = judge("judge", "--fabric", "unknown-rate", "good", "-o", "json")
+    form = json.loads(answer.out)
+    Draft202012Validator(json.loads(verify_schema())).validate(form)
+    assert [one["code"] for one in form["measurements"]] == ["NoRate"]
+    assert [one["because"] for one in form["findings"]] == [
+        "No result of these HCAs of the fabric: mlx5_5."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name a command: judge, run, nccl, clean (see rdma-webhook verify --help)"),
+        (
+            ["juge"],
+            "judge, run, nccl, clean (did you mean judge?) (see rdma-webhook verify --help)",
+        ),
+        (["judge"], "no file: name one, or - for standard input"),
+        (["judge", "good", "--rate", "fast"], "'fast' is not a rate in Gb/s: give a number"),
+        (["judge", "good", "--rate", "0"], "'0' is not a rate in Gb/s"),
+        (["judge", "good", "--rate", "nan"], "'nan' is not a rate in Gb/s"),
+        (["judge", "good", "--rate", "10001"], "'10001' is not a rate in Gb/s"),
+        (["judge", "good", "-c", "fabrics.yaml"], "-c FABRICS needs --fabric NAME"),
+        (["judge", "good", "--fabric", "v100-ib"], "--fabric needs the fabrics file"),
+        (
+            ["judge", "good", "-c", "fabrics.yaml", "--fabric", "v100_ib"],
+            "fabrics.yaml: no fabric 'v100_ib' (did you mean v100-ib?)",
+        ),
+        (["judge", "good", "-c", "fabrics.yaml", "--fabric", "x"], "no fabric 'x'\n"),
+        (["judge", "absent"], "absent: cannot be read: No such file or directory"),
+        (["judge", "."], ".: cannot be read: Is a directory"),
+        (["judge", "prose"], "prose: nothing in its 3 lines is known: give what perftest"),
+    ],
+)
+def test_errors(judge: Judge, words: list[str], said: str) -> None:
+    """One line on standard error says what is wrong and what would be right."""
+    answer = judge(*words)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert said in answer.err
+
+
+def test_standard_input_may_stand_behind_options() -> None:
+    """The order of words and options does not matter, and - is a word."""
+    arguments = parse_words(["verify", "judge", "--rate", "100", "good", "-o", "json", "-"])
+    assert arguments.files == ["good", "-"]
+
+
+def test_a_file_that_is_too_large(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not read whole, and the others are still judged."""
+    monkeypatch.setattr(command, "_LARGEST", 3000)
+    Path("large").write_bytes(b"x" * 3001)
+    answer = judge("judge", "large", "good", "--rate", "100")
+    assert answer.code == 2
+    assert "large: larger than 0 MiB: give the part of the benchmark" in answer.err
+    assert "good:2" in answer.out
+
+
+def test_bytes_that_are_no_text(judge: Judge) -> None:
+    """They are replaced, and the rest is read."""
+    Path("good").write_bytes(b"\xff\xfe\x00\n" + bandwidth(row(95)).encode())
+    assert judge("judge", "good", "--rate", "100").code == 0
+
+
+def test_invisible_characters(judge: Judge) -> None:
+    """What a file holds cannot change the terminal."""
+    Path("bad").write_text("Couldn't allocate MR \x1b]0;owned\x07\u202e\n", encoding="utf-8")
+    for form in ("text", "json", "junit"):
+        assert not {"\x1b", "\x07", "\u202e"} & set(judge("judge", "bad", "-o", form).out)

@@ -1,0 +1,60 @@
+"""JUnit XML of what was judged."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element, fromstring
+
+from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
+from tests.unit.diagnose.verify.judged import judged
+from webhook.diagnose.verify.verify_junit import verify_junit
+
+
+def suite(*texts: str, hcas: tuple[str, ...] = ()) -> Element:
+    """Return the test suite."""
+    (found,) = fromstring(verify_junit(judged(*texts, hcas=hcas)).encode())
+    return found
+
+
+def test_the_whole_document() -> None:
+    """Runs are test cases, in classes by what was tested, with their place as the name."""
+    found = judged(bandwidth(row(95)), "Port number 1 state is Down\n", hcas=["mlx5_4", "mlx5_5"])
+    down = found.judgements[1]
+    expected = f"""\
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="rdma-webhook verify">
+  <testsuite name="rdma-webhook verify" tests="3" failures="1" errors="0" skipped="1">
+    <testcase classname="ib_write_bw mlx5_4" name="a:2">
+      <system-out>pass (AtRate): 95.0 Gb/s of 99.37 Gb/s (0.96).</system-out>
+    </testcase>
+    <testcase classname="Output" name="b:1">
+      <failure type="PortDown" message="{down.because}">{down.because} {down.remedy}</failure>
+    </testcase>
+    <testcase classname="All runs" name="NotTested">
+      <skipped message="NotTested: No result of these HCAs of the fabric: mlx5_5. Run the \
+benchmark on each of them: -d names the device." />
+    </testcase>
+  </testsuite>
+</testsuites>
+"""
+    assert verify_junit(found) == expected
+
+
+def test_a_warning_passes() -> None:
+    """CI systems have no warning: its text is the output of a test that passes."""
+    (case,) = suite(bandwidth(row(80)))
+    (said,) = case
+    assert said.tag == "system-out"
+    assert (said.text or "").startswith("warn (BelowRate): 80.0 Gb/s of 99.37 Gb/s (0.81). Compare")
+
+
+def test_the_counts() -> None:
+    """A suite counts what failed and what was skipped."""
+    found = suite(bandwidth(row(10)), bandwidth(row(11)), bandwidth(row(200)), bandwidth(row(95)))
+    assert [found.get(name) for name in ("tests", "failures", "skipped", "errors")] == list("4210")
+
+
+def test_characters_that_xml_does_not_have() -> None:
+    """They are escaped, so that the document can be read."""
+    (case,) = suite("Couldn't allocate MR \x01\x0b<&>\n")
+    (failure,) = case
+    assert r"\x01\x0b<&>" in (failure.text or "")

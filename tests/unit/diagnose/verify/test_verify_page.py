@@ -1,0 +1,87 @@
+"""docs/verify.md shows what the command prints, and names every code of a judgement."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks.outputs import addresses, head, row, table, text
+from webhook.cli import main
+from webhook.diagnose.tools.causes import CAUSES
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "verify.md"
+BEGIN, END = "<!-- example -->", "<!-- end of example -->"
+COMMAND = ["verify", "judge", "--rate", "100", "good.txt", "failed.txt"]
+FILES = {
+    "good.txt": text(
+        head(), addresses(), table(row(88.1, 8192), row(96.8, 65536), row(97.4, 8 << 20))
+    ),
+    "failed.txt": "Couldn't allocate MR\nfailed to create mr\n Couldn't create IB resources\n",
+}
+_CODE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
+#: Words of webhook/verify that look like codes.
+WORDS = {"Active", "InfiniBand", "Ethernet", "Less", "Slower", "Results", "Output"}
+
+
+def test_the_example(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The example on the page is what the command prints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert main(COMMAND) == 1
+    printed = capsysbinary.readouterr().out.decode()
+    shown = f"{BEGIN}\n\n```console\n$ rdma-webhook {' '.join(COMMAND)}\n{printed}```\n\n{END}"
+    page = PAGE.read_text(encoding="utf-8")
+    fresh = page[: page.index(BEGIN)] + shown + page[page.index(END) + len(END) :]
+    if os.environ.get("UPDATE_GOLDEN"):
+        PAGE.write_text(fresh, encoding="utf-8")
+    stale = "docs/verify.md is stale: run `make golden`, and look at the diff"
+    assert PAGE.read_text(encoding="utf-8") == fresh, stale
+
+
+def _codes(files: Iterable[Path]) -> set[str]:
+    """Return the codes in the code: words in CamelCase that are whole strings."""
+    constants = {
+        node.value
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return {one for one in constants if _CODE.fullmatch(one)} - WORDS
+
+
+def _told(heading: str) -> list[str]:
+    """Return the codes of a table, in its order."""
+    page = PAGE.read_text(encoding="utf-8")
+    table_of_codes = page[page.index(heading) :].partition("\n\n")[0]
+    return re.findall(r"^\| `(\w+)`", table_of_codes, re.MULTILINE)
+
+
+def test_each_code_is_told() -> None:
+    """The table has every code that is not a cause, and no other."""
+    assert sorted(_told("| code |")) == sorted(_codes((ROOT / "webhook" / "verify").glob("*.py")))
+
+
+def test_each_code_of_a_run_is_told() -> None:
+    """The second table has those that only a run has."""
+    folder = ROOT / "webhook" / "verify" / "runs"
+    codes = _codes(folder / name for name in ("pair_judging.py", "unmeasured.py"))
+    others = {*_told("| code |"), *(cause.code for cause in CAUSES)}
+    assert sorted(_told("| code of a run |")) == sorted(codes - others)
+
+
+def test_each_code_of_nccl_tests_is_told() -> None:
+    """The third table has those that only runs of nccl-tests have."""
+    folder = ROOT / "webhook" / "verify" / "nccl"
+    others = {*_told("| code |"), *_told("| code of a run |"), *(one.code for one in CAUSES)}
+    codes = _codes([folder / "nccl_judging.py"])
+    assert sorted(_told("| code of nccl-tests |")) == sorted(codes - others)

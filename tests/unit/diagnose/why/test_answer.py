@@ -1,0 +1,284 @@
+"""The answer, and what was seen at work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.diagnose.why.pods import (
+    ASKED,
+    OWNED,
+    codes,
+    explain,
+    job,
+    live,
+    namespace,
+    status,
+    told,
+    unseen,
+)
+from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.tools.causes import TRANSPORTS
+from webhook.diagnose.tools.logs import read_log
+from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PinnedProcess
+
+RDMA, SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
+
+NO_MEMORY = "Couldn't allocate MR"
+
+
+def log(*lines: str, previous: bool = False) -> ContainerLog:
+    """Read the log of the container."""
+    return ContainerLog("main", read_log("\n".join(lines)), previous)
+
+
+HOLDS = ContainerProcesses("main", (PinnedProcess(7, "python", 2 << 20), PinnedProcess(8, "x", 0)))
+OPEN = ContainerProcesses("main", (PinnedProcess(7, "python", 0),))
+IDLE = ContainerProcesses("main")
+
+
+@pytest.mark.parametrize(
+    ("rdma", "because", "level", "text"),
+    [
+        (
+            "yes",
+            "Equipped",
+            "good",
+            (
+                "The pod is equipped for RDMA over v100-ib: device, memory, network and "
+                "environment "
+                "are right for RDMA (Equipped)."
+            ),
+        ),
+        (
+            "no",
+            "FabricAmbiguous",
+            "problem",
+            ("No RDMA: the pod matches several fabrics: set rdma.lab/fabric (FabricAmbiguous)."),
+        ),
+        (
+            "unsure",
+            "MemlockUnknown",
+            "unsure",
+            (
+                "RDMA over v100-ib is not certain: IPC_LOCK does not help a container, and "
+                "nothing says whether the nodes raise memlock (MemlockUnknown)."
+            ),
+        ),
+        (
+            "none",
+            "Launcher",
+            "good",
+            (
+                "The pod itself needs no RDMA: the pod only starts work in other pods, whose "
+                "verdicts count (Launcher)."
+            ),
+        ),
+    ],
+)
+def test_the_status_answers(rdma: str, because: str, level: str, text: str) -> None:
+    """The verdict of admission, with its reason and its remedy."""
+    found = explain(live(status(rdma, because)))
+    assert found.rdma == rdma
+    assert found.answer == (because, level, text, REMEDIES[because])
+    assert found.well == (rdma in ("yes", "none"))
+
+
+def test_a_status_of_another_version() -> None:
+    """Its verdict counts, though the code is not known."""
+    found = explain(live(status("no", "Sorcery")))
+    assert found.rdma == "no"
+    assert found.answer.text == (
+        "No RDMA: this version of rdma-webhook does not know why (Sorcery)."
+    )
+
+
+def test_a_pod_that_was_not_seen() -> None:
+    """No, and the reason for which the webhook was not called."""
+    found = explain(unseen(), namespace=namespace({}))
+    assert (found.rdma, found.answer.code) == ("no", "NamespaceNotLabelled")
+    assert found.answer.text == (
+        "No RDMA, since the webhook was not called: namespace lab does not have the label "
+        'rdma.lab/enable: "true".'
+    )
+    assert "kubectl label" in found.answer.remedy
+
+
+def test_a_pod_that_equips_itself() -> None:
+    """A pod that requests an RDMA resource itself may have RDMA without the webhook."""
+    found = explain(live({}, limits={"rdma/rdma_v100": "1"}))
+    assert (found.rdma, found.answer.level) == ("unsure", "unsure")
+    assert "requests rdma/rdma_v100 itself" in found.answer.text
+
+
+def test_an_unreadable_status() -> None:
+    """It is not certain what was done."""
+    found = explain(live({**ASKED, "rdma.lab/status": "x"}))
+    assert (found.rdma, found.answer.code) == ("unsure", "StatusUnreadable")
+
+
+def test_what_keeps_a_pod_from_running() -> None:
+    """An equipped pod that does not run is not well."""
+    stuck = live(
+        containerStatuses=[{"name": "main", "state": {"waiting": {"reason": "ErrImagePull"}}}]
+    )
+    found = explain(stuck)
+    assert (found.rdma, found.well) == ("yes", False)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "known", "rdma", "code"),
+    [
+        (("unsure", "MemlockUnknown"), {"logs": (log(RDMA),)}, "yes", "RdmaInUse"),
+        (("yes", "Equipped"), {"logs": (log(SOCKETS),)}, "no", "SocketsInUse"),
+        (("yes", "Equipped"), {"logs": (log(RDMA, SOCKETS),)}, "unsure", "MixedTransports"),
+        (("yes", "Equipped"), {"logs": (log(RDMA),)}, "yes", "Equipped"),
+        (("yes", "Equipped"), {"logs": (log(SOCKETS, previous=True),)}, "yes", "Equipped"),
+        (("yes", "Equipped"), {"logs": (log(),)}, "yes", "Equipped"),
+        (("no", "NonRoot"), {"processes": (HOLDS,)}, "yes", "MemoryRegistered"),
+        (
+            ("no", "NonRoot"),
+            {"processes": (HOLDS,), "logs": (log(SOCKETS),)},
+            "yes",
+            "MemoryRegistered",
+        ),
+        (("yes", "Equipped"), {"processes": (OPEN, IDLE)}, "yes", "Equipped"),
+    ],
+    ids=str,
+)
+def test_what_was_seen_is_stronger(
+    verdict: tuple[str, str], known: dict[str, Any], rdma: str, code: str
+) -> None:
+    """Registered memory proves RDMA; else the log of the current run decides, else admission."""
+    found = explain(live(status(*verdict)), **known)
+    assert (found.rdma, found.answer.code) == (rdma, code)
+
+
+def test_a_log_without_the_webhook() -> None:
+    """A pod that equipped itself may use RDMA, and the log says so."""
+    found = explain(live({}), logs=(log(RDMA),))
+    assert found.answer.text == "The log shows that RDMA is in use (the webhook was not called)."
+    assert (found.rdma, found.answer.remedy) == ("yes", "")
+    denied = explain(live(status()), logs=(log(SOCKETS),))
+    assert denied.answer.text == (
+        "RDMA is not in use: the log shows TCP sockets (at admission it was equipped)."
+    )
+    assert denied.answer.remedy
+
+
+def test_processes() -> None:
+    """Each container says what its processes hold."""
+    hidden = ContainerProcesses("sidecar", problem="the image has no ls")
+    found = told(explain(live(), processes=(HOLDS, OPEN, IDLE, hidden)), "processes")
+    assert [one.code for one in found] == [
+        "MemoryRegistered",
+        "NothingRegistered",
+        "NoDeviceOpen",
+        "NotLookedInto",
+    ]
+    assert found[0].text == (
+        "In container main, process 7 (python) holds 2,048 MiB of registered memory: it uses RDMA."
+    )
+    assert found[3].text == "Container sidecar could not be inspected: the image has no ls."
+    small = ContainerProcesses("main", (PinnedProcess(7, "python", 64),))
+    assert "holds 64 KiB of" in told(explain(live(), processes=(small,)), "processes")[0].text
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "says"),
+    [
+        ([RDMA], "RdmaInUse", "The log of container main shows RDMA, with GPUDirect RDMA."),
+        ([RDMA.replace("/GDRDMA", "")], "RdmaInUse", "shows RDMA, without GPUDirect RDMA."),
+        ([TRANSPORTS[2].example], "RdmaInUse", "shows RDMA."),
+        ([SOCKETS], "SocketsInUse", "shows TCP sockets, not RDMA."),
+        ([RDMA, SOCKETS], "MixedTransports", "shows both"),
+        (["NCCL version 2.27.5"], "NotTold", "since NCCL_DEBUG is not INFO"),
+        (["a:1:1 [0] NCCL INFO comm"], "NoChannel", "no NCCL channel to another machine"),
+        (["hello"], "NothingTold", "has no lines of NCCL or UCX"),
+    ],
+    ids=str,
+)
+def test_transports_of_a_log(lines: list[str], code: str, says: str) -> None:
+    """The first sentence on a log is which network it shows."""
+    found = told(explain(live(), logs=(log(*lines),)), "log")[0]
+    assert found.code == code
+    assert says in found.text
+    assert found.remedy or code == "RdmaInUse"
+
+
+def test_causes_in_a_log() -> None:
+    """Each cause has its first line, the number of its lines, and its remedy."""
+    line = "n:1:1 [0] NCCL INFO NET/IB : No device found."
+    found = told(explain(live(), logs=(log(line, line), log(previous=True))), "log")
+    assert [one.code for one in found] == ["NoChannel", "NoDeviceFound", "NothingTold"]
+    assert found[1].level == "problem"
+    assert found[1].text.endswith(f"(2 times) In the log: {line}")
+    assert found[1].remedy.startswith("If the container has no /dev/infiniband")
+    assert "before its last restart" in found[2].text
+
+
+def test_a_cause_needs_no_network_beside_it() -> None:
+    """Of a benchmark that failed, it does not matter that NCCL and UCX wrote nothing."""
+    found = told(explain(live(), logs=(log(NO_MEMORY),)), "log")
+    assert [one.code for one in found] == ["PerftestNoMemory"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "before", "remedy"),
+    [
+        (status(), "at admission it was equipped", "needs the capability IPC_LOCK"),
+        (status("unsure"), "at admission this was not certain", "needs the capability IPC_LOCK"),
+        ({}, "the webhook was not called", 'Write rdma.lab/enable: "true"'),
+    ],
+    ids=["equipped", "unsure", "not called"],
+)
+def test_a_failed_pod_whose_log_says_why(
+    annotations: dict[str, str], before: str, remedy: str
+) -> None:
+    """It had no RDMA, and the lowest layer is the reason, whatever admission could see."""
+    pod = live(annotations, limits={"rdma/a": "1"}, phase="Failed")
+    found = explain(pod, logs=(log("Couldn't create IB resources", NO_MEMORY),))
+    assert (found.rdma, found.answer.code) == ("no", "PerftestNoMemory")
+    assert found.answer.text == (
+        f"RDMA did not work ({before}). perftest could not register memory."
+    )
+    assert remedy in found.answer.remedy
+
+
+@pytest.mark.parametrize(
+    ("pod", "logs"),
+    [
+        (live(phase="Running"), (log(NO_MEMORY),)),
+        (live(phase="Failed"), (log("Killed"),)),
+        (live(phase="Failed"), (log(NO_MEMORY, previous=True),)),
+        (live(phase="Failed"), (log(NO_MEMORY, RDMA),)),
+        (live(phase="Failed"), (log("RuntimeError: NCCL error: unhandled system error"),)),
+        (live(phase="Failed"), None),
+    ],
+    ids=["running", "killed", "before the restart", "over RDMA", "a higher layer", "no log"],
+)
+def test_other_failures_say_nothing_of_rdma(pod: dict[str, Any], logs: Any) -> None:
+    """What admission saw is the answer then."""
+    found = explain(pod, logs=logs)
+    assert (found.rdma, found.answer.code) == ("yes", "Equipped")
+
+
+def test_a_failed_pod_that_never_asked() -> None:
+    """That it asked for nothing is the reason, not what follows from it."""
+    lines = "Unable to find the Infiniband/RoCE device"
+    found = explain(live({}, phase="Failed"), logs=(log(lines),))
+    assert (found.rdma, found.answer.code) == ("no", "NotOptedIn")
+
+
+def test_owners_are_named() -> None:
+    """The heading says whose pod it is."""
+    found = explain(live(metadata=OWNED), owners=(job(),))
+    assert found.owners == ("Job train",)
+
+
+def test_what_could_not_be_read() -> None:
+    """It is said, one sentence each, at the end."""
+    found = explain(live(), lacking=("You do not have the right to read nodes.",))
+    assert found.chapters[-1].name == "lacking"
+    assert codes(found, "lacking") == ["NotRead"]

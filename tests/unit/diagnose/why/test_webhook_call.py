@@ -1,0 +1,273 @@
+"""Whether the webhook was called for a pod, and why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.diagnose.why.pods import (
+    ASKED,
+    CREATED,
+    LATER,
+    OWNED,
+    Item,
+    configuration,
+    explain,
+    job,
+    live,
+    namespace,
+    told,
+    unseen,
+)
+from webhook.admission.registration import WEBHOOK_NAME, webhooks_in
+from webhook.diagnose.why.explanation import Sentence
+from webhook.serve.options import PODS
+
+INSTALLED = webhooks_in([configuration()])
+IGNORING = webhooks_in([configuration("Ignore")])
+
+
+def called(pod: Item, **known: Any) -> Sentence:
+    """Return the sentence."""
+    (sentence,) = told(explain(pod, **known), "called")
+    return sentence
+
+
+def test_the_webhook_has_its_name() -> None:
+    """It is looked for by the name that the manifests and the server give it."""
+    assert WEBHOOK_NAME == PODS
+
+
+def test_a_pod_with_a_status() -> None:
+    """It was seen, whatever else is known."""
+    assert called(live()).code == "Called"
+    assert called(live(), namespace=namespace({}), webhooks=()).level == "good"
+
+
+@pytest.mark.parametrize(
+    ("pod", "known", "code", "says", "remedy"),
+    [
+        (
+            live({}),
+            {},
+            "NotOptedIn",
+            "No: the pod has no annotation rdma.lab/enable.",
+            (
+                'Write rdma.lab/enable: "true" under metadata.annotations of the pod, '
+                "and create the "
+                "pod again."
+            ),
+        ),
+        (
+            live({}, metadata=OWNED),
+            {},
+            "NotOptedIn",
+            "No: the pod has no annotation rdma.lab/enable.",
+            "of the pod template of Job train, and",
+        ),
+        (
+            live({"rdma.lab/status": '{"rdma":"yes","because":"Equipped"}'}),
+            {},
+            "NotOptedIn",
+            "Its rdma.lab/status was copied or written by hand.",
+            "",
+        ),
+        (
+            live({"rdma.lab/enable": "false"}),
+            {},
+            "OptedOut",
+            'No: metadata.annotations says rdma.lab/enable: "false".',
+            "",
+        ),
+        (
+            live({"rdma.lab/enabled": "true"}),
+            {},
+            "AnnotationMisspelt",
+            (
+                "'rdma.lab/enabled' in metadata.annotations has no effect (did you mean "
+                "rdma.lab/enable?)"
+            ),
+            "",
+        ),
+        (
+            live({}, metadata={"labels": ASKED}),
+            {},
+            "AnnotationMisspelt",
+            "No: rdma.lab/enable is in metadata.labels: on a pod it must be an annotation.",
+            "",
+        ),
+        (
+            live({}, metadata=OWNED),
+            {"owners": (job(ASKED),)},
+            "AnnotationMisspelt",
+            (
+                "No: in Job train: rdma.lab/enable is in metadata.annotations of Job "
+                "train, which "
+                "no pod gets"
+            ),
+            "under metadata.annotations of the pod template of Job train",
+        ),
+        (
+            live({**ASKED, "kubernetes.io/config.mirror": "x"}),
+            {},
+            "MirrorPod",
+            "static pod",
+            "the file on the node",
+        ),
+        (
+            unseen(spec={"os": {"name": "windows"}}),
+            {},
+            "WindowsPod",
+            "runs on Windows",
+            "Linux",
+        ),
+        (
+            unseen(metadata={"namespace": "kube-system"}),
+            {},
+            "NamespaceExcluded",
+            "never called for namespace kube-system",
+            "another namespace",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace({})},
+            "NamespaceNotLabelled",
+            'No: namespace lab does not have the label rdma.lab/enable: "true".',
+            "kubectl label --overwrite namespace lab rdma.lab/enable=true",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace({"rdma.lab/enable": "True"}), "webhooks": ()},
+            "NamespaceNotLabelled",
+            "its value is 'True'.",
+            "",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace(), "webhooks": ()},
+            "NotInstalled",
+            "this cluster has no webhook pods.rdma.lab",
+            "docs/installation.md",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace(), "webhooks": webhooks_in([configuration(bundle="")])},
+            "NoCaBundle",
+            "no caBundle",
+            "certs status",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace(), "webhooks": webhooks_in([configuration(created=LATER)])},
+            "CreatedBeforeWebhook",
+            f"created at {CREATED}, before the webhook was installed, at {LATER}",
+            "Create the pod again",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace(written=LATER), "webhooks": IGNORING},
+            "CreatedBeforeLabel",
+            (
+                f"created at {CREATED}, before namespace lab got the label rdma.lab/enable "
+                f"(its labels "
+                f"were last written at {LATER})"
+            ),
+            "Create the pod again: the webhook will now be called.",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace(), "webhooks": IGNORING},
+            "DidNotAnswer",
+            "the webhook did not answer when the pod was created, and with failurePolicy Ignore",
+            "Check that the webhook is ready",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace(), "webhooks": INSTALLED},
+            "CreatedEarlier",
+            "created before one of them",
+            "Create the pod again",
+        ),
+        (
+            unseen(),
+            {},
+            "NotCalled",
+            "the label of namespace lab and the webhook's configuration are not known",
+            "kubectl get namespace lab --show-labels",
+        ),
+        (
+            unseen(),
+            {"namespace": namespace()},
+            "NotCalled",
+            "since the webhook's configuration is not known",
+            "",
+        ),
+    ],
+)
+def test_why_not(pod: Item, known: dict[str, Any], code: str, says: str, remedy: str) -> None:
+    """The answer has the most certain reason, and what to do."""
+    found = called(pod, **known)
+    assert (found.code, found.level) == (code, "problem")
+    assert says in found.text
+    assert remedy in found.remedy
+    assert found.remedy.endswith(".")
+
+
+def test_the_template_to_edit() -> None:
+    """It is that of the outermost owner, since a controller would undo a change to an inner one."""
+    outer = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "set"},
+    }
+    outer["spec"] = {"replicatedJobs": [{"template": job()["spec"]}]}
+    for owners in ((job(), outer), (job(), outer, {"kind": "Workload", "metadata": {"name": "w"}})):
+        found = called(live({}, metadata=OWNED), owners=owners)
+        assert "of the pod template of JobSet set, and create" in found.remedy
+
+
+def test_an_annotation_that_came_later() -> None:
+    """An annotation on a pod that exists has no effect, which its managedFields show."""
+    fields: Item = {"f:metadata": {"f:annotations": {"f:rdma.lab/enable": {}}}}
+    pod = unseen(metadata={"managedFields": [{"time": LATER, "fieldsV1": fields}], **OWNED})
+    found = called(pod, namespace=namespace(), webhooks=INSTALLED)
+    assert found.code == "AnnotatedLater"
+    assert f"written at {LATER}, after the pod had been created at {CREATED}" in found.text
+    assert found.remedy == "Write it in the pod template of Job train, and create the pod again."
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("TRUE", 'No: annotation rdma.lab/enable is \'TRUE\': it must be "true" or "false".'),
+        (
+            True,
+            "No: annotation rdma.lab/enable is a boolean (true): it must be a string, in quotes",
+        ),
+        (["x"], "No: annotation rdma.lab/enable is a list"),
+    ],
+    ids=str,
+)
+def test_other_values(value: object, says: str) -> None:
+    """The webhook denies them, so it cannot have been called."""
+    pod = unseen(metadata=OWNED)
+    pod["metadata"]["annotations"] = {"rdma.lab/enable": value}
+    found = called(pod, namespace=namespace({}))
+    assert (found.code, found.level) == ("InvalidAnnotation", "problem")
+    assert found.text.startswith(says)
+    assert found.remedy.startswith('Write rdma.lab/enable: "true" in the pod template of Job')
+
+
+def test_a_status_that_cannot_be_read() -> None:
+    """It is not taken for one of ours."""
+    found = called(live({**ASKED, "rdma.lab/status": "green"}))
+    assert (found.code, found.level) == ("StatusUnreadable", "unsure")
+    assert found.remedy == "Remove rdma.lab/status from the pod, and create the pod again."
+
+
+def test_times_that_are_not_known() -> None:
+    """Without them nothing is compared."""
+    pod = unseen(metadata={"creationTimestamp": None})
+    found = called(pod, namespace=namespace(written=LATER), webhooks=INSTALLED)
+    assert found.code == "CreatedEarlier"

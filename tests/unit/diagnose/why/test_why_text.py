@@ -1,0 +1,203 @@
+"""How an explanation is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.builders import V100, fabrics
+from tests.unit.diagnose.why.pods import ASKED, OWNED, event, explain, job, live, namespace, unseen
+from webhook.diagnose.codes import CODES, explained
+from webhook.diagnose.why.answer import explain_pod
+from webhook.diagnose.why.file_collector import gathered_from, objects_of
+from webhook.diagnose.why.output import code_form, why_form, why_schema
+from webhook.diagnose.why.why_text import code_text, why_text
+
+VALIDATOR = Draft202012Validator(json.loads(why_schema()))
+
+UNLABELLED = """\
+Pod lab/train-0  (of Job train)
+  ✘ No RDMA, since the webhook was not called: namespace lab does not have the label
+    rdma.lab/enable: "true".
+    → Ask an administrator of the namespace to run: kubectl label --overwrite namespace lab
+      rdma.lab/enable=true. Then create the pod again.
+
+What the pod asked for
+  · The pod has rdma.lab/enable: "true".
+  · No container requests a GPU, an RDMA resource or another device.
+
+Whether the webhook was called
+  ✘ No: namespace lab does not have the label rdma.lab/enable: "true".
+
+What the webhook did
+  · Nothing.
+
+What the cluster says now
+  ✔ The pod is running on node node-1.
+  ? Event of Job train: FailedCreate: quota
+    → Correct what the message names: until then, the controller cannot create pods.
+
+What could not be read
+  · You do not have the right to read nodes.
+"""
+
+
+def test_text() -> None:
+    """The answer first, then the chapters; a remedy that was given is not repeated."""
+    found = explain(
+        unseen(metadata=OWNED),
+        namespace=namespace({}),
+        owners=(job(),),
+        events=(event("FailedCreate", "quota", "Job", "train"),),
+        lacking=("You do not have the right to read nodes.",),
+    )
+    assert why_text([found]) == UNLABELLED
+
+
+def test_several_pods() -> None:
+    """An empty line is between them."""
+    text = why_text([explain(live()), explain(live())])
+    assert text.count("\n\nPod lab/train-0\n") == 1
+
+
+def test_characters_that_hide_something() -> None:
+    """Nothing of a file reaches the terminal as a command."""
+    pod = live({**ASKED, "rdma.lab/fabric": "\x1b[31m\u202e"})
+    text = why_text([explain(pod)], colour=False)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_a_code() -> None:
+    """Its meaning, where it occurs, and the remedy."""
+    assert code_text(explained("GuaranteedLost"), width=200) == (
+        "GuaranteedLost\n"
+        "  This code alone does not decide whether the pod has RDMA.\n"
+        "  memory-limit: Without it the pod is Burstable: no exclusive CPUs, no NUMA memory.\n"
+        "  → If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise there is "
+        "nothing to do.\n"
+    )
+    assert code_text(explained("Equipped")).endswith("  → There is nothing to do.\n")
+    assert code_text(explained("PortDown")).startswith("PortDown\n  log: The port of this RDMA")
+
+
+def test_a_code_that_denies_a_pod() -> None:
+    """It does not say that traffic goes over sockets: there is no pod."""
+    denied, ambiguous = explained("InvalidAnnotation"), explained("FabricAmbiguous")
+    assert denied.meaning.startswith("The webhook denies the pod")
+    assert ambiguous.meaning.startswith("The pod has no RDMA")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_codes_fit_the_schema(code: str) -> None:
+    """`-o json` of every code."""
+    VALIDATOR.validate({"pods": [], "codes": [code_form(explained(code))]})
+
+
+def test_pods_fit_the_schema() -> None:
+    """`-o json` of a pod."""
+    found = explain(unseen(), namespace=namespace({}), lacking=("x",))
+    form = {**why_form([found]), "codes": []}
+    VALIDATOR.validate(form)
+    (pod,) = form["pods"]
+    assert (pod["rdma"], pod["well"]) == ("no", False)
+    assert pod["answer"]["code"] == "NamespaceNotLabelled"
+    assert [one["name"] for one in pod["chapters"]] == ["asked", "called", "done", "now", "lacking"]
+    assert pod["chapters"][1]["sentences"] == [
+        {
+            "code": "NamespaceNotLabelled",
+            "level": "problem",
+            "text": 'No: namespace lab does not have the label rdma.lab/enable: "true".',
+            "remedy": pod["answer"]["remedy"],
+        }
+    ]
+
+
+def test_the_schema_notices() -> None:
+    """A key that is not described, or a missing one, is an error."""
+    form = {**why_form([explain(live())]), "codes": []}
+    form["pods"][0]["more"] = 1
+    assert not VALIDATOR.is_valid(form)
+    assert not VALIDATOR.is_valid({"pods": []})
+
+
+def test_a_list_with_all_that_is_known() -> None:
+    """Objects beside the pods are facts: namespace, owner, events, nodes, webhooks."""
+    value = {
+        "kind": "List",
+        "items": [
+            unseen(metadata=OWNED),
+            namespace({}),
+            job(),
+            event("NoRDMA", "no fabric", "Job", "train"),
+            event("NoRDMA", "other", "Job", "another"),
+        ],
+    }
+    (found,) = gathered_from(list(objects_of(value)), "default", None)
+    assert found.namespace == namespace({})
+    assert found.owners == (job(),)
+    assert [one["message"] for one in found.events or ()] == ["no fabric"]
+    assert found.webhooks is None
+
+
+def test_an_owner_that_is_not_in_the_list() -> None:
+    """Only what is in the list is known; without any event in it, events are not known."""
+    (found,) = gathered_from([unseen(metadata=OWNED), namespace()], "default", None)
+    assert (found.owners, found.events, found.nodes) == ((), None, None)
+
+
+def test_owners_in_a_circle() -> None:
+    """They end after some steps."""
+    owned = {**job(), "metadata": {"name": "train", **OWNED}}
+    (found,) = gathered_from([unseen(metadata=OWNED), owned], "default", None)
+    assert len(found.owners) == 5
+
+
+def test_typed_lists() -> None:
+    """The items of a PodList have no kind; a pod without a namespace gets the given one."""
+    pod = live()
+    del pod["kind"], pod["metadata"]["namespace"]
+    value = {"kind": "PodList", "items": [pod, 1]}
+    (found,) = gathered_from(list(objects_of(value)), "elsewhere", None)
+    assert (found.home, found.name) == ("elsewhere", "train-0")
+    assert list(objects_of([1])) == []
+
+
+ODD: list[Any] = [None, 1, "x", [], {}, [1], {"a": 1}, {"metadata": []}]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+@pytest.mark.parametrize("field", ["metadata", "spec", "status"])
+def test_nonsense(field: str, odd: Any) -> None:
+    """A pod of any shape is explained, and the result fits the schema."""
+    for pod in ({**live(), field: odd}, {**unseen(), field: odd}):
+        for gathered in gathered_from([pod], "lab", fabrics(V100)):
+            form = {**why_form([explain_pod(gathered)]), "codes": []}
+            VALIDATOR.validate(form)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_nonsense_inside(odd: Any) -> None:
+    """So are lists and mappings inside."""
+    spec = {"containers": [odd, {"name": odd, "resources": odd}], "os": odd}
+    state = {"conditions": [odd, {"type": "PodScheduled", "status": "False", "message": odd}]}
+    statuses = [odd, {"name": odd, "state": odd, "restartCount": odd}]
+    metadata = {"name": odd, "annotations": odd, "ownerReferences": [odd], "managedFields": [odd]}
+    status = {**state, "containerStatuses": statuses}
+    pod = {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+    events = [{"kind": "Event", "type": "Warning", "involvedObject": odd, "reason": odd}]
+    space = {"kind": "Namespace", "metadata": odd}
+    (found,) = gathered_from([pod, *events, space], "lab", fabrics(V100))
+    VALIDATOR.validate({**why_form([explain_pod(found)]), "codes": []})
+
+
+def test_the_schema_is_shipped() -> None:
+    """The file is beside the code, as JSON."""
+    assert (
+        why_schema()
+        == (Path(__file__).parents[3] / "webhook/diagnose/why/why.schema.json").read_text()
+    )

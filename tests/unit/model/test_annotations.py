@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.model.annotations import Requests, opted_in, parse_requests
+from webhook.model.decision import Denial
+
+MUTATIONS = frozenset({"env", "hcoll", "ipc-lock"})
+
+
+def requests(**words: Any) -> Requests:
+    """Parse annotations given without their prefix, with `_` for `-`."""
+    written = {f"rdma.lab/{name.replace('_', '-')}": value for name, value in words.items()}
+    return parse_requests({"rdma.lab/enable": "true", "other/key": "x", **written}, MUTATIONS)
+
+
+def denial(**words: Any) -> tuple[str, str]:
+    """Return the reason code and the message of the denial of these annotations."""
+    with pytest.raises(Denial) as raised:
+        requests(**words)
+    return raised.value.reason.code, str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "meaning"),
+    [
+        ({}, False),
+        ({"rdma.lab/enable": None}, False),
+        ({"rdma.lab/enable": "false"}, False),
+        ({"rdma.lab/fabric": "x"}, False),
+        ({"rdma.lab/enable": "true"}, True),
+    ],
+    ids=repr,
+)
+def test_a_pod_opts_in_with_true(annotations: dict[str, Any], meaning: bool) -> None:
+    """Only `true` opts in; `false` counts the same as a missing annotation."""
+    assert opted_in(annotations) is meaning
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("yes", "'yes'"),
+        ("True", "'True'"),
+        ("", "''"),
+        (" true", "' true'"),
+        (["true"], "a list (['true'])"),
+    ],
+    ids=repr,
+)
+def test_any_other_value_is_denied(value: Any, shown: str) -> None:
+    """A value such as `yes` is denied, since it would otherwise silently do nothing."""
+    with pytest.raises(Denial) as raised:
+        opted_in({"rdma.lab/enable": value})
+    assert (raised.value.reason.code, str(raised.value)) == (
+        "InvalidAnnotation",
+        f'annotation rdma.lab/enable is {shown}: it must be "true" or "false"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(True, "a boolean (true)"), (1, "a number (1)")], ids=repr
+)
+def test_what_is_no_string_should_be_quoted(value: Any, shown: str) -> None:
+    """YAML reads `yes` and `True` without quotes as booleans, so the message asks for quotes."""
+    with pytest.raises(Denial) as raised:
+        opted_in({"rdma.lab/enable": value})
+    assert str(raised.value) == (
+        f'annotation rdma.lab/enable is {shown}: it must be a string, in quotes: "true" or "false"'
+    )
+
+
+def test_nothing_asked_for_leaves_every_choice_to_us() -> None:
+    """Null values and annotations that the webhook wrote request nothing either."""
+    assert requests() == Requests()
+    assert requests(fabric=None, devices=None, skip=None) == Requests()
+    assert requests(status="{}", nccl_conf="x") == Requests()
+    assert parse_requests({}, MUTATIONS) == Requests()
+
+
+def test_every_word_is_read() -> None:
+    """Blanks around names and repeated names are ignored."""
+    assert requests(
+        fabric=" north ",
+        containers="a, b ,a",
+        devices="0",
+        memory_limit="keep",
+        skip="env,ipc-lock",
+        nvlink="share",
+    ) == Requests(
+        fabric="north",
+        containers=("a", "b"),
+        devices=0,
+        memory_limit="keep",
+        skip=frozenset({"env", "ipc-lock"}),
+        nvlink=True,
+    )
+
+
+@pytest.mark.parametrize("devices", ["0", "1", "08", "9999"])
+def test_devices_are_a_whole_number(devices: str) -> None:
+    """The number has up to four digits, more than any node has devices."""
+    assert requests(devices=devices).devices == int(devices)
+
+
+@pytest.mark.parametrize("choice", ["drop", "keep"])
+def test_the_memory_limit_is_dropped_or_kept(choice: str) -> None:
+    """These are the only two values."""
+    assert requests(memory_limit=choice).memory_limit == choice
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "wanted"),
+    [
+        ("fabric", "", "the name of a fabric"),
+        ("fabric", "  ", "the name of a fabric"),
+        ("containers", "", "container names separated by commas"),
+        ("containers", "a,,b", "container names separated by commas"),
+        ("containers", "a,", "container names separated by commas"),
+        ("devices", "-1", "a whole number of RDMA devices for each container, 0 for none"),
+        ("devices", "1.5", "a whole number of RDMA devices for each container, 0 for none"),
+        ("devices", "²", "a whole number of RDMA devices for each container, 0 for none"),
+        ("devices", "10000", "a whole number of RDMA devices for each container, 0 for none"),
+        ("memory-limit", "Drop", '"drop" or "keep"'),
+        ("memory-limit", "keep-guaranteed", '"drop" or "keep"'),
+        ("skip", "", "mutation names separated by commas"),
+        ("skip", ",", "mutation names separated by commas"),
+        ("nvlink", "true", '"share"'),
+    ],
+)
+def test_a_malformed_word_is_denied(word: str, value: str, wanted: str) -> None:
+    """The message names the annotation, its value, and the values that are allowed."""
+    assert denial(**{word: value}) == (
+        "InvalidAnnotation",
+        f"annotation rdma.lab/{word} is {value!r}: it must be {wanted}",
+    )
+
+
+def test_a_value_that_is_no_string_is_denied() -> None:
+    """The API server rejects such a value too, with less detail."""
+    assert denial(devices=2) == (
+        "InvalidAnnotation",
+        (
+            "annotation rdma.lab/devices is a number (2): it must be a string, in quotes: "
+            "a whole number of RDMA devices for each container, 0 for none"
+        ),
+    )
+
+
+def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
+    """Otherwise a misspelled name would run the mutation that it should skip."""
+    assert denial(skip="env,ipclock") == (
+        "InvalidAnnotation",
+        (
+            "annotation rdma.lab/skip is 'ipclock': it must be one or more of env, hcoll, ipc-lock "
+            "(did you mean ipc-lock?)"
+        ),
+    )
+    assert denial(skip="ipclock,envs")[1] == (
+        "annotation rdma.lab/skip is 'ipclock, envs': it must be one or more of env, hcoll, "
+        "ipc-lock (did you mean ipc-lock?) (did you mean env?)"
+    )
+    assert denial(skip="x") == (
+        "InvalidAnnotation",
+        "annotation rdma.lab/skip is 'x': it must be one or more of env, hcoll, ipc-lock",
+    )
+
+
+def test_unknown_keys_are_told_with_a_guess() -> None:
+    """Unknown keys only cause a warning, since a newer release may know them."""
+    assert requests(enabled="x", zzz="x").unknown == (
+        "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)",
+        "annotation 'rdma.lab/zzz' is not known",
+    )
+
+
+def test_a_long_word_gets_no_guess() -> None:
+    """Nobody misspells `env` with more than 64 letters, and comparing costs more with each one."""
+    assert requests(**{f"enable{'d' * 59}": ""}).unknown == (
+        f"annotation 'rdma.lab/enable{'d' * 59}' is not known",
+    )
+    assert "did you mean" in requests(**{f"memory-limi{'t' * 10}": ""}).unknown[0]
+    assert "did you mean" not in denial(skip=f"ipc-lock{'k' * 100}")[1]
+
+
+def test_very_many_unknown_keys_are_counted() -> None:
+    """Suggesting a key for each of thousands would block decisions for seconds."""
+    unknown = requests(**{f"{index:04}": "" for index in range(5000)}).unknown
+    assert len(unknown) == 9
+    assert unknown[0] == "annotation 'rdma.lab/0000' is not known"
+    assert unknown[-1] == "4992 more annotations rdma.lab/* are not known"
+
+
+def test_a_long_value_is_cut_in_the_message() -> None:
+    """The message does not repeat a value of a quarter of a megabyte."""
+    _, message = denial(nvlink="x" * 100_000)
+    assert message == f'annotation rdma.lab/nvlink is \'{"x" * 199}: it must be "share"'

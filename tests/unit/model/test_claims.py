@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import container, fabric, fabrics, pod
+from tests.case_names import case_name
+from webhook.model.claim_facts import NO_CLAIM_FACTS, ClaimFacts
+from webhook.model.claims import (
+    Claim,
+    brings_gpu,
+    claims_by_user,
+    claims_of,
+    fabrics_of,
+    has_nic_of,
+    is_gpu_claim,
+    may_claim_gpu,
+)
+from webhook.model.fabric import DeviceClaim, Fabric
+from webhook.model.pod import containers_of
+
+SITE = fabrics(
+    fabric("a", claims=(DeviceClaim(template="nics"),), device_classes=frozenset({"h100"})),
+    fabric("b", claims=(DeviceClaim(template="pairs"),), device_classes=frozenset({"roce.b"})),
+    fabric("c", claims=(DeviceClaim(template="pairs"),), device_classes=frozenset({"h100"})),
+)
+
+
+def found(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None, str]]:
+    """List the claims of a pod with one container: name, user, and what it is said to be."""
+    manifest = pod(container(resources={"claims": list(used)}), resourceClaims=listed)
+    return [
+        (
+            one.name,
+            one.user and one.user.name,
+            "".join((one.is_gpu * "G", one.is_nic * "N", one.is_domain * "D")),
+        )
+        for one in claims_of(manifest, containers_of(manifest))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "device"),
+    [
+        ("gpu", "G"),
+        ("my-GPUs", "G"),
+        ("mig-1g-5gb", "G"),
+        ("migration", ""),
+        ("my-RDMA-nic", "N"),
+        *((word, "N") for word in ("nic", "nics-0", "nic0", "rdmanet", "roce2", "mlx5-vf", "efa")),
+        *((word, "N") for word in ("sriov", "ib", "hca-1", "rail0", "infiniband", "dranet-0")),
+        ("gpu-nic-pair", "GN"),
+        *((word, "") for word in ("default", "unicorn", "technical", "fast", "library", "trail")),
+        ("default-gpu", "G"),
+        ("compute-domain-channel", "D"),
+        ("imex-channel-0", "D"),
+        ("computedomain-gpu-nic", "D"),
+    ],
+    ids=case_name,
+)
+def test_names_say_what_a_claim_is(words: str, device: str) -> None:
+    """Short words count only if they stand alone; any of the names may say it."""
+    assert found([{"name": words}], {"name": words}) == [(words, "trainer", device)]
+    for key in ("resourceClaimName", "resourceClaimTemplateName"):
+        assert found([{"name": "x", key: words}], {"name": "x"}) == [("x", "trainer", device)]
+    assert found([{"name": "x"}], {"name": "x", "request": words}) == [("x", "trainer", device)]
+
+
+@pytest.mark.parametrize(
+    ("words", "device"), [("fast", "N"), ("rdma", "N"), ("gpu", "G"), ("imex", "D")], ids=case_name
+)
+def test_a_claim_that_no_container_uses_is_a_networks(words: str, device: str) -> None:
+    """A driver moves its NIC into the pod; a GPU would reach no container."""
+    assert found([{"name": "x", "resourceClaimName": words}]) == [("x", None, device)]
+
+
+def test_each_use_is_listed_and_then_what_nobody_uses() -> None:
+    """A claim that the pod does not list does not count, and a request belongs to one use."""
+    listed = [{"name": "b"}, {"name": "a"}, {}]
+    used = [{"name": "a", "request": "gpu"}, {"name": "a", "request": "nic"}, {"name": "z"}]
+    assert found(listed, *used) == [
+        ("a", "trainer", "G"),
+        ("a", "trainer", "N"),
+        ("b", None, "N"),
+        ("", None, "N"),
+    ]
+
+
+@pytest.mark.parametrize("listed", [None, []], ids=case_name)
+def test_most_pods_have_none(listed: Any) -> None:
+    """Nothing is read of their containers."""
+    assert found(listed, {"name": "gpu"}) == []
+
+
+def test_the_name_that_the_webhook_gives_says_nothing() -> None:
+    """`rdma` and the fabric's name in it are not the user's words."""
+    name = "rdma-lab-ib-0"
+    assert found([{"name": name}], {"name": name}) == [(name, "trainer", "")]
+    template = {"name": name, "resourceClaimTemplateName": "gpu"}
+    assert found([template], {"name": name}) == [(name, "trainer", "G")]
+
+
+KNOWN = ClaimFacts(
+    templates={"pair": {"one": ("gpu.lab",), "two": ("roce.lab", "fast.lab")}},
+    claims={"shared": {"all": ("roce.lab",)}},
+)
+
+
+@pytest.mark.parametrize(
+    ("listed", "used", "classes", "device"),
+    [
+        ({"resourceClaimTemplateName": "pair"}, {}, ("gpu.lab", "roce.lab", "fast.lab"), "GN"),
+        ({"resourceClaimTemplateName": "pair"}, {"request": "one"}, ("gpu.lab",), "G"),
+        ({"resourceClaimTemplateName": "pair"}, {"request": "three"}, (), ""),
+        ({"resourceClaimTemplateName": "other"}, {}, (), ""),
+        ({"resourceClaimName": "shared"}, {}, ("roce.lab",), "N"),
+        ({"resourceClaimName": "pair"}, {}, (), ""),
+    ],
+    ids=case_name,
+)
+def test_known_device_classes_say_what_a_claim_is(
+    listed: dict[str, str], used: dict[str, str], classes: tuple[str, ...], device: str
+) -> None:
+    """A request has its own classes; without one, a container gets those of all requests."""
+    one = container(resources={"claims": [{"name": "x", **used}]})
+    manifest = pod(one, resourceClaims=[{"name": "x", **listed}])
+    (claim,) = claims_of(manifest, containers_of(manifest), KNOWN)
+    assert claim.classes == classes
+    assert claim.template == listed.get("resourceClaimTemplateName", "")
+    assert "".join((claim.is_gpu * "G", claim.is_nic * "N")) == device
+
+
+def test_claims_are_grouped_by_the_containers_that_use_them() -> None:
+    """Those that none uses belong to the pod."""
+    used = [{"name": "a"}]
+    manifest = pod(
+        container("x"),
+        container("y", resources={"claims": used}),
+        resourceClaims=[*used, {"name": "b"}],
+    )
+    groups = claims_by_user(claims_of(manifest, containers_of(manifest)))
+    named = {path: [one.name for one in claims] for path, claims in groups.items()}
+    assert named == {("spec", "containers", 1): ["a"], (): ["b"]}
+
+
+def claim(template: str = "", *classes: str) -> Claim:
+    """Make a claim whose names say nothing."""
+    return Claim("x", "x", None, template, classes)
+
+
+@pytest.mark.parametrize(
+    ("one", "names"),
+    [
+        (claim(), ""),
+        (claim("nics"), "a"),
+        (claim("pairs"), "bc"),
+        (claim("pairs", "h100"), "bc"),
+        (claim("other", "h100"), "ac"),
+        (claim("other", "roce.b", "h100"), "abc"),
+        (claim("other", "unknown"), ""),
+    ],
+    ids=case_name,
+)
+def test_a_claim_belongs_to_fabrics(one: Claim, names: str) -> None:
+    """By its template, which says more than the device classes."""
+    assert fabrics_of(one, SITE) == frozenset(names)
+
+
+@pytest.mark.parametrize(
+    ("one", "where", "is_nic", "is_gpu"),
+    [
+        (claim("nics"), "a", True, False),
+        (claim("pairs"), "a", False, False),
+        (claim("", "h100"), "a", False, True),
+        (claim("", "roce.b"), "b", True, False),
+        (claim("", "roce.b"), "a", False, False),
+    ],
+    ids=case_name,
+)
+def test_a_device_class_is_a_nic_if_its_name_says_so(
+    one: Claim, where: str, is_nic: bool, is_gpu: bool
+) -> None:
+    """Otherwise the classes of a fabric are those of its GPUs."""
+    home: Fabric = SITE.fabrics[where]
+    assert has_nic_of(one, home, NO_CLAIM_FACTS) is is_nic
+    assert is_gpu_claim(one, SITE) is is_gpu
+
+
+@pytest.mark.parametrize(
+    ("wanted", "classes", "is_nic"),
+    [
+        (DeviceClaim(template="pairs"), ["fast"], True),
+        (DeviceClaim(template="pairs"), ["h100.lab", "accelerator"], False),
+        (DeviceClaim(template="pairs"), ["gpu.lab"], False),
+        (DeviceClaim(template="pairs", request="nic"), ["fast"], True),
+        (DeviceClaim(template="pairs", request="nic"), ["slow"], False),
+        (DeviceClaim(template="pairs", request="no"), ["fast"], False),
+        (DeviceClaim(template="absent"), ["fast"], False),
+    ],
+    ids=case_name,
+)
+def test_the_class_that_a_fabrics_template_requests_is_its_nic(
+    wanted: DeviceClaim, classes: list[str], is_nic: bool
+) -> None:
+    """Its GPUs are not, by their names or by what `match` says."""
+    requested = {"gpu": ("h100.lab", "gpu.lab"), "nic": ("fast",), "other": ("slow",)}
+    known = ClaimFacts(templates={"pairs": requested})
+    home = fabric("a", claims=(wanted,), device_classes=frozenset({"h100.lab"}))
+    assert has_nic_of(claim("", *classes), home, known) is is_nic
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        (("gpu.nvidia.com",), True),
+        (("h100",), True),
+        (("roce.b",), False),
+        (("fast.lab",), False),
+        ((), False),
+    ],
+    ids=case_name,
+)
+def test_a_template_brings_a_gpu_by_its_classes(classes: tuple[str, ...], expected: bool) -> None:
+    """By the name of a class, or as a fabric lists it; of an unknown template nothing is known."""
+    known = ClaimFacts(templates={"mine": {"nic": ("roce.b",), "more": classes}})
+    assert brings_gpu("mine", SITE, known) is expected
+    assert not brings_gpu("theirs", SITE, known)
+
+
+@pytest.mark.parametrize(
+    ("templates", "expected"),
+    [(None, False), ([], False), (["nics"], False), (["nics", "other"], True), ([None], True)],
+    ids=repr,
+)
+def test_a_claim_that_is_no_fabrics_nic_may_be_a_gpu(templates: Any, expected: bool) -> None:
+    """A claim of the webhook's own must not look like a GPU in a second call."""
+    listed = templates and [{"name": "x", "resourceClaimTemplateName": one} for one in templates]
+    assert may_claim_gpu(pod(container(), resourceClaims=listed), SITE) is expected
+    assert not may_claim_gpu(pod(container()), SITE)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from webhook.model.fabric import Defaults, Fabric, Fabrics, RdmaResource, index
+from webhook.model.globs import Globs
+
+NORTH = Fabric(
+    name="north",
+    gpu_resources=frozenset({"nvidia.com/gpu", "nvidia.com/v100"}),
+    resources=(RdmaResource(name="rdma/north", aliases=("rdma/hca",)),),
+)
+SOUTH = Fabric(
+    name="south",
+    gpu_resources=frozenset({"nvidia.com/gpu"}),
+    resources=(RdmaResource(name="rdma/south"), RdmaResource(name="rdma/shared")),
+)
+
+
+def test_an_empty_configuration_has_empty_indexes() -> None:
+    """A cluster starts with an empty configuration."""
+    assert index(()) == Fabrics(fabrics={}, defaults=Defaults(), config_hash="")
+
+
+def test_fabrics_are_found_by_name_and_by_resource() -> None:
+    """Several fabrics may have the same GPU resource; an alias leads to the real name."""
+    found = index((NORTH, SOUTH), nvlink_namespaces=frozenset({"lab"}), config_hash="abc")
+    assert found == Fabrics(
+        fabrics={"north": NORTH, "south": SOUTH},
+        nvlink_namespaces=frozenset({"lab"}),
+        config_hash="abc",
+        by_gpu={
+            "nvidia.com/gpu": frozenset({"north", "south"}),
+            "nvidia.com/v100": frozenset({"north"}),
+        },
+        by_resource={
+            "rdma/north": frozenset({"north"}),
+            "rdma/hca": frozenset({"north"}),
+            "rdma/south": frozenset({"south"}),
+            "rdma/shared": frozenset({"south"}),
+        },
+        own_resources={
+            "north": frozenset({"rdma/north"}),
+            "south": frozenset({"rdma/south", "rdma/shared"}),
+        },
+    )
+
+
+def test_a_resource_that_another_fabric_has_is_no_fabrics_own() -> None:
+    """Neither as its resource nor as its alias; an alias of the fabric itself does not count."""
+    other = Fabric(
+        name="other",
+        resources=(RdmaResource(name="rdma/south", aliases=("rdma/north", "rdma/mine")),),
+    )
+    assert index((NORTH, SOUTH, other)).own_resources == {
+        "north": frozenset(),
+        "south": frozenset({"rdma/shared"}),
+        "other": frozenset(),
+    }
+
+
+def test_what_a_site_configures_besides_its_fabrics_is_kept() -> None:
+    """Defaults, and the resources and annotations of networks that are not RDMA's."""
+    defaults = Defaults(fabric="north")
+    found = index(
+        (), defaults=defaults, foreign_resources=("efa*",), foreign_annotations=("tcpx*",)
+    )
+    assert found == Fabrics(
+        defaults=defaults,
+        foreign_resources=Globs(("efa*",)),
+        foreign_annotations=Globs(("tcpx*",)),
+    )
+
+
+def test_fabrics_are_found_by_the_labels_of_their_nodes() -> None:
+    """Several may list the same key, each with its own values."""
+    zone, rack = "site.lab/zone", "site.lab/rack"
+    north = Fabric(name="north", node_labels={zone: ("n*",), rack: ("1", "2")})
+    south = Fabric(name="south", node_labels={zone: ("s*",)})
+    assert index((north, south)).by_label == {
+        zone: {"north": Globs(("n*",)), "south": Globs(("s*",))},
+        rack: {"north": Globs(("1", "2"))},
+    }

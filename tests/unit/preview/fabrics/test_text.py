@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+import re
+
+from jsonschema import Draft202012Validator
+
+from webhook.model.inventory import FabricHoldings, FabricInventory
+from webhook.model.misfits import Misfits
+from webhook.model.node_problems import NodeProblem
+from webhook.preview.fabrics.fabrics_json import anonymous_form, fabrics_form, fabrics_output_schema
+from webhook.preview.fabrics.text import anonymous_text, fabrics_text
+
+NODES = tuple(f"node-{number}" for number in range(1, 6))
+LACKING = "the GPU nvidia.com/v100, but not rdma/v100"
+V100 = FabricHoldings(
+    name="v100-ib",
+    nodes=NODES,
+    gpus={"nvidia.com/v100": 40},
+    resources={"rdma/v100": 252},
+    free={"nvidia.com/v100": 8, "rdma/v100": 200},
+    problems=(NodeProblem("NodeWithoutResource", ("node-5",), LACKING),),
+)
+EMPTY = FabricHoldings(
+    name="h100",
+    nodes=(),
+    gpus={},
+    resources={"rdma/h100": 0},
+    free={"rdma/h100": 0},
+    problems=(NodeProblem("FabricWithoutNodes", (), "no node belongs to the fabric"),),
+)
+FOUND = FabricInventory(
+    fabrics=(V100, EMPTY),
+    misfits=(
+        Misfits(("p1", "p2"), (), "v100-ib", "nvidia.com/v100 is not offered"),
+        Misfits(("b",), ("x", "y"), "", "nvidia.com/gpu fits all of them"),
+        Misfits(("c",), (), "", "there are no fabrics"),
+    ),
+    nodes=10,
+    others=1,
+)
+
+
+def test_the_table_and_what_is_wrong() -> None:
+    """A line for each fabric, each problem, and each kind of node outside."""
+    shown = fabrics_text(FOUND, width=160).splitlines()
+    assert [re.split(" {2,}", line) for line in shown[:3]] == [
+        ["fabric", "nodes", "GPUs", "RDMA resources", "free", "which"],
+        [
+            *("v100-ib", "5", "nvidia.com/v100: 40", "rdma/v100: 252"),
+            *("nvidia.com/v100: 8, rdma/v100: 200", "node-1, node-2, node-3 and 2 more"),
+        ],
+        ["h100", "0", "none", "rdma/h100: 0", "rdma/h100: 0"],
+    ]
+    assert shown[3:] == [
+        f"✘ v100-ib: node node-5 has {LACKING}",
+        "✘ h100: no node belongs to the fabric",
+        "✘ 2 nodes (p1, p2) fit no fabric, the nearest is v100-ib: nvidia.com/v100 is not offered",
+        "✘ node b fits x and y: nvidia.com/gpu fits all of them",
+        "✘ node c fits no fabric: there are no fabrics",
+        "10 nodes in all (1 of them has neither GPUs nor RDMA resources)",
+    ]
+
+
+def test_without_pods_nothing_is_said_of_what_is_free() -> None:
+    """The column is missing; `wide` names all nodes."""
+    found = FOUND._replace(fabrics=(V100._replace(free=None),), misfits=(), nodes=1, others=2)
+    table, row, *_, last = fabrics_text(found, width=200, wide=True).splitlines()
+    assert table.split("  ")[-1] == "which"
+    assert "free" not in table
+    assert row.endswith("node-1, node-2, node-3, node-4, node-5")
+    assert last == "1 node in all (2 of them have neither GPUs nor RDMA resources)"
+
+
+def test_nodes_outside_are_named_as_in_the_table() -> None:
+    """Three and a count; all of them with `wide`."""
+    outside = Misfits(NODES, (), "", "there are no fabrics")
+    found = FabricInventory((), (outside,), 5, 0)
+    some, every = (fabrics_text(found, width=200, wide=wide) for wide in (False, True))
+    said = "fit no fabric: there are no fabrics"
+    assert f"✘ 5 nodes (node-1, node-2, node-3 and 2 more) {said}\n" in some
+    assert f"✘ 5 nodes ({', '.join(NODES)}) {said}\n" in every
+
+
+def test_colours_say_it_again() -> None:
+    """Names of fabrics are bold, what is wrong has a red sign, the sum is dim."""
+    bold, dim, red, end = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[0m"
+    shown = fabrics_text(FOUND, width=160, colour=True).splitlines()
+    assert shown[1].startswith(f"{bold}v100-ib{end} ")
+    assert shown[4] == f"{red}✘{end} h100: no node belongs to the fabric"
+    assert shown[-1] == f"{dim}{fabrics_text(FOUND, width=160).splitlines()[-1]}{end}"
+
+
+def test_anonymous_text_names_no_node() -> None:
+    """As the anonymous form."""
+    shown = anonymous_text(FOUND, width=160).splitlines()
+    assert [re.split(" {2,}", line) for line in shown[:3]] == [
+        ["fabric", "nodes", "GPUs", "RDMA resources"],
+        ["v100-ib", "5", "nvidia.com/v100: 40", "rdma/v100: 252"],
+        ["h100", "0", "none", "rdma/h100: 0"],
+    ]
+    assert shown[3:] == [
+        f"✘ v100-ib: 1 node has {LACKING}",
+        "✘ h100: no node belongs to the fabric",
+    ]
+
+
+def test_without_fabrics() -> None:
+    """There is no table."""
+    none = FabricInventory((), (), 3, 0)
+    assert fabrics_text(none, width=80) == "There are no fabrics.\n3 nodes in all\n"
+
+
+def test_the_json_form_fits_its_schema() -> None:
+    """With what is free, and without."""
+    validator = Draft202012Validator(json.loads(fabrics_output_schema()))
+    form = fabrics_form(FOUND)
+    validator.validate(form)
+    assert form["fabrics"][0]["free"] == {"nvidia.com/v100": 8, "rdma/v100": 200}
+    assert form["fabrics"][0]["problems"][0]["nodes"] == ["node-5"]
+    assert [one["nearest"] for one in form["misfits"]] == ["v100-ib", None, None]
+    assert form["well"] is False
+    bare = FabricInventory((V100._replace(free=None, problems=()),), (), 5, 0)
+    validator.validate(fabrics_form(bare))
+    assert (fabrics_form(bare)["well"], fabrics_form(bare)["fabrics"][0]["free"]) == (True, None)
+
+
+def test_the_anonymous_form_names_no_node() -> None:
+    """Amounts and counts only."""
+    form = anonymous_form(FOUND)
+    assert "node-" not in json.dumps(form)
+    assert form["fabrics"][0] == {
+        "name": "v100-ib",
+        "nodes": 5,
+        "gpus": {"nvidia.com/v100": 40},
+        "resources": {"rdma/v100": 252},
+        "problems": [{"code": "NodeWithoutResource", "text": f"1 node has {LACKING}"}],
+    }

@@ -1,0 +1,102 @@
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.unit.preview.report.reports import denied, not_opted_in, outcome, patched, preview
+from webhook.model.decision import PatchOp
+from webhook.preview.report.json import form, form_schema, form_text
+from webhook.preview.report.record import Report
+
+OP: PatchOp = {"op": "add", "path": "/metadata/annotations", "value": {"a": "ü"}}
+APPLIED = patched(outcome("ipc-lock", "trainer", "applied", "IPC_LOCK added", OP), warnings=("w",))
+VALIDATOR = Draft202012Validator(json.loads(form_schema()))
+
+
+def test_the_form_of_a_patched_pod() -> None:
+    """It has every key that is documented."""
+    assert form(Report(previews=(preview(APPLIED),), notes=("a note",))) == {
+        "decisions": [
+            {
+                "document": 0,
+                "path": "spec.template",
+                "kind": "Deployment",
+                "name": "trainer",
+                "namespace": "lab",
+                "controller": "",
+                "role": "",
+                "called": True,
+                "calledBecause": "namespace lab has the label",
+                "hint": "",
+                "rdma": "yes",
+                "because": {"reason": "Equipped", "message": "all is right"},
+                "ifCalled": None,
+                "allowed": True,
+                "reason": "Patched",
+                "message": "",
+                "fabric": "v100-ib",
+                "evidence": "nvidia.com/v100 in container trainer",
+                "outcomes": [
+                    {
+                        "mutation": "ipc-lock",
+                        "container": "trainer",
+                        "status": "applied",
+                        "reason": "Added",
+                        "message": "IPC_LOCK added",
+                        "ops": [OP],
+                    }
+                ],
+                "warnings": ["w"],
+                "patch": [OP],
+                "object": {"spec": {"containers": []}},
+            }
+        ],
+        "notes": ["a note"],
+        "example": False,
+    }
+
+
+def test_where_the_webhook_is_not_called_the_form_says_no() -> None:
+    """Readers of `rdma` alone learn what the pod gets, like readers of the text."""
+    (one,) = form(Report(previews=(preview(APPLIED, called=False, called_because="why"),)))[
+        "decisions"
+    ]
+    assert (one["rdma"], one["called"]) == ("no", False)
+    assert one["because"] == {
+        "reason": "NotCalled",
+        "message": "the webhook would not be called: why",
+    }
+    assert one["ifCalled"] == {"rdma": "yes", "reason": "Equipped", "message": "all is right"}
+    (none,) = form(Report(previews=(preview(not_opted_in(), called=False),)))["decisions"]
+    assert (none["rdma"], none["because"], none["ifCalled"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        Report(),
+        Report(previews=(preview(APPLIED), preview(not_opted_in(), called=None)), notes=("x",)),
+        Report(previews=(preview(denied(), called=False, steps=()),), example="ib"),
+    ],
+)
+def test_every_form_keeps_to_the_schema(report: Report) -> None:
+    """It is parsed from its text, as a program would do."""
+    VALIDATOR.validate(json.loads(form_text(report)))
+
+
+def test_the_schema_is_one_and_describes_every_key() -> None:
+    """The schema rejects a key that it does not describe, so it is complete."""
+    Draft202012Validator.check_schema(json.loads(form_schema()))
+    broken = form(Report(previews=(preview(APPLIED),)))
+    broken["decisions"][0]["more"] = 1
+    assert not VALIDATOR.is_valid(broken)
+
+
+def test_the_text_is_readable_json_that_ends_a_line() -> None:
+    """Letters of other scripts are not escaped, and numbers of any size are written."""
+    big = 10**30
+    report = Report(previews=(preview(patched(pod={"x": ["ü", big]})),))
+    text = form_text(report)
+    assert json.loads(text)["decisions"][0]["object"] == {"x": ["ü", big]}
+    assert '"ü"' in text
+    assert text.endswith("}\n")

@@ -1,0 +1,97 @@
+import pytest
+
+from tests.unit.preview.report.reports import (
+    denied,
+    judged,
+    not_opted_in,
+    outcome,
+    patched,
+    preview,
+)
+from webhook.preview.report.record import Preview, Report, asides
+
+
+def test_a_report_is_denied_where_one_pod_would_not_be_created() -> None:
+    """Only a denial does that."""
+    assert not Report(previews=(preview(not_opted_in()), preview(patched()))).denied
+    assert Report(previews=(preview(patched()), preview(denied()))).denied
+
+
+@pytest.mark.parametrize(
+    ("previews", "equipped"),
+    [
+        ((), False),
+        ((preview(patched()), preview(judged("none", ""))), True),
+        ((preview(patched()), preview(not_opted_in())), True),
+        ((preview(not_opted_in()),), False),
+        ((preview(patched()), preview(not_opted_in(), hint="it is a label")), False),
+        ((preview(patched()), preview(patched(), called=False)), False),
+        ((preview(patched()), preview(patched(), called=None)), True),
+        *((((preview(patched()), preview(judged(one, ""))), False)) for one in ("no", "unsure")),
+    ],
+)
+def test_a_report_is_equipped_where_all_that_opted_in_are(
+    previews: tuple[Preview, ...], equipped: bool
+) -> None:
+    """A pod that seems to have meant to opt in counts; one that did not, does not."""
+    assert Report(previews=previews).equipped is equipped
+
+
+def test_a_path_is_written_as_people_write_it() -> None:
+    """The path of a bare pod is empty."""
+    assert (
+        preview(patched(), steps=("items", 0, "spec", "template")).path == "items[0].spec.template"
+    )
+    assert preview(patched(), steps=()).path == ""
+
+
+def test_asides_tell_what_a_patch_cannot() -> None:
+    """Denials, warnings, webhooks that are not called, and notes come in the order of the input."""
+    previews = (
+        preview(denied("two fabrics")),
+        preview(patched(outcome("ipc-lock", "trainer", "warned", "not root" * 40)), steps=()),
+        preview(judged("no", "no device"), steps=()),
+        preview(patched(), called=False, called_because="no label"),
+        preview(not_opted_in(), called=None),
+    )
+    assert list(asides(Report(previews=previews, notes=("a note",)))) == [
+        ("denied", "Deployment lab/trainer spec.template: two fabrics"),
+        ("warning", "Deployment lab/trainer: ipc-lock trainer: " + "not root" * 40),
+        ("warning", "Deployment lab/trainer: no RDMA: no device"),
+        (
+            "warning",
+            ("Deployment lab/trainer spec.template: the webhook would not be called: no label"),
+        ),
+        ("note", "a note"),
+    ]
+
+
+def test_asides_say_once_what_holds_for_many() -> None:
+    """The first names are listed and the rest counted; so are notes beyond the first few."""
+    pods = [
+        preview(patched(), steps=(), name=name, called=False, called_because="no label")
+        for name in "abcde"
+    ]
+    same = [f"Service {name}: no pod template" for name in "ab"]
+    notes = (*same, "odd", *(f"Job {name}: {name}" for name in "abcdefg"))
+    found = asides(Report(previews=tuple(pods), notes=notes))
+    assert found[:3] == [
+        (
+            "warning",
+            (
+                "Deployment lab/a, Deployment lab/b, Deployment lab/c and 2 more: the webhook "
+                "would not be called: no label"
+            ),
+        ),
+        ("note", "Service a, Service b: no pod template"),
+        ("note", "odd"),
+    ]
+    assert found[-1] == ("note", "1 more notes (see the text output)")
+
+
+def test_asides_tell_what_only_looks_like_opting_in() -> None:
+    """They do so even in outputs for programs."""
+    hinted = preview(not_opted_in(), hint="it is a label")
+    assert list(asides(Report(previews=(hinted,)))) == [
+        ("warning", "Deployment lab/trainer spec.template: it is a label")
+    ]

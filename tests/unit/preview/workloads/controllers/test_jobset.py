@@ -1,0 +1,67 @@
+"""What JobSet and the Jobs that it makes add to the pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.preview.workloads.controllers.workloads import (
+    env,
+    labels,
+    lives,
+    template,
+    workload,
+)
+
+KIND = "jobset.x-k8s.io/v1alpha2 JobSet"
+PREFIX = "jobset.sigs.k8s.io"
+EXCLUSIVE = {
+    "alpha.jobset.sigs.k8s.io/exclusive-topology": "rack",
+    "alpha.jobset.sigs.k8s.io/node-selector": "true",
+}
+
+
+def jobs(metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """Make a set with one replicated Job; `metadata` is that of the Job's template."""
+    made = {"spec": {"template": template(), **spec}, "metadata": metadata or {}}
+    return workload(KIND, {"replicatedJobs": [{"name": "w", "replicas": 2, "template": made}]})
+
+
+def test_pods_know_their_set_and_their_job() -> None:
+    """Labels and annotations say the same, and the Job is an indexed one."""
+    (pod,) = lives(jobs())
+    marks = {
+        f"{PREFIX}/jobset-name": "job",
+        f"{PREFIX}/replicatedjob-name": "w",
+        f"{PREFIX}/replicatedjob-replicas": "2",
+        f"{PREFIX}/job-index": "0",
+        f"{PREFIX}/restart-attempt": "0",
+    }
+    assert labels(pod) == {**marks, "batch.kubernetes.io/job-completion-index": "0"}
+    assert marks.items() <= pod["metadata"]["annotations"].items()
+    assert list(env(pod["spec"]["containers"][0])) == ["JOB_COMPLETION_INDEX"]
+    assert "nodeSelector" not in pod["spec"]
+
+
+def test_a_job_that_is_not_indexed() -> None:
+    """Its pods do not know an index."""
+    (pod,) = lives(jobs(completionMode="NonIndexed"))
+    assert "env" not in pod["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize("place", ["set", "job"])
+def test_exclusive_placement_by_node_selector(place: str) -> None:
+    """Either the set or one of its Jobs may ask for it."""
+    value = jobs({"annotations": EXCLUSIVE} if place == "job" else None)
+    if place == "set":
+        value["metadata"]["annotations"] = EXCLUSIVE
+    (pod,) = lives(value)
+    selected = {"alpha.jobset.sigs.k8s.io/namespaced-job": "lab_job-w-0"}
+    assert pod["spec"]["nodeSelector"] == selected
+
+
+def test_nothing_is_added_elsewhere() -> None:
+    """Only replicated Jobs have pods."""
+    (pod,) = lives(workload(KIND, {"other": {"template": template()}}))
+    assert "labels" not in pod["metadata"]

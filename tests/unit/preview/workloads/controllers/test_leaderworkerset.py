@@ -1,0 +1,49 @@
+"""What LeaderWorkerSet and its webhook add to the pods of a group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.preview.workloads.controllers.workloads import (
+    env,
+    labels,
+    lives,
+    template,
+    workload,
+)
+
+KIND = "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet"
+PREFIX = "leaderworkerset.sigs.k8s.io"
+
+
+def group(**templates: Any) -> dict[str, Any]:
+    """Make a set of groups of four pods."""
+    return workload(KIND, {"leaderWorkerTemplate": {"size": 4, **templates}})
+
+
+def test_leader_and_worker_know_their_group() -> None:
+    """The variables stand first, in all containers."""
+    own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "9"}]
+    made = template(env=own)
+    made["spec"]["initContainers"] = [{"name": "init"}]
+    leader, worker = lives(group(leaderTemplate=made, workerTemplate=template()))
+    ours = {
+        "LWS_LEADER_ADDRESS": "job-0.job.lab",
+        "LWS_GROUP_SIZE": "4",
+        "LWS_WORKER_INDEX": "0",
+    }
+    assert list(env(leader["spec"]["containers"][0]).items()) == [*ours.items(), ("A", "1")]
+    assert env(leader["spec"]["initContainers"][0]) == ours
+    assert env(worker["spec"]["containers"][0])["LWS_WORKER_INDEX"] == "1"
+    assert labels(leader) == {
+        f"{PREFIX}/name": "job",
+        f"{PREFIX}/group-index": "0",
+        f"{PREFIX}/worker-index": "0",
+    }
+    assert leader["metadata"]["annotations"][f"{PREFIX}/size"] == "4"
+
+
+def test_nothing_is_added_elsewhere() -> None:
+    """The set has two templates."""
+    (pod,) = lives(workload(KIND, {"other": {"template": template()}}))
+    assert "labels" not in pod["metadata"]

@@ -1,0 +1,123 @@
+"""What mpi-operator adds to the pods of an MPIJob v2beta1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.preview.workloads.controllers.workloads import (
+    env,
+    first,
+    labels,
+    lives,
+    mounts,
+    template,
+    workload,
+)
+
+KIND = "kubeflow.org/v2beta1 MPIJob"
+ROLE = "training.kubeflow.org/job-role"
+
+
+def job(replica: str, made: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """Make a job with one kind of replicas."""
+    replicas = {replica: {"template": made or template()}}
+    return workload(KIND, {"mpiReplicaSpecs": replicas, **spec})
+
+
+def test_a_worker_without_a_command_runs_sshd() -> None:
+    """It has its role as a label and as a variable, and the keys for ssh."""
+    (pod,) = lives(job("Worker"))
+    container = pod["spec"]["containers"][0]
+    assert container["command"] == ["/usr/sbin/sshd", "-De"]
+    assert env(container) == {"K_MPI_JOB_ROLE": "worker"}
+    assert mounts(container) == ["/root/.ssh"]
+    assert labels(pod) == {
+        "training.kubeflow.org/operator-name": "mpi-operator",
+        "training.kubeflow.org/job-name": "job",
+        ROLE: "worker",
+        "training.kubeflow.org/replica-index": "0",
+    }
+    assert pod["spec"]["volumes"] == [{"name": "ssh-auth", "secret": {"secretName": "job-ssh"}}]
+
+
+@pytest.mark.parametrize("own", [{"command": ["run"]}, {"args": ["run"]}], ids=["command", "args"])
+def test_a_worker_with_words_of_its_own_keeps_them(own: dict[str, Any]) -> None:
+    """Only a container without both gets sshd."""
+    container = first(job("Worker", template(**own)))
+    assert {key: container[key] for key in ("command", "args") if key in container} == own
+
+
+def test_the_launcher_of_open_mpi() -> None:
+    """It finds the workers by a hostfile, and sees no GPU; its command is its own."""
+    (pod,) = lives(job("Launcher", template(command=["mpirun"]), slotsPerWorker=8))
+    container = pod["spec"]["containers"][0]
+    assert container["command"] == ["mpirun"]
+    assert env(container) == {
+        "K_MPI_JOB_ROLE": "launcher",
+        "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+        "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
+        "OMPI_MCA_plm_rsh_args": "-o ConnectionAttempts=10",
+        "OMPI_MCA_orte_set_default_slots": "8",
+        "NVIDIA_VISIBLE_DEVICES": "",
+        "NVIDIA_DRIVER_CAPABILITIES": "",
+    }
+    assert mounts(container) == ["/root/.ssh", "/etc/mpi"]
+    assert labels(pod)[ROLE] == "launcher"
+
+
+@pytest.mark.parametrize(
+    ("implementation", "names"),
+    [
+        (
+            "Intel",
+            [
+                "I_MPI_HYDRA_HOST_FILE",
+                "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+                "I_MPI_PERHOST",
+            ],
+        ),
+        ("MPICH", ["HYDRA_HOST_FILE", "HYDRA_LAUNCH_EXTRA_ARGS"]),
+        ("Other", []),
+    ],
+)
+def test_another_implementation_has_other_variables(implementation: str, names: list[str]) -> None:
+    """The variables are those of `mpiImplementation`; one that is not known has none."""
+    spec: dict[str, Any] = {"mpiImplementation": implementation, "runLauncherAsWorker": True}
+    assert list(env(first(job("Launcher", **spec)))) == ["K_MPI_JOB_ROLE", *names]
+
+
+def test_what_the_user_wrote_stays_in_front() -> None:
+    """Labels and variables are added; a label of the same name is overwritten."""
+    made = template(env=[{"name": "A", "value": "1"}])
+    made["metadata"]["labels"] = {"app": "x", ROLE: "mine"}
+    (pod,) = lives(job("Worker", made, sshAuthMountPath="/home/mpi/.ssh"))
+    assert labels(pod)["app"] == "x"
+    assert labels(pod)[ROLE] == "worker"
+    assert list(env(pod["spec"]["containers"][0])) == ["A", "K_MPI_JOB_ROLE"]
+    assert mounts(pod["spec"]["containers"][0]) == ["/home/mpi/.ssh"]
+
+
+@pytest.mark.parametrize("host_network", [True, False])
+def test_dns_in_the_hosts_network(host_network: bool) -> None:
+    """With hostNetwork the pods resolve the names of their peers."""
+    made = template()
+    made["spec"]["hostNetwork"] = host_network
+    (pod,) = lives(job("Worker", made))
+    assert ("dnsPolicy" in pod["spec"]) is host_network
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        job("worker"),
+        workload(KIND, {"template": template()}),
+        job("Worker", {"spec": {"containers": []}}),
+    ],
+    ids=["no such role", "elsewhere", "no container"],
+)
+def test_nothing_is_added_elsewhere(value: dict[str, Any]) -> None:
+    """The operator knows two replica types by their exact names."""
+    (pod,) = lives(value)
+    assert "labels" not in pod.get("metadata", {})

@@ -1,0 +1,123 @@
+"""A workload of each kind of controller, and short ways to see what it adds to the pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webhook.model.pod import PodManifest, at
+from webhook.preview.workloads.controllers import live_pods
+from webhook.preview.workloads.templates import templates_of
+
+
+def template(name: str = "main", **container: Any) -> dict[str, Any]:
+    """Make a pod template that has opted in, with one container that has an image."""
+    return {
+        "metadata": {"annotations": {"rdma.lab/enable": "true"}},
+        "spec": {"containers": [{"name": name, "image": "x", **container}]},
+    }
+
+
+def workload(
+    kind: str, spec: Mapping[str, Any], *, name: str = "job", **metadata: Any
+) -> dict[str, Any]:
+    """Make an object; `kind` is "GROUP/VERSION KIND" as in the table of controllers."""
+    api_version, _, word = kind.rpartition(" ")
+    return {
+        "apiVersion": api_version,
+        "kind": word,
+        "metadata": {"name": name, "namespace": "lab", **metadata},
+        "spec": dict(spec),
+    }
+
+
+def lives(value: dict[str, Any]) -> list[PodManifest]:
+    """Return the pods that the controller makes of all templates in an object."""
+    return [live.pod for found in templates_of(value) for live in live_pods(found)]
+
+
+def first(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the first container of the only pod."""
+    (pod,) = lives(value)
+    found: dict[str, Any] = pod["spec"]["containers"][0]
+    return found
+
+
+def labels(pod: PodManifest) -> dict[str, str]:
+    """Return the pod's labels."""
+    return at(pod, ("metadata", "labels")) or {}
+
+
+def env(container: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a container's literal variables by name; None for the others."""
+    return {one["name"]: one.get("value") for one in container.get("env", [])}
+
+
+def mounts(container: Mapping[str, Any]) -> list[str]:
+    """List the paths where the container mounts something."""
+    return [one["mountPath"] for one in container.get("volumeMounts", [])]
+
+
+GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": 1, "memory": "64Gi"}}}
+MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "8", "train"]
+
+
+def launcher() -> dict[str, Any]:
+    """Make the template of a launcher that names its fabric."""
+    made = template("launcher", command=MPIRUN)
+    made["metadata"]["annotations"]["rdma.lab/fabric"] = "v100-ib"
+    return made
+
+
+def replicas(**templates: Any) -> dict[str, Any]:
+    """Write replica specs."""
+    return {name: {"template": made} for name, made in templates.items()}
+
+
+MPI_JOB = workload(
+    "kubeflow.org/v2beta1 MPIJob",
+    {"mpiReplicaSpecs": replicas(Launcher=launcher(), Worker=template(**GPU))},
+)
+OLD_MPI_JOB = workload(
+    "kubeflow.org/v1alpha1 MPIJob", {"replicas": 2, "template": template(command=MPIRUN, **GPU)}
+)
+RAY = workload(
+    "ray.io/v1 RayCluster",
+    {
+        "headGroupSpec": {"template": launcher()},
+        "workerGroupSpecs": [{"groupName": "g", "template": template(command=MPIRUN, **GPU)}],
+    },
+)
+#: A workload for each controller in the table.
+WORKLOADS = {
+    "kubernetes": workload(
+        "batch/v1 Job", {"completionMode": "Indexed", "template": template(**GPU)}
+    ),
+    "mpi-operator": MPI_JOB,
+    "mpi-operator v1alpha1": OLD_MPI_JOB,
+    "training-operator": workload(
+        "kubeflow.org/v1 PyTorchJob",
+        {"pytorchReplicaSpecs": replicas(Master=template(**GPU), Worker=template(**GPU))},
+    ),
+    "training-operator, MPIJob": workload(
+        "kubeflow.org/v1 MPIJob",
+        {"mpiReplicaSpecs": replicas(Launcher=launcher(), Worker=template(**GPU))},
+    ),
+    "kuberay": RAY,
+    "leaderworkerset": workload(
+        "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet",
+        {"leaderWorkerTemplate": {"size": 2, "workerTemplate": template(**GPU)}},
+    ),
+    "jobset": workload(
+        "jobset.x-k8s.io/v1alpha2 JobSet",
+        {
+            "replicatedJobs": [
+                {"name": "w", "template": {"spec": {"template": template(**GPU)}}},
+            ]
+        },
+    ),
+    "et-operator": workload(
+        "kai.alibabacloud.com/v1alpha1 TrainingJob",
+        {"etReplicaSpecs": replicas(launcher=launcher(), worker=template(**GPU))},
+    ),
+}

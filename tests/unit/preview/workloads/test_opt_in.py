@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.preview.workloads.hints import OptInHints
+from webhook.preview.workloads.templates import templates_of
+
+ENABLE = "rdma.lab/enable"
+WHERE = "spec.template.metadata.annotations"
+
+
+def deployment(own: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
+    """Make a Deployment with this metadata, and with that of its pod template."""
+    spec = {"template": {"metadata": template, "spec": {"containers": []}}}
+    metadata = {"name": "trainer", **own}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def hint(own: dict[str, Any], template: dict[str, Any]) -> str:
+    """Return the hint for the only template."""
+    value = deployment(own, template)
+    (found,) = templates_of(value)
+    return OptInHints(value).of(found)
+
+
+def test_what_does_not_look_like_opting_in_needs_no_hint() -> None:
+    """Other annotations and labels are not mistakes."""
+    for key in ("team", "rdma.lab/fabric", "rdma.lab/disable", "x.io/enable", "sidecar/enabled"):
+        assert hint({"labels": {key: "true"}}, {"annotations": {key: "true"}}) == ""
+
+
+def test_a_pod_that_says_false_is_told_so() -> None:
+    """The hint quotes the line that the user has to change."""
+    assert hint({}, {"annotations": {ENABLE: "false"}}) == f'{WHERE} says {ENABLE}: "false"'
+
+
+def test_a_label_of_the_pod_is_no_annotation() -> None:
+    """The namespace needs a label of this name, the pod an annotation."""
+    assert hint({}, {"labels": {ENABLE: "true"}}) == (
+        "rdma.lab/enable is in spec.template.metadata.labels: on a pod it must be an annotation"
+    )
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "rdma.lab/enabled", "rdma/enable", "RDMA.lab/enable", "rdma.lab/Enable", "rdma.lab.enable",
+        "rdma-lab/enable", "rdma-enable", "rmda.lab/enable", "rdma.lab/enalbe", "rdma.lab/enable ",
+    ],
+)  # fmt: skip
+def test_a_near_miss_is_told_what_may_be_meant(key: str) -> None:
+    """Kubernetes accepts any key, and the webhook is not called for this one."""
+    assert hint({}, {"annotations": {key: "true"}}) == (
+        f"{key!r} in {WHERE} has no effect (did you mean rdma.lab/enable?)"
+    )
+
+
+@pytest.mark.parametrize("field", ["annotations", "labels"])
+def test_the_metadata_of_the_object_around_reach_no_pod(field: str) -> None:
+    """The most common mistake is to use the first metadata in the file."""
+    assert hint({field: {ENABLE: "true"}}, {}) == (
+        f"rdma.lab/enable is in metadata.{field} of Deployment trainer, which no pod gets: "
+        f"write it in {WHERE}"
+    )
+
+
+def test_a_template_around_the_template_is_named_by_its_path() -> None:
+    """A CronJob has a template of Jobs, which has a template of pods; the nearest one is named."""
+    job = deployment({}, {})
+    metadata = {"annotations": {"rdma.lab/enabled": "true"}}
+    value = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "c", "annotations": {ENABLE: "true"}},
+        "spec": {"jobTemplate": {"metadata": metadata, "spec": job["spec"]}},
+    }
+    assert OptInHints(value).of(templates_of(value)[0]) == (
+        "rdma.lab/enabled is in spec.jobTemplate.metadata.annotations, which no pod gets: "
+        "write it in spec.jobTemplate.spec.template.metadata.annotations (did you mean "
+        "rdma.lab/enable?)"
+    )
+
+
+@pytest.mark.parametrize("metadata", [None, 5, [], {"annotations": 5, "labels": []}])
+def test_any_shape_is_searched_without_complaint(metadata: Any) -> None:
+    """A document may be any JSON."""
+    value = deployment({}, metadata)
+    value["metadata"] = metadata
+    assert OptInHints(value).of(templates_of(value)[0]) == ""

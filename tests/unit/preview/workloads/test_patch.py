@@ -1,0 +1,65 @@
+"""Tests of patching documents whose pods may share parts, as YAML aliases do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonpatch
+
+from webhook.model.decision import PatchOp
+from webhook.model.path import Path
+from webhook.preview.workloads.patch import patched
+from webhook.text.yaml.documents import read_documents
+
+TWO_PODS = """\
+kind: List
+items:
+- spec:
+    containers:
+    - name: a
+      env: &shared
+      - name: HOME
+        value: /root
+- spec:
+    containers:
+    - name: b
+      env: *shared
+"""
+VARIABLE: PatchOp = {
+    "op": "add",
+    "path": "/spec/containers/0/env/-",
+    "value": {"name": "NCCL_DEBUG", "value": "WARN"},
+}
+BOTH: list[tuple[Path, list[PatchOp]]] = [(("items", 0), [VARIABLE]), (("items", 1), [VARIABLE])]
+
+
+def names(value: Any) -> list[list[str]]:
+    """List the names of the variables of each pod."""
+    pods = value["items"]
+    return [[one["name"] for one in pod["spec"]["containers"][0]["env"]] for pod in pods]
+
+
+def test_two_pods_that_share_an_anchor_each_get_a_variable_once() -> None:
+    """Shared parts are copied, and the original document does not change."""
+    (document,) = read_documents(TWO_PODS)
+    assert names(patched(document.value, BOTH)) == [["HOME", "NCCL_DEBUG"]] * 2
+    assert names(document.value) == [["HOME"]] * 2
+
+
+def test_in_place_they_would_get_it_twice() -> None:
+    """This is why `patched` does not use jsonpatch, which edits the one list of both pods."""
+    (document,) = read_documents(TWO_PODS)
+    whole = [
+        {**op, "path": f"/items/{index}{op['path']}"} for (_, index), ops in BOTH for op in ops
+    ]
+    made = jsonpatch.apply_patch(document.value, whole, in_place=True)
+    assert names(made) == [["HOME", "NCCL_DEBUG", "NCCL_DEBUG"]] * 2
+
+
+def test_what_is_not_patched_is_not_copied() -> None:
+    """The text editor skips parts that are the same object."""
+    value: dict[str, Any] = {"a": {"x": 1}, "b": [{"y": [1]}, {"z": 2}]}
+    made = patched(value, [(("b", 0), [{"op": "add", "path": "/y/0", "value": 0}])])
+    assert made == {"a": {"x": 1}, "b": [{"y": [0, 1]}, {"z": 2}]}
+    assert made["a"] is value["a"]
+    assert made["b"][1] is value["b"][1]

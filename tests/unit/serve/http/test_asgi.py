@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.serve.client import call
+from webhook.refusal import RequestError
+from webhook.serve.http import asgi
+from webhook.serve.http.asgi import BODY_LIMIT, Bodies, DisconnectedError
+
+
+def _echo(bodies: Bodies) -> asgi.App:
+    """Make an application that answers with the length of the body."""
+
+    async def app(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        try:
+            body = await bodies.read(dict(scope["headers"]), receive)
+        except RequestError as error:
+            await asgi.refuse(send, error)
+        except DisconnectedError:
+            return
+        else:
+            await asgi.respond(send, 200, str(len(body)).encode())
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("chunks", "status", "text"),
+    [
+        ([b""], 200, "0"),
+        ([b"12345"], 200, "5"),
+        ([b"12", b"34", b"5"], 200, "5"),
+        ([b"123456"], 413, "the body is larger than 5 bytes\n"),
+        ([b"123", b"456", b"789"], 413, "the body is larger than 5 bytes\n"),
+    ],
+)
+def test_bodies_within_their_limit(chunks: list[bytes], status: int, text: str) -> None:
+    """A body is counted as it arrives, whatever its head says."""
+    answer = call(_echo(Bodies(limit=5)), "POST", "/", *chunks)
+
+    assert (answer.status, answer.text) == (status, text)
+
+
+@pytest.mark.parametrize(("length", "status"), [(b"6", 413), (b"5", 200), (b"x", 200)])
+def test_declared_length_is_refused_before_anything_is_read(length: bytes, status: int) -> None:
+    """If the declared length is too large, the server does not wait for the body."""
+    headers = [(b"content-length", length)]
+
+    assert call(_echo(Bodies(limit=5)), "POST", "/", b"12345", headers=headers).status == status
+
+
+@pytest.mark.parametrize("chunks", [[None], [b"12", None]])
+def test_client_that_leaves_gets_no_answer(chunks: list[bytes | None]) -> None:
+    """A request that broke off needs no answer."""
+    assert call(_echo(Bodies()), "POST", "/", *chunks).status == 0
+
+
+def test_limit_takes_what_the_api_server_can_send() -> None:
+    """The API server accepts objects of 3 MiB, and a review is larger than its object."""
+    assert BODY_LIMIT >= 2 * 3 * 1024 * 1024

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tests.builders import V100, fabrics
+from tests.server_state import configured, prepared
+from webhook.model.facts import Facts
+from webhook.preview.fabrics.record import FABRICS_FORMATS
+from webhook.refusal import RequestError
+from webhook.serve.former import PreparedConfiguration
+from webhook.serve.http import fabric_amounts
+from webhook.serve.http.fabric_amounts import FabricAmounts
+from webhook.serve.state import ConfigurationApplied, State
+
+
+def facts(*names: str) -> Facts:
+    """Know nodes of the fabric v100-ib."""
+    labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
+    status = {"allocatable": {"nvidia.com/v100": "8"}}
+    return Facts.from_objects(
+        {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+        for name in names
+    )
+
+
+def state_of(*names: str) -> State:
+    """Return the state of a server that knows these nodes."""
+    return configured(fabrics(V100), facts(*names))
+
+
+def test_amounts_and_no_names() -> None:
+    """Whoever asks learns what a fabric has, but not the nodes that have it."""
+    amounts = FabricAmounts(state_of("secret-1", "secret-2"))
+    assert json.loads(asyncio.run(amounts.written("json"))) == {
+        "fabrics": [
+            {
+                "name": "v100-ib",
+                "nodes": 2,
+                "gpus": {"nvidia.com/v100": 16},
+                "resources": {"rdma/v100": 0},
+                "problems": [
+                    {
+                        "code": "ResourceNotOffered",
+                        "text": "resource rdma/v100 is offered by no node",
+                    }
+                ],
+            }
+        ]
+    }
+
+
+def test_the_table_is_that_of_the_command_without_names() -> None:
+    """For people; `wide` has no more, since it would have the names."""
+    amounts = FabricAmounts(state_of("secret-1", "secret-2"))
+    assert asyncio.run(amounts.written("text")).decode().splitlines() == [
+        "fabric   nodes  GPUs                 RDMA resources",
+        "v100-ib  2      nvidia.com/v100: 16  rdma/v100: 0",
+        "✘ v100-ib: resource rdma/v100 is offered by no node",
+    ]
+    assert asyncio.run(amounts.written("wide")) == asyncio.run(amounts.written("text"))
+
+
+@pytest.mark.parametrize("form", [one.name for one in FABRICS_FORMATS])
+def test_no_format_names_a_node(form: str) -> None:
+    """Callers are anonymous. The nodes belong to a fabric, lack its resource, and fit no fabric."""
+    stray = {"kind": "Node", "metadata": {"name": "secret-9"}}
+    status = {"allocatable": {"nvidia.com/v100": "8"}}
+    known = facts("secret-1").extended([{**stray, "status": status}], "")
+    state = configured(fabrics(V100), known)
+    assert b"secret" not in asyncio.run(FabricAmounts(state).written(form))
+
+
+def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many may ask at once; new nodes are a new inventory."""
+    made: list[PreparedConfiguration] = []
+    compute = fabric_amounts._written
+
+    def counted(current: PreparedConfiguration) -> dict[str, bytes]:
+        made.append(current)
+        return compute(current)
+
+    monkeypatch.setattr(fabric_amounts, "_written", counted)
+    state = state_of("a")
+
+    async def ask() -> list[bytes]:
+        amounts = FabricAmounts(state)
+        forms = ("json", "text") * 10
+        first = await asyncio.gather(*(amounts.written(form) for form in forms))
+        state.send(ConfigurationApplied(prepared(fabrics(V100), facts("a", "b").nodes)))
+        return [*first, await amounts.written("json")]
+
+    *first, last = asyncio.run(ask())
+    assert len(made) == 2
+    assert len(set(first)) == 2
+    assert json.loads(last)["fabrics"][0]["nodes"] == 2
+
+
+@pytest.mark.parametrize("configured", [True, False], ids=["no nodes", "no fabrics"])
+def test_what_is_not_known_is_said(*, configured: bool) -> None:
+    """Without nodes, each fabric would seem to have none."""
+    state = state_of() if configured else State()
+    with pytest.raises(RequestError) as raised:
+        asyncio.run(FabricAmounts(state).written("json"))
+    assert raised.value.status == 503
+    what = "knows no nodes" if configured else "has no fabrics"
+    assert str(raised.value) == f"the webhook {what}: its /readyz says why"

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.unit.serve.client import call
+from webhook.serve.http.health import Health
+from webhook.serve.metrics import Metrics
+from webhook.serve.state import ReadinessCheck, State
+
+
+def _health(*checks: ReadinessCheck, draining: bool = False) -> Health:
+    state = State()
+    state.probes.extend(partial(ReadinessCheck, *check) for check in checks)
+    state.draining = draining
+    return Health(state, Metrics())
+
+
+CONFIGURATION = ReadinessCheck("configuration", True, "generation 1 (ib)")
+CERTIFICATE = ReadinessCheck("certificate", True, "valid until 2030-01-01T00:00:00Z")
+
+
+def test_alive_whatever_the_checks_say() -> None:
+    """Liveness is about the event loop only, since a restart does not repair a configuration."""
+    answer = call(_health(ReadinessCheck("x", False, "broken"), draining=True), "GET", "/healthz")
+
+    assert (answer.status, answer.text) == (200, "ok\n")
+
+
+def test_ready_with_a_line_for_each_check() -> None:
+    """The lines show people what was checked, even if all is well."""
+    answer = call(_health(CONFIGURATION, CERTIFICATE), "GET", "/readyz")
+
+    assert (answer.status, answer.text) == (
+        200,
+        (
+            "[+] configuration: generation 1 (ib)\n"
+            "[+] certificate: valid until 2030-01-01T00:00:00Z\n"
+            "[+] serving: ok\n"
+            "ready\n"
+        ),
+    )
+
+
+def test_one_check_that_fails_makes_unready() -> None:
+    """The line of that check says why."""
+    answer = call(
+        _health(CONFIGURATION, ReadinessCheck("certificate", False, "expired")), "GET", "/readyz"
+    )
+
+    assert answer.status == 503
+    assert "[-] certificate: expired\n" in answer.text
+    assert answer.text.endswith("not ready\n")
+
+
+def test_draining_is_unready() -> None:
+    """A server that shuts down gets no new connections from the Service."""
+    answer = call(_health(draining=True), "GET", "/readyz")
+
+    assert (answer.status, answer.text) == (503, "[-] serving: draining\nnot ready\n")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/", 404), ("POST", "/healthz", 405), ("HEAD", "/healthz", 200)],
+)
+def test_what_else_is_asked(method: str, path: str, status: int) -> None:
+    """Only three paths exist, and only for reading."""
+    assert call(_health(), method, path).status == status
+
+
+def test_metrics_are_prometheus_text() -> None:
+    """The content type is the one that Prometheus asks for."""
+    answer = call(_health(), "GET", "/metrics")
+
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "rdma_webhook_build_info{" in answer.text

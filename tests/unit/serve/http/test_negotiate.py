@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from webhook.preview.fabrics.record import FABRICS_FORMATS
+from webhook.preview.formats import SERVED
+from webhook.refusal import RequestError
+from webhook.serve.http.negotiate import negotiate
+
+
+@pytest.mark.parametrize(
+    ("accept", "name"),
+    [
+        ("", "json"),
+        ("*/*", "json"),
+        (", ,", "json"),
+        ("application/*", "json"),
+        ("application/json", "json"),
+        ("application/yaml", "yaml"),
+        ("text/yaml", "yaml"),
+        ("application/x-yaml;charset=utf-8", "yaml"),
+        ("text/plain", "text"),
+        ("TEXT/PLAIN", "text"),
+        ("text/html, text/plain;q=0.8, */*;q=0.1", "text"),
+        ("application/json;q=0.5, application/yaml", "yaml"),
+        ("application/json;q=0, */*", "yaml"),
+        ("text/*", "yaml"),
+        ("text/plain;q=1, application/json;q=1", "json"),
+        ("text/html", "text"),
+    ],
+)
+def test_negotiate(accept: str, name: str) -> None:
+    """RFC 9110, 12.5.1: specific before general, quality before order, JSON among equals."""
+    assert negotiate(accept, SERVED).name == name
+
+
+@pytest.mark.parametrize("accept", ["image/png", "*/*;q=0", "text/plain;q=x", "nonsense"])
+def test_what_is_not_served(accept: str) -> None:
+    """The answer names what is; a format without a media type is requested by its name alone."""
+    with pytest.raises(RequestError) as caught:
+        negotiate(accept, FABRICS_FORMATS)
+    assert (caught.value.status, str(caught.value)) == (
+        406,
+        "accept: use one of application/json, text/plain",
+    )

@@ -1,0 +1,476 @@
+"""Tests of `/validate`, with the real worker where it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.unit.serve.client import JSON, Answer, Lines, request
+from webhook.config.load import LIMITS
+from webhook.refusal import RequestError
+from webhook.serve.http import validate
+from webhook.serve.http.review_body import DEPTH
+from webhook.serve.http.validate import EACH_HELD, EACH_PENDING, NOT_CHECKED, Validate
+from webhook.serve.metrics import Metrics
+from webhook.serve.state import State
+from webhook.serve.worker import child
+from webhook.serve.worker.child import WorkerAnswer
+from webhook.serve.worker.queue import Turns
+from webhook.serve.worker.supervisor import Job, Worker
+
+UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+GOOD: dict[str, Any] = {
+    "name": "ib",
+    "match": {"gpuResources": ["nvidia.com/gpu"]},
+    "resources": [{"name": "rdma/hca"}],
+    "hcas": ["mlx5_0"],
+}
+
+
+class Server:
+    """The application; all share a worker and its event loop."""
+
+    runner: asyncio.Runner
+    worker: Worker
+
+    def __init__(self, worker: Any = None, turns: Turns | None = None) -> None:
+        self.lines = Lines()
+        self.metrics = Metrics()
+        self.state = State()
+        self.turns = turns or Turns()
+        self.app = Validate(
+            self.state, self.metrics, self.lines.log, worker or self.worker, self.turns
+        )
+
+    def post(self, body: bytes, *headers: tuple[bytes, bytes]) -> Answer:
+        """Post a body to /validate."""
+        return self.runner.run(self.posted(body, *headers))
+
+    async def posted(
+        self, body: bytes, *headers: tuple[bytes, bytes], client: str = "10.0.0.1"
+    ) -> Answer:
+        """Post a body to /validate."""
+        length = (b"content-length", b"%d" % len(body))
+        given = [JSON, length, *headers]
+        return await request(
+            self.app, "POST", "/validate", body, headers=given, query="timeout=9s", client=client
+        )
+
+    def count(self, name: str, **labels: str) -> float:
+        """Read a metric."""
+        return self.metrics.registry.get_sample_value(f"rdma_webhook_{name}", labels) or 0
+
+
+class Instead:
+    """A worker that does something else."""
+
+    def __init__(self, answer: Callable[[], WorkerAnswer]) -> None:
+        self._answer = answer
+
+    async def ask(self, *_: Any, **__: Any) -> WorkerAnswer:
+        """Answer at once."""
+        return self._answer()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _work() -> Iterator[None]:
+    """Start one worker for all tests of this module."""
+    with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
+        patch.setattr(validate, "SECONDS", 120.0)
+        Server.worker = Worker(Metrics(), Lines().log, seconds=120.0)
+        yield
+        Server.runner.run(Server.worker.stop())
+
+
+def item(*fabrics: Any, **spec: Any) -> dict[str, Any]:
+    """Return an object as the API server sends it."""
+    return {
+        "apiVersion": "rdma.lab/v1alpha1",
+        "kind": "FabricConfiguration",
+        "metadata": {"name": "default", "managedFields": [{"manager": "kubectl"}]},
+        "spec": {"fabrics": list(fabrics), **spec},
+        "status": {"nodes": 1},
+    }
+
+
+def review(new: Any, **asked: Any) -> bytes:
+    """Return the review of an object's creation, with changes."""
+    whole = {
+        "uid": UID,
+        "kind": {"group": "rdma.lab", "version": "v1alpha1", "kind": "FabricConfiguration"},
+        "operation": "CREATE",
+        "name": "default",
+        "object": new,
+        **asked,
+    }
+    document = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": whole}
+    return json.dumps(document).encode()
+
+
+def test_a_good_object_is_allowed_logged_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one line in the log, and the metrics of all endpoints."""
+    monkeypatch.setattr(validate, "perf_counter", iter((5.0, 5.0123456)).__next__)
+    server = Server()
+    answer = server.post(review(item(GOOD), dryRun=True), (b"traceparent", TRACE.encode()))
+    (line,) = server.lines.read()
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.response == {"uid": UID, "allowed": True}
+    assert line.pop("duration_ms") == 12.346
+    assert line.pop("ts")
+    assert line == {
+        "level": "info",
+        "msg": "validated",
+        "uid": UID,
+        "name": "default",
+        "operation": "CREATE",
+        "dryRun": True,
+        "allowed": True,
+        "errors": 0,
+        "warnings": 0,
+        "traceparent": TRACE,
+    }
+    assert server.count("validations_total", allowed="true") == 1
+    assert server.count("requests_total", endpoint="validate", code="200") == 1
+    assert server.count("request_duration_seconds_count", endpoint="validate") == 1
+
+
+def test_errors_reject_it() -> None:
+    """Each has its path and what would be right, with the nearest name of an unknown field."""
+    server = Server()
+    bad = {**GOOD, "hcass": [], "rateGbps": 0}
+    response = server.post(review(item(bad))).response
+    assert response["allowed"] is False
+    assert response["status"]["code"] == 422
+    details = response["status"]["details"]
+    causes = {one["field"]: one["message"] for one in details.pop("causes")}
+    assert details == {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
+    assert causes == {
+        "spec.fabrics[0].hcass": "unknown field (did you mean hcas?)",
+        "spec.fabrics[0].rateGbps": "0 is too small: the minimum is 1",
+    }
+    (line,) = server.lines.read()
+    assert (line["msg"], line["allowed"], line["errors"]) == ("validated", False, 2)
+    assert server.count("validations_total", allowed="false") == 1
+
+
+def test_warnings_allow_it() -> None:
+    """Those of `check-config` come back as admission warnings."""
+    server = Server()
+    response = server.post(review(item({**GOOD, "hcas": []}))).response
+    assert response["allowed"] is True
+    assert any(one.startswith("spec.fabrics[0]") for one in response["warnings"])
+    (line,) = server.lines.read()
+    assert (line["errors"], line["warnings"] > 0) == (0, True)
+
+
+def test_a_field_beside_spec_is_named() -> None:
+    """The API server keeps it, since its schema preserves unknown fields."""
+    response = Server().post(review({**item(GOOD), "nvlink": {}})).response
+    assert response["status"]["message"] == (
+        "nvlink: is a field of spec: put it below `spec:`, indented"
+    )
+
+
+def test_an_object_of_another_name_is_rejected() -> None:
+    """The definition says the same, unless somebody changed it."""
+    other = {**item(GOOD), "metadata": {"name": "lab"}}
+    response = Server().post(review(other, name="lab")).response
+    assert "metadata.name: must be default, not 'lab'" in response["status"]["message"]
+    assert response["status"]["details"]["name"] == "lab"
+    unnamed = Server().post(review(item({}), name="")).response
+    assert unnamed["status"]["details"]["name"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("new", "why"),
+    [
+        (item({"name": 1}), "the spec is unchanged"),
+        (
+            {**item({"name": 2}), "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
+            "the object is being deleted",
+        ),
+    ],
+    ids=["unchanged", "deleted"],
+)
+def test_what_need_not_be_right_needs_no_worker(new: dict[str, Any], why: str) -> None:
+    """An invalid object can be deleted, finalizers included, and can get a label."""
+    server = Server(Instead(lambda: pytest.fail("the worker is not needed")))
+    asked = review(new, operation="UPDATE", oldObject=item({"name": 1}))
+    answer = server.post(asked)
+    assert (answer.status, answer.response) == (200, {"uid": UID, "allowed": True})
+    (line,) = server.lines.read()
+    assert (line["msg"], line["because"], line["allowed"]) == ("validated", why, True)
+    assert (line["errors"], line["warnings"]) == (0, 0)
+
+
+def test_a_deletion_is_allowed_with_a_warning() -> None:
+    """Nobody should ask: we are registered only for what changes the configuration."""
+    server = Server()
+    asked = review(None, operation="DELETE", oldObject=item())
+    response = server.post(asked).response
+    assert (response["uid"], response["allowed"]) == (UID, True)
+    assert "request.operation is 'DELETE'" in response["warnings"][0]
+    (line,) = server.lines.read()
+    assert (line["msg"], line["status"], line["uid"]) == ("not validated", 200, UID)
+    assert line["problem"] in response["warnings"][0]
+    assert line["duration_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "the body is not JSON"),
+        (review(item(GOOD), uid=""), 400, "request.uid is"),
+        (review(7), 200, "request.object is"),
+        (review(item(GOOD)).replace(b'"fabrics": [', b'"fabrics": [' + b"[" * 300, 1), 200, "JSON"),
+    ],
+    ids=["no JSON", "no uid", "no object", "broken, with a uid"],
+)
+def test_a_malformed_body_is_answered_as_by_mutate(body: bytes, status: int, said: str) -> None:
+    """One line of text, or a rejection with the uid."""
+    server = Server()
+    answer = server.post(body)
+    assert (answer.status, said in answer.text) == (status, True)
+    if status == 200:
+        assert answer.response["status"]["code"] == 400
+    assert server.lines.read()[0]["msg"] == "not validated"
+
+
+def test_what_is_no_review_at_all_is_refused() -> None:
+    """A line of text says why; a client whose body nobody reads has to open a new connection."""
+    server, body = Server(), review(item(GOOD))
+    length = (b"content-length", b"%d" % len(body))
+    for method, headers, status, said, ends in (
+        ("GET", [length], 405, "/validate accepts only POST\n", None),
+        ("POST", [JSON], 411, "content-length is missing", "close"),
+        ("POST", [(b"content-type", b"text/xml"), length], 415, "content-type is 'text/xml'", None),
+    ):
+        asked = request(server.app, method, "/validate", body, headers=headers)
+        answer = Server.runner.run(asked)
+        assert (answer.status, answer.headers.get("connection")) == (status, ends)
+        assert answer.text.startswith(said)
+        (line,) = server.lines.read()
+        assert (line["msg"], line["status"]) == ("not validated", status)
+        assert f"{line['problem']}\n" == answer.text
+
+
+def test_a_deep_object_is_rejected() -> None:
+    """No depth can make an error of ours."""
+    deep: Any = 1
+    for _ in range(DEPTH + 60):
+        deep = [deep]
+    answer = Server().post(review(item(deep)))
+    assert answer.response["status"]["message"] == f"the body is nested deeper than {DEPTH} levels"
+    less: Any = 1
+    for _ in range(120):
+        less = [less]
+    assert "nested deeper than 100 levels" in Server().post(review(item(less))).text
+
+
+def test_a_large_object_is_rejected() -> None:
+    """It has a maximum, as a file has; what is far above it does not reach the worker."""
+    for server, size in (
+        (Server(), LIMITS.octets),
+        (Server(Instead(lambda: pytest.fail("too large"))), 4 * LIMITS.octets),
+    ):
+        answer = server.post(review(item("x" * size)))
+        message = answer.response["status"]["message"]
+        assert message == f"the object: is larger than {LIMITS.octets:,} characters, the maximum"
+        assert (answer.status, answer.response["uid"]) == (200, UID)
+        (line,) = server.lines.read()
+        assert (line["msg"], line["allowed"], line["name"]) == ("validated", False, "default")
+        assert (line["errors"], line["warnings"]) == (1, 0)
+
+
+def _raiser(error: Exception) -> Callable[[], WorkerAnswer]:
+    def answer() -> WorkerAnswer:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (_raiser(RequestError(504, "it took long")), "it took long"),
+        (lambda: WorkerAnswer(413, {"sentence": "no memory"}), "no memory"),
+        (_raiser(TimeoutError()), "it took longer than 120 s: apply it again"),
+    ],
+    ids=["no answer", "no memory", "late"],
+)
+def test_without_an_answer_failure_policy_decides(
+    answer: Callable[[], WorkerAnswer], said: str
+) -> None:
+    """A Status with 503; its message is what the user reads."""
+    server = Server(Instead(answer))
+    got = server.post(review(item(GOOD)))
+    status = json.loads(got.body)
+    assert (got.status, status["kind"], status["code"]) == (503, "Status", 503)
+    assert status["message"] == NOT_CHECKED + said
+    (line,) = server.lines.read()
+    assert (line["msg"], line["status"], line["uid"]) == ("not validated", 503, UID)
+    assert line["problem"] == status["message"]
+    assert server.count("validations_total", allowed="true") == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: WorkerAnswer(500, {"error": "KeyError", "trace": ["a.py:1 b"]}),
+        _raiser(KeyError("a secret")),
+        lambda: WorkerAnswer(200, {}),
+    ],
+    ids=["in the worker", "here", "a malformed answer"],
+)
+def test_a_defect_is_logged_and_counted(answer: Callable[[], WorkerAnswer]) -> None:
+    """The answer says where to look, and nothing else."""
+    server = Server(Instead(answer))
+    got = server.post(review(item(GOOD)), (b"traceparent", TRACE.encode()))
+    status = json.loads(got.body)
+    assert (got.status, status["kind"]) == (500, "Status")
+    assert UID in status["message"]
+    assert "secret" not in got.text
+    (line,) = server.lines.read()
+    assert (line["level"], line["msg"], line["error"]) == ("error", "internal error", "KeyError")
+    assert (line["uid"], line["traceparent"], bool(line["trace"])) == (UID, TRACE, True)
+    assert server.count("internal_errors_total") == 1
+
+
+def test_a_flood_from_one_address_ends() -> None:
+    """Each address may have a few validations at once; the others are told to try again."""
+
+    async def flood() -> list[Answer]:
+        server = Server()
+        async with server.turns.turn("preview", 60, urgent=True):
+            asked = [
+                asyncio.create_task(server.posted(review(item(GOOD))))
+                for _ in range(EACH_PENDING + 1)
+            ]
+            done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(asked)
+        assert len(done) == 1
+        return [one.result() for one in asked]
+
+    answers = Server.runner.run(flood())
+    assert sorted(one.status for one in answers) == [200] * EACH_PENDING + [503]
+    (refused,) = (one.text for one in answers if one.status == 503)
+    assert "too many validations at once from your address" in refused
+    assert 4 * LIMITS.octets <= EACH_HELD
+
+
+def test_other_addresses_are_not_concerned_by_a_flood() -> None:
+    """The API servers of a cluster have an address each."""
+
+    async def asked() -> list[Answer]:
+        server = Server()
+        async with server.turns.turn("preview", 60, urgent=True):
+            body = review(item("x" * (EACH_HELD // 2)))
+            posted = [
+                asyncio.create_task(server.posted(body, client=client))
+                for client in ("10.0.0.1", "10.0.0.1", "10.0.0.2")
+            ]
+            done, _ = await asyncio.wait(posted, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(posted)
+        assert len(done) == 1
+        return [one.result() for one in posted]
+
+    first, second, other = Server.runner.run(asked())
+    assert "too many large validations at once from your address" in second.text
+    assert (first.status, second.status, other.status) == (200, 503, 200)
+
+
+class NotingTurns(Turns):
+    """Turns that note what was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, float, bool]] = []
+
+    @asynccontextmanager
+    async def turn(
+        self, address: str, seconds: float, *, urgent: bool = False
+    ) -> AsyncIterator[None]:
+        """Note it, and wait for a turn."""
+        self.asked.append((address, seconds, urgent))
+        async with super().turn(address, seconds, urgent=urgent):
+            yield
+
+
+class NotingWorker:
+    """A worker that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Job, float]] = []
+
+    async def ask(self, job: Job, *, patience: float) -> WorkerAnswer:
+        """Answer in two pieces."""
+        self.asked.append((job, patience))
+        return WorkerAnswer(200, {"errors": 0, "warnings": 0}, (b'{"response":', b'"whole"}'))
+
+
+def test_the_worker_gets_what_has_to_be_checked() -> None:
+    """Not what the API server adds. A validation comes before previews, since somebody waits."""
+    worker, turns = NotingWorker(), NotingTurns()
+    server = Server(worker, turns)
+    assert server.post(review(item(GOOD))).response == "whole"
+    ((job, patience),) = worker.asked
+    checked = {**item(GOOD), "metadata": {"name": "default"}}
+    del checked["status"]
+    assert json.loads(job.body) == checked
+    about = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
+    assert (job.operation, job.parameters) == ("validate", {"uid": UID, "about": about})
+    assert job.said("{noun}: {advice}") == "validation: apply it again"
+    assert patience == validate.PATIENCE
+    assert turns.asked == [("10.0.0.1", validate.SECONDS, True)]
+
+
+def test_a_worker_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn has come, and the time is over all the same."""
+    monkeypatch.setattr(validate, "SECONDS", 0.01)
+
+    class Silent:
+        async def ask(self, *_: Any, **__: Any) -> WorkerAnswer:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    assert "it took longer than 0.01 s" in Server(Silent()).post(review(item(GOOD))).text
+
+
+def test_the_wait_for_the_worker_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends before the API server's own wait, so that the user reads our sentence."""
+    monkeypatch.setattr(validate, "SECONDS", 0.01)
+
+    async def late() -> Answer:
+        server = Server()
+        async with server.turns.turn("other", 60, urgent=True):
+            return await server.posted(review(item(GOOD)))
+
+    answer = Server.runner.run(late())
+    assert "it took longer than 0.01 s" in answer.text
+
+
+def test_a_client_that_leaves_costs_no_turn() -> None:
+    """The API server leaves when its timeout is over."""
+
+    async def left() -> Answer:
+        server = Server()
+        body = review(item(GOOD))
+        headers = [JSON, (b"content-length", b"%d" % len(body))]
+        async with server.turns.turn("other", 60, urgent=True):
+            return await request(server.app, "POST", "/validate", body, None, headers=headers)
+
+    assert Server.runner.run(left()).status == 0
+
+
+def test_a_draining_server_closes_connections() -> None:
+    """The API server then opens one to another replica."""
+    server = Server()
+    server.state.draining = True
+    assert server.post(review(item(GOOD))).headers["connection"] == "close"

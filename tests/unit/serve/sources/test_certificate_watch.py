@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any
+
+from certs.installation import Watch
+from tests.unit.certs.objects import INSTALLATION, SECRETS
+from tests.unit.kube.cluster import Cluster
+from tests.waiting import until
+from webhook.errors import ClusterError
+from webhook.kube.informers import Feed
+from webhook.serve.sources.certificate_watch import CertificateWatch, certificate_watch, kinds
+
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+MUTATING = f"{ADMISSION}/mutatingwebhookconfigurations"
+VALIDATING = f"{ADMISSION}/validatingwebhookconfigurations"
+
+
+def _object(version: int, **content: Any) -> dict[str, Any]:
+    metadata = {"name": "a", "uid": "7e57", "resourceVersion": str(version)}
+    return {"metadata": metadata, **content}
+
+
+def test_each_object_is_watched_by_its_name() -> None:
+    """RBAC with resourceNames allows no other list; the Secret is that of the namespace."""
+    assert [(one.path, one.selector) for one in kinds(INSTALLATION)] == [
+        (SECRETS, "metadata.name=rdma-webhook-ca"),
+        (MUTATING, "metadata.name=zz-rdma-webhook"),
+        (VALIDATING, "metadata.name=rdma-webhook"),
+    ]
+
+
+def test_no_key_is_kept() -> None:
+    """Only which object it is, and which version of it."""
+    secret = _object(5, data={"ca.key": "hunter2"})
+    assert [one.project(secret) for one in kinds(INSTALLATION)] == [("7e57", "5")] * 3
+
+
+def test_changes_are_told_while_all_is_well() -> None:
+    """It is current as soon as everything is listed, and not while a list or a watch fails."""
+    cluster, told = Cluster(), [0]
+    cluster.failures.append(ClusterError("not yet"))
+    feed = Feed(lambda: cluster, lambda: iter([0.01] * 1000), kinds=kinds(INSTALLATION))
+    watch: Watch = CertificateWatch(feed)
+
+    def changed() -> None:
+        told[0] += 1
+
+    assert not watch.current
+    watch.start(changed)
+    until(lambda: watch.current)
+    until(lambda: all(path in cluster.streams for path in (SECRETS, MUTATING, VALIDATING)))
+    for path in (SECRETS, MUTATING, VALIDATING):
+        before = told[0]
+        cluster.put(path, _object(7))
+        until(lambda before=before: told[0] > before)  # type: ignore[misc]
+    before = told[0]
+    cluster.failures += [ClusterError("gone")] * 3
+    cluster.watch(SECRETS).send(ClusterError("the connection was closed"))
+    until(lambda: feed.reflectors[0].failures > 1)
+    until(lambda: watch.current)
+    until(lambda: told[0] > before)
+    watch.stop()
+    assert all(one.join(60) for one in feed.reflectors)
+
+
+def test_nothing_is_sent_before_the_start() -> None:
+    """Not even the client is imported, which is slow."""
+    assert not certificate_watch(None, INSTALLATION).current

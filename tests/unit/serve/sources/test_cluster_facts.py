@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.builders import fabrics
+from tests.server_state import configured
+from tests.unit.kube.cluster import (
+    LIMIT_RANGES,
+    NAMESPACES,
+    Cluster,
+    gone,
+    limit_range,
+    namespace,
+)
+from tests.unit.serve.client import Lines
+from tests.unit.serve.sources.stepping import PAUSE, run_steps
+from webhook.errors import ClusterError
+from webhook.kube.informers import Feed
+from webhook.model.facts import NamespaceFacts
+from webhook.serve.metrics import Metrics
+from webhook.serve.namespace_waits import PendingFacts
+from webhook.serve.options import ServeOptions
+from webhook.serve.sources.cluster import ClusterFacts, facts_of
+from webhook.serve.sources.source import STALE
+from webhook.serve.state import Snapshot, State
+
+
+class Server:
+    """A state that follows a cluster in memory."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.now = 1000.0
+        self.lines = Lines()
+        self.metrics = Metrics()
+        self.state = configured(fabrics())
+        feed = Feed(lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now)
+        self.facts = ClusterFacts(feed, self.state, self.metrics)
+
+    def run(self, *steps: Callable[[], bool]) -> None:
+        """Run until each of the conditions has become true, in this order."""
+        run_steps(self.facts, steps)
+
+    def poll(self) -> list[str]:
+        """Do what the server does every second; return the logged messages."""
+        if self.facts.poll():
+            self.facts.apply(self.metrics, self.lines.log)
+        return [line["msg"] for line in self.lines.read()]
+
+    def synced(self) -> bool:
+        """Return whether all lists have been used and all watches are open."""
+        return self.facts.synced and len(self.cluster.streams) == 3
+
+    def knows(self, name: str) -> NamespaceFacts:
+        """Return what a decision would know about a namespace."""
+        return self.state.snapshot.facts.namespace(name)
+
+    def metric(self, name: str, resource: str = "namespaces") -> float | None:
+        """Return a watch's metric."""
+        labels = {"resource": resource}
+        return self.metrics.registry.get_sample_value(f"rdma_webhook_facts_{name}", labels)
+
+
+def test_ready_as_soon_as_all_lists_are_there() -> None:
+    """Until then no namespace is known: one without its rules would be misleading."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, namespace("lab"))
+    cluster.put(LIMIT_RANGES, limit_range(max={"memory": "1Gi"}))
+    server = Server(cluster)
+    before = server.facts.check()
+    assert (before.ready, before.detail) == (False, "some lists have not been read yet")
+    assert server.knows("lab") == NamespaceFacts(name="lab", known=False)
+    waits = server.state.pending_facts
+    assert waits is None
+
+    server.run(server.synced)
+    after = server.facts.check()
+    assert (after.ready, after.detail) == (True, "1 namespaces, last update 0 s ago")
+    assert server.knows("lab").memory_limit_required == "LimitRange sizes sets max.memory"
+    assert server.knows("other").known is False
+    assert isinstance(server.state.pending_facts, PendingFacts)
+    assert server.poll() == ["facts synced"]
+    assert server.poll() == []
+
+
+def test_one_list_that_is_refused_keeps_it_unready() -> None:
+    """If RBAC lacks a kind, the line in `/readyz` names it."""
+    cluster = Cluster()
+    server = Server(cluster)
+    refused = ClusterError("the API server answered 403: forbidden")
+    get = cluster.get
+
+    def without_quotas(path: str, query: dict[str, str]) -> dict[str, object]:
+        if path.endswith("quotas"):
+            raise refused
+        return get(path, query)
+
+    cluster.get = without_quotas  # type: ignore[method-assign, assignment]
+    server.run(lambda: len(cluster.streams) == 2, lambda: "quotas" in server.facts.check().detail)
+    check = server.facts.check()
+    assert (check.ready, check.detail) == (False, f"resourcequotas: {refused}")
+    assert server.poll() == ["facts not current"]
+
+
+def test_a_change_becomes_a_new_snapshot() -> None:
+    """The previous snapshot does not change, for requests that still use it."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, namespace("lab"))
+    server = Server(cluster)
+    baseline = {"pod-security.kubernetes.io/enforce": "baseline"}
+
+    def change() -> bool:
+        seen.append(server.state.snapshot)
+        cluster.put(NAMESPACES, namespace("lab", labels=baseline))
+        return True
+
+    seen: list[Snapshot] = []
+    server.run(
+        server.synced,
+        change,
+        lambda: server.knows("lab").enforced_pod_security == "baseline",
+    )
+    (before,) = seen
+    after = server.state.snapshot
+    assert before.facts.namespace("lab").enforced_pod_security == ""
+    assert after.current is before.current
+
+
+def test_facts_stay_while_the_api_server_is_gone() -> None:
+    """It stays ready, with the reason in its line; the log has a line at the start and the end."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, namespace("lab"))
+    server = Server(cluster)
+    logged: list[str] = []
+
+    def leave() -> bool:
+        logged.extend(server.poll())
+        cluster.failures += [ClusterError("cannot reach it")] * 1000
+        for path in cluster.streams:
+            cluster.watch(path).send(gone())
+        return True
+
+    def problem() -> bool:
+        return "cannot reach it" in server.facts.check().detail
+
+    def come_back() -> bool:
+        assert server.facts.check().ready
+        assert server.knows("lab").known
+        logged.extend(server.poll())
+        cluster.failures.clear()
+        return True
+
+    def current() -> bool:
+        return all(one.lists > 1 and not one.problem for one in server.facts._feed.reflectors)
+
+    server.run(server.synced, leave, problem, come_back, current)
+    logged.extend(server.poll())
+    assert [one for one in logged if one != "facts not current"] == [
+        "facts synced",
+        "facts current",
+    ]
+    assert "facts not current" in logged
+    assert (server.metric("failures_total") or 0) > 0
+    assert (server.metric("lists_total") or 0) >= 2
+
+
+def test_old_facts_are_told_and_stay_in_use() -> None:
+    """There is one warning after the bound; the metric is the time of the last contact."""
+    server = Server(Cluster())
+    server.run(server.synced)
+    assert server.poll() == ["facts synced"]
+    heard = server.metric("last_contact_timestamp_seconds")
+    server.now += STALE + 1
+    later = server.metric("last_contact_timestamp_seconds")
+
+    assert server.poll() == ["facts stale"]
+    assert server.poll() == []
+    assert server.facts.check().ready
+    assert heard is not None
+    assert later is not None
+    assert heard - later == pytest.approx(STALE + 1, abs=1.0)
+    assert server.metric("objects") == 0
+
+
+def test_a_defect_of_ours_is_counted_and_logged_by_its_type() -> None:
+    """An object with a shape that no API server sends does not end the watch."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, {"metadata": {"name": "lab", "labels": "hunter2"}})
+    server = Server(cluster)
+    server.run(lambda: "internal error" in server.facts.check().detail)
+    assert server.facts.check().ready is False
+    assert server.poll() == ["facts not current", "internal error"]
+    assert server.metrics.registry.get_sample_value("rdma_webhook_internal_errors_total") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "watched"),
+    [
+        (ServeOptions(), {}, False),
+        (ServeOptions(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, True),
+        (ServeOptions(kubeconfig=Path("config")), {}, True),
+        (ServeOptions(watch=False), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False),
+        (ServeOptions(dev=True), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False),
+    ],
+)
+def test_who_watches(options: ServeOptions, environment: dict[str, str], watched: bool) -> None:
+    """It watches in a cluster or with a kubeconfig, unless disabled; else it is ready without."""
+    state = State()
+    sources = facts_of(options, state, Metrics(), environment)
+    kinds = ["ClusterFacts", "ClusterClaims", "ClusterNodes"]
+    assert [type(one).__name__ for one in sources] == kinds * watched
+    assert len(state.probes) == 2 * watched
+
+
+def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
+    """This holds even in a cluster."""
+    file = tmp_path / "facts.yaml"
+    file.write_text("kind: Namespace\nmetadata: {name: lab, labels: {a: b}}\n")
+    state = State()
+    options = ServeOptions(facts=file)
+    assert facts_of(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
+    assert state.snapshot.facts.namespace("lab").labels == {"a": "b"}
+    assert state.pending_facts is None

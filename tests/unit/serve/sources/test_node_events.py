@@ -1,0 +1,172 @@
+"""Pods are decided while nodes change, hundreds of times: nobody waits, and nothing is missed."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tests.api_server import review_of
+from tests.builders import H100, V100, amounts, container, fabrics, pod
+from tests.server_state import configured, learn, use
+from tests.unit.kube.cluster import NODES, Cluster, gone, node
+from tests.unit.serve.client import JSON, Answer, Lines, request
+from tests.unit.serve.sources.test_cluster_nodes import Server
+from webhook.decide import decide
+from webhook.kube import watched_resources
+from webhook.model.facts import Facts
+from webhook.model.nodes import Node, inventory_of
+from webhook.serve.http.mutate import Mutate
+from webhook.serve.metrics import Metrics
+from webhook.serve.namespace_waits import PendingFacts
+from webhook.serve.state import State
+
+EVENTS = 600
+#: The event after which a watch breaks, and others are lost with it.
+LOST = 301
+#: The nodes that change, and what each of them is in turns: of one fabric, the other one, gone.
+NAMES = [f"n{number}" for number in range(10)]
+PRODUCTS = ("Tesla-V100-SXM2", "NVIDIA-H100-80GB-HBM3", "")
+#: Only a pod's node tells which fabric it is on.
+GPU = "nvidia.com/gpu"
+FABRICS = fabrics(*(replace(one, gpu_resources=frozenset({GPU})) for one in (V100, H100)))
+FACTS = Facts.from_objects([{"kind": "Namespace", "metadata": {"name": "lab"}}])
+
+
+def equipped(name: str, product: str) -> dict[str, Any]:
+    """Make a node with what the fabric of its product has."""
+    made = node(name, product, gpu="8", rail0="8")
+    made["status"]["allocatable"]["rdma/v100"] = "63"
+    return made
+
+
+#: These stay, so that what a decision says depends on the pod's own node alone.
+LASTING = [equipped(f"lasting-{number}", PRODUCTS[number]) for number in range(2)]
+
+
+def asked(name: str) -> bytes:
+    """Write the review of a pod on this node."""
+    made = pod(container(resources=amounts({GPU: "1"})), nodeName=name)
+    return review_of(made)
+
+
+def application(state: State) -> Mutate:
+    """Make the application for pods."""
+    return Mutate(state, Metrics(), Lines("error").log, decide)  # nobody reads the lines
+
+
+def expected(product: str) -> bytes:
+    """Return the answer for a pod on a node of this product, by a state that knows the nodes."""
+    items = [*LASTING, *([equipped("n0", product)] if product else [])]
+    state = configured(FABRICS, replace(FACTS, nodes=known(items)))
+    return application(state).answer(asked("n0")).body
+
+
+def known(items: list[dict[str, Any]]) -> Mapping[str, Node]:
+    """Return what is kept of nodes."""
+    return {item["metadata"]["name"]: watched_resources.NODES.project(item) for item in items}
+
+
+def without_waiting(answering: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run until the answer is there; nothing may be awaited but the turn of others."""
+    while True:
+        try:
+            awaited = answering.send(None)
+        except StopIteration as done:
+            answer: Answer = done.value
+            return answer
+        assert awaited is None, "the request waits for something"
+
+
+class Rolling:
+    """A server, and nodes that become others one after another."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.cluster.put(NODES, *LASTING)
+        self.server = Server(self.cluster, configured=False)
+        state = self.server.state
+        learn(state, FACTS)
+        state.pending_facts = PendingFacts(seconds=600)
+        use(state, FABRICS)
+        self._app = application(state)
+        self.products = dict.fromkeys(NAMES, "")
+        self.answers: list[tuple[str, Answer]] = []
+
+    def items(self) -> list[dict[str, Any]]:
+        """Return the nodes as they are now."""
+        changed = [equipped(*one) for one in self.products.items() if one[1]]
+        return [*LASTING, *changed]
+
+    def ask(self, name: str) -> Answer:
+        """Decide a pod on this node, at once."""
+        body = asked(name)
+        headers = [JSON, (b"content-length", b"%d" % len(body))]
+        return without_waiting(request(self._app, "POST", "/mutate", body, headers=headers))
+
+    def change(self) -> bool:
+        """Change a node and decide a pod on it; return whether all events have been sent."""
+        number = len(self.answers)
+        name = NAMES[number % len(NAMES)]
+        before = self.products[name]
+        self.products[name] = PRODUCTS[(number // len(NAMES) + number) % len(PRODUCTS)]
+        if self.products[name]:
+            self.cluster.put(NODES, equipped(name, self.products[name]))
+        elif before:
+            self.cluster.delete(NODES, node(name))
+        self.answers.append((name, self.ask(name)))
+        return len(self.answers) in (LOST, EVENTS)
+
+    def lose(self) -> bool:
+        """Lose the events of three nodes, one of which is gone, and the watch."""
+        self.products.update(zip(NAMES, PRODUCTS, strict=False))
+        self.cluster.forget(NODES, *self.items())
+        self.cluster.watch(NODES).send(gone())
+        return True
+
+    def up_to_date(self) -> bool:
+        """Return whether decisions know exactly the nodes that there are."""
+        return self.server.inventory == inventory_of(known(self.items()), FABRICS)
+
+
+def rolled() -> Rolling:
+    """Change the nodes, and return when the last change is known."""
+    rolling = Rolling()
+    steps: list[Callable[[], bool]] = [
+        lambda: rolling.server.watching() and rolling.up_to_date(),
+        rolling.change,
+        rolling.lose,
+        lambda: len(rolling.cluster.streams[NODES]) == 2,
+        rolling.change,
+        rolling.up_to_date,
+    ]
+    rolling.server.run(*steps)
+    return rolling
+
+
+def test_no_decision_waits_fails_or_is_made_by_half_of_a_change() -> None:
+    """Each one is by what the pod's node is, or was; once the last event is taken, by what it is.
+
+    The answer for each thing that a node can be is another one, so that none can stand for two.
+    """
+    rolling = rolled()
+    answers = {expected(product): product for product in PRODUCTS}
+    assert len(answers) == len(PRODUCTS)
+    assert len(rolling.answers) == EVENTS
+    assert {answer.status for _, answer in rolling.answers} == {200}
+    assert {body_for_any(answer.body, name) for name, answer in rolling.answers} <= {
+        body_for_any(body, "n0") for body in answers
+    }
+    last = {name: rolling.ask(name).body for name in NAMES}
+    assert set(rolling.products.values()) == set(PRODUCTS)
+    for name, product in rolling.products.items():
+        assert body_for_any(last[name], name) == body_for_any(expected(product), "n0"), name
+
+
+def body_for_any(body: bytes, name: str) -> str:
+    """Return an answer without the name of the node, which some of its sentences have."""
+    response = json.loads(body)["response"]
+    patch = b64decode(response.pop("patch")).decode()
+    return json.dumps(response).replace(name, "NODE") + patch.replace(name, "NODE")

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.certs.objects import INSTALLATION, MUTATING, VALIDATING
+from tests.unit.serve.client import Lines
+from tests.waiting import until
+from webhook.errors import ClusterError
+from webhook.kube.access import IN_CLUSTER
+from webhook.serve.metrics import Metrics
+from webhook.serve.options import ServeOptions
+from webhook.serve.sources import permission_check
+from webhook.serve.sources.permission_check import (
+    CONFIRM,
+    MAY_CHANGE,
+    UNKNOWN,
+    WELL,
+    GuardProof,
+    guard_of,
+)
+from webhook.serve.state import State
+
+MAY = "this account may change more than caBundle of"
+APPLY = "apply the policy and the binding rdma-webhook-guard (manifests/base/guard.yaml)"
+BOTH = f"{MUTATING} and {VALIDATING}"
+
+
+class Server:
+    """A server, and the codes with which an API server answers for each configuration."""
+
+    def __init__(self) -> None:
+        self.codes = {MUTATING.path: 403, VALIDATING.path: 403}
+        self.connections, self.reachable = 0, False
+        self.state, self.metrics, self.lines = State(), Metrics(), Lines()
+        self.proof = GuardProof(self._connect, INSTALLATION.configurations, self.state)
+
+    def _connect(self) -> Server:
+        self.connections += 1
+        if not self.reachable:
+            raise ClusterError("no service account")
+        return self
+
+    def send(self, _method: str, path: str, *_: Any) -> tuple[int, dict[str, Any]]:
+        """Answer."""
+        return self.codes[path], {"message": "why"}
+
+    def attempt(self) -> tuple[float, str]:
+        """Try once, and report; return the pause, and the detail in `/readyz`."""
+        pause = self.proof.attempt()
+        if self.proof.poll():
+            self.proof.apply(self.metrics, self.lines.log)
+        ((name, ready, detail),) = (probe() for probe in self.state.probes)
+        assert (name, ready) == ("guard", True)
+        return pause, detail
+
+    def measured(self) -> list[float | None]:
+        """Return the metric of each configuration; None if there is none."""
+        return [
+            self.metrics.registry.get_sample_value("rdma_webhook_guarded", {"kind": one.kind})
+            for one in INSTALLATION.configurations
+        ]
+
+    def told(self) -> list[tuple[str, str, Any]]:
+        """Return level, message and content of the lines since the last call."""
+        return [
+            (line["level"], line["msg"], line.get("problem") or line.get("configurations"))
+            for line in self.lines.read()
+        ]
+
+
+@pytest.fixture
+def server() -> Server:
+    """Return a server that has connected at its second attempt."""
+    made = Server()
+    assert made.attempt() == (UNKNOWN, "not known: no service account")
+    assert made.measured() == [None, None]
+    assert made.told() == []
+    made.connections, made.reachable = 0, True
+    return made
+
+
+def test_what_is_forbidden_is_guarded(server: Server) -> None:
+    """It is measured, said once in the log, and tried again after an hour."""
+    well = (WELL, f"this account may change at most caBundle of {BOTH}")
+    assert [server.attempt(), server.attempt()] == [well, well]
+    assert server.measured() == [1, 1]
+    assert server.told() == [("info", "guarded", [str(MUTATING), str(VALIDATING)])]
+    assert server.connections == 1
+
+
+def test_what_is_allowed_is_a_warning(server: Server) -> None:
+    """It is said once; the API server may need a while to apply a new policy: it is tried twice."""
+    server.codes[VALIDATING.path] = 200
+    assert server.attempt()[0] == CONFIRM
+    assert (server.measured(), server.told()) == ([None, None], [])
+    problem = f"{MAY} {VALIDATING}: {APPLY}"
+    for _ in range(2):
+        assert server.attempt() == (MAY_CHANGE, f"warning: {problem}")
+    assert server.measured() == [1, 0]
+    assert server.told() == [("warning", "not guarded", problem)]
+
+    server.codes[MUTATING.path] = 200
+    server.attempt()
+    assert server.measured() == [0, 0]
+    assert server.told() == [("warning", "not guarded", f"{MAY} {BOTH}: {APPLY}")]
+
+    server.codes |= dict.fromkeys(server.codes, 403)
+    server.attempt()
+    assert server.measured() == [1, 1]
+    assert server.told() == [("info", "guarded", [str(MUTATING), str(VALIDATING)])]
+
+
+def test_the_first_finding_of_all_is_checked_again() -> None:
+    """Everything may have been installed a moment ago."""
+    server = Server()
+    server.reachable = True
+    server.codes |= dict.fromkeys(server.codes, 200)
+    assert server.attempt() == (CONFIRM, "not known: not tried yet")
+    assert server.attempt()[0] == MAY_CHANGE
+    assert server.measured() == [0, 0]
+
+
+def test_a_guard_that_comes_late_is_no_warning(server: Server) -> None:
+    """As when everything is installed at once."""
+    server.codes[MUTATING.path] = 200
+    server.attempt()
+    server.codes[MUTATING.path] = 403
+    assert server.attempt()[0] == WELL
+    assert [level for level, *_ in server.told()] == ["info"]
+
+
+def test_what_is_not_known_is_tried_soon(server: Server) -> None:
+    """A configuration that is missing is said; what was known of it before, stays."""
+    server.codes[VALIDATING.path] = 404
+    missing = "not known: the API server answered 404: why"
+    assert server.attempt() == (UNKNOWN, missing)
+    assert (server.measured(), server.told()) == ([1, None], [])
+    server.codes[VALIDATING.path] = 200
+    server.attempt()
+    server.attempt()
+    server.codes[VALIDATING.path] = 503
+    assert server.attempt() == (UNKNOWN, f"warning: {MAY} {VALIDATING}: {APPLY}")
+    assert server.measured() == [1, 0]
+
+
+def test_it_begins_with_the_server_and_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first attempt is at the start, in a thread, which then waits for the next one."""
+    monkeypatch.setattr(permission_check, "UNKNOWN", 0.01)
+    server = Server()
+    server.proof.start()
+    until(lambda: server.connections > 4)  # two of each attempt
+    server.proof.stop()
+    server.proof._thread.join(60)
+    assert not server.proof._thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "count"),
+    [
+        ({}, {IN_CLUSTER: "10.0.0.1"}, 1),
+        ({"kubeconfig": "config"}, {}, 1),
+        ({}, {}, 0),
+        ({"dev": True}, {IN_CLUSTER: "10.0.0.1"}, 0),
+    ],
+    ids=["in a cluster", "with a kubeconfig", "without a cluster", "for a try"],
+)
+def test_where_there_is_something_to_try(
+    options: dict[str, Any], environment: dict[str, str], count: int
+) -> None:
+    """Only with an API server; nothing is sent before the start."""
+    state = State()
+    found = guard_of(ServeOptions(**options), state, environment)
+    assert (len(found), len(state.probes)) == (count, count)

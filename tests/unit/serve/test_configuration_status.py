@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.waiting import until
+from webhook.errors import ClusterError
+from webhook.serve import configuration_status
+from webhook.serve.configuration_status import PATH, Condition, Stated, StatusWriter
+
+VALID = Condition("Valid", True, "Accepted", "all is well")
+BROKEN = Condition("Valid", False, "NotUsable", "spec.fabrics[0]: wrong")
+
+
+class Replica:
+    """A writer, with a Lease and an API server that a test sets."""
+
+    def __init__(self, stored: dict[str, Any] | None = None) -> None:
+        self.holds = True
+        self.released = 0
+        self.stored = stored
+        self.written: list[dict[str, Any]] = []
+        self.told: Stated | None = Stated(3, (VALID,), {"nodes": 4})
+        self.problems: list[str] = []
+        self.failure: Exception | None = None
+        self.there = True
+        self.minute = 0
+        self.writer = StatusWriter(
+            lambda: (self, self), lambda: self.told, self.problems.append, self._now
+        )
+
+    def _now(self) -> datetime:
+        return datetime(2026, 11, 23, 10, self.minute, tzinfo=UTC)
+
+    def held(self) -> bool:
+        """Return whether it is the one to write."""
+        return self.holds
+
+    def release(self) -> None:
+        """Count."""
+        self.released += 1
+
+    def read(self, path: str) -> dict[str, Any] | None:
+        """Return the object."""
+        assert path == PATH == "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
+        if self.failure:
+            raise self.failure
+        return self.stored
+
+    def apply(self, path: str, body: dict[str, Any]) -> bool:
+        """Record a write."""
+        assert path == f"{PATH}/status"
+        assert body["apiVersion"] == "rdma.lab/v1alpha1"
+        assert (body["kind"], body["metadata"]) == ("FabricConfiguration", {"name": "default"})
+        if self.there:
+            self.written.append(body["status"])
+        return self.there
+
+
+def test_the_holder_writes_what_has_changed() -> None:
+    """Once; then again when something else is told. The time is that of the last turn."""
+    replica = Replica()
+    replica.writer.step()
+    replica.minute = 1
+    replica.writer.step()
+    first = {
+        "type": "Valid",
+        "status": "True",
+        "observedGeneration": 3,
+        "lastTransitionTime": "2026-11-23T10:00:00Z",
+        "reason": "Accepted",
+        "message": "all is well",
+    }
+    assert replica.written == [{"observedGeneration": 3, "conditions": [first], "nodes": 4}]
+    replica.told = Stated(4, (VALID,), {"nodes": 5})
+    replica.writer.step()
+    assert replica.written[1] == {
+        "observedGeneration": 4,
+        "conditions": [{**first, "observedGeneration": 4}],
+        "nodes": 5,
+    }
+    replica.told = Stated(5, (BROKEN,), {})
+    replica.writer.step()
+    (condition,) = replica.written[2]["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "NotUsable")
+    assert condition["lastTransitionTime"] == "2026-11-23T10:01:00Z"
+
+
+def test_who_does_not_hold_the_lease_writes_nothing() -> None:
+    """And forgets what it has written, since another replica may write now."""
+    replica = Replica()
+    replica.holds = False
+    replica.writer.step()
+    assert replica.written == []
+    replica.holds = True
+    replica.writer.step()
+    replica.holds = False
+    replica.writer.step()
+    replica.holds = True
+    replica.stored = {"status": {"nodes": 9}}
+    replica.writer.step()
+    assert [one["nodes"] for one in replica.written] == [4, 4]
+
+
+def test_who_takes_over_goes_on_from_what_is_there() -> None:
+    """Nothing is written that is there already, and times of conditions stay."""
+    first = Replica()
+    first.writer.step()
+    second = Replica({"metadata": {}, "status": first.written[0]})
+    second.minute = 30
+    second.writer.step()
+    assert second.written == []
+    second.told = Stated(4, (VALID,), {"nodes": 4})
+    second.writer.step()
+    (condition,) = second.written[0]["conditions"]
+    assert condition["lastTransitionTime"] == "2026-11-23T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "stored", [None, {}, {"status": None}, {"status": {"conditions": None}}], ids=str
+)
+def test_an_object_without_a_status_gets_one(stored: Any) -> None:
+    """Whatever stands in its place."""
+    replica = Replica(stored)
+    replica.writer.step()
+    assert len(replica.written) == 1
+
+
+def test_without_an_object_there_is_nothing_to_write() -> None:
+    """It may be deleted at any moment; a new one gets its status."""
+    replica = Replica()
+    replica.told = None
+    replica.writer.step()
+    assert replica.written == []
+    replica.told, replica.there = Stated(1, (VALID,), {}), False
+    replica.writer.step()
+    replica.there = True
+    replica.writer.step()
+    assert len(replica.written) == 1
+    assert replica.problems == []
+
+
+def test_a_problem_is_told_once_and_is_no_end() -> None:
+    """A defect of ours has only its type; the next attempt may succeed."""
+    replica = Replica()
+    replica.failure = ClusterError("cannot reach it")
+    replica.writer.step()
+    replica.writer.step()
+    replica.failure = ValueError("secret")
+    replica.writer.step()
+    assert replica.problems == ["cannot reach it", "internal error: ValueError"]
+    replica.failure = None
+    replica.writer.step()
+    assert len(replica.written) == 1
+    replica.writer._written = None
+    replica.failure = ClusterError("cannot reach it")
+    replica.writer.step()
+    assert len(replica.problems) == 3
+
+
+def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the next replica need not wait until the Lease ends."""
+    monkeypatch.setattr(configuration_status, "EVERY", 0.01)
+    replica = Replica()
+    replica.writer.start()
+    until(lambda: bool(replica.written))
+    replica.writer.stop()
+    assert replica.writer.join(20)
+    assert replica.released == 1
+
+
+def test_who_never_connected_has_nothing_to_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The credentials may be unreadable at first."""
+    monkeypatch.setattr(configuration_status, "EVERY", 0.01)
+    problems: list[str] = []
+
+    def connect() -> Any:
+        raise ClusterError("no token")
+
+    writer = StatusWriter(connect, lambda: None, problems.append)
+    writer.start()
+    until(lambda: problems == ["no token"])
+    writer.stop()
+    assert writer.join(20)

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path as File
+from typing import Any
+
+import pytest
+
+from tests import waiting
+from tests.builders import fabrics
+from tests.server_state import configured, prepared
+from tests.unit.kube.cluster import Cluster
+from tests.unit.serve.client import Lines
+from tests.unit.serve.sources.test_configuration_object import Server, written
+from tests.waiting import until
+from webhook.config.findings import Finding, More
+from webhook.config.load import FabricsText, Loaded
+from webhook.errors import ClusterError
+from webhook.kube.watched_resources import CONFIGURATIONS
+from webhook.model.fabric import Fabrics
+from webhook.model.facts import Facts
+from webhook.model.inventory import FabricInventory, take_inventory
+from webhook.model.nodes import Node
+from webhook.serve import configuration_status
+from webhook.serve import status as fabric_status
+from webhook.serve.configuration_status import Condition
+from webhook.serve.former import PreparedConfiguration
+from webhook.serve.options import ServeOptions
+from webhook.serve.sources.configuration_object import Observed
+from webhook.serve.state import State
+from webhook.serve.status import OnNodes, fabric_status_of, stated
+
+IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
+
+
+def loaded(used: Fabrics, *findings: Finding, more: More | None = None) -> Loaded:
+    """Make a configuration as it was read."""
+    return Loaded(used, findings, FabricsText(""), more or More())
+
+
+def conditions(observed: Observed, used: PreparedConfiguration | None) -> dict[str, Condition]:
+    """Return the conditions of the status by their types."""
+    found = stated(observed, used, OnNodes())
+    assert found is not None
+    return {one.type: one for one in found.conditions}
+
+
+def test_a_configuration_in_use() -> None:
+    """It is valid and active; the names of its fabrics are what kubectl shows."""
+    used = fabrics()
+    found = stated(Observed(7, loaded(used), ""), prepared(used), OnNodes())
+    assert found is not None
+    assert (found.generation, found.more["fabricNames"]) == (7, "v100-ib, h100-roce")
+    valid, active = found.conditions
+    assert valid == Condition("Valid", True, "Accepted", "There are no findings.")
+    said = "Pods are decided by it (config 0123456789ab)."
+    assert active == Condition("Active", True, "InUse", said)
+
+
+def test_warnings_are_told() -> None:
+    """Each on a line, with its path; those that were left out are counted."""
+    findings = (
+        Finding("warning", "spec.fabrics[0]", None, "odd"),
+        Finding("warning", "", None, "old"),
+    )
+    observed = Observed(1, loaded(fabrics(), *findings, more=More(warnings=2)), "")
+    valid = conditions(observed, None)["Valid"]
+    assert valid.holds
+    assert valid.message == "spec.fabrics[0]: odd\nold\nand 2 more warnings"
+
+
+def test_one_that_cannot_be_used() -> None:
+    """The reasons are told; the last good one stays in use, if there is one."""
+    observed = Observed(8, None, "wrong")
+    assert conditions(observed, None) == {
+        "Valid": Condition("Valid", False, "NotUsable", "wrong"),
+        "Active": Condition(
+            "Active",
+            False,
+            "NothingInUse",
+            "No fabrics are in use, so pods that opted in are left to failurePolicy.",
+        ),
+    }
+    active = conditions(observed, prepared(fabrics()))["Active"]
+    said = "The last good configuration stays in use (config 0123456789ab)."
+    assert active == Condition("Active", False, "LastGoodInUse", said)
+    found = stated(observed, None, OnNodes())
+    assert found is not None
+    assert found.more["fabricNames"] == ""
+
+
+def test_one_that_comes_into_use_in_a_moment() -> None:
+    """For three seconds, the one before it decides."""
+    before = fabrics()
+    after = replace(before, config_hash="ba9876543210")
+    active = conditions(Observed(2, loaded(after), ""), prepared(before))["Active"]
+    assert (active.holds, active.reason) == (False, "ComesIntoUse")
+    assert "config 0123456789ab" in active.message
+
+
+def test_a_long_message_is_cut() -> None:
+    """People read its beginning."""
+    message = conditions(Observed(1, None, "x" * 4097), None)["Valid"].message
+    assert (len(message), message[-1]) == (4096, "…")
+    whole = "x" * 4096
+    assert conditions(Observed(1, None, whole), None)["Valid"].message == whole
+
+
+def node(**resources: int) -> Node:
+    """Make a node of the fabric v100-ib."""
+    offered = {f"nvidia.com/{name}": many for name, many in resources.items() if name != "rdma"}
+    if "rdma" in resources:
+        offered["rdma/v100"] = resources["rdma"]
+    return Node(labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, resources=offered)
+
+
+def test_what_the_nodes_offer_is_told() -> None:
+    """Added up for each fabric, with what is wrong; nothing while no node is known."""
+    used = fabrics()
+    known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4), "n3": node(v100=1)}
+    configuration = prepared(used, known)
+    found = stated(Observed(1, loaded(used), ""), configuration, OnNodes())
+    assert found is not None
+    assert found.more["nodes"] == 3
+    first, second = found.more["fabrics"]
+    assert {key: first[key] for key in ("name", "nodes", "gpus", "resources")} == {
+        "name": "v100-ib",
+        "nodes": 3,
+        "gpus": 13,
+        "resources": [{"name": "rdma/v100", "allocatable": 2, "nodes": 1}],
+    }
+    assert any("n2" in problem for problem in first["problems"])
+    assert (second["name"], second["nodes"], second["gpus"]) == ("h100-roce", 0, 0)
+    without = stated(Observed(1, loaded(used), ""), prepared(used), OnNodes())
+    assert without is not None
+    assert without.more.keys() == {"fabricNames"}
+
+
+def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status is looked at every ten seconds; only other nodes or other fabrics are counted."""
+    counted: list[tuple[object, object]] = []
+
+    def noted(nodes: Mapping[str, Node], used: Fabrics) -> FabricInventory:
+        counted.append((nodes, used))
+        return take_inventory(nodes, used)
+
+    monkeypatch.setattr(fabric_status, "take_inventory", noted)
+    one, other = fabrics(), fabrics()
+    few, many = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
+    on_nodes = OnNodes()
+
+    def nodes(used: Fabrics, known: Mapping[str, Node]) -> int:
+        told = on_nodes.of(prepared(used, known))
+        many: int = told["nodes"]
+        return many
+
+    assert [nodes(one, few), nodes(one, few), nodes(one, many), nodes(one, many)] == [1, 1, 2, 2]
+    assert [nodes(other, many), nodes(other, many), nodes(one, many)] == [2, 2, 2]
+    expected = [(few, one), (many, one), (many, other), (many, one)]
+    assert [(id(known), id(used)) for known, used in counted] == [
+        (id(known), id(used)) for known, used in expected
+    ]
+
+
+def test_without_an_object_nothing_is_told() -> None:
+    """There is nothing to write to."""
+    assert stated(None, prepared(fabrics()), OnNodes()) is None
+
+
+def test_what_the_watch_delivered_last_is_known() -> None:
+    """With its generation, whether it can be used or not; nothing once it is deleted."""
+    cluster = Cluster()
+    cluster.put(CONFIGURATIONS.path, written(generation=3))
+    server = Server(cluster)
+    seen: list[Any] = []
+
+    def look(change: Any = None) -> bool:
+        seen.append(server.source.observed)
+        if change is not None:
+            change()
+        return True
+
+    server.run(
+        lambda: (
+            CONFIGURATIONS.path in cluster.streams and server.state.snapshot.current is not None
+        ),
+        lambda: look(lambda: cluster.put(CONFIGURATIONS.path, written("no", generation=4))),
+        lambda: server.source.observed != seen[0],
+        lambda: look(lambda: cluster.delete(CONFIGURATIONS.path, written())),
+        lambda: server.source.observed is None,
+    )
+    assert [(one.generation, one.loaded is not None) for one in seen] == [(3, True), (4, False)]
+    assert "rateGbps" in seen[1].problem
+
+
+@pytest.mark.parametrize("lacking", ["POD_NAME", "POD_NAMESPACE"])
+def test_only_a_pod_writes_the_status(lacking: str) -> None:
+    """A Lease is held in a name; outside a cluster there is none."""
+    server, options = Server(Cluster()), ServeOptions()
+    state, log = State(), Lines().log
+    rest = {key: value for key, value in IN_POD.items() if key != lacking}
+    assert fabric_status_of(options, server.source, state, log, rest) == ()
+    assert fabric_status_of(options, object(), state, log, IN_POD) == ()
+    (made,) = fabric_status_of(options, server.source, state, log, IN_POD)
+    assert made.poll() is False
+
+
+class ApiServer:
+    """An API server that notes what is written, and the Leases that are held there."""
+
+    def __init__(self) -> None:
+        self.connected: list[File | None] = []
+        self.leases: list[tuple[str, str, str]] = []
+        self.released = 0
+        self.written: list[dict[str, Any]] = []
+        self.problem: str = ""
+
+    def client(self, kubeconfig: File | None) -> ApiServer:
+        """Connect; fail if there is a problem."""
+        self.connected.append(kubeconfig)
+        if self.problem:
+            raise ClusterError(self.problem)
+        return self
+
+    def lease(self, client: ApiServer, *named: str) -> ApiServer:
+        """Return the Lease of these names."""
+        assert client is self
+        space, name, holder = named
+        self.leases.append((space, name, holder))
+        return self
+
+    def held(self) -> bool:
+        """Hold the Lease."""
+        return True
+
+    def release(self) -> None:
+        """Count."""
+        self.released += 1
+
+    def read(self, _path: str) -> None:
+        """Have no object."""
+
+    def apply(self, _path: str, body: dict[str, Any]) -> bool:
+        """Note a write."""
+        self.written.append(body["status"])
+        return True
+
+
+def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own name, while it holds the Lease of the manifests; a problem is logged once."""
+    api, used, lines = ApiServer(), fabrics(), Lines()
+    monkeypatch.setattr(configuration_status, "EVERY", 0.01)
+    monkeypatch.setattr(fabric_status, "_RELEASE", waiting.PATIENCE)
+    monkeypatch.setattr("webhook.kube.client.Client", api.client)
+    monkeypatch.setattr("webhook.kube.lease.Lease", api.lease)
+    facts = Facts(nodes={"n1": node(v100=8, rdma=2)})
+    server, state = Server(Cluster()), configured(used, facts)
+    server.source.observed = Observed(7, loaded(used), "")
+    options = ServeOptions(kubeconfig=File("admin.conf"))
+    api.problem = "no token"
+    (made,) = fabric_status_of(options, server.source, state, lines.log, IN_POD)
+    made.start()
+    try:
+        until(lambda: len(api.connected) > 1)
+        api.problem = ""
+        until(lambda: api.written)
+    finally:
+        made.stop()
+    assert api.released == 1
+    (line,) = lines.read()
+    assert (line["level"], line["msg"]) == ("warning", "could not write the status")
+    assert line["problem"] == "no token"
+    assert {*api.connected} == {File("admin.conf")}
+    assert api.leases == [("rdma-webhook", "rdma-webhook", "rdma-webhook-0")]
+    (status,) = api.written
+    assert (status["observedGeneration"], status["nodes"]) == (7, 1)
+    assert status["fabricNames"] == "v100-ib, h100-roce"
+    assert [one["status"] for one in status["conditions"]] == ["True", "True"]

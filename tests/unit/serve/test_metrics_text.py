@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import os
+import platform
+import re
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+
+from certs.backoff import delays
+from tests.unit.kube.cluster import NAMESPACES, Cluster, Stream, namespace
+from webhook import __version__
+from webhook.errors import ClusterError
+from webhook.kube import watched_resources
+from webhook.kube.api import Query, Reads
+from webhook.kube.informers import Feed
+from webhook.model.decision import Decision, Outcome, Reason, Status, Verdict
+from webhook.serve.metrics import WORKER_ENDS, Metrics
+from webhook.serve.namespace_waits import PendingFacts, PendingFactsMetric
+
+EXPECTED = Path(__file__).parent / "metrics.txt"
+NOW = 1_800_000_000.0
+PATCHED = Reason("Patched", "The pod was changed.")
+DENIED = Reason("NoFabric", "No fabric fits.")
+ADDED = Reason("Added", "It was added.")
+THERE = Reason("Present", "It was there.", quiet=True)
+ODD = Reason("Odd", 'A code is quoted as it is: "\\".')
+
+
+def test_a_script_of_events_has_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """metrics.txt has it before the first event, and then the lines that each step changes."""
+    monkeypatch.setattr(time, "time", lambda: NOW)
+    metrics = Metrics()
+    before = _lines(metrics)
+    written = [*before]
+    for step, events in SCRIPT.items():
+        with events(metrics) or nullcontext():
+            after = _lines(metrics)
+        written += unified_diff(before, after, "before", step, n=0)
+        before = after
+    if os.environ.get("UPDATE_GOLDEN"):
+        EXPECTED.write_text("".join(written), encoding="utf-8")
+    assert "".join(written) == EXPECTED.read_text(encoding="utf-8")
+
+
+def _lines(metrics: Metrics) -> list[str]:
+    """Return the lines without the values that differ between processes and versions."""
+    text = re.sub(r"(?m)^(process_\w+) .*", r"\1 …", metrics.text().decode())
+    for version in (__version__, platform.python_version()):
+        text = text.replace(f'"{version}"', '"…"')
+    return text.splitlines(keepends=True)
+
+
+def _preview(metrics: Metrics) -> AbstractContextManager[None]:
+    """Wait for a preview; the next step no longer does."""
+    return metrics.worker.previews_pending.track_inprogress()
+
+
+def _traffic(metrics: Metrics) -> None:
+    """Answer requests of all endpoints, on the bounds of the histogram and between them."""
+    metrics.connection_opened("mutate")
+    metrics.connection_opened("mutate")
+    for seconds in (0.0, 0.0005, 0.00050001, 0.003, 0.1, 1.0, 1.25, 30.0):
+        metrics.answered("mutate", 200, seconds)
+    metrics.connection_opened("health")
+    metrics.answered("validate", 200, 0.02)
+    metrics.answered("mutate", 503, 0.0001)
+    metrics.answered("preview", 413, 0.5)
+    metrics.answered("other", 404, 0.0002)
+    metrics.answered("mutate", 500, 0.2)
+    metrics.internal_errors.inc()
+    metrics.connection_closed("mutate", "idle")
+    metrics.connection_closed("health", "ended")
+    metrics.connection_closed("preview", "handshake")
+    metrics.connection_closed("mutate", "idle")
+
+
+def _decisions(metrics: Metrics) -> None:
+    """Decide on pods of each verdict, with and without a fabric, and deny one."""
+    metrics.decided(
+        Decision(allowed=True, reason=Reason("NotEnabled", "The pod did not opt in."), pod={})
+    )
+    outcomes = (
+        _outcome("ipc-lock", "a", "applied", ADDED),
+        _outcome("ipc-lock", "b", "applied", ADDED),
+        _outcome("env", "a", "already", THERE),
+        _outcome("env", "b", "warned", ODD),
+        _outcome("networks", "", "skipped", THERE),
+        _outcome("memory-limit", "a", "failed", ODD),
+    )
+    patched = Decision(allowed=True, reason=PATCHED, pod={}, outcomes=outcomes, fabric="v100-ib")
+    for rdma in ("yes", "no", "unsure", "none", "yes"):
+        verdict = Verdict(rdma, PATCHED, "A sentence.")
+        metrics.decided(patched._replace(verdict=verdict))
+    metrics.decided(patched._replace(fabric='odd"\\name\n'))
+    metrics.decided(Decision(allowed=False, reason=DENIED, pod={}, message="Denied."))
+
+
+def _outcome(mutation: str, container: str, status: Status, reason: Reason) -> Outcome:
+    return Outcome(mutation, container, status, reason, "A sentence.")
+
+
+def _worker(metrics: Metrics) -> None:
+    """Validate configurations, and end the worker for each reason."""
+    metrics.worker.validated(allowed=False)
+    metrics.worker.validated(allowed=True)
+    metrics.worker.validated(allowed=False)
+    for times, reason in enumerate(WORKER_ENDS, start=1):
+        for _ in range(times):
+            metrics.worker.ended(reason)
+
+
+def _configured(metrics: Metrics) -> None:
+    """Load a configuration, replace it, and refuse the next."""
+    for generation, config in enumerate(("c0ffee", "decade"), start=1):
+        metrics.configuration.configured.set(True)
+        metrics.configuration.used(config)
+        metrics.configuration.generation.set(generation)
+        metrics.configuration.reloaded.set(NOW - 1000 + generation / 8)
+    metrics.configuration.successful.set(False)
+
+
+def _lost(metrics: Metrics) -> None:
+    """Lose the configuration."""
+    metrics.configuration.configured.set(False)
+    metrics.configuration.used("")
+    metrics.configuration.successful.set(True)
+
+
+def _certificates(metrics: Metrics) -> None:
+    """Prove the guard, and rotate the CA; one of the two configurations is not guarded."""
+    metrics.guarded.labels("ValidatingWebhookConfiguration").set(True)
+    metrics.guarded.labels("MutatingWebhookConfiguration").set(False)
+    metrics.certificates.not_after.set(NOW + 86_400.5)
+    metrics.certificates.successful.set(True)
+    metrics.certificates.ca_not_after.set(NOW + 8_640_000)
+    metrics.certificates.ca_rotating.set(True)
+    metrics.certificates.watched.set_function(lambda: True)
+
+
+def _settled(metrics: Metrics) -> None:
+    """End the rotation, and lose the Secret."""
+    metrics.certificates.ca_rotating.set(False)
+    metrics.certificates.successful.set(False)
+    metrics.certificates.watched.set_function(lambda: False)
+
+
+def _watches(metrics: Metrics) -> None:
+    """Watch with three feeds: one works, one is removed, and one cannot connect."""
+    feeds = (
+        Feed(
+            _Watched,
+            delays,
+            lambda: 100.0,
+            (watched_resources.NAMESPACES, watched_resources.QUOTAS),
+        ),
+        Feed(_nobody, delays, lambda: 100.0, (watched_resources.CONFIGURATIONS,)),
+        Feed(_nobody, delays, lambda: 100.0, (watched_resources.NODES,)),
+    )
+    for feed in feeds:
+        metrics.watches.add(feed)
+    metrics.watches.remove(feeds[1])
+    namespaces, quotas, nodes = (*feeds[0].reflectors, *feeds[2].reflectors)
+    for reflector in (namespaces, quotas, nodes, nodes):
+        reflector.attempt()
+    namespaces.heard = 39.75
+    pending = PendingFacts()
+    metrics.registry.register(PendingFactsMetric(pending))
+    pending.counts[False] += 3
+
+
+class _Watched(Cluster):
+    """A cluster with three namespaces, which ends each watch at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.put(NAMESPACES, *(namespace(name) for name in "abc"))
+
+    def stream(self, path: str, query: Query, silence: float) -> Stream:
+        """Start a watch, and end it."""
+        stream = super().stream(path, query, silence)
+        stream.send(None)
+        return stream
+
+
+def _nobody() -> Reads:
+    raise ClusterError("there is no API server")
+
+
+#: What happens, by its name; a step may return what lasts during its scrape.
+SCRIPT: dict[str, Callable[[Metrics], AbstractContextManager[None] | None]] = {
+    "during a preview": _preview,
+    "after requests": _traffic,
+    "after decisions": _decisions,
+    "after previews and validations": _worker,
+    "with a configuration that is not usable": _configured,
+    "without a configuration": _lost,
+    "during a rotation of the CA": _certificates,
+    "after the rotation": _settled,
+    "with watches": _watches,
+}

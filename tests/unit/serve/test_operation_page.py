@@ -1,0 +1,105 @@
+"""docs/operation.md lists every metric, parameter and limit of the code."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import Metric
+
+from certs.backoff import delays
+from tests.generated_pages import DOCS, assert_up_to_date
+from webhook.admission.configuration_answer import MOST_ERRORS
+from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
+from webhook.errors import ClusterError
+from webhook.kube.api import Reads
+from webhook.kube.informers import Feed
+from webhook.model.decision import Decision, Outcome, Reason
+from webhook.preview.worker.confinement import ADDRESS_SPACE
+from webhook.preview.worker.frames import ANSWER_BYTES
+from webhook.serve.http import caller, validate
+from webhook.serve.http.asgi import BODY_LIMIT
+from webhook.serve.http.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
+from webhook.serve.http.query import PARAMETERS
+from webhook.serve.http.review_body import DEPTH, OBJECTS, VALUES
+from webhook.serve.listener import LIMITS
+from webhook.serve.metrics import Metrics
+from webhook.serve.namespace_waits import PendingFacts, PendingFactsMetric
+from webhook.serve.options import ServeOptions
+from webhook.serve.transport.accept import HANDSHAKE_SECONDS
+from webhook.serve.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
+
+PAGE = DOCS / "operation.md"
+REASON = Reason("Added", "It was added.")
+
+
+def _families() -> list[Metric]:
+    """Return all metrics of a server that has answered a request."""
+    metrics = Metrics()
+    outcome = Outcome("ipc-lock", "a", "applied", REASON, "")
+    metrics.answered("mutate", 200, 0.1)
+    metrics.connection_opened("mutate")
+    metrics.guarded.labels("MutatingWebhookConfiguration")
+    metrics.connection_closed("mutate", "ended")
+    metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
+    metrics.watches.add(Feed(_nobody, delays))
+    metrics.registry.register(PendingFactsMetric(PendingFacts()))
+    metrics.configuration.used("c0ffee")
+    return sorted(metrics.registry.collect(), key=lambda family: family.name)
+
+
+def _nobody() -> Reads:
+    raise ClusterError("there is no API server")
+
+
+def _table() -> str:
+    lines = ["", "| metric | type | labels | meaning |", "|---|---|---|---|"]
+    for family in _families():
+        if family.name.startswith("process_"):
+            continue
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        labels = sorted({key for one in family.samples for key in one.labels} - {"le"})
+        written = ", ".join(f"`{label}`" for label in labels)
+        lines.append(f"| `{name}` | {family.type} | {written} | {family.documentation} |")
+    return "\n".join([*lines, ""])
+
+
+def test_metrics_are_up_to_date() -> None:
+    """Every metric is on the page with its labels, as in the registry."""
+    assert_up_to_date(PAGE, "<!-- metrics -->", "<!-- /metrics -->", f"{_table()}\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"| `{parameter}=" for parameter in PARAMETERS),
+        f"{BODY_LIMIT >> 20} MiB",
+        "{}, {} and {} MiB for".format(*(limits.in_all >> 20 for limits in LIMITS.values())),
+        "{}, {} and {} MiB, so".format(*(limits.per_address >> 20 for limits in LIMITS.values())),
+        f"{LIMITS['mutate'].connection >> 10} KiB for one with TLS",
+        f"{LIMITS['health'].connection >> 10} KiB without",
+        f"{LIMITS['mutate'].per_address // LIMITS['mutate'].connection:,} silent ones",
+        f"| TLS handshake | {HANDSHAKE_SECONDS:g} s |",
+        f"{VALUES:,} values or {OBJECTS:,} objects",
+        f"{BESIDE_BODY >> 10} KiB and {FIELDS} fields",
+        f"{PIPELINED} that wait",
+        f"{DEPTH} levels",
+        f"{PENDING} at once, {EACH_PENDING} of one address",
+        f"| {validate.PENDING} at once, {validate.EACH_PENDING} of one address; ",
+        f"{validate.HELD >> 20} MiB of objects, {validate.EACH_HELD >> 20} MiB of one address |",
+        f"| a validation | {validate.SECONDS:g} s with its wait for others, 192 MiB",
+        f"has not answered within {validate.SECONDS:g} s",
+        f"(the first {MOST_ERRORS})",
+        f"{MOST_CONTAINERS} containers",
+        f"{MOST_ENTRIES:,} entries",
+        f"| {ServeOptions().request_seconds:g} s |",
+        f"| a preview | {ServeOptions().preview_seconds:g} s, {ADDRESS_SPACE >> 20} MiB of ",
+        f"{HELD >> 20} MiB, {EACH_HELD >> 20} MiB of one address",
+        f"| its wait for others | {WAIT_SECONDS:g} s |",
+        f"| its answer | {ANSWER_BYTES >> 20} MiB; {caller.SECONDS:g} s to be taken |",
+        f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",
+        f"after {ServeOptions().idle_seconds:g} s at most",
+        f"| idle connection, also before its first request | {ServeOptions().idle_seconds:g} s |",
+    ],
+)
+def test_numbers_and_parameters_are_on_the_page(words: str) -> None:
+    """The page states every bound of the code."""
+    assert words in PAGE.read_text(encoding="utf-8")

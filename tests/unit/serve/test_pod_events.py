@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.serve.client import Lines
+from tests.waiting import until
+from webhook.kube import events
+from webhook.serve.options import ServeOptions
+from webhook.serve.pod_events import POD, tell_broken_by
+
+SET = {"POD_NAME": "rdma-webhook-x", "POD_NAMESPACE": "rdma-webhook", "POD_UID": "7e57"}
+
+
+@pytest.mark.parametrize("lacks", POD.values())
+def test_who_does_not_know_its_pod_tells_nobody(lacks: str) -> None:
+    """This is so outside a cluster, or with a Deployment of an older release."""
+    lines = Lines()
+    environment = {name: value for name, value in SET.items() if name != lacks}
+    tell_broken_by(ServeOptions(), lines.log, environment)(1, "line 3: no")
+    assert lines.read() == []
+
+
+def test_who_cannot_tell_says_so_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log gets one line, after the last attempt."""
+    monkeypatch.setattr(events, "ATTEMPTS", 1)
+    lines, file = Lines(), tmp_path / "config"
+    tell_broken_by(ServeOptions(kubeconfig=file), lines.log, SET)(1, "line 3: no")
+    found: list[dict[str, object]] = []
+
+    def told() -> bool:
+        found.extend(lines.read())
+        return bool(found)
+
+    until(told)
+    assert found[0]["msg"] == "could not record the event"
+    assert str(found[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from webhook.config import EXAMPLE, INSTALLED
+from webhook.errors import ConfigError
+from webhook.serve.options import ServeOptions
+from webhook.serve.ports import bind
+
+
+@contextmanager
+def _taken() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other.getsockname()[1]
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1"])
+def test_free_ports_are_bound(host: str) -> None:
+    """Port 0 means any free port, and no host means all addresses."""
+    options = ServeOptions(host=host, port=0, preview_port=0, health_port=0)
+    bound = bind(options, ["mutate", "health"])
+
+    assert set(bound) == {"mutate", "health"}
+    for one in bound.values():
+        with one, socket.create_connection(("127.0.0.1", one.getsockname()[1])) as client:
+            assert client.getpeername()[1] == one.getsockname()[1]
+
+
+def test_taken_port_names_its_flag() -> None:
+    """One line says what to change, and no port stays bound."""
+    with _taken() as port:
+        options = ServeOptions(dev=True, port=0, preview_port=0, health_port=port)
+        with pytest.raises(ConfigError) as caught:
+            bind(options, ["mutate", "preview", "health"])
+    assert str(caught.value) == (
+        f"cannot listen on 127.0.0.1 port {port} (Address already in use): "
+        "choose another with --health-port, 0 for any free one"
+    )
+
+
+def test_dev_listens_on_this_machine_only() -> None:
+    """`--dev` has no secret to protect the server."""
+    (one,) = bind(ServeOptions(dev=True, port=0), ["mutate"]).values()
+    with one:
+        assert one.getsockname()[0] == "127.0.0.1"
+
+
+def test_dev_refuses_another_host() -> None:
+    """Ignoring the host would go unnoticed, and listening there would be unprotected."""
+    with pytest.raises(ConfigError) as caught:
+        bind(ServeOptions(dev=True, host="0.0.0.0", port=0), ["mutate"])
+
+    assert str(caught.value) == (
+        "--host '0.0.0.0': --dev serves on 127.0.0.1 only; "
+        "leave out --host, or give --tls-cert and --tls-key instead of --dev"
+    )
+
+
+def test_fabrics_file() -> None:
+    """The default is the site's file of a machine, with --dev an example; --config overrides it."""
+    assert ServeOptions().fabrics == INSTALLED
+    assert ServeOptions(dev=True).fabrics == EXAMPLE
+    assert ServeOptions(dev=True, config=INSTALLED).fabrics == INSTALLED

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+
+from webhook.serve.transport.budget import Budget, Limits, Share, address_key
+
+#: Ten connections in all, of which one address may have six.
+LIMITS = Limits(connection=10, in_all=100, per_address=60)
+
+
+class Held(Share):
+    """A share that records whether it was ended."""
+
+    __slots__ = ("ended",)
+
+    def __init__(self, budget: Budget, address: str = "192.0.2.1") -> None:
+        self.ended = False
+        super().__init__(budget, address)
+
+    def end(self) -> None:
+        """Record the end."""
+        self.ended = True
+
+
+def _ended(shares: list[Held]) -> list[int]:
+    return [number for number, share in enumerate(shares) if share.ended]
+
+
+def test_the_longest_of_a_full_address_goes_first() -> None:
+    """A new connection is accepted; the one without a complete request for longest is ended."""
+    budget = Budget(LIMITS)
+    stranger = Held(budget, "192.0.2.2")
+    shares = [Held(budget) for _ in range(8)]
+
+    assert _ended(shares) == [0, 1]
+    assert (stranger.ended, budget.octets) == (False, 70)
+    assert (shares[0].left, shares[0].reason, shares[0].octets) == (True, "crowded", 0)
+
+
+def test_a_full_listener_ends_the_longest_of_all() -> None:
+    """The address does not matter."""
+    budget = Budget(LIMITS)
+    shares = [Held(budget, f"192.0.2.{number % 4}") for number in range(11)]
+
+    assert _ended(shares) == [0]
+    assert budget.octets == 100
+
+
+def test_who_asked_last_stays() -> None:
+    """An answer moves a connection behind all others that wait for a request."""
+    budget = Budget(LIMITS)
+    shares = [Held(budget) for _ in range(6)]
+    shares[0].serve()
+    shares[0].wait()
+    Held(budget)
+
+    assert _ended(shares) == [1]
+
+
+def test_a_complete_request_is_never_broken_off() -> None:
+    """If all others have a complete request, the new connection is ended."""
+    budget = Budget(LIMITS)
+    shares = [Held(budget) for _ in range(6)]
+    for share in shares:
+        share.serve()
+    late = Held(budget)
+
+    assert _ended(shares) == []
+    assert (late.ended, late.left, budget.octets) == (True, True, 60)
+
+
+def test_what_a_request_holds_counts() -> None:
+    """An arriving body ends other connections, and finally its own; freed memory counts no more."""
+    budget = Budget(LIMITS)
+    shares = [Held(budget) for _ in range(3)]
+    shares[1].grow(30)
+    assert _ended(shares) == []
+    shares[1].grow(10)
+    assert _ended(shares) == [0]
+    shares[1].shrink(40)
+    shares[1].grow(100)
+
+    assert _ended(shares) == [0, 1]
+    assert (budget.octets, shares[2].octets) == (10, 10)
+
+
+def test_who_left_holds_nothing() -> None:
+    """Later calls have no effect, and addresses without connections are not remembered."""
+    budget = Budget(LIMITS)
+    share = Held(budget)
+    share.leave()
+    share.leave()
+    share.grow(5)
+    share.shrink(5)
+    share.wait()
+
+    assert (budget.octets, budget.waiting, budget._addresses) == (0, {}, {})
+    budget.end_longest()
+    assert not share.ended
+
+
+def test_descriptors_bound_connections_too() -> None:
+    """A connection costs enough that every listener keeps its part of the descriptors."""
+    assert LIMITS.within(5) == Limits(connection=20, in_all=100, per_address=60)
+    assert LIMITS.within(1000) == LIMITS
+    assert LIMITS.within(-3).connection == 100
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff:ffff:ffff:ffff", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("fe80::1%eth0", "fe80::2", True),
+    ],
+)
+def test_what_is_one_address(one: str, other: str, same: bool) -> None:
+    """One host can use a whole IPv6 /64; IPv4 on a dual-stack socket is the same address."""
+    assert (address_key(one) == address_key(other)) is same

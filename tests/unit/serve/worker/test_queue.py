@@ -1,0 +1,185 @@
+"""Tests of shares and turns, all in one event loop, so that the order is certain."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from webhook.refusal import RequestError
+from webhook.serve.worker import queue as turns_module
+from webhook.serve.worker.queue import Allotment, Turns
+
+
+def test_a_share_has_an_end_for_all_and_for_each() -> None:
+    """Beyond the common share a request gets a 503, and beyond that of its address a 429."""
+    share = Allotment("cakes", 4, 3)
+    with share.take("a"), share.take("a", 2):
+        with pytest.raises(RequestError) as own, share.take("a"):
+            pass
+        with share.take("b"), pytest.raises(RequestError) as all_, share.take("b"):
+            pass
+    assert (own.value.status, str(own.value)) == (
+        429,
+        "too many cakes at once from your address: wait for the other answers",
+    )
+    assert (all_.value.status, str(all_.value)) == (503, "too many cakes at once: try again")
+
+
+def test_a_share_is_given_back() -> None:
+    """This holds even after an error, and addresses without a share are not remembered."""
+    share = Allotment("cakes", 4, 3)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), share.take("a", 3):
+            raise ZeroDivisionError
+    assert not share._taken
+
+
+async def _order(*addresses: str) -> list[str]:
+    """Let these wait behind one that has the turn; return the order in which they get it."""
+    turns, called = Turns(), []
+
+    async def wait(number: int, address: str) -> None:
+        async with turns.turn(address, 60):
+            called.append(f"{address}{number}")
+
+    async with asyncio.TaskGroup() as tasks, turns.turn("first", 60):
+        for number, address in enumerate(addresses):
+            tasks.create_task(wait(number, address))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert called == []
+    return called
+
+
+def test_addresses_take_turns() -> None:
+    """An address with many requests delays another by one turn only, whichever came first."""
+    assert asyncio.run(_order("a", "a", "a", "b", "c", "b")) == ["a0", "b3", "c4", "a1", "b5", "a2"]
+
+
+def test_nobody_waits_where_nobody_works() -> None:
+    """Each of several turns, one after the other, is free at once."""
+
+    async def one_after_the_other() -> None:
+        turns = Turns()
+        for _ in range(3):
+            async with turns.turn("a", 0):
+                pass
+
+    asyncio.run(one_after_the_other())
+
+
+def test_who_waits_too_long_is_told_and_passed_over() -> None:
+    """The next waiting request then gets the turn."""
+
+    async def late() -> None:
+        turns = Turns()
+        async with turns.turn("a", 60):
+            with pytest.raises(TimeoutError):
+                async with turns.turn("b", 0.01):
+                    pass
+        async with turns.turn("c", 0):
+            pass
+
+    asyncio.run(late())
+
+
+def test_who_leaves_just_when_called_passes_the_turn_on() -> None:
+    """If a request is called and canceled at the same moment, the turn is not lost."""
+
+    async def leave() -> None:
+        turns = Turns()
+
+        async def wait(address: str) -> str:
+            async with turns.turn(address, 60):
+                return address
+
+        async with turns.turn("a", 60):
+            leaving = asyncio.create_task(wait("b"))
+            staying = asyncio.create_task(wait("c"))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        leaving.cancel()
+        assert await asyncio.wait_for(staying, 60) == "c"
+        assert leaving.cancelled()
+
+    asyncio.run(leave())
+
+
+async def _mixed(*waiting: str) -> list[str]:
+    """Let these wait behind one that has the turn, capitals as urgent; return the order."""
+    turns, called = Turns(), []
+
+    async def wait(name: str) -> None:
+        async with turns.turn(name[0], 60, urgent=name.isupper()):
+            called.append(name)
+
+    async with asyncio.TaskGroup() as tasks, turns.turn("first", 60, urgent=True):
+        for name in waiting:
+            tasks.create_task(wait(name))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert called == []
+    return called
+
+
+def test_urgent_requests_come_first() -> None:
+    """Among them, too, addresses take turns."""
+    assert asyncio.run(_mixed("a", "b", "XY", "X", "Z", "c")) == ["XY", "Z", "X", "a", "b", "c"]
+
+
+def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has the turn keeps it for a moment more; the next one that waits is not ended."""
+    monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
+
+    async def interrupted() -> None:
+        turns = Turns()
+        began = asyncio.Event()
+
+        async def endless() -> None:
+            async with turns.turn("a", 60):
+                began.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(endless())
+        await began.wait()
+        async with turns.turn("b", 60, urgent=True):
+            assert task.done()
+        with pytest.raises(RequestError) as error:
+            await task
+        assert (error.value.status, str(error.value)) == (503, turns_module.INTERRUPTED)
+
+    asyncio.run(interrupted())
+
+
+def test_only_who_is_not_urgent_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Urgent ones wait for each other, and a request that is done in time is not interrupted."""
+    monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
+
+    async def undisturbed() -> list[str]:
+        turns, done = Turns(), []
+
+        async def work(name: str, seconds: float, *, urgent: bool) -> None:
+            async with turns.turn(name, 60, urgent=urgent):
+                await asyncio.sleep(seconds)
+                done.append(name)
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(work("quick", 0.0, urgent=False))
+            await asyncio.sleep(0)
+            tasks.create_task(work("first", 0.1, urgent=True))
+            tasks.create_task(work("second", 0.0, urgent=True))
+        return done
+
+    assert asyncio.run(undisturbed()) == ["quick", "first", "second"]
+
+
+def test_a_timeout_of_the_work_is_its_own() -> None:
+    """A TimeoutError in the block is not taken for an interruption."""
+
+    async def late() -> None:
+        async with Turns().turn("a", 60):
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(late())

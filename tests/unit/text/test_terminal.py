@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from webhook.text.terminal import Column, Sheet, Span, lines_of
+
+
+def wrapped(words: str, width: int) -> list[str]:
+    """Return the lines of a wrapped text."""
+    return [words[start:end] for start, end in lines_of(words, width)]
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        ("", [""]),
+        ("one two", ["one two"]),
+        ("one two three", ["one two", "three"]),
+        ("one  two  three", ["one  two", "three"]),
+        ("a morethantwelve b", ["a", "morethan", "twelve b"]),
+        ("morethantwelve", ["morethan", "twelve"]),
+        ("  morethantwelve", ["morethan", "twelve"]),
+        ("\u4e00\u4e01\u4e02 \u4e03\u4e04", ["\u4e00\u4e01\u4e02", "\u4e03\u4e04"]),
+        ("\u4e00\u4e01\u4e02\u4e03\u4e04", ["\u4e00\u4e01\u4e02\u4e03", "\u4e04"]),
+    ],
+)
+def test_lines_are_broken_between_words_and_long_words_are_cut(
+    words: str, lines: list[str]
+) -> None:
+    """The width is eight columns, of which an ideograph takes two."""
+    assert wrapped(words, 8) == lines
+
+
+def test_a_paragraph_hangs_under_its_sign() -> None:
+    """The second line is aligned with the words of the first."""
+    sheet = Sheet(20)
+    sheet.paragraph(Span("some words, "), Span("more words"), sign=Span("!"), indent=2)
+    sheet.blank()
+    assert sheet.text == "  ! some words, more\n    words\n\n"
+
+
+def test_colours_follow_their_words_over_a_line_break() -> None:
+    """Each line has its own color codes, so that a pager can cut anywhere."""
+    sheet = Sheet(9, colour=True)
+    sheet.paragraph(Span("red and "), Span("green words", "green"))
+    assert sheet.text == "red and\n\x1b[32mgreen\x1b[0m\n\x1b[32mwords\x1b[0m\n"
+
+
+COLUMNS = (Column("what"), Column("whom", 6), Column("why"))
+ROWS = [[Span("a"), Span("one, two", "green"), Span("because of these reasons")], [Span("b")] * 3]
+
+
+def test_a_table_gives_the_last_column_what_is_left() -> None:
+    """A column with a maximum width is wrapped."""
+    sheet = Sheet(36)
+    sheet.table(COLUMNS, ROWS, indent=2)
+    assert sheet.text == (
+        "  what  whom    why\n"
+        "  a     one,    because of these\n"
+        "        two     reasons\n"
+        "  b     b       b\n"
+    )
+
+
+def test_a_table_too_narrow_to_read_is_written_as_paragraphs() -> None:
+    """A column with one word on each line is hard to read."""
+    sheet = Sheet(24)
+    sheet.table(COLUMNS, ROWS, indent=2)
+    assert sheet.text == "  a one, two: because of\n  these reasons\n  b b: b\n"
+
+
+def test_a_grid_has_a_line_for_each_row() -> None:
+    """Each column is as wide as its widest cell; ideographs take two columns."""
+    sheet = Sheet(14)
+    rows = [[Span("a"), Span("bbb"), Span("c")], [Span("节点"), Span(""), Span("\n")]]
+    assert sheet.grid(rows, indent=1)
+    assert sheet.text == " a     bbb  c\n 节点       \\n\n"
+
+
+def test_a_grid_that_is_too_wide_is_not_written() -> None:
+    """The caller finds another way."""
+    sheet = Sheet(7)
+    row = [Span("aaa"), Span("bbb", "green")]
+    assert not sheet.grid([row])
+    assert sheet.text == ""
+    assert sheet.grid([row], gap=1)
+    assert sheet.text == "aaa bbb\n"

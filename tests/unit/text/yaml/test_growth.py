@@ -1,0 +1,126 @@
+"""Reading, deciding and writing grow with the document, so that none keeps a preview busy."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+
+import pytest
+
+from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
+from tests.unit.text.yaml import hostile
+from webhook.config import EXAMPLE
+from webhook.config.load import load_fabrics
+from webhook.errors import DocumentError
+from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.report.json import form_text
+from webhook.preview.report.record import Report, asides
+from webhook.preview.report.text import report_text
+from webhook.preview.rewrite import patches, rewrite
+from webhook.text.diff import diff
+from webhook.text.yaml.documents import joined, read_documents
+
+_FEW = 40
+OPTIONS = PreviewOptions(fabrics=load_fabrics(EXAMPLE).fabrics)
+
+
+def previewed(written: str, *, with_diff: bool = True) -> None:
+    """Read a text, decide, and write the answer in every format."""
+    with suppress(DocumentError):
+        documents = read_documents(written, "f.yaml")
+        report = preview_documents(documents, OPTIONS)
+        form_text(report)
+        report_text(report)
+        asides(report)
+        patches(documents, report)
+        after = joined([one.text for one in rewrite(documents, report)])
+        if with_diff:
+            diff("f.yaml", joined([one.text for one in documents]), after)
+
+
+@pytest.mark.parametrize("name", hostile.MANY)
+def test_twice_as_many_is_twice_the_work(name: str) -> None:
+    """Items are never compared with each other, as the count of executed lines shows."""
+    small, large = (hostile.MANY[name](count) for count in (_FEW, 2 * _FEW))
+    previewed(small)  # fills the caches
+    twice, once = (lines(partial(previewed, one, with_diff=False)) for one in (large, small))
+    assert twice <= DOUBLE * once
+
+
+@pytest.mark.parametrize("name", hostile.MANY)
+def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
+    """This includes work in C: the parser, searching texts and the diff."""
+    small, large = (hostile.MANY[name](count) for count in (2 * _FEW, 8 * _FEW))
+    assert fourfold(partial(previewed, small), partial(previewed, large)) < FOURFOLD
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_a_diff_of_long_texts_grows_with_them(every: int) -> None:
+    """Texts of over a thousand lines are not left to difflib, which is cubic."""
+
+    def changed(count: int) -> int:
+        before = "#\n" * count
+        after = "".join("#\n" if at % every else f"#\n{at}\n" for at in range(count))
+        return lines(lambda: diff("f", before, after))
+
+    assert changed(8000) <= DOUBLE * changed(4000)
+
+
+@pytest.mark.parametrize("name", hostile.EXPANDING)
+def test_aliases_count_as_much_as_they_mean(name: str) -> None:
+    """The limit of 8 MiB applies to a text with its aliases expanded."""
+    with pytest.raises(
+        DocumentError, match=("longer than 8 MiB, the maximum, with aliases expanded")
+    ):
+        read_documents(hostile.EXPANDING[name], "f.yaml")
+
+
+def test_an_alias_of_a_little_is_read() -> None:
+    """The bound is on the aliases' total length, not on their number."""
+    (document,) = read_documents(f"kind: A\nx: [&a {'y' * 1000}, {'*a, ' * 1000}]\n")
+    assert sum(map(len, document.value["x"])) == 1_001_000
+
+
+@pytest.mark.parametrize(
+    ("written", "line"),
+    [
+        ("%YAML 1.1\n---\na: 1\n", 1),
+        ("# a comment\n\n%TAG ! tag:x,2000:\n---\na: 1\n", 3),
+        ("a: 1\n...\n%YAML 1.1\n---\nb: 1\n", 3),
+    ],
+)
+def test_directives_are_refused(written: str, line: int) -> None:
+    """The parser compares each %TAG with all earlier ones, in one call, so it never gets any."""
+    told = f"line {line}: directives .* are not supported: remove the line"
+    with pytest.raises(DocumentError, match=told):
+        read_documents(written, "f.yaml")
+
+
+def test_a_percent_sign_inside_a_string_is_no_directive() -> None:
+    """A folded line of a quoted string may begin with a percent sign; it is read as usual."""
+    (document,) = read_documents('a: "b\n%c"\nd: |\n  x\n  %y\ne: 5%\n')
+    assert document.value == {"a": "b %c", "d": "x\n%y\n", "e": "5%"}
+
+
+def test_many_directives_are_refused_at_once() -> None:
+    """Fifty thousand directives took four seconds in one call that could not be interrupted."""
+    written = "a: 1\n...\n" + "".join(f"%TAG !a{number}! tag:x,2000:\n" for number in range(20_000))
+    assert lines(partial(previewed, written)) < 500
+
+
+def test_an_answer_is_bounded() -> None:
+    """A longer answer is refused before it is complete, and the message says what to do."""
+    documents = read_documents(hostile.MANY["pods of a list"](3))
+    report = preview_documents(documents, OPTIONS)
+    with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
+        form_text(report, most=1000)
+    with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
+        rewrite(documents, report, most=100)
+    assert len(form_text(report, most=None)) > 1000
+
+
+def test_many_notes_are_counted() -> None:
+    """Text shows two hundred of them; the JSON form has all."""
+    report = Report(notes=tuple(f"ConfigMap a{at}: says {at}" for at in range(250)))
+    assert report_text(report).count("says") == 200
+    assert "50 more notes (see the JSON output)" in report_text(report)

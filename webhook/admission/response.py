@@ -1,0 +1,90 @@
+"""Write an AdmissionReview answer.
+
+Limits of the API server (staging/src/k8s.io/apiserver, pkg/endpoints/filters/warning.go
+and pkg/admission/plugin/webhook): warnings of more than 4096 characters in total are truncated
+or dropped; `patch` needs `patchType`, and vice versa; `status` is used only in a refusal.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from webhook.admission.review import API_VERSION, KIND
+from webhook.decide.admission_warnings import LONGEST
+from webhook.model.decision import Decision
+
+#: Below the API server's 4096, for all warnings of one answer together.
+WARNINGS_IN_ALL = 4095
+#: The most characters of a message; a longer one only repeats the value of an annotation.
+MESSAGE_LENGTH = 2048
+
+#: The reasons of metav1.Status that are used here, by code.
+_REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError", 503: "ServiceUnavailable"}
+
+
+def answer(uid: str, decision: Decision) -> dict[str, Any]:
+    """Return the answer for a decision: allowed, with its patch, or denied."""
+    if not decision.allowed:
+        refusal = reject(uid, 403, decision.message or decision.reason.code)
+        _describe(refusal["response"], decision)
+        return refusal
+    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    if decision.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = b2a_base64(orjson.dumps(decision.patch), newline=False).decode()
+    _describe(response, decision)
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def leave(uid: str, why: str) -> dict[str, Any]:
+    """Return the answer for a request that is not ours: allowed, unchanged, with a warning."""
+    warning = f"rdma-webhook: {why}".encode("ascii", "backslashreplace").decode()[:LONGEST]
+    response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": why}}
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def reject(uid: str, code: int, message: str) -> dict[str, Any]:
+    """Return an answer that rejects a request, and says why."""
+    response = {"uid": uid, "allowed": False, "status": _status(code, message)}
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def failure(code: int, message: str) -> dict[str, Any]:
+    """Return the body of an HTTP error, about which failurePolicy decides: a Status.
+
+    The API server shows its message to who creates the pod; it shows an AdmissionReview in its
+    place as "unknown" (client-go, rest/request.go, transformResponse).
+    """
+    return {"apiVersion": "v1", "kind": "Status", "metadata": {}, **_status(code, message)}
+
+
+def _status(code: int, message: str) -> dict[str, Any]:
+    return {
+        "status": "Failure",
+        "code": code,
+        "reason": _REASONS[code],
+        "message": message[:MESSAGE_LENGTH],
+    }
+
+
+def _describe(response: dict[str, Any], decision: Decision) -> None:
+    if decision.warnings:
+        response["warnings"] = _fitting(decision.warnings)
+    if decision.audit:
+        response["auditAnnotations"] = dict(decision.audit)
+
+
+def _fitting(warnings: Iterable[str]) -> list[str]:
+    """Return the first warnings that fit together; the status annotation has all of them."""
+    kept: list[str] = []
+    left = WARNINGS_IN_ALL
+    for warning in warnings:
+        left -= len(warning)
+        if left < 0:
+            break
+        kept.append(warning)
+    return kept

@@ -1,1 +1,0 @@
-"""Observability: metrics and the log."""

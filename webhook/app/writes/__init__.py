@@ -1,1 +1,0 @@
-"""What the server writes to the cluster, besides what `certs` writes."""

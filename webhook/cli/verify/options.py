@@ -1,0 +1,111 @@
+"""The options that the commands of `verify` have in common."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from webhook.cli.options import namespace_name, object_name, request_timeout
+
+_LONGEST = 3600
+#: KEY, KEY=VALUE, each with :EFFECT, as kubectl taint writes taints.
+_TOLERATION = re.compile(r"([\w./-]{1,317})(?:=([\w.-]{0,63}))?(?::(NoSchedule|NoExecute))?")
+
+
+def add_pod_options(command: argparse.ArgumentParser) -> None:
+    """Add the options for the pods of a run, but for their image."""
+    add = command.add_argument
+    add(
+        "-n",
+        "--namespace",
+        type=namespace_name,
+        help="the pods' namespace (default: the context's, or in a pod its own)",
+    )
+    add(
+        "--image-pull-secret",
+        action="append",
+        default=[],
+        type=object_name,
+        dest="pull_secrets",
+        metavar="NAME",
+        help="a Secret for the image's registry; may be repeated",
+    )
+    add(
+        "--toleration",
+        action="append",
+        default=[],
+        type=toleration,
+        dest="tolerations",
+        metavar="KEY[=VALUE][:EFFECT]",
+        help="a taint of the nodes to tolerate; may be repeated (those of GPUs are tolerated)",
+    )
+    add(
+        "--timeout",
+        type=start_patience,
+        default=300.0,
+        metavar="TIME",
+        help="the longest that a pod may take to start (default: 5m)",
+    )
+
+
+def add_nodes_option(command: argparse.ArgumentParser) -> None:
+    """Add the option for the nodes of a run."""
+    command.add_argument(
+        "--nodes",
+        action="extend",
+        default=[],
+        type=node_names,
+        metavar="A,B,...",
+        help="the nodes (default: those of the fabric that are ready and offer its RDMA resources)",
+    )
+
+
+def add_result_options(command: argparse.ArgumentParser) -> None:
+    """Add the options for the exit code and the form of what was judged."""
+    add = command.add_argument
+    add("--strict", action="store_true", help="exit with 1 also for a warning")
+    add(
+        "-o",
+        "--output",
+        choices=("text", "json", "junit"),
+        default="text",
+        help="for people, for programs, or as tests of a CI system (default: text)",
+    )
+
+
+def start_patience(given: str) -> float:
+    """Parse how long a pod may take to start."""
+    seconds = request_timeout(given)
+    if not 0 < seconds <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a time from 1s to 1h")
+    return seconds
+
+
+def node_names(given: str) -> list[str]:
+    """Parse names of nodes, with commas between."""
+    return [object_name(one) for one in given.split(",") if one]
+
+
+def toleration(given: str) -> dict[str, str]:
+    """Parse a toleration."""
+    found = _TOLERATION.fullmatch(given)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not KEY[=VALUE][:EFFECT]: write, for example, "
+            "nvidia.com/gpu:NoSchedule"
+        )
+    key, value, effect = found.groups()
+    made = {"key": key, "operator": "Exists"}
+    if value is not None:
+        made |= {"operator": "Equal", "value": value}
+    return {**made, "effect": effect} if effect else made
+
+
+def whole_number(given: str, least: int, most: int, what: str) -> int:
+    """Parse a number between two others; argparse's error if it is not one."""
+    number = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else -1  # noqa: PLR2004
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not a number of {what}: write {least} to {most}"
+        )
+    return number

@@ -1,0 +1,134 @@
+"""What `verify run` measures: the fabric, its nodes, and the pairs of nodes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+from webhook.cli.common_options import configured
+from webhook.cli.output import say
+from webhook.cli.verify.measured_fabric import fabric_named
+from webhook.config.load import load_fabrics
+from webhook.diagnose.verify.runs.fabric_nodes import FabricNodes, fabric_nodes
+from webhook.diagnose.verify.runs.pairings import Round, all_pair_rounds, ring_rounds
+from webhook.errors import ConfigError, DocumentError
+from webhook.kube.api import ObjectReads
+from webhook.kube.cluster_reads import FORBIDDEN, PermittedReads
+from webhook.model.fabric import Fabric, Fabrics
+from webhook.preview.live import read_live
+
+_SHOWN = 8
+_INSTEAD = "give them with -c FABRICS"
+
+
+class FabricSource(NamedTuple):
+    """The fabrics, and where they come from."""
+
+    fabrics: Fabrics
+    source: str
+
+
+def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
+    """Read the fabrics of a file, else of the cluster, else of the environment's file.
+
+    Raises ConfigError if there are none.
+    """
+    if config:
+        return _of_file(Path(config))
+    path = configured(None)
+    instead = f"used: the fabrics of {path}" if path else _INSTEAD
+    reading = read_live(reads, (), fabrics_instead=instead)
+    if reading.configuration is not None:
+        return FabricSource(reading.configuration.fabrics, reading.configuration.name)
+    for note in reading.facts.notes:
+        say("note", note)
+    if path is None:
+        raise ConfigError(f"the cluster's fabrics are not known: {_INSTEAD}")
+    return _of_file(path)
+
+
+def _of_file(path: Path) -> FabricSource:
+    return FabricSource(load_fabrics(path).fabrics, str(path))
+
+
+def chosen_fabric(name: str | None, found: FabricSource) -> Fabric:
+    """Return the fabric with a name, or the only one."""
+    if name:
+        return fabric_named(name, *found)
+    names = list(found.fabrics.fabrics)
+    if len(names) != 1:
+        listed = ", ".join(names) or "none"
+        raise ConfigError(f"name the fabric with --fabric; {found.source} has: {listed}")
+    return found.fabrics.fabrics[names[0]]
+
+
+def chosen_nodes(
+    named: Iterable[str], fabric: Fabric, fabrics: Fabrics, reads: ObjectReads
+) -> tuple[str, ...]:
+    """Return the nodes that were named, or else those of the fabric that can measure.
+
+    Raises DocumentError if these are not two.
+    """
+    permitted = PermittedReads(reads)
+    listed = permitted.list("/api/v1/nodes", "nodes")
+    given = tuple(dict.fromkeys(named))
+    if listed is None:
+        if given:
+            return _two(given, "--nodes names", "")
+        raise DocumentError(_unlisted(permitted))
+    found = fabric_nodes(listed, fabrics, fabric)
+    if given:
+        _check(given, found, fabric)
+        return _two(given, "--nodes names", "")
+    if unfit := _unfit(found):
+        say("note", unfit)
+    return _two(found.fit, f"fabric {fabric.name} has", " that can measure")
+
+
+def _unlisted(permitted: PermittedReads) -> str:
+    (unread,) = permitted.unread
+    why = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.said
+    return f"which nodes there are is not known ({why}): name them with --nodes A,B"
+
+
+def _check(given: Iterable[str], found: FabricNodes, fabric: Fabric) -> None:
+    """Refuse names of no node, and note what speaks against a node."""
+    for name in given:
+        if name not in found.known:
+            near = get_close_matches(name[:80], sorted(found.known), n=1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise DocumentError(f"--nodes: there is no node {name!r:.80}{meant}")
+        if why := found.unfit.get(name):
+            say("note", f"node {name} {why}")
+        elif name not in found.fit:
+            say("note", f"node {name} does not look like one of fabric {fabric.name}")
+
+
+def _unfit(found: FabricNodes) -> str:
+    said = [f"{name} {why}" for name, why in found.unfit.items()]
+    more = f"; and {len(said) - _SHOWN} more nodes" if len(said) > _SHOWN else ""
+    return f"left out: {'; '.join(said[:_SHOWN])}{more}" if said else ""
+
+
+def _two(nodes: tuple[str, ...], start: str, which: str) -> tuple[str, ...]:
+    if len(nodes) < 2:  # noqa: PLR2004 -- a pair
+        has = f"one node{which}, {nodes[0]}" if nodes else f"no node{which}"
+        raise DocumentError(f"{start} {has}: a pair needs two (--nodes A,B)")
+    return nodes
+
+
+def chosen_rounds(nodes: tuple[str, ...], arguments: argparse.Namespace) -> tuple[Round, ...]:
+    """Return the pairs in rounds: the ring, unless all pairs are wanted."""
+    return tuple(all_pair_rounds(nodes) if arguments.all_pairs else ring_rounds(nodes))
+
+
+def gpu_tolerations(fabric: Fabric) -> tuple[dict[str, str], ...]:
+    """Return tolerations of the taints that keep pods without a GPU from nodes with GPUs.
+
+    Such a taint has the name of the GPU resource (NVIDIA's and GKE's documentation of their nodes).
+    """
+    names = sorted({*fabric.gpu_resources, "nvidia.com/gpu"})
+    return tuple({"key": one, "operator": "Exists", "effect": "NoSchedule"} for one in names)

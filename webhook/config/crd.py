@@ -1,0 +1,129 @@
+"""The CustomResourceDefinition of FabricConfiguration, made from the models of the fabrics file.
+
+`make golden` writes it to manifests/crd/.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from webhook.config.custom_resource import FIELDS, NAME
+from webhook.config.model import API_VERSION, KIND
+from webhook.config.schema import json_schema
+from webhook.config.status_schema import STATUS_SCHEMA
+from webhook.config.structural import PRESERVED, Schema, structural
+
+GROUP, VERSION = API_VERSION.split("/")
+PLURAL = "fabricconfigurations"
+SHORT_NAME = "fabrics"
+_SUMMARY = (
+    "FabricConfiguration describes the RDMA fabrics of a cluster, and how rdma-webhook equips pods "
+    f"for them. There is one object for the whole cluster, and its name is {NAME}."
+)
+#: Tools that remove what they have installed keep an object with these annotations.
+_KEEP = {
+    "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+    "helm.sh/resource-policy": "keep",
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+}
+#: Rules in CEL; the API server writes the field before the message.
+_RULES = (
+    {
+        "rule": f"self.metadata.name == '{NAME}'",
+        "message": f"must be {NAME}: the webhook reads only the object of that name",
+        "fieldPath": ".metadata.name",
+    },
+    {
+        "rule": "has(self.spec)",
+        "message": f"{', '.join(FIELDS[:-1])} and {FIELDS[-1]} belong in it",
+        "reason": "FieldValueRequired",
+        "fieldPath": ".spec",
+    },
+)
+#: Name → type, JSON path, description: what `kubectl get` shows beside the name.
+_COLUMNS = {
+    "Fabrics": ("string", ".status.fabricNames", "Names of the fabrics."),
+    "Nodes": ("integer", ".status.nodes", "Number of nodes that belong to a fabric."),
+    "Valid": (
+        "string",
+        '.status.conditions[?(@.type=="Valid")].status',
+        "Whether the webhook can use this configuration.",
+    ),
+    "Age": ("date", ".metadata.creationTimestamp", "Time since the object was created."),
+}
+_COMMENT = """\
+# The kind FabricConfiguration, whose only object describes the fabrics of a site. The definition is
+# apart, in no overlay, for two reasons. kubectl looks up all kinds of its input before it applies
+# any of it, so a definition and an object of its kind cannot come in one apply. And deleting a
+# definition deletes all objects of its kind, so whatever removes the program must leave it in
+# place: the annotations tell Helm, Argo CD and Flux to do so.
+#
+# `make golden` writes this file from webhook/config/model.py.
+"""
+
+
+def definition() -> dict[str, Any]:
+    """Return the CustomResourceDefinition, in JSON's types."""
+    names = {
+        "kind": KIND,
+        "listKind": f"{KIND}List",
+        "plural": PLURAL,
+        "singular": KIND.lower(),
+        "shortNames": [SHORT_NAME],
+    }
+    metadata = {
+        "name": f"{PLURAL}.{GROUP}",
+        "labels": {"app.kubernetes.io/part-of": "rdma-webhook"},
+        "annotations": _KEEP,
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": {"group": GROUP, "names": names, "scope": "Cluster", "versions": [_version()]},
+    }
+
+
+def definition_text() -> str:
+    """Return the definition as YAML, with comments: the file in manifests/crd/."""
+    return _COMMENT + yaml.safe_dump(definition(), sort_keys=False, width=100)
+
+
+def _version() -> dict[str, Any]:
+    columns = [
+        {"name": name, "type": kind, "jsonPath": path, "description": description}
+        for name, (kind, path, description) in _COLUMNS.items()
+    ]
+    return {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _object()},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": columns,
+    }
+
+
+def _object() -> Schema:
+    """Return the schema of the object; the API server fills in what it says of its metadata."""
+    schema = json_schema()
+    spec = structural(schema["properties"]["spec"], schema["$defs"])
+    # Several people, or tools, can each apply fabrics of their own.
+    spec["properties"]["fabrics"] |= {
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    }
+    return {
+        "description": _SUMMARY,
+        **PRESERVED,
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
+            "spec": spec,
+            "status": STATUS_SCHEMA,
+        },
+        "x-kubernetes-validations": list(_RULES),
+    }

@@ -1,0 +1,209 @@
+"""Read our own YAML files, the fabrics file and the facts file, with the line of every value.
+
+`webhook.text.yaml` parses the text and enforces the limits. This module reads the file, applies the
+additional rules for these files (a repeated key, a tag, a merge key and a key that is not a plain
+word are errors), and words the message for every error.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass
+from pathlib import Path as File
+from typing import Any
+
+from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
+from webhook.model.path import Path
+from webhook.text.yaml.hints import hint_on, mistake_of
+from webhook.text.yaml.positions import LineIndex
+from webhook.text.yaml.scalars import literal_value
+from webhook.text.yaml.tree import (
+    TAG,
+    AliasError,
+    NotYamlError,
+    OverLimitError,
+    Root,
+    TextLimits,
+    UnreadableTextError,
+    YamlNode,
+    roots_of,
+)
+
+_STRING_TAGS = (None, "!", f"{TAG}str")
+#: The id of a mapping or list → key or index → offset of that key or item in the text.
+_Places = dict[int, dict[str | int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedData:
+    """The data of one YAML document, and the line of every key and item in it."""
+
+    data: Any
+    first_line: int
+    lines: LineIndex
+    places: _Places
+
+    def line(self, path: Path) -> int:
+        """Return the line of the value at a path, or of the nearest existing value around it."""
+        node, offset = self.data, None
+        for step in path:
+            known = self.places.get(id(node), {})
+            if step not in known:
+                break
+            node, offset = node[step], known[step]
+        return self.first_line if offset is None else self.lines.line(offset)
+
+
+def read_file(path: File, limits: TextLimits) -> bytes:
+    """Read a regular file; raise InvalidConfiguration if it cannot be read."""
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise refused(str(path), "is a directory: name the file in it")
+        if not stat.S_ISREG(mode):
+            raise refused(str(path), "is not a regular file")
+        with path.open("rb") as file:
+            content = file.read(limits.octets + 1)
+    except FileNotFoundError:
+        raise refused(str(path), "there is no such file") from None
+    except OSError as error:
+        raise refused(str(path), f"cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in the name
+        raise refused(repr(str(path)), f"is not a file name: {error}") from None
+    if len(content) > limits.octets:
+        raise refused(str(path), f"is larger than {limits.octets:,} bytes, the maximum")
+    return content
+
+
+def decode(content: bytes, name: str) -> str:
+    """Decode UTF-8, with or without a byte order mark."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        wrong = content[error.start]
+        raise refused(name, f"byte 0x{wrong:02x} is not UTF-8: save it as UTF-8", line) from None
+
+
+def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
+    """Read every document of a YAML text; raise InvalidConfiguration if anything is wrong."""
+    lines = LineIndex(text)
+    findings: list[Finding] = []
+    try:
+        documents = [_Reading(lines, findings).document(root) for root in roots_of(text, limits)]
+    except UnreadableTextError as error:
+        raise _refused(name, error, text, lines, limits) from None
+    if findings:
+        raise InvalidConfiguration(name, *foremost(findings))
+    return documents
+
+
+class _Reading:
+    """Builds the data of one document; adds errors after which it can go on to `findings`."""
+
+    def __init__(self, lines: LineIndex, findings: list[Finding]) -> None:
+        self._lines = lines
+        self._findings = findings
+        self._places: _Places = {}
+        self._anchored: dict[YamlNode, Any] = {}
+
+    def document(self, root: Root) -> LocatedData:
+        data = self._of(root.node)
+        return LocatedData(data, self._lines.line(root.node.start), self._lines, self._places)
+
+    def _of(self, node: YamlNode) -> Any:
+        """Return the data of a node, which an anchor and its aliases share."""
+        if node.kind == "alias":
+            node = node.children[0]
+        if node in self._anchored:
+            return self._anchored[node]
+        if node.kind == "scalar":
+            data = self._scalar(node)
+        else:
+            data = self._mapping(node) if node.kind == "mapping" else self._sequence(node)
+            node.children.clear()  # frees memory: a large file's tree is not needed beside its data
+        if node.anchor is not None:
+            self._anchored[node] = data
+        return data
+
+    def _scalar(self, node: YamlNode) -> Any:
+        self._check_tag(node)
+        return literal_value(node.text) if node.plain and node.tag is None else node.text
+
+    def _mapping(self, node: YamlNode) -> dict[str, Any]:
+        self._check_tag(node)
+        data: dict[str, Any] = {}
+        places: dict[str | int, int] = {}
+        for key_node, value_node in node.pairs:
+            key = self._key(key_node)
+            if key == "<<" and key_node.plain:
+                self._say(
+                    key_node, "merge keys (<<) are not supported: write the merged fields out"
+                )
+            elif key in places:
+                first = self._lines.line(places[key])
+                self._say(key_node, f"{key!r:.80} is here and on line {first}: remove one")
+            else:
+                places[key] = key_node.start
+            data[key] = self._of(value_node)
+        self._places[id(data)] = places
+        return data
+
+    def _sequence(self, node: YamlNode) -> list[Any]:
+        self._check_tag(node)
+        data = [self._of(item) for item in node.children]
+        self._places[id(data)] = {at: item.start for at, item in enumerate(node.children)}
+        return data
+
+    def _key(self, node: YamlNode) -> str:
+        if node.kind == "alias":
+            message = f"alias *{node.anchor:.80} cannot be a key: write the key out"
+            raise UnreadableTextError(node.start, message)
+        if node.kind != "scalar":
+            message = "a key must be a string, not a list or a mapping"
+            raise UnreadableTextError(node.start, message)
+        self._check_tag(node)
+        return node.text
+
+    def _check_tag(self, node: YamlNode) -> None:
+        tag = node.tag
+        if tag is not None and (node.kind != "scalar" or tag not in _STRING_TAGS):
+            self._say(
+                node,
+                f"the tag {tag.replace(TAG, '!!'):.80} is not supported: write the plain value",
+            )
+
+    def _say(self, node: YamlNode, message: str) -> None:
+        self._findings.append(Finding("error", "", self._lines.line(node.start), message))
+
+
+def _refused(
+    name: str, error: UnreadableTextError, text: str, lines: LineIndex, limits: TextLimits
+) -> InvalidConfiguration:
+    """Return the error for a text that cannot be read any further."""
+    if error.offset is None:
+        return refused(name, str(error).replace("not YAML", "is not YAML", 1))
+    if isinstance(error, NotYamlError):
+        offset, said = mistake_of(text, error)
+        return refused(name, f"is not YAML: {said}", lines.line(offset), lines.column(offset))
+    said = _sentence(error, limits) + hint_on(text, error)
+    return refused(name, said, lines.line(error.offset))
+
+
+def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
+    match error:
+        case AliasError(inside_itself=True):
+            return f"alias *{error.anchor:.80} is inside its own anchor"
+        case AliasError():
+            return f"alias *{error.anchor:.80} has no anchor before it"
+        case OverLimitError(exceeded="nodes"):
+            return f"contains more than {limits.nodes:,} values, the maximum"
+        case OverLimitError(exceeded="octets"):
+            return (
+                f"contains more than {limits.octets:,} characters, the maximum, with aliases "
+                "expanded"
+            )
+        case OverLimitError(exceeded="depth"):
+            return f"is nested deeper than {limits.depth} levels"
+        case _:
+            return str(error)

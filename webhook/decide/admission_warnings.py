@@ -1,0 +1,63 @@
+"""Admission warnings: ASCII on a single line, at most 120 characters each, under 4096 in total.
+
+The API server drops a warning with a control character, and truncates warnings once the total
+exceeds 4096 runes (apiserver, endpoints/filters/warning.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from webhook.model.decision import Outcome, Rdma, Reason, Verdict
+
+LONGEST = 120
+TOTAL = 4096
+_SIGNED: dict[Rdma, str] = {
+    "no": "no RDMA: ",
+    "unsure": "RDMA not certain: ",
+}
+_MORE = "rdma.lab: more in annotation rdma.lab/status"
+
+
+def single_lines(
+    verdict: Verdict, why: Reason | None, message: str, outcomes: Iterable[Outcome]
+) -> tuple[str, ...]:
+    """Return the warnings of a decision, without duplicates, as far as there is room."""
+    found = [_plain(f"rdma.lab: {one}") for one in sentences(verdict, why, message, outcomes)]
+    return _fitting(dict.fromkeys(found)) if found else ()
+
+
+def sentences(
+    verdict: Verdict, why: Reason | None, message: str, outcomes: Iterable[Outcome]
+) -> Iterator[str]:
+    """Yield what a user is warned of: the verdict first, unless the pod is equipped.
+
+    `why`: the reason why the pod as a whole got less than all mutations, and `message` says so.
+    What the verdict says is not said again.
+    """
+    if verdict.rdma in _SIGNED:
+        yield _SIGNED[verdict.rdma] + verdict.message
+    if why is not None and why is not verdict.because and verdict.rdma != "none":
+        yield f"{why.code}: {message}"
+    for outcome in outcomes:
+        if outcome.status == "warned" and outcome.reason.code != verdict.because.code:
+            where = f"{outcome.mutation} {outcome.container}".rstrip()
+            yield f"{where}: {outcome.message}"
+
+
+def _plain(line: str) -> str:
+    line = line[: LONGEST + 1]  # so that a long line is not searched to its end
+    if not (line.isascii() and line.isprintable()):
+        line = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
+    return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
+
+
+def _fitting(lines: Iterable[str]) -> tuple[str, ...]:
+    fitting: list[str] = []
+    room = TOTAL - len(_MORE) - 1
+    for line in lines:
+        room -= len(line)
+        if room <= 0:
+            return (*fitting, _MORE)
+        fitting.append(line)
+    return tuple(fitting)

@@ -1,0 +1,139 @@
+"""Detect a NIC that no fabric claims; then no fabric's settings are right for the pod.
+
+    evidence                                     for example
+    --------                                     -----------
+    a resource of the table in decision/         vpc.amazonaws.com/efa, nvidia.com/rdma-vf
+      resources.py, or of the site's
+    an annotation that attaches interfaces       networking.gke.io/interfaces, the site's own
+    a DRA claim of a container or of the pod     rdma-nic
+    variables in env or command                  FI_PROVIDER=efa, NCCL_FASTRAK_*
+    a launcher's libraries                       /opt/amazon/efa/lib
+
+A launcher has no NIC, but starts ranks that use one; hence it counts more signs. A user who says
+that the NIC is a fabric's, by rdma.lab/fabric and rdma.lab/devices: "0", knows better.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import orjson
+
+from webhook.decide.scope import Scope
+from webhook.model.claims import fabrics_of, has_nic_of
+from webhook.model.decision import Reason
+from webhook.model.path import Path
+from webhook.model.pod import Container
+from webhook.model.resources import Usage
+
+FOREIGN_NIC = Reason(
+    "ForeignNIC",
+    "The pod uses a NIC that no fabric claims. If it is a fabric's, set rdma.lab/fabric and"
+    ' rdma.lab/devices: "0".',
+    rdma="unsure",
+)
+FOREIGN_REMEDY = 'if it is a fabric\'s, set rdma.lab/fabric and rdma.lab/devices: "0"'
+
+_NIC = "a NIC that no fabric claims"
+#: GKE's list of a pod's interfaces, in JSON, with the default one among them.
+GKE_INTERFACES = "networking.gke.io/interfaces"
+#: Google's GPUDirect-TCPXO (its NCCL plugin is called FasTrak).
+_FASTRAK = "NCCL_FASTRAK_"
+_PROVIDER = "FI_PROVIDER"
+#: libfabric's providers of NICs that speak no verbs: fi_efa(7), fi_cxi(7), fi_opx(7), fi_psm2(7).
+_PROVIDERS = ("efa", "cxi", "opx", "psm2")
+_CHOSEN = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
+#: What only jobs over EFA have in a launcher's command or variables.
+_EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b")
+
+Pairs = list[tuple[Container, Usage]]
+
+
+def foreign_nic(scope: Scope, pairs: Pairs) -> str:
+    """Say by what a pod shows that it uses a NIC that no fabric claims; return "" if none.
+
+    `pairs` are its containers and what each requests. Only targets and launchers count; in a pod
+    without either, its app containers do.
+    """
+    if scope.requests.fabric is not None and scope.requests.devices == 0:
+        return ""
+    chosen = {target.path for target in scope.targets}
+    chosen.update(launcher.path for launcher in scope.launchers)
+    if not chosen:
+        chosen.update(container.path for container, _ in pairs if container.kind == "app")
+    for container, usage in pairs:
+        if usage.foreign and container.path in chosen:
+            return f"{usage.foreign[0]} in container {container.name} is {_NIC}"
+    return _by_annotation(scope) or _by_variable(scope) or _by_claim(scope, chosen)
+
+
+def _by_annotation(scope: Scope) -> str:
+    annotations, globs = scope.annotations, scope.fabrics.foreign_annotations
+    if GKE_INTERFACES in annotations and _attaches(annotations[GKE_INTERFACES]):
+        return f"annotation {GKE_INTERFACES} attaches {_NIC}"
+    for key in annotations if globs.written else ():
+        if globs.match(key):
+            return f"annotation {key} attaches {_NIC}"
+    return ""
+
+
+def _attaches(written: Any) -> bool:
+    """Return whether a list of interfaces names others than that of the default network.
+
+    One that is not known yet (`${INTERFACES}`) is there for others.
+    """
+    try:
+        listed = orjson.loads(written)
+    except orjson.JSONDecodeError:
+        return bool(written)
+    return not isinstance(listed, list) or any(
+        not isinstance(one, dict) or one.get("network") != "default" for one in listed
+    )
+
+
+def _by_variable(scope: Scope) -> str:
+    for target in scope.targets:
+        found = _chosen_network(scope, target.path)
+        if found:
+            return f"{found} in container {target.name} means {_NIC}"
+    for launcher in scope.launchers:
+        found = _chosen_network(scope, launcher.path)
+        if scope.requests.fabric is None:  # a library of EFA says less than the user does
+            found = found or _efa(scope, launcher.path)
+        if found:
+            return f"{found} in container {launcher.name} means {_NIC}"
+    return ""
+
+
+def _chosen_network(scope: Scope, path: Path) -> str:
+    """Return the variable by which a container chooses another network, "" if none does."""
+    own, text = scope.env.of(path), scope.commands.text(path)
+    if own.get(_PROVIDER) in _PROVIDERS:
+        return f"{_PROVIDER}={own[_PROVIDER]}"
+    if _PROVIDER in text and (chosen := _CHOSEN.search(text)):
+        return f"{_PROVIDER}={chosen[1]}"
+    return f"{_FASTRAK}*" if _FASTRAK in text or _FASTRAK in "\n".join(own) else ""
+
+
+def _efa(scope: Scope, path: Path) -> str:
+    """Return a sign of EFA in a launcher's command or variables, "" if there is none."""
+    own = "\n".join(f"{name}={value}" for name, value in scope.env.of(path).items())
+    found = _EFA.search(scope.commands.text(path)) or _EFA.search(own)
+    return found.group() if found else ""
+
+
+def _by_claim(scope: Scope, chosen: Collection[Path]) -> str:
+    fabrics, known = scope.fabrics.fabrics, scope.namespace.claims
+    for claim in scope.claims:
+        homes = fabrics_of(claim, scope.fabrics)
+        if scope.fabric is not None:
+            homes |= {scope.fabric.name}
+        if any(has_nic_of(claim, fabrics[name], known) for name in homes):
+            continue
+        if claim.is_nic and claim.user is None:
+            return f"resource claim {claim.name} of the pod is {_NIC}"
+        if claim.is_nic and claim.user is not None and claim.user.path in chosen:
+            return f"resource claim {claim.name} in container {claim.user.name} is {_NIC}"
+    return ""

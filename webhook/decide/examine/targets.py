@@ -1,0 +1,191 @@
+"""Choose the targets: the containers with GPUs or RDMA devices, or those that run or launch ranks.
+
+The first rule that fits decides (see `select`); the documentation has the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from webhook.decide.fabric_variables import site_names
+from webhook.decide.launchers.commands import Commands
+from webhook.decide.launchers.roles import launchers_of
+from webhook.decide.scope import Launcher, Target
+from webhook.model.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
+from webhook.model.claims import Claim, fabrics_of
+from webhook.model.decision import Denial, Reason
+from webhook.model.fabric import Fabrics
+from webhook.model.path import Path
+from webhook.model.pod import Container, PodManifest, mapping
+from webhook.model.resources import Usage, unclaimed
+from webhook.model.run_as import user_of
+
+NO_TARGET = Reason(
+    "NoTarget",
+    f"No container requests a GPU or an RDMA resource: set {CONTAINERS} and {FABRIC}.",
+    rdma="no",
+)
+GPU_BY_CLAIM = Reason(
+    "GPUByClaim",
+    "The pod gets devices by DRA claims, which do not say what they are: set rdma.lab/containers.",
+    rdma="no",
+)
+CONTAINERS_REQUIRED = Reason(
+    "ContainersRequired",
+    "The pod sets rdma.lab/fabric, but does not say which of its containers need RDMA.",
+    rdma="no",
+)
+TAKEN_FOR_LAUNCHER = Reason(
+    "TakenForLauncher",
+    "The container starts ranks in other pods: it gets variables, but no RDMA device.",
+)
+
+Pairs = list[tuple[Container, Usage]]
+
+
+class Selection(NamedTuple):
+    """The containers to work on; or why there are none, and a sentence that says so."""
+
+    targets: tuple[Target, ...] = ()
+    launchers: tuple[Launcher, ...] = ()
+    why: Reason | None = None
+    message: str = ""
+
+
+def select(
+    pod: PodManifest,
+    pairs: Pairs,
+    requests: Requests,
+    commands: Commands,
+    fabrics: Fabrics,
+    *,
+    claims: Iterable[Claim] = (),
+) -> Selection:
+    """Choose the targets; raise Denial for an unknown container name, or for an unclear choice."""
+    if requests.containers is not None:
+        return Selection(_named(pod, pairs, requests.containers))
+    apps = [pair for pair in pairs if pair[0].kind == "app"]
+    targets = [_target(pod, *pair) for pair in apps if pair[1].gpus]
+    if targets:
+        return Selection(tuple(targets))
+    claiming = _claiming(claims, fabrics)
+    targets = [_target(pod, *one) for one in apps if one[1].has_rdma or claiming.get(one[0].path)]
+    if targets:
+        return Selection(tuple(targets))
+    free = [pair for pair in apps if pair[0].path not in claiming]
+    launchers = _launchers(pod, [one for one, _ in free], commands, fabrics)
+    if launchers:
+        return _ranks(pod, free, launchers, requests)
+    if requests.fabric is not None and apps:
+        return Selection((_only(pod, apps),))
+    return _nothing(pod, apps, fabrics, by_claim=bool(claiming))
+
+
+def _claiming(claims: Iterable[Claim], fabrics: Fabrics) -> dict[Path, bool]:
+    """Return the containers with DRA claims: path → whether one is known as a GPU or a NIC."""
+    found: dict[Path, bool] = {}
+    for claim in claims:
+        if claim.user is not None and not claim.is_domain:
+            path = claim.user.path
+            known = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, fabrics))
+            found[path] = found.get(path) or known
+    return found
+
+
+def _launchers(
+    pod: PodManifest, containers: list[Container], commands: Commands, fabrics: Fabrics
+) -> tuple[Launcher, ...]:
+    """List those of the containers that start ranks, and how it is known."""
+    starting = launchers_of(pod, commands, site_names(fabrics))
+    return tuple(
+        Launcher(container.name, container.path, *starting[container.path[-1]])
+        for container in containers
+        if container.path[-1] in starting
+    )
+
+
+def _ranks(
+    pod: PodManifest, pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests
+) -> Selection:
+    """Tell launchers from containers that run the ranks themselves, and say on which fabric.
+
+    A container that requests 0 of an RDMA resource wants none: it is left out beside others, as it
+    is once the others have theirs.
+    """
+    if requests.fabric is None or any(one.elsewhere for one in launchers):
+        return Selection(launchers=launchers)
+    running = {one.path for one in launchers}
+    own = [pair for pair in pairs if pair[0].path in running]
+    wanting = [pair for pair in own if not pair[1].rdma]
+    return Selection(tuple(_target(pod, *pair) for pair in wanting or own))
+
+
+def _target(pod: PodManifest, container: Container, usage: Usage) -> Target:
+    shared = usage.shared_gpu or usage.virtual_gpu
+    rdma = tuple([name for name, _ in usage.rdma])
+    user = user_of(pod, container.manifest)
+    name, path, kind = container.name, container.path, container.kind
+    return Target(name, path, kind, usage.whole_gpus, shared, rdma, user)
+
+
+def _named(pod: PodManifest, pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]:
+    by_name = {
+        container.name: _target(pod, container, usage)
+        for container, usage in pairs
+        if container.kind != "ephemeral"
+    }
+    for name in names:
+        if name not in by_name:
+            have = ", ".join(by_name) or "none"
+            msg = (
+                f"annotation {CONTAINERS} names {name!r:.80}, but the pod's containers are: {have}"
+            )
+            raise Denial(INVALID_ANNOTATION, msg)
+    return tuple(by_name[name] for name in names)
+
+
+def _only(pod: PodManifest, pairs: Pairs) -> Target:
+    if len(pairs) == 1:
+        return _target(pod, *pairs[0])
+    have = ", ".join(container.name for container, _ in pairs)
+    msg = (
+        f"annotation {FABRIC} is set, but no container requests a GPU or an RDMA resource: "
+        f"set {CONTAINERS} to one or more of: {have}"
+    )
+    raise Denial(CONTAINERS_REQUIRED, msg)
+
+
+def _nothing(pod: PodManifest, apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
+    """Say why a pod has no targets: first of all, that no fabric claims a device that is there."""
+    for container, _ in apps:
+        for name in unclaimed(container.manifest, fabrics):
+            return Selection(why=NO_TARGET, message=_of_no_fabric(name, container))
+    shared = _shared_gpu(pod, apps)
+    if shared:
+        return Selection(why=NO_TARGET, message=shared)
+    why = GPU_BY_CLAIM if by_claim else NO_TARGET
+    return Selection(why=why, message=why.sentence)
+
+
+def _shared_gpu(pod: PodManifest, apps: Pairs) -> str:
+    """Say that an annotation gives an app container a share of a GPU, "" if none does.
+
+    Source: KAI-Scheduler (and Run:ai), docs/gpu-sharing. By default the first container gets it.
+    """
+    annotations = mapping(pod, ("metadata", "annotations"))
+    given = next((key for key in _SHARES if key in annotations), None)
+    names = [container.name for container, _ in apps]
+    user = annotations.get(_SHARE_USER, names[0] if names else None)
+    if given is None or user not in names:
+        return ""
+    return f"annotation {given} gives {user} a GPU: set {CONTAINERS} and {FABRIC}"
+
+
+_SHARES = ("gpu-fraction", "gpu-memory")
+_SHARE_USER = "gpu-fraction-container-name"
+
+
+def _of_no_fabric(name: str, container: Container) -> str:
+    where = f"{name} in container {container.name}"
+    return f"no fabric claims {where}: if it is a GPU, list it in its fabric's gpuResources"

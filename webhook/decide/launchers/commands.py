@@ -1,0 +1,219 @@
+"""Find the MPI launchers and sshd that a container's `command` and `args` run.
+
+Kubernetes joins both lists into one. Without `command`, the image's entrypoint runs with
+`args` as its arguments. If these begin with a launcher or a shell, the entrypoint is assumed
+to end in `exec "$@"`, since no other entrypoint could use them.
+
+    seen                                              left alone
+    ----                                              ----------
+    mpirun …; sh -c "… mpirun …"                      words of quotes, comments, heredocs
+    env, exec, time, timeout 60, numactl … mpirun     ssh host mpirun
+    && || | ; if for while ( ) { } $( ) functions     eval, xargs, $MPIRUN, aliases
+    sh -c '… exec "$@"' sh mpirun …                   sh -c in a script; what a script file does
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from webhook.decide.launchers.launchers import (
+    DEEPSPEED,
+    FAMILIES,
+    HOROVOD,
+    RAY_HEAD,
+    SOUGHT,
+    SOUGHT_STARTERS,
+    SSHD,
+    may_launch,
+)
+from webhook.decide.shell.argv import Word, basename, command_at, script_at, unwrap
+from webhook.decide.shell.read import TOO_MANY, Scripts
+from webhook.model.path import Path
+from webhook.model.pod import PodManifest, mapping, strings
+
+#: Programs that may clear the environment of the launcher that they run.
+_OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
+_ASKING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
+_HANDS_OVER = 'exec "$@"'
+#: `sshd` as a word, or the service that Debian calls `ssh`, started by whatever starts services.
+_SSH_SERVER = re.compile(
+    r"\bsshd\b|\bservice\s+ssh\b|\binit\.d/ssh\b|\bsystemctl\s+(?:[\w.-]+\s+){1,3}ssh\b"
+)
+
+
+class Launch(NamedTuple):
+    """A launcher that a container runs, and what is known of its words."""
+
+    #: The path of its word below the container: ("args", 1). For a script: that of the script.
+    path: Path
+    end: int | None  #: the offset after its word in a script; None in a list of words
+    front: tuple[Word, ...]  #: wrappers and assignments in front of it
+    words: tuple[Word, ...]  #: the launcher's word and all words after it
+    #: The program in front, "sudo" say, that may hide the container's environment from it.
+    behind: str = ""
+    #: Why a script that names launchers was not read (read.PROBLEMS); there are no words then.
+    problem: str = ""
+
+    @property
+    def editable(self) -> bool:
+        """Return whether words may be inserted after the launcher's."""
+        return not self.behind and not self.problem
+
+    @property
+    def launcher(self) -> tuple[Word, ...]:
+        """Return the words from the launcher's on, also behind sudo or in the script of `su -c`."""
+        if not self.behind:
+            return self.words
+        words = [part for word in self.words for part in (word.split() if word else (word,))]
+        first = next(at for at, word in enumerate(words) if basename(word or "") in FAMILIES)
+        return tuple(words[first:])
+
+
+class _Run(NamedTuple):
+    path: Path
+    end: int | None
+    front: tuple[Word, ...]
+    words: tuple[Word, ...]
+    problem: str = ""
+
+
+class _Search:
+    """Words that are sought in a pod's commands, and what was found so far."""
+
+    __slots__ = ("ran", "scripts", "words")
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        self.scripts = Scripts(words)
+        self.ran: dict[Path, tuple[_Run, ...]] = {}
+
+    def finds(self, text: str) -> bool:
+        """Return whether a text has any of the words."""
+        return any(map(text.__contains__, self.words))
+
+
+class Commands:
+    """The commands of one pod as the user wrote them, each read once, on demand.
+
+    Most commands hold no sought word, so each is joined into a text and searched before it is read.
+    """
+
+    __slots__ = ("_pod", "_searches", "_texts")
+
+    def __init__(self, pod: PodManifest) -> None:
+        self._pod = pod
+        self._texts: dict[Path, str] = {}
+        self._searches: dict[tuple[str, ...], _Search] = {}
+
+    def text(self, path: Path) -> str:
+        """Return all words of the command of the container at `path`, one per line."""
+        found = self._texts.get(path)
+        if found is None:
+            found = self._texts[path] = "\n".join(
+                [word for words in self._of(path) for word in words]
+            )
+        return found
+
+    def launches(self, path: Path) -> tuple[Launch, ...]:
+        """List the launchers that the container at `path` runs, and scripts that may run one."""
+        if not may_launch(self.text(path)):
+            return ()
+        found = [_launch(run) for run in self._runs(path, SOUGHT)]
+        return tuple(launch for launch in found if launch is not None)
+
+    def starters(self, path: Path) -> tuple[tuple[Word, ...], ...]:
+        """List the words of the launchers that are not MPI's: of horovodrun, deepspeed, Ray."""
+        text = self.text(path)
+        if not any(map(text.__contains__, SOUGHT_STARTERS)):
+            return ()
+        runs = self._runs(path, SOUGHT_STARTERS)
+        return tuple(run.words for run in runs if run.words and _starts(run))
+
+    def runs_sshd(self, path: Path) -> bool:
+        """Return whether a container certainly runs sshd: its children do not inherit `env`."""
+        return SSHD in self.text(path) and any(
+            run.words and basename(run.words[0] or "") == SSHD for run in self._runs(path, SOUGHT)
+        )
+
+    def mentions_sshd(self, path: Path) -> bool:
+        """Return whether a command has sshd as a word, or starts the service ssh.
+
+        It may only be a comment, or run behind a script that is not known here.
+        """
+        text = self.text(path)
+        return "ssh" in text and _SSH_SERVER.search(text) is not None
+
+    def _of(self, path: Path) -> tuple[list[str], list[str]]:
+        container = mapping(self._pod, path)
+        command = strings(container, ("command",), path)
+        return command, strings(container, ("args",), path) if "args" in container else []
+
+    def _runs(self, path: Path, sought: tuple[str, ...]) -> tuple[_Run, ...]:
+        search = self._searches.get(sought)
+        if search is None:
+            search = self._searches[sought] = _Search(sought)
+        found = search.ran.get(path)
+        if found is None:
+            found = search.ran[path] = tuple(self._read(path, search))
+        return found
+
+    def _read(self, path: Path, search: _Search) -> Iterator[_Run]:
+        """Yield what a container runs; a run without words is a script that was not read."""
+        command, args = self._of(path)
+        argv, split = command + args, len(command)
+        at = command_at(argv, unwrap(argv))
+        while at is not None:
+            script = script_at(argv, at)
+            if script is None:
+                problem = "" if search.scripts.allows(len(argv)) else TOO_MANY
+                words = () if problem else tuple(argv)
+                yield _Run(_place(at, split), None, words[:at], words[at:], problem)
+                return
+            yield from _in_script(search, argv[script], _place(script, split))
+            if not argv[script].rstrip().endswith(_HANDS_OVER):
+                return
+            at = command_at(argv, script + 2)
+
+
+def _in_script(search: _Search, script: str, place: Path) -> Iterator[_Run]:
+    if not search.finds(script):
+        return
+    commands, problem = search.scripts.read(script)
+    if problem and may_launch(script):
+        yield _Run(place, None, (), (), problem)
+    for words, ends in commands:
+        at = command_at(words)
+        if at is not None:
+            yield _Run(place, ends[at], words[:at], words[at:])
+
+
+def _launch(run: _Run) -> Launch | None:
+    path, end, front, words, problem = run
+    if problem:
+        return Launch(path, end, front, words, problem=problem)
+    name = basename(words[0] or "")
+    if name in FAMILIES:
+        asks = len(words) == 1 or words[1] in _ASKING
+        return None if asks else Launch(path, end, front, words)
+    if name in _OTHER_USER and any(word and _launches(word) for word in words):
+        return Launch(path, end, front, words, behind=name)
+    return None
+
+
+def _starts(run: _Run) -> bool:
+    name = basename(run.words[0] or "")
+    program, verb, option = RAY_HEAD
+    if name == program:
+        return run.words[1:2] == (verb,) and option in run.words
+    return name in (HOROVOD, DEEPSPEED)
+
+
+def _launches(word: str) -> bool:
+    """Return whether a word is a launcher or, as for `su -c`, a script that seems to run one."""
+    return any(basename(part) in FAMILIES for part in word.split())
+
+
+def _place(at: int, split: int) -> Path:
+    return ("command", at) if at < split else ("args", at - split)

@@ -1,0 +1,208 @@
+"""Decide whether a launcher's words certainly run Open MPI, and do not configure hcoll themselves.
+
+`mpirun` is Open MPI, MPICH, Intel MPI or a site's script, and all but Open MPI reject `-mca`
+(MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So the flag is added
+only with proof from a closed list: the launcher's name or path, an OMPI_MCA_* variable, `-mca`,
+`-x` or `--allow-run-as-root`. Open MPI before version 5 does not start if a parameter is given
+twice, so it must also be certain that the words do not configure hcoll.
+
+Sources: `mpirun --help full` of Open MPI 4.1.4, `mpiexec.hydra -help` of MPICH 4.0.2, and
+prterun of Open MPI 5.0.8, which takes `-mca` for the name of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from webhook.decide.launchers.launchers import FAMILIES
+from webhook.decide.shell.argv import Word, basename
+
+#: The variable that the mutation `hcoll` sets; it is therefore never evidence.
+SWITCH = "OMPI_MCA_coll_hcoll_enable"
+
+PREFIX = "OMPI_MCA_"
+_PATHS = ("openmpi", "hpcx")
+_OTHER_ENV = ("I_MPI_", "HYDRA_")
+#: Text that shows another MPI in a command: variables, paths, Intel's setup scripts.
+_OTHER_TEXT = (*_OTHER_ENV, "mpich", "mvapich", "MV2_", "/intel/", "setvars.sh", "mpivars.sh")
+_REMOTE_ENV = ("OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Options without their dashes: Open MPI accepts one dash or two.
+_MCA = _names("mca gmca omca gomca")
+_PROOFS = _names("mca x allow-run-as-root")
+_FILES = _names("app am tune")  # these read more options from a file
+#: Options that name hosts.
+HOSTS = _names("H host hostfile machinefile default-hostfile add-host add-hostfile")
+_TWO = _MCA | _names("pmixmca prtemca")
+_ONE = (
+    HOSTS
+    | _FILES
+    | _names(
+        "c n np N x bind-to map-by rank-by cpu-list cpu-set cpus-per-proc cpus-per-rank npernode"
+        " npersocket ppr rf rankfile cf cartofile path prefix wd wdir stdin output"
+        " output-filename timeout display personality launch-agent debugger xterm preload-files"
+        " report-pid report-uri report-events ompi-server hnp max-restarts max-vm-size"
+    )
+)
+_NONE = _names(
+    "allow-run-as-root oversubscribe nooversubscribe nolocal pernode bycore bynode byslot"
+    " bind-to-core bind-to-socket use-hwthread-cpus use-regexp display-allocation display-map"
+    " display-devel-allocation display-devel-map display-diffable-map display-topo"
+    " report-bindings report-child-jobs-separately report-state-on-timeout tag-output"
+    " timestamp-output merge-stderr-to-stdout index-argv-by-rank q quiet v verbose d debug"
+    " debug-devel debug-daemons debug-daemons-file leave-session-attached get-stack-traces"
+    " do-not-launch do-not-resolve noprefix novm dvm continuous enable-recovery"
+    " disable-recovery enable-instant-on-support fwd-mpirun-port output-proctable"
+    " show-progress s preload-binary set-cwd-to-session-dir tv xml"
+)
+#: Options that only the launchers of MPICH and Intel MPI have.
+_HYDRA = _names(
+    "genv genvall genvlist genvnone env envall envlist envnone f hosts ppn perhost grr rr iface"
+    " configfile bootstrap bootstrap-exec launcher launcher-exec rmk prepend-rank prepend-pattern"
+    " print-rank-map pmi-port membind topolib demux usize localhost order-nodes"
+)
+
+
+class _Options(NamedTuple):
+    names: tuple[str, ...]  #: the options known to be the launcher's
+    values: tuple[Word, ...]  #: the first value of each; None if it has none, or it is unknown
+    parameters: tuple[tuple[Word, Word], ...]  #: the names and values that `-mca` sets
+    rest: Sequence[Word]  #: the words after them, from the program or from the first unclear word
+    clear: bool  #: whether `rest` begins with the program
+
+
+class Proof(NamedTuple):
+    """What follows from the words of a launcher."""
+
+    proof: str = ""  #: the word or variable that proves that they start Open MPI
+    obstacle: str = ""  #: why no option may be added to them nevertheless
+
+
+def speaks_of_another(text: str, env: Iterable[str]) -> bool:
+    """Return whether a container's command, or the name of a variable, is a sign of another MPI.
+
+    Such a sign outweighs every proof. Call this once per container, since its text may be long.
+    """
+    return any(sign in text for sign in _OTHER_TEXT) or any(
+        name.startswith(_OTHER_ENV) for name in env
+    )
+
+
+def telling(env: Iterable[str]) -> Mapping[str, None]:
+    """Select the variables that `judge` and `reaches_by_ssh` look for, each once, in their order.
+
+    Select them once per container, since it may have many variables and many launchers.
+    """
+    return dict.fromkeys(name for name in env if name.startswith(PREFIX) and name != SWITCH)
+
+
+def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) -> Proof:
+    """Decide whether a launcher is Open MPI's and accepts an option; return an empty Proof if not.
+
+    `front` are the words before the launcher's, `env` the names of the container's variables. An
+    option is proof for its own command only; an OMPI_MCA_* in `env` is proof for all commands of
+    the container.
+    """
+    name = basename(words[0] or "")
+    if FAMILIES.get(name) == "another MPI":
+        return Proof()
+    options = _options(words)
+    proof = _proof(front, words[0] or "", env, options)
+    if not proof or not _HYDRA.isdisjoint(options.names):
+        return Proof()
+    return Proof(proof, _obstacle(name, words, options))
+
+
+def _proof(front: Sequence[Word], word: str, env: Iterable[str], options: _Options) -> str:
+    if FAMILIES.get(basename(word)) == "Open MPI":
+        return basename(word)
+    if any(sign in part for part in word.split("/")[:-1] if "$" not in part for sign in _PATHS):
+        return word
+    for name in (*(before.partition("=")[0] for before in front if before), *env):
+        if name.startswith(PREFIX) and name != SWITCH:
+            return name
+    return next((f"-{name}" for name in options.names if name in _PROOFS), "")
+
+
+def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
+    own = {word.lstrip("-") for word in options.rest if word and word[0] == "-"}
+    unclear = frozenset() if options.clear else own
+    if name == "prterun":
+        return "does not know Open MPI's parameters"
+    if any(word and "hcoll" in word for word in words):
+        return "settles hcoll itself"
+    if any(map(_chooses_collectives, options.names, options.values)):
+        return "chooses collectives itself"
+    if ":" in words:
+        return "has several contexts (`:`)"
+    if not _FILES.isdisjoint(options.names) or not _FILES.isdisjoint(unclear):
+        return "reads options from a file"
+    unknown = not options.clear and (None in options.rest or "coll" in options.rest)
+    return "has words that only the shell knows" if unknown else ""
+
+
+def _chooses_collectives(name: str, value: Word) -> bool:
+    return name in _MCA and (value is None or value == "coll" or "$" in value)
+
+
+def parameters(words: Sequence[Word]) -> dict[str, Word]:
+    """Return the parameters that a launcher's options set, `-mca pml ob1` as pml → ob1.
+
+    The last of several settings counts. Words after the first that may not be an option are not
+    read.
+    """
+    return {name: value for name, value in _options(words).parameters if name is not None}
+
+
+def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
+    """Return whether an Open MPI launcher starts ranks on other machines by ssh."""
+    if "OMPI_MCA_plm_rsh_agent" in env or "plm_rsh_agent" in words:
+        return False  # not ssh but, say, kubexec.sh: its processes inherit the container's env
+    options = _options(words)
+    return (
+        any(name in env for name in _REMOTE_ENV)
+        or not HOSTS.isdisjoint(options.names)
+        or "plm_rsh_args" in options.values
+    )
+
+
+def _options(words: Sequence[Word]) -> _Options:
+    """Read the launcher's options, up to the first word that may not be one."""
+    names: list[str] = []
+    values: list[Word] = []
+    parameters: list[tuple[Word, Word]] = []
+    at, clear = 1, True
+    while at < len(words):
+        word = words[at]
+        if word is None or word[:1] != "-":
+            clear = word is not None and (word[0:1] != "$" or "/" in word)
+            break
+        name = word.lstrip("-")
+        count = values_of(name, words[at + 1 : at + 2])
+        names.append(name.partition("=")[0])
+        values.append(words[at + 1] if count and at + 1 < len(words) else None)
+        if name in _MCA and at + 2 < len(words):
+            parameters.append((words[at + 1], words[at + 2]))
+        if count is None:
+            clear = False
+            at += 1
+            break
+        at += 1 + count
+    return _Options(tuple(names), tuple(values), tuple(parameters), words[at:], clear)
+
+
+def values_of(name: str, following: Sequence[Word]) -> int | None:
+    """Return how many values an option takes; None if the next word may or may not be its value."""
+    if name in _TWO:
+        return 2
+    if name in _ONE:
+        return 1
+    if name in _NONE or "=" in name:
+        return 0
+    return 0 if following and (following[0] or "")[:1] == "-" else None

@@ -1,0 +1,157 @@
+"""Find the containers that start ranks, in their own pod or in others, and say how it is known.
+
+    evidence                                             of             the ranks run
+    --------                                             --             -------------
+    a role label, `ray.io/node-type: head`               the pod        in other pods
+    K_MPI_JOB_ROLE (mpi-operator v2), a hostfile or      the container  in other pods
+      an agent for ssh in env
+    a launcher with hosts, deepspeed, or                 the container  in other pods
+      `ray start --head` in command or args
+    a launcher without hosts, OMPI_MCA_* in env          the container  here, for all that is known
+
+A label concerns the pod: the launcher is then the container that has its own evidence, or else
+the first container. Nothing that this webhook writes is evidence, nor are a site's variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from webhook.decide.launchers.commands import Commands
+from webhook.decide.launchers.launchers import DEEPSPEED, HOROVOD, RAY_HEAD, may_launch
+from webhook.decide.launchers.launches import names_hosts, sets_hosts
+from webhook.decide.launchers.openmpi import PREFIX, SWITCH
+from webhook.decide.shell.argv import Word, basename
+from webhook.model.container import env_of
+from webhook.model.path import Path
+from webhook.model.pod import PodManifest, items, mapping
+
+Role = Literal["launcher", "worker"]
+
+#: Sources: mpi-operator pkg/apis/kubeflow/v2beta1, v1 and, for `mpi_role_type`, v1alpha1;
+#: et-operator pkg/controllers/trainingjob_controller.go (arena's etjob and deepspeedjob). The
+#: training-operator sets `replica-type` for all its kinds, but only MPIJob has a launcher.
+_ROLE_LABELS = (
+    *("training.kubeflow.org/job-role", "mpi-job-role", "mpi_role_type", "training-job-role"),
+)
+#: Labels that name launchers, and other pods that are not MPI's.
+_LAUNCHING_LABELS = {"training.kubeflow.org/replica-type": "launcher", "ray.io/node-type": "head"}
+_LABELS = frozenset({*_ROLE_LABELS, *_LAUNCHING_LABELS})
+_ROLE_ENV = "K_MPI_JOB_ROLE"
+_HOSTFILE_ENV = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
+#: Open MPI's parameters, and those of PRRTE, the launcher of Open MPI 5.
+_PARAMETERS = (PREFIX, "PRTE_MCA_")
+#: Words in commands of programs that may use MPI, and beginnings of their variables, each behind
+#: the newline that separates it from the one before.
+_MPI_WORDS = ("mpi4py", "openmpi", "hpcx", "OMPI_", HOROVOD, DEEPSPEED, "srun")
+_MPI_ENV = ("\nOMPI_", "\nPRTE_", "\nPMIX_", "\nI_MPI_", "\nHYDRA_", "\nHOROVOD_", f"\n{_ROLE_ENV}")
+
+
+class Launching(NamedTuple):
+    """Why a container is taken for a launcher."""
+
+    evidence: str  #: such as "label mpi-job-role" or "mpirun --hostfile in its command"
+    elsewhere: bool  #: whether the ranks run in other pods; else they run here, as far as is known
+
+
+def starts_without_env(
+    pod: PodManifest, path: Path, commands: Commands, own: Mapping[str, str | None]
+) -> bool:
+    """Return whether processes in the container at `path` may lack its `env`, which is `own`.
+
+    Such are the processes of an MPI worker, which the launcher starts by ssh or kubectl, and the
+    children of sshd, if the command only mentions it.
+    """
+    role = (_role(own[_ROLE_ENV]) if _ROLE_ENV in own else None) or _labelled(pod)[0]
+    return role == "worker" or commands.mentions_sshd(path)
+
+
+def speaks_of_mpi(
+    pod: PodManifest, path: Path, commands: Commands, own: Mapping[str, str | None]
+) -> bool:
+    """Return whether a container, whose `env` is `own`, or its pod's labels speak of MPI."""
+    text, names = commands.text(path), "\n".join(("", *own))
+    return (
+        may_launch(text)
+        or any(map(text.__contains__, _MPI_WORDS))
+        or any(map(names.__contains__, _MPI_ENV))
+        or starts_without_env(pod, path, commands, own)
+    )
+
+
+def launchers_of(
+    pod: PodManifest, commands: Commands, written: frozenset[str] = frozenset()
+) -> dict[int, Launching]:
+    """Return the app containers that start ranks: index → how it is known.
+
+    `written` are the names that the `env` of any fabric sets. They are no evidence, since a target
+    may have got them from us.
+    """
+    roles: list[Role | None] = []
+    found: dict[int, Launching] = {}
+    for index in range(len(items(pod, ("spec", "containers")))):
+        path = ("spec", "containers", index)
+        own = {name: value for name, value in env_of(pod, path).items() if name not in written}
+        roles.append(_role(own.get(_ROLE_ENV)))
+        evidence = next(_evidence(own, commands, path), None)
+        if evidence is not None:
+            found[index] = evidence
+    role, label = _labelled(pod)
+    if role == "launcher" and roles:
+        found = dict.fromkeys(found or (0,), Launching(f"label {label}", elsewhere=True))
+    return {index: one for index, one in found.items() if (roles[index] or role) != "worker"}
+
+
+def _labelled(pod: PodManifest) -> tuple[Role | None, str]:
+    """Return the role that an operator gave to the pod, and the label that says so."""
+    labels = mapping(pod, ("metadata", "labels"))
+    if _LABELS.isdisjoint(labels):
+        return None, ""
+    for label in _ROLE_LABELS:
+        role = _role(labels[label]) if label in labels else None
+        if role is not None:
+            return role, label
+    for label, launching in _LAUNCHING_LABELS.items():
+        if labels.get(label) == launching:
+            return "launcher", label
+    return None, ""
+
+
+def _role(value: object) -> Role | None:
+    match value:
+        case "launcher" | "worker":
+            return value
+        case _:
+            return None
+
+
+def _evidence(own: Mapping[str, str | None], commands: Commands, path: Path) -> Iterator[Launching]:
+    """Yield why a container with this `env` may be a launcher, the strongest reason first."""
+    parameters = [name for name in own if name.startswith(_PARAMETERS) and name != SWITCH]
+    launchers = [one.launcher for one in commands.launches(path) if not one.problem]
+    launchers += commands.starters(path)
+    if own.get(_ROLE_ENV) == "launcher":
+        yield Launching(f"{_ROLE_ENV} in env", elsewhere=True)
+    naming = [name for name in parameters if sets_hosts(name, own[name])]
+    for name in (*_HOSTFILE_ENV, *naming):
+        if name in own:
+            yield Launching(f"{name} in env", elsewhere=True)
+    for called in filter(None, map(_called, launchers)):
+        yield Launching(f"{called} in its command", elsewhere=True)
+    for words in launchers:
+        yield Launching(f"{basename(words[0] or '')} in its command", elsewhere=False)
+    for name in parameters:
+        if name.startswith(PREFIX):
+            yield Launching(f"{name} in env", elsewhere=False)
+
+
+def _called(words: Sequence[Word]) -> str:
+    """Return what to call a launcher that certainly starts processes in other pods, else ""."""
+    name = basename(words[0] or "")
+    if name == RAY_HEAD[0]:
+        return " ".join(RAY_HEAD)
+    option = names_hosts(words)
+    if option:
+        return f"{name} {option}"
+    return name if name == DEEPSPEED else ""

@@ -1,0 +1,103 @@
+"""`env`: set the variables that point NCCL, UCX, Gloo and other libraries at the fabric.
+
+A variable that the container has already is never overwritten. NCCL_SOCKET_IFNAME and
+GLOO_SOCKET_IFNAME are one group: if the user set either, neither is added, and UCX gets the
+user's interface if it is a plain name. With `envFrom`, a ConfigMap that we do not see may set any
+of these names. In that case NCCL's variables go into the file of `config-files`, over which the
+environment takes precedence, and the rest is reported.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.draft import Draft
+from webhook.decide.fabric_variables import names_without_evidence, plan_for, wanted_env
+from webhook.decide.launchers.launches_launches import forwards_by_ssh
+from webhook.decide.mutations.user_values import USER_REASONS, warn_user_values
+from webhook.decide.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.model.container import entry, env_of
+from webhook.model.decision import Reason
+from webhook.model.fabric import EnvPairs
+
+ADDED = Reason("Added", "Variables were added.")
+PRESENT = Reason("Present", "The container already has all of the fabric's variables.")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no variables to set.", quiet=True)
+ENV_FROM = Reason(
+    "EnvFrom", "envFrom may set these variables; NCCL's go into /etc/nccl.conf instead."
+)
+NOT_FORWARDED = Reason("NotForwarded", "UCX settings do not reach Open MPI ranks over ssh.")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Add the missing variables to every target and launcher."""
+    for target in scope.targets:
+        _add(draft, scope, target)
+    for launcher in scope.launchers:
+        wanted = _add(draft, scope, launcher)
+        if any(name.startswith("UCX_") for name, _ in wanted):
+            _warn_not_forwarded(draft, scope, launcher)
+
+
+def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
+    fabric = scope.fabric
+    assert fabric is not None
+    own = scope.env.of(container.path)
+    plan = plan_for(fabric, host_network=scope.host_network)
+    wanted, missing, listed = plan.pairs, plan.entries, plan.listed
+    excludes = "openmpi" in fabric.libraries and "if_exclude" in scope.commands.text(container.path)
+    if excludes or not plan.names.isdisjoint(own):
+        wanted = wanted_env(
+            fabric, own, host_network=scope.host_network, excludes_interfaces=excludes
+        )
+        missing = tuple(entry(name, value) for name, value in wanted if name not in own)
+        listed = ", ".join(item["name"] for item in missing)
+    if not plan.pairs:
+        draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
+    elif not missing:
+        draft.already(container.name, PRESENT, "the container already has all variables")
+    elif scope.env.has_env_from(container.path):
+        _leave_to_files(draft, scope, container, [item["name"] for item in missing])
+    else:
+        draft.append((*container.path, "env"), *missing)
+        draft.applied(container.name, ADDED, f"set {listed}")
+    if own:
+        warn_user_values(draft, scope, container, own, wanted)
+    return wanted
+
+
+def _leave_to_files(
+    draft: Draft, scope: Scope, container: Target | Launcher, names: list[str]
+) -> None:
+    message, rest = "envFrom may set them", names
+    if isinstance(container, Target) and _files_allowed(scope):
+        message = f"{message}; NCCL_* go into /etc/nccl.conf"
+        rest = [name for name in names if not name.startswith("NCCL_")]
+    draft.skipped(container.name, ENV_FROM, message)
+    if rest:
+        message = f"not set, since envFrom may set them: {', '.join(rest)}; add them to env"
+        draft.warned(container.name, ENV_FROM, message)
+
+
+def _files_allowed(scope: Scope) -> bool:
+    return (
+        scope.fabrics.defaults.config_files != "never" and "config-files" not in scope.requests.skip
+    )
+
+
+def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
+    assert scope.fabric is not None
+    path, ours = launcher.path, names_without_evidence(scope.fabric)
+    names = [name for name in env_of(draft.pod, path) if name not in ours]
+    forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
+    if not forwarded and forwards_by_ssh(scope.commands, path, names):
+        message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"
+        draft.warned(launcher.name, NOT_FORWARDED, message)
+
+
+MUTATION = Mutation(
+    name="env",
+    summary="sets the fabric's variables for NCCL, UCX, Gloo, NVSHMEM, Mooncake and Open MPI",
+    needs=Needs.FABRIC,
+    reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_REASONS, NOT_FORWARDED),
+    mutate=mutate,
+    on_launchers=True,
+)

@@ -1,0 +1,181 @@
+"""`hcoll`: switch off Mellanox's hcoll, which hangs in pods and which NCCL jobs do not need.
+
+`OMPI_MCA_coll_hcoll_enable=0` goes into the environment: Open MPI passes it to all ranks, and
+every other program ignores it. `hcoll: auto` also inserts `-mca coll_hcoll_enable 0` directly
+after a launcher that is certainly Open MPI's (mpi/openmpi.py); the flag overrides parameter files
+of the image. The user wins: if either of the variables below is in env, nothing is written, and a
+command that mentions hcoll or chooses collectives stays as it is.
+
+Ranks without GPUs are what hcoll, and SHARP behind it, were made for: there it is said how to keep
+them. Nothing is warned of in a container that speaks of no MPI.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.draft import Draft
+from webhook.decide.fabric_variables import names_without_evidence
+from webhook.decide.launchers.commands import Launch
+from webhook.decide.launchers.launches_launches import open_to_flag
+from webhook.decide.launchers.openmpi import SWITCH
+from webhook.decide.launchers.roles import speaks_of_mpi
+from webhook.decide.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.decide.shell.insert import insert_after
+from webhook.decide.shell.read import PROBLEMS, UNCLEAR
+from webhook.model.container import entry, env_names
+from webhook.model.decision import Reason
+from webhook.model.path import Path, dotted
+from webhook.model.pod import items, mapping
+
+ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
+IN_CASE = Reason(
+    "AddedInCase",
+    "hcoll is switched off in env, in case something starts Open MPI; nothing suggests it.",
+    quiet=True,
+)
+PRESENT = Reason("Present", "The environment already switches hcoll off.", quiet=True)
+USER_VALUE = Reason("UserValue", "The user's own environment configures hcoll.")
+ENV_FROM = Reason("EnvFrom", "envFrom may set the variable, so nothing is written.")
+NO_MPI = Reason(
+    "NoMPI",
+    "envFrom may set the variable, and nothing in the container suggests MPI.",
+    quiet=True,
+)
+CPU_RANKS = Reason(
+    "CPURanks",
+    "hcoll, and SHARP with it, is switched off for ranks without GPUs, which may be faster with"
+    " them: OMPI_MCA_coll_hcoll_enable=1 in env keeps them.",
+)
+OFF = Reason("Off", "The configuration says hcoll: off.", quiet=True)
+OTHER_USER = Reason("OtherUser", "The launcher runs behind sudo or su, which may clear env.")
+SCRIPT_TOO_LARGE = Reason(
+    "ScriptTooLarge",
+    "A launching script was not edited: the pod's scripts exceed 32 KiB in all, or hold too many"
+    " commands, or nest deeper than 64 levels.",
+)
+SCRIPT_UNCLEAR = Reason(
+    "ScriptUnclear",
+    "A launching script was not edited: it is not certain how a shell reads it.",
+)
+
+FLAG = ("-mca", "coll_hcoll_enable", "0")
+_SETTLING = frozenset({SWITCH, "OMPI_MCA_coll"})  # the latter chooses the collectives
+_ENTRY = entry(SWITCH, "0")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Switch hcoll off in every target and launcher."""
+    switched = [target for target in scope.targets if _switch_off(draft, scope, target)]
+    for launcher in scope.launchers:
+        _switch_off(draft, scope, launcher)
+    ranks = [one for one in switched if not (one.gpus or one.shared_gpu)]
+    if ranks and not scope.has_gpu:
+        for rank in ranks:
+            if _speaks_of_mpi(scope, rank.path):
+                message = f'hcoll, and SHARP with it, is off; {SWITCH}: "1" keeps them'
+                draft.warned(rank.name, CPU_RANKS, message)
+
+
+def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> bool:
+    """Switch hcoll off in one container; return whether that was left to do."""
+    name, path = container.name, container.path
+    policy = scope.fabrics.defaults.hcoll
+    if policy == "off":
+        draft.skipped(name, OFF, "the configuration says hcoll: off")
+        return False
+    if _may_be_settled(scope, path) and _is_settled(draft, container):
+        return False
+    if scope.env.has_env_from(path):
+        _leave(draft, scope, container)
+        return False
+    launches = scope.commands.launches(path)
+    told = _flag(draft, scope, path) if launches and policy == "auto" else ""
+    draft.append((*path, "env"), entry(SWITCH, "0"))
+    reason = ADDED if _speaks_of_mpi(scope, path) else IN_CASE
+    draft.applied(name, reason, f"set {SWITCH}=0{told}")
+    for launch in launches:
+        if launch.behind or (launch.problem and policy == "auto"):
+            draft.warned(name, *_why_not_edited(launch))
+    return True
+
+
+def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
+    """Leave a container alone whose envFrom may settle hcoll."""
+    if not _speaks_of_mpi(scope, container.path):
+        draft.skipped(container.name, NO_MPI, NO_MPI.sentence)
+        return
+    draft.skipped(container.name, ENV_FROM, f"envFrom may set {SWITCH}")
+    line = f'{{name: {SWITCH}, value: "0"}}'
+    draft.warned(container.name, ENV_FROM, f"hcoll stays on; add to env: {line}")
+
+
+def _speaks_of_mpi(scope: Scope, path: Path) -> bool:
+    return speaks_of_mpi(scope.original, path, scope.commands, scope.env.of(path))
+
+
+def _may_be_settled(scope: Scope, path: Path) -> bool:
+    """Return whether the user's environment, or the site's, has a variable that settles hcoll."""
+    site = scope.fabric.env.site if scope.fabric is not None else ()
+    return any(name in _SETTLING for name, _ in site) or not _SETTLING.isdisjoint(
+        scope.env.of(path)
+    )
+
+
+def _is_settled(draft: Draft, container: Target | Launcher) -> bool:
+    """Return whether the environment settles hcoll already; if so, record the outcome."""
+    name = container.name
+    for item in items(draft.pod, (*container.path, "env")):
+        if item.get("name") in _SETTLING:
+            if item == _ENTRY:
+                draft.already(name, PRESENT, f"{SWITCH}=0 is already set")
+            else:
+                draft.skipped(name, USER_VALUE, f"kept your {item['name']}, which configures hcoll")
+            return True
+    return False
+
+
+def _flag(draft: Draft, scope: Scope, path: Path) -> str:
+    """Insert the flag after launchers that are certainly Open MPI's; say where, or why not."""
+    # What this pass or an earlier one may have added is no evidence.
+    ours = names_without_evidence(scope.fabric) if scope.fabric else frozenset[str]()
+    names = [name for name in env_names(mapping(draft.pod, path)) if name not in ours]
+    launches, why_not = open_to_flag(scope.commands, path, names)
+    if launches:
+        insert_flag(draft, path, launches)
+        where = dict.fromkeys(dotted(launch.path) for launch in launches)
+        return f", and {' '.join(FLAG)} in {', '.join(where)}"
+    return why_not and f"; no flag: {why_not}"
+
+
+def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
+    """Insert the flag directly after the launchers' words, in commands unchanged since reading."""
+    scripts: dict[Path, list[int]] = {}
+    for launch in launches:
+        if launch.end is not None:
+            scripts.setdefault(launch.path, []).append(launch.end)
+        else:
+            field, index = launch.path
+            draft.insert((*path, field), int(index) + 1, *FLAG)
+    for where, ends in scripts.items():
+        script = draft.get((*path, *where))
+        draft.replace((*path, *where), insert_after(script, ends, " " + " ".join(FLAG)))
+
+
+def _why_not_edited(launch: Launch) -> tuple[Reason, str]:
+    """Say why the flag is not added to a launch that is not editable."""
+    if launch.behind:
+        return OTHER_USER, f"{launch.behind} may clear env: give mpirun {' '.join(FLAG)} yourself"
+    reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE
+    return reason, f"{dotted(launch.path)} was not edited: {PROBLEMS[launch.problem]}"
+
+
+MUTATION = Mutation(
+    name="hcoll",
+    summary="switches off Open MPI's hcoll",
+    needs=Needs.NOTHING,
+    reasons=(
+        *(ADDED, IN_CASE, PRESENT, USER_VALUE, ENV_FROM, NO_MPI, CPU_RANKS, OFF),
+        *(OTHER_USER, SCRIPT_TOO_LARGE, SCRIPT_UNCLEAR),
+    ),
+    mutate=mutate,
+    on_launchers=True,
+)

@@ -1,0 +1,198 @@
+"""`ipc-lock`: let the container pin the memory that it registers with the RDMA device.
+
+Registering memory pins pages. Beyond RLIMIT_MEMLOCK (8 MiB in a container) the kernel fails
+with ENOMEM unless the process has CAP_IPC_LOCK (drivers/infiniband/core/umem.c).
+
+    securityContext                          outcome
+    privileged: true                         already: it has every capability
+    capabilities.drop: [IPC_LOCK]            skipped: containerd drops after it adds
+    capabilities.add: [IPC_LOCK] or [ALL]    already
+    capabilities.add: [CAP_IPC_LOCK]         added, warned: containerd makes it CAP_CAP_IPC_LOCK
+    capabilities.drop: [ALL]                 added: containerd handles ALL separately
+
+IPC_LOCK has no effect for a user other than root, who gets no capabilities, nor in a user
+namespace, and Pod Security may refuse it. `defaults.memlock` says what holds there: `unlimited`
+needs nothing, and `nri` gets the annotations of the NRI ulimit-adjuster. Otherwise there is a
+warning.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.draft import Draft
+from webhook.decide.mutations.ulimits import missing, raised_by, wanted
+from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.model.capabilities import Capabilities, capabilities_of
+from webhook.model.decision import Reason
+from webhook.model.fabric import Defaults
+from webhook.model.facts import PSA_ENFORCE
+from webhook.model.images import image_of, spellings_of
+from webhook.model.path import Path
+from webhook.model.pod import PodManifest, at, flag, mapping
+
+CAPABILITY = "IPC_LOCK"
+
+ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.")
+PRESENT = Reason("Present", "The container already has IPC_LOCK.")
+PRIVILEGED = Reason("Privileged", "The container is privileged and has every capability.")
+RAISED = Reason(
+    "MemlockRaised", "IPC_LOCK has no effect here; annotations for the NRI ulimit-adjuster do it."
+)
+DROPPED = Reason("DroppedByUser", "The container drops IPC_LOCK itself; adding it has no effect.")
+POD_SECURITY = Reason(
+    "PodSecurity", "The namespace enforces a Pod Security level that forbids IPC_LOCK."
+)
+MISSPELT = Reason(
+    "CapPrefix", "Kubernetes does not know CAP_IPC_LOCK, since it adds the prefix itself."
+)
+NON_ROOT = Reason(
+    "NonRoot", "IPC_LOCK has no effect for a user other than root; the node must raise memlock."
+)
+USER_NAMESPACE = Reason(
+    "UserNamespace", "IPC_LOCK has no effect with hostUsers: false; the node must raise memlock."
+)
+NOT_RAISED = Reason(
+    "MemlockNotRaised",
+    "No annotation raises memlock: the user has one, the name is too long, or there is no room.",
+)
+
+_ANNOTATIONS: Path = ("metadata", "annotations")
+_NONE = Capabilities()
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Let every target lock memory: by IPC_LOCK, and where that does nothing as the site says."""
+    for target in scope.targets:
+        _lock(draft, scope, target)
+
+
+def inert(pod: PodManifest, target: Target, defaults: Defaults) -> Reason | None:
+    """Say why the kernel does not honor the capability (kubernetes/kubernetes#56374), if so.
+
+    Where the pod leaves the user to its image, the site may know that it is not root.
+    """
+    if at(pod, ("spec", "hostUsers")) is False:
+        return USER_NAMESPACE
+    user, images = target.user, defaults.non_root_images
+    if user == "image" and images.written:
+        spellings = spellings_of(image_of(pod, target.path))
+        user = "other" if any(map(images.match, spellings)) else user
+    return NON_ROOT if user == "other" else None
+
+
+def _lock(draft: Draft, scope: Scope, target: Target) -> None:
+    container, has = draft.get(target.path), _NONE
+    if "securityContext" in container:
+        if flag(container, ("securityContext", "privileged"), target.path):
+            message = "a privileged container has every capability"
+            _leave(draft, scope, target, PRIVILEGED, message)
+            return
+        has = capabilities_of(container, target.path)
+    if CAPABILITY in has.dropped:
+        message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
+        draft.skipped(target.name, DROPPED, message)
+        if scope.fabrics.defaults.memlock != "unlimited":
+            draft.warned(target.name, DROPPED, message)
+    elif has.grants(CAPABILITY):
+        _leave(draft, scope, target, PRESENT, "the container already has IPC_LOCK")
+    elif scope.namespace.enforced_pod_security:
+        _refuse(draft, scope, target, scope.namespace.enforced_pod_security)
+    else:
+        _add(draft, scope, target, misspelt="CAP_IPC_LOCK" in has.added)
+
+
+def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
+    why = inert(draft.pod, target, scope.fabrics.defaults)
+    draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
+    raised = why is not None and _raise(draft, scope, target)
+    told = f", and {_RAISED}" if raised else ""
+    message = f"added capability IPC_LOCK, so that memory can be registered{told}"
+    draft.applied(target.name, ADDED, message)
+    if misspelt:
+        draft.warned(target.name, MISSPELT, "capability CAP_IPC_LOCK is not known: write IPC_LOCK")
+    if why is not None:
+        _warn(draft, scope, target, why)
+
+
+def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: str) -> None:
+    """Leave the capabilities as they are; where they do nothing, raise memlock."""
+    why = inert(draft.pod, target, scope.fabrics.defaults)
+    if why is not None and _raise(draft, scope, target):
+        draft.applied(target.name, RAISED, _RAISED)
+    else:
+        draft.already(target.name, reason, message)
+    if why is not None:
+        _warn(draft, scope, target, why)
+
+
+def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
+    memlock = scope.fabrics.defaults.memlock
+    if memlock == "unlimited":
+        message = f"left out: Pod Security {level} forbids it, and memlock is unlimited"
+        draft.skipped(target.name, POD_SECURITY, message)
+    elif _raise(draft, scope, target):
+        message = f"{_RAISED}; Pod Security {level} forbids IPC_LOCK"
+        draft.applied(target.name, RAISED, message)
+    elif _is_raised(draft, scope, target):
+        draft.already(target.name, RAISED, "an annotation raises memlock already")
+    else:
+        _refuse_for_good(draft, scope, target, level)
+
+
+def _refuse_for_good(draft: Draft, scope: Scope, target: Target, level: str) -> None:
+    message = (
+        f"the namespace enforces Pod Security {level}, which forbids IPC_LOCK: "
+        f"label it {PSA_ENFORCE}: privileged"
+    )
+    if scope.fabrics.defaults.pod_security == "deny":
+        draft.failed(target.name, POD_SECURITY, message)
+    else:
+        draft.skipped(target.name, POD_SECURITY, message)
+        # Keep it short: a warning is cut after 120 characters.
+        message = f"no IPC_LOCK: namespace label {PSA_ENFORCE}: {level} forbids it"
+        draft.warned(target.name, POD_SECURITY, message)
+
+
+_RAISED = "annotated the pod, so that NRI raises memlock"
+
+
+def _raise(draft: Draft, scope: Scope, target: Target) -> bool:
+    """Add the annotations that raise memlock, if the site has the plugin; return whether any."""
+    if scope.fabrics.defaults.memlock != "nri":
+        return False
+    added = missing(mapping(draft.pod, _ANNOTATIONS), target.name)
+    for key, value in added.items():
+        draft.set((*_ANNOTATIONS, key), value)
+    return bool(added)
+
+
+def _is_raised(draft: Draft, scope: Scope, target: Target) -> bool:
+    annotations = mapping(draft.pod, _ANNOTATIONS)
+    is_read = scope.fabrics.defaults.memlock == "nri"
+    return is_read and bool(raised_by(annotations, target.name))
+
+
+def _warn(draft: Draft, scope: Scope, target: Target, why: Reason) -> None:
+    memlock = scope.fabrics.defaults.memlock
+    if memlock == "unlimited" or _is_raised(draft, scope, target):
+        return
+    if memlock == "nri":
+        message = "no annotation raises memlock: its name is too long, or the annotations are full"
+        if any(key in mapping(draft.pod, _ANNOTATIONS) for key in wanted(target.name)):
+            message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
+        draft.warned(target.name, NOT_RAISED, message)
+        return
+    where = "with hostUsers: false" if why is USER_NAMESPACE else "for non-root users"
+    message = f"IPC_LOCK has no effect {where}; containerd needs LimitMEMLOCK=infinity"
+    draft.warned(target.name, why, message)
+
+
+MUTATION = Mutation(
+    name="ipc-lock",
+    summary="adds the IPC_LOCK capability, without which registering memory fails",
+    needs=Needs.NOTHING,
+    reasons=(
+        *(ADDED, PRESENT, PRIVILEGED, RAISED, DROPPED, POD_SECURITY),
+        *(MISSPELT, NON_ROOT, USER_NAMESPACE, NOT_RAISED),
+    ),
+    mutate=mutate,
+)

@@ -1,0 +1,108 @@
+"""`networks`: attach the pod to the fabric's secondary networks through Multus.
+
+In a pod's own network namespace, a RoCE device has an empty GID table until a secondary network
+gives it an interface there (Mellanox/k8s-rdma-shared-dev-plugin#72). The fabric's `networks` are
+attached once, a resource's `network` once for each device. Networks that the user lists already
+are not added again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from webhook.decide.draft import Draft
+from webhook.decide.mutations.multus import extended, networks_of, qualified, without_clash
+from webhook.decide.scope import Mutation, Needs, Scope
+from webhook.model.annotations import NETWORKS
+from webhook.model.decision import Reason
+from webhook.model.pod import at, mapping, text
+from webhook.model.quantity import whole
+
+APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.")
+PRESENT = Reason("Present", "The pod is already attached to all networks.")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", quiet=True)
+HOST_NETWORK = Reason(
+    "HostNetwork", "The pod has hostNetwork: true, where Multus adds no networks."
+)
+TOO_MANY = Reason("TooManyDevices", "Each device needs a network, and no node has so many devices.")
+UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
+
+_PATH = ("metadata", "annotations", NETWORKS)
+#: No node has more devices than this, so no longer list of networks is built.
+_MOST = 256
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Append the networks that are missing."""
+    wanted = _wanted(draft, scope)
+    if wanted is None:
+        draft.skipped("", TOO_MANY, TOO_MANY.when)
+    elif not wanted:
+        draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
+    elif scope.host_network:
+        draft.skipped("", HOST_NETWORK, HOST_NETWORK.when)
+    else:
+        _append(draft, _namespace(scope), wanted)
+
+
+def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
+    written = text(draft.pod, _PATH) or ""
+    have = networks_of(written, namespace)
+    if have is None:
+        draft.skipped(
+            "", UNREADABLE, f"annotation {NETWORKS} is neither a comma-separated list nor JSON"
+        )
+        return
+    missing = _missing(wanted, Counter(have), namespace)
+    if not missing:
+        draft.already("", PRESENT, PRESENT.when)
+        return
+    missing = [without_clash(network, written, len(have)) for network in missing]
+    draft.set(_PATH, extended(written, missing))
+    draft.applied("", APPENDED, f"appended {', '.join(missing)}")
+
+
+def _wanted(draft: Draft, scope: Scope) -> list[str] | None:
+    """List the networks that the pod should have, None where they are far too many."""
+    fabric = scope.fabric
+    assert fabric is not None
+    wanted = list(fabric.networks)
+    for resource in fabric.resources:
+        if resource.network is not None:
+            count = sum(_devices(draft, target.path, resource.name) for target in scope.targets)
+            if count > _MOST:
+                return None
+            # Only one device can have the interface name of the network.
+            bare = resource.network.split("@", 1)[0]
+            wanted += [resource.network, *[bare] * (count - 1)] if count else []
+    return wanted
+
+
+def _devices(draft: Draft, path: tuple[str | int, ...], name: str) -> int:
+    limits = mapping(draft.pod, (*path, "resources", "limits"))
+    return whole(limits[name]) if name in limits else 0
+
+
+def _missing(wanted: list[str], have: Counter[str], namespace: str) -> list[str]:
+    missing: list[str] = []
+    for network in wanted:
+        name = qualified(network, namespace)
+        if have[name]:
+            have[name] -= 1
+        else:
+            missing.append(network)
+    return missing
+
+
+def _namespace(scope: Scope) -> str:
+    own = at(scope.original, ("metadata", "namespace"))
+    return scope.namespace.name or (own if isinstance(own, str) else "") or "default"
+
+
+MUTATION = Mutation(
+    name="networks",
+    summary="appends the fabric's Multus networks",
+    needs=Needs.FABRIC,
+    reasons=(APPENDED, PRESENT, NOT_CONFIGURED, HOST_NETWORK, TOO_MANY, UNREADABLE),
+    mutate=mutate,
+)

@@ -1,0 +1,94 @@
+"""`nvlink`: let two privileged pods on one node use NVLink between their GPUs.
+
+A pod requests this with `rdma.lab/nvlink: share`, in the namespaces that the configuration
+allows. CUDA reaches the other pod's GPUs as soon as the containers are privileged; what is missing
+is that each container computes on its own GPUs. So the remap is the feature: `remap` is the script
+that restricts CUDA to the container's own GPUs, and `obstacles` says what stands in its way. It
+applies to all containers of a pod or to none: otherwise some would compute on another pod's GPUs.
+What NCCL and UCX need besides is in `transports`: a warning if it is missing, since a pod may use
+only one of the two. Nothing here gives a pod a privilege that it lacks.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.draft import Draft
+from webhook.decide.mutations.nvlink.remap import wrapping
+from webhook.decide.mutations.nvlink.requirements import OBSTACLES, OWN_REMAP, SSHD, obstacles
+from webhook.decide.mutations.nvlink.transports import TRANSPORT_REASONS, host_id, lacking
+from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.decide.shell.argv import unwrap
+from webhook.model.decision import Reason
+from webhook.model.pod import strings
+
+WRAPPED = Reason("Wrapped", "The command starts behind the remap.")
+PRESENT = Reason("Present", "The command already starts behind the remap.")
+NOT_REQUESTED = Reason("NotRequested", "The pod lacks rdma.lab/nvlink: share.", quiet=True)
+PART_OF_NODE = Reason(
+    "PartOfNode",
+    "Where GPUs come by CDI, as by default today, the remap of a part of a node's GPUs exits"
+    " with 1: nothing in the container tells them apart.",
+)
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Wrap the command of every container with GPUs, or report every obstacle to that."""
+    if not scope.requests.nvlink:
+        draft.skipped("", NOT_REQUESTED, "the pod does not ask for it")
+        return
+    targets = [target for target in scope.targets if target.gpus > 0]
+    found = list(obstacles(draft.pod, scope, targets))
+    if found:
+        _report(draft, found)
+    else:
+        _share(draft, scope, targets)
+    if all(reason is OWN_REMAP for reason, _ in found):
+        for where, reason, message in lacking(draft.pod, scope, targets):
+            draft.warned(where, reason, message)
+
+
+def _report(draft: Draft, found: list[tuple[Reason, str]]) -> None:
+    """Report what stands in the way; a remap of the user's own is nothing to warn of."""
+    draft.skipped("", found[0][0], "; ".join(message for _, message in found))
+    for reason, message in found:
+        if reason is not OWN_REMAP:
+            draft.warned("", reason, message)
+
+
+def _share(draft: Draft, scope: Scope, targets: list[Target]) -> None:
+    for target in targets:
+        _wrap(draft, scope, target)
+    message = (
+        "if GPUs come by CDI, today's default, a pod without all GPUs of its node exits with 1"
+    )
+    draft.warned("", PART_OF_NODE, message)
+    for target in targets:
+        if scope.commands.mentions_sshd(target.path):
+            message = "if the command starts sshd, its children see all GPUs of the node"
+            draft.warned(target.name, SSHD, message)
+
+
+def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
+    command = (*target.path, "command")
+    wrapped = unwrap(strings(draft.pod, command))
+    own_id = host_id(draft.pod, scope, target)
+    if own_id:
+        draft.append((*target.path, "env"), *own_id)
+    if not wrapped:
+        draft.insert(command, 0, *wrapping(target.gpus))
+    if own_id or not wrapped:
+        message = f"the command starts with CUDA_VISIBLE_DEVICES of its own {target.gpus} GPUs"
+        draft.applied(target.name, WRAPPED, message)
+    else:
+        draft.already(target.name, PRESENT, "the command already starts behind the remap")
+
+
+MUTATION = Mutation(
+    name="nvlink",
+    summary="lets privileged pods of one node use NVLink between them, each with its own GPUs",
+    needs=Needs.NOTHING,
+    reasons=(
+        *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),
+        *(*OBSTACLES, *TRANSPORT_REASONS),
+    ),
+    mutate=mutate,
+)

@@ -1,0 +1,58 @@
+"""`placement`: pin the pod to the fabric's nodes, if the site configures `pin: always`.
+
+The RDMA resource already keeps a pod off other nodes; this is for sites where several fabrics
+offer a resource of the same name.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.draft import Draft
+from webhook.decide.scope import Mutation, Needs, Scope
+from webhook.model.decision import Reason
+from webhook.model.pod import NODE_TERMS, items, mapping
+
+PINNED = Reason("Pinned", "The fabric's nodeSelector was added.")
+PRESENT = Reason("Present", "The pod already selects the fabric's nodes.")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric says pin: never.", quiet=True)
+SELECTED = Reason("UserSelects", "The pod selects nodes by one of the fabric's keys itself.")
+
+_PATH = ("spec", "nodeSelector")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Add the nodeSelector unless the pod uses one of its keys."""
+    fabric = scope.fabric
+    assert fabric is not None
+    if not fabric.pin:
+        draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
+        return
+    own = mapping(draft.pod, _PATH)
+    if all(own.get(key) == value for key, value in fabric.pin.items()):
+        draft.already("", PRESENT, PRESENT.when)
+        return
+    others = _affinity_keys(draft)
+    used = [key for key in fabric.pin if key in own or key in others]
+    if used:
+        draft.skipped("", SELECTED, f"the pod selects on {', '.join(used)} itself")
+        return
+    for key, value in fabric.pin.items():
+        draft.set((*_PATH, key), value)
+    listed = ", ".join(f"{key}={value}" for key, value in fabric.pin.items())
+    draft.applied("", PINNED, f"added nodeSelector {listed}")
+
+
+def _affinity_keys(draft: Draft) -> set[str]:
+    return {
+        str(expression.get("key"))
+        for term in items(draft.pod, NODE_TERMS)
+        for expression in items(term, ("matchExpressions",))
+    }
+
+
+MUTATION = Mutation(
+    name="placement",
+    summary="adds the fabric's nodeSelector where the site pins pods",
+    needs=Needs.FABRIC,
+    reasons=(PINNED, PRESENT, NOT_CONFIGURED, SELECTED),
+    mutate=mutate,
+)

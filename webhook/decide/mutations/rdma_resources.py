@@ -1,0 +1,133 @@
+"""`rdma-resources`: request the fabric's RDMA devices in addition to the GPUs.
+
+The device plugin mounts /dev/infiniband only into containers that request its resource, and the
+scheduler finds the right nodes by the resource. Both limits and requests are set, since extended
+resources cannot be overcommitted. The user's own requests stay, even a `0`; only an alias (such
+as another site's `rdma/hca`) is renamed.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.draft import Draft
+from webhook.decide.mutations.aliases import SECTIONS, aliases_of, rename, strays
+from webhook.decide.mutations.device_counts import devices_for
+from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.model.decision import Reason
+from webhook.model.fabric import OWN_DEVICE, Fabric
+from webhook.model.pod import mapping
+from webhook.model.quantity import whole
+from webhook.model.resources import VIRTUAL_GPU
+
+ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
+RENAMED = Reason("Renamed", "An alias was renamed to the fabric's resource, with its quantity.")
+PRESENT = Reason("Present", "The container already requests an RDMA resource, even if it is 0.")
+NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', quiet=True)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no resources.", quiet=True)
+ELSEWHERE = Reason("InjectedElsewhere", "The fabric says injectResources: false.", quiet=True)
+NOT_APP = Reason("NotAppContainer", "Init containers and sidecars never get the resource.")
+OTHER = Reason(
+    "OtherResource", "The container requests an RDMA resource that the fabric does not have."
+)
+FEW = Reason("FewDevices", "The container requests fewer devices than the fabric has for its GPUs.")
+VIRTUAL = Reason("VirtualGPU", "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Add the fabric's resources to every app container among the targets."""
+    fabric = scope.fabric
+    assert fabric is not None
+    aliases = aliases_of(fabric)
+    for target in scope.targets:
+        if target.kind != "app":
+            message = "only app containers get the RDMA resource"
+            draft.skipped(target.name, NOT_APP, message)
+        elif not _present(draft, scope, target, fabric):
+            _add(draft, scope, target, fabric)
+        if target.shared_gpu:
+            _warn_virtual(draft, target)
+    for name, alias in strays(scope.containers, scope.targets, aliases):
+        draft.warned(name, OTHER, f"no node offers {alias}, and {name} needs no RDMA: remove it")
+
+
+def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
+    wanted = devices_for(target, fabric, scope.requests.devices)
+    if not fabric.inject_resources:
+        draft.skipped(target.name, ELSEWHERE, "another injector adds the resource here")
+    elif scope.requests.devices == 0:
+        draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
+    elif not wanted:
+        draft.skipped(target.name, NOT_CONFIGURED, f"fabric {fabric.name} has no resources")
+    else:
+        for name, count in wanted:
+            for section in SECTIONS:
+                draft.set((*target.path, "resources", section, name), str(count))
+        listed = ", ".join(f"{name}: {count}" for name, count in wanted)
+        draft.applied(target.name, ADDED, f"requested {listed}")
+
+
+def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool:
+    """Handle a container that requests RDMA itself; return False if it does not."""
+    names = target.rdma
+    if not names:
+        return False
+    path = (*target.path, "resources")
+    known = aliases_of(fabric)
+    aliases = {name: known[name] for name in names if name in known}
+    if aliases:
+        for alias, real in aliases.items():
+            rename(draft, path, alias, real)
+        listed = ", ".join(f"{alias} to {real}" for alias, real in aliases.items())
+        draft.applied(target.name, RENAMED, f"renamed {listed}, as the resource is called here")
+    else:
+        draft.already(target.name, PRESENT, f"already requests {', '.join(names)}")
+    _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
+    if scope.requests.devices is None:
+        _warn_few(draft, target, fabric)
+    return True
+
+
+def _warn_few(draft: Draft, target: Target, fabric: Fabric) -> None:
+    """Warn of fewer devices than the webhook would request, where each is a container's own."""
+    if fabric.mode not in OWN_DEVICE:
+        return
+    limits = mapping(draft.pod, (*target.path, "resources", "limits"))
+    wanted = devices_for(target, fabric, None)
+    have = sum(whole(limits[name]) for name, _ in wanted if name in limits)
+    most = sum(count for _, count in wanted)
+    if 0 < have < most:
+        message = f"requests {have} of the {most} devices that the fabric has for its GPUs"
+        draft.warned(target.name, FEW, message)
+
+
+def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) -> None:
+    own = {resource.name for resource in fabric.resources}
+    for name in names:
+        if name not in own:
+            message = f"{name} is not a resource of fabric {fabric.name}: left as it is"
+            draft.warned(target.name, OTHER, message)
+
+
+def _warn_virtual(draft: Draft, target: Target) -> None:
+    amounts = mapping(draft.pod, (*target.path, "resources", "limits"))
+    if not VIRTUAL_GPU.isdisjoint(amounts):
+        draft.warned(target.name, VIRTUAL, "a virtual GPU has no GPUDirect RDMA")
+
+
+MUTATION = Mutation(
+    name="rdma-resources",
+    summary="requests the RDMA resource of the fabric that the pod's GPUs are on",
+    needs=Needs.FABRIC,
+    reasons=(
+        ADDED,
+        RENAMED,
+        PRESENT,
+        NO_DEVICES,
+        NOT_CONFIGURED,
+        ELSEWHERE,
+        NOT_APP,
+        OTHER,
+        FEW,
+        VIRTUAL,
+    ),
+    mutate=mutate,
+)

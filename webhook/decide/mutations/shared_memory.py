@@ -1,0 +1,76 @@
+"""`shared-memory`: mount a /dev/shm of the size that the fabric configures.
+
+containerd gives a container 64 MiB, too little for NCCL and PyTorch's data loaders. A memory
+volume without sizeLimit may grow to the node's memory once the pod has no memory limit (kubelet,
+calculateEmptyDirMemorySize), so ours always has a sizeLimit. With hostIPC the container has the
+node's /dev/shm, which NVLink between pods needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.decide.draft import Draft
+from webhook.decide.scope import Mutation, Needs, Scope
+from webhook.model.decision import Reason
+from webhook.model.pod import at, flag
+from webhook.model.volumes import VOLUMES, mount_at, volume_named
+
+WHERE = "/dev/shm"  # noqa: S108 -- a mount point
+VOLUME = "rdma-lab-shm"
+
+ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.")
+PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric sets no sharedMemory.", quiet=True)
+USER_MOUNT = Reason("UserMount", "The pod mounts a volume at /dev/shm.", quiet=True)
+HOST_IPC = Reason("HostIPC", "hostIPC: /dev/shm is the node's own.", quiet=True)
+NVLINK = Reason("NVLinkRequested", "NVLink between pods needs the node's own /dev/shm.", quiet=True)
+NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOLUME}.")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Mount shared memory of the fabric's size into every target without a mount at /dev/shm."""
+    size = None if scope.fabric is None else scope.fabric.shared_memory
+    if size is None:
+        draft.skipped("", NOT_CONFIGURED, "the fabric sets no sharedMemory")
+    elif flag(draft.pod, ("spec", "hostIPC")):
+        draft.skipped("", HOST_IPC, "hostIPC: /dev/shm is the node's own")
+    elif scope.requests.nvlink:
+        draft.skipped("", NVLINK, "NVLink between pods needs the node's own /dev/shm")
+    else:
+        _mount(draft, scope, size)
+
+
+def _mount(draft: Draft, scope: Scope, size: str) -> None:
+    volume = volume_named(draft.pod, VOLUME)
+    taken = volume is not None and not _is_ours(volume)
+    for target in scope.targets:
+        mount = mount_at(draft.pod, target.path, WHERE)
+        if mount is not None and (taken or mount.get("name") != VOLUME):
+            draft.skipped(target.name, USER_MOUNT, f"your own mount at {WHERE} stays")
+        elif taken:
+            draft.skipped(
+                target.name, NAME_TAKEN, f"rename your volume {VOLUME}: the webhook uses that name"
+            )
+        elif mount is not None:
+            draft.already(target.name, PRESENT, f"{WHERE} is already the fabric's memory volume")
+        else:
+            if volume is None:
+                volume = {"name": VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": size}}
+                draft.append(VOLUMES, volume)
+            path = (*target.path, "volumeMounts")
+            draft.append(path, {"name": VOLUME, "mountPath": WHERE})
+            draft.applied(target.name, ADDED, f"mounted {size} of shared memory at {WHERE}")
+
+
+def _is_ours(volume: dict[str, Any]) -> bool:
+    return bool(at(volume, ("emptyDir", "medium")) == "Memory")
+
+
+MUTATION = Mutation(
+    name="shared-memory",
+    summary="mounts a memory volume of the fabric's size at /dev/shm",
+    needs=Needs.NOTHING,
+    reasons=(ADDED, PRESENT, NOT_CONFIGURED, USER_MOUNT, HOST_IPC, NVLINK, NAME_TAKEN),
+    mutate=mutate,
+)

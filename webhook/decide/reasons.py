@@ -1,0 +1,115 @@
+"""The reasons that concern a pod as a whole; those of a mutation are in the mutation's file.
+
+docs/reasons.md lists all of them.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.examine import FABRIC_NOT_NEEDED, HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
+from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, FABRIC_CONFLICT, FABRIC_UNKNOWN
+from webhook.decide.examine.foreign_nic import FOREIGN_NIC
+from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
+from webhook.decide.examine.targets import (
+    CONTAINERS_REQUIRED,
+    GPU_BY_CLAIM,
+    NO_TARGET,
+    TAKEN_FOR_LAUNCHER,
+)
+from webhook.decide.limits import POD_TOO_LARGE
+from webhook.decide.mutations.user_values import USER_REASONS
+from webhook.decide.surroundings import SURROUNDINGS
+from webhook.decide.verdict import REASONS as VERDICTS
+from webhook.model.annotations import INVALID_ANNOTATION
+from webhook.model.decision import Reason
+
+PATCHED = Reason("Patched", "The pod was changed; the outcomes say how.")
+ALREADY_PATCHED = Reason(
+    "AlreadyPatched", "The pod has everything already, so nothing was changed."
+)
+#: The reasons of decisions for which all mutations ran.
+WHOLE = (PATCHED, ALREADY_PATCHED)
+NOT_OPTED_IN = Reason("NotOptedIn", 'The pod has no annotation rdma.lab/enable: "true".')
+INVALID_POD = Reason(
+    "InvalidPod", "A field has a type or value that the API server rejects.", rdma="no"
+)
+MUTATION_FAILED = Reason(
+    "MutationFailed", "A mutation denies the pod; its outcome says why.", rdma="no"
+)
+#: The reasons for denying a pod.
+DENIALS = (
+    INVALID_ANNOTATION,
+    CONTAINERS_REQUIRED,
+    FABRIC_CONFLICT,
+    FABRIC_AMBIGUOUS,
+    INVALID_POD,
+    POD_TOO_LARGE,
+    MUTATION_FAILED,
+)
+#: All reasons for a whole decision, as documented in docs/reasons.md.
+DECISION_REASONS = (
+    PATCHED,
+    ALREADY_PATCHED,
+    NOT_OPTED_IN,
+    MIRROR_POD,
+    WINDOWS_POD,
+    NO_TARGET,
+    GPU_BY_CLAIM,
+    FABRIC_UNKNOWN,
+    FOREIGN_NIC,
+    *DENIALS,
+)
+UNKNOWN_ANNOTATION = Reason(
+    "UnknownAnnotation", "The pod has an rdma.lab/* annotation that the webhook does not know."
+)
+FACTS_UNKNOWN = Reason(
+    "NamespaceUnknown",
+    "The namespace is not known yet: memory limits stay, and its rdma.lab/fabric is not used.",
+)
+CLAIM_UNKNOWN = Reason(
+    "ClaimUnknown",
+    "Nothing is known of a ResourceClaim that the pod names: its names alone say what it requests.",
+)
+NAMESPACE_FABRIC = Reason(
+    "NamespaceFabric",
+    "The namespace's rdma.lab/fabric names a fabric that does not exist, and is ignored.",
+)
+OTHER_INJECTOR = Reason(
+    "OtherInjector", "The pod also asks another webhook for RDMA, so resources may be added twice."
+)
+OTHER_CONFIGURATION = Reason(
+    "OtherConfiguration",
+    "The pod's rdma.lab/status names another configuration: all that the pod has counts as yours.",
+)
+SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
+#: The reasons that explain a verdict. No other reason decides one.
+VERDICT_REASONS = tuple(
+    dict.fromkeys(
+        reason
+        for reason in (
+            *VERDICTS,
+            *DECISION_REASONS,
+            HOST_NETWORK_MISSING,
+            *USER_REASONS,
+            *SURROUNDINGS,
+        )
+        if reason.rdma is not None
+    )
+)
+#: Reasons that the pipeline gives instead of a mutation, or for `request`, the pod's requests.
+PIPELINE_REASONS = (
+    SKIPPED_BY_USER,
+    TAKEN_FOR_LAUNCHER,
+    FABRIC_NOT_NEEDED,
+    HOST_NETWORK_MISSING,
+    FABRIC_UNKNOWN,
+    FABRIC_AMBIGUOUS,
+    FOREIGN_NIC,
+    UNKNOWN_ANNOTATION,
+    FACTS_UNKNOWN,
+    CLAIM_UNKNOWN,
+    NAMESPACE_FABRIC,
+    OTHER_INJECTOR,
+    OTHER_CONFIGURATION,
+    SELECTOR_UNKNOWN,
+    *SURROUNDINGS,
+)

@@ -1,0 +1,230 @@
+"""The state of the shell scanner: a stack of contexts, and the commands found so far.
+
+A context is a part of the text with its own end: a script, `( )`, `$( )`, `if … fi`, a string.
+In each context the scanner is in one mode, which says what it skips and what stops it (scan.py).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
+
+from webhook.decide.shell import patterns
+
+TOO_DEEP = "too deep"
+TOO_MANY = "too many"
+UNCLEAR = "unclear"
+LEVELS = 64  #: the deepest nesting that is followed
+
+#: The phases of a context: its kind, or the part of a compound command that the scanner is in.
+SCRIPT, SUBSHELL, GROUP = "script", "(", "{"
+SUBSTITUTION, BACKTICKS, ARRAY = "$(", "`", "=("
+STRING, PARAMETER, ARITHMETIC, DOCUMENT = '"', "${", "((", "<<"
+CONDITION, IF, THEN, ELSE = "[[", "if", "then", "else"
+WHILE, LOOP, DO, CASE, BODY = "while", "for", "do", "case", "case body"
+
+
+class UnreadableError(Exception):
+    """A script cannot be read with certainty; the argument is TOO_DEEP, TOO_MANY or UNCLEAR."""
+
+
+def unclear(_: Scan) -> NoReturn:
+    """Give up: a shell would reject the script, or it is unknown how shells read it."""
+    raise UnreadableError(UNCLEAR)
+
+
+class Mode:
+    """What the scanner skips, and which handler it calls at the first other character."""
+
+    __slots__ = ("handlers", "other", "skip")
+
+    def __init__(self, run: re.Pattern[str]) -> None:
+        self.skip = run.match
+        self.handlers: dict[str, Handler] = {}
+        self.other: Handler = unclear
+
+
+START = Mode(patterns.BLANKS)  # where a command may begin, and reserved words are recognized
+ARGUMENTS = Mode(patterns.WORDS)  # after the first word or redirection of a simple command
+AFTER = Mode(patterns.BLANKS)  # after a compound command
+REDIRECTED = Mode(patterns.BLANKS)  # after a redirection of one, where no word may follow
+FUNCTION = Mode(patterns.BLANKS)  # after `name()`, where a compound command must follow
+ONE_WORD = Mode(patterns.WORD)  # within a single word; the context's mode `then` follows
+LISTED = Mode(patterns.LISTED)  # after `for NAME in`
+LOOP_BODY = Mode(patterns.BLANKS)  # where `do` or `{` must follow
+CASE_IN = Mode(patterns.BLANKS)  # where `in` must follow
+CASE_NEXT = Mode(patterns.BLANKS)  # where a pattern or `esac` follows
+CASE_PATTERNS = Mode(patterns.PATTERNS)
+ELEMENTS = Mode(patterns.ELEMENTS)
+IN_CONDITION = Mode(patterns.CONDITION)
+IN_STRING = Mode(patterns.STRING)
+IN_DOCUMENT = Mode(patterns.DOCUMENT)
+IN_PARAMETER = Mode(patterns.PARAMETER)
+IN_QUOTED_PARAMETER = Mode(patterns.PARAMETER_IN_QUOTES)
+IN_ARITHMETIC = Mode(patterns.ARITHMETIC)
+
+
+class HereDocument(NamedTuple):
+    """A here-document whose operator is read, but not its text."""
+
+    delimiter: str
+    tabs: bool  #: whether leading tabs of its lines are ignored (`<<-`)
+    literal: bool  #: whether its delimiter is quoted, so that nothing in it is expanded
+
+
+class ShellContext:
+    """One level of nesting."""
+
+    __slots__ = (
+        *("command", "depth", "documents", "filled", "limit", "mode", "needs", "phase"),
+        *("quoted", "resume", "start", "then"),
+    )
+
+    def __init__(self, phase: str, mode: Mode, start: int) -> None:
+        self.phase = phase
+        self.mode = mode
+        self.start = start  #: the offset at which it begins
+        self.command = -1  #: the offset of the current simple command; -1 if there is none
+        self.needs = ""  #: the operator that a command must follow (`&&`, say); "" if none
+        self.filled = False  #: whether this part of it contains a command
+        self.quoted = ""  #: STRING or DOCUMENT if this is text within one, else ""
+        self.then = mode  #: the mode that follows ONE_WORD
+        self.depth = 0  #: the depth of parentheses in arithmetic
+        #: Values of the surrounding context, saved while this one has its own.
+        self.limit = -1
+        self.documents: deque[HereDocument] = deque()
+        self.resume = 0
+
+
+_LISTS = frozenset({"&&", "||"})
+
+
+class Scan:
+    """A script, the position of the scanner in it, and the commands found so far."""
+
+    __slots__ = (
+        *(
+            "closes",
+            "commands",
+            "context",
+            "documents",
+            "limit",
+            "outer",
+            "places",
+            "pos",
+            "sought",
+        ),
+        *("steps", "text", "_coming", "_loose", "_place"),
+    )
+
+    def __init__(
+        self, text: str, places: list[int], steps: int, sought: tuple[str, ...] = ()
+    ) -> None:
+        self.text = text
+        self.sought = sought  #: the words at `places`
+        self.steps = steps  #: how many more times the scanner may stop
+        self.pos = 0
+        self.limit = len(text)
+        self.context = ShellContext(SCRIPT, START, 0)
+        self.outer: list[ShellContext] = []
+        self.documents: deque[HereDocument] = deque()  #: those that begin after this line
+        self.places = places  #: the offsets of sought words, ascending
+        #: The commands that hold a sought word: the offset of that word, their begin and end.
+        self.commands: list[tuple[int, int, int]] = []
+        self.closes: dict[int, int] = {}  #: begin → end of each context within a word
+        self._coming = iter(places)
+        self._place = next(self._coming, len(text))  # the first place not passed yet
+        self._loose: list[int] = []  # passed places that no command has claimed yet
+
+    def enter(self, context: ShellContext) -> None:
+        """Go one level deeper."""
+        if len(self.outer) == LEVELS:
+            raise UnreadableError(TOO_DEEP)
+        self.outer.append(self.context)
+        self.context = context
+
+    def leave(self) -> ShellContext:
+        """Go back to the surrounding context; return the one that ends."""
+        ended = self.context
+        self.context = self.outer.pop()
+        return ended
+
+    def leave_word(self, end: int) -> None:
+        """End a context that is part of a word, at `end`.
+
+        Shells differ on whether pending here-documents begin after a line break within it.
+        """
+        start = self.leave().start
+        if self.documents and self.text.find("\n", start, end) >= 0:
+            unclear(self)
+        self.closes[start] = end
+        self.pos = end
+
+    def begin_command(self, start: int) -> None:
+        """Begin a simple command."""
+        context = self.context
+        context.command = start
+        context.filled = True
+        context.needs = ""
+        context.mode = ARGUMENTS
+
+    def end_command(self) -> None:
+        """End the simple command, if the scanner is in one."""
+        context = self.context
+        start = context.command
+        if start >= 0:
+            context.command = -1
+            if self._loose or self._place < self.pos:
+                self._claim(start)
+
+    def _claim(self, start: int) -> None:
+        """Assign to the command from `start` the places that no command within it has claimed."""
+        loose, first = self._loose, -1
+        self._pass_places()
+        while loose and loose[-1] >= start:
+            first = loose.pop()
+        if first >= 0:
+            self.commands.append((first, start, self.pos))
+
+    def pass_commands(self) -> bool:
+        """Skip simple commands that hold no sought word, which are most of a script.
+
+        Return whether any were skipped.
+        """
+        start = self.pos
+        if self.documents:  # they begin after the next line break, which must not be skipped
+            return False
+        if self._place < start:
+            self._pass_places()
+        stop = min(self.limit, self._place)
+        passed = patterns.COMMANDS.match(self.text, start, stop)
+        assert passed is not None
+        end = passed.end()
+        if end == start:
+            return False
+        self.pos = end
+        context = self.context
+        context.filled = True
+        last = self.text[end - 2 : end]
+        context.needs = last if last in _LISTS else "|" if last[-1] in "|&" else ""
+        return True
+
+    def _pass_places(self) -> None:
+        while self._place < self.pos:
+            self._loose.append(self._place)
+            self._place = next(self._coming, len(self.text))
+
+    def is_sought(self, start: int, end: int) -> bool:
+        """Return whether a sought word begins between two offsets."""
+        at = bisect_left(self.places, start)
+        return at < len(self.places) and self.places[at] < end
+
+    def at(self, offset: int) -> str:
+        """Return the character at an offset, or a line break at the end of the context."""
+        return self.text[offset] if offset < self.limit else "\n"
+
+
+Handler = Callable[[Scan], None]

@@ -1,0 +1,105 @@
+"""The device: whether a target gets an RDMA device of its fabric."""
+
+from __future__ import annotations
+
+from webhook.decide.mutations.claims import MUTATION as CLAIMS
+from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
+from webhook.decide.scope import Target
+from webhook.decide.verdict.device_claim import claims_nic
+from webhook.decide.verdict.judged_pod import Seen, SeenTarget
+from webhook.model.annotations import FABRIC
+from webhook.model.decision import Outcome, Reason, Verdict
+from webhook.model.fabric import Fabric
+from webhook.model.quantity import is_zero
+from webhook.model.resources import amounts_of, is_rdma
+from webhook.model.volumes import mounted_path
+
+DEVICE_MISSING = Reason(
+    "DeviceMissing", "A container that needs RDMA gets no RDMA device.", rdma="no"
+)
+HOST_PATH = Reason(
+    "DeviceByHostPath",
+    "A hostPath shows /dev/infiniband to a container that may not open it: request the device"
+    " plugin's resource.",
+    rdma="no",
+)
+DEVICES_ELSEWHERE = Reason(
+    "DevicesElsewhere",
+    'rdma.lab/devices is "0": whether the pod gets a device in another way is not known.',
+    rdma="unsure",
+)
+RESOURCE_UNKNOWN = Reason(
+    "ResourceUnknown",
+    "A container's RDMA resource belongs to no fabric, or to another one.",
+    rdma="unsure",
+)
+DEVICE_REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN)
+
+
+#: The modes in which a device of the node is not the pod's, however many devices it sees.
+_OWN = ("sr-iov", "dra")
+
+
+def judge_device(seen: Seen, one: SeenTarget) -> Verdict | None:
+    """Return what is wrong with a target's device, None if nothing is."""
+    own, fabric = _requested(seen, one), seen.fabric
+    if fabric is None:
+        return _without_fabric(seen, one, own)
+    known = {resource.name for resource in fabric.resources}
+    if any(name in known for name in own):
+        return None
+    if own:
+        told = f"{one.target.name} requests {own[0]}"
+        message = f"{told}, not a resource of fabric {fabric.name}: remove it"
+        return Verdict.of(RESOURCE_UNKNOWN, message)
+    if fabric.claims and claims_nic(seen, one, fabric):
+        return None
+    if not fabric.inject_resources or (one.privileged and fabric.mode not in _OWN):
+        return None
+    return _missing(seen, one.target, fabric)
+
+
+def _requested(seen: Seen, one: SeenTarget) -> list[str]:
+    """List the RDMA resources above zero that a target has after the patch."""
+    fabrics = seen.scope.fabrics
+    return sorted(
+        name
+        for name, amount in amounts_of(one.manifest).items()
+        if "/" in name and is_rdma(name, fabrics) and not is_zero(amount)
+    )
+
+
+def _without_fabric(seen: Seen, one: SeenTarget, own: list[str]) -> Verdict:
+    why = seen.standing.why
+    assert why is not None  # a pod with targets but without a fabric is always told why
+    if own and not seen.standing.foreign:
+        told = f"{one.target.name} requests {own[0]}"
+        message = f"{told}, which no fabric has: remove it, or set {FABRIC}"
+        return Verdict.of(RESOURCE_UNKNOWN, message)
+    return Verdict.of(why, seen.standing.message)
+
+
+def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
+    """Say why a target has no device."""
+    by = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
+    if seen.scope.requests.devices == 0:
+        return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
+    path = mounted_path(seen.pod, target.path, seen.around.infiniband_volumes)
+    if path:
+        message = f"{target.name} has {path} by hostPath alone: request the fabric's resource"
+        return Verdict.of(HOST_PATH, message)
+    if target.kind != "app":
+        why = "only app containers do"
+    elif by in seen.scope.requests.skip:
+        why = f"rdma.lab/skip names {by}"
+    elif target.rdma:
+        why = f"it requests {target.rdma[0]}: 0"
+    elif fabric.claims:
+        why = next(one.message for one in seen.outcomes if _explains(one, target))
+    else:
+        why = f"fabric {fabric.name} has no resources, and the container is not privileged"
+    return Verdict.of(DEVICE_MISSING, f"{target.name} gets no RDMA device: {why}")
+
+
+def _explains(one: Outcome, target: Target) -> bool:
+    return one.mutation == CLAIMS.name and one.container == target.name

@@ -1,0 +1,100 @@
+"""What the parts of the verdict look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from webhook.decide.draft import Draft
+from webhook.decide.examine import Examined, Standing
+from webhook.decide.scope import Scope, Target
+from webhook.decide.surroundings import Surroundings
+from webhook.model.claims import Claim, claims_by_user, claims_of
+from webhook.model.decision import Outcome
+from webhook.model.fabric import Fabric
+from webhook.model.nodes import NodeInventory
+from webhook.model.path import Path
+from webhook.model.pod import PodManifest, containers_of, flag, mapping
+
+#: The claims of each container by its path, and under () those that none uses.
+Claims = Mapping[Path, Sequence[Claim]]
+_NO_CLAIMS: Claims = {}
+
+
+class SeenTarget(NamedTuple):
+    """A target after the patch."""
+
+    target: Target
+    #: The container after the patch.
+    manifest: dict[str, Any]
+    #: Its `env` and the words of its command, as the user wrote them.
+    own: Mapping[str, str | None]
+    command: str
+    #: Its DRA claims after the patch, with those of the pod that no container uses.
+    claims: tuple[Claim, ...] = ()
+
+    @classmethod
+    def of(
+        cls, target: Target, pod: PodManifest, scope: Scope, claims: Claims = _NO_CLAIMS
+    ) -> SeenTarget:
+        """Return what is seen of a target in the pod after all mutations."""
+        path = target.path
+        own = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
+        return cls(target, mapping(pod, path), scope.env.of(path), scope.commands.text(path), own)
+
+    @property
+    def privileged(self) -> bool:
+        """Whether it sees all devices of the node."""
+        return flag(self.manifest, ("securityContext", "privileged"), self.target.path)
+
+
+class Seen(NamedTuple):
+    """The pod after the patch, and the facts of its decision."""
+
+    pod: PodManifest
+    scope: Scope
+    standing: Standing
+    #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is another.
+    fabric: Fabric | None
+    #: The targets that are judged.
+    targets: tuple[SeenTarget, ...]
+    outcomes: tuple[Outcome, ...]
+    inventory: NodeInventory
+    around: Surroundings
+    #: Whether any container has a GPU, or a device that may be one.
+    has_gpu: bool
+
+    @classmethod
+    def of(cls, draft: Draft, examined: Examined, around: Surroundings) -> Seen:
+        """Return what is seen of a pod after all mutations."""
+        scope, standing = examined.scope, examined.standing
+        claims = _claims(draft.pod, scope)
+        return cls(
+            pod=draft.pod,
+            scope=scope,
+            standing=standing,
+            fabric=None if standing.foreign else scope.fabric,
+            targets=tuple([SeenTarget.of(one, draft.pod, scope, claims) for one in _judged(scope)]),
+            outcomes=tuple(draft.outcomes),
+            inventory=examined.inventory,
+            around=around,
+            has_gpu=any(one.gpus or one.shared_gpu for one in scope.targets) or scope.has_gpu,
+        )
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        """The pod's annotations after the patch."""
+        return mapping(self.pod, ("metadata", "annotations"))
+
+
+def _claims(pod: PodManifest, scope: Scope) -> Claims:
+    if "resourceClaims" not in pod["spec"]:
+        return _NO_CLAIMS
+    if scope.fabric is None or not scope.fabric.claims:  # then no mutation adds one
+        return claims_by_user(scope.claims)
+    return claims_by_user(claims_of(pod, containers_of(pod), scope.namespace.claims))
+
+
+def _judged(scope: Scope) -> Sequence[Target]:
+    """Leave out init containers and sidecars, which get no device; but judge at least one."""
+    return [target for target in scope.targets if target.kind == "app"] or scope.targets

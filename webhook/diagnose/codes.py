@@ -1,0 +1,112 @@
+"""What a reason code means: where it occurs, what it decides, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
+from webhook.decide.mutations import MUTATIONS
+from webhook.decide.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.tools.causes import CAUSES
+from webhook.errors import WebhookError
+from webhook.model.decision import Reason
+from webhook.preview.report.record import NOT_CALLED
+
+#: Where reasons come from that are not a mutation's.
+_VERDICT, _DECISION, _REQUEST, _LOG = "verdict", "decision", "request", "log"
+_PREVIEW = "preview"
+#: What a verdict means, as a sentence.
+MEANINGS = {
+    "yes": "The pod is equipped for RDMA, as far as admission can see.",
+    "no": "The pod has no RDMA: its traffic goes over sockets, or the job fails.",
+    "unsure": "Whether the pod has RDMA depends on something that admission cannot see.",
+    "none": "The pod itself needs no RDMA: it starts ranks in other pods, which use it.",
+    None: "This code alone does not decide whether the pod has RDMA.",
+}
+
+
+_DENIED = "The webhook denies the pod: it is not created until this is corrected."
+
+
+class UnknownCodeError(WebhookError):
+    """A word is not a reason code."""
+
+
+class CodeRow(NamedTuple):
+    """One row of docs/reasons.md, or of docs/troubleshooting.md."""
+
+    #: A mutation, "verdict", "decision", "request" for the pod's annotations and namespace,
+    #: "preview" for what only a preview says, or "log" for what a library writes.
+    part: str
+    code: str
+    rdma: str | None
+    when: str
+    quiet: bool
+
+
+class Explained(NamedTuple):
+    """All that there is to say about one code."""
+
+    code: str
+    rows: tuple[CodeRow, ...]
+    #: "" if there is nothing to do.
+    remedy: str
+
+    @property
+    def rdma(self) -> str | None:
+        """The verdict that the code explains; it is the same in all rows that have one."""
+        return next((row.rdma for row in self.rows if row.rdma is not None), None)
+
+    @property
+    def meaning(self) -> str:
+        """What the code means for RDMA, as a sentence; "" for a line of a log, which says it."""
+        if self.code in _DENIALS:
+            return _DENIED
+        return "" if self.rows[0].part == _LOG else MEANINGS[self.rdma]
+
+
+def _rows(part: str, reasons: Iterable[Reason]) -> Iterable[CodeRow]:
+    return (CodeRow(part, one.code, one.rdma, one.when, one.quiet) for one in reasons)
+
+
+#: The rows of docs/reasons.md, in its order.
+CODE_ROWS: tuple[CodeRow, ...] = (
+    *_rows(_VERDICT, VERDICT_REASONS),
+    *_rows(_DECISION, DECISION_REASONS),
+    *_rows(_REQUEST, PIPELINE_REASONS),
+    *_rows(_PREVIEW, (NOT_CALLED,)),
+    *(row for mutation in MUTATIONS for row in _rows(mutation.name, mutation.reasons)),
+)
+CODES = tuple(dict.fromkeys(row.code for row in CODE_ROWS))
+#: The codes of reasons that always deny a pod; an ambiguous fabric does only where a site says so.
+_DENIALS = frozenset(one.code for one in DENIALS if one is not FABRIC_AMBIGUOUS)
+_CAUSES = {cause.code: cause for cause in CAUSES}
+_BY_LOWER = {code.lower(): code for code in (*CODES, *_CAUSES)}
+
+
+def is_code(word: str) -> bool:
+    """Return whether a word is a reason code, in capitals or not."""
+    return word.lower() in _BY_LOWER
+
+
+def explained(word: str) -> Explained:
+    """Explain a code, in capitals or not; UnknownCodeError with the nearest codes if unknown."""
+    code = _BY_LOWER.get(word.lower())
+    if code is None:
+        raise UnknownCodeError(f"{word!r:.80} is not a reason code{_nearest(word)}")
+    if cause := _CAUSES.get(code):
+        rdma = {True: "yes", False: "no", None: None}[cause.rdma]
+        row = CodeRow(_LOG, code, rdma, cause.means, quiet=False)
+        return Explained(code, (row,), cause.remedy)
+    rows = tuple(row for row in CODE_ROWS if row.code == code)
+    return Explained(code, rows, REMEDIES[code])
+
+
+def _nearest(word: str) -> str:
+    close = get_close_matches(word.lower()[:80], _BY_LOWER, n=3)
+    if not close:
+        return ": docs/reasons.md and docs/troubleshooting.md list them"
+    return f": did you mean {' or '.join(_BY_LOWER[one] for one in close)}?"

@@ -1,0 +1,182 @@
+"""Write the planned fabrics as a fabrics file, with a comment that says why for each field."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from webhook.config.custom_resource import NAME
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import parse_fabrics
+from webhook.config.model import API_VERSION, KIND
+from webhook.diagnose.discover.groups import Group
+from webhook.diagnose.discover.plan import FabricPlan, Refused
+from webhook.diagnose.discover.rails import rails_of
+from webhook.text.escape import visible
+
+#: Words that YAML reads as text, and as nothing else.
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+#: Columns of a line, without the indentation below `spec`.
+_WIDEST = 98
+
+
+def fabrics_yaml(plans: Sequence[FabricPlan | Refused], nodes: int) -> str:
+    """Return the file. A fabric that check-config would not accept as it is stands in comments."""
+    suspect: dict[int, str] = {}
+    while True:
+        text = _file(plans, suspect, nodes)
+        found = _first_finding(text)
+        if found is None:
+            return text
+        at, why = found
+        wanted = [place for place, one in enumerate(plans) if isinstance(one, FabricPlan)]
+        live = [place for place in wanted if place not in suspect]
+        suspect[live[at] if at < len(live) else live[-1]] = why
+
+
+def accepted(plans: Sequence[FabricPlan | Refused], text: str) -> list[dict[str, Any]]:
+    """Return the entries that the file has, and not in comments."""
+    loaded = set(parse_fabrics(text, "fabrics").fabrics.fabrics)
+    return [one.entry for one in plans if isinstance(one, FabricPlan) and one.name in loaded]
+
+
+def _first_finding(text: str) -> tuple[int, str] | None:
+    """Return the place and words of the first thing about which check-config says something."""
+    try:
+        findings = parse_fabrics(text, "fabrics").findings
+    except InvalidConfiguration as error:
+        findings = error.findings
+    for found in findings:
+        place = re.match(r"spec\.fabrics\[(\d{1,6})\]", found.path)
+        return (int(place[1]) if place else 0), f"{found.path}: {found.message}"
+    return None
+
+
+def _file(plans: Sequence[FabricPlan | Refused], suspect: dict[int, str], nodes: int) -> str:
+    lines = list(_defaults(plans))
+    live = [
+        place
+        for place, one in enumerate(plans)
+        if isinstance(one, FabricPlan) and place not in suspect
+    ]
+    lines.append("fabrics:" if live else "fabrics: []")
+    for place, one in enumerate(plans):
+        if isinstance(one, Refused):
+            lines += _comment(f"{one.finding.message}. {one.finding.remedy}", "")
+        elif place in suspect:
+            lines += _comment(f"check-config does not accept this one: {suspect[place]}", "")
+            lines += (f"# {line}" for line in _fabric(one))
+        else:
+            lines += _fabric(one)
+    below = (f"  {line}" for line in lines)
+    return "\n".join([*_head(nodes), *below]) + "\n"
+
+
+def _head(nodes: int) -> Iterator[str]:
+    shown = f"{nodes} node{'s' * (nodes != 1)}"
+    yield f"# Written by rdma-webhook discover from what tools showed of {shown}."
+    yield "# Each comment says where a value comes from."
+    yield f"apiVersion: {API_VERSION}"
+    yield f"kind: {KIND}"
+    yield f"metadata: {{name: {NAME}}}"
+    yield "spec:"
+
+
+def _defaults(plans: Sequence[FabricPlan | Refused]) -> Iterator[str]:
+    if plans and all(unlimited_memlock(one.group) for one in plans):
+        yield "# containerd has LimitMEMLOCK=infinity on all nodes"
+        yield "defaults: {memlock: unlimited}"
+
+
+def unlimited_memlock(group: Group) -> bool:
+    """Return whether containers may lock all their memory on all nodes of a group."""
+    return all(choice.node.settings.get("memlock") == "infinity" for choice in group.choices)
+
+
+def _fabric(plan: FabricPlan) -> Iterator[str]:
+    for words in (plan.reasons["name"], *_about(plan)):
+        yield from _comment(words, "")
+    yield f"- name: {_scalar(plan.name)}"
+    for key, value in plan.entry.items():
+        if key == "match":
+            yield from _match(value, plan.reasons)
+        elif key == "resources":
+            yield from _comment(plan.reasons[key], "  ")
+            yield "  resources:"
+            yield from (f"  - {_flow(item)}" for item in value)
+        elif key != "name":
+            yield from _line(f"  {key}: {_flow(value)}", plan.reasons.get(key, ""), "  ")
+
+
+def _about(plan: FabricPlan) -> Iterator[str]:
+    for device, because in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
+        yield f"left out: {device}: {because}"
+    for rail in rails_of(plan):
+        yield rail.words
+    for needed in plan.requirements:
+        yield f"needs: {needed}"
+
+
+def others_left_out(plan: FabricPlan) -> dict[str, str]:
+    """Return the devices of other cards, each with why; "on NODE" where nodes differ."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for choice in plan.group.choices:
+        for port, because in choice.left_out.items():
+            name = port.name
+            found.setdefault(name, {}).setdefault(because, []).append(choice.node.name)
+    return {
+        name: next(iter(whys))
+        if len(whys) == 1
+        else "; ".join(f"{why} (on {', '.join(nodes[:3])})" for why, nodes in whys.items())
+        for name, whys in sorted(found.items())
+    }
+
+
+def _match(match: dict[str, Any], reasons: dict[str, str]) -> Iterator[str]:
+    yield "  match:"
+    for key, value in match.items():
+        because = reasons.get(f"match.{key}", "")
+        if key == "nodeLabels":
+            yield from _comment(because, "    ")
+            yield "    nodeLabels:"
+            yield from (f"      {_scalar(label)}: {_flow(of)}" for label, of in value.items())
+        else:
+            yield from _line(f"    {key}: {_flow(value)}", because, "    ")
+
+
+def _line(written: str, because: str, indent: str) -> Iterator[str]:
+    """Yield a line with its reason behind it, or above it where both do not fit."""
+    because = visible(because)
+    if because and len(written) + len(because) + 4 <= _WIDEST:
+        yield f"{written}  # {because}"
+        return
+    yield from _comment(because, indent)
+    yield written
+
+
+def _comment(words: str, indent: str) -> Iterator[str]:
+    line = ""
+    for word in visible(words).split():
+        if line and len(indent) + len(line) + len(word) + 3 > _WIDEST:
+            yield f"{indent}# {line}"
+            line = ""
+        line = f"{line} {word}".strip()
+    if line:
+        yield f"{indent}# {line}"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(one) for one in value) + "]"
+    return _scalar(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _scalar(text: str) -> str:
+    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT:
+        return text
+    return json.dumps(text)

@@ -1,0 +1,194 @@
+"""Group nodes into fabrics: by GPU product, link layer, card and rate.
+
+Within a group, a device that is the fabric's on one node may be another card on another node, since
+Linux counts devices in the order in which it finds them. Such nodes become two groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from webhook.diagnose.discover.port_selection import Card, NodeChoice
+from webhook.diagnose.discover.site import FoundPort, gbps, natural
+
+
+class Group(NamedTuple):
+    """Nodes that are one fabric."""
+
+    product: str | None
+    card: Card
+    rate: float | None
+    choices: tuple[NodeChoice, ...]
+    #: Why these nodes are apart from others with the same GPUs, card and rate; "" if none are.
+    apart: str = ""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of the nodes."""
+        return tuple(choice.node.name for choice in self.choices)
+
+    @property
+    def without_gpus(self) -> bool:
+        """Whether none of the nodes has a GPU; false if that is unknown of any."""
+        return all(choice.node.without_gpus for choice in self.choices)
+
+    @property
+    def model(self) -> str | None:
+        """The model of the cards for people."""
+        models = {port.model for choice in self.choices for port in choice.ports if port.model}
+        return min(models, default=None)
+
+
+class Devices(NamedTuple):
+    """The RDMA devices of a group."""
+
+    #: Those that the fabric uses, in natural order: as `name:port` if not all ports are used.
+    used: tuple[str, ...]
+    #: Device → why it is left out, for devices of the fabric's card.
+    left_out: Mapping[str, str]
+
+
+def group_nodes(choices: Iterable[NodeChoice]) -> list[Group]:
+    """Group the nodes whose ports are known; in natural order of their products and nodes."""
+    found: dict[tuple[str | None, Card, float | None], list[NodeChoice]] = {}
+    for choice in choices:
+        if choice.card is not None:
+            key = (choice.node.product, choice.card, choice.rate)
+            found.setdefault(key, []).append(choice)
+    for key in [key for key in found if key[2] is None]:
+        _join_with_rate(found, key)
+    groups = [group for key, of in found.items() for group in _split(*key, of)]
+    return sorted(groups, key=lambda group: (natural(group.product), natural(group.nodes[0])))
+
+
+def _join_with_rate(
+    found: dict[tuple[str | None, Card, float | None], list[NodeChoice]],
+    key: tuple[str | None, Card, float | None],
+) -> None:
+    """Add nodes without an Active port to the only group with their GPUs and card."""
+    like = [other for other in found if other[:2] == key[:2] and other[2] is not None]
+    if len(like) == 1:
+        found[like[0]] += found.pop(key)
+
+
+class _Part:
+    """Nodes of a group among which each name is one card."""
+
+    def __init__(self) -> None:
+        self.choices: list[NodeChoice] = []
+        #: Device → a node where it is the fabric's, and a node where it is another card.
+        self._ours: dict[str, NodeChoice] = {}
+        self._foreign: dict[str, NodeChoice] = {}
+
+    def add(self, choice: NodeChoice) -> None:
+        self.choices.append(choice)
+        for device in choice.devices:
+            self._ours.setdefault(device, choice)
+        for device in _foreign(choice):
+            self._foreign.setdefault(device, choice)
+
+    def clash(self, choice: NodeChoice) -> str:
+        """Say which name is the fabric's card on one node, and another card on another."""
+        for device in sorted(choice.devices, key=natural):
+            if device in self._foreign:
+                return _two_cards(device, self._foreign[device], choice)
+        for device in sorted(_foreign(choice), key=natural):
+            if device in self._ours:
+                return _two_cards(device, choice, self._ours[device])
+        return ""
+
+
+def _split(
+    product: str | None, card: Card, rate: float | None, choices: Sequence[NodeChoice]
+) -> list[Group]:
+    """Part nodes among which one name is two cards."""
+    parts: list[_Part] = []
+    why: list[str] = []
+    #: By names of the fabric's devices and of others: where nodes with these names are.
+    homes: dict[tuple[frozenset[str], frozenset[str]], int] = {}
+    for choice in sorted(choices, key=lambda one: natural(one.node.name)):
+        names = frozenset(choice.devices), frozenset(_foreign(choice))
+        if names not in homes:
+            clashes = [part.clash(choice) for part in parts]
+            homes[names] = next((at for at, clash in enumerate(clashes) if not clash), len(parts))
+            if homes[names] == len(parts):
+                parts.append(_Part())
+                why.append(clashes[0] if clashes else "")
+        parts[homes[names]].add(choice)
+    if len(parts) > 1:
+        why[0] = why[1]
+    return [
+        Group(product, card, rate, tuple(part.choices), because)
+        for part, because in zip(parts, why, strict=True)
+    ]
+
+
+def _foreign(choice: NodeChoice) -> dict[str, FoundPort]:
+    """Return the devices of a node that are not the fabric's."""
+    ours = choice.devices
+    return {
+        port.device: port
+        for port in choice.left_out
+        if port.device is not None and port.device not in ours
+    }
+
+
+def _two_cards(device: str, foreign: NodeChoice, ours: NodeChoice) -> str:
+    return (
+        f"{device} is {_described(ours.devices[device][0])} on {ours.node.name}, and "
+        f"{_described(_foreign(foreign)[device])} on {foreign.node.name}"
+    )
+
+
+def _described(port: FoundPort) -> str:
+    parts = [port.model or "a card", port.link_layer or "", gbps(port.rate_gbps)]
+    return " ".join(part for part in parts if part)
+
+
+def devices_of(group: Group) -> Devices:
+    """Return the devices that a group uses, and those of the same card that it leaves out."""
+    ports: dict[tuple[str, int | None], list[FoundPort]] = {}
+    for choice in group.choices:
+        for port in choice.ports:
+            if port.device is not None:
+                ports.setdefault((port.device, port.port), []).append(port)
+    left_out: dict[tuple[str, int | None], str] = {}
+    for key, seen in ports.items():
+        if because := _useless(seen, group):
+            left_out[key] = because
+    used = [key for key in ports if key not in left_out]
+    if not used:
+        used, left_out = list(ports), {}
+    partly = {device for device, _ in left_out} | {
+        port.device for choice in group.choices for port in choice.left_out
+    }
+    names = {
+        f"{device}:{port}" if port is not None and device in partly else device
+        for device, port in used
+    }
+    return Devices(
+        tuple(sorted(names, key=natural)),
+        {_spelt(key): because for key, because in sorted(left_out.items(), key=str)},
+    )
+
+
+def _useless(seen: Sequence[FoundPort], group: Group) -> str:
+    """Say why a port is of no use on any node: it is down everywhere, or runs at another rate."""
+    if any(port.state is None for port in seen):
+        return ""
+    active = [port for port in seen if port.state == "Active"]
+    everywhere = "" if len(group.nodes) == 1 else " on all nodes"
+    if not active:
+        words = ", ".join(sorted({port.physical_state for port in seen if port.physical_state}))
+        return f"{seen[0].state}{everywhere}{f' ({words})' if words else ''}"
+    rates = {port.rate_gbps for port in active}
+    if group.rate not in rates and None not in rates:
+        shown = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
+        return f"{shown}{everywhere}: the fabric's rate is {gbps(group.rate)}"
+    return ""
+
+
+def _spelt(key: tuple[str, int | None]) -> str:
+    device, port = key
+    return device if port in (None, 1) else f"{device}:{port}"

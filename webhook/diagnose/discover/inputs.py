@@ -1,0 +1,119 @@
+"""Read texts of tools, and say of which node each part is.
+
+The name of a node comes from the text itself: a prefix of pdsh, a prompt, what `hostname` printed;
+else it is the name of the file or folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from webhook.diagnose.discover.site import Sighted
+from webhook.diagnose.tools.observations import SettingSighting, Sighting
+from webhook.diagnose.tools.readers import read
+from webhook.diagnose.tools.transcripts import Capture, captures
+from webhook.diagnose.tools.transcripts.short_answers import short_answers
+
+_SHOWN = 60
+#: Characters of a text that say what it is, if it is no output of tools.
+_BEGINNING = 4000
+#: Other texts that people have at hand: a sign of them, and what to do with them.
+_OTHERS = (
+    (re.compile(r"[\0\ufffd]"), "is not text"),
+    (
+        re.compile(r"^kind: FabricConfiguration\b|^fabrics:", re.MULTILINE),
+        "is a fabrics file, which discover writes (rdma-webhook check-config checks it)",
+    ),
+    (
+        re.compile(r'^\s{0,8}(?:- )?"?kind"?: "?(?:Node|NodeList|List)\b', re.MULTILINE),
+        "is what kubectl prints (give it behind --nodes)",
+    ),
+)
+_TOOLS = (
+    "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, lspci -nn, mst status -v, nvidia-smi "
+    "-L, nvidia-smi topo -m, show_gids, ip -br a, and what rdma-webhook discover script collects"
+)
+
+
+class NodeText(NamedTuple):
+    """A text with the output of tools."""
+
+    #: The file, for messages.
+    name: str
+    #: The node that it is of, if the text itself does not say.
+    node: str
+    text: str
+
+
+class SeenTexts(NamedTuple):
+    """What all texts show."""
+
+    #: By node.
+    nodes: dict[str, list[Sighted]]
+    #: A sentence for each text in which nothing was recognised.
+    problems: tuple[str, ...]
+
+
+def read_texts(texts: Iterable[NodeText]) -> SeenTexts:
+    """Read texts; a text of which nothing is recognised becomes a problem."""
+    nodes: dict[str, list[Sighted]] = {}
+    problems: list[str] = []
+    for text in texts:
+        found = _of_text(text)
+        if not found:
+            problems.append(_problem(text))
+        for node, seen in found.items():
+            nodes.setdefault(node, []).extend(Sighted(text.name, one) for one in seen)
+    return SeenTexts(nodes, tuple(problems))
+
+
+def _of_text(text: NodeText) -> dict[str, list[Sighting]]:
+    parts = [
+        (part, seen)
+        for at, part in enumerate(captures(text.text))
+        if (seen := _read(part, begins=at == 0)) is not None
+    ]
+    told = {name for _, seen in parts for name in _told(seen)}
+    named = {part.node for part, _ in parts if part.node} or told
+    alone = named.pop() if len(named) == 1 else None
+    found: dict[str, list[Sighting]] = {}
+    for part, seen in parts:
+        found.setdefault(_name(part, seen, alone) or text.node, []).extend(seen)
+    return found
+
+
+def _read(part: Capture, *, begins: bool) -> tuple[Sighting, ...] | None:
+    """Return what a part shows, which may be nothing; None where nothing is recognised."""
+    reading = read(part.lines)
+    answers = tuple(short_answers(part, reading.taken, begins=begins))
+    return (*reading.sightings, *answers) if reading.taken or answers else None
+
+
+def _told(seen: Iterable[Sighting]) -> set[str]:
+    """Return the names that hostname and its like printed."""
+    settings = (one for one in seen if isinstance(one, SettingSighting))
+    return {one.value for one in settings if one.setting == "hostname"}
+
+
+def _name(part: Capture, seen: Sequence[Sighting], alone: str | None) -> str | None:
+    """Return the node of a part: what its prefix or prompt says, then what hostname printed.
+
+    A part without either, such as the lines before the first prompt, is of the only node there is.
+    """
+    told = _told(seen)
+    return part.node or (told.pop() if len(told) == 1 else None) or alone
+
+
+def _problem(text: NodeText) -> str:
+    for sign, what in _OTHERS:
+        if sign.search(text.text[:_BEGINNING]):
+            return f"{text.name}: {what}: expected the output of {_TOOLS}"
+    lines = [line.strip() for line in text.text.splitlines()]
+    number = next((at for at, line in enumerate(lines, 1) if line), 0)
+    if not number:
+        return f"{text.name}: is empty: expected the output of {_TOOLS}"
+    shown = lines[number - 1]
+    shown = f"{shown[:_SHOWN]}..." if len(shown) > _SHOWN else shown
+    return f"{text.name}:{number}: {shown!r} is not the output of a known tool: expected {_TOOLS}"

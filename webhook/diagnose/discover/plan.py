@@ -1,0 +1,298 @@
+"""Plan a fabric: the entry of the fabrics file for a group, with a reason for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from webhook.config.gpu_products import intended_product
+from webhook.config.names import is_plugin_resource
+from webhook.diagnose.discover.fabric_names import names_for
+from webhook.diagnose.discover.groups import Devices, Group, devices_of
+from webhook.diagnose.discover.host_interface import HostInterface, host_interface
+from webhook.diagnose.discover.match_labels import Match, matches
+from webhook.diagnose.discover.plan_fields import HcaList, hca_list
+from webhook.diagnose.discover.site import ClaimableDevices, SiteFinding, gbps, listed_nodes
+from webhook.diagnose.discover.wishes import Wishes
+from webhook.model.fabric import Mode
+
+#: In these modes each pod has its own devices, whose names no list can hold.
+_OWN_DEVICE = ("sr-iov", "host-device", "dra")
+#: The requests of a template for claims.
+GPU_REQUEST, NIC_REQUEST = "gpu", "nic"
+
+
+class FabricPlan(NamedTuple):
+    """A fabric as it is proposed."""
+
+    name: str
+    group: Group
+    devices: Devices
+    mode: Mode
+    #: The entry of the fabrics file.
+    entry: dict[str, Any]
+    #: Field of the entry → why it is so; a field of `match` as `match.gpuProducts`.
+    reasons: dict[str, str]
+    #: What must be so for the mode to work.
+    requirements: tuple[str, ...]
+
+
+class Refused(NamedTuple):
+    """A group for which no fabric is written, and why."""
+
+    group: Group
+    finding: SiteFinding
+
+
+def plan_fabrics(groups: Sequence[Group], wishes: Wishes) -> list[FabricPlan | Refused]:
+    """Plan a fabric for each group."""
+    names = names_for(groups)
+    found = matches(
+        groups, [_resource_names(*one, wishes) for one in zip(names, groups, strict=True)]
+    )
+    return [
+        _plan(name, group, match, wishes)
+        for name, group, match in zip(names, groups, found, strict=True)
+    ]
+
+
+def _resource_names(name: str, group: Group, wishes: Wishes) -> frozenset[str]:
+    """Return the resources that the fabric of a group lists."""
+    mode, _ = _mode(group, wishes)
+    if mode == "dra" and claimable_of(group) is not None:
+        return frozenset()
+    listed, _ = _resources(name, group, devices_of(group), mode, wishes)
+    return frozenset(one["name"] for one in listed)
+
+
+def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan | Refused:
+    devices = devices_of(group)
+    mode, because = _mode(group, wishes)
+    if mode == "shared-device" and (finding := _without_networks(group, devices, wishes)):
+        return Refused(group, finding)
+    entry: dict[str, Any] = {"name": name, "match": _match_entry(match), "mode": mode}
+    reasons = {"name": _about(group), "mode": because}
+    reasons |= {f"match.{field}": why for field, why in match.reasons.items()}
+    offered = claimable_of(group)
+    if mode == "dra" and offered is not None:
+        _add_claims(entry, reasons, offered, by_plugin=bool(match.gpu_resources))
+    else:
+        resources, why = _resources(name, group, devices, mode, wishes)
+        entry["resources"], reasons["resources"] = resources, why
+    entry["linkLayer"] = group.card.link_layer
+    reasons["linkLayer"] = f"of the ports of {_used(devices)}"
+    if group.rate is not None and group.rate.is_integer():
+        entry["rateGbps"], reasons["rateGbps"] = int(group.rate), _rate_reason(group)
+    elif group.rate is not None:
+        reasons["linkLayer"] += f"; {gbps(group.rate)}, but rateGbps takes whole numbers only"
+    if mode not in _OWN_DEVICE:
+        chosen = hca_list(group, devices)
+        entry[chosen.field], reasons[chosen.field] = list(chosen.names), chosen.because
+        _add_interfaces(entry, reasons, group, chosen, mode)
+    elif mode in _OWN_DEVICE:
+        entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
+    if mode == "shared-device" and group.card.link_layer == "Ethernet":
+        entry["networks"] = list(wishes.networks)
+        reasons["networks"] = "as given by --network: one interface in the pod for each RoCE device"
+    entry = {key: value for key, value in entry.items() if value not in ({}, None)}
+    return FabricPlan(
+        name, group, devices, mode, entry, reasons, tuple(_requirements(group, mode, devices))
+    )
+
+
+_ETH0 = "the pod network's interface, as nearly all CNI plugins name it"
+
+
+def _match_entry(match: Match) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    if match.gpu_resources is not None:
+        entry["gpuResources"] = list(match.gpu_resources)
+    if match.product:
+        entry["gpuProducts"] = [_as_glob(match.product)]
+    if match.labels:
+        entry["nodeLabels"] = {key: list(values) for key, values in match.labels.items()}
+    return entry
+
+
+def _as_glob(product: str) -> str:
+    """Return a glob for a product; `[N]VIDIA-...` for one that could be taken for a misspelling."""
+    return f"[{product[0]}]{product[1:]}" if intended_product(product) else product
+
+
+def _mode(group: Group, wishes: Wishes) -> tuple[Mode, str]:
+    if wishes.mode is not None:
+        return wishes.mode, "as given by --mode"
+    offered = claimable_of(group)
+    if offered is not None and not _offered(group):
+        return "dra", f"the DRA driver {offered.driver} offers RDMA devices on all of these nodes"
+    if group.card.link_layer == "InfiniBand":
+        return "shared-device", "InfiniBand works in the pod network without another network"
+    if wishes.networks:
+        return "shared-device", "RoCE with an interface in the pod for each device (--network)"
+    virtual = any(port.virtual for choice in group.choices for port in choice.left_out)
+    if virtual:
+        return "sr-iov", "RoCE, and the nodes have virtual functions already"
+    return "host-network", (
+        "RoCE in a pod network needs an interface there for each device: give --network for each, "
+        "or --mode sr-iov; only pods with hostNetwork use this fabric as it is"
+    )
+
+
+def claimable_of(group: Group) -> ClaimableDevices | None:
+    """Return what pods can claim on every node of a group; None if its nodes have no such thing."""
+    kubes = [choice.node.kube for choice in group.choices]
+    offers = [kube.claimable for kube in kubes if kube and kube.claimable]
+    if len(offers) != len(kubes) or not offers[0].device_class:
+        return None
+    if len({(one.device_class, one.gpu_class) for one in offers}) > 1:
+        return None
+    return offers[0]._replace(
+        nics=min(one.nics for one in offers),
+        gpus=min(one.gpus for one in offers),
+        aligned=all(one.aligned for one in offers),
+    )
+
+
+def _add_claims(
+    entry: dict[str, Any], reasons: dict[str, str], offered: ClaimableDevices, *, by_plugin: bool
+) -> None:
+    """Add the template: of a GPU with its NIC where both can be claimed together, or of NICs."""
+    name, gpus = entry["name"], offered.gpu_class if not by_plugin else ""
+    if gpus:
+        entry["match"] |= {"gpuResources": [], "deviceClasses": [gpus]}
+        reasons["match.deviceClasses"] = "what selects the GPUs that a DRA driver offers"
+        reasons["match.gpuResources"] = "no device plugin offers GPUs"
+    if gpus and offered.aligned:
+        entry["claims"] = [{"template": f"{name}-gpu-nic"}]
+        reasons["claims"] = (
+            "a GPU with the NIC at its PCIe root; for more of them in a container, repeat both "
+            "requests and their constraint in the template"
+        )
+        return
+    entry["claims"] = [{"template": f"{name}-nics", "request": NIC_REQUEST}]
+    why = (
+        "the GPUs come from a device plugin" if by_plugin else "no GPU can be claimed with its NIC"
+    )
+    many = f"the {offered.nics} NICs of a node" if offered.nics > 1 else "the NIC of a node"
+    reasons["claims"] = f"{many}, since {why}; where pods share nodes, request fewer"
+
+
+def _without_networks(group: Group, devices: Devices, wishes: Wishes) -> SiteFinding | None:
+    """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
+    if group.card.link_layer != "Ethernet" or len(wishes.networks) >= _many(devices):
+        return None
+    return SiteFinding(
+        "error",
+        group.nodes,
+        f"{_about(group)}: RoCE in mode shared-device needs a Multus network for each of "
+        f"{_many(devices)} devices, {len(wishes.networks)} given: no fabric is written",
+        "Give --network once for each device (a macvlan on its interface), or --mode sr-iov, "
+        "or --mode host-network.",
+    )
+
+
+def _many(devices: Devices) -> int:
+    return len({name.partition(":")[0] for name in devices.used})
+
+
+def _about(group: Group) -> str:
+    """Describe a group: "2 nodes (a, b), NVIDIA-H100-80GB-HBM3, InfiniBand 400 Gb/s"."""
+    many = f"{len(group.nodes)} node{'s' * (len(group.nodes) > 1)}"
+    gpus = group.product or ("no GPU" if group.without_gpus else "GPUs unknown")
+    link = f"{group.card.link_layer} {gbps(group.rate)}"
+    apart = f"; apart since {group.apart}" if group.apart else ""
+    what = f"{gpus}, {group.model or 'card unknown'}, {link}"
+    return f"{many} ({listed_nodes(group.nodes)}): {what}{apart}"
+
+
+def _used(devices: Devices) -> str:
+    names = devices.used
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} to {names[-1]}"  # noqa: PLR2004
+
+
+def _rate_reason(group: Group) -> str:
+    active = [
+        port
+        for choice in group.choices
+        for port in choice.ports
+        if port.rate_gbps == group.rate and port.state == "Active"
+    ]
+    tools = sorted({tool for port in active for tool in port.sources})
+    if not active:
+        return "no tool gives the state of the ports"
+    return f"{len(active)} Active port{'s' * (len(active) > 1)} ({', '.join(tools)})"
+
+
+def _resources(
+    name: str, group: Group, devices: Devices, mode: Mode, wishes: Wishes
+) -> tuple[list[dict[str, Any]], str]:
+    short = name.replace("-", "_")
+    if mode == "sr-iov":
+        rails = [
+            {
+                "name": f"nvidia.com/{short}_rail{rail}",
+                "network": f"{wishes.namespace}/{name}-rail{rail}",
+            }
+            for rail in range(_many(devices))
+        ]
+        return rails, "one virtual function of each device; --plugin writes policies and networks"
+    if mode == "host-device":
+        return [
+            {
+                "name": f"nvidia.com/{short}_hostdev",
+                "count": _many(devices),
+                "network": f"{wishes.namespace}/{name}",
+            }
+        ], "all devices of a node for one pod; --plugin writes the network"
+    offered = _offered(group)
+    if offered:
+        return [{"name": offered}], "the nodes offer it already"
+    return [{"name": f"rdma/{short}"}], "what the device plugin will offer with --plugin's files"
+
+
+def _offered(group: Group) -> str:
+    """Return the only resource of the RDMA shared device plugin that all nodes offer, or ""."""
+    kubes = [choice.node.kube for choice in group.choices]
+    offered = [set(kube.rdma_resources) if kube else set() for kube in kubes]
+    common = set.intersection(*offered)
+    if len(common) != 1:
+        return ""
+    name = common.pop()
+    return name if is_plugin_resource(name.removeprefix("rdma/")) else ""
+
+
+def _add_interfaces(
+    entry: dict[str, Any], reasons: dict[str, str], group: Group, chosen: HcaList, mode: Mode
+) -> None:
+    """Add the socket interfaces, and leave out UCX where none is known for it."""
+    host: HostInterface = host_interface(group)
+    if mode == "shared-device":
+        entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
+        return
+    if host.name:
+        entry["hostSocketInterface"] = host.name
+        reasons["hostSocketInterface"] = host.because
+    elif chosen.field == "hcas":
+        entry["libraries"] = ["nccl", "gloo"]
+        reasons["libraries"] = (
+            f"without ucx, which needs hostSocketInterface beside hcas: {host.because}"
+        )
+
+
+def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
+    if mode == "shared-device":
+        yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
+        yield "the network namespace mode of RDMA is shared (rdma system show)"
+        if group.card.link_layer == "Ethernet":
+            yield f"Multus, and a network for each of {_many(devices)} devices"
+    elif mode == "host-network":
+        yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
+        yield "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet"
+    elif mode == "sr-iov":
+        yield "SR-IOV in the firmware of the cards and in the BIOS, and the SR-IOV network operator"
+        yield "Multus, and an IPAM plugin for the networks"
+    elif mode == "dra":
+        yield "the ResourceClaimTemplate in the namespaces of the pods (--plugin writes it)"
+    else:
+        yield "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin"
+        yield "cards that nothing else on the node uses: a pod takes the whole device"

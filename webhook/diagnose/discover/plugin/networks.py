@@ -1,0 +1,186 @@
+"""Networks that bring a device, or an interface on it, into pods: one for each rail.
+
+Addresses come from nv-ipam, by a pool of the network's name: which addresses are free is what no
+tool says, so the pools are not written. Sources: the CRDs of sriov-network-operator
+(sriovnetwork.openshift.io/v1) and network-operator (mellanox.com/v1alpha1), and the CNI plugin
+macvlan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from webhook.diagnose.discover.plan import FabricPlan
+from webhook.diagnose.discover.plugin.device_plugin import PluginFile
+from webhook.diagnose.discover.plugin.manifest_text import manifest
+from webhook.diagnose.discover.plugin.selectors import own_interface
+from webhook.diagnose.discover.site import FoundPort, natural
+from webhook.diagnose.discover.used_ports_used_ports import used_ports
+from webhook.diagnose.discover.wishes import Wishes
+
+_OPERATOR = "nvidia-network-operator"
+_VIRTUAL_FUNCTIONS = 8
+_POOLS = (
+    "Addresses: make an IPPool of nv-ipam with each poolName, or write another ipam. No tool says "
+    "which addresses are free."
+)
+
+
+def network_files(plans: Sequence[FabricPlan], wishes: Wishes) -> list[PluginFile]:
+    """Return the networks of all fabrics that need some."""
+    found = []
+    for plan in plans:
+        if plan.mode == "sr-iov":
+            found.append(_sriov(plan, wishes))
+        elif plan.mode == "host-device":
+            found.append(_host_device(plan, wishes))
+        elif plan.entry.get("networks"):
+            found.append(_macvlan(plan, wishes))
+    return found
+
+
+def _sriov(plan: FabricPlan, wishes: Wishes) -> PluginFile:
+    objects = [
+        one
+        for rail, (device, resource) in enumerate(
+            zip(_rails(plan), plan.entry["resources"], strict=True)
+        )
+        for one in _rail(plan, rail, device, str(resource["name"]), wishes)
+    ]
+    comments = [
+        f"SR-IOV for fabric {plan.name}: {plan.reasons['name']}.",
+        (
+            "For the SR-IOV network operator with resourcePrefix nvidia.com, as NVIDIA's network "
+            "operator installs it. numVfs cuts each card into that many virtual functions, and "
+            "changing it may restart nodes."
+        ),
+        _POOLS,
+    ]
+    return PluginFile(f"sriov-{plan.name}.yaml", manifest(comments, *objects))
+
+
+def _rails(plan: FabricPlan) -> list[str]:
+    return list(dict.fromkeys(name.partition(":")[0] for name in plan.devices.used))
+
+
+def _rail(
+    plan: FabricPlan, rail: int, device: str, resource: str, wishes: Wishes
+) -> Iterator[dict[str, Any]]:
+    """Yield the policy and the network of one rail."""
+    infiniband = plan.group.card.link_layer == "InfiniBand"
+    short, name = resource.rpartition("/")[2], f"{plan.name}-rail{rail}"
+    yield {
+        "apiVersion": "sriovnetwork.openshift.io/v1",
+        "kind": "SriovNetworkNodePolicy",
+        "metadata": {"name": name, "namespace": _OPERATOR},
+        "spec": {
+            "resourceName": short,
+            "nodeSelector": _node_selector(plan),
+            "nicSelector": _nic_selector(plan, device),
+            "numVfs": _VIRTUAL_FUNCTIONS,
+            "deviceType": "netdevice",
+            "isRdma": True,
+            "linkType": "ib" if infiniband else "eth",
+        },
+    }
+    yield {
+        "apiVersion": "sriovnetwork.openshift.io/v1",
+        "kind": "SriovIBNetwork" if infiniband else "SriovNetwork",
+        "metadata": {"name": name, "namespace": _OPERATOR},
+        "spec": {
+            "networkNamespace": wishes.namespace,
+            "resourceName": short,
+            **({"linkState": "enable"} if infiniband else {}),
+            "ipam": _pool(name),
+        },
+    }
+
+
+def _pool(name: str) -> str:
+    return json.dumps({"type": "nv-ipam", "poolName": name})
+
+
+def _node_selector(plan: FabricPlan) -> dict[str, str]:
+    """Return labels that all nodes have: their GPUs' product, and that SR-IOV is possible."""
+    product = {"nvidia.com/gpu.product": plan.group.product} if plan.group.product else {}
+    return {"feature.node.kubernetes.io/network-sriov.capable": "true", **product}
+
+
+def _nic_selector(plan: FabricPlan, device: str) -> dict[str, Any]:
+    ports = [port for _, port in used_ports(plan) if port.device == device]
+    vendors = {port.vendor_id for port in ports} - {None}
+    ids = {port.device_id for port in ports} - {None}
+    selector: dict[str, Any] = {}
+    if len(vendors) == 1:
+        selector["vendor"] = f"{vendors.pop():04x}"
+    if len(ids) == 1:
+        selector["deviceID"] = f"{ids.pop():04x}"
+    if names := _interfaces(ports):
+        selector["pfNames"] = names
+    elif addresses := sorted({port.pci for port in ports if port.pci}):
+        selector["rootDevices"] = addresses
+    return selector
+
+
+def _interfaces(ports: Sequence[FoundPort]) -> list[str]:
+    return sorted({name for port in ports if (name := own_interface(port))}, key=natural)
+
+
+def _host_device(plan: FabricPlan, wishes: Wishes) -> PluginFile:
+    name = str(plan.entry["resources"][0]["name"]).rpartition("/")[2]
+    network = {
+        "apiVersion": "mellanox.com/v1alpha1",
+        "kind": "HostDeviceNetwork",
+        "metadata": {"name": plan.name},
+        "spec": {
+            "networkNamespace": wishes.namespace,
+            "resourceName": name,
+            "ipam": _pool(plan.name),
+        },
+    }
+    comments = [
+        f"Whole devices for pods of fabric {plan.name}: {plan.reasons['name']}.",
+        "A device that a pod has is gone from the node, and from all other pods.",
+        _POOLS,
+    ]
+    return PluginFile(f"host-device-{plan.name}.yaml", manifest(comments, network))
+
+
+def _macvlan(plan: FabricPlan, wishes: Wishes) -> PluginFile:
+    """Return a network for each RoCE device, on that device's interface."""
+    comments = [
+        (
+            f"An interface in the pod for each RoCE device of fabric {plan.name}; not needed where "
+            "networks of these names exist."
+        ),
+        _POOLS,
+    ]
+    objects = []
+    for device, given in zip(_rails(plan), plan.entry["networks"], strict=False):
+        masters = _interfaces([port for _, port in used_ports(plan) if port.device == device])
+        namespace, _, name = str(given).partition("@")[0].rpartition("/")
+        if len(masters) != 1:
+            shown = ", ".join(masters) or "no tool shows it"
+            comments.append(f"{given}: the interface of {device} is not one on all nodes: {shown}.")
+            continue
+        objects.append(_attachment(name, namespace or wishes.namespace, masters[0]))
+    return PluginFile(f"networks-{plan.name}.yaml", manifest(comments, *objects))
+
+
+def _attachment(name: str, namespace: str, master: str) -> dict[str, Any]:
+    config = {
+        "cniVersion": "0.3.1",
+        "name": name,
+        "type": "macvlan",
+        "master": master,
+        "mode": "bridge",
+        "ipam": {"type": "nv-ipam", "poolName": name},
+    }
+    return {
+        "apiVersion": "k8s.cni.cncf.io/v1",
+        "kind": "NetworkAttachmentDefinition",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"config": json.dumps(config)},
+    }

@@ -1,0 +1,106 @@
+"""Find cards, slots and cables that slow a fabric down, or soon will."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from webhook.diagnose.discover.plan import FabricPlan
+from webhook.diagnose.discover.ports import pci_key
+from webhook.diagnose.discover.site import FoundNode, FoundPort, SiteFinding, gbps
+from webhook.diagnose.discover.used_ports_used_ports import most_common, used_devices, used_ports
+from webhook.diagnose.tools.hardware import card_model
+from webhook.diagnose.tools.link_rates import data_rate, expected_rate
+from webhook.diagnose.tools.observations import CardSighting, PcieLink
+
+#: A port's share of its rate below which its PCI Express link is too slow.
+_ENOUGH = 0.9
+#: Counters that grow only where a cable, a port or a switch is bad (IBTA, PortCounters).
+_BAD_COUNTERS = frozenset(
+    {
+        "symbol_error",
+        "link_error_recovery",
+        "link_downed",
+        "port_rcv_errors",
+        "local_link_integrity_errors",
+        "excessive_buffer_overrun_errors",
+    }
+)
+
+
+def different_firmware(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield nodes whose cards have another firmware than most."""
+    shown = Counter(port.firmware for _, port in used_ports(plan) if port.firmware)
+    if len(shown) < 2:  # noqa: PLR2004
+        return
+    usual = most_common(shown.elements())
+    for other in sorted(set(shown) - {usual}):
+        nodes = dict.fromkeys(
+            choice.node.name for choice, port in used_ports(plan) if port.firmware == other
+        )
+        yield SiteFinding(
+            "warning",
+            tuple(nodes),
+            f"firmware {other}, where most of the {plan.group.model or 'same'} cards have {usual}",
+            "Give all cards of the fabric one firmware (mlxfwmanager, mlxup).",
+        )
+
+
+def slow_slots(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield ports whose PCI Express link is narrower or slower than the card's."""
+    for choice, port in used_ports(plan):
+        card = _card_of(choice.node, port)
+        if card is None or card.link is None:
+            continue
+        known = card_model(port.vendor_id, port.device_id)
+        best = card.best_link or (known.best_link if known else None)
+        expected = expected_rate(port.rate_gbps or 0, port.link_layer, card.link)
+        too_slow = expected.gbps < _ENOUGH * data_rate(port.rate_gbps or 0, port.link_layer)
+        if expected.limit == "PCIe" and too_slow:
+            yield SiteFinding(
+                "error",
+                (choice.node.name,),
+                f"the PCI Express link of {port.name} ({_link(card.link)}) carries "
+                f"{expected.gbps:.0f} of {gbps(port.rate_gbps)}"
+                f"{f'; the card can {_link(best)}' if best else ''}",
+                "Reseat the card, or put it into a slot with more lanes; look at the BIOS.",
+            )
+
+
+def _card_of(node: FoundNode, port: FoundPort) -> CardSighting | None:
+    if port.pci is None:
+        return None
+    cards = (card for card in node.cards if card.link and pci_key(card.pci) == pci_key(port.pci))
+    return next(cards, None)
+
+
+def _link(link: PcieLink) -> str:
+    return f"x{link.width} at {link.speed:g} GT/s"
+
+
+def bad_counters(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield counters of errors that are not zero."""
+    for choice in plan.group.choices:
+        used = used_devices(choice, plan)
+        for one in choice.node.counters:
+            if one.device in used and one.counter in _BAD_COUNTERS and one.value > 0:
+                yield SiteFinding(
+                    "warning",
+                    (choice.node.name,),
+                    f"{one.device}: {one.counter} is {one.value}",
+                    "Look again in an hour: if it grows, replace the cable or transceiver.",
+                )
+
+
+def bad_cables(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield cables of which iblinkinfo says that they could be faster or wider."""
+    for choice in plan.group.choices:
+        for cable in choice.node.cables:
+            if cable.complaint:
+                yield SiteFinding(
+                    "warning",
+                    (choice.node.name,),
+                    f"iblinkinfo says of {cable.device or f'port {cable.port}'} to "
+                    f"{cable.switch or 'the switch'}: {cable.complaint}",
+                    "Reseat or replace the cable.",
+                )

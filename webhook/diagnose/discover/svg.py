@@ -1,0 +1,288 @@
+"""A picture of the fabrics as SVG: nodes, GPUs, cards, ports with rates and states, the network.
+
+Equal nodes are drawn once, so that 64 nodes are as readable as two. The picture is a file on its
+own: no script, no font, no other file; colors follow the reader's choice of light or dark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import escape, quoteattr
+
+from webhook.diagnose.discover.plan import FabricPlan
+from webhook.diagnose.discover.site import gbps, natural
+from webhook.diagnose.discover.used_ports import EqualNodes, SeenPort, equal_nodes
+from webhook.text.escape import visible
+
+_WIDTH = 1120
+_MARGIN, _GAP = 24, 20
+#: A port, and the space to the next one.
+_PORT_W, _PORT_H, _PORT_GAP = 100, 44, 10
+_GPU = 30
+_PER_ROW = 8
+_TITLE, _SWITCH_H, _BUS = 30, 34, 26
+#: From the top of a box: the ports, the gap in which lines run to GPUs, the GPUs, the words below.
+_PAD, _LINES, _WORDS = 14, 34, 46
+#: Pixels of a letter of the words in a box, which are bold; and the most letters of a port's name,
+#: which are set closer where they would not fit.
+_LETTER, _NAME = 7.4, 20
+
+_RULES = """
+.site text{font:12px system-ui,sans-serif;fill:INK}
+.site .title{font-size:16px;font-weight:600}.site .soft{fill:SOFT}
+.site .mid{text-anchor:middle}.site .name{font-weight:600}
+.site .paper{fill:PAPER}.site .node{fill:BOX;stroke:EDGE}
+.site .net{fill:NETWORK_BACK;stroke:NETWORK}.site .gpu{fill:PAPER;stroke:LINE}
+.site .fine{fill:FINE_BACK;stroke:FINE}.site .unknown{fill:ODD_BACK;stroke:ODD}
+.site .down,.site .slow{fill:BAD_BACK;stroke:BAD}
+.site .unused{fill:BOX;stroke:EDGE;stroke-dasharray:4 3}
+.site path{fill:none!important;stroke:LINE;stroke-width:1}
+.site path.fine{stroke:FINE;stroke-width:2}.site path.trunk{stroke:NETWORK;stroke-width:2}
+.site path.slow{stroke:BAD;stroke-width:2}.site path.down{stroke:BAD;stroke-dasharray:5 4}
+.site path.unknown{stroke:ODD;stroke-dasharray:5 4}
+"""
+_LIGHT = {
+    "FINE_BACK": "#dafbe1", "BAD_BACK": "#ffebe9", "ODD_BACK": "#fff8c5",
+    "NETWORK_BACK": "#ddf4ff", "INK": "#1f2328", "SOFT": "#59636e", "LINE": "#8c959f",
+    "BOX": "#f6f8fa", "EDGE": "#d1d9e0", "PAPER": "#ffffff", "FINE": "#1a7f37", "BAD": "#cf222e",
+    "ODD": "#9a6700", "NETWORK": "#0969da",
+}  # fmt: skip
+_DARK = {
+    "FINE_BACK": "#12261e", "BAD_BACK": "#25171c", "ODD_BACK": "#272115",
+    "NETWORK_BACK": "#121d2f", "INK": "#f0f6fc", "SOFT": "#9198a1", "LINE": "#6e7681",
+    "BOX": "#151b23", "EDGE": "#3d444d", "PAPER": "#0d1117", "FINE": "#3fb950", "BAD": "#f85149",
+    "ODD": "#d29922", "NETWORK": "#4493f8",
+}  # fmt: skip
+
+
+def _painted(colors: Mapping[str, str]) -> str:
+    """Return the rules with colors; viewers without CSS variables understand them as well."""
+    text = _RULES
+    for name, color in colors.items():
+        text = re.sub(rf"\b{name}\b", color, text)
+    return text
+
+
+_STYLE = f"{_painted(_LIGHT)}@media (prefers-color-scheme:dark){{{_painted(_DARK)}}}"
+
+
+class _Box(NamedTuple):
+    """A drawn group of equal nodes, and where it is."""
+
+    nodes: EqualNodes
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+def picture(plans: Sequence[FabricPlan]) -> str:
+    """Return the SVG of all fabrics, one below another."""
+    parts: list[str] = []
+    y = _MARGIN
+    for plan in plans:
+        drawn, y = _fabric(plan, y)
+        parts += drawn
+    height = y if plans else 2 * _MARGIN + _TITLE
+    if not plans:
+        parts.append(_text(_MARGIN, _MARGIN + 16, "No fabric was found.", "soft"))
+    names = visible(", ".join(plan.name for plan in plans) or "none")
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="site" role="img" width="{_WIDTH}" '
+        f'height="{height}" viewBox="0 0 {_WIDTH} {height}" '
+        f"aria-label={quoteattr(f'The fabrics: {names}')}>"
+    )
+    paper = f'<rect class="paper" width="{_WIDTH}" height="{height}"/>'
+    return "\n".join([head, f"<style>{_STYLE}</style>", paper, *parts, "</svg>\n"])
+
+
+def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
+    """Draw a fabric: its title, the network as a bar, and its nodes in rows below."""
+    link = f"{plan.group.card.link_layer} network, {gbps(plan.group.rate)}"
+    many = f"{len(plan.group.nodes)} node{'s' * (len(plan.group.nodes) > 1)}"
+    about = ", ".join(filter(None, (many, plan.group.product, plan.group.model, plan.mode)))
+    bar = y + _TITLE
+    parts = [
+        _text(_MARGIN, y + 16, f"{plan.name}: {about}", "title"),
+        _rect(_MARGIN, bar, _WIDTH - 2 * _MARGIN, _SWITCH_H, "net"),
+        _text(_WIDTH // 2, bar + 21, link, "name mid"),
+    ]
+    rows = _rows(plan)
+    top = bar + _SWITCH_H
+    trunk = _MARGIN + 8
+    for row in rows:
+        bus = top + _BUS // 2 + 4
+        boxes = _placed(row, top + _BUS + 10)
+        right = max(_last_port(box) for box in boxes)
+        parts.append(_path(f"M{trunk} {bar + _SWITCH_H}V{bus}H{right}", "trunk"))
+        for box in boxes:
+            parts += _node(box, bus)
+        top = max(box.y + box.height for box in boxes)
+    return parts, top + _GAP + _MARGIN
+
+
+def _rows(plan: FabricPlan) -> list[list[EqualNodes]]:
+    """Put boxes side by side as far as they fit."""
+    rows: list[list[EqualNodes]] = []
+    used = 0
+    room = _WIDTH - 3 * _MARGIN
+    for nodes in equal_nodes(plan):
+        needed = _box_width(nodes) + _GAP
+        if not rows or used + needed > room + _GAP:
+            rows.append([])
+            used = 0
+        rows[-1].append(nodes)
+        used += needed
+    return rows
+
+
+def _box_width(nodes: EqualNodes) -> int:
+    columns = max(1, min(_PER_ROW, max(len(nodes.ports), -(-nodes.gpu_number * (_GPU + 6) // 110))))
+    return max(2 * _PAD + columns * (_PORT_W + _PORT_GAP) - _PORT_GAP, 330)
+
+
+def _placed(row: Sequence[EqualNodes], y: int) -> list[_Box]:
+    boxes, x = [], 2 * _MARGIN
+    for nodes in row:
+        height = _PAD + _lines(nodes) * (_PORT_H + _PORT_GAP) + _gpus_height(nodes) + _WORDS
+        boxes.append(_Box(nodes, x, y, _box_width(nodes), height))
+        x += boxes[-1].width + _GAP
+    return boxes
+
+
+def _lines(nodes: EqualNodes) -> int:
+    """Return in how many lines the ports are drawn."""
+    return -(-len(nodes.ports) // _PER_ROW)
+
+
+def _gpus_height(nodes: EqualNodes) -> int:
+    """Return the space for the GPUs; none where no tool shows one."""
+    shown = nodes.gpu_number or any(port.gpus for port in nodes.ports)
+    return _LINES + _GPU if shown else 0
+
+
+def _port_place(box: _Box, at: int) -> tuple[int, int]:
+    column, line = at % _PER_ROW, at // _PER_ROW
+    return (
+        box.x + _PAD + column * (_PORT_W + _PORT_GAP),
+        box.y + _PAD + line * (_PORT_H + _PORT_GAP),
+    )
+
+
+def _last_port(box: _Box) -> int:
+    used = [at for at, port in enumerate(box.nodes.ports) if port.standing != "unused"]
+    places = (
+        _port_place(box, at)[0] + (_PORT_W // 2 if at < _PER_ROW else _PORT_W + _PORT_GAP // 2)
+        for at in used
+    )
+    return max(places, default=box.x)
+
+
+def _node(box: _Box, bus: int) -> Iterator[str]:
+    """Draw a box: its ports, lines from them to the network and to GPUs, and the words below."""
+    nodes = box.nodes
+    yield _rect(box.x, box.y, box.width, box.height, "node")
+    gpus = _gpu_places(box)
+    for at, port in enumerate(nodes.ports):
+        x, y = _port_place(box, at)
+        if port.standing != "unused":
+            yield _path(_to_bus(x, y, bus, first_row=at < _PER_ROW), port.standing)
+        for gpu in port.gpus:
+            yield _path(_to_gpu(box, at, gpus[gpu]), "near")
+    for at, port in enumerate(nodes.ports):
+        yield from _port(port, *_port_place(box, at))
+    for name, (x, y) in gpus.items():
+        yield _rect(x, y, _GPU, _GPU, "gpu")
+        yield _text(x + _GPU // 2, y + 19, name.removeprefix("GPU"), "mid soft")
+    words = box.y + box.height - _WORDS + 20
+    room = int((box.width - 2 * _PAD) / _LETTER)
+    yield _text(box.x + _PAD, words, _title(nodes, room), "name", longest=room, whole=nodes.title)
+    firmware = f"firmware {nodes.firmware}" if nodes.firmware else ""
+    about = ", ".join(filter(None, (nodes.machine, nodes.gpus, firmware)))
+    yield _text(box.x + _PAD, words + 17, about or "GPUs unknown", "soft", longest=room)
+
+
+def _title(nodes: EqualNodes, room: int) -> str:
+    """Return as many names as fit, and how many nodes there are."""
+    titles = (nodes.title, nodes.shown(3), nodes.shown(2), nodes.shown(1))
+    many = f"{len(nodes.names)} nodes: " if len(nodes.names) > 1 else ""
+    return next((one for one in titles if len(one) <= room), f"{many}{nodes.names[0]}")
+
+
+def _to_gpu(box: _Box, at: int, gpu: tuple[int, int]) -> str:
+    """Return the line from a port to a GPU; from above another line of ports, it runs beside it."""
+    x, y = _port_place(box, at)
+    end = f"L{gpu[0] + _GPU // 2} {gpu[1]}"
+    if at // _PER_ROW == _lines(box.nodes) - 1:
+        return f"M{x + _PORT_W // 2} {y + _PORT_H}{end}"
+    below = _port_place(box, at % _PER_ROW + (_lines(box.nodes) - 1) * _PER_ROW)[1] + _PORT_H
+    return f"M{x} {y + _PORT_H // 2}h-2V{below}{end}"
+
+
+def _gpu_places(box: _Box) -> dict[str, tuple[int, int]]:
+    """Return where each GPU is drawn: below its port, or in a row where no topology is known."""
+    named = {gpu for port in box.nodes.ports for gpu in port.gpus}
+    counted = {f"GPU{number}" for number in range(box.nodes.gpu_number)}
+    names = sorted(named | counted, key=natural)
+    y = box.y + box.height - _WORDS - _GPU
+    below = _below_ports(box)
+    if set(names) == set(below):
+        return {name: (below[name], y) for name in names}
+    step = min(_GPU + 8, (box.width - 2 * _PAD) // max(len(names), 1))
+    return {name: (box.x + _PAD + at * step, y) for at, name in enumerate(names)}
+
+
+def _below_ports(box: _Box) -> dict[str, int]:
+    """Return where a GPU is, below the first port that is near it; several stand side by side."""
+    owners: dict[int, list[str]] = {}
+    seen: set[str] = set()
+    for at, port in enumerate(box.nodes.ports):
+        owners.setdefault(at % _PER_ROW, []).extend(gpu for gpu in port.gpus if gpu not in seen)
+        seen.update(port.gpus)
+    places: dict[str, int] = {}
+    for column, gpus in owners.items():
+        middle = _port_place(box, column)[0] + _PORT_W // 2
+        left = middle - (len(gpus) * (_GPU + 4) - 4) // 2
+        places |= {gpu: left + at * (_GPU + 4) for at, gpu in enumerate(gpus)}
+    return places if all(len(gpus) * (_GPU + 4) <= _PORT_W + 8 for gpus in owners.values()) else {}
+
+
+def _to_bus(x: int, y: int, bus: int, *, first_row: bool) -> str:
+    """Return the line from a port to the network; from another row it runs beside the ports."""
+    if first_row:
+        return f"M{x + _PORT_W // 2} {y}V{bus}"
+    return f"M{x + _PORT_W} {y + _PORT_H // 2}h{_PORT_GAP // 2}V{bus}"
+
+
+def _port(port: SeenPort, x: int, y: int) -> Iterator[str]:
+    yield _rect(x, y, _PORT_W, _PORT_H, port.standing)
+    rate = f"{port.words} Gb/s" if port.words.replace(".", "").isdigit() else port.words
+    if port.standing == "unused":
+        rate = f"unused, {port.words}"
+    yield _text(x + _PORT_W // 2, y + 18, port.name, "name mid", longest=_NAME, room=_PORT_W - 6)
+    yield _text(x + _PORT_W // 2, y + 35, rate, "mid soft", longest=17)
+
+
+def _rect(x: int, y: int, width: int, height: int, kind: str) -> str:
+    return f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>'
+
+
+def _path(along: str, kind: str) -> str:
+    return f'<path class="{kind}" d="{along}"/>'
+
+
+def _text(
+    x: int, y: int, words: str, kind: str, *, longest: int = 140, whole: str = "", room: int = 0
+) -> str:
+    """Write words, cut where they would run out of their place; the whole is the tooltip.
+
+    `room`: in pixels; letters that need more are set closer.
+    """
+    words, whole = visible(words), visible(whole or words)
+    shown = words if len(words) <= longest else f"{words[: longest - 1]}…"
+    tip = f"<title>{escape(whole)}</title>" if shown != whole else ""
+    close = f' textLength="{room}"' if room and len(shown) * _LETTER > room else ""
+    closer = f'{close} lengthAdjust="spacingAndGlyphs"' if close else ""
+    return f'<text class="{kind}" x="{x}" y="{y}"{closer}>{tip}{escape(shown)}</text>'

@@ -1,0 +1,86 @@
+"""ucx_perftest: bandwidth and latency through UCX, whatever network UCX chose.
+
+Format: openucx/ucx, src/tools/perf/perftest.c (print_progress); "MB" there are 2^20 bytes. The
+numbers of the whole run are in the columns "overall".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from webhook.diagnose.tools.benchmarks.measurements import Kind, Latency, MeasuredRow, Measurement
+from webhook.diagnose.tools.observations import Line
+
+_HEADER = re.compile(r"\|.{0,80}\b(overhead|latency) \(usec\).{0,40}bandwidth \(MB/s\)")
+_TEST = re.compile(r"\| Test: {1,40}(\S.{0,80}?) {1,120}\|$")
+_SIZE = re.compile(r"\| Message size: {1,40}(\d{1,18}) {1,120}\|$")
+_MEMORY = re.compile(r"\| (?:Send|Recv) memory: {1,40}(\S{1,40}) {1,120}\|$")
+_ROW = re.compile(r"(?:Final:|\[thread \d{1,4}\])((?:\s{1,40}\d{1,18}(?:\.\d{1,9})?){8})$")
+_KINDS: dict[str, Kind] = {"overhead": "bandwidth", "latency": "latency"}
+_GBPS_OF_MIB = 8 * 2**20 / 1e9
+
+
+class _Run:
+    """A run as far as it was read."""
+
+    def __init__(self, number: int) -> None:
+        self.first = self.last = number
+        self.kind: Kind | None = None
+        self.test: str | None = None
+        self.size: int | None = None
+        self.memory: list[str] = []
+        self.row: MeasuredRow | None = None
+        self.final = False
+
+
+def read_ucx_perftest(lines: Iterable[Line]) -> list[Measurement]:
+    """Read all runs in a text; of rows that a run prints on the way, the last one counts."""
+    runs: list[_Run] = []
+    for line in lines:
+        header = _HEADER.match(line.text)
+        if header and (not runs or runs[-1].row):
+            runs.append(_Run(line.number))
+        if runs and not runs[-1].final:
+            run = runs[-1]
+            run.kind = _KINDS[header[1]] if header else run.kind
+            run.last = line.number if _take(run, line) or header else run.last
+    return [_ucx_measurement(run) for run in runs]
+
+
+def _take(run: _Run, line: Line) -> bool:
+    if test := _TEST.match(line.text):
+        run.test = test[1]
+    elif size := _SIZE.match(line.text):
+        run.size = int(size[1])
+    elif memory := _MEMORY.match(line.text):
+        run.memory.append(memory[1])
+    elif row := _ROW.match(line.text):
+        run.row, run.final = _row(run, line.number, row[1].split()), row[0].startswith("Final")
+    else:
+        return False
+    return True
+
+
+def _row(run: _Run, number: int, words: list[str]) -> MeasuredRow:
+    iterations, typical, _, overall, _, bandwidth, _, _ = words
+    return MeasuredRow(
+        number,
+        run.size,
+        int(float(iterations)),
+        gbps=round(float(bandwidth) * _GBPS_OF_MIB, 3) if run.kind == "bandwidth" else None,
+        latency=Latency(typical=float(typical), average=float(overall))
+        if run.kind == "latency"
+        else None,
+    )
+
+
+def _ucx_measurement(run: _Run) -> Measurement:
+    return Measurement(
+        program="ucx_perftest",
+        test=run.test,
+        kind=run.kind,
+        lines=(run.first, run.last),
+        rows=(run.row,) if run.row else (),
+        cuda=any(one.startswith("cuda") for one in run.memory) if run.memory else None,
+    )

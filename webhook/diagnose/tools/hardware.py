@@ -1,0 +1,152 @@
+"""Which network card has which ids of PCI, and what it can do.
+
+ibstat and ibv_devinfo show the device id in decimal (MT4129 is 0x1021). The name of an RDMA device,
+such as mlx5_0, says nothing about the card: the same name is another card on another machine.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.diagnose.tools.observations import PcieLink
+
+NVIDIA, BROADCOM, INTEL = 0x15B3, 0x14E4, 0x8086
+_AMAZON, _CORNELIS, _MICROSOFT, _PENSANDO = 0x1D0F, 0x434E, 0x1414, 0x1DD8
+
+#: ibv_devinfo shows the vendor's OUI for some cards (rdma-core, kernel-headers/rdma; mlx5 fills in
+#: what the firmware says).
+_VENDOR_BY_OUI = {0x02C9: NVIDIA, 0x1175: INTEL}
+
+
+class CardModel(NamedTuple):
+    """What is known about all cards with the same ids."""
+
+    #: "ConnectX-7"; of a virtual function, the model of its card or, if several models have the
+    #: same virtual function, the family.
+    model: str
+    #: "NVIDIA".
+    vendor: str
+    #: Whether the ids are those of a virtual function.
+    virtual: bool
+    #: The fastest port that such a card has, in Gb/s; None if the ids leave that open.
+    best_gbps: int | None
+    #: The best link that such a card has; None if the ids leave that open.
+    best_link: PcieLink | None
+    #: Whether its ports can be InfiniBand.
+    infiniband: bool
+    source: str
+
+
+_MLX5 = "Linux, drivers/net/ethernet/mellanox/mlx5/core/main.c, mlx5_core_pci_table"
+_MLX4 = "Linux, drivers/net/ethernet/mellanox/mlx4/main.c, mlx4_pci_table"
+_BNXT = "Linux, drivers/net/ethernet/broadcom/bnxt/bnxt.c, bnxt_pci_tbl"
+_ICE = "Linux, drivers/net/ethernet/intel/ice/ice_devids.h"
+_EFA = "amzn-drivers, kernel/linux/efa/src/efa_main.c, efa_pci_tbl"
+_IONIC = "Linux, drivers/net/ethernet/pensando/ionic/ionic.h"
+_HFI1 = "Linux, drivers/infiniband/hw/hfi1"
+
+_GEN3_X8, _GEN3_X16 = PcieLink(8, 8), PcieLink(8, 16)
+_GEN4_X8, _GEN4_X16 = PcieLink(16, 8), PcieLink(16, 16)
+_GEN5_X16, _GEN6_X16 = PcieLink(32, 16), PcieLink(64, 16)
+
+
+def _nvidia(
+    model: str, gbps: int | None, link: PcieLink | None, *, ib: bool = True, source: str = _MLX5
+) -> CardModel:
+    return CardModel(model, "NVIDIA", False, gbps, link, ib, source)
+
+
+def _nvidia_vf(model: str, *, ib: bool = True, source: str = _MLX5) -> CardModel:
+    return CardModel(model, "NVIDIA", True, None, None, ib, source)
+
+
+def _broadcom(model: str, gbps: int | None, link: PcieLink | None) -> CardModel:
+    return CardModel(model, "Broadcom", False, gbps, link, False, _BNXT)
+
+
+def _intel(model: str, gbps: int, link: PcieLink | None) -> CardModel:
+    return CardModel(model, "Intel", False, gbps, link, False, _ICE)
+
+
+_AMAZON_EFA = CardModel("EFA", "Amazon", True, None, None, False, _EFA)
+
+#: By the ids of vendor and device. The rates and links are those of NVIDIA's, Broadcom's and
+#: Intel's data sheets for the fastest card of the model.
+CARDS: dict[tuple[int, int], CardModel] = {
+    (NVIDIA, 0x1003): _nvidia("ConnectX-3", 56, _GEN3_X8, source=_MLX4),
+    (NVIDIA, 0x1004): _nvidia_vf("ConnectX-3 or ConnectX-3 Pro", source=_MLX4),
+    (NVIDIA, 0x1007): _nvidia("ConnectX-3 Pro", 56, _GEN3_X8, source=_MLX4),
+    (NVIDIA, 0x1011): _nvidia("Connect-IB", 56, _GEN3_X16),
+    (NVIDIA, 0x1012): _nvidia_vf("Connect-IB"),
+    (NVIDIA, 0x1013): _nvidia("ConnectX-4", 100, _GEN3_X16),
+    (NVIDIA, 0x1014): _nvidia_vf("ConnectX-4"),
+    (NVIDIA, 0x1015): _nvidia("ConnectX-4 Lx", 50, _GEN3_X8, ib=False),
+    (NVIDIA, 0x1016): _nvidia_vf("ConnectX-4 Lx", ib=False),
+    (NVIDIA, 0x1017): _nvidia("ConnectX-5", 100, _GEN3_X16),
+    (NVIDIA, 0x1018): _nvidia_vf("ConnectX-5"),
+    (NVIDIA, 0x1019): _nvidia("ConnectX-5 Ex", 100, _GEN4_X16),
+    (NVIDIA, 0x101A): _nvidia_vf("ConnectX-5 Ex"),
+    (NVIDIA, 0x101B): _nvidia("ConnectX-6", 200, _GEN4_X16),
+    (NVIDIA, 0x101C): _nvidia_vf("ConnectX-6"),
+    (NVIDIA, 0x101D): _nvidia("ConnectX-6 Dx", 200, _GEN4_X16, ib=False),
+    (NVIDIA, 0x101E): _nvidia_vf("ConnectX-6 Dx or later, or BlueField-2 or later"),
+    (NVIDIA, 0x101F): _nvidia("ConnectX-6 Lx", 50, _GEN4_X8, ib=False),
+    (NVIDIA, 0x1021): _nvidia("ConnectX-7", 400, _GEN5_X16),
+    (NVIDIA, 0x1023): _nvidia("ConnectX-8", 800, _GEN6_X16),
+    (NVIDIA, 0x1025): _nvidia("ConnectX-9", None, None),
+    (NVIDIA, 0x1027): _nvidia("ConnectX-10", None, None),
+    (NVIDIA, 0xA2D2): _nvidia("BlueField", 100, _GEN4_X16),
+    (NVIDIA, 0xA2D3): _nvidia_vf("BlueField"),
+    (NVIDIA, 0xA2D6): _nvidia("BlueField-2", 200, _GEN4_X16),
+    (NVIDIA, 0xA2DC): _nvidia("BlueField-3", 400, _GEN5_X16),
+    (NVIDIA, 0xA2DF): _nvidia("BlueField-4", None, None),
+    # The AMD Pollara 400 has the same ids as its predecessors; only its subsystem id differs.
+    (_PENSANDO, 0x1002): CardModel(
+        "Pensando DSC or Pollara", "AMD", False, None, None, False, _IONIC
+    ),
+    (_PENSANDO, 0x1003): CardModel(
+        "Pensando DSC or Pollara", "AMD", True, None, None, False, _IONIC
+    ),
+    (BROADCOM, 0x1614): _broadcom("BCM57454", 100, _GEN3_X16),
+    (BROADCOM, 0x16D7): _broadcom("BCM57414", 25, _GEN3_X8),
+    (BROADCOM, 0x16D8): _broadcom("BCM57416", 10, _GEN3_X8),
+    (BROADCOM, 0x1750): _broadcom("BCM57508", 200, _GEN4_X16),
+    (BROADCOM, 0x1751): _broadcom("BCM57504", 200, _GEN4_X16),
+    (BROADCOM, 0x1752): _broadcom("BCM57502", 200, _GEN4_X16),
+    (BROADCOM, 0x1760): _broadcom("BCM57608", 400, _GEN5_X16),
+    (BROADCOM, 0x1761): _broadcom("BCM57604", 200, _GEN5_X16),
+    (BROADCOM, 0x1762): _broadcom("BCM57602", 100, None),
+    (BROADCOM, 0x1806): CardModel("BCM575xx", "Broadcom", True, None, None, False, _BNXT),
+    (BROADCOM, 0x1807): CardModel("BCM575xx", "Broadcom", True, None, None, False, _BNXT),
+    (BROADCOM, 0x1819): CardModel("BCM576xx", "Broadcom", True, None, None, False, _BNXT),
+    (INTEL, 0x1591): _intel("E810-C", 100, _GEN4_X16),
+    (INTEL, 0x1592): _intel("E810-C", 100, _GEN4_X16),
+    (INTEL, 0x1593): _intel("E810-C", 100, _GEN4_X16),
+    (INTEL, 0x1599): _intel("E810-XXV", 25, _GEN4_X8),
+    (INTEL, 0x159A): _intel("E810-XXV", 25, _GEN4_X8),
+    (INTEL, 0x159B): _intel("E810-XXV", 25, _GEN4_X8),
+    (INTEL, 0x12D1): _intel("E830-CC", 200, None),
+    (INTEL, 0x12D2): _intel("E830-CC", 200, None),
+    (INTEL, 0x12D3): _intel("E830-CC", 200, None),
+    (INTEL, 0x1889): CardModel("E810 or E830", "Intel", True, None, None, False, _ICE),
+    # Omni-Path is no InfiniBand, but its driver presents it as such.
+    (INTEL, 0x24F0): CardModel("Omni-Path 100", "Intel", False, 100, _GEN3_X16, True, _HFI1),
+    (INTEL, 0x24F1): CardModel("Omni-Path 100", "Intel", False, 100, _GEN3_X16, True, _HFI1),
+    (_CORNELIS, 0x0001): CardModel("CN5000", "Cornelis", False, 400, _GEN5_X16, True, _HFI1),
+    (_AMAZON, 0xEFA0): _AMAZON_EFA,
+    (_AMAZON, 0xEFA1): _AMAZON_EFA,
+    (_AMAZON, 0xEFA2): _AMAZON_EFA,
+    (_AMAZON, 0xEFA3): _AMAZON_EFA,
+    (_AMAZON, 0xEFA4): _AMAZON_EFA,
+    (_MICROSOFT, 0x00BA): CardModel(
+        "MANA", "Microsoft", True, None, None, False,
+        "Linux, drivers/net/ethernet/microsoft/mana/gdma_main.c",
+    ),
+}  # fmt: skip
+
+
+def card_model(vendor_id: int | None, device_id: int | None) -> CardModel | None:
+    """Return the model that has these ids, or None; `vendor_id` may be an OUI."""
+    if vendor_id is None or device_id is None:
+        return None
+    return CARDS.get((_VENDOR_BY_OUI.get(vendor_id, vendor_id), device_id))

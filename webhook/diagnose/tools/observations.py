@@ -1,0 +1,243 @@
+"""What a tool showed of a machine: records without interpretation.
+
+A reader of `webhook.diagnose.tools.readers` turns the lines of one tool into these records. A field that
+the tool did not show is None; nothing is assumed. Two tools may contradict each other: both records
+stay, and whoever puts them together (`webhook.diagnose.discover`) says so.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+LinkLayer = Literal["InfiniBand", "Ethernet"]
+#: The states of an RDMA port, as ibstat spells them.
+PortState = Literal["Down", "Initializing", "Armed", "Active"]
+#: The physical states of an RDMA port, as ibstat spells them.
+PhysicalState = Literal[
+    "No state change",
+    "Sleep",
+    "Polling",
+    "Disabled",
+    "PortConfigurationTraining",
+    "LinkUp",
+    "LinkErrorRecovery",
+    "PhyTest",
+]
+
+
+class Line(NamedTuple):
+    """A line of a text, without its end, prefix of a node or colour codes."""
+
+    #: Where it stands in the text that was read; 1 is the first.
+    number: int
+    text: str
+
+
+class Origin(NamedTuple):
+    """Which tool said something, and where."""
+
+    #: As one types it: "ibstat", "rdma link", "nvidia-smi topo -m"; "sysfs" for files.
+    tool: str
+    #: The first line that says so; 0 where there are no lines (files of sysfs).
+    line: int
+
+
+class PcieLink(NamedTuple):
+    """A PCI Express link as it runs now."""
+
+    #: Transfers of each lane in GT/s: 2.5, 5, 8, 16, 32, 64.
+    speed: float
+    #: Lanes.
+    width: int
+
+
+class PortSighting(NamedTuple):
+    """What one tool said of a port of an RDMA device; of the whole device where `port` is None."""
+
+    origin: Origin
+    #: The RDMA device (mlx5_0). None where the tool knows it only by `pci` or `netdev`.
+    device: str | None = None
+    #: The number of the port; 1 is the first.
+    port: int | None = None
+    #: The network interfaces of the port, in the order shown; () if the tool shows none.
+    netdevs: tuple[str, ...] | None = None
+    #: Whether the network interface is up, which is not the state of the RDMA port.
+    netdev_up: bool | None = None
+    state: PortState | None = None
+    physical_state: PhysicalState | None = None
+    link_layer: LinkLayer | None = None
+    #: The rate as shown, in Gb/s; meaningless while the port is not Active.
+    rate_gbps: float | None = None
+    #: As shown, lower case: "0000:3b:00.0" or, without the domain, "3b:00.0".
+    pci: str | None = None
+    #: The ids of PCI: 0x15b3, 0x1021.
+    vendor_id: int | None = None
+    device_id: int | None = None
+    #: The part or model as the tool shows it, not looked up: "MCX653106A-HDAT".
+    model: str | None = None
+    #: The PSID: "MT_0000000838".
+    board_id: str | None = None
+    firmware: str | None = None
+    #: The NUMA node; -1 where the machine does not say.
+    numa: int | None = None
+    #: 16 lower-case hexadecimal digits; 0000000000000000 is kept, since it means something.
+    node_guid: str | None = None
+    port_guid: str | None = None
+    lid: int | None = None
+    #: The MTU that RDMA uses on the port now, in bytes: 1024, 4096.
+    mtu: int | None = None
+    #: Whether it is a virtual function.
+    virtual: bool | None = None
+
+
+class CardSighting(NamedTuple):
+    """What one tool said of a PCI function of a network card."""
+
+    origin: Origin
+    #: As `PortSighting.pci`.
+    pci: str
+    #: The class of the function: 0x0207 InfiniBand, 0x0200 Ethernet.
+    pci_class: int | None = None
+    vendor_id: int | None = None
+    device_id: int | None = None
+    #: As the tool describes it: "Mellanox Technologies MT2910 Family [ConnectX-7]".
+    model: str | None = None
+    #: How many lanes and transfers the link has now, and how many the card could have.
+    link: PcieLink | None = None
+    best_link: PcieLink | None = None
+    numa: int | None = None
+    virtual: bool | None = None
+
+
+class GpuSighting(NamedTuple):
+    """What one tool said of a GPU."""
+
+    origin: Origin
+    #: As nvidia-smi counts, from 0; None where the tool does not count.
+    number: int | None = None
+    #: "NVIDIA H100 80GB HBM3", as nvidia-smi names it.
+    product: str | None = None
+    uuid: str | None = None
+    pci: str | None = None
+    numa: int | None = None
+
+
+class DistanceSighting(NamedTuple):
+    """How far a GPU is from a NIC in the machine (nvidia-smi topo -m)."""
+
+    origin: Origin
+    #: "GPU0".
+    gpu: str
+    #: The RDMA device where the legend names it, else the column's name: "NIC0".
+    nic: str
+    #: PIX (one switch), PXB, PHB, NODE, SYS; nearest first.
+    distance: str
+
+
+class InterfaceSighting(NamedTuple):
+    """What one tool said of a network interface."""
+
+    origin: Origin
+    netdev: str
+    #: UP, DOWN or UNKNOWN, as `ip -br a` shows.
+    state: str | None = None
+    #: With their prefix: "10.0.0.4/24".
+    addresses: tuple[str, ...] = ()
+
+
+class GidSighting(NamedTuple):
+    """A row of the GID table of a port."""
+
+    origin: Origin
+    device: str
+    port: int
+    #: The index of the GID in the table, from 0.
+    gid_index: int
+    #: Eight groups of four lower-case hexadecimal digits, also where the tool shortens them.
+    gid: str
+    #: "v1" or "v2"; None on InfiniBand, and where the tool does not say.
+    version: str | None = None
+    netdev: str | None = None
+
+
+class CableSighting(NamedTuple):
+    """A link between a port of a machine and a port of a switch (iblinkinfo)."""
+
+    origin: Origin
+    #: The name of the machine and of its device, where the description says so: "node1", "mlx5_0".
+    node: str | None
+    device: str | None
+    port: int
+    #: The rate of the link in Gb/s: width times speed; None while the link is down.
+    rate_gbps: float | None
+    #: Description and port of the other end.
+    switch: str | None
+    switch_port: int | None
+    #: What iblinkinfo complains of: "Could be 4X", "Could be 53.125 Gbps".
+    complaint: str | None = None
+
+
+class CounterSighting(NamedTuple):
+    """A counter of a port."""
+
+    origin: Origin
+    #: None where the tool knows the port only by its `lid` (perfquery).
+    device: str | None
+    port: int
+    #: As sysfs names it: symbol_error, link_downed, port_rcv_errors, ...
+    counter: str
+    value: int
+    lid: int | None = None
+
+
+#: memlock      LimitMEMLOCK of containerd: bytes as a number, or "infinity"
+#: netns        "shared" or "exclusive" (rdma system show)
+#: driver       of the RDMA devices: "inbox" or "OFED" with its version ("OFED 24.10-0.7.0")
+#: peermem      whether nvidia_peermem is loaded: "yes" or "no"
+#: kernel       uname -r
+#: product      the machine, as DMI names it: "DGXH100"
+#: vendor       its maker, as DMI names it: "NVIDIA"
+#: asset-tag    of its chassis, as DMI names it: clouds write their name there
+#: hostname     as `hostname` prints it
+#: gpus         "none" if no PCI function is a GPU
+Setting = Literal[
+    "memlock",
+    "netns",
+    "driver",
+    "peermem",
+    "kernel",
+    "product",
+    "vendor",
+    "asset-tag",
+    "hostname",
+    "gpus",
+]
+
+
+class SettingSighting(NamedTuple):
+    """A setting of a whole machine."""
+
+    origin: Origin
+    setting: Setting
+    value: str
+
+
+Sighting = (
+    PortSighting
+    | CardSighting
+    | GpuSighting
+    | DistanceSighting
+    | InterfaceSighting
+    | GidSighting
+    | CableSighting
+    | CounterSighting
+    | SettingSighting
+)
+
+
+class Reading(NamedTuple):
+    """What a reader took from lines."""
+
+    sightings: tuple[Sighting, ...]
+    #: The numbers of the lines that it recognised, whether or not they said anything of use.
+    taken: frozenset[int]

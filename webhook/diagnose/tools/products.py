@@ -1,0 +1,290 @@
+"""Recognise machines that are known, exactly or not at all.
+
+A machine is recognised by its GPUs, all of one product and as many as it has, and by a sign that
+only this machine has: what DMI says of it, the names that a cloud gives to its RDMA devices, or the
+addresses of its cards. Whatever else was shown must not contradict: where two tools disagree, or a
+part of the signs is missing, nothing is recognised.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from webhook.diagnose.tools.observations import (
+    CardSighting,
+    GpuSighting,
+    PortSighting,
+    Setting,
+    SettingSighting,
+    Sighting,
+)
+
+_H100 = ("NVIDIA H100 80GB HBM3",)
+_H200 = ("NVIDIA H200",)
+_B200 = ("NVIDIA B200",)
+_GB200 = ("NVIDIA GB200",)
+_A100_40 = ("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB")
+_A100_80 = ("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB")
+_V100 = ("Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB")
+
+
+class KnownMachine(NamedTuple):
+    """A machine, and what it shows."""
+
+    name: str
+    #: What its GPUs are called: one of these, all the same.
+    products: tuple[str, ...]
+    gpus: int
+    #: Expressions for what DMI says: each must be shown, and fit.
+    dmi: tuple[tuple[Setting, str], ...] = ()
+    #: The same, but nothing is missing where it was not shown.
+    if_shown: tuple[tuple[Setting, str], ...] = ()
+    #: The RDMA devices that are named as no others are: these, and no more of the same form.
+    devices: tuple[str, ...] = ()
+    #: Addresses of network cards, with their device ids: each must be shown.
+    cards: tuple[tuple[str, int], ...] = ()
+    source: str = ""
+
+
+class Recognition(NamedTuple):
+    """A machine, and what it was recognised by."""
+
+    name: str
+    #: For people: "8 x NVIDIA H200, RDMA devices mlx5_ib0 to mlx5_ib7".
+    because: str
+    #: Where it is documented that the machine shows this.
+    source: str
+
+
+def _numbered(prefix: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{prefix}{number}" for number in range(count))
+
+
+def _dgx(generation: str, products: tuple[str, ...]) -> KnownMachine:
+    """Describe a DGX; on some, a part number follows: DGXA100 920-23687-2530-000."""
+    name = rf"(?:NVIDIA )?DGX[ _-]?{generation}(?: 920-[0-9-]{{5,20}})?"
+    return KnownMachine(
+        f"DGX {generation}",
+        products,
+        8,
+        dmi=(("product", name),),
+        if_shown=(("vendor", r"NVIDIA.{0,20}"),),
+        source="dmidecode on a DGX A100 (DGXA100 920-23687-2531-001); NVIDIA, DGX user guides",
+    )
+
+
+def _azure(name: str, products: tuple[str, ...], gpus: int, profile: str) -> KnownMachine:
+    """Describe a virtual machine of Azure: its images name InfiniBand devices mlx5_ib0, ..."""
+    return KnownMachine(
+        f"Azure {name}",
+        products,
+        gpus,
+        if_shown=(("vendor", "Microsoft Corporation"), ("product", "Virtual Machine")),
+        devices=_numbered("mlx5_ib", gpus),
+        source=f"Azure/azurehpc-health-checks, conf/{profile}.conf (check_hw_ib)",
+    )
+
+
+def _aws(size: str, products: tuple[str, ...], gpus: int = 8) -> KnownMachine:
+    """Describe an instance of EC2, whose type is the product that DMI names."""
+    return KnownMachine(
+        f"AWS {size}",
+        products,
+        gpus,
+        dmi=(("vendor", "Amazon EC2"), ("product", re.escape(size))),
+        source="Amazon EC2 User Guide, Identify EC2 instances; Instance types",
+    )
+
+
+def _coreweave(name: str, products: tuple[str, ...], gpus: int = 8) -> KnownMachine:
+    """Describe a machine of CoreWeave, which names its InfiniBand devices ibp0, ..."""
+    return KnownMachine(
+        f"CoreWeave {name}",
+        products,
+        gpus,
+        devices=_numbered("ibp", gpus),
+        source="CoreWeave documentation, NCCL configuration reference (UCX_NET_DEVICES)",
+    )
+
+
+def _hgx(server: str, product: str, generation: str, products: tuple[str, ...]) -> KnownMachine:
+    """Describe a server of another maker with eight GPUs on NVIDIA's HGX board."""
+    return KnownMachine(
+        f"HGX {generation} ({server})",
+        products,
+        8,
+        dmi=(("product", product),),
+        source="NVIDIA/k8s-launch-kit, presets (machineType); the makers' data sheets",
+    )
+
+
+def _oci(shape: str, products: tuple[str, ...], front: int) -> KnownMachine:
+    """Describe a bare-metal shape of Oracle's cloud; `front`: the cards that are not for RDMA."""
+    buses = ("0c", "2a", "41", "58", "86", "a5", "bd", "d5")
+    rdma = tuple((f"0000:{bus}:00.{port}", 0x1021) for bus in buses for port in (0, 1))
+    return KnownMachine(
+        f"OCI {shape}",
+        products,
+        8,
+        dmi=(("asset-tag", r"OracleCloud\.com"),),
+        cards=(*rdma, ("0000:1f:00.0", front), ("0000:9a:00.0", front)),
+        source="Oracle, shapes.json (oci-dr-hpc-v2, internal/shapes); cloud-init, DataSourceOracle",
+    )
+
+
+_XE9680 = "PowerEdge XE9680"
+MACHINES = (
+    KnownMachine(
+        "DGX-1",
+        _V100,
+        8,
+        dmi=(("product", r"DGX-1 with V100(?:-32)?"),),
+        source="dmidecode on a DGX-1 (DGX-1 with V100)",
+    ),
+    _dgx("A100", (*_A100_40, *_A100_80)),
+    _dgx("H100", _H100),
+    _dgx("H200", _H200),
+    _dgx("B200", _B200),
+    _hgx(_XE9680, _XE9680, "H100", _H100),
+    _hgx(_XE9680, _XE9680, "H200", _H200),
+    _hgx("ThinkSystem SR680a V3", r"ThinkSystem SR680a V3(?: .{0,40})?", "H100", _H100),
+    _hgx("ThinkSystem SR680a V3", r"ThinkSystem SR680a V3(?: .{0,40})?", "H200", _H200),
+    _hgx("UCS C885A M8", "UCSC-885A-M8-H22", "H200", _H200),
+    _azure("ND A100 v4 (40 GB)", _A100_40, 8, "nd96asr_v4"),
+    _azure("NDm A100 v4 (80 GB)", _A100_80, 8, "nd96amsr_a100_v4"),
+    _azure("ND H100 v5", _H100, 8, "nd96isr_h100_v5"),
+    _azure("ND H200 v5", _H200, 8, "nd96isr_h200_v5"),
+    _azure("ND GB200 v6 (GB200 NVL72)", _GB200, 4, "nd128isr_ndr_gb200_v6"),
+    _oci("BM.GPU.H100.8", _H100, 0x101D),
+    _oci("BM.GPU.H100T.8", _H100, 0x1021),
+    _coreweave("gd-8xh100ib-i128", _H100),
+    _coreweave("gd-8xh200ib-i128", _H200),
+    _coreweave("b200-8x", _B200),
+    _coreweave("gb200-4x (GB200 NVL72)", _GB200, 4),
+    _aws("p4d.24xlarge", _A100_40),
+    _aws("p4de.24xlarge", _A100_80),
+    _aws("p5.48xlarge", _H100),
+    _aws("p5e.48xlarge", _H200),
+    _aws("p5en.48xlarge", _H200),
+    _aws("p6-b200.48xlarge", _B200),
+    _aws("p6e-gb200.36xlarge", _GB200, 4),
+    KnownMachine(
+        "GB200 NVL72",
+        _GB200,
+        4,
+        dmi=(("product", r"(?:.{0,60}\b)?GB200[ _-]NVL72\b.{0,60}"),),
+        source="NVIDIA, GB200 NVL72: 18 compute trays with four GPUs each",
+    ),
+)
+
+
+#: What DMI says of a product that is one known machine's; other makers' names may be anything.
+_PRODUCTS = re.compile(
+    "|".join(form for one in MACHINES for what, form in one.dmi if what == "product")
+)
+
+
+def is_known_product(text: str) -> bool:
+    """Return whether a text is the product name of a known machine, and nothing else."""
+    return _PRODUCTS.fullmatch(text) is not None
+
+
+def machine_of(sightings: Iterable[Sighting]) -> str | None:
+    """Return the name of the machine that showed this, or None."""
+    recognition = recognised(sightings)
+    return recognition.name if recognition else None
+
+
+def recognised(sightings: Iterable[Sighting]) -> Recognition | None:
+    """Return the machine that showed this, if it is a known one, and only that one."""
+    shown = _shown(sightings)
+    found = [machine for machine in MACHINES if _fits(machine, shown)]
+    if len(found) != 1:
+        return None
+    (machine,) = found
+    return Recognition(machine.name, _because(machine, shown), machine.source)
+
+
+class _Shown(NamedTuple):
+    #: The GPUs' product, and how many: where all tools agree.
+    product: str | None
+    gpus: int
+    #: What DMI says, where all tools agree; "" where they do not.
+    dmi: dict[Setting, str]
+    #: The RDMA devices that were shown as InfiniBand.
+    infiniband: frozenset[str]
+    #: Each card's device ids, by its address with the domain.
+    cards: dict[str, frozenset[int]]
+
+
+def _shown(sightings: Iterable[Sighting]) -> _Shown:
+    gpus: dict[str, dict[object, str]] = {}
+    dmi: dict[Setting, set[str]] = {}
+    infiniband: set[str] = set()
+    cards: dict[str, set[int]] = {}
+    for one in sightings:
+        if isinstance(one, GpuSighting) and one.product is not None:
+            gpus.setdefault(one.origin.tool, {})[_identity(one)] = one.product
+        elif isinstance(one, SettingSighting):
+            dmi.setdefault(one.setting, set()).add(one.value)
+        elif isinstance(one, PortSighting) and one.device and one.link_layer == "InfiniBand":
+            infiniband.add(one.device)
+        if isinstance(one, CardSighting | PortSighting) and one.pci and one.device_id is not None:
+            cards.setdefault(_with_domain(one.pci), set()).add(one.device_id)
+    product, count = _agreed([*of_tool.values()] for of_tool in gpus.values())
+    return _Shown(
+        product,
+        count,
+        {setting: values.pop() if len(values) == 1 else "" for setting, values in dmi.items()},
+        frozenset(infiniband),
+        {pci: frozenset(ids) for pci, ids in cards.items()},
+    )
+
+
+def _identity(gpu: GpuSighting) -> object:
+    """Return what tells a GPU from the others of a tool, which may have been run twice."""
+    identity = (gpu.number, gpu.uuid, gpu.pci)
+    return gpu.origin.line if identity == (None, None, None) else identity
+
+
+def _agreed(counts: Iterable[list[str]]) -> tuple[str | None, int]:
+    """Return the product and number of GPUs on which all tools agree; (None, 0) without one."""
+    said = {(frozenset(products), len(products)) for products in counts}
+    if len(said) != 1:
+        return None, 0
+    ((products, count),) = said
+    return (next(iter(products)), count) if len(products) == 1 else (None, 0)
+
+
+def _with_domain(pci: str) -> str:
+    return pci if pci.count(":") > 1 else f"0000:{pci}"
+
+
+def _fits(machine: KnownMachine, shown: _Shown) -> bool:
+    if shown.product not in machine.products or shown.gpus != machine.gpus:
+        return False
+    named = all(re.fullmatch(form, shown.dmi.get(what, "")) for what, form in machine.dmi)
+    agrees = all(
+        re.fullmatch(form, shown.dmi[what]) for what, form in machine.if_shown if what in shown.dmi
+    )
+    placed = all(shown.cards.get(pci) == frozenset({one}) for pci, one in machine.cards)
+    return named and agrees and placed and _has_devices(machine, shown)
+
+
+def _has_devices(machine: KnownMachine, shown: _Shown) -> bool:
+    if not machine.devices:
+        return True
+    form = re.compile(re.escape(machine.devices[0].rstrip("0")) + r"\d+", re.ASCII)
+    return {name for name in shown.infiniband if form.fullmatch(name)} == set(machine.devices)
+
+
+def _because(machine: KnownMachine, shown: _Shown) -> str:
+    parts = [f"{shown.gpus} x {shown.product}"]
+    parts += [f"{what} {shown.dmi[what]}" for what, _ in machine.dmi]
+    if machine.devices:
+        parts.append(f"RDMA devices {machine.devices[0]} to {machine.devices[-1]}")
+    if machine.cards:
+        parts.append(f"{len(machine.cards)} network cards at their addresses")
+    return ", ".join(parts)

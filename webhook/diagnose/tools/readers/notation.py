@@ -1,0 +1,148 @@
+"""How the tools write states, rates, numbers and addresses: many spellings, one value.
+
+Each function returns None for a text that it does not know for certain.
+"""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv6Address
+
+from webhook.diagnose.tools.observations import LinkLayer, PhysicalState, PortState
+
+#: A part of a regular expression: the name of an RDMA device (the kernel has 64 bytes for it).
+DEVICE = r"[A-Za-z][\w.-]{0,62}"
+#: The name of a network interface (the kernel has 15 bytes; what people write instead is longer).
+NETDEV = r"[^\s/(){}\[\],\"']{1,40}"
+#: The address of a PCI function, with or without its domain.
+PCI = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
+
+#: Linux, drivers/infiniband/core/sysfs.c (ACTIVE); rdma-core, devinfo.c (PORT_ACTIVE), ibstat.c.
+_PORT_STATES: dict[str, PortState] = {
+    "DOWN": "Down",
+    "INIT": "Initializing",
+    "INITIALIZING": "Initializing",
+    "ARMED": "Armed",
+    "ACTIVE": "Active",
+}
+#: Number 5 is ACTIVE_DEFER, the beginning of which is another state. Source: Linux,
+#: include/rdma/ib_verbs.h, enum ib_port_state.
+_STATE_NUMBERS: dict[PortState, str] = {
+    "Down": "1",
+    "Initializing": "2",
+    "Armed": "3",
+    "Active": "4",
+}
+#: Without blanks and underscores. iproute2 rdma/link.c says ARMED for the state of number 4, and
+#: rdma-core's devinfo.c writes TRAINNING.
+_PHYSICAL_STATES: dict[str, PhysicalState] = {
+    "nostatechange": "No state change",
+    "nop": "No state change",
+    "sleep": "Sleep",
+    "polling": "Polling",
+    "disabled": "Disabled",
+    "portconfigurationtraining": "PortConfigurationTraining",
+    "portconfigurationtrainning": "PortConfigurationTraining",
+    "armed": "PortConfigurationTraining",
+    "linkup": "LinkUp",
+    "linkerrorrecovery": "LinkErrorRecovery",
+    "linkerrorrecover": "LinkErrorRecovery",
+    "phytest": "PhyTest",
+}
+_LINK_LAYERS: dict[str, LinkLayer] = {"InfiniBand": "InfiniBand", "Ethernet": "Ethernet"}
+_RATE = re.compile(
+    r"(\d{1,4}(?:\.\d{1,6})?)(?:\s?(?:Gb/s|Gb/sec|Gbps))?(?:\s\([\w .]{1,20}\))?", re.ASCII
+)
+_NUMBER = re.compile(r"(-?(?:0|[1-9]\d{0,18})|0x[0-9a-f]{1,16})(?:\s\(\d{1,3}\))?", re.ASCII)
+_NAMED = re.compile(r"\d{1,2}:\s{0,4}(\w[\w ]{0,40})", re.ASCII)
+_VERBS_NAMED = re.compile(r"(?:PORT_(?!CONFIG))?(\w[\w ]{0,40}) \(\d{1,2}\)", re.ASCII)
+_WORD = re.compile(r"[\w.:/+-]{1,60}", re.ASCII)
+_GID_LENGTH = 39
+_GUID = re.compile(r"[0-9a-f]{16}", re.ASCII)
+
+
+def port_state(text: str) -> PortState | None:
+    """Return the state of a port: "Active", "ACTIVE"."""
+    return _PORT_STATES.get(text.strip().upper())
+
+
+def kernel_port_state(text: str) -> PortState | None:
+    """Return the state of a port as sysfs writes it: "4: ACTIVE"."""
+    number, _, name = text.strip().partition(":")
+    state = port_state(name)
+    return state if state and _STATE_NUMBERS[state] == number else None
+
+
+def verbs_port_state(text: str) -> PortState | None:
+    """Return the state of a port as libibverbs writes it: "PORT_ACTIVE (4)"."""
+    named = _VERBS_NAMED.fullmatch(text.strip())
+    return port_state(named[1]) if named else None
+
+
+def physical_state(text: str) -> PhysicalState | None:
+    """Return the physical state of a port: "LinkUp", "LINK_UP"."""
+    return _PHYSICAL_STATES.get(text.replace(" ", "").replace("_", "").lower())
+
+
+def kernel_physical_state(text: str) -> PhysicalState | None:
+    """Return the physical state of a port as sysfs writes it: "5: LinkUp"."""
+    named = _NAMED.fullmatch(text.strip())
+    return physical_state(named[1]) if named else None
+
+
+def verbs_physical_state(text: str) -> PhysicalState | None:
+    """Return the physical state of a port as libibverbs writes it: "LINK_UP (5)"."""
+    named = _VERBS_NAMED.fullmatch(text.strip())
+    return physical_state(named[1]) if named else None
+
+
+def link_layer(text: str) -> LinkLayer | None:
+    """Return the link layer of a port."""
+    return _LINK_LAYERS.get(text.strip())
+
+
+def rate(text: str) -> float | None:
+    """Return a rate in Gb/s: "400", "40 (FDR10)", "400 Gb/sec (4X NDR)", "25.0 Gbps (32)"."""
+    found = _RATE.fullmatch(text.strip())
+    return float(found[1]) if found else None
+
+
+def single_word(text: str) -> str | None:
+    """Return a text of one word, such as a version or the name of a part."""
+    return text if _WORD.fullmatch(text) else None
+
+
+def guid(text: str) -> str | None:
+    """Return a GUID without colons: "0x0015...", "0015:5dff:fd34:11eb"."""
+    digits = text.strip().lower().removeprefix("0x").replace(":", "")
+    return digits if _GUID.fullmatch(digits) else None
+
+
+def gid(text: str) -> str | None:
+    """Return a GID in full, also from the short form of an IPv6 address."""
+    try:
+        return IPv6Address(text.strip().partition("%")[0]).exploded
+    except ValueError:
+        return None
+
+
+def kernel_gid(text: str) -> str | None:
+    """Return a GID as the kernel writes it, in full: "fe80:0000:...:11eb"."""
+    return gid(text) if len(text.strip()) == _GID_LENGTH else None
+
+
+def number(text: str) -> int | None:
+    """Return a number of a size that a tool can mean: "13", "0xd", "4096 (5)"."""
+    found = _NUMBER.fullmatch(text.strip())
+    return int(found[1], 0) if found else None
+
+
+def hexadecimal(text: str) -> int | None:
+    """Return a number as the kernel writes LIDs and ids: "0x11"; one that was cut may be "0"."""
+    return number(text) if text.strip().startswith("0x") else None
+
+
+def mellanox_type(text: str) -> int | None:
+    """Return the PCI device id in "MT4129", which writes it in decimal."""
+    kind, digits = text.strip()[:2], text.strip()[2:]
+    return number(digits) if kind == "MT" and digits.isdecimal() else None

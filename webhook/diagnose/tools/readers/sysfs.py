@@ -1,0 +1,225 @@
+"""Files of /sys/class/infiniband, each with its path.
+
+    /sys/class/infiniband/mlx5_0/ports/1/rate:400 Gb/sec (4X NDR)      grep -r . PATH
+    ==> /sys/class/infiniband/mlx5_0/fw_ver <==                        head PATH PATH
+    28.39.1002
+
+A copied tree may begin at the device ("mlx5_0/ports/1/rate"); `read_tree` reads one from a mapping.
+Sources: Linux, Documentation/ABI/stable/sysfs-class-infiniband, drivers/infiniband/core/sysfs.c.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.diagnose.tools.observations import (
+    CounterSighting,
+    GidSighting,
+    Line,
+    Origin,
+    PortSighting,
+    Reading,
+    Sighting,
+)
+from webhook.diagnose.tools.readers.notation import (
+    DEVICE,
+    NETDEV,
+    PCI,
+    guid,
+    hexadecimal,
+    kernel_gid,
+    kernel_physical_state,
+    kernel_port_state,
+    link_layer,
+    mellanox_type,
+    number,
+    rate,
+    single_word,
+)
+from webhook.diagnose.tools.readers.rows import Reader
+
+_IB_SYSFS = "sysfs"
+
+_LONGEST = 1000
+_NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
+
+#: Which field a file fills, and how its value is read; None for a file that says nothing of use.
+_Filling = tuple[str, Callable[[str], object | None]] | None
+_OF_DEVICE: dict[str, _Filling] = {
+    "board_id": ("board_id", single_word),
+    "device/device": ("device_id", hexadecimal),
+    "device/numa_node": ("numa", number),
+    "device/vendor": ("vendor_id", hexadecimal),
+    "fw_ver": ("firmware", single_word),
+    "hca_type": ("device_id", mellanox_type),
+    "hw_rev": None,
+    "node_desc": None,
+    "node_guid": ("node_guid", guid),
+    "node_type": None,
+    "sys_image_guid": None,
+}
+_OF_PORT: dict[str, _Filling] = {
+    "cap_mask": None,
+    "has_smi": None,
+    "lid": ("lid", hexadecimal),
+    "lid_mask_count": None,
+    "link_layer": ("link_layer", link_layer),
+    "phys_state": ("physical_state", kernel_physical_state),
+    "rate": ("rate_gbps", rate),
+    "sm_lid": None,
+    "sm_sl": None,
+    "state": ("state", kernel_port_state),
+}
+#: Files whose names only an RDMA device has, so that a path may begin at the device.
+_OWN = frozenset(("board_id", "fw_ver", "hca_type", "hw_rev", "node_guid", "sys_image_guid"))
+_PATH = (
+    rf"(?P<folder>(?:\S{{0,300}}?/)?(?:(?P<pci>{PCI})/)?infiniband/)?(?:\./)?"
+    rf"(?P<device>{DEVICE})/(?:ports/(?P<port>\d{{1,3}})/)?"
+    r"(?P<file>device/physfn/[a-z_]{2,30}|device/uevent|device/(?:device|vendor|numa_node)"
+    rf"|device/net/(?P<netdev>{NETDEV})/[a-z_]{{2,30}}"
+    r"|(?P<table>gids|gid_attrs/types|gid_attrs/ndevs|pkeys)/(?P<index>\d{1,4})"
+    r"|(?:hw_)?counters/(?P<counter>[a-zA-Z0-9_]{2,60})|[a-z_]{2,20})"
+)
+_ROW = re.compile(rf"\s{{0,8}}{_PATH}(?::\s{{0,8}}|\s{{1,8}})(?P<value>\S.{{0,300}})?", re.ASCII)
+_IB_SYSFS_HEAD = re.compile(rf"==> {_PATH} <==\s*", re.ASCII)
+_IB_SYSFS_FILE = re.compile(_PATH, re.ASCII)
+_SLOT = re.compile(rf"PCI_SLOT_NAME=({PCI})", re.ASCII)
+
+
+def read_ib_sysfs(lines: Sequence[Line]) -> Reading:
+    """Read the files that are known: a record for each device, port, counter and GID."""
+    tree = _Tree()
+    taken: set[int] = set()
+    for numbers, path, value in _files(lines):
+        if tree.takes(numbers[-1], path, value):
+            taken.update(numbers)
+    return Reading(tuple(tree.sightings()), frozenset(taken))
+
+
+def read_tree(files: Mapping[str, str]) -> tuple[Sighting, ...]:
+    """Read what is in files; their paths begin at the device: "mlx5_0/ports/1/rate"."""
+    tree = _Tree()
+    for name, text in files.items():
+        path = _IB_SYSFS_FILE.fullmatch(name)
+        if path is not None:
+            for value in text.splitlines():
+                tree.takes(0, path, value.strip())
+    return tuple(tree.sightings())
+
+
+def _files(lines: Iterable[Line]) -> Iterator[tuple[tuple[int, ...], re.Match[str], str]]:
+    """Yield the lines that show a file, its path, and its value."""
+    head: tuple[int, re.Match[str]] | None = None
+    for line in lines:
+        if len(line.text) > _LONGEST or not line.text.strip():
+            continue
+        begun, row = _IB_SYSFS_HEAD.fullmatch(line.text), _ROW.fullmatch(line.text)
+        if row is not None and _certain(row):
+            yield (line.number,), row, (row["value"] or "").strip()
+        elif begun is None and head is not None:
+            yield (head[0], line.number), head[1], line.text.strip()
+        head = (line.number, begun) if begun else None
+
+
+def _certain(path: re.Match[str]) -> bool:
+    return bool(path["folder"] or path["port"] or path["file"] in _OWN)
+
+
+@dataclass
+class _Part:
+    """What is known of a device, of a port, or of a row of its GIDs."""
+
+    line: int
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+def _filled(path: re.Match[str], value: str) -> tuple[str, object | None] | None:
+    """Return the field that a file fills, "" for none, and its value; None for an unknown file."""
+    file = path["file"]
+    if path["netdev"]:
+        return "netdevs", path["netdev"]
+    if file.startswith("device/physfn/"):
+        return "virtual", True
+    if file == "device/uevent":
+        slot = _SLOT.fullmatch(value)
+        return ("pci", slot[1].lower()) if slot else ("", None)
+    table = _OF_PORT if path["port"] else _OF_DEVICE
+    if file not in table:
+        return None
+    filling = table[file]
+    return (filling[0], filling[1](value)) if filling else ("", None)
+
+
+class _Tree:
+    """The files so far."""
+
+    def __init__(self) -> None:
+        #: By the device and the port; more than one where a file was shown again.
+        self._parts: dict[tuple[str, int | None], list[_Part]] = {}
+        #: By the device, the port and the index.
+        self._gids: dict[tuple[str, int, int], _Part] = {}
+        self._counters: list[CounterSighting] = []
+
+    def takes(self, line: int, path: re.Match[str], value: str) -> bool:
+        """Take a file; return whether it and its value are understood."""
+        device, port = path["device"], number(path["port"] or "")
+        if path["pci"]:
+            self._fill(line, (device, None), "pci", path["pci"].lower())
+        if path["table"] and port is not None:
+            row = self._gids.setdefault((device, port, int(path["index"])), _Part(line))
+            row.fields[path["table"]] = value
+            return True
+        if path["counter"] and port is not None:
+            return self._counts(line, device, port, path["counter"], value)
+        filled = _filled(path, value)
+        if filled is not None and filled[1] is not None:
+            self._fill(line, (device, port), *filled)
+        return filled is not None and (filled[1] is not None or not filled[0])
+
+    def _counts(self, line: int, device: str, port: int, counter: str, value: str) -> bool:
+        count = number(value)
+        if count is not None:
+            found = CounterSighting(Origin(_IB_SYSFS, line), device, port, counter, count)
+            self._counters.append(found)
+        return count is not None
+
+    def _fill(self, line: int, where: tuple[str, int | None], name: str, value: object) -> None:
+        parts = self._parts.setdefault(where, [_Part(line)])
+        if name == "netdevs":
+            value = tuple(dict.fromkeys((*parts[-1].fields.get(name, ()), value)))
+        elif parts[-1].fields.get(name, value) != value:
+            parts.append(_Part(line))
+        parts[-1].fields[name] = value
+
+    def sightings(self) -> Iterator[Sighting]:
+        """Yield what the files say."""
+        for (device, port), parts in self._parts.items():
+            for part in parts:
+                yield PortSighting(Origin(_IB_SYSFS, part.line), device, port, **part.fields)
+        yield from self._counters
+        for (device, number_of_port, index), row in self._gids.items():
+            address = kernel_gid(row.fields.get("gids", _NO_GID))
+            if address is not None and address != _NO_GID:
+                yield GidSighting(
+                    Origin(_IB_SYSFS, row.line),
+                    device,
+                    number_of_port,
+                    index,
+                    address,
+                    self._version(device, number_of_port, row.fields.get("gid_attrs/types")),
+                    row.fields.get("gid_attrs/ndevs") or None,
+                )
+
+    def _version(self, device: str, port: int, kind: str | None) -> str | None:
+        """Return the version of RoCE; the kernel calls that of InfiniBand v1, too."""
+        parts = self._parts.get((device, port), ())
+        if kind == "IB/RoCE v1":
+            ethernet = any(part.fields.get("link_layer") == "Ethernet" for part in parts)
+            return "v1" if ethernet else None
+        return "v2" if kind == "RoCE v2" else None
+
+
+IB_SYSFS = Reader(_IB_SYSFS, read_ib_sysfs)

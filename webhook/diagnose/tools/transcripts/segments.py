@@ -1,0 +1,83 @@
+"""A part of a text that is from one machine, and the signs that say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from webhook.diagnose.tools.observations import Line
+
+#: A part of a regular expression: the name or the address of a machine.
+HOST = r"[A-Za-z0-9](?:[\w.-]{0,252}[A-Za-z0-9])?"
+
+#: Commands to a terminal (ECMA-48): colours, a title, the choice of a character set.
+_TERMINAL = re.compile(
+    r"\x1b(?:\[[0-?]{0,60}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)?"
+    r"|[()][0-9A-B]|[=>78cM])"
+)
+
+
+class Capture(NamedTuple):
+    """Lines that are from one machine, and in one piece."""
+
+    #: None if nothing says which machine it is.
+    node: str | None
+    lines: tuple[Line, ...]
+    #: What was typed or run, if the text says it, and the status with which it ended.
+    command: str | None = None
+    exit_status: int | None = None
+
+
+def plain_lines(text: str, first: int = 1) -> list[Line]:
+    """Split into lines, numbered as editors do; a carriage return alone splits within a line."""
+    text = _TERMINAL.sub("", text.removeprefix("\ufeff")).replace("\xa0", " ")
+    return [
+        Line(number, piece)
+        for number, line in enumerate(text.split("\n"), first)
+        for piece in line.rstrip("\r").split("\r")
+    ]
+
+
+class Sign(NamedTuple):
+    """Something in a text that says which machine lines are from."""
+
+    #: The machines; (None,) for one that nothing names.
+    nodes: tuple[str | None, ...]
+    #: The index of the first line behind the sign.
+    behind: int
+    command: str | None = None
+    exit_status: int | None = None
+    #: The lines that the sign encloses; None if they are those behind it, up to the next sign.
+    enclosed: tuple[Line, ...] | None = None
+
+
+#: Looks for a sign that begins at an index of the lines.
+FindsSign = Callable[[Sequence[Line], int], Sign | None]
+
+
+def split(whole: Capture, finders: Sequence[FindsSign]) -> Iterator[Capture]:
+    """Split a capture at signs; the lines before the first one stay with its machine."""
+    nodes: tuple[str | None, ...] = (whole.node,)
+    lines, at = whole.lines, 0
+    start, command, status = 0, whole.command, whole.exit_status
+    while at < len(lines):
+        sign = next(filter(None, (find(lines, at) for find in finders)), None)
+        if sign is None:
+            at += 1
+            continue
+        yield from _captures(nodes, lines[start:at], command, status)
+        nodes, command, status = sign.nodes, sign.command, sign.exit_status
+        if sign.enclosed is not None:
+            yield from _captures(nodes, sign.enclosed, command, status)
+            nodes, command, status = (None,), None, None
+        start = at = sign.behind
+    yield from _captures(nodes, lines[start:], command, status)
+
+
+def _captures(
+    nodes: Iterable[str | None], lines: Sequence[Line], command: str | None, status: int | None
+) -> Iterator[Capture]:
+    shared = tuple(lines)
+    if command is not None or any(line.text.strip() for line in shared):
+        yield from (Capture(node, shared, command, status) for node in nodes)

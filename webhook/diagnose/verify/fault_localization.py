@@ -1,0 +1,237 @@
+"""What bad measurements have in common: a node, an HCA, a direction, a rail or a path.
+
+A suspect is named only if all that was measured of it is bad, and if at least two nodes that it
+measured with do well with others, so that it is not their fault. What is inconclusive counts
+neither way. What a suspect explains is not blamed on a narrower one as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from webhook.diagnose.verify.evidence import (
+    DoingWell,
+    FabricPart,
+    MeasuredPair,
+    measured_pairs,
+    parts_of,
+    tally_of,
+)
+from webhook.diagnose.verify.matrix import PairMatrix, pair_words, shortened_list
+from webhook.diagnose.verify.results import WORTHS, Worth
+
+#: Nodes of which one can stand out.
+_A_FEW = 3
+#: More paths than these have no common cause that is worth a line each.
+_MOST_PATHS = 4
+_FAIL: frozenset[Worth] = frozenset({"fail"})
+_BAD: frozenset[Worth] = frozenset({"fail", "warn"})
+
+_OF_NODE = (
+    "Look at this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, and "
+    "what else runs there."
+)
+_OF_HCA = (
+    "Look at this port first: its state, rate and error counters, its cable, and the PCIe link of "
+    "its card."
+)
+_OF_RAIL = (
+    "Look at what this rail shares, such as its switches, and whether this name is the same card "
+    "on all nodes."
+)
+_OF_SENDER = (
+    "Compare the PCIe settings of its cards with those of other nodes (lspci -vv, MaxReadReq), and "
+    "on RoCE the flow control of its ports."
+)
+_OF_RECEIVER = (
+    "Compare the PCIe settings of its cards with those of other nodes (lspci -vv, MaxPayload), and "
+    "on RoCE the flow control of its ports."
+)
+_OF_PATH = "Look at the path between them: the switches, and the cables between switches."
+_OF_PATHS = (
+    "Look at the switches, their error counters, and at what else uses the network; then run it "
+    "again."
+)
+_OF_ALL = (
+    "No node stands out, so look at what all share: the expected rate, the image, the switches."
+)
+_APART = "Measure these nodes with others, too: with --all-pairs, or with more nodes in --nodes."
+
+
+class Suspect(NamedTuple):
+    """What to look at first."""
+
+    verdict: Worth
+    code: str
+    #: In the order of the matrix; empty for all.
+    nodes: tuple[str, ...]
+    device: str | None
+    because: str
+    remedy: str
+
+
+class _Words(NamedTuple):
+    """How to speak of a kind of part."""
+
+    own: str
+    others: str
+    remedy: str
+
+
+#: From the widest to the narrowest.
+_KINDS = {
+    "SuspectRail": _Words("on it", "All others", _OF_RAIL),
+    "SuspectNode": _Words("with it", "All others", _OF_NODE),
+    "SuspectHca": _Words("with it", "All others", _OF_HCA),
+    "SuspectSender": _Words("in which it is the client", "As the server", _OF_SENDER),
+    "SuspectReceiver": _Words("in which it is the server", "As the client", _OF_RECEIVER),
+}
+
+
+def suspects(matrix: PairMatrix) -> tuple[Suspect, ...]:
+    """Return what to look at first, the worst and widest first."""
+    search = _Search(matrix)
+    for kind in _KINDS:
+        for bad in (_FAIL, _BAD):
+            search.parts(kind, bad)
+    search.everything()
+    search.paths()
+    search.rest()
+    return tuple(sorted(search.found, key=lambda one: -WORTHS.index(one.verdict)))
+
+
+class _Search:
+    """A search from the widest to the narrowest suspect, over what is not explained yet."""
+
+    def __init__(self, matrix: PairMatrix) -> None:
+        self.found: list[Suspect] = []
+        self._order = {node: at for at, node in enumerate(matrix.nodes)}
+        self._all = measured_pairs(matrix)
+        self._undecided = sum(map(len, matrix.columns.values())) > len(self._all)
+        self._unexplained = [one for one in self._all if one.worst.verdict in _BAD]
+        self._at: dict[FabricPart, list[MeasuredPair]] = defaultdict(list)
+        for one in self._all:
+            for part in parts_of(one):
+                self._at[part].append(one)
+
+    def parts(self, kind: str, bad: frozenset[Worth]) -> None:
+        """Name each part of a kind of which all is bad, and to which others can be compared."""
+        well = DoingWell(one for one in self._all if one.worst.verdict not in bad)
+        waiting = defaultdict(list)
+        for one in self._unexplained:
+            for part in parts_of(one):
+                if part.code == kind:
+                    waiting[part].append(one)
+        for part, left in waiting.items():
+            own = self._at[part]
+            if all(one.worst.verdict in bad for one in own) and well.clear(part, left):
+                self._name(part, own, left)
+                self._explain(own)
+
+    def everything(self) -> None:
+        """Say so where nothing is or may be good, since then nothing stands out."""
+        left = self._unexplained
+        good = self._undecided or any(one.worst.verdict not in _BAD for one in self._all)
+        if not good and len({node for one in left for node in one.pair}) >= _A_FEW:
+            other = "other " if len(left) < len(self._all) else ""
+            because = f"All {len(left)} {other}measurements are bad ({tally_of(left)})."
+            self._add(left, Suspect("fail", "AllAlike", (), None, because, _OF_ALL))
+            self._unexplained = []
+
+    def paths(self) -> None:
+        """Name pairs of which both nodes do well with others, on the same devices."""
+        well = DoingWell(one for one in self._all if one.worst.verdict not in _BAD)
+        between: dict[frozenset[str], list[MeasuredPair]] = defaultdict(list)
+        for one in self._unexplained:
+            if all(well.elsewhere(one, node) for node in one.pair):
+                between[frozenset(one.pair)].append(one)
+        if len(between) > _MOST_PATHS:
+            self._many_paths([one for several in between.values() for one in several])
+            return
+        for several in between.values():
+            self._path(several, well)
+
+    def rest(self) -> None:
+        """Say of slow pairs that remain that nothing tells the node from the path."""
+        slow = [one for one in self._unexplained if one.worst.number is not None]
+        if slow:
+            because = (
+                f"{shortened_list(_pairs(slow))}: {tally_of(slow)}, and too little else was "
+                "measured to tell a node from the path."
+            )
+            self._add(slow, Suspect("fail", "NotLocated", self._nodes(slow), None, because, _APART))
+
+    def _name(
+        self, part: FabricPart, own: list[MeasuredPair], left: Sequence[MeasuredPair]
+    ) -> None:
+        """Name a part, of which only `left` is not explained yet."""
+        words = _KINDS[part.code]
+        because = (
+            f"{_title(part)}: all {len(own)} measurements {words.own} are bad ({tally_of(own)}). "
+            f"{words.others}: {tally_of(self._compared(part, own)) or 'none'}."
+        )
+        nodes = (part.node,) if part.node is not None else ()
+        self._add(left, Suspect("fail", part.code, nodes, part.device, because, words.remedy))
+
+    def _compared(self, part: FabricPart, own: list[MeasuredPair]) -> list[MeasuredPair]:
+        """Return what a part is compared with: all others, or the same node's other direction."""
+        if part.code in ("SuspectSender", "SuspectReceiver"):
+            own_pairs = {one.pair for one in own}
+            return [
+                one
+                for one in self._at[FabricPart("SuspectNode", part.node)]
+                if one.pair not in own_pairs
+            ]
+        taken = set(map(id, own))
+        return [one for one in self._all if id(one) not in taken]
+
+    def _path(self, several: list[MeasuredPair], well: DoingWell) -> None:
+        first, second = nodes = self._nodes(several)
+        devices = list(dict.fromkeys(one.device for one in several if one.device))
+        on = f" on {shortened_list(devices)}" if devices else ""
+        because = (
+            f"{' and '.join(_pairs(several))}{on}: bad ({tally_of(several)}). With other nodes, "
+            f"{well.words(first, nodes)}, and {well.words(second, nodes)}."
+        )
+        device = devices[0] if len(devices) == 1 else None
+        self._add(several, Suspect("fail", "SuspectPath", nodes, device, because, _OF_PATH))
+        self._explain(several)
+
+    def _many_paths(self, several: list[MeasuredPair]) -> None:
+        pairs = _pairs(several)
+        because = (
+            f"{len(pairs)} pairs have bad measurements ({tally_of(several)}) that share neither a "
+            f"node, an HCA nor a direction: {shortened_list(pairs)}."
+        )
+        nodes = self._nodes(several)
+        self._add(several, Suspect("fail", "SuspectPaths", nodes, None, because, _OF_PATHS))
+        self._explain(several)
+
+    def _nodes(self, several: Iterable[MeasuredPair]) -> tuple[str, ...]:
+        found = {node for one in several for node in one.pair}
+        return tuple(sorted(found, key=self._order.__getitem__))
+
+    def _add(self, own: Sequence[MeasuredPair], suspect: Suspect) -> None:
+        """Add a suspect; where what it explains failed for one known cause, its remedy counts."""
+        verdict = max((one.worst.verdict for one in own), key=WORTHS.index)
+        suspect = suspect._replace(verdict=verdict)
+        causes = {(one.worst.code, one.worst.remedy) for one in own}
+        first = own[0].worst
+        if len(causes) == 1 and first.number is None and first.remedy:
+            because = f"{suspect.because} Cause: {first.code}."
+            suspect = suspect._replace(because=because, remedy=first.remedy)
+        self.found.append(suspect)
+
+    def _explain(self, own: Iterable[MeasuredPair]) -> None:
+        explained = set(map(id, own))
+        self._unexplained = [one for one in self._unexplained if id(one) not in explained]
+
+
+def _title(part: FabricPart) -> str:
+    return " of ".join(name for name in (part.device, part.node) if name is not None)
+
+
+def _pairs(several: Iterable[MeasuredPair]) -> list[str]:
+    return list(dict.fromkeys(pair_words(one.pair) for one in several))

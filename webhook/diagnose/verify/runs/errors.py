@@ -1,0 +1,129 @@
+"""Why a pair, or a whole run, measured nothing: each as an error with what is to be said.
+
+`inconclusive`: the network may be good. `fail`: other pods would fail like this one.
+"""
+
+from __future__ import annotations
+
+from webhook.diagnose.tools.causes import CAUSES
+from webhook.diagnose.verify.results import Judgement, Remark
+from webhook.diagnose.verify.runs.run_cluster import Pod, PodProblem
+from webhook.errors import WebhookError
+from webhook.model.pod import at
+
+_NOWHERE = (1, 1)
+_KILLED = next(one for one in CAUSES if one.code == "OomKilled")
+_READ_POD = "Read the pod while a run waits for it: kubectl describe pod."
+_LONGEST = 400
+
+
+class NotMeasuredError(WebhookError):
+    """A pair measured nothing."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        super().__init__(judgement.because)
+        self.judgement = judgement
+
+
+class RunStopError(WebhookError):
+    """No other pair would come further."""
+
+    def __init__(self, remark: Remark) -> None:
+        super().__init__(remark.because)
+        self.remark = remark
+
+
+def interrupted(done: int, pairs: int) -> RunStopError:
+    """Return the error for a run that was ended before all of its pairs were measured."""
+    because = f"The run was interrupted after {done} of {pairs} pairs."
+    remedy = "Run it again to measure the others."
+    return RunStopError(Remark("inconclusive", "Interrupted", because, remedy))
+
+
+def not_called(pod: str, problem: PodProblem | None) -> RunStopError:
+    """Return the error for a pod for which the webhook was not called."""
+    found = problem or PodProblem(
+        "NotCalled",
+        f"The webhook was not called for pod {pod}: it has no rdma.lab/status.",
+        'Check that the namespace has the label rdma.lab/enable: "true".',
+    )
+    return RunStopError(Remark("fail", *found))
+
+
+def without_rdma(pod: str, problem: PodProblem | None) -> RunStopError:
+    """Return the error for a pod of which the webhook says that it will have no RDMA."""
+    found = problem or PodProblem(
+        "NoRdma",
+        f"The webhook could not equip pod {pod} for RDMA.",
+        f"Ask why, while a run waits: rdma-webhook why {pod}.",
+    )
+    return RunStopError(Remark("fail", *found))
+
+
+def pod_rejected(role: str, node: str, said: str) -> NotMeasuredError:
+    """Return the error for a pod that the API server did not create."""
+    return _inconclusive(
+        "PodRejected",
+        f"The {role} for {node} was not created. {said[:_LONGEST]}",
+        "Change what the message names: a quota, a policy, the annotations or a webhook.",
+    )
+
+
+def not_started(
+    role: str, node: str, seconds: float, problem: PodProblem | None
+) -> NotMeasuredError:
+    """Return the error for a pod that did not start in time, or never will."""
+    start = f"The {role} on {node} did not start within {seconds:g} s."
+    if problem is None:
+        return _inconclusive("NotStarted", start, _READ_POD)
+    return _inconclusive(problem.code, f"{start} {problem.because}", problem.remedy)
+
+
+def late(role: str, node: str, seconds: float) -> NotMeasuredError:
+    """Return the error for a client that did not end."""
+    because = f"The {role} on {node} did not end within {seconds:g} s."
+    return _inconclusive("NotEnded", because, "Check that the node and its kubelet answer.")
+
+
+def pod_gone(role: str, node: str) -> NotMeasuredError:
+    """Return the error for a pod that somebody else deleted."""
+    return _inconclusive(
+        "PodGone",
+        f"The {role} on {node} was deleted while the run went on.",
+        "Check who deletes pods there: another person, a controller, or the node's eviction.",
+    )
+
+
+def log_unreadable(role: str, node: str, said: str) -> NotMeasuredError:
+    """Return the error for a log that could not be read."""
+    return _inconclusive(
+        "LogUnreadable",
+        f"The log of the {role} on {node} could not be read: {said[:_LONGEST]}",
+        "Check that you have the right to get pods/log, and that the node's kubelet answers.",
+    )
+
+
+def pod_failed(role: str, node: str, pod: Pod) -> NotMeasuredError:
+    """Return the error for a pod that ended before its container ran, or by the kernel."""
+    reason, message = (str(at(pod, ("status", one)) or "") for one in ("reason", "message"))
+    said = ": ".join(filter(None, (reason, " ".join(message.split())[:_LONGEST])))
+    because = f"The {role} on {node} failed before it ran. {said}".rstrip()
+    return _inconclusive("PodFailed", because, "Repair what the message names, and run it again.")
+
+
+def killed_for_memory(role: str, node: str) -> NotMeasuredError:
+    """Return the error for a pod that had too little memory."""
+    judgement = Judgement(
+        _NOWHERE,
+        "fail",
+        _KILLED.code,
+        f"The {role} on {node} was killed. {_KILLED.means}",
+        _KILLED.remedy,
+        source=_KILLED.source,
+        layer=_KILLED.layer,
+    )
+    return NotMeasuredError(judgement)
+
+
+def _inconclusive(code: str, because: str, remedy: str) -> NotMeasuredError:
+    return NotMeasuredError(Judgement(_NOWHERE, "inconclusive", code, because, remedy))

@@ -1,0 +1,210 @@
+"""A run of nccl-tests: the MPIJob, its pods, and what the launcher printed.
+
+mpi-operator makes the pods: first the workers, and the launcher once they are ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from webhook.diagnose.verify.results import Assessment, Judgement, Remark
+from webhook.diagnose.verify.runs import errors, pod_state
+from webhook.diagnose.verify.runs.cleaning import remove_pods
+from webhook.diagnose.verify.runs.nccl_job import ROLE_LABEL, mpi_job
+from webhook.diagnose.verify.runs.nccl_judging import judge_launcher, lacks, missing_program
+from webhook.diagnose.verify.runs.nccl_plan import NcclPlan
+from webhook.diagnose.verify.runs.pod_watch import PodWatch
+from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, run_selector
+from webhook.diagnose.verify.runs.run_cluster import Pod, RunSite
+from webhook.errors import ClusterError
+from webhook.model.facts import key_of
+from webhook.model.pod import at
+
+#: Seconds between two looks at the pods.
+_PAUSE = 1.0
+#: Seconds that the launcher's pod may take beside its program.
+_AROUND = 60.0
+_LAUNCHER, _WORKER = "launcher", "worker"
+
+
+class MpiJobAccess(Protocol):
+    """MPIJobs; `webhook.kube.mpi_jobs` implements them over HTTP."""
+
+    def create(self, job: dict[str, Any]) -> None:
+        """Create a job; RefusedError if the cluster has no MPIJobs, or does not take it."""
+
+    def list(self, selector: str) -> list[dict[str, Any]]:
+        """Return the jobs with these labels."""
+
+    def delete(self, job: dict[str, Any]) -> None:
+        """Delete a job, and by that its pods."""
+
+
+class NcclSite(NamedTuple):
+    """Where a run of nccl-tests happens."""
+
+    site: RunSite
+    jobs: MpiJobAccess
+    #: Takes what happens.
+    tell: Callable[[str], None]
+    #: Takes the log of the launcher.
+    keep: Callable[[str], None]
+
+
+class NcclRun:
+    """One run; what is left of it is for `remove`."""
+
+    def __init__(self, plan: NcclPlan, place: NcclSite) -> None:
+        self._plan = plan
+        self._place = place
+        self._watch = PodWatch(place.site, run_selector(plan.name))
+        self._told = ""
+
+    def measure(self) -> Assessment:
+        """Run the job to its end, and judge it.
+
+        Raises RefusedError if the job is refused, as it is without mpi-operator, and ClusterError
+        if the API server stays silent.
+        """
+        try:
+            return Assessment(self._measured(), ())
+        except errors.NotMeasuredError as error:
+            return Assessment((error.judgement._replace(file=_LAUNCHER),), ())
+        except errors.RunStopError as stop:
+            return Assessment((), (stop.remark,))
+
+    def remove(self, rest: Callable[[float], object]) -> list[Pod]:
+        """Delete the job and its pods, and return these once none is left."""
+        selector = run_selector(self._plan.name)
+        return remove_jobs_and_pods(self._place, selector, rest)
+
+    def _measured(self) -> tuple[Judgement, ...]:
+        self._watch.patiently(lambda: self._place.jobs.create(mpi_job(self._plan)))
+        self._tell("MPIJob created")
+        self._until(self._plan.patience, self._launched)
+        self._tell("runs")
+        launcher = self._until(self._plan.limit + _AROUND, self._ended)
+        self._tell("reads what the launcher printed")
+        log = self._log(launcher, _LAUNCHER)
+        self._place.keep(log)
+        return judge_launcher(_LAUNCHER, log)
+
+    def _until(self, patience: float, done: Callable[[], Pod | None]) -> Pod:
+        """Look at the pods until one is as it should be."""
+        site = self._place.site
+        deadline = site.now() + patience
+        while True:
+            self._watch.look()
+            for pod in self._watch.pods.values():
+                self._check(pod)
+            if (found := done()) is not None:
+                return found
+            if site.now() > deadline:
+                raise self._late(patience)
+            if site.pause(_PAUSE):
+                raise _interrupted()
+
+    def _launched(self) -> Pod | None:
+        """Return the launcher once its container runs, or has ended."""
+        launcher = self._of_role(_LAUNCHER)
+        if launcher and pod_state.is_running(launcher[0]):
+            return launcher[0]
+        for pod in (*launcher, *self._of_role(_WORKER)):
+            if awaited := pod_state.awaits(pod):
+                self._tell(f"{_role_of(pod)} waits: {awaited}")
+        return None
+
+    def _ended(self) -> Pod | None:
+        launcher = self._of_role(_LAUNCHER)
+        if not launcher:
+            raise errors.pod_gone(_LAUNCHER, "its node")
+        return launcher[0] if pod_state.has_ended(launcher[0]) else None
+
+    def _check(self, pod: Pod) -> None:
+        """Raise what keeps a pod from measuring."""
+        name, role, node = key_of(pod)[1], _role_of(pod), _node_of(pod)
+        rdma = pod_state.rdma_of(pod)
+        if rdma is None:
+            raise errors.not_called(name, self._place.site.explain(name))
+        if rdma == "no":
+            raise errors.without_rdma(name, self._place.site.explain(name))
+        if pod_state.is_stuck(pod):
+            problem = self._place.site.explain(name)
+            raise errors.not_started(role, node, self._plan.patience, problem)
+        if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
+            self._worker_ended(pod, node)
+
+    def _worker_ended(self, pod: Pod, node: str) -> None:
+        """Raise why a worker ended before the launcher began."""
+        log = self._log(pod, _WORKER)
+        if missing := missing_program(log):
+            raise errors.NotMeasuredError(lacks(missing))
+        raise errors.pod_failed(_WORKER, node, pod)
+
+    def _log(self, pod: Pod, role: str) -> str:
+        """Return the log of a pod that has ended; raise why there is none."""
+        node = _node_of(pod)
+        if pod_state.was_killed_for_memory(pod):
+            raise errors.killed_for_memory(role, node)
+        if not pod_state.has_run(pod):
+            raise errors.pod_failed(role, node, pod)
+        name = key_of(pod)[1]
+        try:
+            return self._watch.patiently(lambda: self._place.site.pods.log(name, NCCL_CONTAINER))
+        except ClusterError as error:
+            raise errors.log_unreadable(role, node, str(error)) from None
+
+    def _late(self, patience: float) -> errors.NotMeasuredError:
+        """Return the error for pods that did not come as far as they should in time."""
+        pods = [*self._of_role(_LAUNCHER), *self._of_role(_WORKER)]
+        if not pods:
+            return errors.NotMeasuredError(_no_pods(patience))
+        launcher = self._of_role(_LAUNCHER)
+        if launcher and pod_state.is_running(launcher[0]):
+            return errors.late(_LAUNCHER, _node_of(launcher[0]), patience)
+        pod = next((one for one in pods if not pod_state.is_ready(one)), pods[0])
+        problem = self._place.site.explain(key_of(pod)[1])
+        return errors.not_started(_role_of(pod), _node_of(pod), patience, problem)
+
+    def _of_role(self, role: str) -> list[Pod]:
+        return [pod for pod in self._watch.pods.values() if _role_of(pod) == role]
+
+    def _tell(self, what: str) -> None:
+        """Tell what happens, unless it was told last."""
+        if what != self._told:
+            self._place.tell(what)
+        self._told = what
+
+
+def remove_jobs_and_pods(
+    place: NcclSite, selector: str, rest: Callable[[float], object]
+) -> list[Pod]:
+    """Delete jobs, which would make their pods anew, and then the pods with these labels."""
+    for job in place.jobs.list(selector):
+        place.jobs.delete(job)
+    return remove_pods(place.site.pods, selector, rest, place.site.now)
+
+
+def _role_of(pod: Pod) -> str:
+    return str(at(pod, ("metadata", "labels", ROLE_LABEL)) or "pod")
+
+
+def _node_of(pod: Pod) -> str:
+    return str(at(pod, ("spec", "nodeName")) or "no node")
+
+
+def _no_pods(patience: float) -> Judgement:
+    return Judgement(
+        (1, 1),
+        "inconclusive",
+        "NotStarted",
+        f"mpi-operator made no pod of the MPIJob within {patience:g} s.",
+        "Check that mpi-operator runs, and watches this namespace: kubectl get pods -A -l "
+        "app=mpi-operator; read its log.",
+    )
+
+
+def _interrupted() -> errors.RunStopError:
+    because = "The run was interrupted before the launcher ended."
+    return errors.RunStopError(Remark("inconclusive", "Interrupted", because, "Run it again."))

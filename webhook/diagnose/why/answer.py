@@ -1,0 +1,123 @@
+"""The answer: whether the pod has RDMA, and the chapters that explain it.
+
+What was seen at work (registered memory, NCCL's channels) is stronger than the status, which says
+only what admission could see.
+"""
+
+from __future__ import annotations
+
+from webhook.diagnose.codes import CODE_ROWS, CODES
+from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.why.done import tell_done
+from webhook.diagnose.why.evidence import Gathered, PodStatus, title
+from webhook.diagnose.why.explanation import Chapter, Explanation, Level, Sentence
+from webhook.diagnose.why.pod_status import tell_now
+from webhook.diagnose.why.redecide import tell_today
+from webhook.diagnose.why.request import rdma_requests, tell_asked
+from webhook.diagnose.why.runtime_evidence import (
+    kept_from_rdma,
+    tell_log,
+    tell_processes,
+    witnessed,
+)
+from webhook.diagnose.why.webhook_call import tell_called
+
+_LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", "no": "problem"}
+
+
+def explain_pod(gathered: Gathered) -> Explanation:
+    """Explain why a pod has RDMA, or has not."""
+    called = tell_called(gathered)
+    rdma, answer = _answer(gathered, called)
+    chapters = {
+        "asked": tuple(tell_asked(gathered)),
+        "called": (called,),
+        "done": tuple(tell_done(gathered)),
+        "now": tuple(tell_now(gathered)),
+        "processes": tuple(tell_processes(gathered)),
+        "log": tuple(tell_log(gathered)),
+        "today": tuple(tell_today(gathered)),
+        "lacking": tuple(Sentence("NotRead", "fact", text) for text in gathered.lacking),
+    }
+    return Explanation(
+        namespace=gathered.home,
+        pod=gathered.name,
+        owners=tuple(map(title, gathered.owners)),
+        rdma=rdma,
+        answer=answer,
+        chapters=tuple(Chapter(name, told) for name, told in chapters.items() if told),
+    )
+
+
+def _answer(gathered: Gathered, called: Sentence) -> tuple[str, Sentence]:
+    """Return the answer as a word and as a sentence."""
+    seen, witness = witnessed(gathered)
+    status = gathered.status if called.code == "Called" else None
+    if seen and (status is None or status.rdma != seen):
+        return seen, _by_witness(seen, witness, status)
+    own = rdma_requests(gathered)
+    hoped = own if status is None else status.rdma in ("yes", "unsure")
+    if not seen and hoped and (cause := kept_from_rdma(gathered)):
+        remedy = cause.remedy if status else called.remedy
+        text = f"RDMA did not work ({_before(status)}). {cause.means}"
+        return "no", Sentence(cause.code, "problem", text, remedy)
+    if status is not None:
+        return status.rdma, _by_status(status)
+    if own:
+        text = (
+            f"RDMA is not certain: the webhook was not called, but the pod requests {own[0]} "
+            "itself. Whether it has everything else that RDMA needs was not checked."
+        )
+        return "unsure", Sentence(called.code, "unsure", text, called.remedy)
+    if called.level == "unsure":
+        text = f"RDMA is not certain. {called.text}"
+        return "unsure", Sentence(called.code, "unsure", text, called.remedy)
+    reason = called.text.removeprefix("No: ")
+    text = f"No RDMA, since the webhook was not called: {reason}"
+    return "no", Sentence(called.code, "problem", text, called.remedy)
+
+
+def _by_status(status: PodStatus) -> Sentence:
+    code = status.because
+    over = f" over {status.fabric}" if status.fabric else ""
+    starts = {
+        "yes": f"The pod is equipped for RDMA{over}",
+        "no": "No RDMA",
+        "unsure": f"RDMA{over} is not certain",
+        "none": "The pod itself needs no RDMA",
+    }
+    text = f"{starts[status.rdma]}: {_when(code)} ({code})."
+    remedy = REMEDIES.get(code, "")
+    return Sentence(code or "Status", _LEVELS[status.rdma], text, remedy)
+
+
+def _when(code: str) -> str:
+    if code not in CODES:
+        return "this version of rdma-webhook does not know why"
+    sentence = next(row.when for row in CODE_ROWS if row.code == code).removesuffix(".")
+    # An acronym stays as it is.
+    return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]
+
+
+def _by_witness(seen: str, witness: str, status: PodStatus | None) -> Sentence:
+    """Say what was seen at work, where admission said something else, or nothing."""
+    texts = {
+        "MemoryRegistered": "RDMA is in use: a process of the pod holds registered memory",
+        "RdmaInUse": "The log shows that RDMA is in use",
+        "SocketsInUse": "RDMA is not in use: the log shows TCP sockets",
+        "MixedTransports": "RDMA is only partly in use: the log shows TCP sockets too",
+    }
+    text = f"{texts[witness]} ({_before(status)})."
+    remedy = "" if seen == "yes" else "The section on the log below says why, if it is known."
+    return Sentence(witness, _LEVELS[seen], text, remedy)
+
+
+def _before(status: PodStatus | None) -> str:
+    """Say what admission could say of the pod."""
+    said = {
+        "yes": "at admission it was equipped",
+        "no": "at admission it was not equipped",
+        "unsure": "at admission this was not certain",
+        "none": "at admission it was taken for a launcher",
+    }
+    return said[status.rdma] if status is not None else "the webhook was not called"

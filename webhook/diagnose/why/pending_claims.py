@@ -1,0 +1,163 @@
+"""Why a pod stays pending because of its DRA claims: what the scheduler and the controller say.
+
+Sources, in Kubernetes 1.34 and 1.36: pkg/controller/resourceclaim/controller.go (syncPod: the Event
+FailedResourceClaimCreation; handleClaim), pkg/scheduler/framework/plugins/dynamicresources (its
+PreEnqueue, PreFilter, Filter and PreBind), pkg/scheduler/util/assumecache, and
+k8s.io/dynamic-resource-allocation, resourceclaim (ErrClaimNotFound). The scheduler adds the number
+of nodes before a reason. While PreEnqueue holds a pod back, the scheduler says nothing: the pod has
+neither a condition nor an Event of it. So the claims themselves are looked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.why.evidence import Gathered, MissingClaim, items_at, waits_for_node, word_at
+from webhook.diagnose.why.explanation import Sentence
+from webhook.model.pod import PodManifest
+
+#: The reason of the controller's Event about a pod whose claim it could not make.
+NOT_CREATED = "FailedResourceClaimCreation"
+_MISSING = "ClaimTemplateMissing"
+_LONGEST = 300
+#: `PodResourceClaim NAME: resource claim template "T": …"T" not found`
+_OF_TEMPLATE = re.compile(
+    r'^PodResourceClaim (\S{1,63}): resource claim template "([^"]{1,253})": '
+)
+_AGAIN = (
+    "Kubernetes tries again in ever longer intervals, of up to 17 minutes: it is quicker to create "
+    "the pod again."
+)
+
+
+class _Cause(NamedTuple):
+    """What the scheduler says if claims keep a pod pending, and what that means."""
+
+    pattern: re.Pattern[str]  #: its groups fill {0}, {1} of the text
+    code: str
+    text: str
+    remedy: str
+
+
+_CAUSES = (
+    _Cause(
+        re.compile(r"request (\S{1,130}): device class (\S{1,253}) does not exist"),
+        "DeviceClassMissing",
+        "its claim's request {0} names the DeviceClass {1}, which does not exist",
+        "List them: kubectl get deviceclasses. Correct deviceClassName in the claim, or in its "
+        "template, or ask whoever runs the cluster whether the DRA driver is installed.",
+    ),
+    _Cause(
+        re.compile("cannot allocate all claims"),
+        "ClaimsNotAllocated",
+        "no node has free devices for all of its claims{claims}",
+        "Wait until another job ends, or claim fewer devices. If no pod with such a claim has ever "
+        "started, compare its requests with what the DRA drivers offer (kubectl get resourceslices "
+        "-o yaml): the DeviceClass and the selectors, the number for one node, and the attribute "
+        "that matchAttribute wants to be the same.",
+    ),
+    _Cause(
+        re.compile("resourceclaim not available on the node"),
+        "ClaimElsewhere",
+        "one of its claims{claims} already has devices of other nodes",
+        "See which nodes: kubectl get resourceclaim -o yaml. Let the pod run there, or give it its "
+        "own claim, by resourceClaimTemplateName.",
+    ),
+    _Cause(
+        # The scheduler lets any number of pods share a claim; the API server does not.
+        re.compile(r"status\.reservedFor: Too many"),
+        "ClaimInUse",
+        "one of its claims{claims} is used by as many pods as may share a claim",
+        "Wait until one of them ends, or give the pod its own claim, by resourceClaimTemplateName.",
+    ),
+)
+
+
+def tell_claims(gathered: Gathered, message: str) -> Iterator[Sentence]:
+    """Tell why claims keep a pod pending; `message`: what the scheduler says, "" if nothing."""
+    pod = gathered.pod
+    if not waits_for_node(pod):
+        return
+    failed = [*_not_created(gathered)]
+    yield from failed
+    if not failed and not message and (templates := _not_yet_used(pod)):
+        yield _not_yet(templates)
+    yield from map(_missing, gathered.missing_claims)
+    for cause in _CAUSES:
+        if found := cause.pattern.search(message):
+            told = cause.text.format(*found.groups(), claims=_listed(_names(gathered, "name")))
+            text = f"The pod is pending: {told}. The scheduler says: {message}"
+            yield Sentence(cause.code, "problem", text, cause.remedy)
+
+
+def _missing(claim: MissingClaim) -> Sentence:
+    what = "is being deleted" if claim.is_ending else "does not exist"
+    text = (
+        f"The pod is pending: its ResourceClaim {claim.name} {what}. Meanwhile, the scheduler "
+        "leaves the pod aside without a word."
+    )
+    when = "Once it is gone, create it again" if claim.is_ending else "Create it"
+    remedy = (
+        f"{when}, and the pod starts by itself; or create the pod again with another "
+        "resourceClaimName in its resourceClaims."
+    )
+    return Sentence("ClaimMissing", "problem", text, remedy)
+
+
+def _not_created(gathered: Gathered) -> Iterator[Sentence]:
+    """Tell each claim that Kubernetes could not make, by the newest Event about it."""
+    newest: dict[str, str] = {}
+    for event in gathered.events or ():
+        regarding = event.get("involvedObject") or event.get("regarding")
+        if event.get("reason") == NOT_CREATED and word_at(regarding, ("kind",)) == "Pod":
+            said = word_at(event, ("message",)) or word_at(event, ("note",))
+            newest[said.partition(": ")[0]] = " ".join(said.split())[:_LONGEST]
+    for said in newest.values():
+        yield _failure(said)
+
+
+def _failure(said: str) -> Sentence:
+    template = _OF_TEMPLATE.match(said)
+    if template and said.endswith("not found"):
+        claim, name = template.groups()
+        text = (
+            f"The pod is pending: its claim {claim} is of ResourceClaimTemplate {name}, which the "
+            f"namespace does not have. Kubernetes says: {said}"
+        )
+        return Sentence(_MISSING, "problem", text, REMEDIES[_MISSING])
+    text = f"The pod is pending: Kubernetes could not create one of its claims. It says: {said}"
+    return Sentence("ClaimNotCreated", "problem", text, f"Correct what the message names. {_AGAIN}")
+
+
+def _not_yet_used(pod: PodManifest) -> list[str]:
+    """Return the templates of which Kubernetes has not made the pod's claims yet."""
+    made = {word_at(one, ("name",)) for one in items_at(pod, ("status", "resourceClaimStatuses"))}
+    claims = items_at(pod, ("spec", "resourceClaims"))
+    names = (
+        word_at(one, ("resourceClaimTemplateName",))
+        for one in claims
+        if word_at(one, ("name",)) not in made
+    )
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _not_yet(templates: list[str]) -> Sentence:
+    """Tell that a claim is not there yet, without the Event that says why."""
+    text = "The pod is pending: Kubernetes has not made all of its claims yet."
+    remedy = (
+        f"See whether the namespace has its ResourceClaimTemplate{_listed(templates)}: kubectl get "
+        f"resourceclaimtemplates. If it has not, create it. {_AGAIN}"
+    )
+    return Sentence("ClaimNotCreated", "problem", text, remedy)
+
+
+def _names(gathered: Gathered, key: str) -> list[str]:
+    listed = items_at(gathered.pod, ("spec", "resourceClaims"))
+    return list(dict.fromkeys(filter(None, (word_at(one, (key,)) for one in listed))))
+
+
+def _listed(names: list[str]) -> str:
+    return f" ({', '.join(names[:5])})" if names else ""

@@ -1,1 +1,0 @@
-"""Fabrics, and the variables that a container on one needs."""

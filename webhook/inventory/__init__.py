@@ -1,1 +1,0 @@
-"""The nodes of each fabric: what they offer, what is free, and what is wrong with them."""

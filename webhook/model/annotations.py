@@ -1,0 +1,194 @@
+"""The `rdma.lab/*` annotations of a pod, read and checked.
+
+Opting in (the namespace also needs the label, which the API server checks):
+
+    rdma.lab/enable   meaning
+    ---------------   -------------------------------------------------------
+    absent, "false"   not opted in: no patch, no warning
+    "true"            opted in
+    anything else     denied with a message, so that `yes` is not silently ignored
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple
+
+from webhook.model.decision import Denial, Reason
+from webhook.model.pod import describe, text
+
+PREFIX = "rdma.lab/"
+ENABLE = "rdma.lab/enable"
+FABRIC = "rdma.lab/fabric"
+CONTAINERS = "rdma.lab/containers"
+DEVICES = "rdma.lab/devices"
+MEMORY_LIMIT = "rdma.lab/memory-limit"
+SKIP = "rdma.lab/skip"
+NVLINK = "rdma.lab/nvlink"
+STATUS = "rdma.lab/status"
+NCCL_CONF = "rdma.lab/nccl-conf"
+
+#: The annotation that Multus reads.
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+#: If the value contains one of these characters, Multus parses it as JSON (pkg/k8sclient,
+#: parsePodNetworkAnnotation).
+NETWORKS_JSON = frozenset('[{"')
+
+#: Annotations that request RDMA from other webhooks: sgl-project/ome.
+OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)
+
+REQUESTED = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
+WRITTEN = (STATUS, NCCL_CONF)
+
+#: The most bytes of a status: a person reads it, and all annotations share 256 KiB.
+LONGEST_STATUS = 4096
+
+#: The most bytes of all annotations of an object (apimachinery, TotalAnnotationSizeLimitB).
+ANNOTATIONS_LIMIT = 256 * 1024
+
+INVALID_ANNOTATION = Reason(
+    "InvalidAnnotation",
+    "An rdma.lab/* annotation has an invalid value, or names something that does not exist.",
+    rdma="no",
+)
+
+MemoryLimit = Literal["drop", "keep"]
+
+
+def size_of(written: str) -> int:
+    """Count the bytes of a text, which is what the API server limits."""
+    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
+
+
+def has_room(annotations: Mapping[str, Any], added: Mapping[str, str]) -> bool:
+    """Return whether all annotations fit into 256 KiB with those `added` and the longest status.
+
+    Raise ShapeError if the value of an annotation is not a string.
+    """
+    others = [key for key in annotations if key != STATUS and key not in added]
+    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in others)
+    ours = sum(size_of(key) + size_of(value) for key, value in added.items())
+    return total + ours + size_of(STATUS) + LONGEST_STATUS <= ANNOTATIONS_LIMIT
+
+
+class Requests(NamedTuple):
+    """What a pod requests in its annotations; None if it leaves the choice to us."""
+
+    fabric: str | None = None
+    containers: tuple[str, ...] | None = None
+    devices: int | None = None
+    memory_limit: MemoryLimit | None = None
+    skip: frozenset[str] = frozenset()
+    nvlink: bool = False
+    #: A sentence for each unknown `rdma.lab/*` key, with what may have been meant.
+    unknown: tuple[str, ...] = ()
+
+
+def opted_in(annotations: Mapping[str, Any]) -> bool:
+    """Return whether the pod opted in; raise Denial for a value other than "true" and "false"."""
+    value = annotations.get(ENABLE)
+    if value == "true" and isinstance(value, str):
+        return True
+    if value is None or value == "false":
+        return False
+    raise _malformed(ENABLE, value, '"true" or "false"')
+
+
+def parse_requests(annotations: Mapping[str, Any], mutations: frozenset[str]) -> Requests:
+    """Read all requests; raise Denial for a malformed one, naming annotation, value and remedy."""
+    ours = {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
+    if len(ours) <= 1 and ENABLE in ours:
+        return _NOTHING
+    return Requests(
+        fabric=_word(ours, FABRIC, "the name of a fabric"),
+        containers=_names(ours, CONTAINERS, "container names separated by commas"),
+        devices=_count(ours),
+        memory_limit=_choice(ours, MEMORY_LIMIT, ("drop", "keep")),
+        skip=_skip(ours, mutations),
+        nvlink=_choice(ours, NVLINK, ("share",)) is not None,
+        unknown=tuple(_unknown(ours)),
+    )
+
+
+_NOTHING = Requests()
+
+
+def _malformed(key: str, value: object, wanted: str) -> Denial:
+    shown = repr(value) if isinstance(value, str) else describe(value)
+    if isinstance(value, (int, float)):  # YAML reads unquoted `yes`, `True` and `2` as these
+        shown, wanted = shown.lower(), f"a string, in quotes: {wanted}"
+    return Denial(INVALID_ANNOTATION, f"annotation {key} is {shown:.200}: it must be {wanted}")
+
+
+def _word(ours: Mapping[str, Any], key: str, wanted: str) -> str | None:
+    value = ours.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise _malformed(key, value, wanted)
+    return value.strip()
+
+
+def _names(ours: Mapping[str, Any], key: str, wanted: str) -> tuple[str, ...] | None:
+    value = _word(ours, key, wanted)
+    if value is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    if not all(names):
+        raise _malformed(key, value, wanted)
+    return names
+
+
+_DIGITS = 4  # no node has ten thousand devices
+
+
+def _count(ours: Mapping[str, Any]) -> int | None:
+    wanted = "a whole number of RDMA devices for each container, 0 for none"
+    value = _word(ours, DEVICES, wanted)
+    if value is None:
+        return None
+    if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
+        raise _malformed(DEVICES, value, wanted)
+    return int(value)
+
+
+def _choice(ours: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> Any:
+    wanted = " or ".join(f'"{choice}"' for choice in choices)
+    value = _word(ours, key, wanted)
+    if value is not None and value not in choices:
+        raise _malformed(key, value, wanted)
+    return value
+
+
+def _skip(ours: Mapping[str, Any], mutations: frozenset[str]) -> frozenset[str]:
+    names = _names(ours, SKIP, "mutation names separated by commas") or ()
+    wrong = [name for name in names if name not in mutations]
+    if wrong:
+        known = ", ".join(sorted(mutations))
+        meant = "".join(_meant(name, mutations) for name in wrong[:_SHOWN])
+        raise _malformed(SKIP, ", ".join(wrong), f"one or more of {known}{meant}")
+    return frozenset(names)
+
+
+def _unknown(ours: Iterable[str]) -> Iterable[str]:
+    unknown = [key for key in ours if key not in REQUESTED and key not in WRITTEN]
+    for key in unknown[:_SHOWN]:
+        known = [word.removeprefix(PREFIX) for word in REQUESTED]
+        meant = _meant(key.removeprefix(PREFIX), known, PREFIX)
+        yield f"annotation {key!r:.80} is not known{meant}"
+    if len(unknown) > _SHOWN:
+        yield f"{len(unknown) - _SHOWN} more annotations {PREFIX}* are not known"
+
+
+#: How many unknown keys are named one by one: searching for what was meant costs 0.2 ms for each,
+#: and more for longer words.
+_SHOWN = 8
+_LONGEST = 64  # the longest word that is compared with the known ones
+
+
+def _meant(word: str, known: Iterable[str], prefix: str = "") -> str:
+    if len(word) > _LONGEST:
+        return ""
+    close = get_close_matches(word, list(known), n=1)
+    return f" (did you mean {prefix}{close[0]}?)" if close else ""

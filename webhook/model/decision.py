@@ -1,0 +1,97 @@
+"""The parts of a decision: operations, outcomes with their reasons, and the whole decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+
+from webhook.errors import WebhookError
+from webhook.model.pod import PodManifest
+
+#: Grows with a release in which `decide` makes something else of a pod than the release before.
+#: It is part of the configuration's hash, so that two releases at work do not finish each other's
+#: pods as if they were their own.
+VERSION = 1
+
+Status = Literal["applied", "already", "skipped", "failed", "warned"]
+#: Whether a pod is equipped for RDMA; "none": it only launches pods that are.
+Rdma = Literal["yes", "no", "unsure", "none"]
+
+
+class PatchOp(TypedDict):
+    """One RFC 6902 operation, in wire form."""
+
+    op: str
+    path: str
+    value: NotRequired[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A stable reason code; `when` is its row in the documentation."""
+
+    code: str
+    when: str
+    #: True for "there was nothing to do": the preview shows it, rdma.lab/status leaves it out.
+    quiet: bool = False
+    #: The verdict that this reason explains; None for a reason that decides no verdict.
+    rdma: Rdma | None = None
+
+    @property
+    def sentence(self) -> str:
+        """`when` without its full stop, since messages end without one."""
+        return self.when.removesuffix(".")
+
+
+class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault of the program
+    """A pod must be denied, for this reason."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Verdict(NamedTuple):
+    """Whether the pod is equipped for RDMA: whatever admission can see is right; and why."""
+
+    rdma: Rdma
+    because: Reason
+    #: A sentence that names what is wrong, and what would be right.
+    message: str
+
+    @classmethod
+    def of(cls, because: Reason, message: str) -> Verdict:
+        """Return the verdict that a reason explains."""
+        assert because.rdma is not None, because.code
+        return cls(because.rdma, because, message)
+
+
+class Outcome(NamedTuple):
+    """What one mutation did to one container ("" for the pod), and why."""
+
+    mutation: str
+    container: str
+    status: Status
+    reason: Reason
+    message: str
+    ops: tuple[PatchOp, ...] = ()
+
+
+class Decision(NamedTuple):
+    """Everything that the webhook has to say about one pod; every output renders this."""
+
+    allowed: bool
+    reason: Reason
+    #: The pod after the patch; it shares unchanged parts with the pod that came in.
+    pod: PodManifest
+    message: str = ""
+    #: None for a pod that did not opt in.
+    verdict: Verdict | None = None
+    fabric: str | None = None
+    evidence: str = ""
+    outcomes: tuple[Outcome, ...] = ()
+    patch: tuple[PatchOp, ...] = ()
+    warnings: tuple[str, ...] = ()
+    audit: Mapping[str, str] = MappingProxyType({})

@@ -1,0 +1,207 @@
+"""Fabrics as a decision uses them: the configuration file, compiled to indexed records.
+
+`webhook.config` validates the file and builds these records once per load; nothing here
+is computed again for each pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from webhook.model.globs import Globs
+
+Mode = Literal["shared-device", "host-network", "sr-iov", "host-device", "dra"]
+#: The modes in which a device is moved into the pod's own network namespace.
+OWN_DEVICE: tuple[Mode, ...] = ("sr-iov", "host-device", "dra")
+#: Whether the containers of a pod share a claim, or each has its own.
+SharedBy = Literal["pod", "container"]
+LinkLayer = Literal["InfiniBand", "Ethernet"]
+MemoryPolicy = Literal["drop", "keep-guaranteed", "keep"]
+#: How much memory a process without an effective IPC_LOCK may lock on the nodes.
+Memlock = Literal["unknown", "limited", "unlimited", "nri"]
+Nodes = Literal["elastic", "static"]
+EnvPairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RdmaResource:
+    """An extended resource that a pod on the fabric requests."""
+
+    name: str
+    #: Devices per target; None means as many as its GPUs need (`per-gpu`).
+    count: int | None = 1
+    gpus_per_device: int = 1
+    devices_per_gpu: int = 1
+    #: Upper bound of a per-gpu count.
+    maximum: int | None = None
+    aliases: tuple[str, ...] = ()
+    #: The Multus network to append once per device: `ns/name[@if]`.
+    network: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceClaim:
+    """A ResourceClaimTemplate by which a pod on the fabric gets devices (DRA)."""
+
+    template: str
+    #: The request whose devices a container gets; None for those of all requests.
+    request: str | None = None
+    per: SharedBy = "container"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FabricEnv:
+    """The variables that the fabric sets, rendered once.
+
+    They leave out the names of the socket interfaces, which depend on the pod.
+    """
+
+    #: NCCL_IB_HCA and qos: all of NCCL's variables except the socket interface.
+    nccl: EnvPairs = ()
+    #: All of UCX's variables except UCX_NET_DEVICES, which also names the IP interface.
+    ucx: EnvPairs = ()
+    #: All of NVSHMEM's variables except the socket interface.
+    nvshmem: EnvPairs = ()
+    #: Mooncake's transfer engine.
+    mooncake: EnvPairs = ()
+    #: `mlx5_0:1,mlx5_1:1`, the RDMA part of UCX_NET_DEVICES; "" if the names are not exact.
+    ucx_devices: str = ""
+    #: The site's own `env`.
+    site: EnvPairs = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabric:
+    """One fabric, compiled."""
+
+    name: str
+    mode: Mode = "shared-device"
+    link_layer: LinkLayer = "InfiniBand"
+    #: Of one device, and the devices by exact name: what benchmarks are compared with.
+    rate_gbps: int | None = None
+    hcas: tuple[str, ...] = ()
+    gpu_resources: frozenset[str] = frozenset()
+    #: DeviceClasses (DRA) of the fabric's GPUs, or of its NICs where the name says so.
+    device_classes: frozenset[str] = frozenset()
+    #: Node label key → globs, of which the node's value must match one (includes gpuProducts).
+    node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    resources: tuple[RdmaResource, ...] = ()
+    #: Only in mode `dra`.
+    claims: tuple[DeviceClaim, ...] = ()
+    #: Whether to request the resources, or to claim the devices.
+    inject_resources: bool = True
+    libraries: frozenset[str] = frozenset({"nccl", "ucx", "gloo"})
+    env: FabricEnv = field(default_factory=FabricEnv)
+    #: The interface's name in the pod network and in the host's; None means not to set it.
+    socket_interface: str | None = None
+    host_socket_interface: str | None = None
+    #: Multus networks to append, whatever the number of devices.
+    networks: tuple[str, ...] = ()
+    shared_memory: str | None = None
+    #: The nodeSelector to add; None for `pin: never`.
+    pin: Mapping[str, str] | None = None
+
+    def __hash__(self) -> int:
+        """Hash by identity: what is cached for a fabric serves until the next load."""
+        return id(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """The file's `defaults`."""
+
+    fabric: str | None = None
+    memory_limit: MemoryPolicy = "drop"
+    hcoll: Literal["auto", "env", "off"] = "auto"
+    config_files: Literal["auto", "always", "never"] = "auto"
+    on_ambiguous: Literal["skip", "deny"] = "skip"
+    pod_security: Literal["skip", "deny"] = "skip"
+    #: `unlimited` if the nodes' containerd has LimitMEMLOCK=infinity; `nri` if they run the NRI
+    #: ulimit-adjuster, which raises it for containers that are annotated.
+    memlock: Memlock = "unknown"
+    #: `static` if no node comes or goes, so that what no node offers now never will be.
+    nodes: Nodes = "elastic"
+    #: Images whose processes do not run as root, unless the pod says so.
+    non_root_images: Globs = field(default_factory=Globs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabrics:
+    """A whole configuration: immutable, replaced as a whole."""
+
+    fabrics: Mapping[str, Fabric] = field(default_factory=dict)
+    defaults: Defaults = field(default_factory=Defaults)
+    nvlink_namespaces: frozenset[str] = frozenset()
+    foreign_resources: Globs = field(default_factory=Globs)
+    foreign_annotations: Globs = field(default_factory=Globs)
+    #: Twelve hex digits that change with the configuration's meaning.
+    config_hash: str = ""
+    #: GPU resource → names of the fabrics that claim it.
+    by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: RDMA resource or alias → names of the fabrics that have it.
+    by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Fabric → its RDMA resources that no other fabric has, not even as an alias.
+    own_resources: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: DeviceClass → names of the fabrics that list it.
+    by_class: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: ResourceClaimTemplate → names of the fabrics that have it.
+    by_template: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Node label key → names of the fabrics that list the key, each with its globs.
+    by_label: Mapping[str, Mapping[str, Globs]] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        """Hash by identity, as a fabric does."""
+        return id(self)
+
+
+def index(
+    fabrics: tuple[Fabric, ...],
+    *,
+    defaults: Defaults | None = None,
+    nvlink_namespaces: frozenset[str] = frozenset(),
+    foreign_resources: tuple[str, ...] = (),
+    foreign_annotations: tuple[str, ...] = (),
+    config_hash: str = "",
+) -> Fabrics:
+    """Build a configuration with its indexes from compiled fabrics."""
+    by_label: dict[str, dict[str, Globs]] = {}
+    for fabric in fabrics:
+        for key, globs in fabric.node_labels.items():
+            by_label.setdefault(key, {})[fabric.name] = Globs(globs)
+    by_resource = _by(fabrics, _resource_names)
+    return Fabrics(
+        fabrics={fabric.name: fabric for fabric in fabrics},
+        defaults=defaults or Defaults(),
+        nvlink_namespaces=nvlink_namespaces,
+        foreign_resources=Globs(foreign_resources),
+        foreign_annotations=Globs(foreign_annotations),
+        config_hash=config_hash,
+        by_gpu=_by(fabrics, lambda fabric: fabric.gpu_resources),
+        by_resource=by_resource,
+        own_resources={fabric.name: _own_resources(fabric, by_resource) for fabric in fabrics},
+        by_class=_by(fabrics, lambda fabric: fabric.device_classes),
+        by_template=_by(fabrics, lambda fabric: [claim.template for claim in fabric.claims]),
+        by_label=by_label,
+    )
+
+
+def _resource_names(fabric: Fabric) -> Iterable[str]:
+    for resource in fabric.resources:
+        yield from (resource.name, *resource.aliases)
+
+
+def _own_resources(fabric: Fabric, by_resource: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    names = (resource.name for resource in fabric.resources)
+    return frozenset(name for name in names if len(by_resource[name]) == 1)
+
+
+def _by(
+    fabrics: Iterable[Fabric], keys: Callable[[Fabric], Iterable[str]]
+) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for fabric in fabrics:
+        for key in keys(fabric):
+            found.setdefault(key, set()).add(fabric.name)
+    return {key: frozenset(names) for key, names in found.items()}

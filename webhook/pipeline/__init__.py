@@ -1,1 +1,0 @@
-"""The steps from a pod to a decision: examine it, run the mutations, conclude."""

@@ -1,1 +1,0 @@
-"""What a new configuration would change: the decisions on the same pods under two of them."""

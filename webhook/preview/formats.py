@@ -1,0 +1,40 @@
+"""The output formats of a preview, on the command line and over HTTP: one file and one line each.
+
+`<name>_format.py` beside this file writes it. The order is that of --help. Over HTTP, the first
+format is the default, and if `Accept` likes two formats equally, the earlier one is chosen. The
+writers are imported only where a report is written, so that the server, which needs the names,
+does not load them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from webhook.preview.output_format import JSON_TYPES, TEXT_TYPES, OutputFormat
+
+if TYPE_CHECKING:
+    from webhook.preview.writers import Write
+
+
+_YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
+FORMATS = (
+    OutputFormat("json", "the documented JSON form", JSON_TYPES),
+    OutputFormat("yaml", "the patched documents, with their comments and order", _YAML),
+    OutputFormat("text", "a report for people", TEXT_TYPES),
+    OutputFormat("patch", "one RFC 6902 patch per document, each on a line"),
+    OutputFormat("diff", "a unified diff"),
+)
+#: The formats that are made to be applied to a cluster, so never from example fabrics.
+APPLIED = frozenset({"yaml", "patch", "diff"})
+#: The formats that are served over HTTP: those with a media type.
+SERVED = tuple(one for one in FORMATS if one.media_types)
+_NAMES = frozenset(one.name for one in FORMATS)
+
+
+def writer(name: str) -> Write:
+    """Return the function that writes a format; KeyError if there is no such format."""
+    if name not in _NAMES:
+        raise KeyError(name)
+    write: Write = getattr(import_module(f"{__name__}.{name}_format"), f"write_{name}")
+    return write

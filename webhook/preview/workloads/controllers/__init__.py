@@ -1,0 +1,55 @@
+"""What controllers add to the pods of their templates, one file for each controller.
+
+A pod is decided on when its controller creates it, with the labels, variables and commands that the
+controller added. So a preview of a template adds them first. Each file's docstring names its
+source; `CONTROLLERS` is the one table of them, and of the kinds that they create pods for.
+"""
+
+from __future__ import annotations
+
+from webhook.errors import ShapeError
+from webhook.preview.workloads.controllers.et_operator import ET_OPERATOR
+from webhook.preview.workloads.controllers.jobset import JOBSET
+from webhook.preview.workloads.controllers.kuberay import KUBERAY
+from webhook.preview.workloads.controllers.kubernetes import KUBERNETES
+from webhook.preview.workloads.controllers.leaderworkerset import LEADERWORKERSET
+from webhook.preview.workloads.controllers.mpi_operator import MPI_OPERATOR
+from webhook.preview.workloads.controllers.mpi_operator_v1alpha1 import MPI_OPERATOR_V1ALPHA1
+from webhook.preview.workloads.controllers.training_operator import TRAINING_OPERATOR
+from webhook.preview.workloads.controllers.workload import Controller, Live, Workload
+from webhook.preview.workloads.templates import Template
+
+CONTROLLERS: tuple[Controller, ...] = (
+    KUBERNETES,
+    MPI_OPERATOR,
+    MPI_OPERATOR_V1ALPHA1,
+    TRAINING_OPERATOR,
+    KUBERAY,
+    LEADERWORKERSET,
+    JOBSET,
+    ET_OPERATOR,
+)
+_BY_KIND = {kind: controller for controller in CONTROLLERS for kind in controller.kinds}
+
+
+def controller_of(template: Template) -> Controller | None:
+    """Return the controller that creates the template's pods; None for a kind not in the table."""
+    if template.owner is None:
+        return None
+    return _BY_KIND.get(f"{template.owner['apiVersion']} {template.owner['kind']}")
+
+
+def live_pods(template: Template) -> tuple[Live, ...]:
+    """Return the pods as the template's controller creates them, one for each role.
+
+    That is the template itself for a kind that is not in the table, for a part of an object that
+    its controller does not add to, and for a misshapen template, which the API server refuses.
+    """
+    controller = controller_of(template)
+    if controller is None or template.owner is None or not isinstance(template.pod, dict):
+        return (Live(template.pod),)
+    where = template.path[template.owner_depth :]
+    try:
+        return controller.live(Workload(template.owner, where, template.pod))
+    except ShapeError:
+        return (Live(template.pod),)

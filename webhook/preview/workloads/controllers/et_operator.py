@@ -1,0 +1,86 @@
+"""et-operator, which arena installs: TrainingJob (kai.alibabacloud.com/v1alpha1), arena's etjob.
+
+Source: AliyunContainerService/et-operator, commit 00016ea: pkg/controllers/resource.go
+(newLauncher, newWorker, initContainer), trainingjob_controller.go (labels, paths), pkg/util/ssh.go
+(MountRsaKey), api/v1alpha1/trainingjob_types.go (GetAttachMode). The launcher reaches the workers
+by ssh, or by `kubectl exec` where `launcherAttachMode` is kubexec.
+
+Left out, since no decision reads them: service accounts, restart policies, the image of the init
+container.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.draft import Draft
+from webhook.model.pod import at
+from webhook.preview.workloads.controllers.workload import (
+    FIRST,
+    INIT_CONTAINERS,
+    Controller,
+    Live,
+    Workload,
+    add_env,
+    add_labels,
+    add_mount,
+    has_containers,
+    variables,
+)
+
+_SPECS = ("spec", "etReplicaSpecs")
+_CONFIG, _HOSTS, _KUBECTL, _DEEPSPEED = "/etc/mpi", "/etc/edl", "/opt/kube", "/job"
+_SMALL = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
+
+
+def _live(workload: Workload) -> tuple[Live, ...]:
+    where = workload.where
+    if where[:2] != _SPECS or where[3:] != ("template",) or not has_containers(workload.pod):
+        return (Live(workload.pod),)
+    role = str(where[2])
+    draft = Draft(workload.pod)
+    add_labels(
+        draft,
+        {
+            "group-name": "kai.alibabacloud.com",
+            "training-job-name": workload.name,
+            "training-job-role": role,
+        },
+    )
+    over_ssh = at(workload.value, ("spec", "launcherAttachMode")) in (None, "ssh")
+    if role == "launcher":
+        _make_launcher(draft, workload.name, over_ssh=over_ssh)
+    else:
+        _make_worker(draft, over_ssh=over_ssh)
+    if over_ssh:
+        add_mount(draft, FIRST, {"name": workload.name, "secret": {}}, "/root/.ssh")
+    return (Live(draft.pod),)
+
+
+def _make_launcher(draft: Draft, name: str, *, over_ssh: bool) -> None:
+    draft.append(INIT_CONTAINERS, {"name": "init-hostfile", "resources": {"limits": {**_SMALL}}})
+    config = {"name": "training-job-config", "configMap": {"name": f"{name}-config"}}
+    add_mount(draft, FIRST, config, _CONFIG)
+    for volume, where in (
+        ("training-job-hostfile", _HOSTS),
+        ("training-job-kubectl", _KUBECTL),
+        ("deepspeed-hostfile", _DEEPSPEED),
+    ):
+        add_mount(draft, FIRST, {"name": volume, "emptyDir": {}}, where)
+    if not over_ssh:
+        add_env(draft, FIRST, variables(OMPI_MCA_plm_rsh_agent=f"{_CONFIG}/kubexec.sh"))
+
+
+def _make_worker(draft: Draft, *, over_ssh: bool) -> None:
+    add_labels(draft, {"replica-index": "0"})
+    if not at(draft.pod, (*FIRST, "command")):
+        script = "/usr/sbin/sshd  && sleep 365d" if over_ssh else "sleep 365d"
+        draft.set((*FIRST, "command"), ["sh", "-c", script])
+
+
+ET_OPERATOR = Controller(
+    name="et-operator",
+    kinds=frozenset({"kai.alibabacloud.com/v1alpha1 TrainingJob"}),
+    adds="`training-job-role` and other labels; host files for the launcher; ssh keys, and "
+    "`/usr/sbin/sshd` with `sleep 365d` for a worker without a command; without ssh "
+    "`OMPI_MCA_plm_rsh_agent` and `sleep 365d`",
+    live=_live,
+)

@@ -1,0 +1,114 @@
+"""mpi-operator: MPIJob (kubeflow.org/v2beta1), whose launcher reaches the workers over ssh.
+
+Source: kubeflow/mpi-operator v0.6.0, pkg/controller/mpi_job_controller.go (newWorker,
+newLauncherPodTemplate, setupSSHOnPod, defaultLabels), pkg/apis/kubeflow/v2beta1/default.go.
+
+Left out, since no decision reads them: host names, DNS searches, restart policies, ownerReferences,
+what a gang scheduler adds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.decide.draft import Draft
+from webhook.model.pod import PodManifest, at
+from webhook.preview.workloads.controllers.workload import (
+    FIRST,
+    Controller,
+    Live,
+    Workload,
+    add_env,
+    add_labels,
+    add_mount,
+    has_containers,
+    variables,
+    word,
+)
+
+_SPECS = ("spec", "mpiReplicaSpecs")
+_ROLES = {"Launcher": "launcher", "Worker": "worker"}
+_SSHD = ["/usr/sbin/sshd", "-De"]
+_HOSTS = "/etc/mpi"
+_ATTEMPTS = "-o ConnectionAttempts=10"
+_OPEN_MPI = {
+    "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+    "OMPI_MCA_orte_default_hostfile": f"{_HOSTS}/hostfile",
+    "OMPI_MCA_plm_rsh_args": _ATTEMPTS,
+}
+_INTEL = {
+    "I_MPI_HYDRA_HOST_FILE": f"{_HOSTS}/hostfile",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _ATTEMPTS,
+}
+_MPICH = {"HYDRA_HOST_FILE": f"{_HOSTS}/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS": _ATTEMPTS}
+#: The launcher's variables by `mpiImplementation`, and the name of the one with the slots.
+_IMPLEMENTATIONS = {
+    "OpenMPI": (_OPEN_MPI, "OMPI_MCA_orte_set_default_slots"),
+    "Intel": (_INTEL, "I_MPI_PERHOST"),
+    "MPICH": (_MPICH, ""),
+}
+
+
+def _live_mpijob(workload: Workload) -> tuple[Live, ...]:
+    role = _ROLES.get(str(workload.where[2])) if _is_replica(workload) else None
+    if role is None or not has_containers(workload.pod):
+        return (Live(workload.pod),)
+    draft = Draft(workload.pod)
+    add_labels(draft, _labels(workload.name, role))
+    if at(draft.pod, ("spec", "hostNetwork")) is True:
+        draft.set(("spec", "dnsPolicy"), "ClusterFirstWithHostNet")
+    add_env(draft, FIRST, variables(K_MPI_JOB_ROLE=role))
+    if role == "launcher":
+        add_env(draft, FIRST, _of_launcher(workload.value))
+    else:
+        add_labels(draft, {"training.kubeflow.org/replica-index": "0"})
+        if not _runs(draft.pod):
+            draft.set((*FIRST, "command"), [*_SSHD])
+    _mount(draft, workload, role)
+    return (Live(draft.pod),)
+
+
+def _is_replica(workload: Workload) -> bool:
+    return workload.where[:2] == _SPECS and workload.where[3:] == ("template",)
+
+
+def _labels(name: str, role: str) -> dict[str, str]:
+    prefix = "training.kubeflow.org"
+    return {
+        f"{prefix}/operator-name": "mpi-operator",
+        f"{prefix}/job-name": name,
+        f"{prefix}/job-role": role,
+    }
+
+
+def _runs(pod: PodManifest) -> bool:
+    return bool(at(pod, (*FIRST, "command")) or at(pod, (*FIRST, "args")))
+
+
+def _of_launcher(job: dict[str, Any]) -> list[dict[str, Any]]:
+    named = word(job, ("spec", "mpiImplementation"), "OpenMPI")
+    values, slots = _IMPLEMENTATIONS.get(named, ({}, ""))
+    found = variables(**values)
+    if slots:
+        found += variables(**{slots: word(job, ("spec", "slotsPerWorker"), "1")})
+    if at(job, ("spec", "runLauncherAsWorker")) is not True:
+        found += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
+    return found
+
+
+def _mount(draft: Draft, workload: Workload, role: str) -> None:
+    keys = {"name": "ssh-auth", "secret": {"secretName": f"{workload.name}-ssh"}}
+    where = word(workload.value, ("spec", "sshAuthMountPath"), "/root/.ssh")
+    add_mount(draft, FIRST, keys, where)
+    if role == "launcher":
+        hosts = {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}
+        add_mount(draft, FIRST, hosts, _HOSTS)
+
+
+MPI_OPERATOR = Controller(
+    name="mpi-operator",
+    kinds=frozenset({"kubeflow.org/v2beta1 MPIJob"}),
+    adds="role labels, `K_MPI_JOB_ROLE`, the launcher's `OMPI_MCA_*` or hostfile variables, ssh "
+    "keys, the hostfile, and `/usr/sbin/sshd -De` for a worker without a command",
+    live=_live_mpijob,
+)

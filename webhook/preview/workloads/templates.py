@@ -1,0 +1,166 @@
+"""Find the pods and pod templates of a document by their shape.
+
+A pod template is a mapping whose `spec.containers` is a list, so that it is found in any kind
+without a list of kinds: Deployment, CronJob, MPIJob, RayCluster, JobSet, AppWrapper, List and kinds
+to come. A mapping with its own kind counts only if that is Pod: in a MiniCluster or ServingRuntime,
+the metadata beside `spec.containers` belongs to that object and does not reach a pod.
+
+A pod spec without metadata counts under the keys that operators use for one: `template`, `worker`
+(KServe's LLMInferenceService), `podSpec` (Grove's PodCliqueSet). It needs named containers, but no
+images. The controller makes the pods' metadata, and so decides whether they opt in.
+
+A Pod whose `containers` is not a list, and a `template` with such a spec, count as well: probably a
+dash is missing, and the decision says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from webhook.model.path import Path
+from webhook.model.pod import PodManifest, at
+from webhook.text.yaml.documents import Document
+
+
+class Template(NamedTuple):
+    """A pod, or a template that pods are made from."""
+
+    path: Path  #: its path in the document: ("spec", "template"), () for a bare Pod
+    kind: str  #: the kind of the nearest object around it; "" if there is none
+    name: str  #: the name of that object, else its generateName, else ""
+    namespace: str | None  #: the namespace of that object, or of one around it; None if unset
+    pod: PodManifest  #: the mapping itself, not a copy; with it as `spec` if it is bare
+    owner: dict[str, Any] | None = None  #: that object itself; None if there is none
+    owner_depth: int = 0  #: the length of its path
+    bare: bool = False  #: whether it is a pod spec without metadata
+
+
+class Owner(NamedTuple):
+    """The nearest mapping around with apiVersion and kind."""
+
+    path: Path
+    kind: str
+    name: str
+    namespace: str | None
+
+    def __str__(self) -> str:
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind or 'a mapping without a kind'} {name}".rstrip()
+
+
+class Place(NamedTuple):
+    """A mapping of the document that is not inside a pod."""
+
+    path: Path
+    owner: Owner
+    node: dict[str, Any]
+    is_pod: bool
+    is_bare: bool = False  #: a pod spec without metadata
+
+
+NOBODY = Owner((), "", "", None)
+_NO_PODS_BELOW = ("metadata", "status")
+_KEYS_OF_SPECS = frozenset(("podSpec", "template", "worker"))
+
+
+def templates_of(value: Any) -> list[Template]:
+    """List the pods and pod templates in a JSON value, in the order of the document.
+
+    In an AdmissionReview only `request.object` is searched. A TrainJob has no templates, since its
+    containers are partial and are merged into those of its runtime.
+    """
+    return [_template(value, place) for place in places_of(value) if place.is_pod]
+
+
+def _template(value: Any, place: Place) -> Template:
+    owner = place.owner
+    around = None if owner is NOBODY else at(value, owner.path)
+    pod = {"spec": place.node} if place.is_bare else place.node
+    names = owner.kind, owner.name, owner.namespace
+    return Template(place.path, *names, pod, around, len(owner.path), place.is_bare)
+
+
+def not_kubernetes(document: Document) -> str | None:
+    """Report a document without any Kubernetes object or pod template; return None otherwise."""
+    if any(place.is_pod or place.owner is not NOBODY for place in places_of(document.value)):
+        return None
+    return (
+        f"{document.name}: document {document.index + 1}, line {document.line}: not a Kubernetes "
+        "object: it has neither apiVersion and kind nor a pod template"
+    )
+
+
+def places_of(value: Any) -> Iterator[Place]:
+    """Yield the mappings outside pods, and the pods, in the order of the document."""
+    stack: list[tuple[Path, Owner, Any]] = [((), NOBODY, value)]
+    while stack:
+        path, owner, node = stack.pop()
+        if isinstance(node, list):
+            stack.extend(
+                ((*path, index), owner, node[index])
+                for index in range(len(node) - 1, -1, -1)
+                if isinstance(node[index], (dict, list))
+            )
+            continue
+        if not isinstance(node, dict):
+            continue
+        is_object = isinstance(node.get("kind"), str) and isinstance(node.get("apiVersion"), str)
+        if is_object:
+            owner = _owner(path, node, owner)
+        is_bare = not is_object and _is_bare(path, node)
+        is_pod = is_bare or _is_pod(path, node, is_object=is_object)
+        yield Place(path, owner, node, is_pod, is_bare)
+        if not is_pod:
+            stack.extend(_below(path, owner, node, is_object=is_object))
+
+
+def _owner(path: Path, node: dict[str, Any], around: Owner) -> Owner:
+    name = text_at(node, ("metadata", "name")) or text_at(node, ("metadata", "generateName"))
+    if node["kind"] == "Pod" and not name and around.name:
+        return around  # a template that states its own kind
+    field = ("request", "namespace") if node["kind"] == "AdmissionReview" else _NAMESPACE
+    return Owner(path, node["kind"], name or "", text_at(node, field) or around.namespace)
+
+
+_NAMESPACE: Path = ("metadata", "namespace")
+
+
+def text_at(node: Any, path: Path) -> str | None:
+    """Return the string at `path`; None for anything else."""
+    found = at(node, path)
+    return found if isinstance(found, str) else None
+
+
+def _is_pod(path: Path, node: dict[str, Any], *, is_object: bool) -> bool:
+    if is_object:
+        # Without both it is a reference to a pod, unless it is the whole document.
+        return node["kind"] == "Pod" and ("spec" in node or "metadata" in node or not path)
+    spec = node.get("spec")
+    if not isinstance(spec, dict) or "containers" not in spec:
+        return False
+    return isinstance(spec["containers"], list) or path[-1:] == ("template",)
+
+
+def _is_bare(path: Path, node: dict[str, Any]) -> bool:
+    containers = node.get("containers")
+    return (
+        path[-1:] != ()
+        and path[-1] in _KEYS_OF_SPECS
+        and isinstance(containers, list)
+        and bool(containers)
+        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in containers)
+    )
+
+
+def _below(
+    path: Path, owner: Owner, node: dict[str, Any], *, is_object: bool
+) -> Iterator[tuple[Path, Owner, Any]]:
+    """Yield the nodes to search below a mapping, in reverse order, for a stack."""
+    if is_object and owner.kind == "AdmissionReview":
+        step = ("request", "object")
+        yield (*path, *step), owner, at(node, step)
+    elif not is_object or owner.kind != "TrainJob":
+        for key in reversed(node):
+            if isinstance(node[key], (dict, list)) and not (is_object and key in _NO_PODS_BELOW):
+                yield (*path, key), owner, node[key]

@@ -1,0 +1,133 @@
+"""`serve --dev`: issue certificates, and print commands to paste into a shell."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from shutil import which
+from tempfile import mkdtemp
+
+from certs.issue import issue_ca, issue_leaf
+from certs.pem import KeyPair
+from webhook.model.fabric import Fabrics
+from webhook.model.facts import LABEL
+
+HOST = "127.0.0.1"
+_FOLDER = "rdma-webhook"
+#: The command that the CLI is installed as.
+_PROGRAM = "rdma-webhook"
+#: What the pod of the example requests where there are no fabrics.
+_GPU = "nvidia.com/gpu"
+
+#: Small enough to read in a terminal, and it shows most of what the webhook does.
+_POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: trainer
+  annotations: {rdma.lab/enable: "true"}
+spec:
+  containers:
+  - name: trainer
+    image: example.com/trainer
+    command: [mpirun, --allow-run-as-root, -np, "8", python, train.py]
+    resources: {limits: {%s: 8, memory: 64Gi}}
+"""
+
+
+def issue_for_development() -> tuple[KeyPair, bytes]:
+    """Return a leaf for this machine's loopback, and the PEM of the CA that signed it.
+
+    The CA's key is discarded at once, so trusting this CA means trusting only this leaf.
+    """
+    ca = issue_ca("rdma-webhook development CA")
+    return issue_leaf(ca, ["localhost"], [HOST, "::1"]), ca.certificate
+
+
+def store_ca(certificate: bytes, port: int, environment: Mapping[str, str]) -> Path:
+    """Write the CA certificate, which is public, where curl can find it; return the file.
+
+    Its name has a port that this server has bound, so it never replaces that of a running server.
+    """
+    name = f"dev-ca-{port}.crt"
+    home = environment.get("HOME", "")
+    state = environment.get("XDG_STATE_HOME", "") or (home and f"{home}/.local/state")
+    if state:
+        try:
+            return _write(certificate, Path(state, _FOLDER), name)
+        except OSError:
+            pass  # the home directory is not writable, as in many containers
+    return _write(certificate, Path(mkdtemp(prefix=f"{_FOLDER}-")), name)
+
+
+def _write(certificate: bytes, folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_bytes(certificate)
+    return file
+
+
+def program(started_as: str, folder: Path) -> str:
+    """Return how to type the command that `sys.argv[0]` names, in a shell whose cwd is `folder`."""
+    path = Path(started_as)
+    if path.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m {shlex.quote(path.parent.name)}"
+    found = which(path.name)
+    if path.name != _PROGRAM or (found and Path(found).resolve() == path.resolve()):
+        return _PROGRAM
+    absolute = folder / path
+    if absolute.is_relative_to(folder):
+        return shlex.quote(f"{absolute.relative_to(folder)}")
+    return shlex.quote(str(absolute))
+
+
+def instructions(
+    ports: Mapping[str, int],
+    ca: Path,
+    config: Path,
+    fabrics: Fabrics | None,
+    *,
+    command: str = _PROGRAM,
+    problem: str = "",
+    example: bool = False,
+) -> str:
+    """Return the addresses of the server, and two commands that can be pasted as they are.
+
+    `problem`: why there are no fabrics to decide with; "" if there are. `example`: whether the
+    fabrics are an example's.
+    """
+    gpu = min(fabrics.by_gpu, default=_GPU) if fabrics else _GPU
+    given = "" if example else f"-c {shlex.quote(str(config))} "
+    lines = [
+        *_heading(problem, "an example; give yours with -c FABRICS" if example else str(config)),
+        f"  admission  https://{HOST}:{ports['mutate']}/mutate",
+        f"  health     http://{HOST}:{ports['health']}/readyz and /metrics",
+        f"  its CA     {ca}",
+        *(_by_curl(ports["preview"], ca, gpu) if "preview" in ports else ()),
+        "",
+        "Preview a file without a server:",
+        f"  {command} preview {given}FILE",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _heading(problem: str, whose: str) -> list[str]:
+    if not problem:
+        return [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {whose}"]
+    waits = "rdma-webhook is running, but waits for a valid fabrics file (Ctrl-C stops it)"
+    return [waits, f"  {problem}"]
+
+
+def _by_curl(port: int, ca: Path, gpu: str) -> list[str]:
+    url = f"https://{HOST}:{port}/preview"
+    return [
+        f"  preview    {url}",
+        "",
+        "Preview a pod over HTTPS:",
+        f"  curl -sS --cacert {shlex.quote(str(ca))} -H 'Accept: text/plain' \\",
+        f"    --data-binary @- '{url}?namespace-label={LABEL}=true' <<'EOF'",
+        f"{_POD % gpu}EOF",
+    ]

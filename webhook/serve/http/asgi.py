@@ -1,0 +1,89 @@
+"""HTTP helpers that the listeners share: reading bodies within limits, and sending answers.
+
+The server can answer before it has read a body, and need not close the connection: uvicorn
+keeps reading and discards the rest, so a client that sends everything first gets its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from webhook.refusal import RequestError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = Mapping[bytes, bytes]
+
+TEXT = b"text/plain; charset=utf-8"
+JSON = b"application/json"
+
+#: The API server accepts objects of up to 3 MiB (apiserver, MaxRequestBodyBytes); the managed
+#: fields and the review around the object come on top.
+BODY_LIMIT = 8 * 1024 * 1024
+
+
+class DisconnectedError(Exception):
+    """The client has disconnected, so nobody would receive an answer."""
+
+
+class Bodies:
+    """Reads request bodies up to a size; the server limits their time and their total size."""
+
+    def __init__(self, limit: int = BODY_LIMIT) -> None:
+        self._limit = limit
+
+    async def read(self, headers: Headers, receive: Receive) -> bytes:
+        """Return the whole body.
+
+        Raises RequestError if it is too large, DisconnectedError if the client leaves meanwhile.
+        """
+        declared = headers.get(b"content-length", b"")
+        if declared.isdigit() and int(declared) > self._limit:
+            raise self._too_large()
+        message = await receive()
+        if message["type"] == "http.request" and not message["more_body"]:
+            return self._checked(message["body"])
+        return await self._collect(message, receive)
+
+    async def _collect(self, message: Message, receive: Receive) -> bytes:
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            if message["type"] == "http.disconnect":
+                raise DisconnectedError
+            chunks.append(message["body"])
+            size += len(message["body"])
+            if size > self._limit:
+                raise self._too_large()
+            if not message["more_body"]:
+                return b"".join(chunks)
+            message = await receive()
+
+    def _checked(self, body: bytes) -> bytes:
+        if len(body) > self._limit:
+            raise self._too_large()
+        return body
+
+    def _too_large(self) -> RequestError:
+        return RequestError(413, f"the body is larger than {self._limit} bytes")
+
+
+async def respond(
+    send: Send, status: int, body: bytes, content_type: bytes = TEXT, *, close: bool = False
+) -> None:
+    """Send a whole answer; `close` tells the client to open a new connection."""
+    headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
+    if close:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def refuse(send: Send, error: RequestError, *, close: bool = False) -> None:
+    """Send a refusal as one line of text."""
+    line = f"{error}\n".encode(errors="replace")
+    await respond(send, error.status, line, close=close or error.close)

@@ -1,0 +1,225 @@
+"""`POST /mutate`: an AdmissionReview in, an AdmissionReview out.
+
+This is a plain ASGI callable: FastAPI's routing takes longer than the decision, and a thread
+pool would only add waiting, since nothing here does I/O.
+
+    request                                    answer
+    ----------------------------------------   ------------------------------------------
+    a pod to be created                        200, with the decision
+    another kind or operation                  200, allowed, unchanged, with a warning
+    an invalid body with a readable uid        200, rejected with code 400 and the place
+    an invalid body without a readable uid     400, one line of text
+    too large or too many values, too slow,    413, 408, 411, 415
+    no content-length, not of type JSON
+    a defect of the webhook                    500, a Status: failurePolicy decides
+    without a configuration that has fabrics   503, a Status: failurePolicy decides
+
+If a watch has not delivered the pod's namespace yet, or a ResourceClaim that the pod names, the
+request waits; see `PendingFacts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import orjson
+
+from webhook.admission.response import answer, failure, leave
+from webhook.admission.review import AdmissionRequest, read_review
+from webhook.decide.scope import Context
+from webhook.defect import defect
+from webhook.model.annotations import ENABLE
+from webhook.model.claims import unknown_claims
+from webhook.model.decision import Decision
+from webhook.model.pod import PodManifest, at
+from webhook.refusal import RequestError
+from webhook.serve.events import TellOwner, tell_nobody
+from webhook.serve.http import asgi
+from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers
+from webhook.serve.http.review_body import (
+    DEPTH,
+    LONGEST_NAME,
+    defective,
+    read_as,
+    review_body,
+    signs,
+    text_answer,
+    traceparent,
+)
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.namespace_waits import claim_key
+from webhook.serve.state import State
+
+PATH = "/mutate"
+#: Memory that each of these characters stands for once it is parsed, for a request that waits.
+VALUE_BYTES = 260
+#: For whoever creates a pod without fabrics; it stands behind "failed calling webhook …: ", and the
+#: reason follows.
+NOT_CONFIGURED = "rdma-webhook has no fabrics, so pods with rdma.lab/enable cannot be created: "
+_ABOVE_POD = 2  # `request.object`
+
+Decide = Callable[[PodManifest, Context], Decision]
+
+
+class Answer(NamedTuple):
+    """An HTTP answer, and what the log and the metrics need to know about it."""
+
+    status: int
+    body: bytes
+    content_type: bytes = JSON
+    #: What was wrong with the request.
+    problem: str | None = None
+    uid: str = ""
+    error: Exception | None = None
+    request: AdmissionRequest | None = None
+    decision: Decision | None = None
+
+
+class Mutate:
+    """The ASGI application of `/mutate`."""
+
+    def __init__(
+        self,
+        state: State,
+        metrics: Metrics,
+        log: Log,
+        decide: Decide,
+        tell_owner: TellOwner = tell_nobody,
+    ) -> None:
+        self._state = state
+        self._metrics = metrics
+        self._log = log
+        self._decide = decide
+        self._tell_owner = tell_owner
+        self._bodies = Bodies()
+
+    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        """Answer one request."""
+        started = perf_counter()
+        headers: Headers = dict(scope["headers"])
+        try:
+            body = await review_body(PATH, scope, headers, self._bodies, receive)
+            result = await self._answer(body)
+            close = self._state.draining
+        except RequestError as error:
+            result = Answer(*text_answer(error.status, str(error)))
+            close = self._state.draining or error.close
+        except DisconnectedError:
+            return
+        await asgi.respond(send, result.status, result.body, result.content_type, close=close)
+        seconds = perf_counter() - started
+        self._metrics.answered("mutate", result.status, seconds)
+        self._tell(result, headers, seconds)
+
+    async def _answer(self, body: bytes) -> Answer:
+        """Answer any body, once what it depends on is known or the wait for it is over."""
+        read = read_as(body, read_review)
+        if isinstance(read, AdmissionRequest):
+            if awaited := self._awaited(read):
+                await self._arrival(awaited, body)
+            return self._answer_to(read)
+        return Answer(*read)
+
+    def answer(self, body: bytes) -> Answer:
+        """Answer any body with what is known now."""
+        read = read_as(body, read_review)
+        return self._answer_to(read) if isinstance(read, AdmissionRequest) else Answer(*read)
+
+    def _awaited(self, request: AdmissionRequest) -> list[str]:
+        """Return the keys of missing facts that a watch may still deliver."""
+        snapshot = self._state.snapshot
+        if snapshot.current is None or self._state.pending_facts is None or request.ignored:
+            return []
+        space, claims = request.namespace, snapshot.claims
+        awaited = [] if snapshot.facts.namespace(space).known else [space]
+        if claims is not None and claims.arriving and _asks(request.pod):
+            unknown = unknown_claims(request.pod, claims.of(space))
+            awaited += [claim_key(space, name) for name in unknown]
+        return awaited
+
+    async def _arrival(self, awaited: list[str], body: bytes) -> None:
+        """Wait until the watches have delivered this, or for the longest wait allowed."""
+        assert self._state.pending_facts is not None
+        held = len(body) + signs(body) * VALUE_BYTES
+        await self._state.pending_facts.wait_for(awaited, held)
+
+    def _answer_to(self, request: AdmissionRequest) -> Answer:
+        """Answer a request that could be read; never raises."""
+        try:
+            return self._decided(request)
+        except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
+            return Answer(*defective(request.uid, error, request.pod, DEPTH - _ABOVE_POD))
+
+    def _decided(self, request: AdmissionRequest) -> Answer:
+        if request.ignored:
+            left = orjson.dumps(leave(request.uid, request.ignored))
+            return Answer(200, left, request=request, problem=request.ignored)
+        context = self._state.context_for(request.namespace, request.pod)
+        if context is None:
+            problem = f"{NOT_CONFIGURED}{self._state.snapshot.missing}"
+            refusal = orjson.dumps(failure(503, problem))
+            return Answer(503, refusal, request=request, problem=problem)
+        decision = self._decide(request.pod, context)
+        written = orjson.dumps(answer(request.uid, decision))
+        return Answer(200, written, request=request, decision=decision)
+
+    def _tell(self, result: Answer, headers: Headers, seconds: float) -> None:
+        """Count and log an answer that has been sent."""
+        took = round(seconds * 1000, 3)
+        trace = traceparent(headers)
+        request, decision = result.request, result.decision
+        if result.error is not None:
+            self._metrics.internal_errors.inc()
+            self._log.write(
+                "error",
+                "internal error",
+                uid=result.uid[:LONGEST_NAME],
+                duration_ms=took,
+                traceparent=trace,
+                **defect(result.error),
+            )
+        elif request is None or decision is None:
+            self._log.write(
+                "warning",
+                "not decided",
+                uid=(request.uid if request else result.uid)[:LONGEST_NAME] or None,
+                status=result.status,
+                problem=result.problem,
+                duration_ms=took,
+                traceparent=trace,
+            )
+        else:
+            self._metrics.decided(decision)
+            self._log.write(
+                "info",
+                "decided",
+                **_described(request, decision),
+                duration_ms=took,
+                traceparent=trace,
+            )
+            self._tell_owner(request, decision)
+
+
+def _asks(pod: PodManifest) -> bool:
+    """Whether a pod opted in; no other one is delayed."""
+    return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
+
+
+def _described(request: AdmissionRequest, decision: Decision) -> dict[str, Any]:
+    """Return what the log says about a decision: names and codes, but no message and no value."""
+    applied = {one.mutation: None for one in decision.outcomes if one.status == "applied"}
+    return {
+        "uid": request.uid[:LONGEST_NAME],
+        "namespace": request.namespace[:LONGEST_NAME],
+        "name": request.name[:LONGEST_NAME],
+        "allowed": decision.allowed,
+        "reason": decision.reason.code,
+        "rdma": decision.verdict.rdma if decision.verdict else None,
+        "because": decision.verdict.because.code if decision.verdict else None,
+        "fabric": decision.fabric,
+        "applied": list(applied),
+        "dryRun": request.dry_run or None,
+    }

@@ -1,0 +1,231 @@
+"""`/preview`: what the webhook would do with a pod or a workload, for people and their tools.
+
+Callers are anonymous, so an answer contains nothing about the cluster: the decision uses the
+fabrics and what the caller sent, never the facts. The worker, a separate process, makes it, so
+no document can end or block this process.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+
+from webhook.preview.fabrics.record import FABRICS_FORMATS
+from webhook.preview.formats import APPLIED, SERVED
+from webhook.preview.output_format import TEXT_TYPES
+from webhook.refusal import RequestError
+from webhook.serve.former import PreparedConfiguration
+from webhook.serve.http import asgi
+from webhook.serve.http.asgi import Bodies, DisconnectedError
+from webhook.serve.http.caller import Pieces, while_there
+from webhook.serve.http.fabric_amounts import FabricAmounts
+from webhook.serve.http.negotiate import negotiate
+from webhook.serve.http.query import Query, read_query, requested_format
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.state import State
+from webhook.serve.worker.child import WorkerAnswer
+from webhook.serve.worker.queue import Allotment, Turns
+from webhook.serve.worker.supervisor import Job, Worker
+
+PATH = "/preview"
+FABRICS_PATH = "/fabrics"
+#: How many previews may wait or run, in all and from one address; others have to try again.
+PENDING, EACH_PENDING = 16, 8
+#: Bytes of request bodies and unsent answers that this process holds, in all and for one address.
+HELD, EACH_HELD = 48 << 20, 24 << 20
+#: How long a preview may wait for others.
+WAIT_SECONDS = 30.0
+#: Pods in one body: the answer for each takes up to 70 KiB of memory until it is sent.
+PODS = 500
+
+#: What to do if the worker cannot compute a preview.
+ADVICE = (
+    "send fewer or smaller documents at a time; `rdma-webhook preview FILE` on your own machine "
+    "has no such limit"
+)
+_ONE_LINE = (
+    "the body is one line and not YAML: curl -d removes the line breaks of a file, so send it "
+    "with curl --data-binary"
+)
+_NOT_YOURS = (
+    "output={} is for documents that are applied to a cluster, but this server has example "
+    "fabrics: start it with -c FABRICS, or ask for text or json"
+)
+USAGE = """\
+POST a pod, or anything that holds pod templates, as YAML or JSON (one or many documents):
+
+  curl --data-binary @pod.yaml 'https://…/preview?namespace=lab'
+
+Query parameters
+  namespace=NAME        for objects that name none (default: default)
+  namespace-label=K=V   a label that the pods' namespaces have; may be repeated
+  enable=true           decide as if every pod had opted in
+  output=json|yaml|text instead of the Accept header
+
+Accept
+  application/json      the decisions (default)
+  application/yaml      the documents after the patch
+  text/plain            a report for people
+
+GET /fabrics: how many nodes each fabric has, and what they offer together
+
+  curl 'https://…/fabrics?output=text'
+
+  output=json|text|wide instead of the Accept header: application/json (default) or text/plain
+"""
+
+
+class PreviewApp:
+    """The ASGI application of the preview listener: FastAPI inside, counted outside."""
+
+    def __init__(
+        self,
+        state: State,
+        metrics: Metrics,
+        log: Log,
+        worker: Worker,
+        turns: Turns | None = None,
+        *,
+        example: bool = False,
+    ) -> None:
+        """Prepare the application.
+
+        `turns` are those of all requests to the worker; `example`: the fabrics are an example's,
+        which answers say.
+        """
+        self._example = example
+        self._state = state
+        self._metrics = metrics
+        self._log = log
+        self._worker = worker
+        self._bodies = Bodies()
+        self._places = Allotment("previews", PENDING, EACH_PENDING)
+        self._held = Allotment("large previews", HELD, EACH_HELD)
+        self._turns = turns or Turns()
+        self._amounts = FabricAmounts(state)
+        self._app = self._routes()
+
+    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        """Answer one request, and count it."""
+        started = perf_counter()
+        code = 500
+
+        async def counted(message: asgi.Message) -> None:
+            nonlocal code
+            if message["type"] == "http.response.start":
+                code = message["status"]
+                if self._state.draining or code in (408, 503):
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        await self._app(scope, receive, counted)
+        self._metrics.answered("preview", code, perf_counter() - started)
+
+    def _routes(self) -> FastAPI:
+        app = FastAPI(
+            title="rdma-webhook preview",
+            docs_url=None,
+            redoc_url=None,
+            openapi_url=None,
+            redirect_slashes=False,  # a redirect would go wherever the Host header says
+        )
+        app.get(PATH)(_usage)
+        app.get(FABRICS_PATH)(self._fabrics)
+        app.post(PATH)(self._preview)
+        app.add_exception_handler(RequestError, _refused)
+        app.add_exception_handler(DisconnectedError, _broken_off)
+        app.add_exception_handler(HTTPException, _elsewhere)
+        return app
+
+    async def _fabrics(self, request: Request) -> Response:
+        named = requested_format(request.query_params.multi_items(), FABRICS_FORMATS)
+        wanted = named or negotiate(_accept(request), FABRICS_FORMATS)
+        written = await self._amounts.written(wanted.name)
+        return Response(written, media_type=(wanted.media_types or TEXT_TYPES)[0])
+
+    async def _preview(self, request: Request) -> Response:
+        query = read_query(request.query_params.multi_items())
+        wanted = query.output or negotiate(_accept(request), SERVED)
+        if self._example and wanted.name in APPLIED:
+            raise RequestError(409, _NOT_YOURS.format(wanted.name))
+        current = self._state.snapshot.current
+        if current is None:
+            raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
+        parameters = self._parameters(query, wanted.name)
+        body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
+        job = Job("preview", parameters, body, "preview", ADVICE)
+        address = request.client.host if request.client else ""
+        computed = self._compute(job, current, address)
+        try:
+            answer = await while_there(computed, request.receive)
+        except RequestError as error:
+            raise _without_line_breaks(error, request, body) from None
+        return Pieces(answer.pieces, wanted.media_types[0], self._held, address)
+
+    def _parameters(self, query: Query, output: str) -> dict[str, Any]:
+        """Return what the worker needs to know besides the documents."""
+        return {
+            "namespace": query.namespace,
+            "labels": query.labels,
+            "enable": query.enable,
+            "example": self._example,
+            "most": PODS,
+            "format": output,
+        }
+
+    async def _compute(
+        self, job: Job, current: PreparedConfiguration, address: str
+    ) -> WorkerAnswer:
+        pending = self._metrics.worker.previews_pending.track_inprogress()
+        with self._places.take(address), self._held.take(address, len(job.body)), pending:
+            try:
+                async with self._turns.turn(address, WAIT_SECONDS):
+                    answer = await self._worker.ask(job, current)
+            except TimeoutError:
+                raise RequestError(503, "the previews before it took too long: try again") from None
+        if answer.status == 500:  # noqa: PLR2004
+            self._metrics.internal_errors.inc()
+            self._log.write("error", "internal error", endpoint="preview", **answer.defect)
+            raise RequestError(500, "internal error of rdma-webhook; its log has the details")
+        if answer.status != 200:  # noqa: PLR2004
+            raise RequestError(answer.status, answer.sentence)
+        return answer
+
+
+def _accept(request: Request) -> str:
+    return request.headers.get("accept", "")
+
+
+def _without_line_breaks(error: RequestError, request: Request, body: bytes) -> RequestError:
+    """Return the error for an unreadable body, which may be one that `curl -d` changed."""
+    form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    if error.status != 400 or not form or b"\n" in body:  # noqa: PLR2004
+        return error
+    return RequestError(400, _ONE_LINE)
+
+
+async def _usage() -> Response:
+    return Response(USAGE, media_type="text/plain")
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
+    return _line(error.status, str(error))
+
+
+async def _broken_off(_request: Request, _error: Exception) -> Response:
+    return _line(400, "the caller has left")  # nobody receives it, but it is counted
+
+
+async def _elsewhere(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _line(error.status_code, f"{error.detail}; GET {PATH} describes what is served here")
+
+
+def _line(status: int, message: str) -> Response:
+    line = f"{message}\n".encode(errors="replace")
+    return Response(line, status, media_type="text/plain")

@@ -1,0 +1,168 @@
+"""What `/mutate` and `/validate` share: reading an AdmissionReview, and rejecting what is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from webhook.admission.response import failure, reject
+from webhook.admission.review import uid_of
+from webhook.errors import ReviewError
+from webhook.refusal import RequestError
+from webhook.serve.http import asgi
+from webhook.serve.http.asgi import JSON, TEXT, Bodies, Headers
+
+#: orjson reads up to a depth of 1024 and writes up to 254; no pod is a tenth as deep.
+DEPTH = 200
+#: A body larger than SMALL may have at most VALUES values, counted by its `,`, `[` and `{`, and
+#: OBJECTS objects, counted by its `{`. Parsed, these take at most 100 MiB; 8 MiB of `{},` would
+#: take 220 MiB. The densest pod that etcd accepts (1.5 MiB), of variables with three-letter names,
+#: has 350,000 values and 175,000 objects. More numbers than that would fit, but the only list of
+#: numbers in a pod is supplementalGroups, of which Linux allows 65,536 (NGROUPS_MAX).
+SMALL = 256 * 1024
+VALUES = 400_000
+OBJECTS = 200_000
+#: Characters of a name in the log; Kubernetes allows at most 253.
+LONGEST_NAME = 256
+#: The API server writes `request.uid` first, so it can be read even if the rest cannot be parsed.
+#: This cannot match inside a JSON string, whose quotes are escaped.
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,128})"')
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_Review = TypeVar("_Review")
+
+
+class UnreadReview(NamedTuple):
+    """The HTTP answer to a request that could not be read, and what the log has to know of it."""
+
+    status: int
+    body: bytes
+    content_type: bytes = JSON
+    #: What was wrong with the request.
+    problem: str | None = None
+    uid: str = ""
+    error: Exception | None = None
+
+
+async def review_body(
+    path: str, scope: asgi.Scope, headers: Headers, bodies: Bodies, receive: asgi.Receive
+) -> bytes:
+    """Return the body of a request to `path`; RequestError if it cannot be a review.
+
+    The query string (`?timeout=5s`) is ignored. Raises DisconnectedError if the client leaves.
+    """
+    _check(path, scope, headers)
+    body = await bodies.read(headers, receive)
+    _check_density(body)
+    return body
+
+
+def read_as(body: bytes, read: Callable[[Any], _Review]) -> _Review | UnreadReview:
+    """Read a body as a review, or return the answer to an invalid one; never raises.
+
+    `read` raises ReviewError for JSON that is none.
+    """
+    document: Any = None
+    try:
+        document = _parse(body)
+        return read(document)
+    except ReviewError as error:
+        return refused_review(uid_of(document) or _legible_uid(body), str(error))
+    except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
+        return defective(uid_of(document), error, document, DEPTH)
+
+
+def signs(body: bytes) -> int:
+    """Count the `,`, `[` and `{` in one pass: three calls of `count` take twice as long each."""
+    return len(body) - len(body.translate(None, b",[{"))
+
+
+def traceparent(headers: Headers) -> str | None:
+    """Return the W3C trace context, which the API server sends if tracing is enabled."""
+    value = headers.get(b"traceparent")
+    return value.decode() if value and _TRACEPARENT.fullmatch(value) else None
+
+
+def refused_review(uid: str, problem: str) -> UnreadReview:
+    """Return the answer to a body that is wrong: a review if its uid is known."""
+    if not uid:
+        return text_answer(400, problem)
+    return UnreadReview(200, orjson.dumps(reject(uid, 400, problem)), problem=problem, uid=uid)
+
+
+def text_answer(status: int, problem: str) -> UnreadReview:
+    """Return an answer of one line of text."""
+    return UnreadReview(status, f"{problem}\n".encode(errors="replace"), TEXT, problem)
+
+
+def defective(uid: str, error: Exception, document: Any, depth: int) -> UnreadReview:
+    """Return the answer to a body that made an error: an error of ours, if it is not too deep."""
+    if _deeper_than(document, depth):
+        return refused_review(uid, f"the body is nested deeper than {DEPTH} levels")
+    message = (
+        "internal error of rdma-webhook; its log has the details, with the uid "
+        f"{uid[:LONGEST_NAME]}"
+    )
+    return UnreadReview(500, orjson.dumps(failure(500, message)), uid=uid, error=error)
+
+
+def _check(path: str, scope: asgi.Scope, headers: Headers) -> None:
+    if scope["method"] != "POST":
+        raise RequestError(405, f"{path} accepts only POST")
+    content_type = headers.get(b"content-type", JSON)
+    if b"json" not in content_type.lower():
+        shown = content_type.decode("latin-1")
+        raise RequestError(415, f"content-type is {shown!r:.80}: it must be application/json")
+    if headers.get(b"content-encoding", b"identity") != b"identity":
+        raise RequestError(415, "content-encoding is not supported: send plain JSON")
+    if b"content-length" not in headers:  # the API server always sends one
+        raise RequestError(
+            411, "content-length is missing: chunked bodies are not accepted here", close=True
+        )
+
+
+def _check_density(body: bytes) -> None:
+    """Reject a body that would take too much memory once it is parsed."""
+    if len(body) <= SMALL:
+        return
+    if signs(body) > VALUES:
+        raise RequestError(413, f"the body contains more than {VALUES} values, the maximum")
+    if body.count(b"{") > OBJECTS:
+        raise RequestError(413, f"the body contains more than {OBJECTS} objects, the maximum")
+
+
+def _parse(body: bytes) -> Any:
+    """Parse JSON strictly: no NaN, no lone surrogates, UTF-8 only. ReviewError says where."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ReviewError(_not_json(body, error)) from None
+
+
+def _not_json(body: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        body.decode()
+    except UnicodeDecodeError as wrong:
+        return f"the body is not UTF-8: byte {wrong.start} is 0x{body[wrong.start]:02x}"
+    return f"the body is not JSON: {error}"
+
+
+def _legible_uid(body: bytes) -> str:
+    found = _UID.search(body)
+    return found[1].decode() if found else ""
+
+
+def _deeper_than(document: Any, depth: int) -> bool:
+    level: list[Any] = [[document]]
+    for _ in range(depth + 1):
+        level = [
+            child
+            for one in level
+            for child in (one.values() if isinstance(one, dict) else one)
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return False
+    return True

@@ -1,0 +1,260 @@
+"""`POST /validate`: whether the cluster may be configured like this.
+
+An AdmissionReview about a FabricConfiguration comes in, an AdmissionReview goes out. The rules are
+those of `rdma-webhook check-config`. The worker applies them, since the largest object takes a
+second; this process only reads the review.
+
+    request                                    answer
+    ----------------------------------------   ------------------------------------------
+    an object to be created or updated         200: allowed, perhaps with warnings, or
+                                               rejected with code 422, paths and remedies
+    an object that is being deleted, or        200, allowed
+    an update that leaves the spec as it is
+    another kind or operation                  200, allowed, with a warning
+    an invalid body                            as for /mutate
+    a defect of the webhook                    500, a Status: failurePolicy decides
+    no answer of the worker in time            503, a Status: failurePolicy decides
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import orjson
+
+from webhook.admission.configuration_answer import Faults, configuration_answer
+from webhook.admission.configuration_review import ConfigurationRequest, read_configuration_review
+from webhook.admission.response import failure, leave
+from webhook.config.custom_resource import NAME
+from webhook.config.load import LIMITS
+from webhook.config.model import API_VERSION, KIND
+from webhook.defect import defect
+from webhook.model.pod import at
+from webhook.refusal import RequestError
+from webhook.serve.http import asgi
+from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers
+from webhook.serve.http.caller import while_there
+from webhook.serve.http.review_body import (
+    DEPTH,
+    LONGEST_NAME,
+    UnreadReview,
+    defective,
+    read_as,
+    review_body,
+    text_answer,
+    traceparent,
+)
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.state import State
+from webhook.serve.worker.child import WorkerAnswer
+from webhook.serve.worker.queue import Allotment, Turns
+from webhook.serve.worker.supervisor import Job, Worker
+
+PATH = "/validate"
+#: How long a validation may take, its wait for others included: less than `timeoutSeconds` of our
+#: ValidatingWebhookConfiguration.
+SECONDS = 8.0
+#: The longest pause before a new worker, if the last one ended.
+PATIENCE = 1.0
+#: How many validations may wait or run, in all and from one address, and their objects' bytes.
+PENDING, EACH_PENDING = 32, 8
+HELD, EACH_HELD = 8 << 20, 4 << 20
+#: For who applies the object; it stands behind "failed calling webhook …: ".
+NOT_CHECKED = "rdma-webhook could not check the configuration: "
+_ABOVE_OBJECT = 2  # `request.object`
+_GROUP = API_VERSION.partition("/")[0]
+#: Bytes of JSON with more characters than an object may have: UTF-8 has up to four for one.
+_TOO_LARGE = 4 * LIMITS.octets
+#: What is not checked: it may be large, and the API server writes most of it.
+_UNCHECKED = ("metadata", "status")
+
+
+class Validation(NamedTuple):
+    """An HTTP answer, and what the log and the metrics need to know about it."""
+
+    status: int
+    body: bytes
+    content_type: bytes = JSON
+    #: Why the object could not be checked, or was none to check.
+    problem: str | None = None
+    uid: str = ""
+    error: Mapping[str, Any] | None = None
+    request: ConfigurationRequest | None = None
+    #: How many errors and warnings the object has; None if it was not checked.
+    found: tuple[int, int] | None = None
+
+
+class Prepared(NamedTuple):
+    """A request that waits for the worker."""
+
+    request: ConfigurationRequest
+    #: What the worker has to check, in JSON.
+    written: bytes
+
+
+class Validate:
+    """The ASGI application of `/validate`."""
+
+    def __init__(
+        self, state: State, metrics: Metrics, log: Log, worker: Worker, turns: Turns
+    ) -> None:
+        self._state = state
+        self._metrics = metrics
+        self._log = log
+        self._worker = worker
+        self._turns = turns
+        self._bodies = Bodies()
+        self._places = Allotment("validations", PENDING, EACH_PENDING)
+        self._held = Allotment("large validations", HELD, EACH_HELD)
+
+    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        """Answer one request."""
+        started = perf_counter()
+        headers: Headers = dict(scope["headers"])
+        address = scope["client"][0] if scope.get("client") else ""
+        try:
+            prepared = _prepared(await review_body(PATH, scope, headers, self._bodies, receive))
+            result = await while_there(self._answer(prepared, address), receive)
+            close = self._state.draining
+        except RequestError as error:
+            result = _unread(text_answer(error.status, str(error)))
+            close = self._state.draining or error.close
+        except DisconnectedError:
+            return
+        await asgi.respond(send, result.status, result.body, result.content_type, close=close)
+        seconds = perf_counter() - started
+        self._metrics.answered("validate", result.status, seconds)
+        self._tell(result, headers, seconds)
+
+    async def _answer(self, prepared: Validation | Prepared, address: str) -> Validation:
+        """Answer any request; never raises."""
+        if isinstance(prepared, Validation):
+            return prepared
+        request, written = prepared
+        try:
+            return await self._judged(request, written, address)
+        except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
+            return _unread(defective(request.uid, error, {}, DEPTH))
+
+    async def _judged(
+        self, request: ConfigurationRequest, written: bytes, address: str
+    ) -> Validation:
+        try:
+            answer = await self._computed(request, written, address)
+        except TimeoutError:
+            return _not_checked(request, f"it took longer than {SECONDS:g} s: apply it again")
+        except RequestError as error:
+            return _not_checked(request, str(error))
+        return _of_worker(request, answer)
+
+    async def _computed(
+        self, request: ConfigurationRequest, written: bytes, address: str
+    ) -> WorkerAnswer:
+        """Have the worker check the object; previews wait meanwhile."""
+        parameters = {"uid": request.uid, "about": _about(request)}
+        job = Job("validate", parameters, written, "validation", "apply it again")
+        with self._places.take(address), self._held.take(address, len(written)):
+            async with (
+                asyncio.timeout(SECONDS),
+                self._turns.turn(address, SECONDS, urgent=True),
+            ):
+                return await self._worker.ask(job, patience=PATIENCE)
+
+    def _tell(self, result: Validation, headers: Headers, seconds: float) -> None:
+        """Count and log an answer that has been sent."""
+        request = result.request
+        fields: dict[str, Any] = {
+            "uid": (request.uid if request else result.uid)[:LONGEST_NAME] or None
+        }
+        more = {"duration_ms": round(seconds * 1000, 3), "traceparent": traceparent(headers)}
+        if result.error is not None:
+            self._metrics.internal_errors.inc()
+            self._log.write("error", "internal error", **fields, **more, **result.error)
+        elif request is None or (result.found is None and not request.settled):
+            fields |= {"status": result.status, "problem": result.problem}
+            self._log.write("warning", "not validated", **fields, **more)
+        else:
+            errors, warnings = result.found or (0, 0)
+            self._metrics.worker.validated(allowed=not errors)
+            fields |= _described(request) | {"allowed": not errors}
+            fields |= {"errors": errors, "warnings": warnings}
+            self._log.write("info", "validated", **fields, **more)
+
+
+def _prepared(body: bytes) -> Validation | Prepared:
+    """Read any body; return its answer, or what the worker has to check; never raises.
+
+    Nothing of the parsed body is kept: it may take a hundred times as much memory.
+    """
+    read = read_as(body, _review)
+    if isinstance(read, UnreadReview):
+        return _unread(read)
+    request = read._replace(object={})
+    if request.ignored:
+        left = orjson.dumps(leave(request.uid, request.ignored))
+        return Validation(200, left, problem=request.ignored, request=request)
+    if request.settled:
+        accepted = orjson.dumps(configuration_answer(request.uid, {}, Faults()))
+        return Validation(200, accepted, request=request)
+    try:
+        written = orjson.dumps(_checked(read.object))
+    except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
+        return _unread(defective(request.uid, error, read.object, DEPTH - _ABOVE_OBJECT))
+    return _too_large(request) if len(written) > _TOO_LARGE else Prepared(request, written)
+
+
+def _review(document: Any) -> ConfigurationRequest:
+    return read_configuration_review(document, _GROUP, KIND)
+
+
+def _unread(unread: UnreadReview) -> Validation:
+    error = None if unread.error is None else defect(unread.error)
+    return Validation(*unread[:-1], error=error)
+
+
+def _checked(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what is checked of an object: everything but what the API server adds."""
+    checked = {key: value for key, value in item.items() if key not in _UNCHECKED}
+    return {**checked, "metadata": {"name": at(item, ("metadata", "name"))}}
+
+
+def _about(request: ConfigurationRequest) -> dict[str, str]:
+    return {"group": _GROUP, "kind": KIND, "name": request.name or NAME}
+
+
+def _too_large(request: ConfigurationRequest) -> Validation:
+    said = f"is larger than {LIMITS.octets:,} characters, the maximum"
+    faults = Faults(errors=[("the object", said)])
+    answer = configuration_answer(request.uid, _about(request), faults)
+    return Validation(200, orjson.dumps(answer), request=request, found=(1, 0))
+
+
+def _not_checked(request: ConfigurationRequest, why: str) -> Validation:
+    problem = NOT_CHECKED + why
+    return Validation(503, orjson.dumps(failure(503, problem)), problem=problem, request=request)
+
+
+def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validation:
+    """Return the HTTP answer for an answer of the worker."""
+    match answer.status:
+        case 200:
+            found = int(answer.head["errors"]), int(answer.head["warnings"])
+            return Validation(200, b"".join(answer.pieces), request=request, found=found)
+        case 500:
+            broken = defective(request.uid, RuntimeError(), {}, DEPTH)
+            return _unread(broken)._replace(error=answer.defect)
+        case _:
+            return _not_checked(request, answer.sentence)
+
+
+def _described(request: ConfigurationRequest) -> dict[str, Any]:
+    return {
+        "name": request.name[:LONGEST_NAME],
+        "operation": request.operation,
+        "because": request.settled or None,
+        "dryRun": request.dry_run or None,
+    }

@@ -1,0 +1,127 @@
+"""One of the server's listeners: uvicorn, with connections and limits of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import cast
+
+import uvicorn
+
+from webhook.serve.http.asgi import App
+from webhook.serve.metrics import Metrics
+from webhook.serve.options import ServeOptions
+from webhook.serve.transport.accept import Accepting
+from webhook.serve.transport.budget import Budget, Limits
+from webhook.serve.transport.connection import Connection
+from webhook.serve.transport.process import descriptors
+
+_MIB = 1 << 20
+#: The memory that the connections of each listener may hold, chosen so that no client can take
+#: the process past 300 MiB: it uses 70 MiB when it starts, and the densest body takes 120 MiB while
+#: it is decided. A TLS connection takes 48 KiB before its first request, so one address may have
+#: 853 connections to /mutate; an API server has at most 200 such requests in flight
+#: (--max-mutating-requests-inflight). The largest answer to a preview counts as 32 MiB until its
+#: connection ends.
+LIMITS = {
+    "mutate": Limits(connection=48 << 10, in_all=48 * _MIB, per_address=40 * _MIB),
+    "preview": Limits(connection=48 << 10, in_all=40 * _MIB, per_address=36 * _MIB),
+    "health": Limits(connection=8 << 10, in_all=4 * _MIB, per_address=3 * _MIB),
+}
+
+#: Open files that are not connections.
+_OTHER_FILES = 100
+
+
+class Listener(uvicorn.Server):
+    """One of several servers in the same event loop, which handles no signals.
+
+    It accepts connections itself, and its budget for them is not shared with other listeners.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: uvicorn.Config,
+        connection: type[Connection],
+        budget: Budget,
+        metrics: Metrics,
+    ) -> None:
+        super().__init__(config)
+        self._name = name
+        self._connection = connection
+        self._budget = budget
+        self._metrics = metrics
+        self.servers = []
+        self._accepting: list[Accepting] = []
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start accepting connections, then set `up`."""
+        await self.lifespan.startup()
+        connection = partial(
+            self._connection,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        for one in sockets or ():
+            accepting = Accepting(
+                one,
+                tls=self.config.ssl,
+                connection=connection,
+                budget=self._budget,
+                seconds=self._connection.seconds,
+                opened=partial(self._metrics.connection_opened, self._name),
+                closed=partial(self._metrics.connection_closed, self._name),
+            )
+            self._accepting.append(accepting)
+            self.servers.append(cast("asyncio.Server", accepting))
+        self.started = True
+        self.up.set()
+
+    @property
+    def connections(self) -> int:
+        """The number of open connections, handshakes included."""
+        return sum(one.connections for one in self._accepting)
+
+    def stop_accepting(self) -> None:
+        """Close the listening sockets; connections continue."""
+        for one in self._accepting:
+            one.stop_accepting()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do not handle signals."""
+        yield
+
+
+def listener_for(
+    name: str, app: App, tls: ssl.SSLContext | None, options: ServeOptions, metrics: Metrics
+) -> Listener:
+    """Return the listener of this name (a key of `LIMITS`), over TLS if there is a context."""
+
+    class Timed(Connection):
+        seconds = options.request_seconds
+
+    config = uvicorn.Config(
+        app,
+        http=Timed,
+        ws="none",
+        interface="asgi3",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=options.idle_seconds,  # type: ignore[arg-type]  # any number
+        timeout_graceful_shutdown=1 if options.dev else 10,
+        ssl_context_factory=(lambda _config, _default: tls) if tls else None,
+    )
+    limits = LIMITS[name].within((descriptors() - _OTHER_FILES) // len(LIMITS))
+    return Listener(name, config, Timed, Budget(limits), metrics)

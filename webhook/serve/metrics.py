@@ -1,0 +1,331 @@
+"""The metrics of one server, in its own registry.
+
+Label values come from closed sets (endpoints, status codes, names and reason codes of the
+code), never from a request, so the number of series is bounded.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from webhook import __version__
+from webhook.kube.informers import Feed
+from webhook.kube.reflector import Reflector
+from webhook.model.decision import Decision
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+#: A decision takes a tenth of a millisecond; the API server gives up after seconds.
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+#: Why the worker ended: nobody waited for its answer any more (the client left, or a validation
+#: came first), it crashed, its answer was malformed, the server stopped, it took too long.
+WorkerEnd = Literal["client", "crash", "malformed", "stop", "timeout"]
+WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
+
+
+class Metrics:
+    """All metrics of the server."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._traffic = _Traffic()
+        self.registry.register(self._traffic)
+        #: Each source adds the feed that it watches.
+        self.watches = Watches()
+        self.registry.register(self.watches)
+        self.internal_errors = Counter(
+            "rdma_webhook_internal_errors",
+            "Internal errors (defects of the webhook), each answered with HTTP 500.",
+            registry=self.registry,
+        )
+        self.guarded = Gauge(
+            "rdma_webhook_guarded",
+            "1 if the webhook's account may change nothing of its webhook configuration but "
+            "caBundle, as it has tried itself; 0 if it may: the policy rdma-webhook-guard is "
+            "missing.",
+            ["kind"],
+            registry=self.registry,
+        )
+        self.worker = WorkerMetrics(self.registry)
+        self.configuration = ConfigurationGauges(self.registry)
+        self.certificates = CertificateGauges(self.registry)
+        _show_versions(self.registry)
+
+    def connection_opened(self, listener: str) -> None:
+        """Count a connection that was accepted; `listener` comes from a closed set."""
+        self._traffic.connections(listener).inc()
+
+    def connection_closed(self, listener: str, reason: str) -> None:
+        """Count the end of a connection; `reason` comes from a closed set."""
+        self._traffic.connections(listener).dec()
+        self._traffic.closed(listener, reason).inc()
+
+    def answered(self, endpoint: str, code: int, seconds: float) -> None:
+        """Count a request; `endpoint` and `code` come from closed sets."""
+        self._traffic.requests(endpoint, code).inc()
+        self._traffic.durations(endpoint).observe(seconds)
+
+    def decided(self, decision: Decision) -> None:
+        """Count a decision and the outcomes of its mutations."""
+        allowed = str(decision.allowed).lower()
+        rdma = decision.verdict.rdma if decision.verdict else ""
+        fabric = decision.fabric or ""
+        self._traffic.decisions(allowed, decision.reason.code, rdma, fabric).inc()
+        mutations = self._traffic.mutations
+        for outcome in decision.outcomes:
+            mutations(outcome.mutation, outcome.status, outcome.reason.code).inc()
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+class _Traffic(Collector):
+    """The metrics of connections, requests and decisions.
+
+    Each attribute returns the series of its label values, which begins with its first event. A
+    series is looked up once: `labels` takes three times as long as the count itself.
+    """
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        counter = partial(Counter, registry=self._registry)
+        self.requests = cache(
+            counter(
+                "rdma_webhook_requests",
+                "HTTP requests by endpoint and status code.",
+                ["endpoint", "code"],
+            ).labels
+        )
+        self.decisions = cache(
+            counter(
+                "rdma_webhook_decisions",
+                "Decisions on pods, by reason, verdict on RDMA, and fabric.",
+                ["allowed", "reason", "rdma", "fabric"],
+            ).labels
+        )
+        self.mutations = cache(
+            counter(
+                "rdma_webhook_mutations",
+                "Outcomes of mutations on containers and pods, by reason.",
+                ["mutation", "status", "reason"],
+            ).labels
+        )
+        self.connections = cache(
+            Gauge(
+                "rdma_webhook_connections",
+                "Open connections, including those in a TLS handshake.",
+                ["listener"],
+                registry=self._registry,
+            ).labels
+        )
+        self.closed = cache(
+            counter(
+                "rdma_webhook_connections_closed",
+                "Connections that have ended, by reason.",
+                ["listener", "reason"],
+            ).labels
+        )
+        self.durations = cache(
+            Histogram(
+                "rdma_webhook_request_duration_seconds",
+                "Time from a request's head to its answer, by endpoint.",
+                ["endpoint"],
+                registry=self._registry,
+                buckets=_BUCKETS,
+            ).labels
+        )
+        self.durations("mutate")  # an alert needs the series before the first request
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics without the series `_created`, which would double their number."""
+        for family in self._registry.collect():
+            family.samples = [
+                sample for sample in family.samples if not sample.name.endswith("_created")
+            ]
+            for sample in family.samples:
+                if "le" in sample.labels:  # the library writes 1.0: another series than 1
+                    sample.labels["le"] = sample.labels["le"].removesuffix(".0")
+            yield family
+
+
+class Watches(Collector):
+    """The metrics of each watched kind, read from the reflectors at each scrape."""
+
+    def __init__(self) -> None:
+        self._feeds: list[Feed] = []
+
+    def add(self, feed: Feed) -> None:
+        """Show the kinds of this feed, too."""
+        self._feeds.append(feed)
+
+    def remove(self, feed: Feed) -> None:
+        """Show the kinds of this feed no more."""
+        self._feeds.remove(feed)
+
+    def collect(self) -> Iterator[Metric]:
+        """Make metrics of the current state, for a scrape."""
+        heard, objects, lists, failures = families = _watch_families()
+        for feed in self._feeds:
+            for reflector in feed.reflectors:
+                resource = [reflector.kind.resource]
+                heard.add_metric(resource, _last_contact(feed, reflector))
+                objects.add_metric(resource, reflector.objects)
+                lists.add_metric(resource, reflector.lists)
+                failures.add_metric(resource, reflector.failures)
+        if self._feeds:
+            yield from families
+
+
+def _watch_families() -> tuple[
+    GaugeMetricFamily, GaugeMetricFamily, CounterMetricFamily, CounterMetricFamily
+]:
+    gauge = partial(GaugeMetricFamily, labels=["resource"])
+    counter = partial(CounterMetricFamily, labels=["resource"])
+    return (
+        gauge(
+            "rdma_webhook_facts_last_contact_timestamp_seconds",
+            "Time at which a watch last received something from the API server, 0 if never; its "
+            "age is time() minus this.",
+        ),
+        gauge(
+            "rdma_webhook_facts_objects",
+            "Objects that the watch keeps in memory.",
+        ),
+        counter(
+            "rdma_webhook_facts_lists",
+            "Complete lists that have been read from the API server.",
+        ),
+        counter(
+            "rdma_webhook_facts_failures",
+            "Lists and watches that have failed.",
+        ),
+    )
+
+
+def _last_contact(feed: Feed, reflector: Reflector) -> float:
+    if reflector.heard is None:
+        return 0.0
+    return time.time() - (feed.clock() - reflector.heard)
+
+
+class WorkerMetrics:
+    """What the worker, which computes previews and validations, has to do, and why it ended."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.previews_pending = Gauge(
+            "rdma_webhook_previews_pending",
+            "Previews that are waiting or running.",
+            registry=registry,
+        )
+        validations = Counter(
+            "rdma_webhook_validations",
+            "Configurations that the API server asked about, by whether they were allowed.",
+            ["allowed"],
+            registry=registry,
+        )
+        ends = Counter(
+            "rdma_webhook_preview_worker_ends",
+            "How often the process that computes previews and validations has ended; the next one "
+            "starts another.",
+            ["reason"],
+            registry=registry,
+        )
+        self._validations = {
+            allowed: validations.labels(str(allowed).lower()) for allowed in (True, False)
+        }
+        self._ends = {reason: ends.labels(reason) for reason in WORKER_ENDS}
+
+    def validated(self, *, allowed: bool) -> None:
+        """Count a configuration that was checked, or accepted without a check."""
+        self._validations[allowed].inc()
+
+    def ended(self, reason: WorkerEnd) -> None:
+        """Count an end of the worker."""
+        self._ends[reason].inc()
+
+
+class ConfigurationGauges:
+    """Which configuration is in use, since when, and whether it is the present one."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        gauge = partial(Gauge, registry=registry)
+        self.configured = gauge(
+            "rdma_webhook_configured",
+            "1 if there are fabrics to decide by, 0 if each pod that opted in is left to "
+            "failurePolicy.",
+        )
+        self.generation = gauge(
+            "rdma_webhook_config_generation",
+            "Number of configurations that have been loaded since the start.",
+        )
+        self._info = gauge(
+            "rdma_webhook_config_info",
+            "Always 1; the label has the hash of the configuration in use.",
+            ["config"],
+        )
+        self.reloaded = gauge(
+            "rdma_webhook_config_last_reload_success_timestamp_seconds",
+            "Time at which the configuration in use was loaded; its age is time() minus this.",
+        )
+        self.successful = gauge(
+            "rdma_webhook_config_last_reload_successful",
+            "1 if the present configuration is in use, 0 if it cannot be used; an earlier one, if "
+            "there was one, is then still in use.",
+        )
+
+    def used(self, config_hash: str) -> None:
+        """Show the hash of the configuration in use; "" if there is none."""
+        self._info.clear()
+        if config_hash:
+            self._info.labels(config_hash).set(1)
+
+
+class CertificateGauges:
+    """When certificates expire, and whether they are in order."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        gauge = partial(Gauge, registry=registry)
+        self.not_after = gauge(
+            "rdma_webhook_certificate_not_after_timestamp_seconds",
+            "Time at which the serving certificate expires; 0 without one.",
+        )
+        self.successful = gauge(
+            "rdma_webhook_certificate_last_update_successful",
+            "1 if the certificates are in order, 0 if there is a problem with their files, "
+            "the Secret or caBundle.",
+        )
+        self.ca_not_after = gauge(
+            "rdma_webhook_ca_not_after_timestamp_seconds",
+            "Time at which the CA in the Secret expires; 0 if the webhook does not manage a CA.",
+        )
+        self.ca_rotating = gauge(
+            "rdma_webhook_ca_rotating",
+            "1 during a rotation of the CA, while the old and the new one are trusted; "
+            "otherwise 0.",
+        )
+        self.watched = gauge(
+            "rdma_webhook_certificates_watched",
+            "1 while the webhook watches the Secret and the configurations that its own "
+            "certificates depend on, 0 if it reads them every few seconds instead.",
+        )
+
+
+def _show_versions(registry: CollectorRegistry) -> None:
+    build = Gauge(
+        "rdma_webhook_build_info",
+        "Always 1; the labels have the versions of the webhook and of Python.",
+        ["version", "python"],
+        registry=registry,
+    )
+    build.labels(__version__, platform.python_version()).set(1)

@@ -1,0 +1,284 @@
+"""The server: three listeners in one process and one event loop.
+
+    8443  HTTPS  /mutate     for the API server: pods
+                 /validate   for the API server: the configuration
+    8444  HTTPS  /preview    for people, anonymously
+    8080  HTTP   /healthz, /readyz, /metrics
+
+After SIGTERM the server keeps serving for a while, unready and with `Connection: close` on
+every answer: the API server keeps using its connections until its endpoints are updated, and
+does not repeat a request that was cut off (kubernetes/kubernetes#127335). For the same reason
+it does not close idle connections to /mutate, on which a request may be on its way: it waits
+until the API server closes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import uvloop
+
+from certs.errors import CertificateError
+from certs.serving import ServingContext
+from webhook.decide import decide
+from webhook.defect import defect
+from webhook.errors import ConfigError, WebhookError
+from webhook.serve import dev
+from webhook.serve.events import tell_owner_by
+from webhook.serve.http import mutate, validate
+from webhook.serve.http.apps import AdmissionApp
+from webhook.serve.http.asgi import App
+from webhook.serve.http.health import Health
+from webhook.serve.http.mutate import Mutate
+from webhook.serve.http.preview import PreviewApp
+from webhook.serve.http.validate import Validate
+from webhook.serve.listener import Listener, listener_for
+from webhook.serve.log import Forward, Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.options import ServeOptions
+from webhook.serve.pod_events import tell_broken_by
+from webhook.serve.ports import bind
+from webhook.serve.sources.certificates import certificate_of
+from webhook.serve.sources.cluster import facts_of
+from webhook.serve.sources.configuration import configuration_source
+from webhook.serve.sources.configuration_in_use import ConfigurationInUse
+from webhook.serve.sources.permission_check import guard_of
+from webhook.serve.sources.source_source import Source
+from webhook.serve.state import State
+from webhook.serve.status import fabric_status_of
+from webhook.serve.transport.process import (
+    collect_rarely,
+    keep_memory_private,
+    raise_descriptors,
+    return_memory,
+)
+from webhook.serve.worker.queue import Turns
+from webhook.serve.worker.supervisor import Worker
+
+#: Threads read a changed configuration and the events of watches. Beside a thread that is always
+#: busy, the p99 of /mutate at 100 requests/s is 20 to 40 ms; with Python's default switch interval
+#: of 5 ms it is 0.6 to 0.9 s.
+SWITCH_SECONDS = 0.0005
+
+#: How often a server that stops looks whether connections are left.
+_LOOK_SECONDS = 0.1
+
+__all__ = ["ServeOptions", "WebhookServer", "serve"]
+
+
+def serve(options: ServeOptions) -> int:
+    """Serve until SIGTERM or Ctrl-C; return the exit code: 0, or 2 if it could not start."""
+    keep_memory_private()  # before the memory holds a key
+    raise_descriptors()
+    return_memory()
+    try:
+        server = WebhookServer(options)
+    except (CertificateError, WebhookError) as error:
+        sys.stderr.write(f"rdma-webhook: error: {error}\n")
+        return 2
+    uvloop.run(server.run())
+    return 0
+
+
+class WebhookServer:
+    """All listeners, bound to their ports as soon as an instance exists.
+
+    The constructor raises ConfigError or CertificateError, each with a one-line message, if the
+    server cannot start.
+    """
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        # A person at a terminal reads how to use the server first, and then its log.
+        self.log = Log(options.log_level, held=options.dev and os.isatty(1))
+        self.metrics = Metrics()
+        self.state = State()
+        tell_broken = tell_broken_by(options, self.log, os.environ)
+        in_use = ConfigurationInUse(self.state, self.metrics, self.log, tell_broken)
+        self._configuration = configuration_source(
+            options, self.state, self.metrics, in_use, os.environ
+        )
+        self._tell_owner = tell_owner_by(options, self.log, os.environ)
+        self._tls = ServingContext(_client_ca(options))
+        certificate = certificate_of(options, self._tls, self.state, os.environ)
+        facts = facts_of(options, self.state, self.metrics, os.environ)
+        status = fabric_status_of(options, self._configuration, self.state, self.log, os.environ)
+        #: The sources of the state; some work beside the event loop, in threads.
+        self._kept_up: tuple[Source, ...] = (
+            self._configuration,
+            certificate,
+            *facts,
+            *guard_of(options, self.state, os.environ),
+            *status,
+        )
+        self._worker = Worker(self.metrics, self.log, options.preview_seconds)
+        self._apps = self._applications()
+        self._sockets = bind(options, self._apps)
+        #: The port of each listener: mutate, preview, health.
+        self.ports = {name: one.getsockname()[1] for name, one in self._sockets.items()}
+        # Only after binding: the file is named after the port, which another server may be using.
+        self._ca_file = self._serve_development() if options.dev else None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until `stop` is called or a signal arrives."""
+        self._loop = asyncio.get_running_loop()
+        _forward_logs(self.log)
+        await self._poll(first=True)
+        listeners = {name: self._listener(name) for name in self._sockets}
+        with self._signals():
+            async with asyncio.TaskGroup() as serving:
+                for name, listener in listeners.items():
+                    serving.create_task(listener.serve(sockets=[self._sockets[name]]))
+                for listener in listeners.values():
+                    await listener.up.wait()
+                self._started()
+                await self._until_stopped()
+                await self._drain(listeners["mutate"])
+                await self._worker.stop()
+                for listener in listeners.values():
+                    listener.should_exit = True
+        for source in self._kept_up:
+            source.stop()
+        self.log.write("info", "stopped")
+
+    def stop(self) -> None:
+        """Stop serving, from any thread; a second call ends the draining at once."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._signalled)
+
+    def _signalled(self) -> None:
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Handle the signals, if this is the main thread; no other thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        assert self._loop is not None
+        taken = (signal.SIGINT, signal.SIGTERM)
+        for number in taken:
+            self._loop.add_signal_handler(number, self._signalled)
+        try:
+            yield
+        finally:
+            for number in taken:
+                self._loop.remove_signal_handler(number)
+
+    def _started(self) -> None:
+        sys.setswitchinterval(SWITCH_SECONDS)
+        collect_rarely()  # all objects so far stay for good
+        for source in self._kept_up:
+            source.start()  # may need the API server; the listeners are up and do not wait for it
+        self.log.write("info", "serving", ports=self.ports)
+        if self._options.announce is not None and self._ca_file is not None:
+            self._options.announce(self._instructions(self._ca_file))
+        self.log.release()
+
+    def _instructions(self, ca_file: Path) -> str:
+        current = self.state.snapshot.current
+        return dev.instructions(
+            self.ports,
+            ca_file,
+            self._options.fabrics,
+            current.fabrics if current else None,
+            command=dev.program(sys.argv[0], Path.cwd()),
+            problem=self._configuration.missing,
+            example=self._options.example,
+        )
+
+    async def _until_stopped(self) -> None:
+        while not self._stop.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), self._options.poll_seconds)
+            await self._poll()
+
+    async def _poll(self, *, first: bool = False) -> None:
+        """Poll all sources, each in a thread, so that a slow disk delays no request."""
+        for source in self._kept_up:
+            try:
+                if await asyncio.to_thread(source.poll) or first:
+                    source.apply(self.metrics, self.log)
+            except Exception as error:  # noqa: BLE001 -- keep serving with the last good state
+                self.metrics.internal_errors.inc()
+                self.log.write("error", "internal error", **defect(error))
+
+    async def _drain(self, mutate: Listener) -> None:
+        """Serve on, until the API server has other endpoints and has closed its connections."""
+        self.state.draining = True
+        seconds = 0.0 if self._options.dev else self._options.drain_seconds
+        self.log.write("info", "draining", seconds=seconds)
+        if not seconds:
+            return
+        await self._hurried(seconds)
+        mutate.stop_accepting()
+        deadline = time.monotonic() + self._options.idle_seconds
+        while mutate.connections and time.monotonic() < deadline:
+            if await self._hurried(_LOOK_SECONDS):
+                return
+
+    async def _hurried(self, seconds: float) -> bool:
+        """Wait; return early, and True, on a second signal."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), seconds)
+        return self._hurry.is_set()
+
+    def _serve_development(self) -> Path | None:
+        if self._options.tls_cert:
+            return None
+        pair, ca = dev.issue_for_development()
+        self._tls.use(pair)
+        return dev.store_ca(ca, self.ports["mutate"], os.environ)
+
+    def _applications(self) -> dict[str, App]:
+        about = self.state, self.metrics, self.log
+        turns = Turns()
+        endpoints: dict[str, App] = {
+            mutate.PATH: Mutate(*about, decide, self._tell_owner),
+            validate.PATH: Validate(*about, self._worker, turns),
+        }
+        apps: dict[str, App] = {
+            "mutate": AdmissionApp(endpoints, *about),
+            "health": Health(self.state, self.metrics),
+        }
+        if self._options.preview:
+            apps["preview"] = PreviewApp(*about, self._worker, turns, example=self._options.example)
+        return apps
+
+    def _listener(self, name: str) -> Listener:
+        # Clients of /preview are anonymous: the API server's proxy has no client certificate.
+        tls = {"mutate": self._tls.context, "preview": self._tls.anonymous}.get(name)
+        return listener_for(name, self._apps[name], tls, self._options, self.metrics)
+
+
+def _client_ca(options: ServeOptions) -> bytes | None:
+    if options.client_ca is None:
+        return None
+    try:
+        return options.client_ca.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read --client-ca {options.client_ca}: {error.strerror}"
+        ) from error
+
+
+def _forward_logs(log: Log) -> None:
+    for name in ("uvicorn", "asyncio", "kubernetes", "urllib3"):
+        logger = logging.getLogger(name)
+        logger.handlers = [Forward(log)]
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False

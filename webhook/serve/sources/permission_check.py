@@ -1,0 +1,142 @@
+"""Report whether the webhook's own account may change more than it needs.
+
+The policy rdma-webhook-guard allows it to change only `caBundle` of two webhook configurations. A
+policy that is not installed, or does not match the account, would show nowhere. So each replica
+tries to change something else, by dry runs: at its start and once an hour.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from certs.installation import WebhookConfiguration
+from webhook.errors import ClusterError
+from webhook.kube.access import IN_CLUSTER
+from webhook.kube.permission_probe import Sends, Tried, try_patches
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.options import ServeOptions, configurations
+from webhook.serve.state import ReadinessCheck, State
+
+#: Seconds until the next attempt: if all is well, if the account may change something, and while
+#: that is not known.
+WELL, MAY_CHANGE, UNKNOWN = 3600.0, 600.0, 30.0
+#: Seconds until a first finding is checked again: an API server needs a few to apply a new policy.
+CONFIRM = 10.0
+#: Whether the account may change each configuration, if that is known.
+_Known = dict[WebhookConfiguration, bool]
+
+
+class GuardProof:
+    """Tries in a thread, and reports in the log, in a metric and on `/readyz`."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Sends],
+        guarded: Sequence[WebhookConfiguration],
+        state: State,
+    ) -> None:
+        """Prepare; `connect`, which may be slow, is called in the thread."""
+        self._connect = connect
+        self._guarded = guarded
+        self._api: Sends | None = None
+        self._suspected = False
+        #: The last answers, and why the last attempt had none. Replaced as a whole.
+        self._found: tuple[_Known, str] = ({}, "not tried yet")
+        self._told: _Known = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="guard", daemon=True)
+        state.probes.append(self.check)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the current attempt; does not wait for that."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            seconds = self.attempt()
+            self._stop.wait(seconds * random.uniform(0.8, 1.0))  # noqa: S311 -- no secret
+
+    def attempt(self) -> float:
+        """Try to change each configuration; return the seconds until the next attempt."""
+        tried = {one: self._try(one) for one in self._guarded}
+        answers = {one: found.allowed for one, found in tried.items() if found.allowed is not None}
+        suspected, self._suspected = self._suspected, any(answers.values())
+        if self._suspected and not suspected:
+            return CONFIRM
+        problem = next((found.problem for found in tried.values() if found.problem), "")
+        self._found = (self._found[0] | answers, problem)
+        if self._suspected:
+            return MAY_CHANGE
+        return UNKNOWN if problem else WELL
+
+    def _try(self, configuration: WebhookConfiguration) -> Tried:
+        try:
+            if self._api is None:
+                self._api = self._connect()
+            return try_patches(self._api, configuration.path)
+        except ClusterError as error:
+            return Tried(None, str(error))
+
+    def poll(self) -> bool:
+        """Return whether anything changed since `apply` reported."""
+        return self._found[0] != self._told
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Report the current state: one line for each change."""
+        before, now = self._told, self._found[0]
+        self._told = now
+        for one, may_change in now.items():
+            metrics.guarded.labels(one.kind).set(not may_change)
+        if _changeable(now) and _changeable(now) != _changeable(before):
+            log.write("warning", "not guarded", problem=_problem(now))
+        elif not _changeable(now) and now.keys() == set(self._guarded):
+            log.write("info", "guarded", configurations=[str(one) for one in now])
+
+    def check(self) -> ReadinessCheck:
+        """Report to `/readyz`, always ready: a replica that may do too much still serves pods."""
+        known, problem = self._found
+        if _changeable(known):
+            return ReadinessCheck("guard", True, f"warning: {_problem(known)}")
+        if problem:
+            return ReadinessCheck("guard", True, f"not known: {problem}")
+        names = " and ".join(map(str, known))
+        return ReadinessCheck("guard", True, f"this account may change at most caBundle of {names}")
+
+
+def _changeable(known: _Known) -> list[str]:
+    return [str(one) for one, may_change in known.items() if may_change]
+
+
+def _problem(known: _Known) -> str:
+    names = " and ".join(_changeable(known))
+    return (
+        f"this account may change more than caBundle of {names}: apply the policy and the binding "
+        "rdma-webhook-guard (manifests/base/guard.yaml)"
+    )
+
+
+def guard_of(
+    options: ServeOptions, state: State, environment: Mapping[str, str]
+) -> tuple[GuardProof, ...]:
+    """Return the source that tries, if there is a cluster."""
+    if options.dev or (options.kubeconfig is None and IN_CLUSTER not in environment):
+        return ()
+    guarded = configurations(
+        options.webhook_configuration, options.validating_webhook_configuration
+    )
+    return (GuardProof(partial(_connect, options.kubeconfig), guarded, state),)
+
+
+def _connect(kubeconfig: Path | None) -> Sends:
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
+
+    return Client(kubeconfig)

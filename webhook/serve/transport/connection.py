@@ -1,0 +1,278 @@
+"""uvicorn's connection, with limits on the data that arrives, and answers sent in one piece."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+from uvicorn.protocols.utils import is_ssl
+
+from webhook.serve.transport.budget import Reason, Share
+
+#: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
+#: trailers. A head has at most one long line; Go's server accepts 1 MiB, which nobody needs here.
+BESIDE_BODY = 64 * 1024
+#: Fields in a head and its trailers, like Apache's LimitRequestFields: a field that arrives as four
+#: bytes (`a:`) takes 130 in memory.
+FIELDS = 100
+#: Requests of a connection that wait for an earlier answer: Go, curl and Python send none.
+PIPELINED = 8
+#: Bytes that may wait in the buffers of TLS in each direction; beyond that, reads or writes pause.
+_BUFFERED = 64 * 1024
+#: Pieces up to these sizes are part of the basic cost of a connection. A larger piece makes buffers
+#: of twice its size (encrypted and decrypted), which stay until the connection ends.
+_USUAL_PIECE = 8 * 1024
+_USUAL_ANSWER = 16 * 1024
+_BUFFERS = 2
+#: How the head of an answer begins; `100 Continue` is not an answer, and the client waits for it.
+_FINAL = tuple(b"HTTP/1.1 %d" % hundreds for hundreds in (2, 3, 4, 5))
+_WHY = {
+    400: "this is not an HTTP request",
+    408: "the request took too long to arrive",
+    431: (
+        f"head, trailers and chunk sizes must have fewer than {BESIDE_BODY} bytes and {FIELDS} "
+        "fields"
+    ),
+}
+
+
+class _TooManyError(Exception):
+    """More requests than PIPELINED; stops the parser."""
+
+
+class Connection(HttpToolsProtocol):
+    """Limits the data besides bodies, and the time for a request to arrive; uvicorn does not.
+
+    For a request that arrives in one piece, as nearly all do, this costs two flags and no timer.
+    An answer is sent in one piece too.
+    """
+
+    #: How long a request may take to arrive, and its answer to be read.
+    seconds: float
+    #: What this connection uses of its listener's budget; set by `Accepting`.
+    share: Share
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.headers = []
+        self._silent = True  # nothing has arrived yet
+        self._arriving = True
+        self._heading = False  # whether the head of the arriving request is incomplete
+        #: Bytes besides bodies, of requests without an answer, before the piece that is read now.
+        self._beside = 0
+        self._piece = 0
+        #: How many bytes of that piece belong to bodies.
+        self._bodies = 0
+        #: What to send after the answers that are due, before the connection is closed.
+        self._last_words: bytes | None = None
+        self._fault = 400  # the status to answer if the parser stops
+        #: Bytes of a request that came in several pieces and has no answer.
+        self._held = 0
+        self._largest_piece = _USUAL_PIECE
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, and start the time limit for the first request to begin.
+
+        It is that of an idle connection: Go's HTTP client dials one for a request that then takes
+        another, and keeps the new one for later.
+        """
+        self.share.begun = True
+        if is_ssl(transport):
+            transport.set_write_buffer_limits(_BUFFERED)
+            transport.set_read_buffer_limits(_BUFFERED)  # type: ignore[attr-defined]
+        self._joining = _Joining(transport, self.share)
+        super().connection_made(cast("asyncio.Transport", self._joining))
+        self._deadline = self.loop.call_later(self.timeout_keep_alive, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Clean up after the end."""
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # the timer would keep a reset connection in memory
+        self._in_time()
+        self.share.leave()
+
+    def on_response_complete(self) -> None:
+        """Send the rest of the answer, and close if the connection has to end after it."""
+        self._joining.flush()  # the answer to HEAD has no body
+        answered = not self.pipeline
+        super().on_response_complete()
+        if self._held:
+            self._release()
+        if self._arriving or not self._answering():
+            self.share.wait()
+        if answered and self._last_words is not None:
+            self._close(self._last_words)
+
+    def on_message_begin(self) -> None:
+        """Start the counters and the time limit of a request."""
+        super().on_message_begin()
+        self._arriving = self._heading = True
+        if not self._answering():
+            self._beside = 0
+
+    def on_headers_complete(self) -> None:
+        """Accept a request, unless too many wait already."""
+        if len(self.pipeline) >= PIPELINED:
+            self._fault = 431
+            raise _TooManyError
+        self._heading = False
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Count the bytes of bodies, which have their own limit."""
+        self._bodies += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Record that the request is complete."""
+        self._arriving = False
+        super().on_message_complete()
+        if self._answering():
+            self.share.serve()
+        else:
+            self.share.wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse the data that arrived, and check the limits of size and time."""
+        if self._last_words is not None:
+            return
+        if self._silent:
+            self._silent = False
+            self._in_time()
+        self._piece, self._bodies = len(data), 0
+        super().data_received(data)
+        self._beside += len(data) - self._bodies
+        if len(data) > self._largest_piece:
+            self.share.grow(_BUFFERS * (len(data) - self._largest_piece))
+            self._largest_piece = len(data)
+        if self._beside > BESIDE_BODY or len(self.headers) > FIELDS:
+            self._end(431, self._latest())
+        elif self._arriving:
+            self._hold(len(data))
+            if self._deadline is None:
+                self._deadline = self.loop.call_later(self.seconds, self._too_slow)
+        elif self._deadline is not None:
+            self._in_time()
+
+    def send_400_response(self, msg: str) -> None:
+        """Reject what the parser rejects; uvicorn would send this before answers that are due."""
+        del msg
+        self._end(self._fault, self._latest() if self._arriving else None)
+
+    def _hold(self, octets: int) -> None:
+        """Count a piece of a request, unless it has been answered and the rest is dropped."""
+        if self._heading or self._answering():
+            self._held += octets
+            self.share.grow(octets)
+
+    def _release(self) -> None:
+        self.share.shrink(self._held)
+        self._held = 0
+
+    def _too_slow(self) -> None:
+        self._end(408, self._latest(), "slow")
+
+    def _latest(self) -> RequestResponseCycle | None:
+        """Return the request that is arriving, or the last one, if its head is complete."""
+        return None if self._heading else self.cycle
+
+    def _end(
+        self, status: int, own: RequestResponseCycle | None, reason: Reason = "refused"
+    ) -> None:
+        """Reject a complete or incomplete request after the answers that are due, and close."""
+        if self._last_words is not None or self.transport.is_closing():
+            return
+        self._in_time()
+        del self.headers[FIELDS:]  # many fields would stay in memory until it has closed
+        self.share.reason = reason
+        heard = self._piece > 0  # a client that sent nothing gets no answer
+        self._last_words = _refusal(status) if heard and not _answered(own) else b""
+        if not self._give_up(own):
+            self._close(self._last_words)
+
+    def _give_up(self, own: RequestResponseCycle | None) -> bool:
+        """Drop a request, and return whether answers to other requests are due."""
+        if own is None:
+            return self._answering()
+        if self.pipeline and self.pipeline[0][0] is own:
+            self.pipeline.popleft()
+            return True
+        own.disconnected = True  # tells the application, which may be reading, that it can stop
+        own.message_event.set()
+        return False
+
+    def _answering(self) -> bool:
+        """Return whether a request whose head has arrived has no complete answer yet."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def _close(self, last_words: bytes) -> None:
+        if last_words:
+            self.transport.write(last_words)
+        self.transport.close()
+
+    def _in_time(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def _answered(cycle: RequestResponseCycle | None) -> bool:
+    return cycle is not None and cycle.response_started
+
+
+def _refusal(status: int) -> bytes:
+    line = f"{_WHY[status]}\n".encode()
+    return STATUS_LINE[status] + (
+        b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
+        b"connection: close\r\n\r\n%b" % (len(line), line)
+    )
+
+
+class _Joining:
+    """A transport that holds the head of an answer back until its body comes.
+
+    uvicorn writes them separately: two TLS records and two system calls, 5% of the cost of a
+    request to /mutate.
+    """
+
+    __slots__ = ("_head", "_largest", "_share", "_transport", "_write")
+
+    def __init__(self, transport: asyncio.Transport, share: Share) -> None:
+        self._transport = transport
+        self._write = transport.write
+        self._share = share
+        self._largest = _USUAL_ANSWER
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write data, with a held head before it; hold back a head."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(_FINAL):
+            self._head = data
+            return
+        if len(data) > self._largest:
+            self._share.grow(_BUFFERS * (len(data) - self._largest))
+            self._largest = len(data)
+        self._write(data)
+
+    def flush(self) -> None:
+        """Write a head without a body."""
+        if self._head:
+            self._write(self._head)
+            self._head = b""
+
+    def close(self) -> None:
+        """Write the head that is held, and close."""
+        self.flush()
+        self._transport.close()

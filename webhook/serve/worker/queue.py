@@ -1,0 +1,126 @@
+"""How requests to the worker share it fairly: limits in all and for each address, and turns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from webhook.refusal import RequestError
+
+#: How much longer a request has its turn once an urgent one waits.
+SECONDS_LEFT = 1.0
+INTERRUPTED = "a configuration is checked first: try again"
+
+
+class Allotment:
+    """A limited amount of something, with a smaller limit for each address."""
+
+    def __init__(self, what: str, in_all: int, each: int) -> None:
+        self._what = what
+        self._in_all = in_all
+        self._each = each
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def take(self, address: str, amount: int = 1) -> Iterator[None]:
+        """Hold an amount until the end of the block; RequestError if that exceeds a limit."""
+        if self._taken.total() + amount > self._in_all:
+            raise RequestError(503, f"too many {self._what} at once: try again")
+        if self._taken[address] + amount > self._each:
+            wait = "wait for the other answers"
+            raise RequestError(429, f"too many {self._what} at once from your address: {wait}")
+        self._taken[address] += amount
+        try:
+            yield
+        finally:
+            self._taken[address] -= amount
+            if not self._taken[address]:
+                del self._taken[address]
+
+
+#: Those who wait, by address, the next address first; each address's requests in order of arrival.
+_Queue = dict[str, deque[asyncio.Future[None]]]
+
+
+class Turns:
+    """Run one at a time. Addresses take turns, so one with many requests delays others little.
+
+    Urgent requests come first, and interrupt another that runs for a second more.
+    """
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._urgent: _Queue = {}
+        self._waiting: _Queue = {}
+        #: Ends the turn of a request that is not urgent.
+        self._limit: asyncio.Timeout | None = None
+
+    @asynccontextmanager
+    async def turn(
+        self, address: str, seconds: float, *, urgent: bool = False
+    ) -> AsyncIterator[None]:
+        """Wait for a turn, and keep it until the end of the block.
+
+        Raises TimeoutError if the turn does not come within `seconds`, and RequestError if an
+        urgent request interrupts it.
+        """
+        async with asyncio.timeout(seconds):
+            await self._wait(address, urgent=urgent)
+        try:
+            async with self._kept(urgent=urgent):
+                yield
+        finally:
+            self._call_next()
+
+    @asynccontextmanager
+    async def _kept(self, *, urgent: bool) -> AsyncIterator[None]:
+        """Keep a turn until the end of the block, or until an urgent request ends it."""
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                if not urgent:
+                    self._limit = limit
+                    if self._urgent:
+                        self._hurry()
+                yield
+        except TimeoutError:
+            if limit.expired():
+                raise RequestError(503, INTERRUPTED) from None
+            raise
+        finally:
+            self._limit = None
+
+    async def _wait(self, address: str, *, urgent: bool) -> None:
+        if not self._taken:
+            self._taken = True
+            return
+        called = asyncio.get_running_loop().create_future()
+        queue = self._urgent if urgent else self._waiting
+        queue.setdefault(address, deque()).append(called)
+        if urgent:
+            self._hurry()
+        try:
+            await called
+        except asyncio.CancelledError:
+            if called.done() and not called.cancelled():
+                self._call_next()  # its turn came at the same moment
+            raise
+
+    def _hurry(self) -> None:
+        """Let whoever has the turn and is not urgent have it for a second more."""
+        if self._limit is not None and self._limit.when() is None:
+            self._limit.reschedule(asyncio.get_running_loop().time() + SECONDS_LEFT)
+
+    def _call_next(self) -> None:
+        self._taken = False
+        while not self._taken and (queue := self._urgent or self._waiting):
+            address = next(iter(queue))
+            waiting = queue.pop(address)
+            called = waiting.popleft()
+            if waiting:
+                queue[address] = waiting  # behind all other addresses
+            if not called.done():
+                called.set_result(None)
+                self._taken = True

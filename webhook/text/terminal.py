@@ -1,0 +1,176 @@
+"""Text wrapped at a width: paragraphs that hang under a sign, and tables.
+
+An export of a cluster has thousands of pods, and rich's tables and renderables take some
+milliseconds for each; so rich is used only to measure text and to style it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import zip_longest
+from typing import NamedTuple
+
+from rich.cells import cell_len, chop_cells
+from rich.color import ColorSystem
+from rich.style import Style
+
+from webhook.text.escape import visible
+
+_WORD = re.compile("[^ ]+")
+_GAP = 2  # spaces between two columns of a table
+#: A table whose last column is narrower than this is written as paragraphs instead.
+_NARROWEST_LAST = 20
+
+
+class Span(NamedTuple):
+    """Words in one style; the style is in rich's notation, such as "bold red", or "" for none."""
+
+    words: str
+    style: str = ""
+
+
+class Column(NamedTuple):
+    """One column of a table; a cell wider than `widest` is wrapped."""
+
+    heading: str
+    widest: int | None = None
+
+
+class Sheet:
+    """A text that grows line by line; no line ends with a space, and all characters are visible."""
+
+    def __init__(self, width: int, *, colour: bool = False) -> None:
+        self._width = width
+        self._colour = colour
+        self._lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """All lines so far, each with its line break."""
+        return "".join(f"{line}\n" for line in self._lines)
+
+    def fits(self, *spans: Span) -> bool:
+        """Return whether spans fit on one line."""
+        return sum(cell_len(visible(span.words)) for span in spans) <= self._width
+
+    def blank(self) -> None:
+        """Add an empty line."""
+        self._lines.append("")
+
+    def paragraph(self, *spans: Span, sign: Span | None = None, indent: int = 0) -> None:
+        """Write spans as one paragraph; all lines begin in the same column, after the sign."""
+        shown = [Span(visible(words), style) for words, style in spans]
+        lead = " " * indent
+        margin = lead
+        if sign is not None:
+            lead += f"{self._painted(sign)} "
+            margin += " " * (cell_len(sign.words) + 1)
+        for line in self._wrapped(shown, self._width - len(margin)):
+            self._lines.append((lead + line).rstrip(" "))
+            lead = margin
+
+    def table(
+        self, columns: Sequence[Column], rows: Sequence[Sequence[Span]], *, indent: int = 0
+    ) -> None:
+        """Write a heading and rows; the last column takes the width that the others leave."""
+        heading = [Span(column.heading, "dim") for column in columns]
+        shown = [[Span(visible(words), style) for words, style in row] for row in rows]
+        cells = [heading, *shown]
+        widths = [
+            min(max(cell_len(row[place].words) for row in cells), column.widest or self._width)
+            for place, column in enumerate(columns[:-1])
+        ]
+        last = self._width - indent - sum(widths) - _GAP * len(widths)
+        if last < _NARROWEST_LAST:
+            self._stacked(shown, indent)
+            return
+        for row in cells:
+            self._row(row, [*widths, last], " " * indent)
+
+    def grid(self, rows: Sequence[Sequence[Span]], *, gap: int = _GAP, indent: int = 0) -> bool:
+        """Write rows of short cells, each row on a line; False, and nothing, if it is too wide."""
+        shown = [[Span(visible(words), style) for words, style in row] for row in rows]
+        widths = [
+            max(cell_len(cell.words) for cell in column) for column in zip(*shown, strict=True)
+        ]
+        if indent + sum(widths) + gap * (len(widths) - 1) > self._width:
+            return False
+        for row in shown:
+            padded = (
+                self._painted(cell) + " " * (width - cell_len(cell.words))
+                for cell, width in zip(row, widths, strict=True)
+            )
+            self._lines.append((" " * indent + (" " * gap).join(padded)).rstrip(" "))
+        return True
+
+    def _row(self, row: Sequence[Span], widths: Sequence[int], lead: str) -> None:
+        wrapped = [
+            self._padded(cell, width) for cell, width in zip(row[:-1], widths[:-1], strict=True)
+        ]
+        wrapped.append(self._wrapped(row[-1:], widths[-1]))
+        empty = [" " * width for width in widths]
+        for lines in zip_longest(*wrapped):
+            filled = [line or none for line, none in zip(lines, empty, strict=True)]
+            self._lines.append((lead + (" " * _GAP).join(filled)).rstrip(" "))
+
+    def _stacked(self, rows: Sequence[Sequence[Span]], indent: int) -> None:
+        for *cells, last in rows:
+            spans = [part for cell in cells if cell.words for part in (cell, Span(" "))]
+            spans[-1] = Span(": ")
+            self.paragraph(*spans, last, indent=indent)
+
+    def _padded(self, cell: Span, width: int) -> list[str]:
+        pieces = [cell.words[start:end] for start, end in lines_of(cell.words, width)]
+        return [
+            self._painted(Span(piece, cell.style)) + " " * (width - cell_len(piece))
+            for piece in pieces
+        ]
+
+    def _wrapped(self, spans: Sequence[Span], width: int) -> list[str]:
+        words = "".join(span.words for span in spans)
+        lines = lines_of(words, width)
+        if not self._colour:
+            return [words[start:end] for start, end in lines]
+        return ["".join(map(self._painted, _between(spans, *line))) for line in lines]
+
+    def _painted(self, span: Span) -> str:
+        if not self._colour or not span.style or not span.words:
+            return span.words
+        return _style(span.style).render(span.words, color_system=ColorSystem.STANDARD)
+
+
+def lines_of(words: str, width: int) -> list[tuple[int, int]]:
+    """Return where each line of a text begins and ends; split a word wider than a line."""
+    if words.isascii() and len(words) <= width:
+        return [(0, len(words))]
+    lines: list[tuple[int, int]] = []
+    begin = end = 0
+    for word in _WORD.finditer(words):
+        if end > begin and cell_len(words[begin : word.end()]) > width:
+            lines.append((begin, end))
+            begin = word.start()
+        end = word.end()
+        if cell_len(words[begin:end]) > width:
+            begin = word.start()
+            *whole, _ = chop_cells(word[0], width)
+            for piece in whole:
+                lines.append((begin, begin + len(piece)))
+                begin += len(piece)
+    return [*lines, (begin, end)]
+
+
+def _between(spans: Iterable[Span], start: int, end: int) -> Iterable[Span]:
+    """Yield the parts of the spans between two offsets into their joined words."""
+    offset = 0
+    for words, style in spans:
+        piece = words[max(start - offset, 0) : max(end - offset, 0)]
+        if piece:
+            yield Span(piece, style)
+        offset += len(words)
+
+
+@cache
+def _style(name: str) -> Style:
+    return Style.parse(name)

@@ -1,0 +1,213 @@
+"""Read YAML or JSON from anybody: within limits, as kubectl reads it, with line numbers.
+
+Every failure is a DocumentError of one line, such as
+`pod.yaml: document 2, line 14, column 3: not YAML: a dash needs a space after it: write `- name``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn
+
+from webhook.errors import DocumentError, NotKubernetesError
+from webhook.model.pod import describe
+from webhook.text.yaml.hints import hint_on, misread_key, misread_text, mistake_of
+from webhook.text.yaml.json_text import read_json
+from webhook.text.yaml.positions import LineIndex
+from webhook.text.yaml.tree import NotYamlError, Root, TextLimits, UnreadableTextError, roots_of
+from webhook.text.yaml.values import KeyFound, Values
+
+#: 8 MiB is the cap of a request body, too; 200,000 values are about a thousand pods, or two
+#: seconds of work.
+DOCUMENT_LIMITS = TextLimits(octets=8 << 20, nodes=200_000, depth=200)
+
+# All but what YAML 1.1 allows in a stream (5.1), as libyaml checks it.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MEANT_AS_JSON = re.compile(r'\s*\{\s*["}]')
+_OWN_MARKER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*---(?:\s|\Z)")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_NO_MAPPING = "expected a Kubernetes object, which is a mapping, but this is {}"
+_LONGEST_KEY = 100
+_MOST_PROBLEMS = 20  # of one document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document of an input; empty ones are left out."""
+
+    name: str  #: of the input: a file's name or "<stdin>"
+    index: int  #: counted from 0 in the input, empty documents included
+    value: dict[str, Any]  #: JSON; an anchor and its aliases share one value
+    line: int  #: of its first value, counted from 1 in the input
+    text: str  #: its part of the input, with its own `---`: all parts together are the input
+    syntax: Literal["yaml", "json"]
+    #: Sentences about what can be read but is probably a mistake: a key written twice.
+    problems: tuple[str, ...] = ()
+
+
+class _NoMappingError(UnreadableTextError):
+    """A document is a list, a string or a number."""
+
+
+def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
+    """Read a stream of YAML documents, or one JSON text; an empty input gives an empty list.
+
+    `name` stands before every message. Raises DocumentError for an input that exceeds
+    DOCUMENT_LIMITS, is not UTF-8, or is neither YAML nor JSON; NotKubernetesError, which is one,
+    for a document that is not a mapping, and for a template that is not YAML.
+    """
+    text = _decoded(data, name)
+    if text.lstrip()[:1] != "{":
+        return _read_yaml(text, name)
+    lines = LineIndex(text)
+    try:
+        value, duplicates = read_json(text, DOCUMENT_LIMITS)
+    except UnreadableTextError as error:
+        _fail(name, 0, text, error)
+    except ValueError as syntax:
+        return _read_flow(text, name, syntax)
+    return [
+        Document(
+            name=name,
+            index=0,
+            value=value,
+            line=lines.line(len(text) - len(text.lstrip())),
+            text=text,
+            syntax="json",
+            problems=_problems(name, 0, lines, duplicates),
+        )
+    ]
+
+
+def joined(texts: list[str]) -> str:
+    """Join the texts of documents, with `---` before each that does not begin with its own."""
+    parts: list[str] = []
+    for text in texts:
+        last = next((part for part in reversed(parts) if part), "")
+        if last and not last.endswith("\n"):
+            parts.append("\n")
+        if last and not _OWN_MARKER.match(text):
+            parts.append("---\n")
+        parts.append(text)
+    return "".join(parts)
+
+
+def _decoded(data: bytes | str, name: str) -> str:
+    try:
+        encoded = data.encode() if isinstance(data, str) else data
+        if len(encoded) > DOCUMENT_LIMITS.octets:
+            raise DocumentError(f"{name}: longer than 8 MiB, the maximum")
+        text = data if isinstance(data, str) else data.decode()
+    except UnicodeEncodeError as error:
+        raise DocumentError(
+            f"{name}: half of a surrogate pair at character {error.start}"
+        ) from None
+    except UnicodeDecodeError as error:
+        also = ", but UTF-16" if error.object[:2] in _UTF16 else ""
+        byte = error.object[error.start]
+        raise DocumentError(
+            f"{name}: not UTF-8{also}: byte 0x{byte:02x} at offset {error.start}: save it as UTF-8"
+        ) from None
+    return text.removeprefix("\ufeff")
+
+
+def _read_flow(text: str, name: str, syntax: ValueError) -> list[Document]:
+    """Read what begins with `{` and is not JSON: a flow mapping of YAML begins like that, too."""
+    try:
+        return _read_yaml(text, name)
+    except DocumentError:
+        if not _MEANT_AS_JSON.match(text):
+            raise
+        offset, problem = getattr(syntax, "pos", 0), getattr(syntax, "msg", str(syntax))
+        _fail(name, 0, text, UnreadableTextError(offset, f"not JSON: {problem}"))
+
+
+def _read_yaml(text: str, name: str) -> list[Document]:
+    _check_characters(text, name)
+    found: list[Document] = []
+    starts: list[int] = []
+    index, lines = 0, LineIndex(text)
+    try:
+        for root in roots_of(text, DOCUMENT_LIMITS):
+            document = _document(name, index, root, lines)
+            index += 1
+            if document is not None:
+                found.append(document)
+                starts.append(root.start)
+    except UnreadableTextError as error:
+        _fail(name, index, text, error)
+    # What stands before the first document belongs to its text.
+    bounds = [0, *starts[1:], len(text)]
+    parts = [text[bounds[number] : bounds[number + 1]] for number in range(len(found))]
+    return [replace(document, text=part) for document, part in zip(found, parts, strict=True)]
+
+
+def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document | None:
+    """Make a document, as yet without its part of the input; None for an empty one."""
+    values = Values()
+    value = values.of(root.node)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        why = misread_text(value) if isinstance(value, str) else ""
+        said = _NO_MAPPING.format(describe(value)) + (f" ({why})" if why else "")
+        raise _NoMappingError(root.node.start, said)
+    return Document(
+        name=name,
+        index=index,
+        value=value,
+        line=lines.line(root.node.start),
+        text="",
+        syntax="yaml",
+        problems=(
+            *_problems(name, index, lines, values.duplicates),
+            *_misread(name, index, lines, values.misread),
+        ),
+    )
+
+
+def _check_characters(text: str, name: str) -> None:
+    match = _FORBIDDEN.search(text)
+    if match:
+        what = f"the control character U+{ord(match[0]):04X} is not allowed in YAML"
+        _fail(name, None, text, UnreadableTextError(match.start(), what))
+
+
+def _problems(
+    name: str, index: int, lines: LineIndex, duplicates: list[KeyFound]
+) -> tuple[str, ...]:
+    return tuple(
+        f"{_where(name, index, lines.line(offset))}: the mapping has the key {_shown(key)} "
+        "twice; the last one counts"
+        for offset, key in duplicates[:_MOST_PROBLEMS]
+    )
+
+
+def _misread(name: str, index: int, lines: LineIndex, keys: list[KeyFound]) -> tuple[str, ...]:
+    return tuple(
+        f"{_where(name, index, lines.line(offset))}: the key {_shown(key)}: {misread_key(key)}"
+        for offset, key in keys[:_MOST_PROBLEMS]
+    )
+
+
+def _fail(name: str, index: int | None, text: str, error: UnreadableTextError) -> NoReturn:
+    lines = LineIndex(text)
+    if isinstance(error, NotYamlError):
+        offset, said = mistake_of(text, error)
+        where = f"{_where(name, index, lines.line(offset))}, column {lines.column(offset)}"
+        message = f"{where}: not YAML: {said}"
+    else:
+        offset = error.offset or 0
+        message = f"{_where(name, index, lines.line(offset))}: {error}{hint_on(text, error)}"
+    foreign = isinstance(error, _NoMappingError) or "{{" in text
+    raise (NotKubernetesError if foreign else DocumentError)(" ".join(message.split())) from None
+
+
+def _where(name: str, index: int | None, line: int) -> str:
+    document = "" if index is None else f"document {index + 1}, "
+    return f"{name}: {document}line {line}"
+
+
+def _shown(key: str) -> str:
+    return key if key.isprintable() and len(key) <= _LONGEST_KEY else repr(key[:_LONGEST_KEY])

@@ -1,0 +1,392 @@
+"""Explain why a text is not YAML: what stands there, and what would be right.
+
+A parser reports where it could not go on, which is often a line below the mistake, in words about
+its own grammar. Here the lines around that place are searched for what people get wrong, in the
+order of how certain each finding is. Where nothing is found, the parser's words remain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from webhook.text.yaml.tree import AliasError, NotYamlError, UnreadableTextError
+
+_LONGEST = 60
+_NO_BREAK = "\u00a0\u2007\u202f"
+#: All that looks like a space, or like nothing, and is neither to YAML.
+_ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]")
+_TEMPLATE = re.compile(r"\{\{|\{%")
+_INDENT = re.compile(r"[ ]*")
+_LEADING = re.compile(r"\s*")
+#: `image:nginx`, but not `http://x`, `a::b` or `10:30`.
+_TIGHT_COLON = re.compile(r"(?:- ++)*+([A-Za-z][\w./-]*+):((?!/|:)\S.*)")
+_TIGHT_DASH = re.compile(r"-([A-Za-z_\"'][\w./-]*+)")
+_DASHES = re.compile(r"(?:- ++)*+")
+_BARE_KEY = re.compile(r"(?:- ++)*+([\w./-]++)\s*+(?:#.*)?")
+_ASSIGNED = re.compile(r"(?:- ++)*+([\w./-]++) *+= *+\S.*")
+_ENTRY = re.compile(r"((?:- ++)*+)([^\s:#'\"\[{][^:#]*+|\"[^\"]*+\"|'[^']*+'):(?: ++(.*))?")
+_ITEM = re.compile(r"-(?: |$)")
+_CLOSING = {"[": "]", "{": "}"}
+
+
+class Mistake(NamedTuple):
+    """Where a mistake is, in characters from the start of the text, and a sentence about it."""
+
+    offset: int
+    said: str
+
+
+def mistake_of(text: str, error: NotYamlError) -> Mistake:
+    """Explain a parser's error; in the parser's own words if the mistake is not a known one."""
+    place = _Place(text, error)
+    for explain in _EXPLANATIONS:
+        if found := explain(place):
+            return found
+    return Mistake(place.offset, error.problem + _begun(place))
+
+
+def hint_on(text: str, error: UnreadableTextError) -> str:
+    """Explain the two mistakes that YAML takes for something else: a template and a `*`."""
+    offset = error.offset or 0
+    line_end = text.find("\n", offset)
+    start = text.rfind("\n", 0, max(text.rfind("\n", 0, offset), 0)) + 1  # of the line before it
+    if _TEMPLATE.search(text, start, line_end if line_end >= 0 else len(text)):
+        return " (this is a template: render it first, for example with `helm template`)"
+    if isinstance(error, AliasError) and not error.inside_itself:
+        return " (quote a value that begins with *)"
+    return ""
+
+
+def misread_key(key: str) -> str:
+    """Say what is wrong with a key that YAML reads otherwise than it was meant; "" if nothing is.
+
+    `-name: x` and a key behind a no-break space are keys to YAML, with those characters.
+    """
+    if odd := _ODD_SPACE.search(key):
+        return _odd(odd[0])
+    if dash := _TIGHT_DASH.fullmatch(key):
+        return f"a dash needs a space after it: write `- {dash[1]}`"
+    return ""
+
+
+def misread_text(text: str) -> str:
+    """Say what is wrong with a document that YAML reads as one string; "" if nothing is known."""
+    first = text.split("\n", 1)[0].strip()
+    if tight := _TIGHT_COLON.fullmatch(first):
+        return _colon(tight)
+    return _assigned(found) if (found := _ASSIGNED.fullmatch(first)) else ""
+
+
+class _Line(NamedTuple):
+    """One line of the text, without its line break."""
+
+    start: int  #: its offset
+    text: str
+
+    @property
+    def indent(self) -> int:
+        return len(_INDENT.match(self.text)[0])  # type: ignore[index]  # it matches ""
+
+    @property
+    def bare(self) -> str:
+        return self.text.strip()
+
+
+class _Place:
+    """Where the parser stopped, and the lines there."""
+
+    def __init__(self, text: str, error: NotYamlError) -> None:
+        self.text = text
+        self.problem, self.context = error.problem, error.context or ""
+        self.offset = min(error.offset or 0, len(text))
+        self.begun = error.context_offset
+        self.line = self._line(self.offset)
+
+    @property
+    def char(self) -> str:
+        """The character that the parser could not read; "" at the end of the text."""
+        return self.text[self.offset : self.offset + 1]
+
+    @property
+    def begun_line(self) -> _Line:
+        """The line on which the parser began what it could not finish."""
+        return self.line if self.begun is None else self._line(self.begun)
+
+    def lines(self) -> list[_Line]:
+        """List the lines that may have the mistake, in the order of the text."""
+        above = next(self.above(), self.line)
+        return sorted({self.begun_line, above, self.line})
+
+    def above(self) -> Iterator[_Line]:
+        """Yield the lines above, nearest first, without blank ones and comments."""
+        start = self.line.start
+        while start > 0:
+            line = self._line(start - 1)
+            start = line.start
+            if line.bare and not line.bare.startswith("#"):
+                yield line
+
+    def number(self, offset: int) -> int:
+        """Return the number, from 1, of the line that an offset is on."""
+        return self.text.count("\n", 0, offset) + 1
+
+    def _line(self, offset: int) -> _Line:
+        start = self.text.rfind("\n", 0, offset) + 1
+        end = self.text.find("\n", offset)
+        return _Line(start, self.text[start : end if end >= 0 else None].rstrip("\r"))
+
+
+def _template(place: _Place) -> Mistake | None:
+    for line in place.lines():
+        if found := _TEMPLATE.search(line.text):
+            close = "}}" if found[0] == "{{" else "%}"
+            said = (
+                f"`{found[0]} ... {close}` is a template: render it first, for example with "
+                "`helm template`"
+            )
+            return Mistake(line.start + found.start(), said)
+    return None
+
+
+def _tab(place: _Place) -> Mistake | None:
+    for line in place.lines():
+        lead = _LEADING.match(line.text)[0]  # type: ignore[index]  # it matches ""
+        if line.bare and "\t" in lead:
+            return Mistake(line.start + lead.index("\t"), "a tab indents this line: use spaces")
+    if place.char == "\t":
+        return Mistake(place.offset, "a tab is where YAML allows only a space: use a space")
+    return None
+
+
+def _odd_space(place: _Place) -> Mistake | None:
+    for line in place.lines():
+        if found := _ODD_SPACE.search(line.text):
+            return Mistake(line.start + found.start(), _odd(found[0]))
+    return None
+
+
+def _odd(char: str) -> str:
+    kind = "a no-break space" if char in _NO_BREAK else "a character"
+    looks = "a space" if char not in "\u200b\ufeff" else "nothing"
+    return f"{kind} (U+{ord(char):04X}) looks like {looks} and is read as a letter: replace it"
+
+
+def _open_quote(place: _Place) -> Mistake | None:
+    if "end of stream" not in place.problem or "quoted" not in place.context:
+        return None
+    assert place.begun is not None
+    mark = place.text[place.begun]
+    return Mistake(place.begun, f"the quote {mark} that opens here is not closed")
+
+
+def _open_bracket(place: _Place) -> Mistake | None:
+    if "expected ','" not in place.problem or place.begun is None:
+        return None
+    opened = place.text[place.begun]
+    close = _CLOSING.get(opened, "")
+    if place.char in ("]", "}"):
+        return Mistake(
+            place.offset,
+            f"{place.char} does not close the {opened} that opens before it: write {close}",
+        )
+    rest = place.text[place.offset :].lstrip()
+    if place.begun_line == place.line and rest:
+        said = f"a comma is missing here, between two entries of the {opened}...{close}"
+        return Mistake(place.offset, said)
+    said = f"the {opened} that opens here is not closed: write {close}"
+    if rest:
+        line = place.number(place.offset)
+        said = f"{said} before line {line}, or a comma between its entries"
+    return Mistake(place.begun, said)
+
+
+def _extra_bracket(place: _Place) -> Mistake | None:
+    if place.char in ("]", "}") and "expected key" in place.problem:
+        return Mistake(place.offset, f"this {place.char} closes nothing: remove it")
+    return None
+
+
+def _behind_quote(place: _Place) -> Mistake | None:
+    before = place.text[place.line.start : place.offset].rstrip()
+    if "expected key" in place.problem and before[-1:] in ('"', "'"):
+        said = (
+            f"the value ends at the quote {before[-1]} before this: quote the whole value, or "
+            "none of it"
+        )
+        return Mistake(place.offset, said)
+    return None
+
+
+def _tight(place: _Place) -> Mistake | None:
+    """Find `-name`, `image:nginx`, `a = b` and a key without a colon."""
+    if "expected key" in place.problem or "token" in place.problem:
+        return None
+    above = next(place.above(), place.line)
+    for line in (place.line, place.begun_line, above):
+        at = line.start + line.indent
+        if (dash := _TIGHT_DASH.match(line.bare)) and line != place.begun_line:
+            return Mistake(at, misread_key(dash[0]))
+        if tight := _TIGHT_COLON.fullmatch(line.bare):
+            return Mistake(at, _colon(tight))
+        if equals := _ASSIGNED.fullmatch(line.bare):
+            return Mistake(at, _assigned(equals))
+        if line != place.line and (key := _BARE_KEY.fullmatch(line.bare)):
+            return Mistake(at, f"a key needs a colon after it: write `{key[1][:_LONGEST]}:`")
+    return None
+
+
+def _colon(tight: re.Match[str]) -> str:
+    key, value = tight[1][:_LONGEST], tight[2][:_LONGEST]
+    return f"a colon needs a space after it: write `{key}: {value}`"
+
+
+def _assigned(found: re.Match[str]) -> str:
+    key, _, value = found[0].partition("=")
+    written = f"{key.strip()[:_LONGEST]}: {value.strip()[:_LONGEST]}"
+    return f"YAML separates key and value by a colon, not by `=`: write `{written}`"
+
+
+def _second_colon(place: _Place) -> Mistake | None:
+    if "mapping values" not in place.problem:
+        return None
+    before = place.text[place.line.start : place.offset]
+    entry = _ENTRY.match(place.line.bare)
+    if entry is None or ": " not in before:
+        return None
+    value = (entry[3] or "").replace('"', '\\"')
+    said = f'a value with ": " in it must be quoted: write `{entry[2]}: "{value[:_LONGEST]}"`'
+    return Mistake(place.offset, said)
+
+
+def _below_value(place: _Place) -> Mistake | None:
+    """Find a key that is indented below one that has a value already."""
+    above = next(place.above(), None)
+    if "mapping values" not in place.problem or above is None:
+        return None
+    entry = _ENTRY.fullmatch(above.bare)
+    column = above.indent + len(entry[1]) if entry else 0
+    if entry is None or not entry[3] or place.line.indent <= column:
+        return None
+    said = (
+        f"this line is indented below `{entry[2][:_LONGEST]}`, which has the value "
+        f"{entry[3][:_LONGEST]!r} already: indent both lines by the same width"
+    )
+    return Mistake(place.line.start + place.line.indent, said)
+
+
+def _item_among_keys(place: _Place) -> Mistake | None:
+    if not _ITEM.match(place.text[place.offset : place.offset + 2]):
+        return None
+    if "block sequence" in place.problem:
+        said = "a list cannot begin on the line of its key: begin it on the next line"
+        return Mistake(place.offset, said)
+    if "block mapping" not in place.context:
+        return None
+    said = (
+        f"this list item is among the keys from line {place.number(place.begun or 0)}: indent it "
+        "below its key, or remove the dash"
+    )
+    return Mistake(place.offset, said)
+
+
+def _key_among_items(place: _Place) -> Mistake | None:
+    if "expected '-'" not in place.problem or place.begun is None:
+        return None
+    first = place.begun_line
+    inside = place.begun - first.start + 2
+    said = (
+        f"this is not an item of the list from line {place.number(place.begun)}: indent it by "
+        f"{_spaces(inside)} if it belongs to the item above, or begin it with `- `"
+    )
+    return Mistake(place.offset, said)
+
+
+def _indentation(place: _Place) -> Mistake | None:
+    """Find a line that begins at a column at which no line around it does."""
+    at = place.line.start + place.line.indent
+    if "expected key" not in place.problem or at != place.offset:
+        return None
+    columns = _columns(place)
+    if place.line.indent in columns:
+        return None
+    fitting = " or ".join(map(str, columns[:2][::-1]))
+    said = f"this line is indented by {_spaces(place.line.indent)}, where {fitting} would fit"
+    return Mistake(at, said)
+
+
+def _columns(place: _Place) -> list[int]:
+    """List the columns of the keys and dashes around, beginning with the line above."""
+    found: list[int] = []
+    for line in place.above():
+        inside = line.indent + len(_DASHES.match(line.bare)[0])  # type: ignore[index]  # see above
+        found += [
+            column
+            for column in dict.fromkeys((inside, line.indent))
+            if not found or column < found[-1]
+        ]
+        if not found[-1]:
+            break
+    return found
+
+
+def _first_character(place: _Place) -> Mistake | None:
+    """Find a value that begins with a character that YAML takes for something else."""
+    begun = place.offset if place.begun is None else place.begun
+    starts = "cannot start" in place.problem or "node content" in place.problem
+    if "alias" in place.context or "anchor" in place.context or starts:
+        word = re.match(r"[^\s,\]}]*", place.text[begun:][:_LONGEST])[0]  # type: ignore[index]
+        char = place.text[begun : begun + 1]
+        quoted = f': write `"{word}"`' if len(word) > 1 and '"' not in word else ""
+        if char.strip():
+            return Mistake(begun, f"a value that begins with {char} must be quoted{quoted}")
+    return None
+
+
+def _block_header(place: _Place) -> Mistake | None:
+    if "comment or line break" not in place.problem or place.begun is None:
+        return None
+    said = (
+        f"after {place.text[place.begun]}, the text begins on the next line: begin it there, or "
+        "quote the value"
+    )
+    return Mistake(place.offset, said)
+
+
+def _escape(place: _Place) -> Mistake | None:
+    if "escape" not in place.problem:
+        return None
+    said = "a backslash in double quotes begins an escape, and YAML does not have this one"
+    return Mistake(place.offset, f"{said}: use single quotes, or two backslashes")
+
+
+def _spaces(count: int) -> str:
+    return "1 space" if count == 1 else f"{count} spaces"
+
+
+def _begun(place: _Place) -> str:
+    """Say what the parser was reading, if that began on another line."""
+    if place.begun is None or place.begun_line == place.line:
+        return ""
+    return f", {place.context} that begins on line {place.number(place.begun)}"
+
+
+_EXPLANATIONS: tuple[Callable[[_Place], Mistake | None], ...] = (
+    _template,
+    _tab,
+    _odd_space,
+    _open_quote,
+    _open_bracket,
+    _extra_bracket,
+    _behind_quote,
+    _second_colon,
+    _tight,
+    _below_value,
+    _item_among_keys,
+    _key_among_items,
+    _indentation,
+    _first_character,
+    _block_header,
+    _escape,
+)

@@ -1,0 +1,188 @@
+"""Find the edits that give a YAML text another value: in block style."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from webhook.text.yaml.edits import Edits
+from webhook.text.yaml.emit import Style, mapping_lines, sequence_lines, under_dash, under_key
+from webhook.text.yaml.flow import FlowRewriter, Span
+from webhook.text.yaml.folded import insert_words
+from webhook.text.yaml.mapping_diff import Entries
+from webhook.text.yaml.pairing import pairs_of
+from webhook.text.yaml.scalar_text import literal_header
+from webhook.text.yaml.tree import YamlNode
+from webhook.text.yaml.values import same_json
+
+_DASH = re.compile(r"\n *(-)(?=\s|\Z)")
+_LITERAL = re.compile(r"\|-?(?=[ \r\n])")
+
+
+class Slot(NamedTuple):
+    """Where a value stands in block style: after a key's colon or after a dash."""
+
+    node: YamlNode
+    after: int  #: the offset after the colon or the dash
+    column: int  #: of the key or the dash
+    dash: bool
+
+
+class Rewriter:
+    """Edits a text so that it reads as a new value; with `fine`, inside long strings as well."""
+
+    def __init__(self, edits: Edits, style: Style, *, fine: bool) -> None:
+        self.edits = edits
+        self._style = style
+        self._fine = fine
+        self._flow = FlowRewriter(edits)
+
+    def change_root(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """Turn the document's mapping `old` into `new`."""
+        if not self._descends(node, old, new):
+            column = self.edits.column(node.start)
+            lines = mapping_lines(new, column, self._style) if new else ["{}"]
+            newline = self.edits.newline
+            self.edits.replace(node.start, self._end(node), newline.join(lines).lstrip(" "))
+
+    def _change(self, slot: Slot, old: Any, new: Any) -> None:
+        if not same_json(old, new) and not self._descends(slot.node, old, new):
+            self._replace(slot, old, new)
+
+    def _descends(self, node: YamlNode, old: Any, new: Any) -> bool:
+        """Edit inside `node` if part of it stays; return whether that was done."""
+        if node.flow:
+            return self._flow.descends(node, old, new)
+        if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
+            return self._mapping(node, old, new)
+        if node.kind == "sequence" and isinstance(old, list) and isinstance(new, list):
+            return self._sequence(node, old, new)
+        return False
+
+    def _mapping(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        entries = Entries(node, old, new)
+        if not any(entries.stays):
+            return False
+        column = self.edits.column(entries.pairs[0][0].start)
+        for name, key, value in entries.kept():
+            after = self.edits.text.index(":", key.end) + 1
+            self._change(Slot(value, after, column, dash=False), old[name], new[name])
+        ends = [self._end(value) for _, value in entries.pairs]
+        starts = [key.start for key, _ in entries.pairs]
+        self._drop(list(zip(starts, ends, strict=True)), entries.stays)
+        below = ends[entries.last_kept]
+        self._insert_below(below, column, mapping_lines(entries.added, column, self._style))
+        return True
+
+    def _sequence(self, node: YamlNode, old: list[Any], new: list[Any]) -> bool:
+        pairs = pairs_of(old, new)
+        if not pairs:
+            return False
+        dashes = self._dashes(node)
+        column = self.edits.column(dashes[0])
+        ends = [self._end(item) for item in node.children]
+        for before, after in pairs:
+            slot = Slot(node.children[before], dashes[before] + 1, column, dash=True)
+            self._change(slot, old[before], new[after])
+        stays = {before for before, _ in pairs}
+        self._drop(
+            list(zip(dashes, ends, strict=True)), [index in stays for index in range(len(old))]
+        )
+        self._insert_first(dashes[0], column, new[: pairs[0][1]])
+        for (before, after), (_, until) in zip(pairs, [*pairs[1:], (0, len(new))], strict=True):
+            lines = sequence_lines(new[after + 1 : until], column, self._style)
+            self._insert_below(ends[before], column, lines)
+        return True
+
+    def _end(self, node: YamlNode) -> int:
+        return node.content_end(self.edits.text)
+
+    def _dashes(self, node: YamlNode) -> list[int]:
+        text = self.edits.text
+        low = node.start
+        dashes: list[int] = []
+        for item in node.children:
+            match = None if text[low] == "-" and not dashes else _DASH.search(text, low)
+            dashes.append(match.start(1) if match else low)
+            low = self._end(item)
+        return dashes
+
+    def _drop(self, spans: list[Span], stays: list[bool]) -> None:
+        """Remove the entries that do not stay, with their lines; at least one stays."""
+        edits = self.edits
+        first = 0
+        if not stays[0] and not edits.first_on_line(spans[0][0]):  # `- name: x`: the dash stays
+            first = stays.index(True)
+            below = edits.next_line(spans[first - 1][1])
+            edits.replace(spans[0][0], edits.skip(below, " "), "")
+        for (start, end), kept in zip(spans[first:], stays[first:], strict=True):
+            if not kept:
+                edits.remove_lines(start, end)
+
+    def _insert_below(self, offset: int, column: int, lines: list[str]) -> None:
+        if lines:
+            self.edits.insert_lines(self.edits.after_comments(offset, column), lines)
+
+    def _insert_first(self, dash: int, column: int, values: list[Any]) -> None:
+        if not values:
+            return
+        lines = sequence_lines(values, column, self._style)
+        newline = self.edits.newline
+        if self.edits.first_on_line(dash):
+            start = self.edits.before_comments(dash)
+            self.edits.replace(start, start, "".join(line + newline for line in lines))
+        else:  # `- - a`
+            above = newline.join(lines).lstrip(" ") + newline + " " * column
+            self.edits.replace(dash, dash, above)
+
+    def _replace(self, slot: Slot, old: Any, new: Any) -> None:
+        if isinstance(old, str) and isinstance(new, str) and self._edit_string(slot.node, old, new):
+            return
+        write = under_dash if slot.dash else under_key
+        head, lines = write(new, slot.column, self._style)
+        edits, node = self.edits, slot.node
+        spaced = f" {head}" if head else ""
+        if node.is_block:
+            below = "".join(edits.newline + line for line in lines)
+            edits.replace(slot.after, edits.line_end(self._end(node)), spaced + below)
+            return
+        if edits.text[slot.after : node.start].strip():  # a comment; the value is on a later line
+            edits.replace(node.start, node.end, head)
+        else:
+            edits.replace(slot.after, node.end, spaced)
+        edits.insert_lines(node.end, lines)
+
+    def _edit_string(self, node: YamlNode, old: str, new: str) -> bool:
+        if not self._fine or node.kind != "scalar":
+            return False
+        header = _LITERAL.match(self.edits.text, node.start)
+        if header and header[0] == literal_header(new) == literal_header(old):
+            self._edit_literal(node, old, new)
+            return True
+        return node.style != "|" and insert_words(self.edits, node, old, new)
+
+    def _edit_literal(self, node: YamlNode, old: str, new: str) -> None:
+        """Replace the lines of a literal block that differ, at least one with at least one."""
+        edits = self.edits
+        was, now = old.removesuffix("\n").split("\n"), new.removesuffix("\n").split("\n")
+        shorter = min(len(was), len(now)) - 1
+        top = common(was, now, shorter)
+        bottom = common(was[::-1], now[::-1], shorter - top)
+        starts = [edits.next_line(node.start)]
+        for _ in was[1:]:
+            starts.append(edits.next_line(starts[-1]))
+        shown = next(index for index, line in enumerate(was) if line)
+        source = edits.text[starts[shown] : edits.line_end(starts[shown])]
+        indent = source.removesuffix(was[shown])
+        lines = [indent + line if line else "" for line in now[top : len(now) - bottom]]
+        edits.replace(
+            starts[top], edits.line_end(starts[len(was) - bottom - 1]), edits.newline.join(lines)
+        )
+
+
+def common(one: list[str], other: list[str], most: int) -> int:
+    """Count the items that two lists have in common at the start, up to `most`."""
+    count = 0
+    while count < most and one[count] == other[count]:
+        count += 1
+    return count

@@ -1,0 +1,126 @@
+"""Give the text of a document another value; what need not change stays to the byte.
+
+The text is edited where the old and the new value differ. The result is always read back and
+compared; where aliases or other unusual syntax make it mean something else, the document is
+written anew, and the answer says so.
+
+A text without a final line break stays one. A literal block at its end then has no line break in
+its value either; where lines are added below it, its header says so (`|-`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from webhook.errors import DocumentError
+from webhook.text.yaml.cause import cause_of
+from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
+from webhook.text.yaml.edits import Edits
+from webhook.text.yaml.emit import Style, flow, json_lines, mapping_lines
+from webhook.text.yaml.ending import unended_block
+from webhook.text.yaml.positions import LineIndex
+from webhook.text.yaml.rewrite import Rewriter
+from webhook.text.yaml.tree import UnreadableTextError, YamlNode, roots_of
+from webhook.text.yaml.values import same_json
+
+_ANEW = "rewritten without its comments and layout, since "
+
+
+class Spliced(NamedTuple):
+    """The text of a document after it was given another value."""
+
+    text: str
+    plain: bool  #: whether the document was written anew
+    warning: str  #: what was lost by that, and why; "" for nothing
+
+
+def splice(document: Document, value: dict[str, Any]) -> Spliced:
+    """Return the document's text, edited so that it has another value."""
+    if same_json(value, document.value):
+        return Spliced(document.text, plain=False, warning="")
+    root = _root(document.text)
+    if root is not None:
+        for text in _edited(document, root, value):
+            if _reads_as(text, document, value):
+                return Spliced(text, plain=False, warning="")
+    if root is None or document.syntax == "json":
+        return Spliced(_json(document.text, value), plain=True, warning="")
+    warning = _ANEW + cause_of(root, document.value, value, _lines(document, root))
+    return Spliced(_anew(document.text, root, value, warning), plain=True, warning=warning)
+
+
+def _lines(document: Document, root: YamlNode) -> LineIndex:
+    """Return the lines of a document, counted in its input."""
+    above = document.line - LineIndex(document.text).line(root.start)
+    return LineIndex(document.text, above)
+
+
+def _edited(document: Document, root: YamlNode, value: dict[str, Any]) -> Iterator[str]:
+    """Yield edited texts, the best first; the same text is yielded once."""
+    tried = set[str]()
+    for end in dict.fromkeys((None, unended_block(document.text, root))):
+        for fine in (True, False):
+            edits = Edits(document.text)
+            if end is not None:
+                edits.replace(*end)
+            rewriter = Rewriter(edits, _style(edits, root), fine=fine)
+            rewriter.change_root(root, document.value, value)
+            text = edits.result()
+            if text not in tried:
+                yield text
+            tried.add(text)
+
+
+def _root(text: str) -> YamlNode | None:
+    try:
+        nodes = (root.node for root in roots_of(text, DOCUMENT_LIMITS))
+        return next((node for node in nodes if node.kind == "mapping"), None)
+    except UnreadableTextError:  # JSON that is not YAML: it has escapes of its own
+        return None
+
+
+def _style(edits: Edits, root: YamlNode) -> Style:
+    """Find how a document indents: the step of its first level, and the style of most lists."""
+    step = 0
+    indented: list[bool] = []  # of each list
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.flow or node.kind == "alias":
+            continue
+        stack.extend(node.children)
+        if node.kind != "mapping":
+            continue
+        for key, value in node.pairs:
+            if value.is_block and value.kind == "mapping" and not step:
+                step = edits.column(value.children[0].start) - edits.column(key.start)
+            elif value.is_block and value.kind == "sequence":
+                indented.append(edits.column(value.start) > edits.column(key.start))
+    return Style(step if step > 0 else 2, indented_lists=sum(indented) > len(indented) / 2)
+
+
+def _reads_as(text: str, document: Document, value: Any) -> bool:
+    try:
+        read = read_documents(text, document.name)
+    except DocumentError:
+        return False
+    return len(read) == 1 and same_json(read[0].value, value)
+
+
+def _json(text: str, value: Any) -> str:
+    """Write JSON with the indentation of the text; on one line if it has none."""
+    indent = re.match(r"\s*\{\r?\n([ \t]+)", text)
+    if indent is None:
+        return flow(value, as_json=True) + "\n"
+    return "\n".join(json_lines(value, indent[1])) + "\n"
+
+
+def _anew(text: str, root: YamlNode, value: dict[str, Any], warning: str) -> str:
+    """Write a document from its value; the comments before and after it stay."""
+    head, tail = text[: root.start].rstrip(" "), text[root.content_end(text) :]
+    above = "" if not head or head.endswith("\n") else "\n"
+    lines = "\n".join([f"# {warning}", *mapping_lines(value, 0, Style())])
+    _, _, below = tail.partition("\n")
+    return f"{head}{above}{lines}\n{below}"

@@ -1,0 +1,261 @@
+"""The one reader of YAML: parser events become a tree with positions, within limits.
+
+The fabrics file, the facts file and previewed documents are all read through `roots_of`. They
+differ in limits, in what a scalar means (`scalars`), and in the words for what is wrong.
+
+The tree is built without recursion and no alias is expanded: the composer of PyYAML's C loader
+overflows the C stack on 50,000 nested `[`, and any loader expands an alias bomb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import yaml
+
+from webhook.text.yaml.directives import LOADER, REFUSAL, directive
+
+TAG = "tag:yaml.org,2002:"
+
+_BLOCK_SCALARS = ("|", ">")
+
+Kind = Literal["scalar", "mapping", "sequence", "alias"]
+Limit = Literal["octets", "nodes", "depth"]
+
+
+class TextLimits(NamedTuple):
+    """How much of a text is read; an alias counts as what it stands for, each time it is used."""
+
+    octets: int  #: bytes of the text, and characters of its scalars
+    nodes: int  #: scalars, keys included, and collections
+    depth: int  #: levels of collections
+
+
+class UnreadableTextError(Exception):
+    """A text cannot be read; `str()` is the sentence that a preview shows.
+
+    `offset` is where the mistake is, in characters; None if the parser does not say.
+    """
+
+    def __init__(self, offset: int | None, message: str) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class NotYamlError(UnreadableTextError):
+    """The text breaks the rules of YAML."""
+
+    def __init__(self, error: Exception) -> None:
+        #: In the parser's own words.
+        self.problem: str = (
+            getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        )
+        #: What the parser was reading then, such as "while parsing a flow sequence"; or None.
+        self.context: str | None = getattr(error, "context", None)
+        begun: Any = getattr(error, "context_mark", None)
+        mark: Any = getattr(error, "problem_mark", None) or begun
+        #: Where that began, in characters; None if the parser does not say.
+        self.context_offset: int | None = begun.index if begun else None
+        super().__init__(mark.index if mark else None, f"not YAML: {self.problem}")
+
+
+class AliasError(UnreadableTextError):
+    """An alias has no anchor before it, or stands inside its own."""
+
+    def __init__(
+        self, offset: int, message: str, anchor: str, *, inside_itself: bool = False
+    ) -> None:
+        super().__init__(offset, message)
+        self.anchor = anchor
+        self.inside_itself = inside_itself
+
+
+class OverLimitError(UnreadableTextError):
+    """The text exceeds one of its limits."""
+
+    def __init__(self, offset: int, limits: TextLimits, exceeded: Limit) -> None:
+        super().__init__(offset, _over(limits)[exceeded])
+        self.exceeded = exceeded
+
+
+def _over(limits: TextLimits) -> dict[Limit, str]:
+    most = f"{limits.octets >> 20} MiB"
+    return {
+        "octets": f"longer than {most}, the maximum, with aliases expanded",
+        "nodes": f"more than {limits.nodes:,} values, the maximum, with aliases expanded",
+        "depth": f"nested deeper than {limits.depth} levels",
+    }
+
+
+class YamlNode:
+    """A node of the tree; offsets count characters of the text."""
+
+    __slots__ = (
+        "anchor", "children", "depth", "end", "flow", "kind", "length", "plain",
+        "size", "start", "style", "tag", "text",
+    )  # fmt: skip
+
+    def __init__(self, kind: Kind, event: Any) -> None:
+        self.kind = kind
+        self.start: int = event.start_mark.index  #: of its anchor or tag, where it has one
+        self.end: int = event.end_mark.index  #: of a block collection: the next token's start
+        self.anchor: str | None = event.anchor  #: its own, or the one that an alias names
+        self.tag: str | None = None
+        self.text = ""
+        self.style = ""  #: one of '"|> for a scalar that is not plain
+        self.plain = False  #: whether nothing but its words says what a scalar means
+        self.flow = False
+        if kind == "scalar":
+            self.tag, self.text, self.style = event.tag, event.value, event.style or ""
+            self.plain = event.implicit[0]
+        elif kind != "alias":
+            self.tag, self.flow = event.tag, bool(event.flow_style)
+        #: Keys and values in turn, items, or the node that an alias stands for.
+        self.children: list[YamlNode] = []
+        # Of the three measures each includes what aliases stand for.
+        self.size = 1  #: nodes
+        self.length = len(self.text)  #: characters of scalars
+        self.depth = 0  #: levels of collections; -1 while the node is open
+
+    @property
+    def pairs(self) -> Iterator[tuple[YamlNode, YamlNode]]:
+        """The keys of a mapping with their values."""
+        flat = iter(self.children)
+        return zip(flat, flat, strict=True)
+
+    @property
+    def is_block(self) -> bool:
+        """Whether its lines are its own: a block collection, or a literal or folded string."""
+        if self.style in _BLOCK_SCALARS:
+            return True
+        return bool(self.children) and not self.flow and self.kind != "alias"
+
+    @property
+    def merges(self) -> bool:
+        """Whether this is the key `<<`."""
+        return self.text == "<<" and (self.plain or self.tag == f"{TAG}merge")
+
+    def content_end(self, text: str) -> int:
+        """Return the offset behind the last character of its content.
+
+        The end mark of a block collection is at the token that follows, and that of a literal or
+        folded string is below the blank lines that follow.
+        """
+        node = self
+        while node.children and not node.flow and node.kind != "alias":
+            node = node.children[-1]
+        if node.style not in _BLOCK_SCALARS:
+            return node.end
+        source = text[node.start : node.end]
+        keeps = "+" in source.partition("\n")[0].partition("#")[0]
+        return node.end - 1 if keeps else node.start + len(source.rstrip("\r\n"))
+
+
+class Root(NamedTuple):
+    """One document of a stream."""
+
+    start: int  #: of its `---`; of its first token where it has none
+    node: YamlNode
+
+
+def roots_of(text: str, limits: TextLimits) -> Iterator[Root]:
+    """Parse a stream of documents one by one, empty ones included; the limits are the stream's.
+
+    Raises NotYamlError, AliasError or OverLimitError, and UnreadableTextError for a directive.
+    """
+    if (offset := directive(text)) is not None:
+        raise UnreadableTextError(offset, REFUSAL)
+    grower = _Grower(limits)
+    try:
+        for event in yaml.parse(text, Loader=LOADER):
+            if isinstance(event, yaml.DocumentStartEvent):
+                grower.begin(event)
+            elif isinstance(event, yaml.DocumentEndEvent):
+                yield Root(grower.start, grower.root[0])
+            else:
+                grower.take(event)
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise NotYamlError(error) from None
+
+
+class _Grower:
+    """Grows the tree of one document at a time."""
+
+    def __init__(self, limits: TextLimits) -> None:
+        self.start = 0
+        self.root: list[YamlNode] = []
+        self._limits = limits
+        self._open: list[YamlNode] = []
+        self._anchors: dict[str, YamlNode] = {}
+        self._nodes = 0
+        self._length = 0
+
+    def begin(self, event: Any) -> None:
+        self.start = event.start_mark.index
+        self.root = []
+        self._anchors = {}
+
+    def take(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.ScalarEvent):
+            self._attach(self._counted(YamlNode("scalar", event)))
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._descend(YamlNode("mapping", event))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._descend(YamlNode("sequence", event))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._ascend(event)
+        elif isinstance(event, yaml.AliasEvent):
+            self._attach(self._alias(event))
+
+    def _descend(self, node: YamlNode) -> None:
+        if len(self._open) >= self._limits.depth:
+            raise OverLimitError(node.start, self._limits, "depth")
+        self._open.append(self._counted(node))
+        node.depth = -1
+
+    def _ascend(self, event: Any) -> None:
+        node = self._open.pop()
+        node.end = event.end_mark.index
+        node.depth = 1 + max((child.depth for child in node.children), default=0)
+        self._attach(node)
+
+    def _alias(self, event: Any) -> YamlNode:
+        node, anchor = YamlNode("alias", event), event.anchor
+        target = self._anchors.get(anchor)
+        if target is None:
+            message = f"not YAML: the alias *{anchor} has no anchor before it"
+            raise AliasError(node.start, message, anchor)
+        if target.depth < 0:
+            message = f"the alias *{anchor} is inside its own anchor"
+            raise AliasError(node.start, message, anchor, inside_itself=True)
+        node.children = [target]
+        node.size, node.length, node.depth = target.size, target.length, target.depth
+        if len(self._open) + node.depth > self._limits.depth:
+            raise OverLimitError(node.start, self._limits, "depth")
+        self._count(node)
+        return node
+
+    def _counted(self, node: YamlNode) -> YamlNode:
+        """Count a node that is no alias, and remember its anchor."""
+        self._count(node)
+        if node.anchor is not None:
+            self._anchors[node.anchor] = node
+        return node
+
+    def _count(self, node: YamlNode) -> None:
+        self._nodes += node.size
+        self._length += node.length
+        if self._nodes > self._limits.nodes:
+            raise OverLimitError(node.start, self._limits, "nodes")
+        if self._length > self._limits.octets:
+            raise OverLimitError(node.start, self._limits, "octets")
+
+    def _attach(self, node: YamlNode) -> None:
+        if not self._open:
+            self.root.append(node)
+            return
+        parent = self._open[-1]
+        parent.children.append(node)
+        parent.size += node.size
+        parent.length += node.length
