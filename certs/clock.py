@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 
@@ -46,3 +47,17 @@ class SeenSince:
         """Return how long an item has been seen; None if the last observation lacked it."""
         first = self._first.get(item)
         return None if first is None else timedelta(seconds=self._clock.monotonic() - first)
+
+
+# Exponential backoff with jitter, so that replicas do not retry at the same moment.
+
+#: Seconds, before jitter.
+FIRST, LONGEST = 0.25, 10.0
+
+
+def delays() -> Iterator[float]:
+    """Yield the seconds to wait before each retry: doubled up to `LONGEST`, less up to a half."""
+    seconds = FIRST
+    while True:
+        yield seconds * random.uniform(0.5, 1.0)  # noqa: S311 -- no secret
+        seconds = min(2 * seconds, LONGEST)

@@ -19,8 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from certs.backoff import delays
-from certs.clock import Clock
+from certs.clock import Clock, delays
 from certs.errors import CertsError
 from certs.installation import Api, Installation, Watch
 from certs.issue import expiry

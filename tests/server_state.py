@@ -8,8 +8,13 @@ from webhook.config.load import FabricsText
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node
-from webhook.serve.former import PreparedConfiguration
-from webhook.serve.state import ConfigurationApplied, NamespacesChanged, NodesChanged, State
+from webhook.serve.state import (
+    ConfigurationApplied,
+    NamespacesChanged,
+    NodesChanged,
+    PreparedConfiguration,
+    State,
+)
 
 _NO_NODES: Mapping[str, Node] = {}
 _NO_TEXT = FabricsText("")

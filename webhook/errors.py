@@ -14,6 +14,9 @@ A message states what is wrong, the value, where it is, and what would be right.
 
 from __future__ import annotations
 
+import traceback
+from typing import Any
+
 
 class WebhookError(Exception):
     """The base of all errors here: `str(error)` is a sentence for a person."""
@@ -41,3 +44,31 @@ class ShapeError(WebhookError):
 
 class ClusterError(WebhookError):
     """The API server could not be reached, or refused a request."""
+
+
+# The exception with which a handler rejects a request.
+
+
+class RequestError(Exception):
+    """A request that is rejected, with a status and one line of text."""
+
+    def __init__(self, status: int, message: str, *, close: bool = False) -> None:
+        super().__init__(message)
+        self.status = status
+        self.close = close
+
+
+# Describe a defect by the type of its exception and the lines of code it passed through.
+#
+# The exception's message is left out, since it may quote a pod.
+
+
+def defect(error: BaseException) -> dict[str, Any]:
+    """Describe an exception by its type and the lines it passed through, innermost last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return {
+        "error": type(error).__name__,
+        "trace": [
+            f"{one.filename.rpartition('/')[2]}:{one.lineno} {one.name}" for one in frames[-12:]
+        ],
+    }

@@ -24,7 +24,7 @@ from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from tests.waiting import until
 from webhook.serve.server import ServeOptions, WebhookServer
-from webhook.serve.worker import child
+from webhook.serve.worker import supervisor
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 SECRET = "hunter2-is-the-password"
@@ -205,7 +205,7 @@ class Running(_Server):
     def __init__(self, tls: Certificates, config: Path | None, **options: Any) -> None:
         self.tls = tls
         self.config = config
-        child.NICEST = _NICEST
+        supervisor.NICEST = _NICEST
         given = {
             "poll_seconds": 0.1, "drain_seconds": 0.0, "log_level": "error",
             "preview_seconds": _PREVIEW_SECONDS, **options,

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.integration.programs import part
-from webhook.diagnose.discover.collection import collect_script
-from webhook.diagnose.discover.local_machine import run_here
+from webhook.diagnose.discover.inputs import collect_script, run_here
 from webhook.diagnose.tools.observations import GidSighting, PortSighting, SettingSighting, Sighting
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import captures
@@ -303,7 +302,7 @@ def test_this_machine_is_shown() -> None:
 def test_a_run_that_takes_too_long_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was printed until then stays, and processes of the script do not."""
     script = "echo '### host: slow'; sleep 1000 & echo $!; wait"
-    monkeypatch.setattr("webhook.diagnose.discover.local_machine.collect_script", lambda: script)
+    monkeypatch.setattr("webhook.diagnose.discover.inputs.collect_script", lambda: script)
     shown = run_here(seconds=1).splitlines()
     assert (shown[0], shown[-1]) == ("### host: slow", "### note: stopped after 1 s")
     deadline = time.monotonic() + 60

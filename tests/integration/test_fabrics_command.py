@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from tests.integration.command_desk import Desk, command_desk
 from webhook.admission.registration import SHIPPED
 from webhook.config import EXAMPLE
-from webhook.preview.fabrics.fabrics_json import fabrics_output_schema
+from webhook.preview.fabrics.record import fabrics_output_schema
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 OBJECT = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"

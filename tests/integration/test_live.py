@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from certs.backoff import LONGEST
+from certs.clock import LONGEST
 from tests.integration.live_api import LiveApi
 from tests.integration.serving import (
     Certificates,
@@ -36,8 +36,8 @@ from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
 from webhook.kube.client import Client
 from webhook.kube.reads import ApiReads
-from webhook.serve.namespace_waits import PendingFacts
 from webhook.serve.sources import cluster as cluster_facts
+from webhook.serve.state import PendingFacts
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 #: Failures of the three watches together: enough for the pauses of each to grow.

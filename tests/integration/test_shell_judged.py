@@ -17,8 +17,8 @@ from tests.shell.corpus import Case
 from tests.shell.scripts import fragments, scripts
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.shell import patterns
-from webhook.decide.shell.insert import insert_after
-from webhook.decide.shell.read import TOO_LARGE, TOO_MANY, UNCLEAR
+from webhook.decide.shell.argv import insert_after
+from webhook.decide.shell.scripts import TOO_LARGE, TOO_MANY, UNCLEAR
 
 pytestmark = pytest.mark.skipif(not judges.BASH, reason="no bash here")
 

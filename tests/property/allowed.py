@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 from tests.property.changes import Change, changes
 from webhook.decide.fabric_variables import OPEN_MPI
-from webhook.decide.mutations.ulimits import UNLIMITED
+from webhook.decide.mutations.ipc_lock import UNLIMITED
 from webhook.decide.shell.argv import unwrap
 from webhook.model.annotations import STATUS
 from webhook.model.claims import CLAIM_PREFIX
 from webhook.model.fabric import Fabrics
-from webhook.model.path import dotted
-from webhook.model.pod import at
+from webhook.model.pod import at, dotted
 from webhook.model.quantity import parse
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from webhook.model.path import Path
+from webhook.model.pod import Path
 
 
 class Change(NamedTuple):

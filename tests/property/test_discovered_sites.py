@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from webhook.config.load import parse_fabrics
-from webhook.diagnose.discover.discover_text import discover_text
 from webhook.diagnose.discover.discovery import discover_site
-from webhook.diagnose.discover.output import discover_form, discover_schema
-from webhook.diagnose.discover.site import KubeNode, Sighted
-from webhook.diagnose.discover.wishes import Wishes
+from webhook.diagnose.discover.output import discover_form, discover_schema, discover_text
+from webhook.diagnose.discover.site import KubeNode, Sighted, Wishes
 from webhook.diagnose.tools.observations import (
     CardSighting,
     DistanceSighting,

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from webhook.errors import DocumentError
 from webhook.model.decision import PatchOp
-from webhook.model.path import Path, pointer
-from webhook.preview.workloads.notes import notes_of
+from webhook.model.pod import Path, pointer
+from webhook.preview.workloads.hints import notes_of
 from webhook.preview.workloads.patch import patched
 from webhook.preview.workloads.templates import not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document, joined, read_documents
-from webhook.text.yaml.scalar_text import inline
+from webhook.text.yaml.emit import inline
 from webhook.text.yaml.splice import splice
 
 _WORDS = [

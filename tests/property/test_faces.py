@@ -25,7 +25,7 @@ from webhook.serve.http.mutate import Mutate
 from webhook.serve.http.preview import PreviewApp
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.worker import child
+from webhook.serve.worker import supervisor
 from webhook.serve.worker.supervisor import Worker
 
 _FABRICS = """\
@@ -87,7 +87,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Faces]:
     """Start all three interfaces once."""
     started = _Faces(tmp_path_factory.mktemp("faces"))
     with started.runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(child, "NICEST", 1)  # gets processor time on a busy machine
+        patch.setattr(supervisor, "NICEST", 1)  # gets processor time on a busy machine
         yield started
         started.runner.run(started.worker.stop())
 

@@ -16,12 +16,21 @@ from tests.unit.diagnose.verify.page_tables import tables_of
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
 from webhook.diagnose.verify.fault_localization import suspects
 from webhook.diagnose.verify.matrix import pair_matrix
-from webhook.diagnose.verify.matrix_junit import matrix_junit
-from webhook.diagnose.verify.matrix_output import matrix_form, matrix_schema
+from webhook.diagnose.verify.matrix_output import (
+    matrix_form,
+    matrix_junit,
+    matrix_schema,
+    matrix_text,
+)
 from webhook.diagnose.verify.matrix_page import matrix_page
-from webhook.diagnose.verify.matrix_text import matrix_text
-from webhook.diagnose.verify.results import WORTHS, Judgement, Remark
-from webhook.diagnose.verify.run_report import NodePair, PairResult, RunReport
+from webhook.diagnose.verify.results import (
+    WORTHS,
+    Judgement,
+    NodePair,
+    PairResult,
+    Remark,
+    RunReport,
+)
 
 _VALIDATOR = Draft202012Validator(json.loads(matrix_schema()))
 #: Words that mean something to HTML, to XML or to a terminal.

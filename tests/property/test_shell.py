@@ -11,9 +11,9 @@ from tests.builders import container, context, decide_on, pod, told
 from tests.shell.judges import our_names, ours
 from tests.shell.scripts import fragments, scripts, words
 from webhook.decide.launchers.commands import Commands, Launch
-from webhook.decide.launchers.launches_launches import forwards_by_ssh, open_to_flag
-from webhook.decide.shell.insert import insert_after
-from webhook.model.path import Path
+from webhook.decide.launchers.launches import forwards_by_ssh, open_to_flag
+from webhook.decide.shell.argv import insert_after
+from webhook.model.pod import Path
 
 FIRST: Path = ("spec", "containers", 0)
 FLAG = " -mca coll_hcoll_enable 0"

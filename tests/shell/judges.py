@@ -13,11 +13,10 @@ from typing import NamedTuple
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from webhook.decide.launchers.launchers import SOUGHT
+from webhook.decide.launchers.commands import SOUGHT
 from webhook.decide.shell import patterns
 from webhook.decide.shell.contexts import Scan, UnreadableError
-from webhook.decide.shell.read import Script, Scripts
-from webhook.decide.shell.scripts import scan
+from webhook.decide.shell.scripts import Script, Scripts, scan
 from webhook.decide.shell.words import command
 
 BASH = shutil.which("bash") or ""

@@ -12,7 +12,7 @@ import pytest
 
 from tests.softroce.kept import ROOT, keep, rdma_webhook
 from tests.softroce.machine import boot, prepare, require, shared
-from webhook.diagnose.discover.collection import collect_script
+from webhook.diagnose.discover.inputs import collect_script
 
 
 @pytest.fixture(scope="module")

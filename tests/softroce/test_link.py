@@ -18,7 +18,7 @@ import pytest
 
 from tests.softroce.kept import Transcript, keep, rdma_webhook
 from tests.softroce.machine import boot, prepare, require, shared
-from webhook.diagnose.discover.collection import collect_script
+from webhook.diagnose.discover.inputs import collect_script
 
 #: Each machine, and its address.
 ENDS = {"server": "192.168.77.1", "client": "192.168.77.2"}

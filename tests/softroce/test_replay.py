@@ -22,7 +22,7 @@ from tests.cluster.install import LAB, install
 from tests.softroce.kept import Transcript, keep, rdma_webhook
 from tests.softroce.machine import require
 from tests.softroce.node import NAME, SoftNode, soft_node
-from webhook.diagnose.discover.collection import collect_script
+from webhook.diagnose.discover.inputs import collect_script
 
 #: 64 MiB in all, eight times what a container may lock without IPC_LOCK. With plain 64 KiB the
 #: missing capability would go unnoticed.

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from webhook.cli import kubectl_completion
-from webhook.cli.kubectl_completion import complete_for_kubectl, completed
+from webhook.cli import completion
+from webhook.cli.completion import complete_for_kubectl, completed
 from webhook.cli.parser import COMMANDS
 from webhook.preview.formats import FORMATS
 
@@ -103,7 +103,7 @@ def test_a_defect_writes_nothing(
     def broken(words: list[str]) -> str:
         raise RuntimeError(str(words))
 
-    monkeypatch.setattr(kubectl_completion, "completed", broken)
+    monkeypatch.setattr(completion, "completed", broken)
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-rdma"])
     assert complete_for_kubectl() == 1
     assert capsysbinary.readouterr() == (b"", b"")

@@ -27,15 +27,16 @@ from webhook.cli.parser import parser
 from webhook.config.files import parse_yaml
 from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
-from webhook.kube import events, owner_events
+from webhook.kube import events
+from webhook.kube import events as owner_events
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
 from webhook.model.annotations import ENABLE, STATUS
 from webhook.model.facts import LABEL
 from webhook.preview.workloads.controllers import CONTROLLERS, training_operator
 from webhook.preview.workloads.templates import templates_of
+from webhook.serve.events import POD as EVENTS_POD
 from webhook.serve.http.validate import SECONDS
 from webhook.serve.options import ServeOptions, configurations
-from webhook.serve.pod_events import POD as EVENTS_POD
 from webhook.serve.status import LEASE
 
 ROOT = Path(__file__).parents[2]
@@ -203,7 +204,7 @@ def test_the_guard_of_events_knows_what_is_told() -> None:
     assert f"by one of {16**events.REPLICA_DIGITS} names" in named["message"]
     reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", told["expression"])
     assert reason is not None
-    assert f'"{reason[1]}"' in (ROOT / "webhook/serve/pod_events.py").read_text(encoding="utf-8")
+    assert f'"{reason[1]}"' in (ROOT / "webhook/serve/events.py").read_text(encoding="utf-8")
 
 
 def test_how_the_api_server_calls() -> None:

@@ -26,7 +26,7 @@ from webhook.cli.parser import parser
 from webhook.config.rules import RULES
 from webhook.decide.mutations import MUTATIONS
 from webhook.diagnose.tools.readers import READERS
-from webhook.diagnose.tools.readers.rows import Reader
+from webhook.diagnose.tools.readers.layouts import Reader
 from webhook.model import annotations as keys_of_pods
 from webhook.preview.formats import FORMATS, SERVED
 from webhook.preview.workloads.controllers import CONTROLLERS

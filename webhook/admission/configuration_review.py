@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
-from webhook.admission.review import object_of, request_of, string_at
+from webhook.admission.response import WARNINGS_IN_ALL
+from webhook.admission.review import API_VERSION, KIND, object_of, request_of, string_at
+from webhook.decide.admission_warnings import LONGEST
 from webhook.model.pod import at
 
 #: The operations that can change a configuration. A deletion leaves nothing to check.
@@ -74,3 +78,87 @@ def _settled(new: dict[str, Any], old: dict[str, Any] | None) -> str:
 def _written(spec: object) -> bytes:
     """Return JSON that differs where specs do; Python would take 1 for true."""
     return orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
+
+
+# Write an AdmissionReview answer about the object that configures a cluster.
+#
+# kubectl shows the causes of a Status of reason Invalid, each on a line, in place of its message;
+# the API server does the same where an object breaks its schema. Other clients show the message.
+# Source: kubectl, pkg/cmd/util/helpers.go, checkErr and MultilineError.
+
+#: The most errors that an answer names: a screen has no room for more.
+MOST_ERRORS = 20
+#: Characters of a path that is repeated.
+_LONGEST_PATH = 60
+_CODE = 422  # Unprocessable Entity: what the API server answers for an object that is invalid
+_ALL = "`rdma-webhook check-config FILE` lists all of them"
+_MORE_WARNINGS = f"and more warnings: {_ALL}"
+
+
+class Faults(NamedTuple):
+    """What is wrong with a configuration."""
+
+    #: Paths and sentences.
+    errors: Sequence[tuple[str, str]] = ()
+    #: How many errors there are besides.
+    more_errors: int = 0
+    #: Paths and sentences.
+    warnings: Sequence[tuple[str, str]] = ()
+    #: How many warnings there are besides.
+    more_warnings: int = 0
+
+
+def configuration_answer(uid: str, about: dict[str, str], faults: Faults) -> dict[str, Any]:
+    """Return the answer: allowed if there are no errors; `about` has group, kind and name."""
+    response: dict[str, Any] = {"uid": uid, "allowed": not faults.errors}
+    if faults.errors:
+        response["status"] = _status(about, faults)
+    if lines := _lines(faults):
+        response["warnings"] = lines
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def _status(about: dict[str, str], faults: Faults) -> dict[str, Any]:
+    shown = list(faults.errors[:MOST_ERRORS])
+    if left := len(faults.errors) - len(shown) + faults.more_errors:
+        shown.append((f"and {left:,} more error{'s' * (left > 1)}", _ALL))
+    causes = [
+        {"reason": "FieldValueInvalid", "field": path, "message": sentence}
+        for path, sentence in shown
+    ]
+    return {
+        "status": "Failure",
+        "code": _CODE,
+        "reason": "Invalid",
+        "message": "\n".join(f"{path}: {sentence}" for path, sentence in shown),
+        "details": {**about, "causes": causes},
+    }
+
+
+def _lines(faults: Faults) -> list[str]:
+    """Return the warnings in lines of ASCII that the API server does not truncate."""
+    room = WARNINGS_IN_ALL - len(_MORE_WARNINGS)
+    lines: list[str] = []
+    for path, sentence in faults.warnings:
+        wrapped = _wrapped(path, sentence)
+        room -= sum(map(len, wrapped))
+        if room < 0:
+            return [*lines, _MORE_WARNINGS]
+        lines += wrapped
+    return [*lines, _MORE_WARNINGS] if faults.more_warnings else lines
+
+
+def _wrapped(path: str, sentence: str) -> list[str]:
+    """Return a warning in lines of at most LONGEST characters.
+
+    Each has the path: the API server drops a line that it has sent before.
+    """
+    where = _ascii(path)
+    again = where if len(where) <= _LONGEST_PATH else f"{where[: _LONGEST_PATH - 3]}..."
+    line = f"{where}: {_ascii(sentence)}"
+    indent = f"{again}: ... "
+    return textwrap.wrap(line, LONGEST, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _ascii(text: str) -> str:
+    return "".join(letter if " " <= letter <= "~" else "?" for letter in text)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from webhook.model.path import Path
-from webhook.model.pod import at
+from webhook.model.pod import Path, at
 
 #: The webhook of the manifests; the name of the configuration may differ.
 WEBHOOK_NAME = "pods.rdma.lab"

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.common_options import add_files, add_form, given_files
-from webhook.cli.output import say, write_json, write_lines
-from webhook.cli.stdin import read_stdin
+from webhook.cli.options import add_files, add_form, given_files
+from webhook.cli.output import read_stdin, say, write_json, write_lines
 from webhook.config.files import decode, read_file
 from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
 from webhook.config.load import LIMITS, Loaded, parse_fabrics

@@ -7,11 +7,14 @@ press runs this program.
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import shtab
 
 from webhook.cli.output import write
-from webhook.cli.parser import parser
+from webhook.cli.parser import COMMANDS, parser
 
 _SHELLS = ("bash", "zsh", "fish")
 #: What options and arguments whose value is a file are called in --help.
@@ -46,3 +49,134 @@ def _complete_files(command: argparse.ArgumentParser) -> None:
                 _complete_files(one)
         elif action.metavar in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab reads it
+
+
+# `kubectl_complete-rdma`: what kubectl runs when Tab is pressed behind `kubectl rdma`.
+#
+# It gets the words behind `rdma`, of which the last is unfinished, and prints what may stand
+# there: each candidate on a line, with an explanation after a tab, and at the end a number after
+# a colon, which says whether the shell is to offer files. Nothing else is printed, and no cluster
+# is read. Source: kubectl, pkg/cmd/plugin/plugin_completion.go; cobra, ShellCompDirective.
+
+_FILES, _NO_FILES = 0, 4
+
+
+class Offer(NamedTuple):
+    """What may stand in a place: words with their explanations, or files."""
+
+    words: Iterable[tuple[str, str]] = ()
+    files: bool = False
+
+
+def complete_for_kubectl() -> int:
+    """Print what may stand in place of the last word."""
+    words = sys.argv[1:] or [""]
+    try:
+        write(completed(words))
+    except Exception:  # noqa: BLE001 -- whatever it is, it must not be written into a command line
+        return 1
+    return 0
+
+
+def completed(words: Sequence[str]) -> str:
+    """Return the answer for kubectl."""
+    *before, last = words
+    offer = offered(before, last)
+    begun = last.partition("=")[2] if _has_value(last) else last
+    lines = [
+        f"{word}\t{' '.join(told.split())}".rstrip()
+        for word, told in offer.words
+        if word.startswith(begun)
+    ]
+    return "\n".join([*lines, f":{_FILES if offer.files else _NO_FILES}\n"])
+
+
+def offered(before: Sequence[str], last: str) -> Offer:
+    """Return what may stand behind some words; `last` says whether an option was begun."""
+    named = next((word for word in before if word in COMMANDS), None)
+    root = parser(() if named is None else (named,))
+    if named is None or before[:1] == ["help"]:
+        return Offer(_options(root, before) if last.startswith("-") else COMMANDS.items())
+    command, given = _command(root, before[before.index(named) :])
+    if _has_value(last):
+        return _values(_option(command, last.partition("=")[0]))
+    option = _option(command, before[-1])
+    if option is not None and option.nargs is None:
+        return _values(option)
+    if last.startswith("-"):
+        return Offer(_options(command, before))
+    commands = _commands(command)
+    if commands is not None:
+        return Offer((one.dest, one.help or "") for one in commands._choices_actions)  # noqa: SLF001
+    return _values(_argument(command, given))
+
+
+def _has_value(word: str) -> bool:
+    return word.startswith("--") and "=" in word
+
+
+def _command(
+    parent: argparse.ArgumentParser, given: Sequence[str]
+) -> tuple[argparse.ArgumentParser, Sequence[str]]:
+    """Return the innermost command that the words name, and the words behind its name."""
+    commands = _commands(parent)
+    choices: Mapping[str, argparse.ArgumentParser] = commands.choices if commands else {}
+    for place, word in enumerate(given, 1):
+        if word in choices:
+            return _command(choices[word], given[place:])
+    return parent, given
+
+
+def _commands(parent: argparse.ArgumentParser) -> argparse._SubParsersAction[Any] | None:
+    found = (one for one in _actions(parent) if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001
+    return next(found, None)
+
+
+def _actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
+    return command._actions  # noqa: SLF001 -- argparse has no other list
+
+
+def _option(command: argparse.ArgumentParser, word: str) -> argparse.Action | None:
+    return next((one for one in _actions(command) if word in one.option_strings), None)
+
+
+def _options(command: argparse.ArgumentParser, given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options that are not given yet, or may be repeated, by their last name."""
+    present = {word.partition("=")[0] for word in given}
+    for one in _actions(command):
+        if not one.option_strings or one.help == argparse.SUPPRESS:
+            continue
+        repeated = isinstance(one, argparse._AppendAction)  # noqa: SLF001
+        if repeated or not present.intersection(one.option_strings):
+            yield one.option_strings[-1], _told(command, one)
+
+
+def _told(command: argparse.ArgumentParser, action: argparse.Action) -> str:
+    return command._get_formatter()._expand_help(action) if action.help else ""  # noqa: SLF001
+
+
+def _argument(command: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Action | None:
+    """Return the argument that comes next; None if there are enough."""
+    places = [one for one in _actions(command) if not one.option_strings]
+    count = len(list(_arguments(command, given)))
+    if places and (count < len(places) or places[-1].nargs in ("*", "+")):
+        return places[min(count, len(places) - 1)]
+    return None
+
+
+def _arguments(command: argparse.ArgumentParser, given: Sequence[str]) -> Iterator[str]:
+    """Yield the words that are neither options nor their values."""
+    value = False
+    for word in given:
+        option = _option(command, word)
+        if not value and (option is None or word == "-") and not _has_value(word):
+            yield word
+        value = option is not None and option.nargs is None
+
+
+def _values(action: argparse.Action | None) -> Offer:
+    """Return what an option or an argument takes, as far as that is known."""
+    if action is None:
+        return Offer()
+    words = ((str(choice), "") for choice in action.choices or ())
+    return Offer(words, files=action.metavar in FILES)

@@ -8,22 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.cluster_options import add_cluster_options, cluster_client, names_cluster
-from webhook.cli.common_options import FACTS_HELP, add_form, given_files
 from webhook.cli.manifest_files import ManifestFiles
-from webhook.cli.options import namespace_name
+from webhook.cli.options import (
+    FACTS_HELP,
+    add_cluster_options,
+    add_form,
+    cluster_client,
+    given_files,
+    names_cluster,
+    namespace_name,
+)
 from webhook.cli.output import colour, width, write, write_json
-from webhook.config.facts_file import load_facts
+from webhook.config.files import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import ConfigError, DocumentError
 from webhook.model.fabric import Fabrics
-from webhook.preview.changes_json import changes_form
-from webhook.preview.changes_text import changes_text
-from webhook.preview.comparison import Comparison, compared
+from webhook.preview.comparison import Comparison, changes_form, changes_text, compared
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
-from webhook.preview.live import namespaces_of, read_live
-from webhook.preview.live_templates import live_templates
+from webhook.preview.live import live_templates, namespaces_of, read_live
 from webhook.text.yaml.documents import Document
 
 _SAME, _DIFFERENT, _UNREADABLE = 0, 1, 2

@@ -9,24 +9,25 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from webhook.cli.cluster_options import add_cluster_options, cluster_access
 from webhook.cli.node_files import texts_in, texts_of
-from webhook.cli.output import colour, say, unreadable, width, write, write_json
-from webhook.cli.stdin import read_stdin
+from webhook.cli.options import add_cluster_options, cluster_access
+from webhook.cli.output import colour, read_stdin, say, unreadable, width, write, write_json
 from webhook.config.files import decode, parse_yaml
 from webhook.config.names import LABEL_FORM, is_dns_label, is_network
-from webhook.diagnose.discover.cluster import COMMAND, cluster_findings, items_of, kube_nodes
-from webhook.diagnose.discover.collection import collect_script, daemonset
-from webhook.diagnose.discover.discover_text import discover_text
+from webhook.diagnose.discover.cluster import COMMAND, Item, cluster_findings, items_of, kube_nodes
 from webhook.diagnose.discover.discovery import Discovery, discover_site
-from webhook.diagnose.discover.inputs import NodeText, read_texts
-from webhook.diagnose.discover.local_machine import run_here
-from webhook.diagnose.discover.output import discover_form
+from webhook.diagnose.discover.inputs import (
+    NodeText,
+    collect_script,
+    daemonset,
+    read_texts,
+    run_here,
+)
+from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.plugin.files import plugin_side
-from webhook.diagnose.discover.resource_slices import Item
+from webhook.diagnose.discover.site import Wishes
 from webhook.diagnose.discover.svg import picture
-from webhook.diagnose.discover.wishes import Wishes
 from webhook.errors import DocumentError
 from webhook.text.escape import visible_lines
 from webhook.text.yaml.tree import TextLimits
@@ -222,7 +223,7 @@ def _documents(text: str, name: str) -> list[Any]:
 
 
 def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
-    from webhook.diagnose.discover.live_nodes import read_cluster  # noqa: PLC0415 -- slow to import
+    from webhook.diagnose.discover.cluster import read_cluster  # noqa: PLC0415 -- slow to import
     from webhook.kube.client import Client  # noqa: PLC0415
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 

@@ -6,10 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webhook.cli.cluster_options import add_cluster_options, cluster_access
-from webhook.cli.common_options import CONFIG_VARIABLE, configured
+from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_access, configured
 from webhook.cli.output import colour, say, width, write
-from webhook.config.facts_file import load_facts
+from webhook.config.files import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import ClusterError, DocumentError
 from webhook.model.fabric import Fabrics
@@ -86,8 +85,11 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     """Read nodes, and what else is wanted, with the rights of the caller."""
     from webhook.kube.api import RefusedError  # noqa: PLC0415
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-    from webhook.kube.cluster_inventory import nodes_of_cluster, reserved_in_cluster  # noqa: PLC0415
-    from webhook.kube.cluster_reads import FORBIDDEN  # noqa: PLC0415
+    from webhook.kube.cluster_reads import (  # noqa: PLC0415
+        FORBIDDEN,
+        nodes_of_cluster,
+        reserved_in_cluster,
+    )
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     reads = ApiReads(Client(*cluster_access(arguments)))

@@ -10,8 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from webhook.cli.output import say, unreadable
-from webhook.cli.stdin import read_stdin
+from webhook.cli.output import read_stdin, say, unreadable
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.preview.dry_run import stranger
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from webhook.cli.output import unreadable
-from webhook.cli.stdin import read_stdin
+from webhook.cli.output import read_stdin, unreadable
 from webhook.diagnose.discover.inputs import NodeText
 from webhook.errors import DocumentError
 

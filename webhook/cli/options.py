@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.config.names import LABEL_FORM, is_dns_label
+from webhook.errors import DocumentError
+from webhook.kube.access import Overrides, kubeconfig_or_pod
+from webhook.serve.options import DEFAULTS
 
 #: An RFC 1123 subdomain, which the name of a Kubernetes object must be.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -85,3 +91,169 @@ def duration_text(span: timedelta) -> str:
     whole = int(span.total_seconds())
     unit = next(unit for unit, seconds in seconds_in.items() if whole % seconds == 0)
     return f"{whole // seconds_in[unit]}{unit}"
+
+
+# The options that say which cluster a command reads, and as whom: those of kubectl.
+
+if TYPE_CHECKING:
+    from webhook.kube.client import Client
+
+_TITLE = "the cluster (as for kubectl)"
+#: Options with a value: their names, the field of Overrides, what --help shows.
+_WORDS = (
+    (("--context",), "context", "NAME", "a context of the kubeconfig (default: the current one)"),
+    (("--cluster",), "cluster", "NAME", "a cluster of the kubeconfig"),
+    (("--user",), "user", "NAME", "a user of the kubeconfig"),
+    (("-s", "--server"), "server", "URL", "the API server"),
+    (("--token",), "token", "TOKEN", "a bearer token"),
+    (("--certificate-authority",), "certificate_authority", "FILE", "the CA of the API server"),
+    (("--client-certificate",), "client_certificate", "FILE", "a client certificate"),
+    (("--client-key",), "client_key", "FILE", "its key"),
+    (("--tls-server-name",), "tls_server_name", "NAME", "the name in the API server's certificate"),
+    (("--as",), "acting_as", "USER", "impersonate a user"),
+    (("--as-uid",), "acting_uid", "UID", "and this UID"),
+)
+
+
+class ClusterAccess(NamedTuple):
+    """The kubeconfig, None for the service account of the pod we run in, and what changes it."""
+
+    kubeconfig: Path | None
+    overrides: Overrides
+
+
+def add_cluster_options(command: argparse.ArgumentParser) -> None:
+    """Add the options; `cluster_access` reads them."""
+    group = command.add_argument_group(_TITLE)
+    add = group.add_argument
+    help_ = "default: $KUBECONFIG, ~/.kube/config, or in a pod its service account"
+    add("--kubeconfig", type=Path, metavar="FILE", help=help_)
+    for names, field, metavar, told in _WORDS:
+        add(*names, dest=field, default="", metavar=metavar, help=told)
+    add(
+        "--as-group",
+        dest="acting_groups",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="and this group; may be repeated",
+    )
+    add(
+        "--insecure-skip-tls-verify",
+        dest="insecure",
+        action="store_true",
+        help="do not check the API server's certificate",
+    )
+    add(
+        "--request-timeout",
+        dest="seconds",
+        type=request_timeout,
+        default=0.0,
+        metavar="TIME",
+        help="the longest that a request may take, such as 5s (default: 10s to 30s)",
+    )
+
+
+def cluster_access(arguments: argparse.Namespace) -> ClusterAccess:
+    """Return what the options say; the command ends if they contradict each other."""
+    given = {field: getattr(arguments, field) for field in Overrides._fields}
+    overrides = Overrides(**{**given, "acting_groups": tuple(arguments.acting_groups)})
+    if (overrides.acting_uid or overrides.acting_groups) and not overrides.acting_as:
+        arguments.command.error("--as-uid and --as-group need --as")
+    return ClusterAccess(kubeconfig_or_pod(arguments.kubeconfig, os.environ), overrides)
+
+
+def names_cluster(arguments: argparse.Namespace) -> bool:
+    """Return whether an option names a cluster, or as whom to read it."""
+    return bool(arguments.kubeconfig) or any(getattr(arguments, one) for one in Overrides._fields)
+
+
+def cluster_client(arguments: argparse.Namespace) -> tuple[Client, str]:
+    """Return a client, and the namespace of the options, else of the context or of our pod.
+
+    Slow: it imports the Kubernetes client.
+    """
+    from webhook.kube.client import Client  # noqa: PLC0415
+    from webhook.kube.credentials import context_namespace  # noqa: PLC0415
+
+    kubeconfig, overrides = cluster_access(arguments)
+    client = Client(kubeconfig, overrides)
+    usual = context_namespace(kubeconfig, overrides.context, os.environ)
+    return client, arguments.namespace or usual
+
+
+# Options that several commands share.
+
+CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
+FACTS_HELP = "output of kubectl get ns,limitrange,quota,node -A -o yaml"
+
+
+def add_form(command: argparse.ArgumentParser) -> None:
+    """Add the option for the output format."""
+    command.add_argument(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="text for people, or json for programs (default: text)",
+    )
+
+
+def add_files(command: argparse.ArgumentParser, what: str) -> None:
+    """Add the files, by position and as `-f`; `given_files` returns them."""
+    command.add_argument("files", nargs="*", metavar="FILE", help=what)
+    command.add_argument(
+        "-f",
+        "--filename",
+        action="append",
+        default=[],
+        dest="more",
+        metavar="FILE",
+        help="the same, as in kubectl; may be repeated",
+    )
+
+
+def given_files(arguments: argparse.Namespace, command: str) -> list[str]:
+    """Return the files of the command line, each once; DocumentError if there are none."""
+    given = list(dict.fromkeys([*arguments.files, *arguments.more]))
+    if not given:
+        raise DocumentError(f"no file: name one, or - for standard input (see {command} --help)")
+    return given
+
+
+def configured(given: str | None) -> Path | None:
+    """Return the file named by the option, or else by the environment; None if neither is set."""
+    name = given or os.environ.get(CONFIG_VARIABLE)
+    return Path(name) if name else None
+
+
+# The names of the objects installed in a cluster, as options of `serve` and `certs`.
+
+_INSTALLED = (
+    (
+        "-n --namespace",
+        None,
+        "namespace of the webhook's Service and Secret (default: the pod's; outside: rdma-webhook)",
+    ),
+    ("--service", DEFAULTS.service, "the Service that the API server calls"),
+    ("--ca-secret", DEFAULTS.ca_secret, "the Secret with its CA; created if it does not exist"),
+    (
+        "--webhook-configuration",
+        DEFAULTS.webhook_configuration,
+        "the MutatingWebhookConfiguration whose caBundle the webhook maintains",
+    ),
+    (
+        "--validating-webhook-configuration",
+        DEFAULTS.validating_webhook_configuration,
+        "the ValidatingWebhookConfiguration whose caBundle the webhook maintains",
+    ),
+)
+
+
+def add_names(options: argparse._ActionsContainer) -> None:
+    """Add the options for the names of the installed objects."""
+    for flags, name, what in _INSTALLED:
+        told = f"{what} (default: {name})" if name else what
+        options.add_argument(
+            *flags.split(), type=object_name, default=name, metavar="NAME", help=told
+        )

@@ -6,8 +6,10 @@ import json
 import os
 import sys
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from shutil import get_terminal_size
+from typing import cast
 
 from webhook.errors import DocumentError
 from webhook.text.escape import visible, visible_json, visible_lines
@@ -74,3 +76,20 @@ def discard() -> None:
 def unreadable(name: str, error: OSError | ValueError) -> DocumentError:
     """Return the error for a file that cannot be opened or read."""
     return DocumentError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+# Read standard input, for commands that accept `-` as a file.
+
+
+def read_stdin(most: int) -> bytes:
+    """Read to the end, but at most `most` bytes.
+
+    It reads piece by piece, since a single large read would continue after a Ctrl-C that comes
+    between two of its system calls.
+    """
+    stream = cast("BufferedReader", sys.stdin.buffer)
+    pieces: list[bytes] = []
+    while most > 0 and (piece := stream.read1(most)):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)

@@ -6,19 +6,22 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from webhook.cli.cluster_options import add_cluster_options, cluster_client, names_cluster
-from webhook.cli.common_options import (
+from webhook.cli.manifest_files import ManifestFiles
+from webhook.cli.options import (
     CONFIG_VARIABLE,
     FACTS_HELP,
+    add_cluster_options,
     add_files,
+    cluster_client,
     configured,
     given_files,
+    label_pair,
+    names_cluster,
+    namespace_name,
 )
-from webhook.cli.manifest_files import ManifestFiles
-from webhook.cli.options import label_pair, namespace_name
 from webhook.cli.output import colour, say, terminal, width, write
 from webhook.config import EXAMPLE, INSTALLED
-from webhook.config.facts_file import load_facts
+from webhook.config.files import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import ConfigError, DocumentError
 from webhook.preview.dry_run import PreviewOptions, preview_documents

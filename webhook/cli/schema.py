@@ -9,10 +9,10 @@ from webhook.config.crd import definition_text
 from webhook.config.schema import schema_text
 from webhook.diagnose.discover.output import discover_schema
 from webhook.diagnose.verify.matrix_output import matrix_schema
-from webhook.diagnose.verify.verify_json import verify_schema
+from webhook.diagnose.verify.output import verify_schema
 from webhook.diagnose.why.output import why_schema
-from webhook.preview.changes_json import changes_schema
-from webhook.preview.fabrics.fabrics_json import fabrics_output_schema
+from webhook.preview.comparison import changes_schema
+from webhook.preview.fabrics.record import fabrics_output_schema
 from webhook.preview.report.json import form_schema
 
 _SCHEMAS = {

@@ -7,9 +7,16 @@ import sys
 from pathlib import Path
 
 from certs.lifetimes import Lifetimes
-from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, configured
-from webhook.cli.installation_options import add_names
-from webhook.cli.options import duration, duration_text, port_number, positive_seconds
+from webhook.cli.options import (
+    CONFIG_VARIABLE,
+    FACTS_HELP,
+    add_names,
+    configured,
+    duration,
+    duration_text,
+    port_number,
+    positive_seconds,
+)
 from webhook.config import INSTALLED
 from webhook.serve.options import DEFAULTS
 from webhook.serve.server import ServeOptions, serve

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.cluster_options import add_cluster_options, cluster_client
-from webhook.cli.common_options import add_form
-from webhook.cli.output import colour, say, unreadable, width, write, write_json
-from webhook.cli.stdin import read_stdin
+from webhook.cli.options import add_cluster_options, add_form, cluster_client
+from webhook.cli.output import colour, read_stdin, say, unreadable, width, write, write_json
 from webhook.config.load import load_fabrics
 from webhook.diagnose.codes import Explained, explained, is_code
 from webhook.diagnose.why.answer import explain_pod
@@ -18,8 +16,7 @@ from webhook.diagnose.why.collector import Collector, NoPodError, Wanted
 from webhook.diagnose.why.evidence import Gathered
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.file_collector import gathered_from, objects_of
-from webhook.diagnose.why.output import code_form, why_form
-from webhook.diagnose.why.why_text import code_text, why_text
+from webhook.diagnose.why.output import code_form, code_text, why_form, why_text
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
@@ -162,7 +159,7 @@ def _objects(name: str) -> Iterator[dict[str, object]]:
 
 def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[Collector, str]:
     """Return what reads the cluster, and the namespace of the pods."""
-    from webhook.kube.pod_access import PodAccess  # noqa: PLC0415 -- slow to import
+    from webhook.kube.pods import PodAccess  # noqa: PLC0415 -- slow to import
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     client, namespace = cluster_client(arguments)

@@ -17,8 +17,7 @@ from webhook.config.model import (
 )
 from webhook.config.rules.matching import labels_of
 from webhook.model.decision import VERSION
-from webhook.model.fabric import Defaults, DeviceClaim, Fabric, Fabrics, RdmaResource, index
-from webhook.model.globs import Globs
+from webhook.model.fabric import Defaults, DeviceClaim, Fabric, Fabrics, Globs, RdmaResource, index
 
 _HASH_DIGITS = 12
 

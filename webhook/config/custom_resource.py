@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from webhook.config.findings import refused
 from webhook.config.messages import instead_of, meant, shown
 from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
-from webhook.model.path import Path
+from webhook.config.schema import Schema, json_schema, structural
+from webhook.model.pod import Path
+from webhook.text.yaml.tree import TextLimits
 
 #: Fields of every Kubernetes object, besides `spec`.
 _OF_OBJECTS = ("apiVersion", "kind", "metadata", "status")
@@ -74,3 +78,102 @@ def _of_metadata(data: Mapping[str, Any]) -> Iterator[Misplaced]:
             f"must be {NAME}, not {shown(name)}: the webhook reads only the object of that name"
         )
         yield Misplaced(("metadata", "name"), message)
+
+
+# An object as the API server writes it, within the limits of a fabrics file.
+
+
+class JsonData:
+    """Data without lines, whose size has been checked."""
+
+    def __init__(self, data: dict[str, Any], name: str, limits: TextLimits) -> None:
+        """Raise InvalidConfiguration if the data is over a limit."""
+        self.data = data
+        _check_shape(data, name, limits)
+        #: The data as JSON.
+        self.text = json.dumps(data, ensure_ascii=False)
+        if len(self.text) > limits.octets:
+            raise refused(name, f"is larger than {limits.octets:,} characters, the maximum")
+
+    def line(self, path: Path) -> None:
+        """Return None: an object has no lines."""
+
+
+def _check_shape(data: dict[str, Any], name: str, limits: TextLimits) -> None:
+    """Count values level by level, so that no depth can exhaust the stack."""
+    level: list[Any] = [data]
+    values = 0
+    for _ in range(limits.depth):
+        values += len(level)
+        if values > limits.nodes:
+            raise refused(name, f"contains more than {limits.nodes:,} values, the maximum")
+        level = [child for one in level for child in _children(one)]
+        if not level:
+            return
+    raise refused(name, f"is nested deeper than {limits.depth} levels")
+
+
+def _children(one: Any) -> list[Any]:
+    if isinstance(one, dict):
+        return [*one, *one.values()]  # a key counts, as it does in YAML
+    return one if isinstance(one, list) else []
+
+
+# What the API server would reject in a file that is right otherwise: values of another type.
+#
+# A file may write `env: {NCCL_CROSS_NIC: 1}` or a word in place of a list of one. In a cluster
+# each field has one type, that of the structural schema, and kubectl reads YAML 1.1, where more
+# words are booleans and numbers.
+
+_ANY: Schema = {}
+_SCALARS = (str, int, float, bool)
+
+
+class Rejected(NamedTuple):
+    """A value that the API server would reject, and what to write."""
+
+    path: Path  #: below `spec`
+    message: str
+
+
+def rejected(spec: Any) -> Iterator[Rejected]:
+    """Yield the values of a spec, as kubectl sends it, that have another type than the object's.
+
+    Only those that a file may have: whatever is wrong in any case is left to the model.
+    """
+    return _rejected(spec, _of_spec(), ())
+
+
+def _of_spec() -> Schema:
+    whole = json_schema()
+    return structural(whole["properties"]["spec"], whole["$defs"])
+
+
+def _rejected(value: Any, schema: Schema, path: Path) -> Iterator[Rejected]:
+    kind = schema.get("type")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _rejected(inner, _field(schema, key), (*path, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _rejected(inner, schema.get("items", _ANY), (*path, place))
+    elif kind == "string" and isinstance(value, _SCALARS) and not isinstance(value, str):
+        message = f"kubectl sends {shown(value)}, which the API server rejects: put it in quotes"
+        yield Rejected(path, message)
+    elif kind == "array" and isinstance(value, _SCALARS):
+        message = (
+            f"the API server rejects {shown(value)} here: write a list of one, [{_item(value)}]"
+        )
+        yield Rejected(path, message)
+
+
+def _field(schema: Mapping[str, Any], key: str) -> Schema:
+    """Return the schema of a field; one that allows anything if there is no such field."""
+    named = schema.get("properties", _ANY).get(key)
+    found: Schema = named or schema.get("additionalProperties", _ANY)
+    return found
+
+
+def _item(value: Any) -> str:
+    """Write a value as an item of a list; all lists that may be a single value have strings."""
+    return f'"{value if isinstance(value, str) else shown(value)}"'

@@ -7,19 +7,23 @@ word are errors), and words the message for every error.
 
 from __future__ import annotations
 
+import json
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path as File
 from typing import Any
 
 from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
-from webhook.model.path import Path
+from webhook.config.messages import shown
+from webhook.errors import ShapeError
+from webhook.model.facts import Facts
+from webhook.model.pod import Path
 from webhook.text.yaml.hints import hint_on, mistake_of
-from webhook.text.yaml.positions import LineIndex
-from webhook.text.yaml.scalars import literal_value
 from webhook.text.yaml.tree import (
     TAG,
     AliasError,
+    LineIndex,
     NotYamlError,
     OverLimitError,
     Root,
@@ -28,6 +32,7 @@ from webhook.text.yaml.tree import (
     YamlNode,
     roots_of,
 )
+from webhook.text.yaml.values import literal_value
 
 _STRING_TAGS = (None, "!", f"{TAG}str")
 #: The id of a mapping or list → key or index → offset of that key or item in the text.
@@ -207,3 +212,67 @@ def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
             return f"is nested deeper than {limits.depth} levels"
         case _:
             return str(error)
+
+
+# Read the facts of a cluster from a file, for a preview without a cluster.
+#
+# The file has the output of `kubectl get ns,limitrange,quota,node -A -o yaml` (or json): a List.
+# Typed lists, as the API returns them, and several documents are accepted as well.
+
+KINDS = (
+    *("Namespace", "LimitRange", "ResourceQuota", "Node"),
+    *("ResourceClaimTemplate", "ResourceClaim"),
+)
+#: Enough for 10,000 nodes, which with their images take about 150 MB.
+_LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
+_HOW = "give the output of `kubectl get ns,limitrange,quota,node -A -o yaml`"
+
+
+def load_facts(path: File) -> Facts:
+    """Load facts; raise InvalidConfiguration if the file has none that can be used."""
+    name = str(path)
+    text = decode(read_file(path, _LIMITS), name)
+    found = [item for data in _documents(text, name) for item in _objects(data, name)]
+    if not found:
+        raise refused(name, f"contains no objects: {_HOW}")
+    try:
+        return Facts.from_objects(found)
+    except ShapeError as error:
+        raise refused(name, f"contains an invalid object: {error}") from None
+
+
+def _documents(text: str, name: str) -> Iterator[Any]:
+    """Read JSON, which is many times faster for a large cluster, or else YAML."""
+    if not text.lstrip().startswith("{"):
+        yield from (document.data for document in parse_yaml(text, name, _LIMITS))
+        return
+    try:
+        yield json.loads(text)
+    except RecursionError:
+        raise refused(name, "is nested too deeply") from None
+    except ValueError:  # YAML that begins with a brace, or several documents
+        yield from (document.data for document in parse_yaml(text, name, _LIMITS))
+
+
+def _objects(data: Any, name: str) -> Iterator[dict[str, Any]]:
+    if data is None:
+        return
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind in KINDS:
+        yield data
+        return
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        raise refused(name, f"contains {_what(data, kind)}: {_HOW}")
+    items = data.get("items")
+    if not isinstance(items, list):
+        raise refused(name, f"contains a {kind} whose items are {shown(items)}: {_HOW}")
+    for item in items:
+        # The items of a typed list have no kind.
+        of = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
+        if of not in KINDS:
+            raise refused(name, f"contains {_what(item, of)}: {_HOW}")
+        yield {**item, "kind": of}
+
+
+def _what(data: object, kind: object) -> str:
+    return f"an object of kind {kind!r:.80}" if kind else f"{shown(data)} without a kind"

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
-from webhook.config.custom_resource import foreign, object_errors
+from webhook.config.custom_resource import JsonData, foreign, object_errors, rejected
 from webhook.config.files import LocatedData, decode, parse_yaml, read_file
 from webhook.config.findings import (
     Finding,
@@ -20,7 +20,6 @@ from webhook.config.findings import (
     foremost,
     refused,
 )
-from webhook.config.json_data import JsonData
 from webhook.config.messages import brief, explain, intended, shown
 from webhook.config.model import (
     API_VERSION,
@@ -30,11 +29,9 @@ from webhook.config.model import (
     FabricEntry,
 )
 from webhook.config.rules import RULES, Parts, Rule
-from webhook.config.sent_types import rejected
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabrics
-from webhook.model.path import Path, dotted
-from webhook.model.pod import at
+from webhook.model.pod import Path, at, dotted
 from webhook.text.yaml.documents import read_documents
 from webhook.text.yaml.tree import TextLimits
 

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from webhook.config.model import FabricConfigurationSpec
 from webhook.text.yaml.emit import flow
 from webhook.text.yaml.hints import misread_key
-from webhook.text.yaml.scalars import literal_value
+from webhook.text.yaml.values import literal_value
 
 #: Longer words are truncated in messages, and not compared with others.
 _LONGEST_WORD = 80

@@ -8,31 +8,46 @@ came in.
 
 from __future__ import annotations
 
-from webhook.decide.conclude import conclude, denied, left_alone
+from collections.abc import Mapping
+from typing import Any
+
+from webhook.decide.admission_warnings import Surroundings, note_surroundings, single_lines
 from webhook.decide.draft import Draft
-from webhook.decide.examine import HOST_NETWORK_MISSING, Standing, examine, ineligible
+from webhook.decide.examine import (
+    HOST_NETWORK_MISSING,
+    Examined,
+    Ineligible,
+    Standing,
+    examine,
+    ineligible,
+)
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.decide.examine.targets import TAKEN_FOR_LAUNCHER
 from webhook.decide.limits import check_limits
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import (
+    ALREADY_PATCHED,
     CLAIM_UNKNOWN,
     FACTS_UNKNOWN,
     INVALID_POD,
+    MUTATION_FAILED,
     NAMESPACE_FABRIC,
     NOT_OPTED_IN,
     OTHER_CONFIGURATION,
     OTHER_INJECTOR,
+    PATCHED,
+    PIPELINE_REASONS,
     SKIPPED_BY_USER,
     UNKNOWN_ANNOTATION,
+    VERDICT_REASONS,
 )
 from webhook.decide.scope import Context, Scope
-from webhook.decide.status_text import earlier_call
-from webhook.decide.surroundings import note_surroundings
+from webhook.decide.status import Known, Whole, earlier_call, render
+from webhook.decide.verdict import judge
 from webhook.errors import ShapeError
-from webhook.model.annotations import FABRIC, OTHER_INJECTORS, opted_in, parse_requests
+from webhook.model.annotations import FABRIC, OTHER_INJECTORS, STATUS, opted_in, parse_requests
 from webhook.model.claims import unknown_claims
-from webhook.model.decision import Decision, Denial
+from webhook.model.decision import Decision, Denial, Outcome, Reason, Verdict
 from webhook.model.pod import PodManifest, describe, mapping
 
 #: The most unknown claims that are reported, since a pod may have many.
@@ -138,3 +153,90 @@ def _mutate(draft: Draft, scope: Scope, standing: Standing) -> None:
             draft.skipped("", closed, closed.when)
         else:
             mutation.mutate(draft, scope)
+
+
+# Conclude the decision on a pod: after the mutations, or without them if the pod is left alone.
+
+_CODES = {one.name: frozenset(reason.code for reason in one.reasons) for one in MUTATIONS}
+#: All that a status may name.
+KNOWN = Known(
+    mutations=_CODES,
+    codes=tuple(sorted({reason.code for reason in PIPELINE_REASONS}.union(*_CODES.values()))),
+    verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
+    lasting=frozenset({OTHER_CONFIGURATION.code}),
+)
+_STATUS_PATH = ("metadata", "annotations", STATUS)
+
+
+def denied(pod: PodManifest, reason: Reason, message: str) -> Decision:
+    """Deny a pod and leave it unchanged."""
+    verdict = Verdict.of(reason, message)
+    return Decision(allowed=False, reason=reason, message=message, verdict=verdict, pod=pod)
+
+
+def left_alone(
+    pod: PodManifest, annotations: dict[str, Any], apart: Ineligible, context: Context
+) -> Decision:
+    """Admit a pod that is left alone, and say why."""
+    draft, why = Draft(pod), apart.reason
+    verdict = Verdict.of(why, why.sentence)
+    config_hash = context.fabrics.config_hash
+    if apart.in_status:
+        _write_status(draft, annotations, Whole(verdict, None, why, config_hash))
+    return Decision(
+        allowed=True,
+        reason=why,
+        message=verdict.message,
+        verdict=verdict,
+        patch=tuple(draft.ops),
+        pod=draft.pod,
+        warnings=single_lines(verdict, why, verdict.message, ()),
+        audit=_audit(verdict, None, config_hash),
+    )
+
+
+def conclude(draft: Draft, examined: Examined, around: Surroundings) -> Decision:
+    """Make the decision from a draft, with its status; deny the pod if a mutation failed."""
+    scope, standing = examined.scope, examined.standing
+    outcomes = tuple(draft.outcomes)
+    for outcome in outcomes:
+        if outcome.status == "failed":
+            return _refused(outcomes, outcome, scope.original)
+    # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
+    used = None if standing.foreign else scope.fabric
+    fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
+    verdict = judge(draft, examined, around)
+    whole = Whole(verdict, fabric, standing.why, config_hash)
+    _write_status(draft, scope.annotations, whole)
+    return Decision(
+        allowed=True,
+        reason=standing.why or (PATCHED if draft.ops else ALREADY_PATCHED),
+        message=standing.message,
+        verdict=verdict,
+        fabric=fabric,
+        evidence=examined.evidence,
+        outcomes=outcomes,
+        patch=tuple(draft.ops),
+        pod=draft.pod,
+        warnings=single_lines(verdict, standing.why, standing.message, outcomes),
+        audit=_audit(verdict, fabric, config_hash),
+    )
+
+
+def _audit(verdict: Verdict, fabric: str | None, config_hash: str) -> dict[str, str]:
+    return {"rdma": verdict.rdma, "fabric": fabric or "", "config": config_hash}
+
+
+def _refused(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManifest) -> Decision:
+    where = f" (container {failed.container})" if failed.container else ""
+    message = f"{failed.mutation}: {failed.message}{where}"
+    return denied(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
+
+
+def _write_status(draft: Draft, before: Mapping[str, Any], whole: Whole) -> None:
+    now = mapping(draft.pod, ("metadata", "annotations"))
+    status = render(now, draft.outcomes, whole, KNOWN)
+    if status and before.get(STATUS) != status:
+        draft.set(_STATUS_PATH, status)
+    elif not status and STATUS in now:  # a status that the user set, and no room for ours
+        draft.remove(_STATUS_PATH)

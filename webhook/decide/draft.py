@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.model.decision import Outcome, PatchOp, Reason, Status
-from webhook.model.path import Path, pointer
-from webhook.model.pod import PodManifest, at, mapping, sequence
+from webhook.model.pod import Path, PodManifest, at, mapping, pointer, sequence
 
 #: The number of steps to a container: ("spec", "containers", 0).
 _CONTAINER = 3

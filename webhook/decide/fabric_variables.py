@@ -10,10 +10,18 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from webhook.decide.ucx_tls import allows_rdma
+from webhook.decide.transport_variables import allows_rdma
 from webhook.model.container import entry
-from webhook.model.fabric import EnvPairs, Fabric, FabricEnv, Fabrics
-from webhook.model.interfaces import GLOO_SOCKET, NCCL_SOCKET, SOCKETS, ip_interfaces
+from webhook.model.fabric import (
+    GLOO_SOCKET,
+    NCCL_SOCKET,
+    SOCKETS,
+    EnvPairs,
+    Fabric,
+    FabricEnv,
+    Fabrics,
+    ip_interfaces,
+)
 
 UCX_DEVICES = "UCX_NET_DEVICES"
 UCX_TLS = "UCX_TLS"

@@ -12,10 +12,10 @@ from typing import Any
 
 from webhook.model.annotations import CONTAINERS, ENABLE, NETWORKS, SKIP
 from webhook.model.decision import Denial, Reason
-from webhook.model.path import Path
 from webhook.model.pod import (
     CONTAINER_FIELDS,
     NODE_TERMS,
+    Path,
     PodManifest,
     at,
     items,

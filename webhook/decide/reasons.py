@@ -5,6 +5,7 @@ docs/reasons.md lists all of them.
 
 from __future__ import annotations
 
+from webhook.decide.admission_warnings import SURROUNDINGS
 from webhook.decide.examine import FABRIC_NOT_NEEDED, HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, FABRIC_CONFLICT, FABRIC_UNKNOWN
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC
@@ -16,8 +17,7 @@ from webhook.decide.examine.targets import (
     TAKEN_FOR_LAUNCHER,
 )
 from webhook.decide.limits import POD_TOO_LARGE
-from webhook.decide.mutations.user_values import USER_REASONS
-from webhook.decide.surroundings import SURROUNDINGS
+from webhook.decide.mutations.env import USER_REASONS
 from webhook.decide.verdict import REASONS as VERDICTS
 from webhook.model.annotations import INVALID_ANNOTATION
 from webhook.model.decision import Reason

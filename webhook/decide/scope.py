@@ -11,15 +11,13 @@ from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
 from webhook.model.annotations import Requests
 from webhook.model.claims import Claim, brings_gpu, may_claim_gpu
-from webhook.model.container import Environments
+from webhook.model.container import Environments, User
 from webhook.model.decision import Reason
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
-from webhook.model.path import Path
-from webhook.model.pod import Container, Kind, PodManifest, mapping
+from webhook.model.pod import Container, Kind, Path, PodManifest, mapping
 from webhook.model.resources import is_gpu, unclaimed
-from webhook.model.run_as import User
 
 
 class Target(NamedTuple):

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-
-from webhook.decide.nccl_ib_hca import selects_none
-from webhook.decide.ucx_tls import allows_rdma
+from typing import NamedTuple
 
 IB_HCA = "NCCL_IB_HCA"
 #: A container's env, as above.
@@ -59,3 +57,92 @@ def uses_nixl(command: str, own: Own) -> bool:
     return "nixl" in lowered and any(
         "nixl" in line.partition(_COMMENT)[0] for line in lowered.splitlines()
     )
+
+
+# NCCL_IB_HCA: which RDMA devices a value selects, compared with those of a fabric.
+#
+# A value is a list of names with an optional port; they are prefixes, or exact names after `=`,
+# and after `^` they are left out (NCCL's env.rst; ports do not matter here).
+
+_LONGEST_HCA_LIST = 4096  # characters that are read: NCCL takes at most 32 devices of 64 characters
+
+
+class _Filter(NamedTuple):
+    names: tuple[str, ...]
+    exact: bool
+    exclude: bool
+
+    def selects(self, device: str) -> bool:
+        found = device in self.names if self.exact else device.startswith(self.names)
+        return found != self.exclude
+
+
+def selects_none(value: str, fabrics: str) -> bool:
+    """Return whether a value of NCCL_IB_HCA certainly selects no device of a fabric.
+
+    `fabrics` is the fabric's own value of NCCL_IB_HCA. False if it cannot be known.
+    """
+    own, fabric = _read(value), _read(fabrics)
+    if not own.names or not fabric.names:
+        return False  # NCCL then selects all devices
+    if fabric.exact and not fabric.exclude:
+        return not any(map(own.selects, fabric.names))
+    if own.exclude:
+        return False
+    if fabric.exclude:
+        return own.exact and not any(map(fabric.selects, own.names))
+    return not any(
+        name.startswith(fabric.names) or (not own.exact and prefix.startswith(name))
+        for name in own.names
+        for prefix in fabric.names
+    )
+
+
+def _read(value: str) -> _Filter:
+    listed = value[:_LONGEST_HCA_LIST].removeprefix("^")
+    names = (item.partition(":")[0] for item in listed.removeprefix("=").split(","))
+    return _Filter(tuple(filter(None, names)), listed.startswith("="), value.startswith("^"))
+
+
+# UCX_TLS: whether the transports that it selects include one that uses an RDMA device.
+#
+# UCX documents the aliases (`ib`, `rc`, `ud_x`, …); ucp_context.c, `ucp_tl_aliases`, lists the
+# transports behind each. A leading `^` lists what to leave out of all transports.
+
+_RC, _UD, _DC = ("rc_verbs", "rc_mlx5"), ("ud_verbs", "ud_mlx5"), ("dc_mlx5",)
+#: The transports that use an HCA, without those of one cloud or one card (`srd`, `gga_mlx5`).
+_EVERYWHERE = frozenset({*_RC, *_UD, *_DC})
+_ALIASES = {
+    "all": _EVERYWHERE,
+    "ib": _EVERYWHERE,
+    "rc": frozenset(_RC),
+    "rc_v": frozenset({"rc_verbs"}),
+    "rc_x": frozenset({"rc_mlx5"}),
+    "ud": frozenset(_UD),
+    "ud_v": frozenset({"ud_verbs"}),
+    "ud_x": frozenset({"ud_mlx5"}),
+    "dc": frozenset(_DC),
+    "dc_x": frozenset(_DC),
+}
+_RDMA = frozenset({*_EVERYWHERE, "srd", "gga_mlx5"})
+#: Characters that are read; UCX has about thirty names for transports.
+_LONGEST_TRANSPORT_LIST = 4096
+
+
+def allows_rdma(tls: str) -> bool:
+    """Return whether a value of UCX_TLS leaves a transport that uses an RDMA device."""
+    read = tls[:_LONGEST_TRANSPORT_LIST]
+    named = frozenset[str]().union(*map(_transports, read.removeprefix("^").split(",")))
+    return not named >= _EVERYWHERE if read.startswith("^") else bool(named)
+
+
+def _transports(written: str) -> frozenset[str]:
+    """Return the RDMA transports that one name selects: an alias, a transport, or a glob.
+
+    A backslash in front of a name says that it is not an alias.
+    """
+    name = written.strip()
+    if name in _ALIASES:
+        return _ALIASES[name]
+    stem, star, _ = name.removeprefix("\\").partition("*")
+    return frozenset(one for one in _RDMA if one == stem or (star and one.startswith(stem)))

@@ -52,3 +52,19 @@ class Reads(ObjectReads, Protocol):
 
     def stream(self, path: str, query: Query, silence: float) -> Events:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""
+
+
+# The message of a Kubernetes `Status`, the answer to a request that failed, as one line.
+
+#: Characters of a message; an API server may quote the request in it.
+_LONGEST = 300
+
+
+def message_of(status: Mapping[str, Any]) -> str:
+    """Return the message of a Status on one line, shortened."""
+    return one_line(status.get("message") or "no reason given")
+
+
+def one_line(words: object) -> str:
+    """Return text on one line, shortened."""
+    return " ".join(str(words).split())[:_LONGEST]

@@ -22,7 +22,7 @@ from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
-from webhook.kube.api_status import message_of, one_line
+from webhook.kube.api import message_of, one_line
 from webhook.kube.credentials import official_client
 
 #: An object as the API server returns it, in JSON's types.

@@ -5,11 +5,20 @@ Whoever runs a command may have few rights. What is missing then is no error, bu
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from threading import Event
+from typing import Any, NamedTuple, TypeVar
 
-from webhook.errors import ClusterError
-from webhook.kube.api import ObjectReads, Query, RefusedError
-from webhook.kube.api_status import one_line
+from webhook.errors import ClusterError, ShapeError
+from webhook.kube.api import ObjectReads, Query, RefusedError, one_line
+from webhook.kube.reflector import read_list
+from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NODES, Item, Kind
+from webhook.model.claims import CLAIM_KIND, TEMPLATE_KIND, is_made_for_pod
+from webhook.model.facts import Facts, key_of
+from webhook.model.inventory import reservation_of, reserved_on_nodes
+from webhook.model.nodes import Node
+from webhook.model.pod import MOST_OWNERS, at, controller_reference
 
 #: An object as the API server returns it.
 ReadObject = dict[str, Any]
@@ -70,3 +79,207 @@ class PermittedReads:
 def reason_of(error: ClusterError) -> str:
     """Return what an error says, on one line."""
     return one_line(error).rstrip(".")
+
+
+# Read the nodes of a cluster once, and what its pods have reserved, in little memory.
+
+#: Nothing else waits for these lists, so their pages are large.
+_ALL_NODES = replace(NODES, page=500, pace=0.0)
+_PODS = Kind(resource="pods", project=reservation_of)
+_Kept = TypeVar("_Kept")
+
+
+def nodes_of_cluster(reads: ObjectReads) -> dict[str, Node]:
+    """Return all nodes by name; raise ClusterError if they cannot be read."""
+    return nodes_as(_ALL_NODES.project, reads)
+
+
+def nodes_as(project: Callable[[Item], _Kept], reads: ObjectReads) -> dict[str, _Kept]:
+    """Return by name what `project` keeps of each node; raise ClusterError as above."""
+    held = read_list(reads, replace(_ALL_NODES, project=project), Event().wait).held
+    return {name: node for (_, name), node in held.items()}
+
+
+def permitted_nodes(
+    project: Callable[[Item], _Kept], reads: ObjectReads, permitted: PermittedReads
+) -> dict[str, _Kept] | None:
+    """Return nodes as `nodes_as` does; None if they cannot be read, which `permitted` notes."""
+    try:
+        return nodes_as(project, reads)
+    except ClusterError as error:
+        permitted.lack("nodes", error)
+        return None
+
+
+def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] | None, str]:
+    """Return node → resource → how many its pods have reserved; or None, and why not."""
+    try:
+        held = read_list(reads, _PODS, Event().wait).held
+    except RefusedError as error:
+        return None, f"cannot list pods: {error}"
+    return reserved_on_nodes(held.values()), ""
+
+
+# Read the objects that own an object: a pod's controller, its controller, and so on.
+
+
+class OwnerChain:
+    """Reads the owners of objects in one namespace, each kind and each owner once."""
+
+    def __init__(self, permitted: PermittedReads, namespace: str) -> None:
+        """Read with somebody's rights; what cannot be read ends a chain."""
+        self._permitted = permitted
+        self._namespace = namespace
+        self._kinds: dict[str, list[ReadObject]] = {}
+        self._owners: dict[tuple[str, str, str], ReadObject | None] = {}
+
+    def of(self, item: ReadObject) -> tuple[ReadObject, ...]:
+        """Return the controller, its controller, and so on, as far as they can be read."""
+        found: list[ReadObject] = []
+        while len(found) < MOST_OWNERS and (reference := controller_reference(item)):
+            owner = self._owner(reference)
+            if owner is None:
+                break
+            found.append(owner)
+            item = owner
+        return tuple(found)
+
+    def _owner(self, reference: ReadObject) -> ReadObject | None:
+        key = (_word(reference, "apiVersion"), _word(reference, "kind"), _word(reference, "name"))
+        if key not in self._owners:
+            self._owners[key] = self._read(*key)
+        return self._owners[key]
+
+    def _read(self, version: str, kind: str, name: str) -> ReadObject | None:
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        for resource in self._kinds_of(version, root):
+            if resource.get("kind") == kind and "/" not in _word(resource, "name"):
+                if not resource.get("namespaced"):
+                    return None  # the Node of a mirror pod
+                path = f"{root}/namespaces/{self._namespace}/{resource.get('name')}/{name}"
+                found = self._permitted.get(path, f"{kind} {name}")
+                return found and {**found, "apiVersion": version, "kind": kind}
+        return None
+
+    def _kinds_of(self, version: str, root: str) -> list[ReadObject]:
+        if version not in self._kinds:
+            known = self._permitted.get(root, f"the kinds of {version}")
+            self._kinds[version] = _mappings(at(known, ("resources",)))
+        return self._kinds[version]
+
+
+def _mappings(found: Any) -> list[ReadObject]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _word(item: ReadObject, key: str) -> str:
+    found = item.get(key)
+    return found if isinstance(found, str) else ""
+
+
+# What a person may read of the facts that the webhook has when it decides.
+#
+# These are a namespace, its LimitRanges and quotas, its ResourceClaimTemplates and
+# ResourceClaims, and the nodes. Whatever cannot be read is told in a note, with what is assumed
+# in its place; after a request that the API server does not answer, none follows.
+
+#: What is assumed of a namespace that was not read.
+UNRESTRICTED = "assumed: no Pod Security level and no fabric of its own; its labels stay unknown"
+_RULE = "assumed: none of them requires a memory limit"
+_TEMPLATE = "whether the fabrics' templates exist stays unknown"
+_CLAIM = "what they request is guessed from the names in the pod"
+_NODES_UNREAD = "what the nodes offer, and which fabrics they belong to, stays unknown"
+_REST = "what was not read by then is assumed as without a cluster"
+_RULES = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
+_UNAUTHORIZED = 401
+
+
+class PermittedFacts:
+    """Reads one thing after the other, and notes what could not be read."""
+
+    def __init__(self, reads: ObjectReads, permitted: PermittedReads | None = None) -> None:
+        """Prepare; `permitted` is where the account of what could not be read is kept."""
+        self._reads = reads
+        self.permitted = permitted or PermittedReads(reads)
+        self.objects: list[ReadObject] = []
+        self.nodes: Mapping[str, Node] = {}
+        self.notes: list[str] = []
+        #: The namespaces whose ResourceClaimTemplates are all among the objects.
+        self.listed: list[str] = []
+
+    def is_silent(self) -> bool:
+        """Whether the API server did not answer, or does not know who asks."""
+        return any(one.code in (0, _UNAUTHORIZED) for one in self.permitted.unread)
+
+    def read_namespace(self, name: str) -> None:
+        """Read a namespace, and what it requires of its pods."""
+        if self.is_silent():
+            return
+        path = f"/api/v1/namespaces/{name}"
+        found = self.permitted.get(path, f"namespace {name}")
+        if found is None:
+            self.note("get namespaces", UNRESTRICTED)
+        self._keep("Namespace", [] if found is None else [found])
+        for resource, kind in _RULES:
+            if self.is_silent():
+                return
+            items = self.permitted.list(f"{path}/{resource}", f"{resource} of namespace {name}")
+            if items is None:
+                self.note(f"list {resource}", _RULE)
+            self._keep(kind, items or [])
+
+    def read_claims(self, name: str) -> None:
+        """Read the ResourceClaimTemplates and ResourceClaims of a namespace."""
+        if self._claims(CLAIM_TEMPLATES, TEMPLATE_KIND, name, _TEMPLATE):
+            self.listed.append(name)
+        self._claims(CLAIMS, CLAIM_KIND, name, _CLAIM)
+
+    def read_nodes(self) -> None:
+        """Read all nodes, of which there may be thousands."""
+        if self.is_silent():
+            return
+        found = permitted_nodes(NODES.project, self._reads, self.permitted)
+        if found is None:
+            self.note("list nodes", _NODES_UNREAD)
+        self.nodes = found or {}
+
+    def facts(self, above: Facts) -> Facts:
+        """Return facts with what was read beneath them."""
+        return above.above(self.objects, self.listed, self.nodes)
+
+    def note(self, right: str, assumed: str) -> None:
+        """Note why the last request brought nothing, and what is assumed."""
+        what, code, said = self.permitted.unread[-1]
+        if self.is_silent():
+            self.notes.append(f"{said}; {_REST}")
+        elif code == FORBIDDEN:
+            self.notes.append(f"{what}: not read, as you lack the right to {right}; {assumed}")
+        elif code == NOT_FOUND:
+            self.notes.append(f"{what}: not there; {assumed}")
+        else:
+            self.notes.append(f"{what}: not read, as {said}; {assumed}")
+
+    def _claims(self, kind: Kind, name: str, space: str, assumed: str) -> bool:
+        """Read the objects of a kind in a namespace; return whether that was possible."""
+        if self.is_silent():
+            return False
+        path = replace(kind, namespace=space).path
+        items = self.permitted.list(path, f"{kind.resource} of namespace {space}")
+        if items is None:
+            self.note(f"list {kind.resource}", assumed)
+            return False
+        self._keep(name, [item for item in items if not is_made_for_pod(item)])
+        return True
+
+    def _keep(self, kind: str, items: list[ReadObject]) -> None:
+        """Keep objects, which the API server lists without their kind."""
+        for item in items:
+            typed = {**item, "kind": kind}
+            try:
+                Facts().extended([typed], "")
+            except ShapeError as error:
+                self.notes.append(
+                    f"{kind} {key_of(item)[1]}: not used as a fact about the cluster: {error}"
+                )
+            else:
+                self.objects.append(typed)

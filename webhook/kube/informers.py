@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, assert_never
 
 from webhook.kube.api import Reads
-from webhook.kube.reflector import Change, Reflector
-from webhook.kube.snapshot import Batch
-from webhook.kube.watched_resources import KINDS, Kind
+from webhook.kube.reflector import Change, Key, Reflector
+from webhook.kube.watched_resources import KINDS, Kind, Part
+from webhook.model.facts import Facts, NamespaceFacts
 
 
 class Feed:
@@ -67,3 +70,88 @@ class Feed:
 
 def _nobody() -> None:
     """Do nothing: the feed has not been started."""
+
+
+# Connect to the API server, to list and watch.
+
+
+def connect_reads(kubeconfig: Path | None) -> Reads:
+    """Return the API server of a kubeconfig, or that of the pod that this process runs in.
+
+    Slow: it imports the Kubernetes client. Raises ClusterError if the credentials cannot be read.
+    """
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+
+    return ApiReads(Client(kubeconfig))
+
+
+# The facts, assembled from the changes that the reflectors deliver.
+#
+# Facts are immutable, so each batch of changes makes new ones; if nothing that decisions read has
+# changed, the old facts stay.
+
+#: The changes that a reflector delivered at once.
+Batch = tuple[Kind, list[Change]]
+
+
+class Assembly:
+    """Namespaces, and what LimitRanges and quotas require in each."""
+
+    def __init__(self) -> None:
+        self.facts = Facts(complete=True)
+        self._spaces: dict[str, NamespaceFacts] = {}
+        self._rules: dict[str, dict[tuple[str, str], str]] = {}
+
+    def take(self, batches: Iterable[Batch]) -> set[str]:
+        """Make new facts from changes, and return the names of the namespaces that they change."""
+        touched: set[str] = set()
+        for kind, changes in batches:
+            touched.update(self._keep(kind, key, kept) for key, kept in changes)
+        before = self.facts.namespaces
+        made = {name: self._facts_of(name) for name in touched}
+        changed = {name for name, facts in made.items() if before.get(name) != facts}
+        if changed:
+            self.facts = replace(self.facts, namespaces=_with(before, made))
+        return changed
+
+    def _keep(self, kind: Kind, key: Key, kept: Any) -> str:
+        """Keep or drop what is known about one object; return the namespace that it belongs to."""
+        space, name = key
+        match kind.part:
+            case Part.NAMESPACE:
+                _put(self._spaces, name, kept)
+                return name
+            case Part.RULE:
+                self._rule(space, (kind.resource, name), kept)
+                return space
+            case None:
+                raise LookupError(f"{kind.resource} are not part of the facts")
+            case unknown:
+                assert_never(unknown)
+
+    def _rule(self, space: str, rule: tuple[str, str], says: str | None) -> None:
+        rules = self._rules.setdefault(space, {})
+        _put(rules, rule, says)
+        if not rules:
+            del self._rules[space]
+
+    def _facts_of(self, name: str) -> NamespaceFacts | None:
+        space, rules = self._spaces.get(name), self._rules.get(name)
+        return space.under(rules.values()) if space and rules else space
+
+
+def _put(held: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is None:
+        held.pop(key, None)
+    else:
+        held[key] = value
+
+
+def _with(
+    before: Mapping[str, NamespaceFacts], made: Mapping[str, NamespaceFacts | None]
+) -> dict[str, NamespaceFacts]:
+    after = dict(before)
+    for name, facts in made.items():
+        _put(after, name, facts)
+    return after

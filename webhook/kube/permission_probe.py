@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
 
 from webhook.errors import ClusterError
-from webhook.kube.api_status import message_of
+from webhook.kube.api import message_of
 
 #: With this parameter the API server stores nothing.
 DRY_RUN = [("dryRun", "All")]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from webhook.kube.api import RefusedError
-from webhook.kube.api_status import message_of
-from webhook.kube.client import Client, Object
-from webhook.kube.pod_access import PodAccess
+from kubernetes.client import CoreV1Api
+from kubernetes.client.exceptions import ApiException
+from kubernetes.stream import stream
+
+from webhook.errors import ClusterError
+from webhook.kube.api import Query, RefusedError, message_of, one_line
+from webhook.kube.client import BROKEN, Client, Object, parsed
 from webhook.model.facts import key_of
 
 #: Bytes of a log that are read.
@@ -65,3 +68,120 @@ class LabelledPods:
         if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             raise RefusedError(status, message_of(answer))
         return answer
+
+
+# Create, list and delete MPIJobs (kubeflow.org/v2beta1) by their labels.
+
+_GROUP = "/apis/kubeflow.org/v2beta1"
+_NOT_INSTALLED = (
+    "the cluster has no MPIJobs (kubeflow.org/v2beta1): install mpi-operator, "
+    "https://github.com/kubeflow/mpi-operator"
+)
+
+
+class MpiJobs:
+    """The MPIJobs of a namespace, or of all; raises RefusedError and ClusterError as reads do."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        """Use a client; the namespace "" stands for all, for listing and deleting."""
+        self._client = client
+        self._path = (
+            f"{_GROUP}/namespaces/{namespace}/mpijobs" if namespace else f"{_GROUP}/mpijobs"
+        )
+
+    def create(self, job: Object) -> None:
+        """Create a job; one with its name that is there is ours: an answer may have been lost.
+
+        Raises RefusedError if the cluster has no MPIJobs, or does not take this one.
+        """
+        status, answer = self._client.send("POST", self._path, job, "application/json")
+        if status == HTTPStatus.NOT_FOUND and _kind_of(answer) != "namespaces":
+            raise RefusedError(status, _NOT_INSTALLED)
+        if status != HTTPStatus.CONFLICT:
+            _check(status, answer)
+
+    def list(self, selector: str) -> list[Object]:
+        """Return the jobs with these labels; none where the cluster has no MPIJobs."""
+        query = [("labelSelector", selector)]
+        status, answer = self._client.send("GET", self._path, query=query)
+        if status == HTTPStatus.NOT_FOUND:
+            return []
+        _check(status, answer)
+        return list(answer.get("items") or ())
+
+    def delete(self, job: Object) -> None:
+        """Delete a job, and by that its pods; one that is gone is no error."""
+        namespace, name = key_of(job)
+        path = f"{_GROUP}/namespaces/{namespace}/mpijobs/{name}"
+        query = [("propagationPolicy", "Background")]
+        status, answer = self._client.send("DELETE", path, query=query)
+        if status != HTTPStatus.NOT_FOUND:
+            _check(status, answer)
+
+
+def _kind_of(answer: Object) -> str:
+    """Return the kind of what was not found; "" for a path that does not exist."""
+    return str((answer.get("details") or {}).get("kind") or "")
+
+
+def _check(status: int, answer: Object) -> None:
+    if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        raise RefusedError(status, message_of(answer))
+
+
+# What is inside a pod: its log, and commands that run in its containers.
+
+_OK = 200
+#: Seconds for a command; it reads a few files.
+_COMMAND = 30
+
+
+class PodAccess:
+    """Reads logs and runs commands, with a client's credentials."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def log(self, path: str, query: Query, most: int) -> str:
+        """Return at most `most` bytes of a log.
+
+        Raises RefusedError if the API server rejects the request, and ClusterError if it does not
+        answer.
+        """
+        answer = self._client.open("GET", path, query=[*query.items()], seconds=(3.0, 30.0))
+        try:
+            if answer.status != _OK:
+                status = parsed(answer.read())  # type: ignore[no-untyped-call]
+                raise RefusedError(answer.status, message_of(status))
+            body: bytes = answer.response.read(most)
+        except BROKEN as error:
+            raise self._client.unreachable(error) from error
+        finally:
+            answer.response.close()
+        return body.decode(errors="replace")
+
+    def run(self, namespace: str, pod: str, container: str, command: list[str]) -> str:
+        """Run a command in a container, and return what it prints; ClusterError if it cannot."""
+        if self._client.impersonates:
+            # The official client sends no headers of impersonation with a command.
+            raise ClusterError(
+                "no command is run with --as, since it would run with your own rights"
+            )
+        core = CoreV1Api(self._client.api)
+        try:
+            running = stream(
+                core.connect_get_namespaced_pod_exec, pod, namespace, container=container,
+                command=command, stdin=False, stdout=True, stderr=True, tty=False,
+                _preload_content=False,
+            )  # fmt: skip
+            try:
+                running.run_forever(timeout=_COMMAND)
+                said: str = running.read_all()
+            finally:
+                # The client leaves the connection open, and its `close` too once the peer closed.
+                running.sock.shutdown()
+        except ApiException as error:
+            raise ClusterError(one_line(error.reason)) from error
+        except BROKEN as error:
+            raise self._client.unreachable(error) from error
+        return said

@@ -10,8 +10,7 @@ import orjson
 from kubernetes.client.rest import RESTResponse
 
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError
-from webhook.kube.api_status import message_of
+from webhook.kube.api import Query, RefusedError, message_of
 from webhook.kube.client import BROKEN, Client
 
 #: Timeouts to connect, and for a page, which a busy API server may take a while to send.

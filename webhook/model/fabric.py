@@ -6,11 +6,54 @@ is computed again for each pod.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import lru_cache
 from typing import Literal
 
-from webhook.model.globs import Globs
+# Globs of a configuration, compiled once, and how a pod's names match them.
+#
+# The names come from users, so no result is cached for them. Instead, a name is first searched
+# for a literal part of each glob, which costs next to nothing; only the few names that contain it
+# are matched against the glob.
+
+#: The longest name that Kubernetes accepts: a prefix of 253 characters, a slash and 63 more.
+#: Values of labels are shorter. A longer string is not a valid name and matches nothing.
+LONGEST = 317
+
+
+@dataclass(frozen=True, slots=True)
+class Globs:
+    """Alternative globs, matched against the whole name; case matters, as in Kubernetes."""
+
+    written: tuple[str, ...] = ()
+    #: Each glob, and the literal part that is searched for first.
+    _pairs: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        pairs = tuple((_literal(glob), glob) for glob in self.written)
+        object.__setattr__(self, "_pairs", pairs)
+
+    def match(self, name: str) -> bool:
+        """Return whether a name matches at least one of the globs."""
+        for literal, glob in self._pairs:
+            if literal in name and len(name) <= LONGEST and _pattern(glob).match(name):
+                return True
+        return False
+
+
+@lru_cache(maxsize=1024)
+def _pattern(glob: str) -> re.Pattern[str]:
+    """Compile a glob of the configuration, once a name contains its literal part; few names do."""
+    return re.compile(translate(glob))
+
+
+def _literal(glob: str) -> str:
+    """Return the longest literal part before any `[`, which every match of the glob contains."""
+    return max(re.split(r"[*?]", glob.partition("[")[0]), key=len)
+
 
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device", "dra"]
 #: The modes in which a device is moved into the pod's own network namespace.
@@ -205,3 +248,49 @@ def _by(
         for key in keys(fabric):
             found.setdefault(key, set()).add(fabric.name)
     return {key: frozenset(names) for key, names in found.items()}
+
+
+# The IP interfaces by which the processes of a container reach their peers, by exact name.
+#
+# UCX_NET_DEVICES, NVSHMEM and Open MPI need exact names. NCCL_SOCKET_IFNAME holds prefixes
+# instead (NCCL's env.rst): `eth` also means eth0, `=eth0` is exact, and `^docker` excludes. `lo`
+# reaches no other pod.
+
+NCCL_SOCKET = "NCCL_SOCKET_IFNAME"
+GLOO_SOCKET = "GLOO_SOCKET_IFNAME"
+SOCKETS = (NCCL_SOCKET, GLOO_SOCKET)
+
+LOOPBACK = "lo"
+_LONGEST = 15  # bytes: IFNAMSIZ without its final NUL
+_MOST = 8  # interfaces; a longer list is not meant to name each
+
+
+def ip_interfaces(interface: str | None, own: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the interfaces of a container whose env is `own`; () if no exact name is certain.
+
+    `interface` is the fabric's. The user's NCCL_SOCKET_IFNAME takes precedence over it, then
+    GLOO_SOCKET_IFNAME, which holds exact names.
+    """
+    for name in SOCKETS:
+        if name in own:
+            found = list(_named(own[name] or "", interface, exact=name == GLOO_SOCKET))
+            return () if None in found else tuple(dict.fromkeys(filter(None, found)))
+    return () if interface is None or interface == LOOPBACK else (interface,)
+
+
+def _named(written: str, interface: str | None, *, exact: bool) -> Iterator[str | None]:
+    """Yield the interfaces in a list of names; None for one that is not an exact name."""
+    exact = exact or written.startswith("=")
+    names = written.removeprefix("=").split(",", _MOST)
+    for name in names if len(names) <= _MOST else [""]:
+        if not exact and interface is not None and name and interface.startswith(name):
+            yield interface
+        elif not _is_plain(name) or not (exact or name[-1].isdigit() or name == LOOPBACK):
+            yield None
+        elif name != LOOPBACK:
+            yield name
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a text may be the name of an interface, and of only one."""
+    return bool(name) and len(name) <= _LONGEST and not any(char in "^:/*% " for char in name)

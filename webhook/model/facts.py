@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from webhook.model.claim_facts import (
+from webhook.model.claims import (
     NO_CLAIM_FACTS,
     TEMPLATE_KIND,
     ClaimFacts,

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from webhook.errors import ShapeError
 from webhook.model.fabric import Fabric, Fabrics
-from webhook.model.path import Path, dotted
-from webhook.model.pod import mapping, text
+from webhook.model.pod import Path, dotted, mapping, text
 from webhook.model.quantity import whole
 
 #: The label with which the kubelet says on which host it runs.

@@ -6,16 +6,13 @@ since `nvidia.com/gpumem` is memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from webhook.errors import ShapeError
-from webhook.model.extended_limits import check_limits
-from webhook.model.fabric import Fabrics
-from webhook.model.globs import Globs
-from webhook.model.path import Path, dotted
-from webhook.model.pod import mapping
-from webhook.model.quantity import amount, is_unexpanded, is_zero, whole
+from webhook.model.fabric import Fabrics, Globs
+from webhook.model.pod import Path, PodManifest, containers_of, dotted, mapping
+from webhook.model.quantity import amount, equal, is_unexpanded, is_zero, whole
 
 #: The NVIDIA device plugin's name for a whole GPU.
 GPU = "nvidia.com/gpu"
@@ -194,3 +191,99 @@ def is_rdma(name: str, fabrics: Fabrics) -> bool:
 def is_foreign(name: str, more: Globs = _NONE) -> bool:
     """Return whether a resource is a NIC that no fabric claims; `more` are the site's globs."""
     return _RESOURCES.match(name) or more.match(name)
+
+
+# Reject extended resources whose limit the API server rejects: none, or another than the request.
+#
+# Kubernetes does not overcommit such resources. It makes a missing request equal to the limit,
+# but never a limit from a request (kubernetes pkg/apis/core/validation,
+# ValidateResourceRequirements). Resources of the domain kubernetes.io may be overcommitted
+# (pkg/apis/core/v1/helper).
+
+_NATIVE = "kubernetes.io/"
+
+
+def check_limits(
+    requests: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    rdma: Collection[str],
+    path: Path,
+) -> None:
+    """Raise ShapeError if a container could not be created with these resources, which are `path`.
+
+    Of several `rdma` resources, one with a limit is enough: aliases are merged into the real name.
+    Raise ValueError if an amount is not a quantity.
+    """
+    merged = rdma if len(rdma) > 1 and any(name in limits for name in rdma) else ()
+    # Sorted, as the API server sends them: the message must not depend on the order in a file.
+    for name in sorted(name for name in requests if "/" in name and _NATIVE not in name):
+        asked = requests[name]
+        is_zero(asked)  # raises ValueError
+        if name not in merged and not (name in limits and equal(asked, limits[name])):
+            raise ShapeError(_message(name, asked, limits, path))
+
+
+def _message(name: str, asked: Any, limits: Mapping[str, Any], path: Path) -> str:
+    where = dotted((*path, "limits", name))
+    if name not in limits:
+        return f"{where} is missing: it must equal the request, {_shown(asked)}"
+    return f"{where} is {_shown(limits[name])}: it must equal the request, {_shown(asked)}"
+
+
+def _shown(written: Any) -> str:
+    """Return a quantity as the API server sends it: null as 0."""
+    return "0" if written is None else str(written)
+
+
+# What the scheduler reserves on a node for a pod, of extended resources such as GPUs and NICs.
+#
+# App containers and sidecars run side by side, and an init container beside the sidecars before
+# it. Source: k8s.io/component-helpers/resource, PodRequests; requests for a whole pod
+# (`spec.resources`) cover cpu, memory and huge pages only (IsSupportedPodLevelResource).
+
+#: A resource → how many, a whole number.
+Amounts = dict[str, int]
+
+
+def scheduler_requests(pod: PodManifest) -> Amounts:
+    """Return what is reserved for a pod: extended resource → how many; ShapeError as a reader."""
+    lasting: Amounts = {}
+    most: Amounts = {}
+    for one in containers_of(pod):  # init containers and sidecars come first, in their order
+        own = _requests(one.manifest, one.path) if one.kind != "ephemeral" else {}
+        if one.kind == "init":
+            for name, many in own.items():
+                most[name] = max(most.get(name, 0), many + lasting.get(name, 0))
+        else:
+            _add(lasting, own)
+    for name, many in lasting.items():
+        most[name] = max(most.get(name, 0), many)
+    _add(most, _whole(mapping(pod, ("spec", "overhead")), ("spec", "overhead")))
+    return most
+
+
+def _requests(container: Mapping[str, Any], path: Path) -> Amounts:
+    """Return a container's requests, which are its limits where it names no request."""
+    if "resources" not in container:
+        return {}
+    limits, requests = (
+        _whole(mapping(container, ("resources", section), path), (*path, "resources", section))
+        for section in ("limits", "requests")
+    )
+    return {**limits, **requests}
+
+
+def _whole(amounts: Mapping[str, Any], path: Path) -> Amounts:
+    found: Amounts = {}
+    for name, written in amounts.items():
+        if "/" in name:
+            try:
+                found[name] = whole(written)
+            except ValueError as error:
+                raise ShapeError(f"{dotted((*path, name))}: {error}") from None
+    return found
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, many in more.items():
+        total[name] = total.get(name, 0) + many

@@ -25,17 +25,13 @@ from webhook.model.decision import Decision
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import NodeInventory
-from webhook.model.path import dotted
-from webhook.model.pod import PodManifest, at
+from webhook.model.pod import PodManifest, at, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
-from webhook.preview.patches import proven_pod
-from webhook.preview.report.record import NO_TEMPLATE, Edit, Preview, Report
-from webhook.preview.report.ways import OPTIONS, Ways
-from webhook.preview.template_edit import template_edit
+from webhook.preview.patches import proven_pod, template_edit
+from webhook.preview.report.record import NO_TEMPLATE, OPTIONS, Edit, Preview, Report, Ways
 from webhook.preview.workloads.controllers import controller_of, live_pods
 from webhook.preview.workloads.controllers.workload import Controller, Live
-from webhook.preview.workloads.hints import OptInHints
-from webhook.preview.workloads.notes import notes_of
+from webhook.preview.workloads.hints import OptInHints, notes_of
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document
 

@@ -9,9 +9,24 @@ does not load them.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.preview.output_format import JSON_TYPES, TEXT_TYPES, OutputFormat
+# What an output format is called: on the command line, in a query, and in `Accept`.
+
+
+class OutputFormat(NamedTuple):
+    """One output format of a command, or of an address of the server, or of both."""
+
+    name: str  #: for `-o NAME` and `?output=NAME`
+    summary: str  #: for --help
+    #: In `Accept`, each requests this format; answers have the first. (): only a name requests it.
+    media_types: tuple[str, ...] = ()
+
+
+JSON_TYPES = ("application/json",)
+#: A browser shows plain text as well.
+TEXT_TYPES = ("text/plain", "text/html")
+
 
 if TYPE_CHECKING:
     from webhook.preview.writers import Write

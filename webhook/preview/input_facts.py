@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from webhook.admission.registration import WebhookSetup
-from webhook.config.facts_file import KINDS
+from webhook.config.files import KINDS
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import Node

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
-from webhook.preview.report.json import LONGEST
-from webhook.preview.report.record import Report
-from webhook.preview.report.ways import OPTIONS, Ways
-from webhook.text.yaml.documents import Document
+from webhook.preview.patches import Rewritten, lost_layout, patches, rewrite
+from webhook.preview.report.json import LONGEST, form_text
+from webhook.preview.report.record import OPTIONS, Report, Ways, asides
+from webhook.preview.report.text import report_text
+from webhook.text.diff import diff
+from webhook.text.escape import visible_json
+from webhook.text.yaml.documents import Document, joined
+from webhook.text.yaml.edits import with_line_break
 
 
 class Display(NamedTuple):
@@ -36,3 +42,63 @@ class Shown(NamedTuple):
 
 #: The function `write` in each file of a format.
 Write = Callable[[Sequence[Document], Report, Display], Shown]
+
+
+# `diff`: what changes in each input, as `diff -u` shows it and `patch -p1` accepts it.
+
+
+def write_diff(documents: Sequence[Document], report: Report, display: Display) -> Shown:
+    """Write one diff for each input."""
+    rewritten = rewrite(documents, report, most=display.most)
+    remarks = [*lost_layout(documents, rewritten), *asides(report)]
+    return Shown("".join(_diffs(documents, rewritten, display)), remarks)
+
+
+def _diffs(
+    documents: Sequence[Document], rewritten: Sequence[Rewritten], display: Display
+) -> Iterator[str]:
+    """Yield one diff for each input, which may contain several documents."""
+    pairs = zip(documents, rewritten, strict=True)
+    for name, group in groupby(pairs, lambda pair: pair[0].name):
+        own = list(group)
+        before = joined([document.text for document, _ in own])
+        after = joined([new.text for _, new in own])
+        heading = name.strip("<>").lstrip("/")
+        yield diff(heading, before, after, colour=display.colour, terminal=display.terminal)
+
+
+# `json`: the documented form, for programs.
+
+
+def write_json(_: Sequence[Document], report: Report, display: Display) -> Shown:
+    """Write the form."""
+    return Shown(form_text(report, most=display.most))
+
+
+# `patch`: the RFC 6902 patch of each document, one per line.
+
+
+def write_patch(documents: Sequence[Document], report: Report, _: Display) -> Shown:
+    """Write the patches, one a line."""
+    written = (json.dumps(patch, ensure_ascii=False) for patch in patches(documents, report))
+    lines = [visible_json(one) + "\n" for one in written]
+    return Shown("".join(lines), asides(report))
+
+
+# `text`: for people.
+
+
+def write_text(_: Sequence[Document], report: Report, display: Display) -> Shown:
+    """Write the report."""
+    return Shown(report_text(report, width=display.width, colour=display.colour, ways=display.ways))
+
+
+# `yaml`: the documents after the patches, ready for `kubectl apply`.
+
+
+def write_yaml(documents: Sequence[Document], report: Report, display: Display) -> Shown:
+    """Write the documents with the patches applied."""
+    rewritten = rewrite(documents, report, most=display.most)
+    texts = [one.text for one in rewritten]
+    whole = joined([*map(with_line_break, texts[:-1]), *texts[-1:]])
+    return Shown(whole, [*lost_layout(documents, rewritten), *asides(report)])

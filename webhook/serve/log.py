@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from webhook.defect import defect
+from webhook.errors import defect
 from webhook.text.escape import visible_json
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}

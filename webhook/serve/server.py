@@ -30,29 +30,25 @@ import uvloop
 from certs.errors import CertificateError
 from certs.serving import ServingContext
 from webhook.decide import decide
-from webhook.defect import defect
-from webhook.errors import ConfigError, WebhookError
+from webhook.errors import ConfigError, WebhookError, defect
 from webhook.serve import dev
-from webhook.serve.events import tell_owner_by
+from webhook.serve.events import tell_broken_by, tell_owner_by
 from webhook.serve.http import mutate, validate
-from webhook.serve.http.apps import AdmissionApp
+from webhook.serve.http.apps import AdmissionApp, Health
 from webhook.serve.http.asgi import App
-from webhook.serve.http.health import Health
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.http.preview import PreviewApp
 from webhook.serve.http.validate import Validate
-from webhook.serve.listener import Listener, listener_for
+from webhook.serve.listener import Listener, bind, listener_for
 from webhook.serve.log import Forward, Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
-from webhook.serve.pod_events import tell_broken_by
-from webhook.serve.ports import bind
 from webhook.serve.sources.certificates import certificate_of
 from webhook.serve.sources.cluster import facts_of
 from webhook.serve.sources.configuration import configuration_source
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.sources.permission_check import guard_of
-from webhook.serve.sources.source_source import Source
+from webhook.serve.sources.source import Source
 from webhook.serve.state import State
 from webhook.serve.status import fabric_status_of
 from webhook.serve.transport.process import (

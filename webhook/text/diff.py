@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import NamedTuple
 
 from webhook.text.escape import visible, visible_lines
-from webhook.text.lines import Lines
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _COLOURS = {"@": "\033[36m", "-": "\033[31m", "+": "\033[32m"}  # cyan, red, green
@@ -69,3 +71,111 @@ def _coloured(line: str) -> str:
 
 def _painted(line: str, colour: str) -> str:
     return f"{colour}{line[:-1]}{_PLAIN}\n"
+
+
+# Compare two lists of lines in a time that grows linearly with their length.
+#
+# difflib's time can grow with the cube of the length, so it compares only short texts. Long
+# texts, which differ in a few places far apart, are compared in one walk over their lines.
+
+#: The most lines that difflib compares: half a second even for lines made to keep it busy.
+_SHORT = 1000
+#: After a difference, this many equal lines in succession show where the texts agree again.
+_SURE = 3
+#: The most removed lines to skip in that search; a patch removes only a few at a time.
+_GONE = 50
+
+
+class Opcode(NamedTuple):
+    """Lines of the old text, and the lines of the new text that replace them."""
+
+    tag: str  #: equal, replace, delete or insert
+    old: int
+    old_end: int
+    new: int
+    new_end: int
+
+
+class Lines(SequenceMatcher[str]):
+    """Compares two texts line by line, like `SequenceMatcher`, but fast for long texts, too."""
+
+    def __init__(self, old: list[str], new: list[str]) -> None:
+        self._long = max(len(old), len(new)) > _SHORT
+        if self._long:
+            self.a, self.b = old, new
+        else:
+            super().__init__(None, old, new)
+
+    def get_opcodes(self) -> list[tuple[str, int, int, int, int]]:  # type: ignore[override]
+        """Return all changes and unchanged parts, in the order of the texts."""
+        if not self._long:
+            return list(super().get_opcodes())
+        return list(_merged(_walked(list(self.a), list(self.b))))
+
+
+def _walked(old: list[str], new: list[str]) -> Iterator[Opcode]:
+    """Walk both texts side by side."""
+    places = _places(new)
+    at, to = 0, 0
+    while at < len(old) and to < len(new):
+        same = _same(old, new, at, to)
+        yield Opcode("equal", at, at + same, to, to + same)
+        at, to = at + same, to + same
+        gone, come = _next_same(old, places, at, to)
+        yield Opcode("replace", at, gone, to, come)
+        at, to = gone, come
+    yield Opcode("replace", at, len(old), to, len(new))
+
+
+def _places(lines: list[str]) -> dict[tuple[str, ...], list[int]]:
+    """Index where each run of `_SURE` lines begins."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for place in range(len(lines)):
+        found.setdefault(tuple(lines[place : place + _SURE]), []).append(place)
+    return found
+
+
+def _same(old: list[str], new: list[str], at: int, to: int) -> int:
+    most = min(len(old) - at, len(new) - to)
+    return next((count for count in range(most) if old[at + count] != new[to + count]), most)
+
+
+def _next_same(
+    old: list[str], places: dict[tuple[str, ...], list[int]], at: int, to: int
+) -> tuple[int, int]:
+    """Return the nearest place where both texts agree again; without one, skip `_GONE` lines."""
+    best: tuple[int, int, int] | None = None
+    for gone in range(at, min(at + _GONE, len(old))):
+        known = places.get(tuple(old[gone : gone + _SURE]), [])
+        index = bisect_left(known, to)
+        if index < len(known):
+            distance = gone - at + known[index] - to
+            best = min(best or (distance, gone, known[index]), (distance, gone, known[index]))
+    return best[1:] if best else (min(at + _GONE, len(old)), to)
+
+
+def _merged(changes: Iterator[Opcode]) -> Iterator[Opcode]:
+    """Join adjacent changes, and name them as difflib does."""
+    last: Opcode | None = None
+    for change in changes:
+        if change.old == change.old_end and change.new == change.new_end:
+            continue
+        if last and (last.tag == "equal") == (change.tag == "equal"):
+            last = last._replace(old_end=change.old_end, new_end=change.new_end)
+            continue
+        if last:
+            yield _named(last)
+        last = change
+    if last:
+        yield _named(last)
+
+
+def _named(change: Opcode) -> Opcode:
+    if change.tag == "equal":
+        return change
+    tag = "replace"
+    if change.old == change.old_end:
+        tag = "insert"
+    elif change.new == change.new_end:
+        tag = "delete"
+    return change._replace(tag=tag)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from certs.backoff import LONGEST
+from certs.clock import LONGEST
 from tests.cluster.install import Webhook
 from tests.e2e.live.lab import MAXIMUM, Lab
 from tests.e2e.live.outage import answers, cut_off

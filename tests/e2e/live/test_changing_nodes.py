@@ -20,7 +20,7 @@ from tests.waiting import until
 from webhook.config.load import load_fabrics
 from webhook.model.facts import Facts
 from webhook.model.inventory import take_inventory
-from webhook.preview.fabrics.fabrics_json import anonymous_form
+from webhook.preview.fabrics.record import anonymous_form
 
 NODES = [f"changing-{number}" for number in range(4)]
 EVENTS, PODS = 300, 100

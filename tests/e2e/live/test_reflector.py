@@ -10,14 +10,13 @@ from typing import Self
 
 import pytest
 
-from certs.backoff import delays
+from certs.clock import delays
 from tests.cluster.cluster import Cluster
 from tests.e2e.asking import apply, namespace
 from tests.waiting import until
 from webhook.kube.client import Client
-from webhook.kube.listing import read_list
 from webhook.kube.reads import ApiReads
-from webhook.kube.reflector import Change, Reflector
+from webhook.kube.reflector import Change, Reflector, read_list
 from webhook.kube.watched_resources import NAMESPACES, Kind
 
 NAMES = [f"reflected-{number}" for number in range(5)]

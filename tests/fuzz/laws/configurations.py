@@ -17,7 +17,7 @@ from webhook.config.load import Loaded, parse_fabrics
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.model.facts import Facts
-from webhook.model.path import dotted
+from webhook.model.pod import dotted
 
 
 class Loading(Costing):

@@ -22,8 +22,7 @@ from tests.property.allowed import Own, forbidden
 from tests.property.changes import key_orders
 from webhook.model.annotations import ENABLE, STATUS
 from webhook.model.fabric import Fabrics
-from webhook.model.path import Path, dotted
-from webhook.model.pod import at
+from webhook.model.pod import Path, at, dotted
 from webhook.serve.http.mutate import Answer, Mutate
 
 

@@ -13,10 +13,10 @@ from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_tim
 from tests.fuzz.laws.mutations import World
 from webhook.errors import DocumentError
 from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.patches import Rewritten, patches, rewrite
 from webhook.preview.report.json import form_text
 from webhook.preview.report.record import Report
 from webhook.preview.report.text import report_text
-from webhook.preview.rewrite import Rewritten, patches, rewrite
 from webhook.text.yaml.documents import Document, joined, read_documents
 
 

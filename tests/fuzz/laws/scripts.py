@@ -11,7 +11,7 @@ from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken
 from tests.fuzz.laws.mutations import MUTATE_LAWS, Answered
 from webhook.decide.launchers.commands import Commands, Launch
-from webhook.model.path import Path
+from webhook.model.pod import Path
 
 _FIRST: Path = ("spec", "containers", 0)
 _FLAG = " -mca coll_hcoll_enable 0"

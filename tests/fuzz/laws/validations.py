@@ -16,7 +16,7 @@ from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken, check_line
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.unit.serve.client import JSON, Answer, request
-from webhook.admission.configuration_answer import MOST_ERRORS
+from webhook.admission.configuration_review import MOST_ERRORS
 from webhook.admission.response import WARNINGS_IN_ALL
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics, parse_object
@@ -27,9 +27,8 @@ from webhook.serve.http.validate import PATH, Validate
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker.child import WorkerAnswer
 from webhook.serve.worker.queue import Turns
-from webhook.serve.worker.supervisor import Job
+from webhook.serve.worker.supervisor import Job, WorkerAnswer
 
 #: How the messages name the object and the file, which is not compared.
 _NAME = "the object"

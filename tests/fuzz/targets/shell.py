@@ -15,7 +15,7 @@ from tests.fuzz.scripts import SHELLS, script_of
 from tests.fuzz.target import Parts, Target
 from tests.fuzz.targets.mutate import world_of
 from tests.fuzz.worlds import FABRICS
-from webhook.decide.shell.read import PROBLEMS
+from webhook.decide.shell.scripts import PROBLEMS
 
 _SIZES = (4_000, 16_000, 32_000, 64_000)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.admission.configuration_answer import MOST_ERRORS, Faults, configuration_answer
+from webhook.admission.configuration_review import MOST_ERRORS, Faults, configuration_answer
 from webhook.admission.response import WARNINGS_IN_ALL
 from webhook.decide.admission_warnings import LONGEST
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from certs.backoff import LONGEST, delays
+from certs.clock import LONGEST, delays
 
 
 def test_waits_longer_each_time_up_to_a_bound() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from certs.ca_bundles import CaBundles, PublishedSet
+from certs.ca_bundle import CaBundles, PublishedSet
 from certs.errors import ApiError
 from certs.issue import issue_ca
 from tests.unit.certs.clocks import Ticking

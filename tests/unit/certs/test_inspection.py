@@ -8,7 +8,7 @@ from certs.inspection import inspect
 from certs.issue import issue_ca
 from certs.secret import IMMUTABLE, CaSecret
 from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, VALIDATION, Objects
-from webhook.cli.certs_text import inspection_text, told
+from webhook.cli.certs import inspection_text, told
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from cryptography import x509
 
 from certs.issue import issue_ca
-from certs.leaf import ServedLeaf
+from certs.keeper import ServedLeaf
 from certs.lifetimes import Lifetimes
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from certs.errors import ApiError
-from certs.probe import endpoints
+from certs.inspection import endpoints
 from tests.unit.certs.objects import INSTALLATION, Objects
 
 SERVICE = "/api/v1/namespaces/rdma-webhook/services/rdma-webhook"

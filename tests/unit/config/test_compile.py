@@ -12,8 +12,7 @@ from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import FabricEntry
 from webhook.model.decision import VERSION
-from webhook.model.fabric import Defaults, DeviceClaim, Fabric, FabricEnv, RdmaResource
-from webhook.model.globs import Globs
+from webhook.model.fabric import Defaults, DeviceClaim, Fabric, FabricEnv, Globs, RdmaResource
 
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
 

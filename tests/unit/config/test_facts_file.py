@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from webhook.config.facts_file import load_facts
+from webhook.config.files import load_facts
 from webhook.config.findings import InvalidConfiguration
 from webhook.model.facts import Facts
 

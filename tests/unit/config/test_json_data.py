@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from tests.fabrics_file import HEAD
+from webhook.config.custom_resource import JsonData
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.json_data import JsonData
 from webhook.config.load import LIMITS, parse_fabrics, parse_object
 from webhook.text.yaml.tree import TextLimits
 

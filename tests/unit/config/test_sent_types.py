@@ -10,10 +10,10 @@ from jsonschema import Draft202012Validator
 from tests.case_names import case_name
 from tests.fabrics_file import one_fabric
 from webhook.config.crd import definition
+from webhook.config.custom_resource import rejected
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
-from webhook.config.sent_types import rejected
-from webhook.model.path import dotted
+from webhook.model.pod import dotted
 
 FILE = one_fabric("h100", "nvidia.com/h100", "rdma/rdma_h100") + "    libraries: [nccl]\n    %s\n"
 QUOTE = "which the API server rejects: put it in quotes"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.config.structural import structural
+from webhook.config.schema import structural
 
 DEFINED: dict[str, Any] = {
     "Part": {

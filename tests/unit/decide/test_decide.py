@@ -21,14 +21,13 @@ from tests.builders import (
     told,
 )
 from tests.case_names import case_name
-from webhook.decide import decide
-from webhook.decide.conclude import KNOWN
+from webhook.decide import KNOWN, decide
 from webhook.decide.examine.foreign_nic import FOREIGN_REMEDY
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import FACTS_UNKNOWN, NOT_OPTED_IN
 from webhook.decide.scope import Context
 from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS
-from webhook.model.claim_facts import ClaimFacts
+from webhook.model.claims import ClaimFacts
 from webhook.model.decision import Decision
 from webhook.model.fabric import DeviceClaim, FabricEnv, RdmaResource
 from webhook.model.facts import NamespaceFacts

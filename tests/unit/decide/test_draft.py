@@ -12,7 +12,7 @@ from tests.growth import lines
 from webhook.decide.draft import Draft
 from webhook.errors import ShapeError
 from webhook.model.decision import Outcome, Reason
-from webhook.model.path import Path
+from webhook.model.pod import Path
 
 WHY = Reason("Why", "Because.")
 

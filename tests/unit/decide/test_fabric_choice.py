@@ -15,8 +15,7 @@ from webhook.decide.examine.fabric_choice import (
 )
 from webhook.decide.scope import Context
 from webhook.model.annotations import FABRIC, Requests
-from webhook.model.claim_facts import ClaimFacts
-from webhook.model.claims import claims_of
+from webhook.model.claims import ClaimFacts, claims_of
 from webhook.model.decision import Denial
 from webhook.model.fabric import DeviceClaim, Fabric, RdmaResource, index
 from webhook.model.facts import NamespaceFacts

@@ -9,7 +9,7 @@ from tests.case_names import case_name
 from webhook.decide.examine import FABRIC_NOT_NEEDED, examine
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
 from webhook.model.annotations import Requests
-from webhook.model.claim_facts import ClaimFacts
+from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.case_names import case_name
-from webhook.decide.conclude import KNOWN as REAL
+from webhook.decide import KNOWN as REAL
 from webhook.decide.status import Known, Whole, render
 from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
 from webhook.model.decision import Outcome, Reason, Status, Verdict

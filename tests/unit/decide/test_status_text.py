@@ -7,7 +7,7 @@ import pytest
 from tests.builders import decide_on, env, gpu, pod, told
 from tests.case_names import case_name
 from webhook.decide.scope import NO_CALL, EarlierCall
-from webhook.decide.status_text import configuration_named_in, earlier_call
+from webhook.decide.status import configuration_named_in, earlier_call
 from webhook.model.annotations import NCCL_CONF, STATUS
 
 FULL = '{"rdma":"yes","because":"Equipped","fabric":"north","applied":[],"config":"0123456789ab"}'

@@ -11,8 +11,7 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.scope import Launcher, Target
 from webhook.errors import ShapeError
 from webhook.model.annotations import Requests
-from webhook.model.claim_facts import NO_CLAIM_FACTS, ClaimFacts
-from webhook.model.claims import claims_of
+from webhook.model.claims import NO_CLAIM_FACTS, ClaimFacts, claims_of
 from webhook.model.decision import Denial
 from webhook.model.fabric import DeviceClaim, FabricEnv, Fabrics
 from webhook.model.pod import PodManifest, containers_of

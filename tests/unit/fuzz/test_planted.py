@@ -22,20 +22,19 @@ from tests.fuzz.check import LARGE, TARGETS, Violation, check, check_apart, make
 from tests.fuzz.laws import configurations, previews, validations
 from tests.fuzz.targets import mutate
 from tests.fuzz.workers import Run, run
+from webhook import decide as conclude
 from webhook import decide as pipeline
-from webhook.admission.configuration_answer import configuration_answer
+from webhook.admission.configuration_review import configuration_answer
 from webhook.admission.response import answer
 from webhook.admission.review import read_review
+from webhook.config.custom_resource import JsonData
 from webhook.config.findings import Finding
-from webhook.config.json_data import JsonData
-from webhook.decide import conclude
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.shell.insert import insert_after
+from webhook.decide.shell.argv import insert_after
 from webhook.decide.status import render
 from webhook.errors import DocumentError
-from webhook.model.path import pointer
-from webhook.model.pod import items
+from webhook.model.pod import items, pointer
 from webhook.model.quantity import is_zero
 from webhook.text.yaml.splice import splice
 
@@ -177,7 +176,7 @@ def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
         _seen.append("schedulerName" in (manifest.get("spec") or {}))
         return decide(manifest, context)
 
-    patch.setattr("webhook.decide.conclude.render", wrong)
+    patch.setattr("webhook.decide.render", wrong)
     patch.setattr(pipeline, "_decide", noting)
 
 
@@ -228,7 +227,7 @@ def _lost_text(patch: pytest.MonkeyPatch) -> None:
         spliced = splice(document, value)
         return spliced._replace(text=spliced.text.replace("IPC_LOCK", "IPC_LOK"))
 
-    patch.setattr("webhook.preview.rewrite.splice", wrong)
+    patch.setattr("webhook.preview.patches.splice", wrong)
 
 
 def _raw_finding(patch: pytest.MonkeyPatch) -> None:
@@ -243,17 +242,15 @@ def _another_uid(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_cause(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        "webhook.preview.worker.configuration_faults.visible", lambda text: f"{text}\x1b[31m"
-    )
+    patch.setattr("webhook.preview.worker.operations.visible", lambda text: f"{text}\x1b[31m")
 
 
 def _raw_warning(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.admission.configuration_answer._ascii", lambda text: f"{text} é")
+    patch.setattr("webhook.admission.configuration_review._ascii", lambda text: f"{text} é")
 
 
 def _lenient(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.preview.worker.configuration_faults._said", lambda *_: [])
+    patch.setattr("webhook.preview.worker.operations._said", lambda *_: [])
 
 
 def _stricter_than_files(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.kube.cluster import NODES, Cluster, node, refused
 from webhook.kube import watched_resources
 from webhook.kube.api import RefusedError
-from webhook.kube.listing import RETRIES, StoppedError, read_list
+from webhook.kube.reflector import RETRIES, StoppedError, read_list
 
 
 class Waits:

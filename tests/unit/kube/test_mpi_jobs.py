@@ -8,7 +8,7 @@ import pytest
 
 from webhook.kube.api import RefusedError
 from webhook.kube.client import Client
-from webhook.kube.mpi_jobs import MpiJobs
+from webhook.kube.pods import MpiJobs
 
 GROUP = "/apis/kubeflow.org/v2beta1"
 JOB = {"metadata": {"name": "verify-1", "namespace": "lab"}}

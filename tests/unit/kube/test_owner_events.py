@@ -6,16 +6,9 @@ from typing import Any
 
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube import owner_events
-from webhook.kube.owner_events import (
-    PENDING,
-    REMEMBERED,
-    OwnerEvents,
-    WithoutRdma,
-    name_of,
-    owner_event,
-)
-from webhook.model.owner_references import OwnerReference
+from webhook.kube import events as owner_events
+from webhook.kube.events import PENDING, REMEMBERED, OwnerEvents, WithoutRdma, name_of, owner_event
+from webhook.model.pod import OwnerReference
 
 JOB = WithoutRdma(
     OwnerReference("batch/v1", "Job", "train", "7e57"), "lab", "NcclIbDisabled", "remove it"

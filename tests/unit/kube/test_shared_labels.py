@@ -5,9 +5,8 @@ import gc
 import orjson
 
 from tests.unit.kube.cluster import node
-from webhook.kube import shared_labels
-from webhook.kube.shared_labels import SharedLabels
-from webhook.kube.watched_resources import NODES
+from webhook.kube import watched_resources
+from webhook.kube.watched_resources import NODES, SharedLabels
 
 
 def test_they_are_a_mapping() -> None:
@@ -41,10 +40,10 @@ def test_names_and_equal_values_are_kept_once() -> None:
     assert len({id(one._names) for one in made}) == 1
     assert len({id(one["example.org/one"]) for one in made}) == 1
     names = ("example.org/one", "example.org/two")
-    assert names in shared_labels._SHARED
+    assert names in watched_resources._SHARED
     made.clear()
     gc.collect()
-    assert names not in shared_labels._SHARED
+    assert names not in watched_resources._SHARED
 
 
 def test_a_heartbeat_is_not_a_change_of_a_node() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.kube.cluster import limit_range, namespace, quota
+from webhook.kube.informers import Assembly, Batch
 from webhook.kube.reflector import Change
-from webhook.kube.snapshot import Assembly, Batch
 from webhook.kube.watched_resources import LIMIT_RANGES, NAMESPACES, QUOTAS, Kind
 from webhook.model.facts import Facts, NamespaceFacts, key_of
 

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import container
 from tests.case_names import case_name
 from webhook.errors import ShapeError
-from webhook.model.capabilities import Capabilities, capabilities_of
+from webhook.model.container import Capabilities, capabilities_of
 
 PATH = ("spec", "containers", 0)
 

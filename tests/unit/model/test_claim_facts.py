@@ -7,8 +7,13 @@ import pytest
 
 from tests.case_names import case_name
 from webhook.errors import ShapeError
-from webhook.model.claim_facts import ClaimFacts, KnownClaims, is_made_for_pod, requested_classes
-from webhook.model.claims import unknown_claims
+from webhook.model.claims import (
+    ClaimFacts,
+    KnownClaims,
+    is_made_for_pod,
+    requested_classes,
+    unknown_claims,
+)
 from webhook.model.facts import Facts, NamespaceFacts
 
 NICS = {"name": "nics", "exactly": {"deviceClassName": "roce.lab", "count": 4}}

@@ -6,9 +6,10 @@ import pytest
 
 from tests.builders import container, fabric, fabrics, pod
 from tests.case_names import case_name
-from webhook.model.claim_facts import NO_CLAIM_FACTS, ClaimFacts
 from webhook.model.claims import (
+    NO_CLAIM_FACTS,
     Claim,
+    ClaimFacts,
     brings_gpu,
     claims_by_user,
     claims_of,

@@ -5,13 +5,17 @@ from typing import Any
 
 from tests.builders import H100, V100, container, fabric, fabrics
 from tests.growth import DOUBLE, lines
-from webhook.model.counted_names import as_counted
 from webhook.model.fabric import Fabrics
-from webhook.model.inventory import FabricInventory, take_inventory
-from webhook.model.misfits import Misfits
-from webhook.model.node_problems import NodeProblem
+from webhook.model.inventory import (
+    FabricInventory,
+    Misfits,
+    NodeProblem,
+    as_counted,
+    reservation_of,
+    reserved_on_nodes,
+    take_inventory,
+)
 from webhook.model.nodes import Node, node_of
-from webhook.model.reserved import reservation_of, reserved_on_nodes
 
 PRODUCT = "nvidia.com/gpu.product"
 VOLTA = "Tesla-V100-SXM2"

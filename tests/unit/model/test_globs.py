@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.model.globs import LONGEST, Globs
+from webhook.model.fabric import LONGEST, Globs
 
 
 @pytest.mark.parametrize(

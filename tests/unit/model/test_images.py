@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import container, pod
 from tests.case_names import case_name
-from webhook.model.images import image_of, spellings_of
+from webhook.model.container import image_of, spellings_of
 
 DIGEST = "sha256:" + "0" * 64
 

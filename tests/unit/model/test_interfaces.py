@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.case_names import case_name
-from webhook.model.interfaces import ip_interfaces
+from webhook.model.fabric import ip_interfaces
 
 
 @pytest.mark.parametrize(("interface", "found"), [("eth0", ("eth0",)), (None, ()), ("lo", ())])

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from webhook.errors import ShapeError
-from webhook.model.path import Path
 from webhook.model.pod import (
     Container,
+    Path,
     at,
     containers_of,
     describe,

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from webhook.model.networking import istio_sidecar, lacks_cluster_dns
-from webhook.model.pod import containers_of
+from webhook.model.pod import containers_of, istio_sidecar, lacks_cluster_dns
 
 INJECT = "sidecar.istio.io/inject"
 ENABLED = {"istio-injection": "enabled"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from webhook.model.owner_references import OwnerReference, owners_of
+from webhook.model.pod import OwnerReference, owners_of
 
 
 def reference(kind: str, name: str, **more: Any) -> dict[str, Any]:

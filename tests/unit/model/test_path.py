@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.model.path import Path, dotted, pointer
+from webhook.model.pod import Path, dotted, pointer
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from webhook.model.fabric import Defaults, Fabric, Fabrics, RdmaResource, index
-from webhook.model.globs import Globs
+from webhook.model.fabric import Defaults, Fabric, Fabrics, Globs, RdmaResource, index
 
 NORTH = Fabric(
     name="north",

@@ -7,8 +7,7 @@ import pytest
 from tests.builders import amounts, container, fabric, fabrics
 from tests.case_names import case_name
 from webhook.errors import ShapeError
-from webhook.model.fabric import RdmaResource
-from webhook.model.globs import Globs
+from webhook.model.fabric import Globs, RdmaResource
 from webhook.model.resources import Usage, is_foreign, is_gpu, is_rdma, unclaimed, usage_of
 
 PATH = ("spec", "containers", 0)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import container, pod
 from tests.case_names import case_name
-from webhook.model.run_as import user_of
+from webhook.model.container import user_of
 
 
 @pytest.mark.parametrize(

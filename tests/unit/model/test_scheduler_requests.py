@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import amounts, container
 from webhook.errors import ShapeError
-from webhook.model.scheduler_requests import scheduler_requests
+from webhook.model.resources import scheduler_requests
 
 
 def using(many: Any, name: str = "main", **fields: Any) -> dict[str, Any]:

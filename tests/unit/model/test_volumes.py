@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from webhook.errors import ShapeError
-from webhook.model.volumes import (
+from webhook.model.container import (
     clean,
     infiniband_volumes,
     mount_at,

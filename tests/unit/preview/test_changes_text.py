@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.preview.changes_text import changes_text
-from webhook.preview.comparison import Comparison, PodChange, Side
-from webhook.preview.leaves import Leaf
+from webhook.preview.comparison import Comparison, Leaf, PodChange, Side, changes_text
 
 EQUIPPED = Side(allowed=True, rdma="yes", because="Equipped", message="it is", fabric="v100-ib")
 LOST = Side(allowed=True, rdma="no", because="NoTarget", message="no fabric", fabric=None)

@@ -9,9 +9,13 @@ from jsonschema import Draft202012Validator
 from tests.builders import H100, V100, fabric, fabrics, gpu, pod
 from webhook.model.fabric import FabricEnv, Fabrics
 from webhook.model.facts import Facts
-from webhook.preview.changes_json import changes_form, changes_schema
-from webhook.preview.changes_text import changes_text
-from webhook.preview.comparison import Comparison, compared
+from webhook.preview.comparison import (
+    Comparison,
+    changes_form,
+    changes_schema,
+    changes_text,
+    compared,
+)
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.text.yaml.documents import Document
 

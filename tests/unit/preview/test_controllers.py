@@ -21,10 +21,10 @@ from tests.unit.preview.workloads.controllers.workloads import (
 from webhook.model.fabric import Fabric, FabricEnv, Fabrics, RdmaResource, index
 from webhook.model.pod import at
 from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.patches import patches, rewrite
 from webhook.preview.report.json import form
 from webhook.preview.report.record import Report, asides
 from webhook.preview.report.text import report_text
-from webhook.preview.rewrite import patches, rewrite
 from webhook.preview.workloads.controllers import CONTROLLERS
 from webhook.text.yaml.documents import Document, read_documents
 

@@ -17,8 +17,8 @@ from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
+from webhook.preview.patches import patches, rewrite
 from webhook.preview.report.record import Preview, Report
-from webhook.preview.rewrite import patches, rewrite
 from webhook.text.yaml.documents import Document, joined, read_documents
 
 FABRICS = index(

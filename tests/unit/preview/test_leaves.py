@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.case_names import case_name
-from webhook.preview.leaves import Leaf, differing
+from webhook.preview.comparison import Leaf, differing
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),

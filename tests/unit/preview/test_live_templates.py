@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.diagnose.why.test_collector import BATCH, FakeCluster, listed
-from webhook.preview.live_templates import LiveTemplates, live_templates
+from webhook.preview.live import LiveTemplates, live_templates
 
 ENABLED = {"annotations": {"rdma.lab/enable": "true"}}
 SPEC = {"containers": [{"name": "main"}]}

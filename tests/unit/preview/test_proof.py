@@ -15,12 +15,11 @@ from webhook.model.decision import Decision, PatchOp
 from webhook.model.fabric import Fabric, RdmaResource, index
 from webhook.model.pod import PodManifest
 from webhook.preview import dry_run as preview
-from webhook.preview import rewrite as rewriting
+from webhook.preview import patches as rewriting
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import SERVED
-from webhook.preview.patches import UnprovenPatchError, proven_pod
+from webhook.preview.patches import UnprovenPatchError, proven_pod, rewrite
 from webhook.preview.report.json import form
-from webhook.preview.rewrite import rewrite
 from webhook.preview.worker.operations import Operations
 from webhook.text.yaml.documents import read_documents
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.serve import configuration_status
-from webhook.serve.configuration_status import PATH, Condition, Stated, StatusWriter
+from webhook.serve import status
+from webhook.serve.status import PATH, Condition, Stated, StatusWriter
 
 VALID = Condition("Valid", True, "Accepted", "all is well")
 BROKEN = Condition("Valid", False, "NotUsable", "spec.fabrics[0]: wrong")
@@ -162,7 +162,7 @@ def test_a_problem_is_told_once_and_is_no_end() -> None:
 
 def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """So the next replica need not wait until the Lease ends."""
-    monkeypatch.setattr(configuration_status, "EVERY", 0.01)
+    monkeypatch.setattr(status, "EVERY", 0.01)
     replica = Replica()
     replica.writer.start()
     until(lambda: bool(replica.written))
@@ -173,7 +173,7 @@ def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.Monke
 
 def test_who_never_connected_has_nothing_to_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The credentials may be unreadable at first."""
-    monkeypatch.setattr(configuration_status, "EVERY", 0.01)
+    monkeypatch.setattr(status, "EVERY", 0.01)
     problems: list[str] = []
 
     def connect() -> Any:

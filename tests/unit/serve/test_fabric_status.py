@@ -22,14 +22,12 @@ from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.inventory import FabricInventory, take_inventory
 from webhook.model.nodes import Node
-from webhook.serve import configuration_status
+from webhook.serve import status as configuration_status
 from webhook.serve import status as fabric_status
-from webhook.serve.configuration_status import Condition
-from webhook.serve.former import PreparedConfiguration
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import Observed
-from webhook.serve.state import State
-from webhook.serve.status import OnNodes, fabric_status_of, stated
+from webhook.serve.state import PreparedConfiguration, State
+from webhook.serve.status import Condition, OnNodes, fabric_status_of, stated
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 

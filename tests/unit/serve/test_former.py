@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.builders import V100
 from tests.server_state import prepared
 from webhook.model.fabric import index
-from webhook.serve.former import (
+from webhook.serve.state import (
     MOST_RETIRED,
     RETENTION,
     PreparedConfiguration,

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.unit.serve.client import Lines
-from webhook.defect import defect
+from webhook.errors import defect
 from webhook.serve.log import Forward, Log
 
 SECRET = "hunter2"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from certs.backoff import delays
+from certs.clock import delays
 from tests.unit.kube.cluster import NAMESPACES, Cluster, Stream, namespace
 from webhook import __version__
 from webhook.errors import ClusterError
@@ -20,7 +20,7 @@ from webhook.kube.api import Query, Reads
 from webhook.kube.informers import Feed
 from webhook.model.decision import Decision, Outcome, Reason, Status, Verdict
 from webhook.serve.metrics import WORKER_ENDS, Metrics
-from webhook.serve.namespace_waits import PendingFacts, PendingFactsMetric
+from webhook.serve.state import PendingFacts, PendingFactsMetric
 
 EXPECTED = Path(__file__).parent / "metrics.txt"
 NOW = 1_800_000_000.0

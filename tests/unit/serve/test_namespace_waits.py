@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from webhook.serve import namespace_waits
-from webhook.serve.namespace_waits import PendingFacts, claim_key
+from webhook.serve import state
+from webhook.serve.state import PendingFacts, claim_key
 
 #: Seconds; a test that waits this long hangs.
 NEVER = 600.0
@@ -63,7 +63,7 @@ def test_so_much_waits_and_no_more() -> None:
 
     async def run() -> None:
         waiting = PendingFacts(seconds=0.05)
-        large = namespace_waits.MOST_WAITING // 4 - namespace_waits.EACH_WAITING
+        large = state.MOST_WAITING // 4 - state.EACH_WAITING
         asked = [asyncio.create_task(waiting.wait_for([f"n{n}"], large)) for n in range(4)]
         await asyncio.sleep(0)
         waiting._seconds = NEVER

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from prometheus_client import Metric
 
-from certs.backoff import delays
+from certs.clock import delays
 from tests.generated_pages import DOCS, assert_up_to_date
-from webhook.admission.configuration_answer import MOST_ERRORS
+from webhook.admission.configuration_review import MOST_ERRORS
 from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
 from webhook.errors import ClusterError
 from webhook.kube.api import Reads
@@ -15,15 +15,15 @@ from webhook.kube.informers import Feed
 from webhook.model.decision import Decision, Outcome, Reason
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES
-from webhook.serve.http import caller, validate
+from webhook.serve.http import asgi, validate
 from webhook.serve.http.asgi import BODY_LIMIT
 from webhook.serve.http.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
 from webhook.serve.http.query import PARAMETERS
 from webhook.serve.http.review_body import DEPTH, OBJECTS, VALUES
 from webhook.serve.listener import LIMITS
 from webhook.serve.metrics import Metrics
-from webhook.serve.namespace_waits import PendingFacts, PendingFactsMetric
 from webhook.serve.options import ServeOptions
+from webhook.serve.state import PendingFacts, PendingFactsMetric
 from webhook.serve.transport.accept import HANDSHAKE_SECONDS
 from webhook.serve.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
 
@@ -94,7 +94,7 @@ def test_metrics_are_up_to_date() -> None:
         f"| a preview | {ServeOptions().preview_seconds:g} s, {ADDRESS_SPACE >> 20} MiB of ",
         f"{HELD >> 20} MiB, {EACH_HELD >> 20} MiB of one address",
         f"| its wait for others | {WAIT_SECONDS:g} s |",
-        f"| its answer | {ANSWER_BYTES >> 20} MiB; {caller.SECONDS:g} s to be taken |",
+        f"| its answer | {ANSWER_BYTES >> 20} MiB; {asgi.SECONDS:g} s to be taken |",
         f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",
         f"after {ServeOptions().idle_seconds:g} s at most",
         f"| idle connection, also before its first request | {ServeOptions().idle_seconds:g} s |",

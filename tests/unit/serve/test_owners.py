@@ -9,8 +9,8 @@ from tests.builders import container, decide_on, env, gpu, pod
 from tests.unit.serve.client import Lines
 from tests.waiting import until
 from webhook.admission.review import AdmissionRequest
-from webhook.kube.owner_events import WithoutRdma
-from webhook.model.owner_references import OwnerReference
+from webhook.kube.events import WithoutRdma
+from webhook.model.pod import OwnerReference
 from webhook.serve import events
 from webhook.serve.events import tell_owner_by, to_tell
 from webhook.serve.options import ServeOptions

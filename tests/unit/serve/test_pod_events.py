@@ -7,8 +7,8 @@ import pytest
 from tests.unit.serve.client import Lines
 from tests.waiting import until
 from webhook.kube import events
+from webhook.serve.events import POD, tell_broken_by
 from webhook.serve.options import ServeOptions
-from webhook.serve.pod_events import POD, tell_broken_by
 
 SET = {"POD_NAME": "rdma-webhook-x", "POD_NAMESPACE": "rdma-webhook", "POD_UID": "7e57"}
 

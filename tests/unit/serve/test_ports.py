@@ -8,8 +8,8 @@ import pytest
 
 from webhook.config import EXAMPLE, INSTALLED
 from webhook.errors import ConfigError
+from webhook.serve.listener import bind
 from webhook.serve.options import ServeOptions
-from webhook.serve.ports import bind
 
 
 @contextmanager

@@ -11,12 +11,12 @@ from tests.builders import H100, V100, pod
 from tests.server_state import prepared
 from webhook.config.load import FabricsText
 from webhook.decide.scope import Context
-from webhook.model.claim_facts import ClaimFacts, KnownClaims
+from webhook.model.claims import ClaimFacts, KnownClaims
 from webhook.model.fabric import index
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import Node, NodeInventory
-from webhook.serve.former import RETENTION, PreparedConfiguration, RetiredConfigurations
 from webhook.serve.state import (
+    RETENTION,
     ClaimsChanged,
     ConfigurationApplied,
     ConfigurationLearnt,
@@ -24,6 +24,8 @@ from webhook.serve.state import (
     Event,
     NamespacesChanged,
     NodesChanged,
+    PreparedConfiguration,
+    RetiredConfigurations,
     Snapshot,
     State,
     advance,

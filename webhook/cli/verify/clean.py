@@ -8,19 +8,17 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from webhook.cli.cluster_options import add_cluster_options, cluster_client
-from webhook.cli.options import namespace_name
+from webhook.cli.options import add_cluster_options, cluster_client, namespace_name
 from webhook.cli.output import say, write_lines
-from webhook.diagnose.verify.runs.cleaning import remove_pods
-from webhook.diagnose.verify.runs.pods import RUN_LABEL, run_selector
-from webhook.diagnose.verify.runs.run_cluster import Pod
+from webhook.diagnose.verify.runs.plan import Pod
+from webhook.diagnose.verify.runs.pods import RUN_LABEL, remove_pods, run_selector
 from webhook.kube.api import RefusedError
 from webhook.model.facts import key_of
 from webhook.model.pod import at
 
 if TYPE_CHECKING:
     from webhook.kube.client import Object
-    from webhook.kube.mpi_jobs import MpiJobs
+    from webhook.kube.pods import MpiJobs
 
 _RUN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _EXAMPLES = """examples:
@@ -63,8 +61,10 @@ def _run_name(given: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Delete the pods, and say which; return the exit code."""
-    from webhook.kube.mpi_jobs import MpiJobs  # noqa: PLC0415
-    from webhook.kube.pods import LabelledPods  # noqa: PLC0415 -- slow to import
+    from webhook.kube.pods import (  # noqa: PLC0415
+        LabelledPods,
+        MpiJobs,
+    )
 
     client, namespace = cluster_client(arguments)
     where = "" if arguments.all_namespaces else namespace

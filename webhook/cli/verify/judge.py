@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from webhook.cli.common_options import CONFIG_VARIABLE, configured
-from webhook.cli.output import say, unreadable
-from webhook.cli.stdin import read_stdin
-from webhook.cli.verify.exit_codes import EXIT_CODES, UNREADABLE, exit_code
-from webhook.cli.verify.measured_fabric import fabric_named, given_rate, port_rate
-from webhook.cli.verify.options import add_result_options
-from webhook.cli.verify.output import print_assessment
+from webhook.cli.options import CONFIG_VARIABLE, configured
+from webhook.cli.output import read_stdin, say, unreadable
+from webhook.cli.verify.options import add_result_options, fabric_named, given_rate, port_rate
+from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_assessment
 from webhook.config.load import load_fabrics
 from webhook.diagnose.verify.evaluate import JudgedFile, assess, judged_files
 from webhook.errors import DocumentError

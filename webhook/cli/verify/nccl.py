@@ -9,24 +9,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webhook.cli.cluster_options import add_cluster_options, cluster_client
+from webhook.cli.options import add_cluster_options, cluster_client
 from webhook.cli.output import say
-from webhook.cli.verify.exit_codes import EXIT_CODES, UNREADABLE, exit_code
-from webhook.cli.verify.nccl_session import NcclSession
 from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
     add_result_options,
     whole_number,
 )
-from webhook.cli.verify.output import print_assessment
-from webhook.cli.verify.pod_problems import pod_problems
-from webhook.cli.verify.run_logs import make_folder, write_log
-from webhook.cli.verify.run_signals import RunSignals
+from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_assessment
 from webhook.cli.verify.selection import chosen_fabric, chosen_nodes, fabric_source, gpu_tolerations
-from webhook.diagnose.verify.runs.nccl_plan import NcclPlan
+from webhook.cli.verify.session import NcclSession, RunSignals, make_folder, pod_problems, write_log
+from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclSite
-from webhook.diagnose.verify.runs.run_cluster import RunSite
+from webhook.diagnose.verify.runs.plan import RunSite
 from webhook.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -138,9 +134,11 @@ def _place(
     namespace: str,
     signals: RunSignals,
 ) -> NcclSite:
-    from webhook.kube.mpi_jobs import MpiJobs  # noqa: PLC0415
-    from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
-    from webhook.kube.pods import LabelledPods  # noqa: PLC0415 -- slow to import
+    from webhook.kube.pods import (  # noqa: PLC0415
+        LabelledPods,
+        MpiJobs,
+        PodAccess,
+    )
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     def tell(what: str) -> None:

@@ -9,21 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook import __version__
-from webhook.cli.cluster_options import add_cluster_options, cluster_client
-from webhook.cli.common_options import CONFIG_VARIABLE
-from webhook.cli.output import say
-from webhook.cli.verify.exit_codes import EXIT_CODES, exit_code
-from webhook.cli.verify.measured_fabric import given_rate, port_rate
+from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_client
+from webhook.cli.output import colour, say, width, write, write_json
 from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
     add_result_options,
+    given_rate,
+    port_rate,
     whole_number,
 )
-from webhook.cli.verify.pod_problems import pod_problems
-from webhook.cli.verify.run_logs import make_folder, write_log
-from webhook.cli.verify.run_output import check_page, print_report, write_page
-from webhook.cli.verify.run_signals import RunSignals
+from webhook.cli.verify.output import EXIT_CODES, exit_code
 from webhook.cli.verify.selection import (
     chosen_fabric,
     chosen_nodes,
@@ -31,11 +27,13 @@ from webhook.cli.verify.selection import (
     fabric_source,
     gpu_tolerations,
 )
-from webhook.cli.verify.session import RunSession
-from webhook.diagnose.verify.run_report import NodePair
-from webhook.diagnose.verify.runs.pair_judging import pair_name
-from webhook.diagnose.verify.runs.plan import RunPlan
-from webhook.diagnose.verify.runs.run_cluster import RunSite
+from webhook.cli.verify.session import RunSession, RunSignals, make_folder, pod_problems, write_log
+from webhook.diagnose.verify.matrix_output import matrix_form, matrix_junit, matrix_text
+from webhook.diagnose.verify.matrix_page import matrix_page
+from webhook.diagnose.verify.results import NodePair, RunReport
+from webhook.diagnose.verify.runs.pair_output import pair_name
+from webhook.diagnose.verify.runs.plan import RunPlan, RunSite
+from webhook.errors import DocumentError
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
@@ -153,8 +151,10 @@ def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
 def _site(
     arguments: argparse.Namespace, client: Client, namespace: str, signals: RunSignals
 ) -> RunSite:
-    from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
-    from webhook.kube.pods import LabelledPods  # noqa: PLC0415 -- slow to import
+    from webhook.kube.pods import (  # noqa: PLC0415
+        LabelledPods,
+        PodAccess,
+    )
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     def tell(pair: NodePair | None, what: str) -> None:
@@ -173,3 +173,32 @@ def _site(
         pause=signals.pause,
         now=time.monotonic,
     )
+
+
+# Print what a run measured, and write its page.
+
+
+def print_report(report: RunReport, form: str) -> None:
+    """Print a report in a form: text, json or junit."""
+    if form == "json":
+        write_json(matrix_form(report))
+    elif form == "junit":
+        write(matrix_junit(report))
+    else:
+        write(matrix_text(report, width=width(), colour=colour()))
+
+
+def write_page(report: RunReport, path: Path) -> None:
+    """Write the page of a report."""
+    try:
+        path.write_text(matrix_page(report), encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def check_page(path: Path) -> None:
+    """Raise DocumentError, before anything is measured, if no page can be written there."""
+    if path.is_dir():
+        raise DocumentError(f"{path} is a directory: name a file")
+    if not path.parent.is_dir():
+        raise DocumentError(f"{path}: there is no directory {path.parent}")

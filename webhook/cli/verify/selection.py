@@ -8,12 +8,17 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.common_options import configured
+from webhook.cli.options import configured
 from webhook.cli.output import say
-from webhook.cli.verify.measured_fabric import fabric_named
+from webhook.cli.verify.options import fabric_named
 from webhook.config.load import load_fabrics
-from webhook.diagnose.verify.runs.fabric_nodes import FabricNodes, fabric_nodes
-from webhook.diagnose.verify.runs.pairings import Round, all_pair_rounds, ring_rounds
+from webhook.diagnose.verify.runs.plan import (
+    FabricNodes,
+    Round,
+    all_pair_rounds,
+    fabric_nodes,
+    ring_rounds,
+)
 from webhook.errors import ConfigError, DocumentError
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import FORBIDDEN, PermittedReads

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import signal
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple, Self
 
 from webhook.cli.output import say
-from webhook.cli.verify.exit_codes import UNREADABLE
-from webhook.cli.verify.run_errors import say_run_error
-from webhook.cli.verify.run_signals import LeftAtOnceError, RunSignals
-from webhook.diagnose.verify.run_report import RunReport
-from webhook.diagnose.verify.runs.cleaning import remove_pods
-from webhook.diagnose.verify.runs.plan import RunPlan
-from webhook.diagnose.verify.runs.pods import run_selector
+from webhook.cli.verify.output import UNREADABLE
+from webhook.diagnose.verify.results import Assessment, RunReport
+from webhook.diagnose.verify.runs.nccl_job import NcclPlan
+from webhook.diagnose.verify.runs.nccl_run import NcclRun, NcclSite
+from webhook.diagnose.verify.runs.plan import PodProblem, RunPlan, RunSite
+from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.diagnose.verify.runs.run import NodeRun
-from webhook.diagnose.verify.runs.run_cluster import RunSite
-from webhook.errors import ClusterError
+from webhook.diagnose.why.answer import explain_pod
+from webhook.diagnose.why.collector import Collector, PodReads, Wanted
+from webhook.diagnose.why.explanation import Explanation, Sentence
+from webhook.errors import ClusterError, DocumentError, WebhookError
+from webhook.kube.api import ObjectReads, RefusedError
 
 
 class RunEnd(NamedTuple):
@@ -91,3 +100,176 @@ class RunSession:
     def _hint(self) -> str:
         command = f"rdma-webhook verify clean -n {self._namespace} --run {self._plan.name}"
         return f"pods may be left: {command}"
+
+
+# A run of nccl-tests in this process: it is announced, measured, and its job is deleted.
+
+
+class NcclSession:
+    """One run; `signals` must be in force."""
+
+    def __init__(
+        self, plan: NcclPlan, namespace: str, place: NcclSite, signals: RunSignals
+    ) -> None:
+        self._plan = plan
+        self._namespace = namespace
+        self._place = place
+        self._signals = signals
+        self._run = NcclRun(plan, place)
+
+    def complete(self) -> tuple[Assessment | None, bool]:
+        """Return what was measured, None if nothing, and whether all was deleted.
+
+        Raises ClusterError at once, not after a minute, if the pods cannot even be listed.
+        """
+        plan = self._plan
+        self._place.site.pods.list(run_selector(plan.name))
+        self._place.tell(
+            f"{plan.name} in namespace {self._namespace}: fabric {plan.fabric.name}, "
+            f"{plan.test} on {len(plan.nodes)} nodes with {plan.gpus} {plan.gpu_resource} each, "
+            f"image {plan.image}"
+        )
+        try:
+            try:
+                assessment = self._measured()
+            except Exception:
+                self._cleaned()
+                raise
+            return assessment, self._cleaned()
+        except LeftAtOnceError:
+            say("error", f"left without cleaning up; {self._hint}")
+            return None, False
+
+    def _measured(self) -> Assessment | None:
+        try:
+            return self._run.measure()
+        except ClusterError as error:
+            say_run_error(error)
+        return None
+
+    def _cleaned(self) -> bool:
+        try:
+            self._run.remove(self._signals.rest)
+        except ClusterError as error:
+            say("error", f"{error}; {self._hint}")
+            return False
+        return True
+
+    @property
+    def _hint(self) -> str:
+        command = f"rdma-webhook verify clean -n {self._namespace} --run {self._plan.name}"
+        return f"an MPIJob and pods may be left: {command}"
+
+
+# Why a pod of a run has no RDMA, or does not start: what `why` says of it, in a sentence.
+
+
+def pod_problems(
+    reads: ObjectReads, inside: PodReads, namespace: str
+) -> Callable[[str], PodProblem | None]:
+    """Return what explains a pod by its name; None for a pod that cannot be read, or is well."""
+    collector = Collector(reads, inside, Wanted())
+
+    def explain(name: str) -> PodProblem | None:
+        try:
+            found = _worst(explain_pod(collector.collect(namespace, name)))
+        except WebhookError:
+            return None
+        return found and PodProblem(found.code, found.text, found.remedy)
+
+    return explain
+
+
+def _worst(explanation: Explanation) -> Sentence | None:
+    """Return why the pod has no RDMA, or else what keeps it from running."""
+    if explanation.rdma == "no":
+        return explanation.answer
+    for chapter in explanation.chapters:
+        if chapter.name == "now":
+            problems = (one for one in chapter.sentences if one.level == "problem")
+            return next(problems, None)
+    return None
+
+
+# What an error of the API server says to whoever began a run.
+
+
+def say_run_error(error: ClusterError) -> None:
+    """Say it, and where the rights are listed if one is missing."""
+    forbidden = isinstance(error, RefusedError) and error.code == HTTPStatus.FORBIDDEN
+    where = " (docs/verify.md lists the rights that a run needs)" if forbidden else ""
+    say("error", f"{error}{where}")
+
+
+# The folder in which a run keeps what its pods print.
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder, if it is not there; DocumentError if that is impossible."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be made: {error.strerror}") from None
+
+
+def write_log(path: Path, text: str) -> None:
+    """Write a file; say so if that is impossible, since the run goes on."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        say("error", f"{path}: cannot be written: {error.strerror}")
+
+
+# The signals that end a run: the first lets it clean up, the second one does not.
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: What shells add to the number of a signal for the exit code.
+_KILLED_BY = 128
+
+
+class LeftAtOnceError(KeyboardInterrupt):
+    """A second signal came."""
+
+
+class RunSignals:
+    """Notes the first signal instead of ending the process."""
+
+    def __init__(self) -> None:
+        self._came = threading.Event()
+        self._number = 0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        for one in _SIGNALS:
+            # A signal that is ignored, by nohup say, stays ignored.
+            if signal.getsignal(one) is not signal.SIG_IGN:
+                self._before[one] = signal.signal(one, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for one, handler in self._before.items():
+            signal.signal(one, handler)
+
+    @property
+    def exit_code(self) -> int | None:
+        """What a shell calls the end by the signal; None if none came."""
+        return _KILLED_BY + self._number if self._number else None
+
+    def pause(self, seconds: float) -> bool:
+        """Wait until a signal comes, at most for some seconds; return whether one came."""
+        return self._came.wait(seconds)
+
+    def rest(self, seconds: float) -> None:
+        """Wait, whether a signal came or not."""
+        time.sleep(seconds)
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        if self._number:
+            raise LeftAtOnceError
+        self._number = number
+        self._came.set()

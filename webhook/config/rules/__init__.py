@@ -6,16 +6,9 @@ warning if the file works, but something has no effect or is probably not what w
 
 from __future__ import annotations
 
-from webhook.config.rules import (
-    defaults,
-    device_claims,
-    devices,
-    environment,
-    gpus,
-    hcas,
-    matching,
-    naming,
-)
+from webhook.config.rules import device_claims, devices, environment, hcas, matching, naming
+from webhook.config.rules import devices as gpus
+from webhook.config.rules import naming as defaults
 from webhook.config.rules.rule import Parts, Problem, Rule
 
 __all__ = ["RULES", "Parts", "Problem", "Rule"]

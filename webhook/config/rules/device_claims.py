@@ -13,7 +13,7 @@ from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Problem, per_fabric
 from webhook.model.claims import MOST_CLAIMS, MOST_NAME
-from webhook.model.path import Path
+from webhook.model.pod import Path
 
 
 @per_fabric

@@ -10,15 +10,13 @@ import re
 from collections.abc import Iterator
 
 from webhook.config.environment import nccl_ib_hca, rendered, ucx_devices
-from webhook.config.known_variables import KNOWN_VARIABLES
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.nearest import Nearest
+from webhook.config.names import KNOWN_VARIABLES, Nearest
 from webhook.config.rules.rule import Problem, per_fabric
-from webhook.decide.ucx_tls import allows_rdma
+from webhook.decide.transport_variables import allows_rdma
 from webhook.model import quantity
-from webhook.model.fabric import OWN_DEVICE
-from webhook.model.interfaces import LOOPBACK, SOCKETS, ip_interfaces
+from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKETS, ip_interfaces
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
 _NCCL_BYTES = 1023

@@ -16,10 +16,10 @@ from webhook.config import names
 from webhook.config.environment import nvshmem_prefix
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.nearest import Nearest
+from webhook.config.names import Nearest
 from webhook.config.rules.rule import Parts, Problem, per_fabric
 from webhook.model.fabric import OWN_DEVICE
-from webhook.model.path import Path
+from webhook.model.pod import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MAX_HCAS = 32

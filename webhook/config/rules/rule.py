@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webhook.config.findings import Severity
 from webhook.config.model import FabricConfigurationSpec, FabricEntry
-from webhook.model.path import Path
+from webhook.model.pod import Path
 
 
 class Problem(NamedTuple):

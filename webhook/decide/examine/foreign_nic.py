@@ -24,8 +24,7 @@ import orjson
 from webhook.decide.scope import Scope
 from webhook.model.claims import fabrics_of, has_nic_of
 from webhook.model.decision import Reason
-from webhook.model.path import Path
-from webhook.model.pod import Container
+from webhook.model.pod import Container, Path
 from webhook.model.resources import Usage
 
 FOREIGN_NIC = Reason(

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from webhook.model.decision import Reason
 from webhook.model.fabric import Fabrics
 from webhook.model.nodes import PRODUCT, NodeInventory, product_of
-from webhook.model.path import Path
-from webhook.model.pod import NODE_TERMS, PodManifest, items, mapping, strings, text
+from webhook.model.pod import NODE_TERMS, Path, PodManifest, items, mapping, strings, text
 
 SELECTOR_UNKNOWN = Reason(
     "SelectorUnknown",

@@ -14,12 +14,11 @@ from webhook.decide.launchers.roles import launchers_of
 from webhook.decide.scope import Launcher, Target
 from webhook.model.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
 from webhook.model.claims import Claim, fabrics_of
+from webhook.model.container import user_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabrics
-from webhook.model.path import Path
-from webhook.model.pod import Container, PodManifest, mapping
+from webhook.model.pod import Container, Path, PodManifest, mapping
 from webhook.model.resources import Usage, unclaimed
-from webhook.model.run_as import user_of
 
 NO_TARGET = Reason(
     "NoTarget",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.decide.launchers.launchers import FAMILIES
+from webhook.decide.launchers.commands import FAMILIES
 from webhook.decide.shell.argv import Word, basename
 
 #: The variable that the mutation `hcoll` sets; it is therefore never evidence.

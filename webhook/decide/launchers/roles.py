@@ -18,14 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from webhook.decide.launchers.commands import Commands
-from webhook.decide.launchers.launchers import DEEPSPEED, HOROVOD, RAY_HEAD, may_launch
+from webhook.decide.launchers.commands import DEEPSPEED, HOROVOD, RAY_HEAD, Commands, may_launch
 from webhook.decide.launchers.launches import names_hosts, sets_hosts
 from webhook.decide.launchers.openmpi import PREFIX, SWITCH
 from webhook.decide.shell.argv import Word, basename
 from webhook.model.container import env_of
-from webhook.model.path import Path
-from webhook.model.pod import PodManifest, items, mapping
+from webhook.model.pod import Path, PodManifest, items, mapping
 
 Role = Literal["launcher", "worker"]
 

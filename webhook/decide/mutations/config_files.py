@@ -8,23 +8,127 @@ and where `envFrom` keeps `env` from setting variables.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from webhook.decide.draft import Draft
+from webhook.decide.fabric_variables import wanted_env
 from webhook.decide.launchers.roles import starts_without_env
-from webhook.decide.mutations.nccl_conf import nccl_conf
-from webhook.decide.mutations.volume import (
-    ANNOTATION,
-    FILE,
-    KEY,
-    VOLUME_NAME,
-    carry,
-    is_name_taken,
-    mount,
-    own_mount,
-)
 from webhook.decide.scope import Mutation, Needs, Scope, Target
-from webhook.model.annotations import NCCL_CONF, has_room
+from webhook.model.annotations import NCCL_CONF, has_room, size_of
+from webhook.model.container import VOLUMES, env_of, literal, mount_at, mount_over, volume_named
 from webhook.model.decision import Reason
-from webhook.model.pod import mapping, text
+from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
+from webhook.model.pod import Path, PodManifest, at, mapping, text
+
+# The text of /etc/nccl.conf, for all containers of a pod at once.
+#
+# NCCL reads lines `NAME=VALUE` without trimming them, takes `#` as a comment only in the first
+# column, and cuts names and values at 1023 bytes (nccl/src/misc/param.cc). A value may begin with
+# `=`, as in `NCCL_IB_HCA==mlx5_0`.
+
+LONGEST = 1023
+
+
+def nccl_conf(
+    pod: PodManifest, paths: Iterable[Path], fabric: Fabric, *, host_network: bool
+) -> tuple[str, list[str]]:
+    """Return the text for the containers at `paths`, and the names of variables it leaves out.
+
+    A variable in a container's `env` keeps its value from there. It is left out if the containers
+    differ on it, if only the kubelet knows its value, or if the value does not fit on a line.
+    """
+    fabrics_own = _nccl(fabric, host_network=host_network)
+    each = [_values(fabrics_own, fabric, env_of(pod, path)) for path in paths]
+    lines: list[str] = []
+    left_out: list[str] = []
+    for name in dict.fromkeys(name for values in each for name in values):
+        value, *others = {values.get(name) for values in each}
+        if others or value is None or not _fits(value):
+            left_out.append(name)
+        else:
+            lines.append(f"{name}={value}\n")
+    return "".join(lines), left_out
+
+
+def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:
+    wanted = wanted_env(fabric, {}, host_network=host_network)
+    return {name: literal(value) for name, value in wanted if name.startswith("NCCL_")}
+
+
+def _values(
+    fabrics_own: dict[str, str | None], fabric: Fabric, own: dict[str, str | None]
+) -> dict[str, str | None]:
+    """Return the values for one container: those that `env` sets, whether it has run or not."""
+    values = {name: own.get(name, value) for name, value in fabrics_own.items()}
+    if NCCL_SOCKET in own:
+        if "nccl" in fabric.libraries:
+            values[NCCL_SOCKET] = own[NCCL_SOCKET]
+    elif GLOO_SOCKET in own:
+        values.pop(NCCL_SOCKET, None)
+    return values
+
+
+def _fits(value: str) -> bool:
+    return size_of(value) <= LONGEST and "\n" not in value
+
+
+# Carry /etc/nccl.conf in the pod: its text in an annotation, shown by a downwardAPI volume.
+#
+# This way no namespace needs a ConfigMap from us.
+
+KEY = "nccl.conf"
+FILE = f"/etc/{KEY}"
+VOLUME_NAME = "rdma-lab-nccl-conf"
+ANNOTATION = ("metadata", "annotations", NCCL_CONF)
+
+_FIELD = {"fieldPath": f"metadata.annotations['{NCCL_CONF}']"}
+_VOLUME = {"name": VOLUME_NAME, "downwardAPI": {"items": [{"path": KEY, "fieldRef": _FIELD}]}}
+#: With a subPath, so that the rest of /etc stays the image's.
+_MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": True}
+
+
+def is_name_taken(pod: PodManifest) -> bool:
+    """Return whether the pod has a volume with our name that does not show the annotation."""
+    volume = volume_named(pod, VOLUME_NAME)
+    if volume is None:
+        return False
+    shown = at(volume, ("downwardAPI", "items"))
+    return not (isinstance(shown, list) and any(map(_is_ours, shown)))
+
+
+def _is_ours(item: Any) -> bool:
+    found = at(item, ("path",)), at(item, ("fieldRef", "fieldPath"))
+    return found == (KEY, _FIELD["fieldPath"])
+
+
+def own_mount(pod: PodManifest, path: Path) -> str | None:
+    """Return where the user mounts the file itself or a directory above it; None if nowhere."""
+    above, mount = mount_over(pod, path, FILE), mount_at(pod, path, FILE)
+    if above is None and mount is not None and mount.get("name") != VOLUME_NAME:
+        return FILE
+    return above
+
+
+def carry(draft: Draft, conf: str) -> bool:
+    """Add the annotation and the volume where missing; return whether either was missing."""
+    carried = True
+    if draft.get(ANNOTATION) is None:
+        draft.set(ANNOTATION, conf)
+        carried = False
+    if volume_named(draft.pod, VOLUME_NAME) is None:
+        draft.append(VOLUMES, _VOLUME)
+        carried = False
+    return not carried
+
+
+def mount(draft: Draft, path: Path) -> bool:
+    """Mount the file into the container at `path`; return False if it was mounted already."""
+    found: Any = mount_at(draft.pod, path, FILE)
+    if found is None:
+        draft.append((*path, "volumeMounts"), _MOUNT)
+    return found is None
+
 
 MOUNTED = Reason(
     "Mounted", "The fabric's /etc/nccl.conf is mounted; it hides a file of the image there."

@@ -15,16 +15,15 @@ from __future__ import annotations
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import names_without_evidence
 from webhook.decide.launchers.commands import Launch
-from webhook.decide.launchers.launches_launches import open_to_flag
+from webhook.decide.launchers.launches import open_to_flag
 from webhook.decide.launchers.openmpi import SWITCH
 from webhook.decide.launchers.roles import speaks_of_mpi
 from webhook.decide.scope import Launcher, Mutation, Needs, Scope, Target
-from webhook.decide.shell.insert import insert_after
-from webhook.decide.shell.read import PROBLEMS, UNCLEAR
+from webhook.decide.shell.argv import insert_after
+from webhook.decide.shell.scripts import PROBLEMS, UNCLEAR
 from webhook.model.container import entry, env_names
 from webhook.model.decision import Reason
-from webhook.model.path import Path, dotted
-from webhook.model.pod import items, mapping
+from webhook.model.pod import Path, dotted, items, mapping
 
 ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
 IN_CASE = Reason(

@@ -8,14 +8,17 @@ as another site's `rdma/hca`) is renamed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
+from typing import Any
+
 from webhook.decide.draft import Draft
-from webhook.decide.mutations.aliases import SECTIONS, aliases_of, rename, strays
-from webhook.decide.mutations.device_counts import devices_for
 from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.errors import ShapeError
 from webhook.model.decision import Reason
-from webhook.model.fabric import OWN_DEVICE, Fabric
-from webhook.model.pod import mapping
-from webhook.model.quantity import whole
+from webhook.model.fabric import OWN_DEVICE, Fabric, RdmaResource
+from webhook.model.pod import Container, Path, dotted, mapping
+from webhook.model.quantity import amount, equal, whole
 from webhook.model.resources import VIRTUAL_GPU
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
@@ -131,3 +134,95 @@ MUTATION = Mutation(
     ),
     mutate=mutate,
 )
+
+
+# Rename an RDMA resource of another site to the fabric's name for it.
+
+SECTIONS = ("limits", "requests")
+
+
+def aliases_of(fabric: Fabric) -> dict[str, str]:
+    """Return the aliases of this fabric's resources, each with the real name."""
+    return {alias: resource.name for resource in fabric.resources for alias in resource.aliases}
+
+
+def strays(
+    containers: Iterable[Container], targets: Iterable[Target], aliases: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield (container, alias) for each alias in a container that is not a target.
+
+    Such an alias is not renamed, so the pod waits forever for a resource that no node here has.
+    """
+    if not aliases:
+        return
+    ours = {target.path for target in targets}
+    for one in containers:
+        if one.path not in ours:
+            limits = mapping(one.manifest, ("resources", "limits"), one.path)
+            for alias in limits:
+                if alias in aliases:
+                    yield one.name, alias
+
+
+def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
+    """Rename an alias in both sections of the resources at `path`, and keep its quantity.
+
+    If either section has the real name too, each section that has one of the names gets the
+    largest quantity found, since limits and requests of such a resource must be equal.
+    """
+    sections = {section: mapping(draft.pod, (*path, section)) for section in SECTIONS}
+    merging = any(real in amounts for amounts in sections.values())
+    largest = _largest(sections, (real, alias), path) if merging else None
+    for section, amounts in sections.items():
+        if alias not in amounts and not (merging and real in amounts):
+            continue
+        quantity = largest if merging else amounts[alias]
+        unchanged = real in amounts and equal(amounts[real], quantity)
+        if alias in amounts:
+            draft.remove((*path, section, alias))
+        if not unchanged:
+            draft.set((*path, section, real), quantity)
+
+
+def _largest(sections: dict[str, dict[str, Any]], names: Iterable[str], path: Path) -> Any:
+    """Return the largest quantity; of equal ones, the first."""
+    found: list[tuple[int, Any]] = []
+    for name in names:
+        for section, amounts in sections.items():
+            if name in amounts:
+                try:
+                    found.append((amount(amounts[name]), amounts[name]))
+                except ValueError as error:
+                    raise ShapeError(f"{dotted((*path, section, name))}: {error}") from error
+    return max(found, key=itemgetter(0))[1]
+
+
+# Compute how many devices a target gets of each of its fabric's RDMA resources.
+
+
+def devices_for(target: Target, fabric: Fabric, wanted: int | None) -> list[tuple[str, int]]:
+    """Return (resource, quantity) for a target; `wanted` is the pod's rdma.lab/devices.
+
+    Devices that the pod requests are spread over the fabric's resources in their order: three
+    devices over two resources are two of the first and one of the second.
+    """
+    if wanted is None:
+        return [(resource.name, _count(target, resource)) for resource in fabric.resources]
+    if not fabric.resources:
+        return []
+    each, rest = divmod(wanted, len(fabric.resources))
+    shares = [
+        (resource.name, each + (index < rest)) for index, resource in enumerate(fabric.resources)
+    ]
+    return [(name, count) for name, count in shares if count]
+
+
+def _count(target: Target, resource: RdmaResource) -> int:
+    """Return the number of devices of one resource: a fixed number, or per GPU, but at least one.
+
+    Slices of a GPU do not count as GPUs.
+    """
+    if resource.count is not None:
+        return resource.count
+    needed = max(1, -(-target.gpus * resource.devices_per_gpu // resource.gpus_per_device))
+    return needed if resource.maximum is None else min(needed, resource.maximum)

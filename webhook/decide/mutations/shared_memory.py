@@ -12,9 +12,9 @@ from typing import Any
 
 from webhook.decide.draft import Draft
 from webhook.decide.scope import Mutation, Needs, Scope
+from webhook.model.container import VOLUMES, mount_at, volume_named
 from webhook.model.decision import Reason
 from webhook.model.pod import at, flag
-from webhook.model.volumes import VOLUMES, mount_at, volume_named
 
 WHERE = "/dev/shm"  # noqa: S108 -- a mount point
 VOLUME = "rdma-lab-shm"

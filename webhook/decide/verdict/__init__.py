@@ -15,24 +15,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from webhook.decide.admission_warnings import Surroundings
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examined
 from webhook.decide.scope import Launcher
-from webhook.decide.surroundings import Surroundings
-from webhook.decide.verdict.device_claim import CLAIM_REASONS, judge_device_claim
-from webhook.decide.verdict.devices import DEVICE_REASONS, judge_device
-from webhook.decide.verdict.gpu_model import GPU_MODEL_REASONS, judge_gpu_model
+from webhook.decide.verdict.devices import (
+    CLAIM_REASONS,
+    DEVICE_REASONS,
+    judge_device,
+    judge_device_claim,
+)
 from webhook.decide.verdict.judged_pod import Seen, SeenTarget
-from webhook.decide.verdict.libraries import MPI_REASONS, judge_mpi_transport
-from webhook.decide.verdict.nccl_settings import NCCL_REASONS, judge_nccl_settings
-from webhook.decide.verdict.nodes import CAPACITY_REASONS, judge_node_capacity
-from webhook.decide.verdict.parameter_server import PARAMETER_SERVER_REASONS, judge_parameter_server
-from webhook.decide.verdict.pod_network import POD_NETWORK_REASONS, judge_pod_network
-from webhook.decide.verdict.pod_sandbox import SANDBOX_REASONS, judge_pod_sandbox
+from webhook.decide.verdict.libraries import (
+    MPI_REASONS,
+    NCCL_REASONS,
+    PARAMETER_SERVER_REASONS,
+    judge_mpi_transport,
+    judge_nccl_settings,
+    judge_parameter_server,
+)
+from webhook.decide.verdict.nodes import (
+    CAPACITY_REASONS,
+    GPU_MODEL_REASONS,
+    judge_gpu_model,
+    judge_node_capacity,
+)
 from webhook.decide.verdict.pod_settings import (
     PINNED_MEMORY_REASONS,
+    POD_NETWORK_REASONS,
+    SANDBOX_REASONS,
     assumes_root,
     judge_pinned_memory,
+    judge_pod_network,
+    judge_pod_sandbox,
 )
 from webhook.model.annotations import FABRIC
 from webhook.model.decision import Reason, Verdict

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from webhook.decide.admission_warnings import Surroundings
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examined, Standing
 from webhook.decide.scope import Scope, Target
-from webhook.decide.surroundings import Surroundings
 from webhook.model.claims import Claim, claims_by_user, claims_of
 from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
 from webhook.model.nodes import NodeInventory
-from webhook.model.path import Path
-from webhook.model.pod import PodManifest, containers_of, flag, mapping
+from webhook.model.pod import Path, PodManifest, containers_of, flag, mapping
 
 #: The claims of each container by its path, and under () those that none uses.
 Claims = Mapping[Path, Sequence[Claim]]

@@ -2,32 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from webhook.diagnose.discover.apart_nodes import outside_fabrics, slower_nodes
-from webhook.diagnose.discover.node_settings import (
-    different_drivers,
-    exclusive_devices,
-    limited_memlock,
-    missing_peer_memory,
-)
+from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.port_checks import (
     bad_cables,
     bad_counters,
-    different_firmware,
-    slow_slots,
-)
-from webhook.diagnose.discover.port_selection import NodeChoice
-from webhook.diagnose.discover.port_states import (
     devices_missing,
+    different_firmware,
     missing_gids,
     ports_down,
     ports_never_up,
     slow_ports,
+    slow_slots,
     unknown_states,
 )
-from webhook.diagnose.discover.site import FindingLevel, FoundNode, SiteFinding
+from webhook.diagnose.discover.port_selection import NodeChoice
+from webhook.diagnose.discover.site import FindingLevel, FoundNode, SiteFinding, gbps, listed_nodes
+from webhook.diagnose.discover.used_ports import most_common
+
+# Find nodes that are in no fabric, or in a slower one than nodes with the same cards.
+
+
+def outside_fabrics(choice: NodeChoice) -> Iterator[SiteFinding]:
+    """Yield what keeps a node out of every fabric, and what is odd about its other devices."""
+    node = choice.node
+    if not any(port.device for port in node.ports):
+        yield SiteFinding(
+            "error",
+            (node.name,),
+            "no tool shows an RDMA device",
+            "Check that a network card is there (lspci -nn) and that its RDMA driver is loaded "
+            "(mlx5_ib for NVIDIA), or collect again with all tools: rdma-webhook discover script.",
+        )
+    elif choice.card is None:
+        yield SiteFinding(
+            "error",
+            (node.name,),
+            "no tool says the link layer of any port, so the node is in no fabric",
+            "Add the output of ibstat, ibstatus or ibv_devinfo, or collect again: rdma-webhook "
+            "discover script.",
+        )
+    for port in node.ports:
+        if port.device is None and any(other.device for other in node.ports):
+            yield SiteFinding(
+                "warning",
+                (node.name,),
+                f"{port.model or 'a card'} at {port.pci} has no RDMA device",
+                "Load its RDMA driver (mlx5_ib for NVIDIA), or leave it to other traffic.",
+            )
+
+
+def slower_nodes(groups: Iterable[Group]) -> Iterator[SiteFinding]:
+    """Yield nodes with the same GPUs and cards as others whose ports run slower."""
+    best: dict[tuple[object, ...], Group] = {}
+    ordered = sorted(groups, key=lambda group: -(group.rate or 0))
+    for group in ordered:
+        fastest = best.setdefault((group.product, group.card), group)
+        if group.rate is not None and fastest.rate is not None and group.rate < fastest.rate:
+            yield SiteFinding(
+                "warning",
+                group.nodes,
+                f"all ports run at {gbps(group.rate)}, where the same cards of "
+                f"{listed_nodes(fastest.nodes)} run at {gbps(fastest.rate)}",
+                "Compare cables and switches; a job over both runs at the slower rate.",
+            )
+
+
+# Find settings and drivers of nodes that keep containers from RDMA.
+
+
+def exclusive_devices(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield nodes on which containers cannot share RDMA devices."""
+    for choice in plan.group.choices:
+        if plan.mode == "shared-device" and choice.node.settings.get("netns") == "exclusive":
+            yield SiteFinding(
+                "error",
+                (choice.node.name,),
+                "RDMA devices belong to one network namespace (netns exclusive): the RDMA shared "
+                "device plugin offers none",
+                "Run rdma system set netns shared, and write options ib_core netns_mode=1 into "
+                "/etc/modprobe.d.",
+            )
+
+
+def limited_memlock(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield nodes on which containerd limits what containers may lock."""
+    for choice in plan.group.choices:
+        memlock = choice.node.settings.get("memlock")
+        if memlock is not None and memlock != "infinity":
+            yield SiteFinding(
+                "note",
+                (choice.node.name,),
+                f"containerd limits locked memory to {memlock} bytes, which stops RDMA in "
+                "containers that do not run as root, since IPC_LOCK does nothing there",
+                "Write LimitMEMLOCK=infinity into a drop-in of containerd.service and restart it; "
+                "then set defaults.memlock: unlimited.",
+            )
+
+
+def missing_peer_memory(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield nodes with GPUs on which the module for GPUDirect RDMA is not loaded."""
+    for choice in plan.group.choices:
+        if choice.node.gpus and choice.node.settings.get("peermem") == "no":
+            yield SiteFinding(
+                "note",
+                (choice.node.name,),
+                "nvidia_peermem is not loaded: GPUDirect RDMA then needs DMA-BUF",
+                "Load nvidia_peermem (modprobe nvidia_peermem), or check that NCCL says GDRDMA.",
+            )
+
+
+def different_drivers(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield nodes whose RDMA driver is not that of most nodes."""
+    shown = Counter(
+        driver
+        for choice in plan.group.choices
+        if (driver := choice.node.settings.get("driver")) is not None
+    )
+    if len(shown) < 2:  # noqa: PLR2004
+        return
+    usual = most_common(shown.elements())
+    for choice in plan.group.choices:
+        driver = choice.node.settings.get("driver", usual)
+        if driver != usual:
+            yield SiteFinding(
+                "warning",
+                (choice.node.name,),
+                f"the RDMA driver is {driver}, where most nodes have {usual}",
+                "Install one driver on all nodes of the fabric.",
+            )
+
 
 _RANK = {"error": 0, "warning": 1, "note": 2}
 #: In the order in which findings of one severity are shown.

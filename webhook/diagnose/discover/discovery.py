@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from webhook.diagnose.discover.checks import site_findings
@@ -11,8 +11,14 @@ from webhook.diagnose.discover.groups import group_nodes
 from webhook.diagnose.discover.node import merge_node
 from webhook.diagnose.discover.plan import FabricPlan, Refused, plan_fabrics
 from webhook.diagnose.discover.port_selection import NodeChoice, choose_ports
-from webhook.diagnose.discover.site import FoundNode, KubeNode, Sighted, SiteFinding, natural
-from webhook.diagnose.discover.wishes import Wishes
+from webhook.diagnose.discover.site import (
+    FoundNode,
+    KubeNode,
+    Sighted,
+    SiteFinding,
+    Wishes,
+    natural,
+)
 
 
 class Discovery(NamedTuple):
@@ -87,3 +93,28 @@ def _unambiguous(kube: Mapping[str, KubeNode]) -> dict[str, KubeNode]:
     for name, node in kube.items():
         by_short.setdefault(name.partition(".")[0].lower(), []).append(node)
     return {name: nodes[0] for name, nodes in by_short.items() if len(nodes) == 1}
+
+
+# Nodes that are in no fabric, and what is known of their ports.
+
+
+def unplaced_nodes(found: Discovery) -> Iterator[tuple[str, str]]:
+    """Yield each node that is in no fabric, and why."""
+    placed = {name for plan in found.fabrics for name in plan.group.nodes}
+    refused = {
+        name for plan in found.plans if isinstance(plan, Refused) for name in plan.group.nodes
+    }
+    for choice in found.choices:
+        name = choice.node.name
+        if name not in placed:
+            yield name, "refused, see above" if name in refused else "; ".join(_lacking(choice))
+
+
+def _lacking(choice: NodeChoice) -> Iterator[str]:
+    if not choice.node.ports:
+        yield "no RDMA device"
+    reasons: dict[str, list[str]] = {}
+    for port, because in choice.left_out.items():
+        reasons.setdefault(because, []).append(port.name)
+    for because, names in reasons.items():
+        yield f"{', '.join(names)}: {because}"

@@ -13,7 +13,7 @@ from webhook.config.load import parse_fabrics
 from webhook.config.model import API_VERSION, KIND
 from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan, Refused
-from webhook.diagnose.discover.rails import rails_of
+from webhook.diagnose.discover.used_ports import rails_of
 from webhook.text.escape import visible
 
 #: Words that YAML reads as text, and as nothing else.

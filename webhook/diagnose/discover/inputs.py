@@ -6,15 +6,21 @@ else it is the name of the file or folder.
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import subprocess
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from textwrap import indent
 from typing import NamedTuple
 
 from webhook.diagnose.discover.site import Sighted
 from webhook.diagnose.tools.observations import SettingSighting, Sighting
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import Capture, captures
-from webhook.diagnose.tools.transcripts.short_answers import short_answers
+from webhook.diagnose.tools.transcripts.commands import short_answers
 
 _SHOWN = 60
 #: Characters of a text that say what it is, if it is no output of tools.
@@ -117,3 +123,68 @@ def _problem(text: NodeText) -> str:
     shown = lines[number - 1]
     shown = f"{shown[:_SHOWN]}..." if len(shown) > _SHOWN else shown
     return f"{text.name}:{number}: {shown!r} is not the output of a known tool: expected {_TOOLS}"
+
+
+# What collects the output of tools on nodes: a script, and a DaemonSet that runs it on each node.
+#
+# The script is POSIX sh, tested in dash, bash and busybox. Its output has the headers that
+# `webhook.diagnose.tools.transcripts` knows: the format, the machine, and each command with its
+# exit status.
+
+_PACKAGE = files(__package__)
+
+
+def collect_script() -> str:
+    """Return the script, which is run on a machine by sh and prints to standard output."""
+    return _PACKAGE.joinpath("collect.sh").read_text(encoding="utf-8")
+
+
+def daemonset(image: str, namespace: str) -> str:
+    """Return the manifest that runs the script once on each node, and prints to its pods' logs.
+
+    The image needs sh, grep and cat; with ibstat, rdma and other tools in it, the pods show more.
+    """
+    template = _PACKAGE.joinpath("daemonset.yaml").read_text(encoding="utf-8")
+    return (
+        template.replace("@SCRIPT@", indent(collect_script().rstrip(), "    "))
+        .replace("@NAMESPACE@", namespace)
+        .replace("@IMAGE@", json.dumps(image))
+    )
+
+
+# What this machine shows: `discover --run`.
+
+#: For the whole script, in seconds; each of its commands has 20 of its own.
+_LONGEST = 300
+
+
+def run_here(seconds: float = _LONGEST) -> str:
+    """Run the script on this machine, and return what it prints; never raises.
+
+    What is wrong is a note in the text, after what could be collected.
+    """
+    try:
+        with subprocess.Popen(  # noqa: S603
+            ["sh", "-c", collect_script()],  # noqa: S607
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            return _printed(process, seconds)
+    except OSError as error:
+        return f"### note: cannot run sh: {error.strerror}\n"
+
+
+def _printed(process: subprocess.Popen[bytes], seconds: float) -> str:
+    try:
+        out, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, _ = process.communicate()
+        return f"{_text(out)}\n### note: stopped after {seconds:.0f} s\n"
+    return _text(out)
+
+
+def _text(out: bytes) -> str:
+    return out.decode("utf-8", "replace")

@@ -7,14 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from webhook.diagnose.discover.agreement import Agreed, Said, agreed
 from webhook.diagnose.discover.ports import join_ports
 from webhook.diagnose.discover.site import (
+    Agreed,
     FoundNode,
     GpuCount,
     KubeNode,
+    Said,
     Sighted,
     SiteFinding,
+    agreed,
     natural,
 )
 from webhook.diagnose.tools.observations import (

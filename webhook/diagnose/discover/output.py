@@ -5,11 +5,16 @@ Keys may be added, but are never renamed. What no tool said is null.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from webhook.diagnose.discover.discovery import Discovery
-from webhook.diagnose.discover.site import FoundNode, FoundPort, SiteFinding
+from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
+from webhook.diagnose.discover.fabrics_yaml import others_left_out
+from webhook.diagnose.discover.plan import FabricPlan
+from webhook.diagnose.discover.site import FoundNode, FoundPort, SiteFinding, listed_nodes, natural
+from webhook.diagnose.discover.used_ports import EqualNodes, SeenPort, equal_nodes, rails_of
+from webhook.text.terminal import Column, Sheet, Span
 
 _SCHEMA = Path(__file__).with_name("discover.schema.json")
 
@@ -62,3 +67,140 @@ def _finding_form(finding: SiteFinding) -> dict[str, Any]:
         "message": finding.message,
         "remedy": finding.remedy,
     }
+
+
+# What was discovered, for people: what to fix first, then each fabric with its nodes and ports.
+
+_SIGNS = {
+    "error": Span("✘", "bold red"),
+    "warning": Span("!", "bold yellow"),
+    "note": Span("-", "dim"),
+}
+_WIDEST_CELL = 40
+#: Columns of a state such as Down, and for what else there is to say of a node.
+_RATE, _DETAILS = 4, 40
+_ODD = {"down": "bold red", "slow": "bold red"}
+
+
+def discover_text(found: Discovery, *, width: int, colour: bool) -> str:
+    """Return the report."""
+    sheet = Sheet(width, colour=colour)
+    sheet.paragraph(Span(_summary(found), "bold"))
+    if found.findings:
+        sheet.blank()
+        sheet.paragraph(
+            Span("What to fix first", "bold") if found.needs_a_fix else Span("Findings")
+        )
+        for finding in found.findings:
+            _finding(sheet, finding)
+    for plan in found.fabrics:
+        _fabric(sheet, plan, width)
+    _others(sheet, found)
+    return sheet.text
+
+
+def _summary(found: Discovery) -> str:
+    counts = [
+        _count(len(found.nodes), "node"),
+        _count(len(found.fabrics), "fabric"),
+        *(
+            _count(number, severity)
+            for severity in ("error", "warning", "note")
+            if (number := sum(one.severity == severity for one in found.findings))
+        ),
+    ]
+    return ", ".join(counts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _finding(sheet: Sheet, finding: SiteFinding) -> None:
+    where = f"{listed_nodes(finding.nodes)}: " if finding.nodes else ""
+    sheet.paragraph(Span(where, "bold"), Span(finding.message), sign=_SIGNS[finding.severity])
+    if finding.remedy:
+        sheet.paragraph(Span(finding.remedy), sign=Span("→"), indent=2)
+
+
+def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
+    sheet.blank()
+    sheet.paragraph(Span(f"Fabric {plan.name}", "bold"), Span(f": {plan.reasons['name']}"))
+    sheet.blank()
+    _nodes_table(sheet, plan, width)
+    sheet.blank()
+    for field in ("mode", "hcas", "excludeHcas", "hcaPrefixes", "resources"):
+        if field in plan.entry:
+            value = _shown(field, plan)
+            sheet.paragraph(
+                Span(f"{field} {value}", "bold"), Span(f": {plan.reasons[field]}"), indent=2
+            )
+    for rail in rails_of(plan):
+        sheet.paragraph(Span(rail.words), indent=2)
+    for device, because in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
+        sheet.paragraph(Span(f"left out {device}", "bold"), Span(f": {because}"), indent=2)
+    for needed in plan.requirements:
+        sheet.paragraph(Span("needs", "bold"), Span(f" {needed}"), indent=2)
+
+
+def _shown(field: str, plan: FabricPlan) -> str:
+    value = plan.entry[field]
+    if field == "resources":
+        return ", ".join(str(one["name"]) for one in value)
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _nodes_table(sheet: Sheet, plan: FabricPlan, width: int) -> None:
+    """Write a row for each node, equal nodes in one; a column for each device if they fit."""
+    groups = equal_nodes(plan)
+    devices = sorted({port.name for group in groups for port in group.ports}, key=natural)
+    names = max(min(len(group.title), _WIDEST_CELL) for group in groups)
+    needed = names + sum(max(len(name), _RATE) + 2 for name in devices) + _DETAILS
+    if needed <= width:
+        columns = [Column("NODES", _WIDEST_CELL), *map(Column, devices), Column("NODE")]
+        sheet.table(columns, [_matrix_row(group, devices) for group in groups], indent=2)
+        return
+    columns = [Column("NODES", _WIDEST_CELL), Column("PORTS")]
+    rows = [[Span(group.title), Span(_ports_words(group))] for group in groups]
+    sheet.table(columns, rows, indent=2)
+
+
+def _matrix_row(group: EqualNodes, devices: Sequence[str]) -> list[Span]:
+    ports = {port.name: port for port in group.ports}
+    cells = [_cell(ports.get(device)) for device in devices]
+    return [Span(group.title), *cells, Span(_details(group))]
+
+
+def _details(group: EqualNodes) -> str:
+    firmware = f"firmware {group.firmware}" if group.firmware else ""
+    return ", ".join(filter(None, (group.machine, group.gpus or "GPUs unknown", firmware)))
+
+
+def _ports_words(group: EqualNodes) -> str:
+    """Return the ports by their rate or state: "400: mlx5_0, mlx5_1; Down: mlx5_2"."""
+    found: dict[str, list[str]] = {}
+    for port in group.ports:
+        lead = f"not used ({port.words})" if port.standing == "unused" else port.words
+        found.setdefault(lead, []).append(port.name)
+    ports = "; ".join(f"{words}: {', '.join(names)}" for words, names in found.items())
+    return f"{ports}; {_details(group)}"
+
+
+def _cell(port: SeenPort | None) -> Span:
+    """Return the rate of a port, or its state; in parentheses if the fabric does not use it."""
+    if port is None:
+        return Span("-")
+    if port.standing == "unused":
+        return Span(f"({port.words})", "dim")
+    return Span(port.words, "" if port.standing == "fine" else _ODD.get(port.standing, "yellow"))
+
+
+def _others(sheet: Sheet, found: Discovery) -> None:
+    """Write the nodes that are in no fabric."""
+    others = [*unplaced_nodes(found)]
+    if not others:
+        return
+    sheet.blank()
+    sheet.paragraph(Span("In no fabric", "bold"))
+    for name, why in others:
+        sheet.paragraph(Span(name, "bold"), Span(f": {why}"), indent=2)

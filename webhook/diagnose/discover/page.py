@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from webhook.diagnose.discover.discovery import Discovery
+from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import SiteFinding, listed_nodes, natural
 from webhook.diagnose.discover.svg import picture
-from webhook.diagnose.discover.unplaced_nodes import unplaced_nodes
 from webhook.diagnose.discover.used_ports import EqualNodes, SeenPort, equal_nodes
 from webhook.text.escape import visible, visible_lines
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from os.path import commonprefix
 from typing import Literal, NamedTuple
 
+from webhook.config.names import is_interface, is_label_glob
 from webhook.diagnose.discover.groups import Devices, Group
+from webhook.diagnose.discover.port_selection import NodeChoice
 from webhook.diagnose.discover.site import listed_nodes, natural
 
 #: MAX_IB_DEVS of NCCL's net_ib.
@@ -72,3 +76,179 @@ def _exact(group: Group, devices: Devices) -> str:
         return "names differ between nodes; NCCL skips those that a node lacks"
     where = "on the node" if len(group.nodes) == 1 else f"on all {len(group.nodes)} nodes"
     return "; ".join(parts) or f"the {group.model or 'same'} cards {where}"
+
+
+# Find the interface of the nodes over which pods with hostNetwork reach each other (ip -br a).
+
+#: Interfaces of container networks, virtual machines and tunnels, which other nodes do not reach.
+_INNER = re.compile(
+    r"(?:lo|docker|br-|virbr|veth|cali|cilium|lxc|flannel|cni|kube|nodelocal|tunl|vxlan|geneve|wg"
+    r"|tailscale|podman|dummy|ovs|ovn|genev|gre|sit|antrea|weave|idrac|usb)"
+)
+
+
+class HostInterface(NamedTuple):
+    """An interface that all nodes have, or why none can be named."""
+
+    name: str
+    because: str
+
+
+def host_interface(group: Group) -> HostInterface:
+    """Return the only interface with an address that all nodes have, RDMA ports' own last.
+
+    With RoCE, a node may have no other interface than that of its RDMA port, which carries TCP too.
+    """
+    shown = [choice for choice in group.choices if choice.node.interfaces]
+    if not shown:
+        return HostInterface("", "no tool lists the interfaces: add the output of ip -br a")
+    if len(shown) < len(group.choices):
+        return HostInterface("", "not all nodes list their interfaces (ip -br a)")
+    apart = set.intersection(*(_reached(choice) - _of_rdma(choice) for choice in shown))
+    common = apart or set.intersection(*(_reached(choice) & _of_roce(choice) for choice in shown))
+    if len(common) != 1:
+        listed = ", ".join(sorted(common)) or "none"
+        return HostInterface("", f"interfaces that all nodes have with an address: {listed}")
+    (name,) = common
+    if not is_interface(name):
+        return HostInterface("", f"{name!r} cannot be written in a list")
+    own = "" if apart else ", an RDMA port's own"
+    return HostInterface(name, f"the only interface with an address that is up on all nodes{own}")
+
+
+def _reached(choice: NodeChoice) -> set[str]:
+    """Return the interfaces with an address at which other nodes may reach this one."""
+    return {
+        one.netdev.partition("@")[0]
+        for one in choice.node.interfaces
+        if one.state != "DOWN"
+        and any("." in address for address in one.addresses)
+        and not _INNER.match(one.netdev)
+        and not one.netdev.startswith("ib")
+    }
+
+
+def _of_rdma(choice: NodeChoice) -> set[str]:
+    return {netdev for port in choice.ports for netdev in port.netdevs}
+
+
+def _of_roce(choice: NodeChoice) -> set[str]:
+    ports = (port for port in choice.ports if port.link_layer == "Ethernet")
+    return {netdev for port in ports for netdev in port.netdevs}
+
+
+# Say how pods and nodes show that they belong to a group, so that no two groups are confused.
+
+_HOSTNAME = "kubernetes.io/hostname"
+_GPU = "nvidia.com/gpu"
+#: Labels that tell pools of nodes apart, the ones that people set on purpose first.
+_POOLS = (
+    "rdma.lab/fabric",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "eks.amazonaws.com/nodegroup",
+    "node.kubernetes.io/instance-type",
+    "nvidia.com/gpu.machine",
+)
+
+
+class Match(NamedTuple):
+    """The `match` of a fabric."""
+
+    #: None: nothing is known of the resources, and the file's default holds.
+    gpu_resources: tuple[str, ...] | None
+    product: str | None
+    labels: Mapping[str, tuple[str, ...]]
+    #: Field → why it is so.
+    reasons: Mapping[str, str]
+
+
+def matches(groups: Sequence[Group], resources: Sequence[frozenset[str]]) -> list[Match]:
+    """Return the match of each group, whose fabric lists the RDMA resources at the same place.
+
+    Labels are added to all where neither GPUs nor resources of its own tell a group.
+    """
+    found = [_by_gpus(group) for group in groups]
+    if not _share_gpus(found) and not _nameless(found, resources):
+        return found
+    key, because = _telling_label(groups)
+    return [
+        match._replace(
+            labels={key: _values(group, key)},
+            reasons={**match.reasons, "nodeLabels": because},
+        )
+        for match, group in zip(found, groups, strict=True)
+    ]
+
+
+def _by_gpus(group: Group) -> Match:
+    reasons: dict[str, str] = {}
+    resources = _resources(group)
+    if resources is not None:
+        reasons["gpuResources"] = (
+            "what the nodes offer" if resources else "the nodes offer no GPU, so GPUs say nothing"
+        )
+    if group.product:
+        reasons["gpuProducts"] = "the label nvidia.com/gpu.product of GPU feature discovery"
+    return Match(resources, group.product, {}, reasons)
+
+
+def _resources(group: Group) -> tuple[str, ...] | None:
+    """Return what the nodes offer, () if they have no GPU; None if that is unknown."""
+    if group.without_gpus:
+        return ()
+    kubes = [choice.node.kube for choice in group.choices]
+    if not all(kubes):
+        return None
+    found = {name for kube in kubes if kube for name in kube.gpu_resources}
+    if not found and any(choice.node.gpus for choice in group.choices):
+        return None  # the GPU plugin is not ready, or not yet installed
+    return tuple(sorted(found))
+
+
+def _share_gpus(found: Sequence[Match]) -> bool:
+    """Return whether two groups claim the same GPU resource, and no product tells them apart."""
+    products: dict[str, list[str | None]] = {}
+    for one in found:
+        for resource in _claimed(one):
+            products.setdefault(resource, []).append(one.product)
+    return any(len(of) > 1 and (not all(of) or len(set(of)) < len(of)) for of in products.values())
+
+
+def _nameless(found: Sequence[Match], resources: Sequence[frozenset[str]]) -> bool:
+    """Return whether nothing leads to a group: no GPU, and no RDMA resource but those of others."""
+    listed = Counter(name for names in resources for name in names)
+    return any(
+        not _claimed(match) and all(listed[name] > 1 for name in names)
+        for match, names in zip(found, resources, strict=True)
+    )
+
+
+def _claimed(match: Match) -> tuple[str, ...]:
+    return (_GPU,) if match.gpu_resources is None else match.gpu_resources
+
+
+def _telling_label(groups: Sequence[Group]) -> tuple[str, str]:
+    """Return a label whose values tell all groups apart, and why it is used."""
+    for key in _POOLS:
+        values = [set(_values(group, key)) for group in groups]
+        every = [one for of in values for one in of]
+        if all(values) and "" not in every and len(every) == len(set(every)):
+            return key, "GPUs alone do not tell the fabrics apart, and this label does"
+    return _HOSTNAME, (
+        "GPUs alone do not tell the fabrics apart; better label the nodes yourself and write that "
+        "label here"
+    )
+
+
+def _values(group: Group, key: str) -> tuple[str, ...]:
+    """Return the values of a label on the nodes of a group; "" for a node without it."""
+    found: dict[str, None] = {}
+    for choice in group.choices:
+        kube = choice.node.kube
+        value = kube.labels.get(key, "") if kube else ""
+        if key == _HOSTNAME and not value:
+            value = choice.node.name
+        if value == "" or is_label_glob(value):
+            found[value] = None
+    return tuple(found)

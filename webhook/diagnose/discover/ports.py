@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from webhook.diagnose.discover.agreement import Agreed, Said, agreed
-from webhook.diagnose.discover.site import FoundPort, Sighted, SiteFinding, natural
+from webhook.diagnose.discover.site import (
+    Agreed,
+    FoundPort,
+    Said,
+    Sighted,
+    SiteFinding,
+    agreed,
+    natural,
+)
 from webhook.diagnose.tools.hardware import NVIDIA, card_model
 from webhook.diagnose.tools.observations import CardSighting, PortSighting
 

@@ -6,8 +6,8 @@ A field that no tool showed, or that two tools show differently, is None.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from webhook.diagnose.tools.observations import (
     CableSighting,
@@ -21,6 +21,7 @@ from webhook.diagnose.tools.observations import (
     Setting,
     Sighting,
 )
+from webhook.model.fabric import Mode
 
 #: error: jobs fail or run slower until it is fixed. warning: probably not as meant. note: to know.
 FindingLevel = Literal["error", "warning", "note"]
@@ -194,3 +195,74 @@ _NO_GPU = re.compile(r"hostdev|sriov|mlnx|rdma|roce|nic|ib|vf|mig-|pgpu|vgpu", r
 def _gpu(name: str) -> bool:
     domain, _, short = name.partition("/")
     return domain in ("nvidia.com", "amd.com") and not _NO_GPU.search(short)
+
+
+# Put together what several tools say of one thing; where they differ, nothing is chosen.
+#
+# The order of what was said has no influence.
+
+Value = TypeVar("Value")
+
+
+class Said(NamedTuple, Generic[Value]):
+    """One tool's value, and where it stands."""
+
+    value: Value
+    tool: str
+    file: str
+    line: int
+
+    def says(self, shown: object) -> str:
+        """Return who says a value, for people: "ibstat says Down (node1.txt:12)"."""
+        return f"{self.tool} says {shown} ({self.file}{f':{self.line}' if self.line else ''})"
+
+
+class Agreed(NamedTuple, Generic[Value]):
+    """The value on which all that was said agrees."""
+
+    #: None if nothing was said, or if tools differ.
+    value: Value | None
+    #: Two statements that differ, or None.
+    conflict: tuple[Said[Value], Said[Value]] | None = None
+
+
+def agreed(
+    said: Iterable[Said[Value | None]], key: Callable[[Value], object] = lambda value: value
+) -> Agreed[Value]:
+    """Return the one value that was said, or the first two statements that differ.
+
+    Values with one `key` are the same value; of these the longest spelling is returned.
+    """
+    told = list(_given(said))
+    if not told:
+        return Agreed(None)
+    if all(one.value == told[0].value for one in told):
+        return Agreed(told[0].value)
+    told.sort(key=lambda one: (one[1:], str(one.value)))
+    first = told[0]
+    other = next((one for one in told if key(one.value) != key(first.value)), None)
+    if other is not None:
+        return Agreed(None, (first, other))
+    return Agreed(max((one.value for one in told), key=lambda value: (len(str(value)), str(value))))
+
+
+def _given(said: Iterable[Said[Value | None]]) -> Iterator[Said[Value]]:
+    for one in said:
+        if one.value is not None:
+            yield Said(one.value, one.tool, one.file, one.line)
+
+
+# What the caller of discover decides, since no tool says it.
+
+
+class Wishes(NamedTuple):
+    """Decisions of the site."""
+
+    #: None: what fits each fabric.
+    mode: Mode | None = None
+    #: Multus networks for RoCE in mode shared-device, one for each device.
+    networks: tuple[str, ...] = ()
+    #: The namespace of the pods, in which networks are made.
+    namespace: str = "default"
+    #: Whether the NicClusterPolicy installs NVIDIA's driver on the nodes.
+    ofed: bool = False

@@ -3,23 +3,184 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
-from webhook.diagnose.tools.benchmarks.machine_prefixes import split_machines
-from webhook.diagnose.tools.benchmarks.measurements import Measurement
-from webhook.diagnose.tools.benchmarks.output_lines import output_lines, plain_text
-from webhook.diagnose.tools.benchmarks.read_output import ToolOutput, read_output_lines
-from webhook.diagnose.tools.logs import CauseLine
-from webhook.diagnose.tools.observations import Line
+from webhook.diagnose.tools.benchmarks import ToolOutput, read_output_lines
+from webhook.diagnose.tools.benchmarks.measurements import (
+    Measurement,
+    output_lines,
+    plain_text,
+    split_machines,
+)
+from webhook.diagnose.tools.causes import LAYERS, Cause
+from webhook.diagnose.tools.hardware import pcie_rate
+from webhook.diagnose.tools.logs import CauseLine, LogFindings
+from webhook.diagnose.tools.observations import (
+    CardSighting,
+    Line,
+    Origin,
+    PcieLink,
+    PortSighting,
+    Reading,
+)
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import captures
-from webhook.diagnose.verify.expectation import PortRate
-from webhook.diagnose.verify.failures import judge_failure, judge_log
-from webhook.diagnose.verify.grade import KnownOfRun, judge_run
-from webhook.diagnose.verify.peers import compare
-from webhook.diagnose.verify.results import Assessment, Judgement, Remark
-from webhook.diagnose.verify.shown_ports import ShownPorts, shown_ports
+from webhook.diagnose.verify.grade import KnownOfRun, compare, judge_run
+from webhook.diagnose.verify.results import Assessment, BusRate, Judgement, PortRate, Remark
+
+# Judge what failed: by the table of causes, the lowest layer first.
+#
+# A port that is down makes registering memory, connecting and NCCL fail after it, so the lowest
+# layer is the one to repair; the others are listed.
+
+_LONGEST = 200
+
+
+def judge_failure(found: Sequence[CauseLine], run: Measurement | None = None) -> Judgement:
+    """Judge lines that tell why something failed, of a run or of none that is known."""
+    first, *others = _lowest_first(one.cause for one in found)
+    line = next(one.line for one in found if one.cause is first)
+    lines = (found[0].number, found[-1].number)
+    return Judgement(
+        run.lines if run else lines,
+        "fail",
+        first.code,
+        f"{first.means} In the output: {line:.{_LONGEST}}",
+        first.remedy,
+        source=first.source,
+        measurement=run,
+        layer=first.layer,
+        also=tuple(one.code for one in others),
+    )
+
+
+def _lowest_first(causes: Iterable[Cause]) -> list[Cause]:
+    """Return each cause once; within a layer in the order of the text."""
+    return sorted(dict.fromkeys(causes), key=lambda one: LAYERS.index(one.layer))
+
+
+def judge_log(log: LogFindings, lines: tuple[int, int]) -> Judgement | None:
+    """Judge the log of a job that ran no benchmark; None if it is not one."""
+    start = Judgement(lines, "inconclusive", "", "")
+    if log.transport == "no":
+        return _sockets(start, log)
+    slower = [seen.cause for seen in log.seen if seen.cause.sort == "slower"]
+    if log.transport == "mixed":
+        return start._replace(
+            verdict="warn",
+            code="MixedTransports",
+            because="The log shows both RDMA and TCP sockets.",
+            remedy="Compare the ranks: all need RDMA, and the same NCCL_IB_HCA.",
+        )
+    if log.transport == "yes" and slower:
+        cause = slower[0]
+        return start._replace(
+            verdict="warn",
+            code=cause.code,
+            because=cause.means,
+            remedy=cause.remedy,
+            source=cause.source,
+        )
+    if log.transport == "yes":
+        how = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
+        because = f"The log shows RDMA{how[log.gpu_direct]}. It says nothing about speed."
+        return start._replace(verdict="pass", code="OverRdma", because=because)
+    if log.nccl:
+        return start._replace(
+            code="TransportUnknown",
+            because="The log does not say which network NCCL uses.",
+            remedy="Run it again with NCCL_DEBUG=INFO on at least two machines.",
+        )
+    return None
+
+
+def _sockets(start: Judgement, log: LogFindings) -> Judgement:
+    reasons = [seen.cause for seen in log.seen if seen.cause.sort in ("setting", "trouble")]
+    told = [seen.cause for seen in log.seen if seen.cause.rdma is False]
+    causes: list[Cause] = [*_lowest_first(reasons), *told]
+    first, others = causes[0], causes[1:]
+    return start._replace(
+        verdict="fail",
+        code=first.code,
+        because=f"The log shows TCP sockets, not RDMA. {first.means}",
+        remedy=first.remedy,
+        source=first.source,
+        layer=first.layer,
+        also=tuple(one.code for one in others),
+    )
+
+
+# What other tools in the same text show of the ports that were tested: rates and PCIe links.
+#
+# `ibstat` and `lspci -vv` above a benchmark save the reader `--rate`. What contradicts itself, or
+# is of another device, is not used.
+
+_T = TypeVar("_T")
+
+
+class ShownPorts(NamedTuple):
+    """What tools showed of the ports and cards of a machine."""
+
+    ports: tuple[PortSighting, ...] = ()
+    cards: tuple[CardSighting, ...] = ()
+
+    def rate(self, run: Measurement) -> PortRate | None:
+        """Return the rate of the port of a run; that of a port that is not Active means nothing."""
+        shown = [
+            (one.rate_gbps, one.origin)
+            for one in self._ports(run)
+            if one.state == "Active" and one.rate_gbps
+        ]
+        found = _only(shown)
+        return found and PortRate(found[0], f"{found[0]:g} Gb/s by {_named(found[1])}")
+
+    def bus(self, run: Measurement) -> BusRate | None:
+        """Return what the PCIe link of the card carries."""
+        places = {_short(one.pci) for one in self._ports(run) if one.pci}
+        found = _only(
+            (one.link, one.origin) for one in self.cards if one.link and _short(one.pci) in places
+        )
+        carried = pcie_rate(found[0]) if found else None
+        if found is None or carried is None:
+            return None
+        return BusRate(carried, f"{_link(found[0])} by {_named(found[1])}")
+
+    def _ports(self, run: Measurement) -> list[PortSighting]:
+        return [
+            one
+            for one in self.ports
+            if run.device is not None
+            and one.device == run.device
+            and (run.port is None or one.port in (None, run.port))
+        ]
+
+
+def shown_ports(reading: Reading) -> ShownPorts:
+    """Take the ports and cards of what was read."""
+    return ShownPorts(
+        tuple(one for one in reading.sightings if isinstance(one, PortSighting)),
+        tuple(one for one in reading.sightings if isinstance(one, CardSighting)),
+    )
+
+
+def _only(shown: Iterable[tuple[_T, Origin]]) -> tuple[_T, Origin] | None:
+    """Return the value that all agree on, with the first tool that shows it."""
+    found = list(shown)
+    return found[0] if len({value for value, _ in found}) == 1 else None
+
+
+def _short(pci: str) -> str:
+    """Return a PCI address without the domain that some tools leave out."""
+    return pci.removeprefix("0000:")
+
+
+def _named(origin: Origin) -> str:
+    return f"{origin.tool}, line {origin.line}" if origin.line else origin.tool
+
+
+def _link(link: PcieLink) -> str:
+    return f"PCIe {link.speed:g} GT/s x{link.width}"
 
 
 class JudgedFile(NamedTuple):

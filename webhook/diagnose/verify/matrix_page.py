@@ -11,19 +11,20 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from webhook.diagnose.verify.complaints import Complaint, SaidOfPairs, complaints
 from webhook.diagnose.verify.fault_localization import suspects
 from webhook.diagnose.verify.matrix import (
     Cells,
+    Complaint,
     MatrixCell,
+    SaidOfPairs,
+    complaints,
     is_dense,
     pair_matrix,
     pair_words,
     shortened_list,
 )
 from webhook.diagnose.verify.output import SIGNS, Sayable
-from webhook.diagnose.verify.results import WORTHS, Judgement, Worth
-from webhook.diagnose.verify.run_report import NodePair, RunReport
+from webhook.diagnose.verify.results import WORTHS, Judgement, NodePair, RunReport, Worth
 from webhook.text.escape import visible
 
 _STYLE = Path(__file__).with_name("matrix_page.css")

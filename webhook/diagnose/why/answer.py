@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from webhook.diagnose.codes import CODE_ROWS, CODES
 from webhook.diagnose.remedies import REMEDIES
-from webhook.diagnose.why.done import tell_done
 from webhook.diagnose.why.evidence import Gathered, PodStatus, title
 from webhook.diagnose.why.explanation import Chapter, Explanation, Level, Sentence
 from webhook.diagnose.why.pod_status import tell_now
 from webhook.diagnose.why.redecide import tell_today
-from webhook.diagnose.why.request import rdma_requests, tell_asked
+from webhook.diagnose.why.request import rdma_requests, tell_asked, tell_done
 from webhook.diagnose.why.runtime_evidence import (
     kept_from_rdma,
     tell_log,

@@ -26,17 +26,17 @@ from webhook.diagnose.why.evidence import (
 from webhook.diagnose.why.file_collector import in_order
 from webhook.errors import ClusterError, WebhookError
 from webhook.kube.api import ObjectReads, Query, RefusedError
-from webhook.kube.cluster_inventory import permitted_nodes
 from webhook.kube.cluster_reads import (
     FORBIDDEN,
     NOT_FOUND,
+    OwnerChain,
+    PermittedFacts,
     PermittedReads,
     ReadObject,
     Unread,
+    permitted_nodes,
     reason_of,
 )
-from webhook.kube.owner_chain import OwnerChain
-from webhook.kube.permitted_facts import PermittedFacts
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.nodes import node_of

@@ -16,8 +16,7 @@ from webhook.diagnose.tools.logs import LogFindings
 from webhook.model.annotations import ENABLE, STATUS
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
-from webhook.model.path import Path
-from webhook.model.pod import PodManifest, at
+from webhook.model.pod import Path, PodManifest, at
 
 #: A Kubernetes object as JSON.
 Item = dict[str, Any]

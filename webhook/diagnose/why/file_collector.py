@@ -10,8 +10,7 @@ from webhook.diagnose.why.evidence import Gathered, Item, items_at, word_at
 from webhook.errors import ShapeError
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
-from webhook.model.owner_references import MOST_OWNERS, controller_reference
-from webhook.model.pod import at
+from webhook.model.pod import MOST_OWNERS, at, controller_reference
 
 
 def objects_of(value: Any) -> Iterator[Item]:

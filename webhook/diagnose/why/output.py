@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from webhook.diagnose.codes import Explained
-from webhook.diagnose.why.explanation import Explanation, Sentence
+from webhook.diagnose.why.explanation import HEADINGS, Explanation, Level, Sentence
+from webhook.text.terminal import Sheet, Span
 
 _SCHEMA = Path(__file__).with_name("why.schema.json")
 
@@ -58,3 +59,62 @@ def code_form(found: Explained) -> dict[str, Any]:
 def why_schema() -> str:
     """Return the JSON Schema (draft 2020-12) of both forms."""
     return _SCHEMA.read_text(encoding="utf-8")
+
+
+# An explanation for people.
+
+_SIGNS: dict[Level, Span] = {
+    "good": Span("✔", "green"),
+    "fact": Span("·", "dim"),
+    "unsure": Span("?", "yellow"),
+    "problem": Span("✘", "bold red"),
+}
+_ARROW = Span("→", "bold")
+_INDENT = 2
+_NARROWEST = 40
+_DO_NOTHING = "There is nothing to do."
+
+
+def why_text(explanations: Iterable[Explanation], *, width: int = 100, colour: bool = False) -> str:
+    """Return explanations as lines of at most `width` columns."""
+    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    for number, explanation in enumerate(explanations):
+        if number:
+            sheet.blank()
+        _write(sheet, explanation)
+    return sheet.text
+
+
+def _write(sheet: Sheet, explanation: Explanation) -> None:
+    heading = [Span(f"Pod {explanation.namespace}/{explanation.pod or '(no name)'}", "bold")]
+    if explanation.owners:
+        heading.append(Span(f"  (of {', of '.join(explanation.owners)})", "dim"))
+    sheet.paragraph(*heading)
+    _sentence(sheet, explanation.answer)
+    for chapter in explanation.chapters:
+        sheet.blank()
+        sheet.paragraph(Span(HEADINGS[chapter.name], "bold"))
+        for sentence in chapter.sentences:
+            remedy = "" if sentence.remedy == explanation.answer.remedy else sentence.remedy
+            _sentence(sheet, sentence._replace(remedy=remedy))
+
+
+def _sentence(sheet: Sheet, sentence: Sentence) -> None:
+    sheet.paragraph(Span(sentence.text), sign=_SIGNS[sentence.level], indent=_INDENT)
+    if sentence.remedy:
+        sheet.paragraph(Span(sentence.remedy), sign=_ARROW, indent=2 * _INDENT)
+
+
+def code_text(found: Explained, *, width: int = 100, colour: bool = False) -> str:
+    """Return what a reason code means."""
+    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    sheet.paragraph(Span(found.code, "bold"))
+    if found.meaning:
+        sheet.paragraph(Span(found.meaning), indent=_INDENT)
+    whens: dict[str, list[str]] = {}
+    for row in found.rows:
+        whens.setdefault(row.when, []).append(row.part)
+    for when, parts in whens.items():
+        sheet.paragraph(Span(when), sign=Span(f"{', '.join(parts)}:", "dim"), indent=_INDENT)
+    sheet.paragraph(Span(found.remedy or _DO_NOTHING), sign=_ARROW, indent=_INDENT)
+    return sheet.text

@@ -11,9 +11,7 @@ from webhook.diagnose.why.explanation import Sentence
 from webhook.model.annotations import ENABLE, STATUS, opted_in
 from webhook.model.decision import Denial
 from webhook.model.facts import LABEL
-from webhook.model.owner_references import controller_reference
-from webhook.model.path import Path
-from webhook.model.pod import at
+from webhook.model.pod import Path, at, controller_reference
 from webhook.preview.workloads.hints import OptInHints
 from webhook.preview.workloads.templates import Template, templates_of
 

@@ -7,11 +7,11 @@ writes tables is imported only where one is written, since the server needs it r
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from webhook.model.inventory import FabricInventory
-from webhook.preview.fabrics.fabrics_json import anonymous_form, fabrics_form
-from webhook.preview.output_format import JSON_TYPES, TEXT_TYPES, OutputFormat
+from webhook.model.inventory import FabricHoldings, FabricInventory
+from webhook.preview.formats import JSON_TYPES, TEXT_TYPES, OutputFormat
 from webhook.text.escape import visible_json
 
 FABRICS_FORMATS = (
@@ -43,3 +43,66 @@ def fabrics_output(found: FabricInventory, name: str, reader: FabricsReader) -> 
         return anonymous_text(found, width=reader.width)
     wide = name == "wide"
     return fabrics_text(found, width=reader.width, colour=reader.colour, wide=wide)
+
+
+# The inventory of fabrics for programs: stable, and described by `fabrics-output.schema.json`.
+#
+# Keys may be added, but are never renamed; so is every code.
+
+_SCHEMA = Path(__file__).with_name("fabrics-output.schema.json")
+
+
+def fabrics_form(found: FabricInventory) -> dict[str, Any]:
+    """Return an inventory as plain JSON values."""
+    return {
+        "well": found.well,
+        "fabrics": [_fabric(one) for one in found.fabrics],
+        "misfits": [
+            {
+                "nodes": list(one.nodes),
+                "fabrics": list(one.fits),
+                "nearest": one.nearest or None,
+                "why": one.why,
+            }
+            for one in found.misfits
+        ],
+        "nodes": found.nodes,
+        "otherNodes": found.others,
+    }
+
+
+def anonymous_form(found: FabricInventory) -> dict[str, Any]:
+    """Return what those may know who may not know the nodes: amounts of each fabric."""
+    return {
+        "fabrics": [
+            {
+                "name": one.name,
+                "nodes": len(one.nodes),
+                "gpus": dict(one.gpus),
+                "resources": dict(one.resources),
+                "problems": [
+                    {"code": problem.code, "text": problem.anonymous} for problem in one.problems
+                ],
+            }
+            for one in found.fabrics
+        ]
+    }
+
+
+def fabrics_output_schema() -> str:
+    """Return the JSON Schema (draft 2020-12) of the form."""
+    return _SCHEMA.read_text(encoding="utf-8")
+
+
+def _fabric(one: FabricHoldings) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "nodes": list(one.nodes),
+        "gpus": dict(one.gpus),
+        "resources": dict(one.resources),
+        "free": None if one.free is None else dict(one.free),
+        "problems": [
+            {"code": problem.code, "text": problem.text, "nodes": list(problem.nodes)}
+            for problem in one.problems
+        ],
+    }

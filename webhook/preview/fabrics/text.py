@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from webhook.model.inventory import FabricHoldings, FabricInventory
-from webhook.model.misfits import Misfits
-from webhook.model.node_problems import some
+from webhook.model.inventory import FabricHoldings, FabricInventory, Misfits, some
 from webhook.text.terminal import Column, Sheet, Span
 
 _WRONG = Span("✘", "red")

@@ -17,10 +17,20 @@ from webhook.decide.verdict import EQUIPPED
 from webhook.model.annotations import ENABLE
 from webhook.model.decision import Decision, Outcome, Status, Verdict
 from webhook.model.facts import LABEL
-from webhook.model.path import dotted
-from webhook.preview.report.headline import Barrier, barrier_of, headline_of, not_opted_in
-from webhook.preview.report.record import NO_TEMPLATE, Preview, Report, first_names, folded
-from webhook.preview.report.ways import OPTIONS, Ways
+from webhook.model.pod import dotted
+from webhook.preview.report.record import (
+    NO_TEMPLATE,
+    OPTIONS,
+    Barrier,
+    Preview,
+    Report,
+    Ways,
+    barrier_of,
+    first_names,
+    folded,
+    headline_of,
+    not_opted_in,
+)
 from webhook.text.terminal import Column, Sheet, Span
 
 _STYLES: dict[Status, str] = {

@@ -12,18 +12,17 @@ An answer has the status of the HTTP answer that the server makes of it: 200 and
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
-from webhook.admission.configuration_answer import configuration_answer
-from webhook.config.load import parse_fabrics, parse_object
-from webhook.defect import defect
-from webhook.errors import DocumentError
+from webhook.admission.configuration_review import Faults, configuration_answer
+from webhook.config.findings import Finding, InvalidConfiguration, Severity
+from webhook.config.load import Loaded, parse_fabrics, parse_object
+from webhook.errors import DocumentError, defect
 from webhook.model.fabric import Fabrics
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import writer
-from webhook.preview.report.ways import PARAMETERS
-from webhook.preview.worker.configuration_faults import configuration_faults
+from webhook.preview.report.record import PARAMETERS
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
 from webhook.preview.writers import Display, Shown
@@ -134,3 +133,31 @@ def _well(body: bytes) -> Reply:
 
 def _refused(status: int, sentence: str) -> Reply:
     return Reply({"status": status, "sentence": visible(sentence[:_LONGEST_SENTENCE])})
+
+
+# What is wrong with a FabricConfiguration, as the API server tells whoever applies it.
+
+#: What messages about no field in particular are about.
+_WHOLE = "the object"
+
+
+def configuration_faults(item: Mapping[str, Any]) -> Faults:
+    """Apply the rules of `check-config` to an object."""
+    try:
+        found: Loaded | InvalidConfiguration = parse_object(item, _WHOLE)
+    except InvalidConfiguration as error:
+        found = error
+    return Faults(
+        errors=_said(found.findings, "error"),
+        more_errors=found.more.errors,
+        warnings=_said(found.findings, "warning"),
+        more_warnings=found.more.warnings,
+    )
+
+
+def _said(findings: Iterable[Finding], severity: Severity) -> list[tuple[str, str]]:
+    return [
+        (visible(one.path) or _WHOLE, visible(one.message))
+        for one in findings
+        if one.severity == severity
+    ]

@@ -8,12 +8,12 @@ of variables would each get our variables twice.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.model.decision import PatchOp
-from webhook.model.path import Path
+from webhook.model.pod import CONTAINER_FIELDS, Path, PodManifest
 
 
 def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
@@ -50,3 +50,53 @@ def apply(draft: Draft, path: Path, op: PatchOp) -> None:
         draft.insert(path[:-1], path[-1], op["value"])
     else:
         draft.set(path, op["value"])
+
+
+# Carry the patch of a live pod over to the template that the pod is made from.
+#
+# A controller adds to its pods, so an operation on a pod may have no place in the template: it
+# edits a command that the controller wrote, say. Such an operation stays with admission. All
+# others are made again on the template, by a draft that records them anew: a list to append to
+# may be missing there.
+
+
+class Transfer(NamedTuple):
+    """What of a patch is for the template."""
+
+    ops: tuple[PatchOp, ...]  #: with paths below the template
+    pod: PodManifest  #: the template with these operations applied
+    held: tuple[PatchOp, ...]  #: the operations, on the live pod, that have no place in it
+
+
+def transferred(template: PodManifest, live: PodManifest, ops: Iterable[PatchOp]) -> Transfer:
+    """Make the operations of a live pod again on its template, as far as they have a place there.
+
+    Both get the same operations in the same order, so that the index of a word in a command that
+    both have means the same word.
+    """
+    source, goal = Draft(live), Draft(template)
+    held: list[PatchOp] = []
+    for op in ops:
+        path = place_of(source, op)
+        if _is_shared(source, goal, path):
+            apply(goal, path, op)
+        else:
+            held.append(op)
+        apply(source, path, op)
+    return Transfer(tuple(goal.ops), goal.pod, tuple(held))
+
+
+def _is_shared(source: Draft, goal: Draft, path: Path) -> bool:
+    """Return whether what an operation edits is the template's own."""
+    if len(path) > len(_CONTAINER) and path[1] in CONTAINER_FIELDS:
+        container = path[: len(_CONTAINER)]
+        name = (*container, "name")
+        if goal.get(container) is None or source.get(name) != goal.get(name):
+            return False
+    # Behind the end of a list, "-", there is nothing in either, so that both may be appended to.
+    edited = path[:-1] if isinstance(path[-1], int) else path
+    return bool(source.get(edited) == goal.get(edited))
+
+
+#: The form of a container's path.
+_CONTAINER = ("spec", "containers", 0)

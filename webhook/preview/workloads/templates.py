@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from webhook.model.path import Path
-from webhook.model.pod import PodManifest, at
+from webhook.model.pod import Path, PodManifest, at
 from webhook.text.yaml.documents import Document
 
 

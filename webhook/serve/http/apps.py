@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from time import perf_counter
 
-from webhook.refusal import RequestError
+from webhook.errors import RequestError
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import App
 from webhook.serve.http.review_body import traceparent
 from webhook.serve.log import Log
-from webhook.serve.metrics import Metrics
+from webhook.serve.metrics import CONTENT_TYPE, Metrics
 from webhook.serve.state import State
 
 
@@ -50,3 +50,43 @@ class AdmissionApp:
             duration_ms=round(seconds * 1000, 3),
             traceparent=traceparent(dict(scope["headers"])),
         )
+
+
+# Health, readiness and metrics: plain HTTP, for the kubelet and Prometheus.
+#
+# A replica is unready only while it could not decide anyway: no valid configuration since start,
+# no facts yet, no valid certificate, or draining. A failed reload does not change readiness: its
+# line shows the error, and the last good configuration stays in use.
+
+
+class Health:
+    """The ASGI application of the health listener."""
+
+    def __init__(self, state: State, metrics: Metrics) -> None:
+        self._state = state
+        self._metrics = metrics
+
+    async def __call__(self, scope: asgi.Scope, _receive: asgi.Receive, send: asgi.Send) -> None:
+        """Answer one request."""
+        if scope["method"] not in ("GET", "HEAD"):
+            await asgi.refuse(send, RequestError(405, "only GET is supported here"))
+            return
+        match scope["path"]:
+            case "/healthz":
+                await asgi.respond(send, 200, b"ok\n")
+            case "/readyz":
+                status, lines = self.readiness()
+                await asgi.respond(send, status, lines.encode(errors="replace"))
+            case "/metrics":
+                await asgi.respond(send, 200, self._metrics.text(), CONTENT_TYPE.encode())
+            case _:
+                known = "there is nothing at this path: GET /healthz, /readyz or /metrics"
+                await asgi.refuse(send, RequestError(404, known))
+
+    def readiness(self) -> tuple[int, str]:
+        """Return the status code of `/readyz` and its lines, one for each check."""
+        checks = self._state.checks()
+        ready = all(check.ready for check in checks)
+        lines = [f"[{'+' if one.ready else '-'}] {one.name}: {one.detail}" for one in checks]
+        lines.append("ready" if ready else "not ready")
+        return 200 if ready else 503, "\n".join(lines) + "\n"

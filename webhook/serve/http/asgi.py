@@ -6,10 +6,15 @@ keeps reading and discards the rest, so a client that sends everything first get
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from webhook.refusal import RequestError
+from fastapi import Response
+
+from webhook.errors import RequestError
+from webhook.serve.worker.queue import Allotment
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -87,3 +92,62 @@ async def refuse(send: Send, error: RequestError, *, close: bool = False) -> Non
     """Send a refusal as one line of text."""
     line = f"{error}\n".encode(errors="replace")
     await respond(send, error.status, line, close=close or error.close)
+
+
+# Callers who may leave before their answer is ready, or read it slowly.
+
+#: How long an answer may take to be sent.
+SECONDS = 60.0
+_Result = TypeVar("_Result")
+
+
+async def while_there(work: Coroutine[None, None, _Result], receive: Receive) -> _Result:
+    """Await `work`; if the caller leaves first, cancel it and raise DisconnectedError.
+
+    The request's body must have been read before.
+    """
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise DisconnectedError
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Pieces(Response):
+    """An answer that is sent as fast as the caller reads it.
+
+    It counts against `share` until it is sent; after SECONDS, the connection is closed.
+    """
+
+    def __init__(
+        self, pieces: Sequence[bytes], media_type: str, share: Allotment, address: str
+    ) -> None:
+        self._pieces = pieces
+        self._size = sum(map(len, pieces))
+        self._share = share
+        self._address = address
+        super().__init__(media_type=media_type, headers={"content-length": str(self._size)})
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send the answer; RequestError if too many bytes are being sent already."""
+        with self._share.take(self._address, self._size), suppress(TimeoutError):
+            await asyncio.wait_for(self._send(send), SECONDS)
+
+    async def _send(self, send: Send) -> None:
+        start = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **start})
+        for piece in self._pieces:
+            body = {"body": piece, "more_body": True}
+            await send({"type": "http.response.body", **body})
+        await send({"type": "http.response.body", "body": b""})

@@ -29,12 +29,11 @@ import orjson
 from webhook.admission.response import answer, failure, leave
 from webhook.admission.review import AdmissionRequest, read_review
 from webhook.decide.scope import Context
-from webhook.defect import defect
+from webhook.errors import RequestError, defect
 from webhook.model.annotations import ENABLE
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision
 from webhook.model.pod import PodManifest, at
-from webhook.refusal import RequestError
 from webhook.serve.events import TellOwner, tell_nobody
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers
@@ -50,8 +49,7 @@ from webhook.serve.http.review_body import (
 )
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.namespace_waits import claim_key
-from webhook.serve.state import State
+from webhook.serve.state import State, claim_key
 
 PATH = "/mutate"
 #: Memory that each of these characters stands for once it is parsed, for a request that waits.

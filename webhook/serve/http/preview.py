@@ -7,29 +7,26 @@ no document can end or block this process.
 
 from __future__ import annotations
 
+import asyncio
 from time import perf_counter
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
-from webhook.preview.fabrics.record import FABRICS_FORMATS
-from webhook.preview.formats import APPLIED, SERVED
-from webhook.preview.output_format import TEXT_TYPES
-from webhook.refusal import RequestError
-from webhook.serve.former import PreparedConfiguration
+from webhook.errors import RequestError
+from webhook.model.inventory import take_inventory
+from webhook.model.nodes import NodeInventory
+from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsReader, fabrics_output
+from webhook.preview.formats import APPLIED, SERVED, TEXT_TYPES
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import Bodies, DisconnectedError
-from webhook.serve.http.caller import Pieces, while_there
-from webhook.serve.http.fabric_amounts import FabricAmounts
-from webhook.serve.http.negotiate import negotiate
-from webhook.serve.http.query import Query, read_query, requested_format
+from webhook.serve.http.asgi import Bodies, DisconnectedError, Pieces, while_there
+from webhook.serve.http.query import Query, negotiate, read_query, requested_format
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.state import State
-from webhook.serve.worker.child import WorkerAnswer
+from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.worker.queue import Allotment, Turns
-from webhook.serve.worker.supervisor import Job, Worker
+from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
 PATH = "/preview"
 FABRICS_PATH = "/fabrics"
@@ -229,3 +226,40 @@ async def _elsewhere(_request: Request, error: Exception) -> Response:
 def _line(status: int, message: str) -> Response:
     line = f"{message}\n".encode(errors="replace")
     return Response(line, status, media_type="text/plain")
+
+
+# `GET /fabrics`: what the nodes of each fabric offer together, for people without rights.
+#
+# Callers are anonymous, so an answer has amounts of each fabric and names no node. It is computed
+# in a thread, once for each inventory and format, however many ask.
+
+_ANYBODY = FabricsReader(anonymous=True)
+
+
+class FabricAmounts:
+    """Answers with the amounts of the state's nodes."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._lock = asyncio.Lock()
+        self._of: NodeInventory | None = None
+        self._written: dict[str, bytes] = {}
+
+    async def written(self, name: str) -> bytes:
+        """Return the amounts in a format; raise RequestError if fabrics or nodes are not known."""
+        current = self._state.snapshot.current
+        if current is None:
+            raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
+        if not current.nodes:
+            raise RequestError(503, "the webhook knows no nodes: its /readyz says why")
+        async with self._lock:
+            if current.inventory is not self._of:
+                self._written = await asyncio.to_thread(_written, current)
+                self._of = current.inventory
+            return self._written[name]
+
+
+def _written(current: PreparedConfiguration) -> dict[str, bytes]:
+    """Write the amounts in each format, which takes little beside adding them up."""
+    found = take_inventory(current.nodes, current.fabrics)
+    return {one.name: fabrics_output(found, one.name, _ANYBODY).encode() for one in FABRICS_FORMATS}

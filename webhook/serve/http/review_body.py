@@ -10,8 +10,7 @@ import orjson
 
 from webhook.admission.response import failure, reject
 from webhook.admission.review import uid_of
-from webhook.errors import ReviewError
-from webhook.refusal import RequestError
+from webhook.errors import RequestError, ReviewError
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import JSON, TEXT, Bodies, Headers
 

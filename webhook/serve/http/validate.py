@@ -25,18 +25,20 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from webhook.admission.configuration_answer import Faults, configuration_answer
-from webhook.admission.configuration_review import ConfigurationRequest, read_configuration_review
+from webhook.admission.configuration_review import (
+    ConfigurationRequest,
+    Faults,
+    configuration_answer,
+    read_configuration_review,
+)
 from webhook.admission.response import failure, leave
 from webhook.config.custom_resource import NAME
 from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
-from webhook.defect import defect
+from webhook.errors import RequestError, defect
 from webhook.model.pod import at
-from webhook.refusal import RequestError
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers
-from webhook.serve.http.caller import while_there
+from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers, while_there
 from webhook.serve.http.review_body import (
     DEPTH,
     LONGEST_NAME,
@@ -50,9 +52,8 @@ from webhook.serve.http.review_body import (
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker.child import WorkerAnswer
 from webhook.serve.worker.queue import Allotment, Turns
-from webhook.serve.worker.supervisor import Job, Worker
+from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
 PATH = "/validate"
 #: How long a validation may take, its wait for others included: less than `timeoutSeconds` of our

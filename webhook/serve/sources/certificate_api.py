@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from certs.clock import delays
 from certs.errors import ApiError
-from certs.installation import Api
+from certs.installation import Api, Installation
 from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
+from webhook.kube.informers import Feed, connect_reads
+from webhook.kube.watched_resources import QUIET, Item, Kind
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
@@ -43,3 +47,69 @@ class CertificateApi:
         self.create = _as_api_error()(client.create)
         self.replace = _as_api_error()(client.replace)
         self.apply = _as_api_error()(client.apply)
+
+
+# Watch the objects of `certs`, which does not depend on `webhook`.
+#
+# Only versions of the objects are kept, and no key. What an object contains is read from the API
+# server when its version has changed.
+
+
+class CertificateWatch:
+    """Tells when one of the objects has changed."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._changed: Callable[[], None] = lambda: None
+
+    def start(self, changed: Callable[[], None]) -> None:
+        """Begin in threads, in which `changed` is called."""
+        self._changed = changed
+        self._feed.start(self._take)
+
+    def stop(self) -> None:
+        """Ask the threads to end."""
+        self._feed.stop()
+
+    @property
+    def current(self) -> bool:
+        """Whether all objects have been listed, and all watches are well."""
+        return all(one.lists and not one.problem for one in self._feed.reflectors)
+
+    def _take(self) -> None:
+        self._feed.take()
+        self._changed()
+
+
+def certificate_watch(kubeconfig: Path | None, installation: Installation) -> CertificateWatch:
+    """Prepare to watch the Secret and the webhook configurations of an installation."""
+    return CertificateWatch(
+        Feed(partial(connect_reads, kubeconfig), delays, kinds=kinds(installation))
+    )
+
+
+def kinds(installation: Installation) -> tuple[Kind, ...]:
+    """Return what to watch: each object by its name, as RBAC requires it."""
+    secret = Kind(
+        resource="secrets",
+        namespace=installation.namespace,
+        selector=f"metadata.name={installation.ca_secret}",
+        project=_version,
+        lasts=QUIET,
+    )
+    others = (
+        Kind(
+            resource=f"{one.kind.lower()}s",
+            group="admissionregistration.k8s.io",
+            selector=f"metadata.name={one.name}",
+            project=_version,
+            lasts=QUIET,
+        )
+        for one in installation.configurations
+    )
+    return (secret, *others)
+
+
+def _version(item: Item) -> tuple[str, str]:
+    metadata = item["metadata"]
+    return metadata["uid"], metadata["resourceVersion"]

@@ -7,21 +7,20 @@ issues certificates and makes the API server trust them; or, with `--dev`, it is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
 from typing import Protocol
 
 from certs.installation import Installation, server_name
-from certs.self_managed import SelfManaged
+from certs.self_managed import SelfManaged, Status
 from certs.serving import CertificateFiles, ServingContext
-from webhook.errors import ConfigError
+from webhook.errors import ConfigError, defect
 from webhook.kube.access import IN_CLUSTER, SERVICE_ACCOUNT, own_namespace
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, configurations
-from webhook.serve.sources.certificate_api import connect
-from webhook.serve.sources.certificate_sources import FileCertificate, SelfManagedCertificate
-from webhook.serve.sources.certificate_watch import certificate_watch
-from webhook.serve.state import State
+from webhook.serve.sources.certificate_api import certificate_watch, connect
+from webhook.serve.state import ReadinessCheck, State
 
 
 class Certificate(Protocol):
@@ -93,3 +92,116 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
 def _known_namespace(options: ServeOptions, environment: Mapping[str, str]) -> str:
     """Return the namespace of the options, or that of the pod; "" if neither is known."""
     return options.namespace or own_namespace(environment)
+
+
+# Report the state of the serving certificate in the log, in metrics, and on `/readyz`.
+
+
+class FileCertificate:
+    """Loads the certificate when its files change; a broken pair does not replace a good one."""
+
+    def __init__(
+        self, serving: ServingContext, files: CertificateFiles | None, state: State
+    ) -> None:
+        self._serving = serving
+        self._files = files
+        state.probes.append(self.check)
+
+    def start(self) -> None:
+        """Do nothing: `poll` reads the files."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+    def poll(self) -> bool:
+        """Read the files, and return whether anything changed."""
+        return self._files is not None and self._files.poll()
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Report what `poll` found, and when the certificate expires."""
+        until = self._serving.not_after
+        metrics.certificates.not_after.set(_seconds(until))
+        metrics.certificates.successful.set(not (self._files and self._files.error))
+        if self._files is not None and self._files.error:
+            log.write("error", "certificate not usable", problem=self._files.error)
+        else:
+            log.write("info", "certificate loaded", not_after=until)
+
+    def check(self) -> ReadinessCheck:
+        """Report to `/readyz`: ready while there is a certificate that has not expired."""
+        error = self._files.error if self._files else ""
+        until = self._serving.not_after
+        if until is None:
+            return ReadinessCheck("certificate", False, error or "not read yet")
+        detail = f"valid until {until:%Y-%m-%dT%H:%M:%SZ}"
+        if error:
+            detail = f"{detail}; still in use, because its files are now broken: {error}"
+        return ReadinessCheck("certificate", self._serving.valid(), detail)
+
+
+class SelfManagedCertificate:
+    """Reports the progress of the certificates that this process manages."""
+
+    def __init__(self, managed: SelfManaged, serving: ServingContext, state: State) -> None:
+        self._managed = managed
+        self._serving = serving
+        self._told = managed.status
+        self._notes: list[str] = []
+        state.probes.append(self.check)
+
+    def start(self) -> None:
+        """Start the thread that manages the certificates."""
+        self._managed.start()
+
+    def stop(self) -> None:
+        """Stop the thread."""
+        self._managed.stop()
+
+    def poll(self) -> bool:
+        """Return whether anything changed since `apply` reported; reads no files."""
+        self._notes += self._managed.notes()
+        return bool(self._notes) or self._managed.status != self._told
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Report the current state: one line for each change."""
+        before, now = self._told, self._managed.status
+        self._told = now
+        self._measure(now, metrics)
+        for note in self._notes:
+            log.write("info", "certificates changed", what=note)
+        self._notes.clear()
+        if now.not_after != before.not_after:
+            log.write("info", "certificate loaded", not_after=now.not_after)
+        if now.problem and now.problem != before.problem:
+            message = "certificate at risk" if now.trusted else "certificate not trusted yet"
+            log.write("warning", message, problem=now.problem)
+            if now.defect is not None:
+                metrics.internal_errors.inc()
+                log.write("error", "internal error", **defect(now.defect))
+        elif now.trusted and (before.problem or not before.trusted):
+            log.write("info", "certificate trusted", not_after=now.not_after)
+
+    def _measure(self, now: Status, metrics: Metrics) -> None:
+        metrics.certificates.not_after.set(_seconds(now.not_after))
+        metrics.certificates.successful.set(not now.problem)
+        metrics.certificates.ca_not_after.set(_seconds(now.ca_not_after))
+        metrics.certificates.ca_rotating.set(now.phase in ("publishing", "draining"))
+        metrics.certificates.watched.set_function(lambda: self._managed.watched)
+
+    def check(self) -> ReadinessCheck:
+        """Report to `/readyz`: ready once the API server trusts the certificate that is served.
+
+        After that, only an expired certificate makes the server unready. If the API server cannot
+        be reached for a while, the line says so.
+        """
+        now = self._managed.status
+        if now.not_after is None or not now.trusted:
+            return ReadinessCheck("certificate", False, now.problem)
+        detail = f"valid until {now.not_after:%Y-%m-%dT%H:%M:%SZ}, its CA is in caBundle"
+        if now.problem:
+            detail = f"{detail}; problem: {now.problem}"
+        return ReadinessCheck("certificate", self._serving.valid(), detail)
+
+
+def _seconds(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0

@@ -17,13 +17,11 @@ from time import monotonic
 from webhook.kube.informers import Feed
 from webhook.kube.reflector import Change
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS
-from webhook.model.claim_facts import ClaimFacts, KnownClaims, RequestedClasses
-from webhook.serve.former import RETENTION
+from webhook.model.claims import ClaimFacts, KnownClaims, RequestedClasses
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.namespace_waits import claim_key
 from webhook.serve.sources.source import ProblemLog
-from webhook.serve.state import ClaimsChanged, State
+from webhook.serve.state import RETENTION, ClaimsChanged, State, claim_key
 
 #: How long changes are collected before they are used.
 _WINDOW = 0.01

@@ -7,26 +7,35 @@ snapshot of them. Decisions read only the snapshot.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 
-from certs.backoff import delays
-from webhook.config.facts_file import load_facts
+from certs.clock import delays
+from webhook.config.files import load_facts
+from webhook.errors import defect
 from webhook.kube.access import IN_CLUSTER
-from webhook.kube.api_reads import connect_reads
-from webhook.kube.informers import Feed
-from webhook.kube.snapshot import Assembly
+from webhook.kube.informers import Assembly, Feed, connect_reads
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NAMESPACES, NODES
+from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
+from webhook.model.nodes import Node, inventory_of
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.namespace_waits import PendingFacts, PendingFactsMetric
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.claims import ClusterClaims
-from webhook.serve.sources.cluster_nodes import ClusterNodes
 from webhook.serve.sources.source import FeedLog
-from webhook.serve.state import NamespacesChanged, NodesChanged, ReadinessCheck, State
+from webhook.serve.state import (
+    Inventories,
+    NamespacesChanged,
+    Nodes,
+    NodesChanged,
+    PendingFacts,
+    PendingFactsMetric,
+    ReadinessCheck,
+    State,
+)
 
 #: How long changes are collected before they are used: a burst makes only one new snapshot.
 WINDOW = 0.01
@@ -121,3 +130,135 @@ def facts_of(
         ClusterClaims(claims, state, metrics),
         ClusterNodes(nodes, state, metrics),
     )
+
+
+# Keep the inventory of nodes in step with the cluster.
+#
+# Nodes are evidence and nothing more: the server is ready without them, and decides without them
+# until their first list is whole, and where they may not be read. What is known stays in use
+# while the API server is gone. An inventory of 10,000 nodes takes some 50 ms to make, so it is
+# made in a thread, and not for each change: a pause follows that is much longer than it took.
+# Fabrics that come into use in a moment get one, too: they were prepared with the nodes of
+# before.
+
+#: Seconds from one inventory to the next, at least.
+PAUSE = 5.0
+#: And so many times what the last one took, at least: 1% of the time of a processor at most.
+RARELY = 100.0
+
+
+class ClusterNodes:
+    """Uses the nodes that a feed delivers, once it has delivered their whole list."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        state: State,
+        metrics: Metrics,
+        clock: Callable[[], float] = monotonic,
+        pause: float = PAUSE,
+    ) -> None:
+        """Prepare; `pause`: the least seconds between two inventories."""
+        self._feed = feed
+        self._state = state
+        self._clock = clock
+        self._pause = pause
+        self._told = FeedLog(feed, "nodes")
+        self._nodes: dict[str, Node] = {}
+        self._changed = False
+        self._making: asyncio.Task[None] | None = None
+        self._defects: list[Exception] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.synced = False
+        state.probes.append(self.check)
+        metrics.watches.add(feed)
+
+    def start(self) -> None:
+        """Start the feed; call this in the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._feed.start(self._wake)
+
+    def stop(self) -> None:
+        """Stop the feed; does not wait until it has stopped."""
+        self._feed.stop()
+        if self._making is not None:
+            self._making.cancel()
+
+    def _wake(self) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self.take)
+
+    def take(self) -> None:
+        """Take the changes delivered so far; runs in the event loop."""
+        for _, changes in self._feed.take():
+            self.synced = True
+            self._changed = self._changed or bool(changes)
+            for (_, name), node in changes:
+                if node is None:
+                    self._nodes.pop(name, None)
+                else:
+                    self._nodes[name] = node
+        self._begin()
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether fabrics lack an inventory of the nodes as they are now."""
+        return self._changed or bool(self._without(self._state.snapshot.facts.nodes))
+
+    def _without(self, nodes: Nodes) -> dict[str, Fabrics]:
+        """Return the fabrics that have no inventory of these nodes, by the configuration's hash."""
+        live = self._state.snapshot.live
+        return {each.config_hash: each.fabrics for each in live if each.nodes is not nodes}
+
+    def _begin(self) -> None:
+        if self._is_behind and self._making is None:
+            self._making = asyncio.ensure_future(self._keep_up())
+
+    async def _keep_up(self) -> None:
+        """Make inventories as long as there are changes, with a pause after each turn."""
+        try:
+            while self._is_behind:
+                began = self._clock()
+                await self._make()
+                await asyncio.sleep(max(self._pause, RARELY * (self._clock() - began)))
+        finally:
+            self._making = None
+
+    async def _make(self) -> None:
+        nodes = dict(self._nodes) if self._changed else self._state.snapshot.facts.nodes
+        self._changed = False
+        try:
+            made = await asyncio.to_thread(_inventories, nodes, self._without(nodes))
+        except Exception as error:  # noqa: BLE001 -- the next change is then still waited for
+            self._defects.append(error)
+        else:
+            self._state.send(NodesChanged(nodes, made))
+
+    def poll(self) -> bool:
+        """Return whether there is something to report; reads no files."""
+        waiting = self._is_behind and self._making is None
+        return waiting or bool(self._defects) or self._told.pending(synced=self.synced)
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Report the current state, one line for each change; catch up with new fabrics."""
+        self._begin()
+        self._told.tell(metrics, log, synced=self.synced)
+        while self._defects:
+            metrics.internal_errors.inc()
+            log.write("error", "internal error", **defect(self._defects.pop(0)))
+
+    def check(self) -> ReadinessCheck:
+        """Report to `/readyz`, which does not depend on the nodes."""
+        problem = self._told.problem
+        if not self.synced:
+            return ReadinessCheck(
+                "nodes", True, f"not read yet{problem and f', because: {problem}'}"
+            )
+        if problem and not self._nodes:
+            return ReadinessCheck("nodes", True, f"none known, because: {problem}")
+        return ReadinessCheck("nodes", True, self._told.current(NODES))
+
+
+def _inventories(nodes: Nodes, wanted: Mapping[str, Fabrics]) -> Inventories:
+    return {config_hash: inventory_of(nodes, fabrics) for config_hash, fabrics in wanted.items()}

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 
 from webhook.config.load import Loaded
-from webhook.serve.former import PreparedConfiguration
+from webhook.serve.events import TellBroken
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.pod_events import TellBroken
-from webhook.serve.state import ConfigurationApplied, ConfigurationMissing, State
+from webhook.serve.state import (
+    ConfigurationApplied,
+    ConfigurationMissing,
+    PreparedConfiguration,
+    State,
+)
 
 #: How many fabrics are named in one line, at most.
 _MOST_NAMES = 50

@@ -21,12 +21,11 @@ from webhook.config.custom_resource import OBJECT
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_object
 from webhook.kube.informers import Feed
-from webhook.serve.former import PreparedConfiguration
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.sources.source import ProblemLog
-from webhook.serve.state import ConfigurationLearnt, ReadinessCheck, State
+from webhook.serve.state import ConfigurationLearnt, PreparedConfiguration, ReadinessCheck, State
 from webhook.text.escape import visible
 
 #: Seconds from learning of a change to using it.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from webhook.defect import defect
+from webhook.errors import defect
 from webhook.kube.informers import Feed
 from webhook.kube.watched_resources import Kind
 from webhook.serve.log import Log
@@ -98,3 +98,22 @@ class FeedLog:
 
     def _objects(self) -> dict[str, int]:
         return {one.kind.resource: one.objects for one in self._feed.reflectors}
+
+
+# What a server keeps in step with the world outside, and how.
+
+
+class Source(Protocol):
+    """Some of the state, or of what is told about it."""
+
+    def start(self) -> None:
+        """Start the work that runs beside the event loop."""
+
+    def stop(self) -> None:
+        """Stop that work."""
+
+    def poll(self) -> bool:
+        """Return whether there is something to apply; may block, so not in the event loop."""
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Use or report it, in the event loop."""

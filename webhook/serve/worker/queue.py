@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from webhook.refusal import RequestError
+from webhook.errors import RequestError
 
 #: How much longer a request has its turn once an urgent one waits.
 SECONDS_LEFT = 1.0

@@ -13,10 +13,15 @@ from typing import Any, Literal, NoReturn
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.model.pod import describe
 from webhook.text.yaml.hints import hint_on, misread_key, misread_text, mistake_of
-from webhook.text.yaml.json_text import read_json
-from webhook.text.yaml.positions import LineIndex
-from webhook.text.yaml.tree import NotYamlError, Root, TextLimits, UnreadableTextError, roots_of
-from webhook.text.yaml.values import KeyFound, Values
+from webhook.text.yaml.tree import (
+    LineIndex,
+    NotYamlError,
+    Root,
+    TextLimits,
+    UnreadableTextError,
+    roots_of,
+)
+from webhook.text.yaml.values import KeyFound, Values, read_json
 
 #: 8 MiB is the cap of a request body, too; 200,000 values are about a thousand pods, or two
 #: seconds of work.

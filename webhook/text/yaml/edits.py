@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Any
+
+from webhook.text.yaml.documents import DOCUMENT_LIMITS
+from webhook.text.yaml.tree import UnreadableTextError, YamlNode, roots_of
+from webhook.text.yaml.values import mapping_key, same_json
 
 
 class Edits:
@@ -105,3 +113,141 @@ class Edits:
                 break
             start = above
         return start
+
+
+# Add lines below a text that has no final line break, without a change of what it means.
+#
+# A literal or folded block at the end of such a text means a string without a line break at its
+# end. A line break behind it would become a part of the string, unless its header says `-`.
+
+_HEADER = re.compile(r"([|>])([1-9]?)([+-]?)([1-9]?)(?=\s)")
+
+
+def unended_block(text: str, root: YamlNode) -> tuple[int, int, str] | None:
+    """Return the edit of the last block's header that keeps its string as it is.
+
+    Return None if the text has a final line break, ends with something else than a block, or the
+    header says `-` already.
+    """
+    node = root
+    while node.children and not node.flow and node.kind != "alias":
+        node = node.children[-1]
+    header = _HEADER.search(text, node.start, node.end) if node.style in ("|", ">") else None
+    if text.endswith("\n") or header is None or header[3] == "-":
+        return None
+    return header.start(), header.end(), f"{header[1]}{header[2] or header[4]}-"
+
+
+def with_line_break(text: str) -> str:
+    """Return the text of one document with a line break at its end, and the same meaning."""
+    if not text or text.endswith("\n"):
+        return text
+    try:
+        edit = next(
+            (unended_block(text, root.node) for root in roots_of(text, DOCUMENT_LIMITS)), None
+        )
+    except UnreadableTextError:  # JSON that is not YAML
+        edit = None
+    start, end, header = edit or (len(text), len(text), "")
+    return f"{text[:start]}{header}{text[end:]}\n"
+
+
+# Compare the entries of a mapping in a text with the mapping that it is to become.
+
+
+class Entries:
+    """Which entries stay and which are added; of a repeated key, the last entry counts."""
+
+    def __init__(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> None:
+        self.pairs = list(node.pairs)
+        self._names = [None if key.merges else mapping_key(key) for key, _ in self.pairs]
+        written = set(self._names)
+        #: Whether each pair stays; `<<` always does.
+        self.stays = [name is None or name in new for name in self._names]
+        #: The entries that the text lacks, other than those that `<<` merges in unchanged.
+        self.added = {
+            key: value
+            for key, value in new.items()
+            if key not in written and not (key in old and same_json(old[key], value))
+        }
+
+    @property
+    def last_kept(self) -> int:
+        """The index of the last pair that stays."""
+        return max(index for index, stays in enumerate(self.stays) if stays)
+
+    def kept(self) -> Iterator[tuple[str, YamlNode, YamlNode]]:
+        """Yield name, key node and value node of the entries that stay, changed or not."""
+        last = {name: value for name, (_, value) in zip(self._names, self.pairs, strict=True)}
+        for name, (key, value), stays in zip(self._names, self.pairs, self.stays, strict=True):
+            if name is not None and stays and value is last[name]:
+                yield name, key, value
+
+
+# Find which items of a changed list are which items of the old one.
+
+Pairs = list[tuple[int, int]]
+
+_LARGEST = 100_000  # comparisons: two lists of three hundred items; SequenceMatcher is cubic
+
+
+def pairs_of(old: list[Any], new: list[Any]) -> Pairs:
+    """Pair the indexes of items that stayed, changed or not, in rising order.
+
+    Equal items pair as in a diff. The items between them pair one by one if there are as many old
+    as new ones, else by `name`, which containers, volumes and variables have.
+    """
+    pairs: Pairs = []
+    before = after = 0
+    for start, other, size in _equal(old, new):
+        pairs += _changed(old, new, (before, start), (after, other))
+        pairs += [(start + index, other + index) for index in range(size)]
+        before, after = start + size, other + size
+    return pairs
+
+
+def _equal(old: list[Any], new: list[Any]) -> list[tuple[int, int, int]]:
+    """Return the runs of equal items: where in the old list, where in the new one, how many.
+
+    The first run is at the start and the last one at the end; either may be empty.
+    """
+    shorter = min(len(old), len(new))
+    top = 0
+    while top < shorter and same_json(old[top], new[top]):
+        top += 1
+    bottom = 0
+    while bottom < shorter - top and same_json(old[-1 - bottom], new[-1 - bottom]):
+        bottom += 1
+    ends = len(old) - bottom, len(new) - bottom
+    runs = [(0, 0, top)]
+    if ends[0] != ends[1]:  # else the items in between changed in place
+        runs += _runs(old[top : ends[0]], new[top : ends[1]], top)
+    return [*runs, (*ends, bottom)]
+
+
+def _runs(old: list[Any], new: list[Any], offset: int) -> list[tuple[int, int, int]]:
+    """Match equal items of two lists, compared as JSON text."""
+    if len(old) * len(new) > _LARGEST:
+        return []
+    was, now = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
+    blocks = SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
+    return [(offset + one, offset + two, size) for one, two, size in blocks]
+
+
+def _changed(old: list[Any], new: list[Any], was: tuple[int, int], now: tuple[int, int]) -> Pairs:
+    """Pair the items of two stretches in which no item is equal."""
+    if was[1] - was[0] == now[1] - now[0]:
+        return list(zip(range(*was), range(*now), strict=True))
+    names = {_name(new[index]): index for index in range(*now)}
+    pairs: Pairs = []
+    for index in range(*was):
+        found = names.get(_name(old[index]), -1)
+        if found > (pairs[-1][1] if pairs else -1):
+            pairs.append((index, found))
+    return pairs
+
+
+def _name(item: Any) -> Any:
+    """Return the `name` of an item; for an item without one, a value that no other has."""
+    name = item.get("name") if isinstance(item, dict) else None
+    return name if isinstance(name, str) else id(item)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from webhook.text.yaml.edits import Edits
-from webhook.text.yaml.emit import Style, mapping_lines, sequence_lines, under_dash, under_key
-from webhook.text.yaml.flow import FlowRewriter, Span
-from webhook.text.yaml.folded import insert_words
-from webhook.text.yaml.mapping_diff import Entries
-from webhook.text.yaml.pairing import pairs_of
-from webhook.text.yaml.scalar_text import literal_header
+from webhook.text.yaml.edits import Edits, Entries, pairs_of
+from webhook.text.yaml.emit import (
+    Style,
+    flow,
+    json_lines,
+    literal_header,
+    mapping_lines,
+    sequence_lines,
+    under_dash,
+    under_key,
+)
 from webhook.text.yaml.tree import YamlNode
 from webhook.text.yaml.values import same_json
 
@@ -186,3 +190,142 @@ def common(one: list[str], other: list[str], most: int) -> int:
     while count < most and one[count] == other[count]:
         count += 1
     return count
+
+
+# Find the edits that give a YAML text another value: in `{}`, `[]` and JSON.
+
+Span = tuple[int, int]
+_JSON_STEP = 2
+
+
+class FlowRewriter:
+    """Edits collections in flow style; new entries look like their neighbours."""
+
+    def __init__(self, edits: Edits) -> None:
+        self._edits = edits
+
+    def descends(self, node: YamlNode, old: Any, new: Any) -> bool:
+        """Edit inside a flow collection if part of it stays; return whether that was done."""
+        if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
+            return self._mapping(node, old, new)
+        if node.kind == "sequence" and isinstance(old, list) and isinstance(new, list):
+            return self._sequence(node, old, new)
+        return False
+
+    def _mapping(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        entries = Entries(node, old, new)
+        if not any(entries.stays):
+            return False
+        as_json = entries.pairs[0][0].style == '"'
+        for name, _, value in entries.kept():
+            self._change(value, old[name], new[name], as_json=as_json)
+        spans = [(key.start, max(key.end, value.end)) for key, value in entries.pairs]
+        self._drop(spans, entries.stays)
+        added = [
+            f"{flow(key, as_json=as_json)}: {self._written(value, spans, as_json=as_json)}"
+            for key, value in entries.added.items()
+        ]
+        self._insert_behind(spans, entries.last_kept, added)
+        return True
+
+    def _sequence(self, node: YamlNode, old: list[Any], new: list[Any]) -> bool:
+        pairs = pairs_of(old, new)
+        if not pairs:
+            return False
+        as_json = any(_quotes(item) for item in node.children)
+        for before, after in pairs:
+            self._change(node.children[before], old[before], new[after], as_json=as_json)
+        spans = [(item.start, item.end) for item in node.children]
+        stays = {before for before, _ in pairs}
+        self._drop(spans, [index in stays for index in range(len(old))])
+        written = [self._written(value, spans, as_json=as_json) for value in new]
+        first = pairs[0][1]
+        between = self._separator(spans)
+        start = spans[0][0]
+        self._edits.replace(start, start, "".join(item + between for item in written[:first]))
+        for (before, after), (_, until) in zip(pairs, [*pairs[1:], (0, len(new))], strict=True):
+            self._insert_behind(spans, before, written[after + 1 : until])
+        return True
+
+    def _change(self, node: YamlNode, old: Any, new: Any, *, as_json: bool) -> None:
+        if same_json(old, new) or self.descends(node, old, new):
+            return
+        absent = " " if self._edits.text[node.start - 1] == ":" else ""  # `{a:}`
+        self._edits.replace(node.start, node.end, absent + flow(new, as_json=as_json))
+
+    def _drop(self, spans: list[Span], stays: list[bool]) -> None:
+        """Remove the entries that do not stay, each with one comma; at least one stays."""
+        last = max(index for index, kept in enumerate(stays) if kept)
+        for index, kept in enumerate(stays[:last]):
+            if not kept:
+                self._edits.replace(spans[index][0], spans[index + 1][0], "")
+        if last < len(spans) - 1:
+            self._edits.replace(spans[last][1], spans[-1][1], "")
+
+    def _insert_behind(self, spans: list[Span], index: int, written: list[str]) -> None:
+        end = spans[index][1]
+        between = self._separator(spans)
+        self._edits.replace(end, end, "".join(between + item for item in written))
+
+    def _separator(self, spans: list[Span]) -> str:
+        """Return what separates two entries, with a line break if the first has its own line."""
+        indent = self._indent(spans)
+        return ", " if indent is None else f",{self._edits.newline}{' ' * indent}"
+
+    def _indent(self, spans: list[Span]) -> int | None:
+        start = spans[0][0]
+        return self._edits.column(start) if self._edits.first_on_line(start) else None
+
+    def _written(self, value: Any, spans: list[Span], *, as_json: bool) -> str:
+        indent = self._indent(spans)
+        if not as_json or indent is None:
+            return flow(value, as_json=as_json)
+        return f"{self._edits.newline}{' ' * indent}".join(json_lines(value, _JSON_STEP))
+
+
+def _quotes(node: YamlNode) -> bool:
+    """Return whether a node, or its first key, is in double quotes, as in JSON."""
+    while node.kind in ("mapping", "sequence") and node.children:
+        node = node.children[0]
+    return node.style == '"'
+
+
+# Insert words into a string that is written over several lines, and keep its line breaks.
+
+_SPACE = " \t\r\n"
+
+
+def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
+    """Edit a folded (`>`) or plain string of several lines; return whether that was done.
+
+    Folding changes white space only, so the place is found by counting the other characters
+    before it. A wrong guess shows when the text is read back.
+    """
+    source = edits.text[node.start : node.end]
+    if "\n" not in source.rstrip() or node.style not in ("", ">"):
+        return False
+    at = len(_common_start(old, new))
+    inserted = new[at : at + len(new) - len(old)]
+    if not inserted or "\n" in inserted or old != new[:at] + new[at + len(inserted) :]:
+        return False
+    start = edits.next_line(node.start) if node.style == ">" else node.start
+    offset = _behind(edits.text, start, sum(not char.isspace() for char in old[:at]))
+    if at and old[at - 1].isspace():
+        offset = edits.skip(offset, _SPACE)
+    edits.replace(offset, offset, inserted)
+    return True
+
+
+def _common_start(one: str, other: str) -> str:
+    for index, (char, another) in enumerate(zip(one, other, strict=False)):
+        if char != another:
+            return one[:index]
+    return min(one, other, key=len)
+
+
+def _behind(text: str, offset: int, count: int) -> int:
+    """Return the offset after `count` characters other than white space."""
+    while count and offset < len(text):
+        count -= not text[offset].isspace()
+        offset += 1
+    return offset

@@ -9,12 +9,13 @@ overflows the C stack on 50,000 nested `[`, and any loader expands an alias bomb
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import yaml
-
-from webhook.text.yaml.directives import LOADER, REFUSAL, directive
 
 TAG = "tag:yaml.org,2002:"
 
@@ -259,3 +260,76 @@ class _Grower:
         parent.children.append(node)
         parent.size += node.size
         parent.length += node.length
+
+
+# Find directives (%YAML, %TAG) in a YAML text before a parser reads it.
+#
+# libyaml's parser compares each `%TAG` with all before it, in one call that nothing can
+# interrupt. Only scanners run here, which look at each character once.
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: YAML 1.1 has five line breaks (5.4). A `%` behind one begins a directive, or is text.
+_BREAKS = "\n\r\x85\u2028\u2029"
+#: Where only comments and blank lines stand in front of a `%`, it begins a directive.
+_IN_FRONT = re.compile("\ufeff?(?:[ \t]*(?:#[^\n\r]*)?\r?\n)*(?=%)")
+
+REFUSAL = "directives (%YAML, %TAG and others) are not supported: remove the line"
+
+
+def directive(text: str) -> int | None:
+    """Return the offset of the first directive of a YAML stream; None if there is none.
+
+    A line inside a string may begin with `%` too. None is also returned where the text in front
+    is not YAML: the parser then says what is wrong.
+    """
+    if "%" not in text:
+        return None
+    if in_front := _IN_FRONT.match(text):
+        return in_front.end()
+    return _scanned(text) if any(f"{one}%" in text for one in _BREAKS) else None
+
+
+def _scanned(text: str) -> int | None:
+    try:
+        for token in yaml.scan(text, Loader=LOADER):
+            if isinstance(token, yaml.DirectiveToken):
+                return int(token.start_mark.index)
+    except (yaml.YAMLError, UnicodeError):
+        return None
+    return None
+
+
+# Line numbers of offsets in a text.
+
+#: A line is counted from the beginning of its block; an entry for every line would take forty
+#: times the memory of a text of empty lines.
+_BLOCK = 4096  # characters
+
+
+class LineIndex:
+    r"""The lines of a text; as in editors, only "\n" ends one.
+
+    The text is searched when a line is first asked for, which a text without mistakes may never be.
+    `above`: how many lines of its file precede the text.
+    """
+
+    def __init__(self, text: str, above: int = 0) -> None:
+        self._text = text
+        self._above = above
+
+    def line(self, offset: int) -> int:
+        """Return the number, from 1, of the line that an offset is on."""
+        block = offset // _BLOCK
+        ended = self._before[block] + self._text.count("\n", block * _BLOCK, offset)
+        return 1 + self._above + ended
+
+    def column(self, offset: int) -> int:
+        """Return the column, from 1, of an offset on its line, in characters."""
+        return offset - self._text.rfind("\n", 0, offset)
+
+    @cached_property
+    def _before(self) -> list[int]:
+        """How many lines end before each block."""
+        starts = range(0, len(self._text), _BLOCK)
+        counts = (self._text.count("\n", start, start + _BLOCK) for start in starts)
+        return list(accumulate(counts, initial=0))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import json
+import math
+import re
+from typing import Any, NamedTuple, NoReturn
 
 from webhook.text.yaml.hints import misread_key
-from webhook.text.yaml.scalars import kubectl_value
-from webhook.text.yaml.tree import TAG, UnreadableTextError, YamlNode
+from webhook.text.yaml.tree import TAG, OverLimitError, TextLimits, UnreadableTextError, YamlNode
 
 _TYPED: dict[str, tuple[type, ...]] = {
     f"{TAG}int": (int,),
@@ -128,3 +130,178 @@ def _scalar(node: YamlNode) -> str | float | bool | None:
         short = (node.tag or "").removeprefix(TAG)
         raise UnreadableTextError(node.start, f"{node.text!r:.60} is not a !!{short}")
     return value
+
+
+# Read one JSON text strictly: without NaN, within limits, and with its duplicate keys.
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+def read_json(text: str, limits: TextLimits) -> tuple[Any, list[KeyFound]]:
+    """Return the value of a JSON text, and the keys that its objects repeat.
+
+    Raises json.JSONDecodeError for a text that is not JSON, and UnreadableTextError for one that
+    only Python takes for JSON (NaN, 1e999, half a surrogate pair) or that is over the limits.
+    """
+    repeats = False
+
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
+        made = dict(pairs)
+        repeats = repeats or len(made) < len(pairs)
+        return made
+
+    try:
+        value = json.loads(
+            text, object_pairs_hook=mapping, parse_constant=_constant, parse_float=_finite
+        )
+    except RecursionError:
+        raise OverLimitError(0, limits, "depth") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:  # an integer of more than 4300 digits
+        raise UnreadableTextError(0, f"a number cannot be read: {error}") from None
+    _check_size(value, limits)
+    _check_surrogates(text, value)
+    return value, _duplicates(text) if repeats else []
+
+
+def _constant(word: str) -> NoReturn:
+    raise UnreadableTextError(0, f"{word} is not a number in JSON")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if abs(value) == math.inf:
+        raise UnreadableTextError(0, f"{digits:.30} is too large for a number")
+    return value
+
+
+def _check_size(value: Any, limits: TextLimits) -> None:
+    level, count = [value], 0
+    for _ in range(limits.depth + 1):
+        count += len(level)
+        if count > limits.nodes:
+            raise UnreadableTextError(0, f"more than {limits.nodes:,} values, the maximum")
+        level = [inner for outer in level for inner in _inner(outer)]
+        if not level:
+            return
+    raise OverLimitError(0, limits, "depth")
+
+
+def _inner(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _check_surrogates(text: str, value: Any) -> None:
+    r"""Reject `"\ud800"`: UTF-8 cannot encode it, so an answer that holds it cannot be sent."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return
+    if _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
+        offset = min(index for index in (text.find("\\ud"), text.find("\\uD")) if index >= 0)
+        raise UnreadableTextError(offset, "half of a surrogate pair in a string")
+
+
+def _duplicates(text: str) -> list[KeyFound]:
+    """Find the repeated keys in a text that is known to be JSON."""
+    found: list[KeyFound] = []
+    seen: list[set[str] | None] = []  # keys of the objects around; None for an array
+    key_next = False
+    for match in _TOKEN.finditer(text):
+        part = match[0]
+        if part[0] == '"':
+            keys = seen[-1] if seen else None
+            if key_next and keys is not None:
+                key = json.loads(part)
+                if key in keys:
+                    found.append(KeyFound(match.start(), key))
+                keys.add(key)
+        elif part in "{[":
+            seen.append(set() if part == "{" else None)
+        elif part in "}]":
+            seen.pop()
+        key_next = part in "{,"
+    return found
+
+
+# What a plain scalar means: a word without quotes, tag or block.
+#
+# There are two rules, since two readers look at such words, and they must differ:
+#
+# - `kubectl_value`, for documents. A preview has to decide on what kubectl would send. kubectl read
+# YAML with sigs.k8s.io/yaml, a fork of go-yaml v2 (`goyaml.v2/resolve.go`), which differs from
+# PyYAML: `yes`, `on` and `y` are booleans, `010` is 8 and `1e9` a number, while dates and `1:30`
+# stay the strings that they are. (Compared with what `kubectl label --local -o json` v1.32 prints;
+# only `!!binary`, which kubectl decodes, stays as it is.)
+# - `literal_value`, for the fabrics file and the facts file. A device may be called `on`, and a
+# partition key is written `0x8001`: nothing is converted that could not be turned back into the
+# text that was written. docs/configuration.md promises it.
+
+_NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+#: What go-yaml v2 takes for null, true or false.
+KUBECTL_WORDS: dict[str, bool | None] = {
+    **_NULLS,
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NOT_FINITE = frozenset(
+    sign + word
+    for sign in ("", "+", "-")
+    for word in (".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN")
+)
+_NUMERIC = frozenset("+-.0123456789")
+_INTEGER = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_BITS = 64
+_EXACT = 1e21  # Go writes a float below this without an exponent: 1e3 arrives as 1000
+
+
+_LITERAL_WORDS = {**_NULLS, "true": True, "false": False}
+#: Up to 18 digits: these turn back into the same text, and fit 64 bits.
+_LITERAL_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+def literal_value(text: str) -> str | int | bool | None:
+    """Return null, true, false or a decimal integer; any other word is a string."""
+    if text in _LITERAL_WORDS:
+        return _LITERAL_WORDS[text]
+    return int(text) if _LITERAL_INTEGER.fullmatch(text) else text
+
+
+def kubectl_value(text: str) -> str | float | bool | None:  # to mypy, an int is a float
+    """Return what kubectl makes of a plain scalar without a tag.
+
+    Raises ValueError for an infinity or NaN, which JSON does not have.
+    """
+    if text in KUBECTL_WORDS:
+        return KUBECTL_WORDS[text]
+    if text[0] not in _NUMERIC:
+        return text
+    if text in _NOT_FINITE:
+        raise ValueError(f"{text} is not a number in JSON")
+    return _number(text)
+
+
+def _number(text: str) -> str | float:
+    bare = text if text[0] == "." else text.replace("_", "")
+    match = _INTEGER.fullmatch(bare)
+    if match and len(bare) <= _BITS + 3:  # a sign and the longest prefix, 0b
+        value = _integer(match[1], match[2])
+        if -(1 << _BITS - 1) <= value < 1 << _BITS:
+            return value
+    if not _FLOAT.fullmatch(bare):
+        return text
+    real = float(bare)
+    if abs(real) == math.inf:
+        return text
+    return int(real) if real.is_integer() and abs(real) < _EXACT else real
+
+
+def _integer(sign: str, digits: str) -> int:
+    octal = len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567"
+    return int(sign + digits, 8 if octal else 0)

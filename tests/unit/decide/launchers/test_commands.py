@@ -7,7 +7,7 @@ import pytest
 from webhook.decide.launchers.commands import Commands, Launch
 from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.errors import ShapeError
-from webhook.model.path import Path
+from webhook.model.pod import Path
 
 FIRST: Path = ("spec", "containers", 0)
 

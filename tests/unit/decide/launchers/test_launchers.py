@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import container, pod
-from webhook.decide.launchers import launchers
+from webhook.decide.launchers import commands
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.openmpi import judge
 
 FIRST = ("spec", "containers", 0)
 
 
-@pytest.mark.parametrize("word", launchers.FAMILIES)
+@pytest.mark.parametrize("word", commands.FAMILIES)
 @pytest.mark.parametrize("command", [["{} -np 2 a"], ["{}", "-np", "2", "a"]], ids=["sh", "list"])
 def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) -> None:
     """Each is found in a list of words and in a script, without any other table."""
@@ -22,16 +22,16 @@ def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) ->
     assert launch.words[0] == word
 
 
-@pytest.mark.parametrize("word", launchers.FAMILIES)
+@pytest.mark.parametrize("word", commands.FAMILIES)
 def test_a_word_proves_what_its_family_is(word: str) -> None:
     """Open MPI's own words are a proof; a word of another MPI overrides every proof."""
-    family = launchers.FAMILIES[word]
+    family = commands.FAMILIES[word]
     assert bool(judge((), (word, "a"), ()).proof) == (family == "Open MPI")
     assert bool(judge((), (word, "-x", "A", "a"), ()).proof) == (family != "another MPI")
 
 
 def test_every_word_holds_a_stem() -> None:
     """A text without a stem is not searched for launchers."""
-    assert all(map(launchers.may_launch, launchers.FAMILIES))
-    assert not launchers.may_launch("torchrun --nproc-per-node 8 train.py")
-    assert set(launchers.STEMS) == {"mpirun", "mpiexec", "orterun", "prterun"}
+    assert all(map(commands.may_launch, commands.FAMILIES))
+    assert not commands.may_launch("torchrun --nproc-per-node 8 train.py")
+    assert set(commands.STEMS) == {"mpirun", "mpiexec", "orterun", "prterun"}

@@ -4,9 +4,9 @@ import pytest
 
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.launchers.launches_launches import forwards_by_ssh, open_to_flag, parameters_of
+from webhook.decide.launchers.launches import forwards_by_ssh, open_to_flag, parameters_of
 from webhook.decide.mutations.hcoll import insert_flag
-from webhook.model.path import Path
+from webhook.model.pod import Path
 
 FIRST: Path = ("spec", "containers", 0)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import H100, V100, amounts, container, fabric, pod
 from tests.case_names import case_name
 from webhook.decide.draft import Draft
-from webhook.decide.mutations.aliases import aliases_of, rename
+from webhook.decide.mutations.rdma_resources import aliases_of, rename
 from webhook.errors import ShapeError
 from webhook.model.fabric import RdmaResource
 

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import amounts, container, context, decide_on, defaulted, fabric, ops, pod, told
 from tests.case_names import case_name
 from webhook.decide.scope import Context
-from webhook.model.claim_facts import ClaimFacts
+from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim
 from webhook.model.facts import NamespaceFacts
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import fabric
 from tests.case_names import case_name
-from webhook.decide.mutations.device_counts import devices_for
+from webhook.decide.mutations.rdma_resources import devices_for
 from webhook.decide.scope import Target
 from webhook.model.fabric import RdmaResource
 

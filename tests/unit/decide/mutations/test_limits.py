@@ -8,7 +8,7 @@ from tests.builders import amounts, container, pod
 from tests.case_names import case_name
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MOST_ENTRIES, too_many
-from webhook.decide.mutations.limits import (
+from webhook.decide.mutations.memory_limit import (
     first_mounted,
     is_guaranteed,
     is_limited,
@@ -20,8 +20,7 @@ from webhook.decide.mutations.limits import (
 from webhook.errors import ShapeError
 from webhook.model.container import Environments
 from webhook.model.decision import Denial
-from webhook.model.path import Path
-from webhook.model.pod import containers_of
+from webhook.model.pod import Path, containers_of
 
 PATH = ("spec", "containers", 0)
 BOTH = {"cpu": "1", "memory": "1Gi"}

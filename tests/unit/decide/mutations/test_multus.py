@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.mutations.multus import extended, networks_of, qualified, without_clash
+from webhook.decide.mutations.networks import extended, networks_of, qualified, without_clash
 
 
 @pytest.mark.parametrize(

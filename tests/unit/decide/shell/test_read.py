@@ -7,10 +7,10 @@ from types import FrameType
 
 import pytest
 
-from webhook.decide.launchers.launchers import SOUGHT
-from webhook.decide.shell import read as shell_read
-from webhook.decide.shell.insert import insert_after
-from webhook.decide.shell.read import (
+from webhook.decide.launchers.commands import SOUGHT
+from webhook.decide.shell import scripts as shell_read
+from webhook.decide.shell.argv import insert_after
+from webhook.decide.shell.scripts import (
     LARGEST,
     PLACES,
     SHORT,
@@ -406,7 +406,7 @@ def test_insertion() -> None:
 
 
 CRASH = (
-    "from webhook.decide.launchers.launchers import SOUGHT; from webhook.decide.shell.read import Scripts; "
+    "from webhook.decide.launchers.commands import SOUGHT; from webhook.decide.shell.scripts import Scripts; "
     "print(Scripts(SOUGHT).read(%r).problem)"
 )
 

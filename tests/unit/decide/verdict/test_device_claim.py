@@ -7,7 +7,7 @@ import pytest
 from tests.builders import amounts, container, context, fabric, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.scope import Context
-from webhook.model.claim_facts import ClaimFacts
+from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim
 from webhook.model.facts import NamespaceFacts
 

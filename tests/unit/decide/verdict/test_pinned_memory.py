@@ -7,8 +7,8 @@ import pytest
 from tests.builders import context, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.scope import Context
+from webhook.model.fabric import Globs
 from webhook.model.facts import PSA_ENFORCE, NamespaceFacts
-from webhook.model.globs import Globs
 from webhook.model.pod import PodManifest
 
 UNKNOWN = ("unsure", "MemlockUnknown")

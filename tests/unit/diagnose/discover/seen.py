@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webhook.diagnose.discover.discovery import Discovery, discover_site
-from webhook.diagnose.discover.site import KubeNode, Sighted
-from webhook.diagnose.discover.wishes import Wishes
+from webhook.diagnose.discover.site import KubeNode, Sighted, Wishes
 from webhook.diagnose.tools.observations import (
     DistanceSighting,
     GpuSighting,

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.diagnose.discover.cluster import cluster_findings, items_of, kube_nodes
-from webhook.diagnose.discover.live_nodes import read_cluster
+from webhook.diagnose.discover.cluster import cluster_findings, items_of, kube_nodes, read_cluster
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError
 

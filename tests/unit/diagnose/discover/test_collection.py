@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from webhook.diagnose.discover.collection import collect_script, daemonset
+from webhook.diagnose.discover.inputs import collect_script, daemonset
 
 IMAGE = "registry.example.com:5000/tools@sha256:0123"
 

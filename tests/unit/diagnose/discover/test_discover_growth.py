@@ -9,13 +9,11 @@ import pytest
 
 from tests.growth import DOUBLE, lines
 from tests.unit.diagnose.discover.seen import discovered, ethernet, gpus, port, seen
-from webhook.diagnose.discover.discover_text import discover_text
-from webhook.diagnose.discover.output import discover_form
+from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.plugin.files import plugin_side
-from webhook.diagnose.discover.site import Sighted
+from webhook.diagnose.discover.site import Sighted, Wishes
 from webhook.diagnose.discover.svg import picture
-from webhook.diagnose.discover.wishes import Wishes
 
 Node = Callable[[int], list[Sighted]]
 

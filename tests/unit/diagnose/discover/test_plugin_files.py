@@ -10,8 +10,7 @@ import yaml
 from tests.unit.diagnose.discover.seen import discovered, down, ethernet, gpus, port, seen
 from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.plugin.files import plugin_side
-from webhook.diagnose.discover.site import KubeNode
-from webhook.diagnose.discover.wishes import Wishes
+from webhook.diagnose.discover.site import KubeNode, Wishes
 
 BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0", "ens9"))
 

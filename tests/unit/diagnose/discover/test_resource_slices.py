@@ -9,11 +9,9 @@ import yaml
 
 from tests.case_names import case_name
 from tests.unit.diagnose.discover.seen import discovered, gpus, port, seen
-from webhook.diagnose.discover.cluster import cluster_findings, kube_nodes
+from webhook.diagnose.discover.cluster import claimable_devices, cluster_findings, kube_nodes
 from webhook.diagnose.discover.plugin.files import plugin_side
-from webhook.diagnose.discover.resource_slices import claimable_devices
-from webhook.diagnose.discover.site import ClaimableDevices, KubeNode
-from webhook.diagnose.discover.wishes import Wishes
+from webhook.diagnose.discover.site import ClaimableDevices, KubeNode, Wishes
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 A100 = "NVIDIA-A100-SXM4-40GB"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.diagnose.tools.hardware import CARDS, NVIDIA, CardModel, card_model
-from webhook.diagnose.tools.link_rates import pcie_rate
+from webhook.diagnose.tools.hardware import CARDS, NVIDIA, CardModel, card_model, pcie_rate
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.diagnose.tools.link_rates import (
+from webhook.diagnose.tools.hardware import (
     INFINIBAND_SPEEDS,
     Expectation,
     data_rate,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webhook.diagnose.verify.evaluate import assess, judged_files
-from webhook.diagnose.verify.expectation import PortRate
-from webhook.diagnose.verify.results import Assessment, Judgement
+from webhook.diagnose.verify.results import Assessment, Judgement, PortRate
 
 
 def judged(*texts: str, rate: float | None = 100, hcas: Sequence[str] = ()) -> Assessment:

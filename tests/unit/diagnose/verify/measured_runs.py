@@ -7,9 +7,7 @@ from itertools import permutations
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
 from webhook.diagnose.verify.evaluate import assess, judged_files
-from webhook.diagnose.verify.expectation import PortRate
-from webhook.diagnose.verify.results import Remark
-from webhook.diagnose.verify.run_report import NodePair, PairResult, RunReport
+from webhook.diagnose.verify.results import NodePair, PairResult, PortRate, Remark, RunReport
 
 #: Gb/s that were measured, or what the program wrote instead.
 Outcome = float | str

@@ -12,9 +12,8 @@ from tests.unit.diagnose.tools.benchmarks import outputs
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, nccl_tests, row
 from tests.unit.diagnose.verify.judged import judged, the_only
 from webhook.diagnose.tools.causes import CAUSES, SETTINGS, SLOWER, TRANSPORTS, TROUBLES, Cause
-from webhook.diagnose.verify.output import verify_text
+from webhook.diagnose.verify.output import verify_form, verify_schema, verify_text
 from webhook.diagnose.verify.results import Assessment
-from webhook.diagnose.verify.verify_json import verify_form, verify_schema
 
 SCHEMA = json.loads(verify_schema())
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
-from webhook.diagnose.verify.expectation import PortRate, due_rate
+from webhook.diagnose.verify.results import PortRate, due_rate
 
 _RUN = Measurement("perftest", "ib_write_bw", "bandwidth", (1, 1))
 

@@ -6,8 +6,8 @@ import re
 
 from tests.generated_pages import DOCS, assert_up_to_date
 from tests.unit.diagnose.verify.measured_runs import Outcome, measured_run
-from webhook.diagnose.verify.matrix_text import matrix_text
-from webhook.diagnose.verify.run_report import NodePair
+from webhook.diagnose.verify.matrix_output import matrix_text
+from webhook.diagnose.verify.results import NodePair
 
 PAGE = DOCS / "verify.md"
 NODES = ("v100-01", "v100-02", "v100-03", "v100-04")

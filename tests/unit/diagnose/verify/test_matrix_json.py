@@ -8,9 +8,8 @@ from jsonschema import Draft202012Validator
 
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, measured_run
 from webhook.diagnose.verify.matrix_output import matrix_form, matrix_schema
-from webhook.diagnose.verify.results import Remark
-from webhook.diagnose.verify.run_report import NodePair
-from webhook.diagnose.verify.verify_json import judgement_form
+from webhook.diagnose.verify.output import judgement_form
+from webhook.diagnose.verify.results import NodePair, Remark
 
 SCHEMA = json.loads(matrix_schema())
 REMARK = Remark("warn", "NodeGone", "The node went away.", "Run it again.")

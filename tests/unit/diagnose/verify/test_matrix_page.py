@@ -10,8 +10,7 @@ import pytest
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, measured_run
 from tests.unit.diagnose.verify.page_tables import PageTable, tables_of
 from webhook.diagnose.verify.matrix_page import matrix_page
-from webhook.diagnose.verify.results import Remark
-from webhook.diagnose.verify.run_report import NodePair, RunReport
+from webhook.diagnose.verify.results import NodePair, Remark, RunReport
 
 DEVICES = ("mlx5_0", "mlx5_1")
 LATE = Remark("inconclusive", "Interrupted", "The run was interrupted.", "Run it again.")

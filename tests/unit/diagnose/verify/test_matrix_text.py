@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, measured_run
-from webhook.diagnose.verify.matrix_text import matrix_text
-from webhook.diagnose.verify.results import Remark
-from webhook.diagnose.verify.run_report import NodePair
+from webhook.diagnose.verify.matrix_output import matrix_text
+from webhook.diagnose.verify.results import NodePair, Remark
 
 LATE = Remark("inconclusive", "Interrupted", "The run was interrupted.", "Run it again.")
 

@@ -14,7 +14,7 @@ from webhook.diagnose.verify.matrix import (
     short_number,
     shortened_list,
 )
-from webhook.diagnose.verify.run_report import NodePair, PairResult
+from webhook.diagnose.verify.results import NodePair, PairResult
 
 PAIR = NodePair("a", "b")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from webhook.cli.verify.run_signals import LeftAtOnceError, RunSignals
+from webhook.cli.verify.session import LeftAtOnceError, RunSignals
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,8 @@ from webhook.diagnose.tools.observations import (
     Reading,
     SettingSighting,
 )
-from webhook.diagnose.verify.expectation import BusRate, DueRate, PortRate, due_rate
-from webhook.diagnose.verify.shown_ports import ShownPorts, shown_ports
+from webhook.diagnose.verify.evaluate import ShownPorts, shown_ports
+from webhook.diagnose.verify.results import BusRate, DueRate, PortRate, due_rate
 
 IBSTAT = Origin("ibstat", 12)
 LSPCI = Origin("lspci", 40)

@@ -8,7 +8,7 @@ from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, every_pair, measured_run
 from webhook.diagnose.verify.fault_localization import Suspect, suspects
 from webhook.diagnose.verify.matrix import pair_matrix
-from webhook.diagnose.verify.run_report import NodePair, RunReport
+from webhook.diagnose.verify.results import NodePair, RunReport
 
 NODES = ("a", "b", "c", "d")
 DEVICES = ("mlx5_0", "mlx5_1")

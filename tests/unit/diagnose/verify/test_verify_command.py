@@ -15,7 +15,7 @@ from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
 from webhook.cli import main
 from webhook.cli.parser import parse_words
 from webhook.cli.verify import judge as command
-from webhook.diagnose.verify.verify_json import verify_schema
+from webhook.diagnose.verify.output import verify_schema
 
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element, fromstring
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
 from tests.unit.diagnose.verify.judged import judged
-from webhook.diagnose.verify.verify_junit import verify_junit
+from webhook.diagnose.verify.output import verify_junit
 
 
 def suite(*texts: str, hcas: tuple[str, ...] = ()) -> Element:

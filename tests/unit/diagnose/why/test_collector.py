@@ -24,7 +24,7 @@ from webhook.diagnose.why.collector import (
 from webhook.diagnose.why.evidence import ContainerProcesses, Gathered, MissingClaim, PinnedProcess
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError
-from webhook.model.claim_facts import ClaimFacts
+from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim
 
 LAB = "/api/v1/namespaces/lab"

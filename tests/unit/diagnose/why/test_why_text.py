@@ -14,8 +14,7 @@ from tests.unit.diagnose.why.pods import ASKED, OWNED, event, explain, job, live
 from webhook.diagnose.codes import CODES, explained
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.file_collector import gathered_from, objects_of
-from webhook.diagnose.why.output import code_form, why_form, why_schema
-from webhook.diagnose.why.why_text import code_text, why_text
+from webhook.diagnose.why.output import code_form, code_text, why_form, why_schema, why_text
 
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 

@@ -5,10 +5,8 @@ import re
 
 from jsonschema import Draft202012Validator
 
-from webhook.model.inventory import FabricHoldings, FabricInventory
-from webhook.model.misfits import Misfits
-from webhook.model.node_problems import NodeProblem
-from webhook.preview.fabrics.fabrics_json import anonymous_form, fabrics_form, fabrics_output_schema
+from webhook.model.inventory import FabricHoldings, FabricInventory, Misfits, NodeProblem
+from webhook.preview.fabrics.record import anonymous_form, fabrics_form, fabrics_output_schema
 from webhook.preview.fabrics.text import anonymous_text, fabrics_text
 
 NODES = tuple(f"node-{number}" for number in range(1, 6))

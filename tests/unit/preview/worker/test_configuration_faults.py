@@ -8,7 +8,7 @@ import pytest
 
 from webhook.config.findings import InvalidConfiguration, More
 from webhook.config.load import MOST_FABRICS, Loaded, parse_fabrics
-from webhook.preview.worker.configuration_faults import configuration_faults
+from webhook.preview.worker.operations import configuration_faults
 
 FABRICS = [
     {"name": "ib", "resources": [{"name": "rdma/hca"}], "hcas": ["mlx5_0"]},

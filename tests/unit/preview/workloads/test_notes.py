@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.preview.report.record import folded
-from webhook.preview.workloads.notes import notes_of
+from webhook.preview.workloads.hints import notes_of
 
 IF_ASKED = 'patched at admission if they have the annotation rdma.lab/enable: "true"'
 

@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 
 from webhook.model.decision import PatchOp
-from webhook.model.path import Path
+from webhook.model.pod import Path
 from webhook.preview.workloads.patch import patched
 from webhook.text.yaml.documents import read_documents
 

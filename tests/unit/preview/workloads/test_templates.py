@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.model.path import dotted
+from webhook.model.pod import dotted
 from webhook.preview.workloads.templates import not_kubernetes, templates_of
 from webhook.text.yaml.documents import read_documents
 

@@ -8,7 +8,7 @@ import jsonpatch
 import pytest
 
 from webhook.model.decision import PatchOp
-from webhook.preview.workloads.transfer import transferred
+from webhook.preview.workloads.patch import transferred
 
 
 def pod(*containers: dict[str, Any], **more: Any) -> dict[str, Any]:

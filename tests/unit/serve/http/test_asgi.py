@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.serve.client import call
-from webhook.refusal import RequestError
+from webhook.errors import RequestError
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import BODY_LIMIT, Bodies, DisconnectedError
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from tests.unit.serve.client import Answer
-from webhook.refusal import RequestError
-from webhook.serve.http import caller
-from webhook.serve.http.asgi import DisconnectedError, Message
-from webhook.serve.http.caller import Pieces, while_there
+from webhook.errors import RequestError
+from webhook.serve.http import asgi
+from webhook.serve.http.asgi import DisconnectedError, Message, Pieces, while_there
 from webhook.serve.worker.queue import Allotment
 
 
@@ -94,7 +93,7 @@ def test_an_answer_counts_until_it_is_sent() -> None:
 
 def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer stays incomplete, so the server closes the connection; it counts no longer."""
-    monkeypatch.setattr(caller, "SECONDS", 0.01)
+    monkeypatch.setattr(asgi, "SECONDS", 0.01)
     share = Allotment("answers", 10, 10)
     sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"), after=2)
 

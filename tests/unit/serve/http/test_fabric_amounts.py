@@ -7,13 +7,12 @@ import pytest
 
 from tests.builders import V100, fabrics
 from tests.server_state import configured, prepared
+from webhook.errors import RequestError
 from webhook.model.facts import Facts
 from webhook.preview.fabrics.record import FABRICS_FORMATS
-from webhook.refusal import RequestError
-from webhook.serve.former import PreparedConfiguration
-from webhook.serve.http import fabric_amounts
-from webhook.serve.http.fabric_amounts import FabricAmounts
-from webhook.serve.state import ConfigurationApplied, State
+from webhook.serve.http import preview
+from webhook.serve.http.preview import FabricAmounts
+from webhook.serve.state import ConfigurationApplied, PreparedConfiguration, State
 
 
 def facts(*names: str) -> Facts:
@@ -76,13 +75,13 @@ def test_no_format_names_a_node(form: str) -> None:
 def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many may ask at once; new nodes are a new inventory."""
     made: list[PreparedConfiguration] = []
-    compute = fabric_amounts._written
+    compute = preview._written
 
     def counted(current: PreparedConfiguration) -> dict[str, bytes]:
         made.append(current)
         return compute(current)
 
-    monkeypatch.setattr(fabric_amounts, "_written", counted)
+    monkeypatch.setattr(preview, "_written", counted)
     state = state_of("a")
 
     async def ask() -> list[bytes]:

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from tests.unit.serve.client import call
-from webhook.serve.http.health import Health
+from webhook.serve.http.apps import Health
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import ReadinessCheck, State
 

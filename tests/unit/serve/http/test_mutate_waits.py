@@ -17,14 +17,13 @@ from tests.server_state import configured, use
 from tests.unit.serve.client import JSON, Answer, Lines, request
 from webhook.decide import decide
 from webhook.decide.scope import Context
-from webhook.model.claim_facts import ClaimFacts, KnownClaims
+from webhook.model.claims import ClaimFacts, KnownClaims
 from webhook.model.decision import Decision
 from webhook.model.fabric import DeviceClaim
 from webhook.model.facts import Facts
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.metrics import Metrics
-from webhook.serve.namespace_waits import PendingFacts, claim_key
-from webhook.serve.state import ClaimsChanged, NamespacesChanged
+from webhook.serve.state import ClaimsChanged, NamespacesChanged, PendingFacts, claim_key
 
 LIMITED = pod(gpu(resources=amounts({"nvidia.com/v100": "1", "memory": "64Gi"})))
 STRICT = "LimitRange sizes sets max.memory"

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from webhook.errors import RequestError
 from webhook.preview.fabrics.record import FABRICS_FORMATS
 from webhook.preview.formats import SERVED
-from webhook.refusal import RequestError
-from webhook.serve.http.negotiate import negotiate
+from webhook.serve.http.query import negotiate
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from webhook.model.facts import Facts
 from webhook.serve.http.preview import EACH_PENDING, PENDING, PODS, PreviewApp
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker import child
+from webhook.serve.worker import supervisor
 from webhook.serve.worker.supervisor import Worker
 
 FABRICS = one_fabric("ib", "nvidia.com/gpu", "rdma/hca")
@@ -80,7 +80,7 @@ class Server:
 def _work() -> Iterator[None]:
     """Start one worker for all tests of this module."""
     with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
+        patch.setattr(supervisor, "NICEST", 1)  # so that a busy machine does not starve it
         Server.worker = Worker(Metrics(), Lines().log, seconds=120.0)
         yield
         Server.runner.run(Server.worker.stop())

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from webhook.errors import RequestError
 from webhook.preview.fabrics.record import FABRICS_FORMATS
 from webhook.preview.formats import FORMATS
-from webhook.refusal import RequestError
 from webhook.serve.http.query import PARAMETERS, Query, read_query, requested_format
 
 

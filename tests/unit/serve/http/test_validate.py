@@ -12,16 +12,15 @@ import pytest
 
 from tests.unit.serve.client import JSON, Answer, Lines, request
 from webhook.config.load import LIMITS
-from webhook.refusal import RequestError
+from webhook.errors import RequestError
 from webhook.serve.http import validate
 from webhook.serve.http.review_body import DEPTH
 from webhook.serve.http.validate import EACH_HELD, EACH_PENDING, NOT_CHECKED, Validate
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker import child
-from webhook.serve.worker.child import WorkerAnswer
+from webhook.serve.worker import supervisor
 from webhook.serve.worker.queue import Turns
-from webhook.serve.worker.supervisor import Job, Worker
+from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -82,7 +81,7 @@ class Instead:
 def _work() -> Iterator[None]:
     """Start one worker for all tests of this module."""
     with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
+        patch.setattr(supervisor, "NICEST", 1)  # so that a busy machine does not starve it
         patch.setattr(validate, "SECONDS", 120.0)
         Server.worker = Worker(Metrics(), Lines().log, seconds=120.0)
         yield

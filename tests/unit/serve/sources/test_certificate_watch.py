@@ -8,7 +8,7 @@ from tests.unit.kube.cluster import Cluster
 from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube.informers import Feed
-from webhook.serve.sources.certificate_watch import CertificateWatch, certificate_watch, kinds
+from webhook.serve.sources.certificate_api import CertificateWatch, certificate_watch, kinds
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = f"{ADMISSION}/mutatingwebhookconfigurations"

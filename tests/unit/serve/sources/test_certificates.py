@@ -20,8 +20,7 @@ from webhook.kube import access
 from webhook.kube.access import IN_CLUSTER, NAMESPACE_VARIABLE
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
-from webhook.serve.sources.certificate_sources import SelfManagedCertificate
-from webhook.serve.sources.certificates import certificate_of
+from webhook.serve.sources.certificates import SelfManagedCertificate, certificate_of
 from webhook.serve.state import State
 
 EXPIRY = "rdma_webhook_certificate_not_after_timestamp_seconds"

@@ -15,12 +15,11 @@ from tests.unit.serve.sources.stepping import PAUSE, run_steps
 from webhook.errors import ClusterError
 from webhook.kube.informers import Feed
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS
-from webhook.model.claim_facts import ClaimFacts
+from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim, Fabrics
 from webhook.serve.metrics import Metrics
-from webhook.serve.namespace_waits import PendingFacts, claim_key
 from webhook.serve.sources.claims import ClusterClaims, _ClaimWatch
-from webhook.serve.state import ConfigurationLearnt, State
+from webhook.serve.state import ConfigurationLearnt, PendingFacts, State, claim_key
 
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
 CLAIMED = "/apis/resource.k8s.io/v1/resourceclaims"

@@ -21,11 +21,10 @@ from webhook.errors import ClusterError
 from webhook.kube.informers import Feed
 from webhook.model.facts import NamespaceFacts
 from webhook.serve.metrics import Metrics
-from webhook.serve.namespace_waits import PendingFacts
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.cluster import ClusterFacts, facts_of
 from webhook.serve.sources.source import STALE
-from webhook.serve.state import Snapshot, State
+from webhook.serve.state import PendingFacts, Snapshot, State
 
 
 class Server:

@@ -18,8 +18,8 @@ from webhook.kube.informers import Feed
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import NodeInventory, inventory_of
 from webhook.serve.metrics import Metrics
-from webhook.serve.sources import cluster_nodes
-from webhook.serve.sources.cluster_nodes import ClusterNodes
+from webhook.serve.sources import cluster as cluster_nodes
+from webhook.serve.sources.cluster import ClusterNodes
 from webhook.serve.sources.source import STALE
 from webhook.serve.state import ConfigurationApplied, ConfigurationLearnt, NamespacesChanged, State
 

@@ -13,12 +13,11 @@ from tests.unit.serve.client import Lines
 from webhook.config import EXAMPLE
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node
-from webhook.serve import former
+from webhook.serve import state as former
 from webhook.serve.metrics import Metrics
-from webhook.serve.sources.certificate_sources import FileCertificate
-from webhook.serve.sources.configuration_file import FileConfiguration
+from webhook.serve.sources.certificates import FileCertificate
+from webhook.serve.sources.configuration import ConfigWatch, FileConfiguration
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
-from webhook.serve.sources.watch import ConfigWatch
 from webhook.serve.state import ReadinessCheck, State
 
 GOOD = EXAMPLE.read_text()

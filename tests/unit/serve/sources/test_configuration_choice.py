@@ -9,7 +9,7 @@ from tests.unit.serve.client import Lines
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources import configuration
-from webhook.serve.sources.configuration_file import FileConfiguration
+from webhook.serve.sources.configuration import FileConfiguration
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.sources.configuration_object import ObjectConfiguration
 from webhook.serve.state import State

@@ -23,7 +23,7 @@ from webhook.kube.informers import Feed
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node, NodeInventory, inventory_of
-from webhook.serve import former
+from webhook.serve import state
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources import configuration_object
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
@@ -226,7 +226,7 @@ def test_the_event_loop_sorts_no_nodes(server: Server, monkeypatch: pytest.Monke
         threads.append(threading.current_thread().name)
         return inventory_of(*given)
 
-    monkeypatch.setattr(former, "inventory_of", noted)
+    monkeypatch.setattr(state, "inventory_of", noted)
     node = Node(
         labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2"}, resources={"nvidia.com/v100": 8}
     )
@@ -248,7 +248,7 @@ def test_a_defect_in_sorting_nodes_leaves_the_last_good_one(
 
     def fail(*, now: bool) -> Callable[[], bool]:
         def step() -> bool:
-            monkeypatch.setattr(former, "inventory_of", broken if now else inventory_of)
+            monkeypatch.setattr(state, "inventory_of", broken if now else inventory_of)
             return True
 
         return step

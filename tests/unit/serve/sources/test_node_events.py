@@ -20,8 +20,7 @@ from webhook.model.facts import Facts
 from webhook.model.nodes import Node, inventory_of
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.metrics import Metrics
-from webhook.serve.namespace_waits import PendingFacts
-from webhook.serve.state import State
+from webhook.serve.state import PendingFacts, State
 
 EVENTS = 600
 #: The event after which a watch breaks, and others are lost with it.

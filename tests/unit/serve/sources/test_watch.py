@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.config.files import fabric, text
-from webhook.serve.sources.watch import ConfigWatch
+from webhook.serve.sources.configuration import ConfigWatch
 
 
 def watch(path: Path) -> ConfigWatch:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from webhook.refusal import RequestError
+from webhook.errors import RequestError
 from webhook.serve.worker import queue as turns_module
 from webhook.serve.worker.queue import Allotment, Turns
 

@@ -22,13 +22,13 @@ import yaml
 from tests.server_state import prepared
 from tests.unit.serve.client import Lines
 from webhook.config.load import FabricsText, Loaded, parse_fabrics, parse_object
+from webhook.errors import RequestError
 from webhook.preview.worker.frames import HEAD_BYTES
-from webhook.refusal import RequestError
-from webhook.serve.former import PreparedConfiguration
 from webhook.serve.metrics import Metrics
-from webhook.serve.worker import child, supervisor
-from webhook.serve.worker.child import NICEST
-from webhook.serve.worker.supervisor import Job, Worker
+from webhook.serve.state import PreparedConfiguration
+from webhook.serve.worker import supervisor
+from webhook.serve.worker import supervisor as child
+from webhook.serve.worker.supervisor import NICEST, Job, Worker
 
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1

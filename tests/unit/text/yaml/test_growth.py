@@ -13,10 +13,10 @@ from webhook.config import EXAMPLE
 from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
 from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.patches import patches, rewrite
 from webhook.preview.report.json import form_text
 from webhook.preview.report.record import Report, asides
 from webhook.preview.report.text import report_text
-from webhook.preview.rewrite import patches, rewrite
 from webhook.text.diff import diff
 from webhook.text.yaml.documents import joined, read_documents
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.growth import FOURFOLD, fourfold
 from webhook.text.yaml.hints import hint_on, misread_key, misread_text, mistake_of
-from webhook.text.yaml.positions import LineIndex
 from webhook.text.yaml.tree import (
     AliasError,
+    LineIndex,
     NotYamlError,
     TextLimits,
     UnreadableTextError,

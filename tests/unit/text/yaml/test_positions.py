@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from webhook.text.yaml import positions
-from webhook.text.yaml.positions import LineIndex
+from webhook.text.yaml import tree
+from webhook.text.yaml.tree import LineIndex
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 4096])
@@ -16,7 +16,7 @@ def test_a_line_ends_with_a_newline_only(
     text: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This holds at every offset, including the end, wherever the blocks begin."""
-    monkeypatch.setattr(positions, "_BLOCK", block)
+    monkeypatch.setattr(tree, "_BLOCK", block)
     index = LineIndex(text)
     found = [index.line(offset) for offset in range(len(text) + 1)]
     assert found == [1 + text[:offset].count("\n") for offset in range(len(text) + 1)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.text.yaml.scalar_text import inline, literal_header
-from webhook.text.yaml.scalars import kubectl_value, literal_value
+from webhook.text.yaml.emit import inline, literal_header
+from webhook.text.yaml.values import kubectl_value, literal_value
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,10 @@ import pytest
 
 from webhook.model.decision import PatchOp
 from webhook.preview.workloads.patch import patched
-from webhook.text.yaml.cause import cause_of
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
-from webhook.text.yaml.ending import with_line_break
-from webhook.text.yaml.positions import LineIndex
-from webhook.text.yaml.splice import Spliced, splice
-from webhook.text.yaml.tree import roots_of
+from webhook.text.yaml.edits import with_line_break
+from webhook.text.yaml.splice import Spliced, cause_of, splice
+from webhook.text.yaml.tree import LineIndex, roots_of
 
 
 def add(path: str, value: Any) -> PatchOp:

@@ -13,8 +13,15 @@ from __future__ import annotations
 
 from webhook.decide.draft import Draft
 from webhook.decide.mutations.nvlink.remap import wrapping
-from webhook.decide.mutations.nvlink.requirements import OBSTACLES, OWN_REMAP, SSHD, obstacles
-from webhook.decide.mutations.nvlink.transports import TRANSPORT_REASONS, host_id, lacking
+from webhook.decide.mutations.nvlink.requirements import (
+    OBSTACLES,
+    OWN_REMAP,
+    SSHD,
+    TRANSPORT_REASONS,
+    host_id,
+    lacking,
+    obstacles,
+)
 from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.decide.shell.argv import unwrap
 from webhook.model.decision import Reason

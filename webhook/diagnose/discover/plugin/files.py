@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.plugin.claim_templates_file import claim_template_files
+from webhook.diagnose.discover.cluster import PCIE_ROOT
+from webhook.diagnose.discover.plan import GPU_REQUEST, NIC_REQUEST, FabricPlan, claimable_of
 from webhook.diagnose.discover.plugin.device_plugin import (
     PluginFile,
+    PortCensus,
+    SharedEntry,
+    configuration_of,
+    in_one_configuration,
+    json_field,
+    manifest,
+    select_devices,
     shared_entries,
     shared_plugin_files,
 )
 from webhook.diagnose.discover.plugin.networks import network_files
-from webhook.diagnose.discover.plugin.operator_policy import operator_policy
-from webhook.diagnose.discover.wishes import Wishes
+from webhook.diagnose.discover.site import Wishes
 
 
 class PluginSide(NamedTuple):
@@ -47,3 +53,137 @@ def plugin_side(plans: Sequence[FabricPlan], wishes: Wishes) -> PluginSide:
         if one.selected.wrong
     ]
     return PluginSide(tuple(files), tuple(notes))
+
+
+# The ResourceClaimTemplates of fabrics with mode dra, for the namespace of the pods.
+#
+# Each namespace whose pods use the fabric needs its own. A GPU and its NIC come by one claim,
+# since devices of two claims cannot be aligned.
+
+
+def claim_template_files(plans: Sequence[FabricPlan], wishes: Wishes) -> list[PluginFile]:
+    """Return the template of each fabric whose NICs come by claim."""
+    return [_template(plan, wishes) for plan in plans if plan.mode == "dra"]
+
+
+def _template(plan: FabricPlan, wishes: Wishes) -> PluginFile:
+    offered = claimable_of(plan.group)
+    assert offered is not None  # the mode is dra
+    (claim,) = plan.entry["claims"]
+    name = str(claim["template"])
+    devices = _pair(offered.gpu_class, offered.device_class)
+    if "request" in claim:
+        devices = {"requests": [_request(NIC_REQUEST, offered.device_class, offered.nics)]}
+    comments = [
+        f"Claims for fabric {plan.name}: {plan.reasons['name']}.",
+        f"{plan.reasons['claims']}.",
+        (
+            "Each namespace whose pods use the fabric needs this template: without it, its pods "
+            "stay Pending."
+        ),
+    ]
+    text = manifest(
+        comments,
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": name, "namespace": wishes.namespace},
+            "spec": {"spec": {"devices": devices}},
+        },
+    )
+    return PluginFile(f"claims-{plan.name}.yaml", text)
+
+
+def _pair(gpu_class: str, nic_class: str) -> dict[str, Any]:
+    """Return a GPU and the NIC at its PCIe root."""
+    requests = [_request(GPU_REQUEST, gpu_class, 1), _request(NIC_REQUEST, nic_class, 1)]
+    aligned = {"requests": [GPU_REQUEST, NIC_REQUEST], "matchAttribute": PCIE_ROOT}
+    return {"requests": requests, "constraints": [aligned]}
+
+
+def _request(name: str, device_class: str, count: int) -> dict[str, Any]:
+    return {"name": name, "exactly": {"deviceClassName": device_class, "count": count}}
+
+
+# A NicClusterPolicy for NVIDIA's network operator (mellanox.com/v1alpha1).
+#
+# Without `ofedDriver` unless it is asked for: it replaces the driver that the nodes have.
+
+_OFED_WARNING = (
+    "ofedDriver replaces the RDMA driver of EVERY node with an NVIDIA card by one from a "
+    "container, while jobs run there: it needs privileged pods, drains nodes, and where it fails "
+    "the node has no RDMA. A node whose card then logs errors without end can fill its system "
+    "disk. Leave it out where the nodes have a driver that works; else try it on one node first."
+)
+_OFED: dict[str, Any] = {
+    "image": "doca-driver",
+    "repository": "nvcr.io/nvidia/mellanox",
+    "version": "25.01-0.6.0.0-0",
+    "upgradePolicy": {
+        "autoUpgrade": False,
+        "maxParallelUpgrades": 1,
+        "drain": {"enable": True, "force": False, "timeoutSeconds": 300},
+    },
+}
+
+
+def operator_policy(
+    plans: Sequence[FabricPlan], entries: Sequence[SharedEntry], wishes: Wishes
+) -> list[PluginFile]:
+    """Return the policy, if a fabric needs a plugin that the operator runs."""
+    spec: dict[str, Any] = {}
+    comments = ["For NVIDIA's network operator; there is one NicClusterPolicy in a cluster."]
+    if wishes.ofed:
+        spec["ofedDriver"] = _OFED
+        comments.append(_OFED_WARNING)
+    else:
+        comments.append("Without ofedDriver: the nodes keep the RDMA driver that they have.")
+    if not in_one_configuration(entries):
+        comments.append(
+            "Without rdmaSharedDevicePlugin, since one configuration cannot tell the nodes of the "
+            "fabrics apart: see the ConfigMaps."
+        )
+    elif entries:
+        spec["rdmaSharedDevicePlugin"] = {
+            "image": "k8s-rdma-shared-dev-plugin",
+            "repository": "ghcr.io/mellanox",
+            "version": "v1.5.3",
+            "config": configuration_of(entries),
+        }
+    whole = [plan for plan in plans if plan.mode == "host-device"]
+    if whole:
+        census = PortCensus(plans)
+        spec["sriovDevicePlugin"] = {
+            "image": "sriov-network-device-plugin",
+            "repository": "ghcr.io/k8snetworkplumbingwg",
+            "version": "v3.9.0",
+            "config": json_field(
+                {"resourceList": [_whole_devices(plan, census) for plan in whole]}
+            ),
+        }
+    if not spec:
+        return []
+    policy = {
+        "apiVersion": "mellanox.com/v1alpha1",
+        "kind": "NicClusterPolicy",
+        "metadata": {"name": "nic-cluster-policy"},
+        "spec": spec,
+    }
+    return [PluginFile("nic-cluster-policy.yaml", manifest(comments, policy))]
+
+
+def _whole_devices(plan: FabricPlan, census: PortCensus) -> dict[str, Any]:
+    """Return an entry of the SR-IOV device plugin that offers whole devices."""
+    prefix, _, name = str(plan.entry["resources"][0]["name"]).partition("/")
+    selected = select_devices(plan, census)
+    selectors: dict[str, Any] = {"isRdma": True}
+    if selected is not None:
+        chosen = selected.selectors
+        named = {
+            "vendors": chosen.vendors,
+            "devices": chosen.device_ids,
+            "pfNames": chosen.interfaces,
+            "linkTypes": chosen.link_types,
+        }
+        selectors = {key: list(values) for key, values in named.items() if values} | selectors
+    return {"resourcePrefix": prefix, "resourceName": name, "selectors": selectors}

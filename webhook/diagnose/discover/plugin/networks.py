@@ -13,12 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.plugin.device_plugin import PluginFile
-from webhook.diagnose.discover.plugin.manifest_text import manifest
-from webhook.diagnose.discover.plugin.selectors import own_interface
-from webhook.diagnose.discover.site import FoundPort, natural
-from webhook.diagnose.discover.used_ports_used_ports import used_ports
-from webhook.diagnose.discover.wishes import Wishes
+from webhook.diagnose.discover.plugin.device_plugin import PluginFile, manifest, own_interface
+from webhook.diagnose.discover.site import FoundPort, Wishes, natural
+from webhook.diagnose.discover.used_ports import used_ports
 
 _OPERATOR = "nvidia-network-operator"
 _VIRTUAL_FUNCTIONS = 8

@@ -5,9 +5,11 @@ What the program did not print is None; nothing is assumed. Rates are in Gb/s, 1
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from webhook.diagnose.tools.observations import LinkLayer
+from webhook.diagnose.tools.observations import Line, LinkLayer
 
 Program = Literal["perftest", "nccl-tests", "ucx_perftest", "rping"]
 #: connection: only whether data arrives, without a number.
@@ -77,3 +79,125 @@ class Measurement(NamedTuple):
     def best_gbps(self) -> float | None:
         """The highest bandwidth of a row, in Gb/s; None if no row has one."""
         return max((row.gbps for row in self.rows if row.gbps is not None), default=None)
+
+
+# The prefixes of pdsh and clush before the lines of benchmarks: the names of machines.
+#
+#   gpu-01:  #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+#   gpu-02: Couldn't allocate MR
+#
+# Programs, too, begin lines with a word and a colon ("libibverbs: Warning"). So a word is the
+# name of a machine only before the head of a benchmark, or if it differs from such a name in
+# digits alone.
+
+_MACHINE_PREFIX = re.compile(
+    r"(?:pdsh@\S{1,80}: |clush: )?([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})):(?: (.*))?"
+)
+_HEAD = re.compile(r"\s*(?:#bytes\s{1,40}#iterations|# nThread \d|\S.{0,60}(?:BW|Latency) Test$)")
+_DIGITS = re.compile(r"\d+")
+
+
+def split_machines(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
+    """Return the lines of each machine, without prefixes; those of no machine are of None."""
+    split = [(line, _MACHINE_PREFIX.fullmatch(line.text)) for line in lines]
+    heads = {found[1] for _, found in split if found and _HEAD.match(found[2] or "")}
+    shapes = {_shape(name) for name in heads}
+    machines: dict[str | None, list[Line]] = {}
+    for line, found in split:
+        if found and _shape(found[1]) in shapes:
+            mine = line._replace(text=(found[2] or "").strip())
+            machines.setdefault(found[1], []).append(mine)
+        else:
+            machines.setdefault(None, []).append(line)
+    return machines
+
+
+def _shape(name: str) -> str:
+    return _DIGITS.sub("0", name)
+
+
+# The lines of an output, without what terminals and launchers add to them.
+
+#: Colours and movements of the cursor (ECMA-48).
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
+#: mpirun --tag-output, and kubectl logs --prefix.
+_OUTPUT_PREFIX = re.compile(
+    r"\s{0,8}(?:\[\d{1,6},\d{1,6}\]<std(?:out|err)>:|\[pod/[^\]\s]{1,200}\]\s)"
+)
+#: Characters of a line that are read.
+_LONGEST = 4000
+
+
+def plain_text(text: str) -> str:
+    """Return a text without colours, and with each line ended by a line feed alone."""
+    return _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def output_lines(text: str) -> list[Line]:
+    """Split a plain text, without prefixes and blanks around; lines are counted from 1."""
+    return [
+        Line(number, _OUTPUT_PREFIX.sub("", line[:_LONGEST], count=1).strip())
+        for number, line in enumerate(text.split("\n"), 1)
+    ]
+
+
+# Prove the unit of a bandwidth by the rate of messages beside it.
+#
+# perftest prints one number whose unit only the header tells, and the header may be that of
+# another process: two of them share a terminal, and a server prints the client's numbers.
+# Messages a second times bytes have no such doubt.
+
+#: Gb/s in one of each unit that is in use. perftest's MB are 2^20 bytes (renamed to MiB in 24.07).
+_PERFTEST_UNITS = (1.0, 8 * 2**20 / 1e9)
+#: The parts of the value by which two ways to compute it may differ.
+_TOLERANCE = 0.01
+
+
+class Throughput(NamedTuple):
+    """An average and a peak in Gb/s."""
+
+    average: float
+    #: None if it was not measured.
+    peak: float | None
+
+
+class PrintedNumber(NamedTuple):
+    """A number with the half of its last digit."""
+
+    value: float
+    half: float
+
+
+def printed_number(word: str) -> PrintedNumber:
+    """Read a number in decimal notation; ValueError if it is none."""
+    decimals = len(word.partition(".")[2])
+    return PrintedNumber(float(word), 0.5 * 10.0**-decimals)
+
+
+def proven_throughput(
+    size: int, average: str, peak: str | None, mega_messages: str
+) -> Throughput | None:
+    """Return what `average` means; None if no unit, or more than one, fits the message rate.
+
+    A zero is zero in each unit; perftest prints it where it could not measure the clock
+    (linux-rdma/perftest, src/get_clock.c).
+
+    size           bytes of a message
+    average, peak  as printed, both in the same unit
+    mega_messages  millions of messages a second, as printed
+    """
+    rate, shown = printed_number(mega_messages), printed_number(average)
+    if shown.value == rate.value == 0:
+        return Throughput(0.0, None)
+    bits = size * 8 / 1000
+    fitting = [
+        unit
+        for unit in _PERFTEST_UNITS
+        if abs(shown.value * unit - rate.value * bits)
+        <= rate.half * bits + shown.half * unit + _TOLERANCE * shown.value * unit
+    ]
+    if len(fitting) != 1 or shown.value <= 0:
+        return None
+    (unit,) = fitting
+    highest = float(peak) * unit if peak else 0.0
+    return Throughput(round(shown.value * unit, 3), round(highest, 3) or None)

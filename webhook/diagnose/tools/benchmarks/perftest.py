@@ -15,13 +15,16 @@ makes them hard to read:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
-from webhook.diagnose.tools.benchmarks.measurements import Kind, Latency, MeasuredRow, Measurement
-from webhook.diagnose.tools.benchmarks.perftest_command import PerftestCommand, perftest_command
-from webhook.diagnose.tools.benchmarks.perftest_ends import PerftestEnds
-from webhook.diagnose.tools.benchmarks.throughput import proven_throughput
+from webhook.diagnose.tools.benchmarks.measurements import (
+    Kind,
+    Latency,
+    MeasuredRow,
+    Measurement,
+    proven_throughput,
+)
 from webhook.diagnose.tools.observations import Line, LinkLayer
 
 _TITLE = re.compile(
@@ -218,3 +221,117 @@ def _only(found: Sequence[_T | None]) -> _T | None:
 
 
 _N = TypeVar("_N", int, float)
+
+
+# Commands of perftest that a terminal or a script shows before their output.
+#
+# Options: linux-rdma/perftest, src/perftest_parameters.c (`usage`).
+
+_PROGRAM = re.compile(r"(?:^|[\s/;&|(])(ib_(?:write|read|send|atomic)_(?:bw|lat))(?=\s|$|&)")
+#: A shell says this when a job ends, and the kernel when it kills one.
+_NOTICE = re.compile(r"\[\d{1,6}\][+-]? |.{0,200} invoked oom-killer")
+#: Options with a value, in the words of the fields below.
+_VALUES = {
+    "-d": "device", "--ib-dev": "device",
+    "-i": "port", "--ib-port": "port",
+    "-D": "duration", "--duration": "duration",
+}  # fmt: skip
+#: Options with a value that is of no use here; what follows them is no server.
+_TAKEN = frozenset(
+    {
+        *("-c", "-e", "-I", "-l", "-m", "-n", "-p", "-q", "-Q", "-s", "-S", "-t", "-T", "-u", "-x"),
+        *("--connection", "--inline_size", "--post_list", "--mtu", "--iters", "--port", "--qp"),
+        *("--cq-mod", "--size", "--sl", "--tx-depth", "--tos", "--qp-timeout", "--gid-index"),
+        *("--use_cuda", "--bind_source_ip"),
+    }
+)
+_WORDS = 60
+_ENDS = frozenset({"&", "|", ";", "&&", "||", ">", "2>&1", "#"})
+_NAME = re.compile(r"[\w.:-]{1,255}")
+
+
+class PerftestCommand(NamedTuple):
+    """A command line of perftest, as far as it is of use."""
+
+    test: str
+    device: str | None = None
+    port: int | None = None
+    duration: bool = False
+    bidirectional: bool = False
+    #: The address that a client is given.
+    server: str | None = None
+
+
+def perftest_command(line: str) -> PerftestCommand | None:
+    """Read a line that runs a program of perftest; None for other lines."""
+    found = _PROGRAM.search(line) if "ib_" in line else None
+    if found is None or _NOTICE.match(line):
+        return None
+    command = PerftestCommand(found[1])
+    words = iter(line[found.end() :].split()[:_WORDS])
+    for word in words:
+        if word in _ENDS:
+            break
+        command = _with_word(command, word, words)
+    return command
+
+
+def _with_word(command: PerftestCommand, word: str, words: Iterator[str]) -> PerftestCommand:
+    option, joined, value = word.partition("=")
+    field = _VALUES.get(option)
+    if field or option in _TAKEN:
+        value = value if joined else next(words, "")
+        return _with_value(command, field, value)
+    if option in ("-b", "--bidirectional"):
+        return command._replace(bidirectional=True)
+    if not word.startswith("-") and _NAME.fullmatch(word):
+        return command._replace(server=word)
+    return command
+
+
+def _with_value(command: PerftestCommand, field: str | None, value: str) -> PerftestCommand:
+    if field == "device" and _NAME.fullmatch(value):
+        return command._replace(device=value)
+    if field == "port" and value.isascii() and value.isdigit():
+        return command._replace(port=int(value[:4]))
+    if field == "duration":
+        return command._replace(duration=True)
+    return command
+
+
+# The addresses that perftest prints of its two ends, and whether they are one port.
+#
+# A line for each queue pair, first the local ones and then the remote ones; on RoCE each is
+# followed by a line with the GID, since all LIDs are 0 there.
+
+_ADDRESS = re.compile(r"(local|remote) address: {1,4}LID (0x[0-9a-fA-F]{1,8})?")
+_GID = re.compile(r"GID: ((?:\d{1,3}:){15}\d{1,3})$")
+
+
+class PerftestEnds:
+    """The addresses of both ends, as far as they were read."""
+
+    def __init__(self) -> None:
+        self._side = ""
+        self._lids: dict[str, set[str]] = {"local": set(), "remote": set()}
+        self._gids: dict[str, set[str]] = {"local": set(), "remote": set()}
+
+    def read(self, text: str) -> bool:
+        """Take what a line says; return whether it says anything."""
+        if address := _ADDRESS.search(text):
+            self._side, lid = address[1], address[2]
+            if lid and int(lid, 16):
+                self._lids[self._side].add(lid)
+            return True
+        gid = _GID.search(text)
+        if gid and self._side and gid[1].strip("0:"):
+            self._gids[self._side].add(gid[1])
+        return bool(gid)
+
+    @property
+    def same(self) -> bool | None:
+        """Whether both ends have one address; None if the address of one is not known."""
+        for seen in (self._gids, self._lids):
+            if seen["local"] and seen["remote"]:
+                return len(seen["local"] | seen["remote"]) == 1
+        return None

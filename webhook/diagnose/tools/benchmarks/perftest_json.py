@@ -9,8 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from webhook.diagnose.tools.benchmarks.measurements import Kind, Latency, MeasuredRow, Measurement
-from webhook.diagnose.tools.benchmarks.throughput import proven_throughput
+from webhook.diagnose.tools.benchmarks.measurements import (
+    Kind,
+    Latency,
+    MeasuredRow,
+    Measurement,
+    proven_throughput,
+)
 from webhook.diagnose.tools.observations import Line, LinkLayer
 
 _BEGIN = "test_info"

@@ -10,36 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webhook.diagnose.tools.observations import Line, Reading
-from webhook.diagnose.tools.readers.containerd_memlock import CONTAINERD_MEMLOCK
-from webhook.diagnose.tools.readers.device_list import DEVICE_LIST
-from webhook.diagnose.tools.readers.dmidecode import DMIDECODE
-from webhook.diagnose.tools.readers.host import UNAME
-from webhook.diagnose.tools.readers.host_sysfs import HOST_SYSFS
-from webhook.diagnose.tools.readers.hostnamectl import HOSTNAMECTL
-from webhook.diagnose.tools.readers.ibdev2netdev import IBDEV2NETDEV
-from webhook.diagnose.tools.readers.iblinkinfo import IBLINKINFO
-from webhook.diagnose.tools.readers.ibstatus import IBSTATUS
-from webhook.diagnose.tools.readers.ibv_devinfo import IBV_DEVINFO
-from webhook.diagnose.tools.readers.infiniband_diags import IBSTAT
-from webhook.diagnose.tools.readers.ip_brief import IP_BRIEF
-from webhook.diagnose.tools.readers.iproute2 import RDMA_LINK
-from webhook.diagnose.tools.readers.lsmod import LSMOD
-from webhook.diagnose.tools.readers.lspci import LSPCI
-from webhook.diagnose.tools.readers.modinfo import MODINFO
-from webhook.diagnose.tools.readers.mst_status import MST_STATUS
-from webhook.diagnose.tools.readers.nvidia_proc import NVIDIA_PROC
-from webhook.diagnose.tools.readers.nvidia_smi import NVIDIA_SMI_GPUS
-from webhook.diagnose.tools.readers.nvidia_smi_query import NVIDIA_SMI_QUERY
-from webhook.diagnose.tools.readers.nvidia_smi_topo import NVIDIA_SMI_TOPO
-from webhook.diagnose.tools.readers.ofed_info import OFED_INFO
-from webhook.diagnose.tools.readers.pci import PCI_SYSFS
-from webhook.diagnose.tools.readers.perfquery import PERFQUERY
-from webhook.diagnose.tools.readers.rdma_link_json import RDMA_LINK_JSON
-from webhook.diagnose.tools.readers.rdma_system import RDMA_SYSTEM
-from webhook.diagnose.tools.readers.rows import Reader, ReadsRows, together
-from webhook.diagnose.tools.readers.show_gids import SHOW_GIDS
-from webhook.diagnose.tools.readers.sysfs import IB_SYSFS
-from webhook.diagnose.tools.readers.verbs import IBV_DEVICES
+from webhook.diagnose.tools.readers.host import (
+    CONTAINERD_MEMLOCK,
+    DMIDECODE,
+    HOSTNAMECTL,
+    LSMOD,
+    MODINFO,
+    OFED_INFO,
+    UNAME,
+)
+from webhook.diagnose.tools.readers.infiniband_diags import IBLINKINFO, IBSTAT, IBSTATUS, PERFQUERY
+from webhook.diagnose.tools.readers.iproute2 import IP_BRIEF, RDMA_LINK, RDMA_LINK_JSON, RDMA_SYSTEM
+from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, together
+from webhook.diagnose.tools.readers.nvidia_smi import (
+    NVIDIA_PROC,
+    NVIDIA_SMI_GPUS,
+    NVIDIA_SMI_QUERY,
+    NVIDIA_SMI_TOPO,
+)
+from webhook.diagnose.tools.readers.pci import LSPCI, MST_STATUS, PCI_SYSFS
+from webhook.diagnose.tools.readers.sysfs import DEVICE_LIST, HOST_SYSFS, IB_SYSFS
+from webhook.diagnose.tools.readers.verbs import IBDEV2NETDEV, IBV_DEVICES, IBV_DEVINFO, SHOW_GIDS
 
 READERS: tuple[Reader, ...] = (
     CONTAINERD_MEMLOCK,

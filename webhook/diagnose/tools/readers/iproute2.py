@@ -10,11 +10,26 @@ that of InfiniBand, so none shown does not mean that there is none. Source: ipro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
-from webhook.diagnose.tools.observations import Line, Origin, PortSighting
-from webhook.diagnose.tools.readers.notation import DEVICE, number, physical_state, port_state
-from webhook.diagnose.tools.readers.rows import Reader, ReadsRows, RowReading
+from webhook.diagnose.tools.observations import (
+    InterfaceSighting,
+    Line,
+    Origin,
+    PortSighting,
+    Reading,
+    SettingSighting,
+)
+from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
+from webhook.diagnose.tools.readers.notation import (
+    DEVICE,
+    NETDEV,
+    number,
+    physical_state,
+    port_state,
+)
 
 _RDMA_LINK = "rdma link"
 
@@ -62,3 +77,148 @@ def _known(sighting: PortSighting, shown: Iterable[str]) -> bool:
 
 read_rdma_link = ReadsRows(_rdma_link_row)
 RDMA_LINK = Reader(_RDMA_LINK, read_rdma_link)
+
+
+# ip -br address and ip -br link (iproute2), a row for each network interface.
+#
+#   ens3f0np0        UP             10.0.0.4/24 fe80::a288:c2ff:fe12:3456/64
+#   eth0@if12        UP             3a:7c:01:02:03:04 <BROADCAST,MULTICAST,UP,LOWER_UP>
+#
+# A row without an address is taken only if its columns are as wide as `ip` makes them. Source:
+# iproute2, ip/ipaddress.c.
+
+_IP_BRIEF = "ip -br"
+
+_IP_BRIEF_ROW = re.compile(
+    rf"(?P<netdev>{NETDEV}?)(?:@{NETDEV})?(?P<gap>\s{{1,40}})"
+    r"(?P<state>UP|DOWN|UNKNOWN|DORMANT|TESTING|LOWERLAYERDOWN|NOTPRESENT)(?P<rest>(?:\s.*)?)",
+    re.ASCII,
+)
+_LINK = re.compile(
+    r"\s{1,40}(?:[0-9a-f]{2}(?::[0-9a-f]{2}){3,31})?\s{1,40}<[A-Z0-9_,-]{0,200}>\s*", re.ASCII
+)
+_ADDRESS = re.compile(
+    r"\s{1,40}(?P<address>[0-9a-f:.]{2,45}(?:/\d{1,3}|(?= peer )))"
+    r"(?: peer [0-9a-f:.]{2,45}(?:/\d{1,3})?)?(?: metric \d{1,10})?(?=\s|$)",
+    re.ASCII,
+)
+#: The width of the first column.
+_WIDE = 16
+
+
+def _ip_brief_row(line: Line) -> RowReading | None:
+    """Read the rows."""
+    row = _IP_BRIEF_ROW.fullmatch(line.text)
+    if row is None:
+        return None
+    rest = row["rest"].rstrip()
+    addresses: list[str] = []
+    link = _LINK.fullmatch(rest) is not None
+    while not link and (found := _ADDRESS.match(rest)):
+        addresses.append(found["address"])
+        rest = rest[found.end() :]
+    wide = row.start("state") > _WIDE
+    if not link and (rest or not (addresses or wide)):
+        return None
+    origin = Origin("ip -br link" if link else "ip -br address", line.number)
+    shown = InterfaceSighting(origin, row["netdev"], row["state"], tuple(addresses))
+    return RowReading((shown,))
+
+
+read_ip_brief = ReadsRows(_ip_brief_row)
+IP_BRIEF = Reader(_IP_BRIEF, read_ip_brief)
+
+
+# rdma link with -j, and with -jp, which writes an object on several lines.
+#
+#   [{"ifindex":0,"ifname":"mlx5_0","port":1,"state":"ACTIVE","physical_state":"LINK_UP", ...
+#
+# The objects are found by how they begin, not by decoding the document, so that it may be cut.
+# Source: iproute2, rdma/link.c.
+
+_RDMA_LINK_JSON = "rdma -j link"
+
+_BEGIN = re.compile(
+    r'\{\s{0,80}"ifindex":\s{0,8}\d{1,9},\s{0,80}"ifname":\s{0,8}"(?P<device>[\w.-]{1,63})",'
+    r'\s{0,80}"port":\s{0,8}(?P<port>\d{1,3})(?=[,\s}])',
+    re.ASCII,
+)
+_PAIR = re.compile(
+    r',\s{0,80}"(?P<key>[a-z_]{2,20})":\s{0,8}'
+    r'(?:"(?P<text>[^"\\\n]{0,80})"|(?P<number>\d{1,10})(?=[,\s}])|\[[\w\s",]{0,2000}\])\s{0,80}',
+    re.ASCII,
+)
+
+
+def read_rdma_link_json(lines: Sequence[Line]) -> Reading:
+    """Read the objects, one for each port."""
+    text = "\n".join(line.text for line in lines)
+    starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
+    sightings: list[PortSighting] = []
+    taken: set[int] = set()
+    for begun in _BEGIN.finditer(text):
+        shown, end = _pairs(text, begun.end())
+        first, last = (bisect_right(starts, at) - 1 for at in (begun.start(), end))
+        sighting = _json_port(Origin(_RDMA_LINK_JSON, lines[first].number), begun, shown)
+        sightings.append(sighting)
+        known = {"state": sighting.state, "physical_state": sighting.physical_state}
+        if text[end : end + 1] == "}" and None not in (known.get(key, "") for key in shown):
+            taken.update(line.number for line in lines[first : last + 1])
+    return Reading(tuple(sightings), frozenset(taken))
+
+
+def _pairs(text: str, at: int) -> tuple[dict[str, str], int]:
+    """Return the values from a position on, by their keys, and where they end."""
+    shown: dict[str, str] = {}
+    while pair := _PAIR.match(text, at):
+        shown.setdefault(pair["key"], pair["text"] or pair["number"] or "")
+        at = pair.end()
+    return shown, at + (len(text[at : at + 80]) - len(text[at : at + 80].lstrip()))
+
+
+def _json_port(origin: Origin, begun: re.Match[str], shown: dict[str, str]) -> PortSighting:
+    netdev = shown.get("netdev")
+    return PortSighting(
+        origin,
+        begun["device"],
+        int(begun["port"]),
+        netdevs=(netdev,) if netdev else None,
+        state=port_state(shown.get("state", "")),
+        physical_state=physical_state(shown.get("physical_state", "")),
+        lid=number(shown.get("lid", "")),
+    )
+
+
+RDMA_LINK_JSON = Reader(_RDMA_LINK_JSON, read_rdma_link_json)
+
+
+# rdma system show (iproute2), which says whether containers see the host's RDMA devices.
+#
+#   netns shared copy-on-fork on
+#   netns exclusive
+#   [{"netns":"shared","copy-on-fork":true}]                    (-j)
+#
+# Source: iproute2, rdma/sys.c.
+
+_RDMA_SYSTEM = "rdma system show"
+
+_RDMA_SYSTEM_ROW = re.compile(
+    r"\s{0,40}netns (shared|exclusive)"
+    r"(?: (?:copy-on-fork|privileged-qkey|monitor) (?:on|off)){0,4}\s*"
+)
+_JSON = re.compile(
+    r'\s{0,40}\[?\{\s{0,8}"netns"\s{0,8}:\s{0,8}"(shared|exclusive)"'
+    r'(?:,\s{0,8}"[a-z-]{1,40}"\s{0,8}:\s{0,8}(?:true|false|"on"|"off")\s{0,8}){0,4}\s{0,8}\}\]?\s*'
+)
+
+
+def _rdma_system_row(line: Line) -> RowReading | None:
+    """Read the mode."""
+    mode = _RDMA_SYSTEM_ROW.fullmatch(line.text) or _JSON.fullmatch(line.text)
+    if mode is None:
+        return None
+    return RowReading((SettingSighting(Origin(_RDMA_SYSTEM, line.number), "netns", mode[1]),))
+
+
+read_rdma_system = ReadsRows(_rdma_system_row)
+RDMA_SYSTEM = Reader(_RDMA_SYSTEM, read_rdma_system)

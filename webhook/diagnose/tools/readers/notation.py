@@ -146,3 +146,49 @@ def mellanox_type(text: str) -> int | None:
     """Return the PCI device id in "MT4129", which writes it in decimal."""
     kind, digits = text.strip()[:2], text.strip()[2:]
     return number(digits) if kind == "MT" and digits.isdecimal() else None
+
+
+# What DMI says of a machine, where its maker filled it in.
+
+#: What makers leave in fields that they do not fill in.
+_NOTHING = frozenset(
+    {"", "default string", "none", "not applicable", "not specified", "n/a", "no asset tag"}
+    | {"to be filled by o.e.m.", "system product name", "system manufacturer", "unknown", "0"}
+)
+
+
+def dmi_value(text: str) -> str | None:
+    """Return the value of a field; None where it is empty, or a placeholder or its beginning."""
+    text = text.strip()
+    return None if any(word.startswith(text.lower()) for word in _NOTHING) else text
+
+
+# Tell by a driver's version whether it is that of the kernel (inbox) or of NVIDIA (OFED).
+
+#: 24.10-0.7.0, with one number more in the name of the package.
+_OFED = re.compile(r"(\d{1,2}\.\d{1,2}-\d{1,2}\.\d{1,2}\.\d{1,2})(?:\.\d{1,3})?", re.ASCII)
+#: Linux, drivers/net/ethernet/mellanox/mlx5/core/mlx5_core.h, until 5.10: DRIVER_VERSION "5.0-0".
+_INBOX = re.compile(r"\d\.\d-\d", re.ASCII)
+
+
+def ofed_driver(version: str) -> str | None:
+    """Return the driver that a version of OFED is, as a setting has it: "OFED 24.10-0.7.0"."""
+    ofed = _OFED.fullmatch(version)
+    return f"OFED {ofed[1]}" if ofed else None
+
+
+def mlx5_driver(version: str) -> str | None:
+    """Return the driver that a version of mlx5_core is; None if that is unknown."""
+    return "inbox" if _INBOX.fullmatch(version) else ofed_driver(version)
+
+
+# How NVIDIA's driver writes the address of a PCI function: with a domain of eight digits.
+
+
+def pci_of_gpu(text: str | None) -> str | None:
+    """Return an address as Linux writes it: 00000000:3B:00.0 becomes 0000:3b:00.0."""
+    if text is None:
+        return None
+    domain, colon, function = text.lower().partition(":")
+    short = domain[4:] if len(domain) == len("00000000") and domain.startswith("0000") else domain
+    return short + colon + function

@@ -10,10 +10,12 @@ Guide.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from webhook.diagnose.tools.observations import GpuSighting, Line, Origin
-from webhook.diagnose.tools.readers.notation import number
-from webhook.diagnose.tools.readers.rows import Reader, ReadsRows, RowReading
+from webhook.diagnose.tools.observations import DistanceSighting, GpuSighting, Line, Origin, Reading
+from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
+from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number, pci_of_gpu
 
 _NVIDIA_SMI_GPUS = "nvidia-smi -L"
 
@@ -35,3 +37,263 @@ def _nvidia_smi_gpus_row(line: Line) -> RowReading | None:
 
 read_nvidia_smi_gpus = ReadsRows(_nvidia_smi_gpus_row)
 NVIDIA_SMI_GPUS = Reader(_NVIDIA_SMI_GPUS, read_nvidia_smi_gpus)
+
+
+# /proc/driver/nvidia/gpus/*/information, which describes the GPUs without nvidia-smi.
+#
+#   /proc/driver/nvidia/gpus/0000:18:00.0/information:Model:           NVIDIA H100 80GB HBM3
+#   /proc/driver/nvidia/gpus/0000:18:00.0/information:GPU UUID:        GPU-2d9e0f7c-6f13-4b1f-[...]
+#
+# That is what `grep . PATH` writes. Device Minor is not the number that nvidia-smi gives to a
+# GPU. Source: NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia/nv-procfs.c.
+
+_NVIDIA_PROC = "/proc/driver/nvidia"
+
+_FILE = re.compile(
+    r"\s{0,40}/proc/driver/nvidia/gpus/(?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/information:"
+    r"(?P<name>[A-Z][A-Za-z ]{1,30}):\s{0,40}(?P<value>.{0,100}?)\s*"
+)
+_UUID = re.compile(r"GPU-[0-9a-f-]{8,40}")
+#: What the driver writes until it has asked the GPU; the UUID is GPU-????????-... then.
+_NO_MODEL = "Unknown"
+
+
+def read_nvidia_proc(lines: Sequence[Line]) -> Reading:
+    """Read the GPUs, one for each path."""
+    gpus: dict[str, GpuSighting] = {}
+    taken: set[int] = set()
+    for line in lines:
+        field = _FILE.fullmatch(line.text)
+        if field is None:
+            continue
+        taken.add(line.number)
+        gpu = gpus.get(
+            field["pci"], GpuSighting(Origin(_NVIDIA_PROC, line.number), pci=field["pci"])
+        )
+        value = field["value"]
+        if field["name"] == "Model" and not _NO_MODEL.startswith(value):
+            gpu = gpu._replace(product=value)
+        elif field["name"] == "GPU UUID" and _UUID.fullmatch(value):
+            gpu = gpu._replace(uuid=value)
+        gpus[field["pci"]] = gpu
+    return Reading(tuple(gpus.values()), frozenset(taken))
+
+
+NVIDIA_PROC = Reader(_NVIDIA_PROC, read_nvidia_proc)
+
+
+# nvidia-smi --query-gpu=... --format=csv, whose first line says what the columns are.
+#
+#   index, name, uuid, pci.bus_id, memory.total [MiB]
+#   0, NVIDIA H100 80GB HBM3, GPU-2d9e0f7c-6f13-4b1f-9f0c-9f5d2f2a7d10, 00000000:18:00.0, 81559 MiB
+#
+# With `noheader`, nobody knows what the columns are, so nothing is read. Source: NVIDIA, nvidia-
+# smi --help-query-gpu.
+
+_NVIDIA_SMI_QUERY = "nvidia-smi --query-gpu"
+
+#: The names of columns that are read, and their synonyms.
+_COLUMNS = {
+    "index": "index",
+    "name": "name",
+    "gpu_name": "name",
+    "uuid": "uuid",
+    "gpu_uuid": "uuid",
+    "pci.bus_id": "pci",
+    "gpu_bus_id": "pci",
+}
+_HEADER = re.compile(r"[a-z][a-z0-9_.]{1,60}(?: \[[A-Za-z%/]{1,8}\])?")
+_VALUES = {
+    "index": re.compile(r"\d{1,3}", re.ASCII),
+    "name": re.compile(r"\S.{0,80}"),
+    "uuid": re.compile(r"GPU-[0-9a-fA-F-]{8,40}"),
+    "pci": re.compile(PCI),
+}
+#: The fields of a line; nvidia-smi has fewer than this.
+_MOST_GPUS = 250
+
+
+def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
+    """Read each header, and the rows that follow it."""
+    gpus: list[GpuSighting] = []
+    taken: set[int] = set()
+    header: list[str] = []
+    for line in lines:
+        if "," not in line.text:
+            header = []
+            continue
+        fields = [field.strip() for field in line.text.split(",", _MOST_GPUS)]
+        if _is_header(fields):
+            header = [_COLUMNS.get(field, "") for field in fields]
+            taken.add(line.number)
+            continue
+        gpu = _gpu(Origin(_NVIDIA_SMI_QUERY, line.number), header, fields)
+        if gpu is None:
+            header = []
+        else:
+            gpus.append(gpu)
+            taken.add(line.number)
+    return Reading(tuple(gpus), frozenset(taken))
+
+
+def _is_header(fields: Sequence[str]) -> bool:
+    """Return whether these are names of columns; a single name could be anything."""
+    known = [field for field in fields if field in _COLUMNS]
+    return bool(known) and all(map(_HEADER.fullmatch, fields))
+
+
+def _gpu(origin: Origin, header: Sequence[str], fields: Sequence[str]) -> GpuSighting | None:
+    if not header or len(header) != len(fields):
+        return None
+    shown = {
+        column: field
+        for column, field in zip(header, fields, strict=True)
+        if column and field != "[N/A]"
+    }
+    if not shown or not all(_VALUES[column].fullmatch(field) for column, field in shown.items()):
+        return None
+    return GpuSighting(
+        origin,
+        number(shown.get("index", "")),
+        shown.get("name"),
+        shown.get("uuid"),
+        pci_of_gpu(shown.get("pci")),
+    )
+
+
+NVIDIA_SMI_QUERY = Reader(_NVIDIA_SMI_QUERY, read_nvidia_smi_query)
+
+
+# nvidia-smi topo -m, which says how far each GPU is from each NIC.
+#
+#           GPU0    GPU1    NIC0    NIC1    CPU Affinity    NUMA Affinity   GPU NUMA ID
+#   GPU0     X      NV18    PIX     SYS     0-55,112-167    0               N/A
+#   GPU1    NV18     X      SYS     PIX     56-111,168-223  1               N/A
+#   NIC0    PIX     SYS      X      SYS
+#   NIC1    SYS     PIX     SYS      X
+#
+#   Legend:
+#     X    = Self
+#     PIX  = Connection traversing at most a single PCIe bridge
+#   NIC Legend:
+#     NIC0: mlx5_0
+#     NIC1: mlx5_1
+#
+# Older drivers write mlx5_0 for NIC0 and have no NIC Legend. A row tells where its own column is
+# by the X, so a row whose X stands elsewhere was damaged, and is not read. Source: NVIDIA,
+# nvidia-smi manual, topo.
+
+_NVIDIA_SMI_TOPO = "nvidia-smi topo -m"
+
+#: Underlined in a terminal; what is left of that where the escape character was lost.
+_UNDERLINE = re.compile(r"\x1b?\[[0-9;]{0,5}m")
+_COLUMN = re.compile(r"(GPU|NIC)?(?(1)\d{1,3}|[a-z]\w{0,40}\d\w{0,20})", re.ASCII)
+_NVIDIA_SMI_TOPO_GPU = re.compile(r"GPU\d{1,3}", re.ASCII)
+#: What may follow the columns of devices.
+_AFFINITIES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
+_CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|PSB|NV\d{1,3}|C2C", re.ASCII)
+#: The distances that exist between a GPU and a NIC.
+_DISTANCES = frozenset({"SYS", "NODE", "PHB", "PXB", "PIX"})
+_LEGEND = re.compile(
+    r"\s{0,40}(?:Legend:|NIC Legend:|(?:X|SYS|NODE|PHB|PXB|PIX|PSB|NV#|C2C)\s{1,20}= \S.{0,300})\s*"
+)
+_NIC_NAME = re.compile(rf"\s{{0,40}}(NIC\d{{1,3}}): ({DEVICE})\s*", re.ASCII)
+#: Rows and columns of a matrix; a machine has fewer.
+_MOST_COLUMNS = 200
+
+
+class _Matrix(NamedTuple):
+    #: Names of devices: GPU0, NIC0.
+    columns: list[str]
+    affinities: list[str]
+    #: The words of each row, the first being its name.
+    rows: list[tuple[Line, list[str]]]
+    #: What the legend says: the device of NIC0.
+    names: dict[str, str]
+
+
+def read_nvidia_smi_topo(lines: Sequence[Line]) -> Reading:
+    """Read each matrix, with the legend that follows it."""
+    taken: set[int] = set()
+    sightings: list[DistanceSighting | GpuSighting] = []
+    for matrix in _matrices(lines, taken):
+        for line, words in matrix.rows:
+            if _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
+                sightings.extend(_of_gpu(Origin(_NVIDIA_SMI_TOPO, line.number), words, matrix))
+    return Reading(tuple(sightings), frozenset(taken))
+
+
+def _matrices(lines: Sequence[Line], taken: set[int]) -> list[_Matrix]:
+    """Return the matrices; `taken` receives the numbers of the lines that belong to one."""
+    matrices: list[_Matrix] = []
+    for line in lines:
+        text = _UNDERLINE.sub(" ", line.text) if "[" in line.text else line.text
+        words = text.split(maxsplit=_MOST_COLUMNS)
+        if matrix := _header(words):
+            matrices.append(matrix)
+            taken.add(line.number)
+        elif matrices and _take(matrices[-1], line, text, words):
+            taken.add(line.number)
+    return matrices
+
+
+def _header(words: Sequence[str]) -> _Matrix | None:
+    """Return an empty matrix if the words are a header; without "CPU", the last one may be cut."""
+    if not words or not _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
+        return None
+    end = words.index("CPU") if "CPU" in words else len(words) - 1
+    names, rest = list(words[:end]), " ".join(words[end:])
+    affinities = [name for name in _AFFINITIES if name in rest]
+    if not names or len(words) < 3 - 2 * ("CPU" in words) or ("CPU" in words and not affinities):
+        return None
+    if not all(map(_COLUMN.fullmatch, names)) or len(set(names)) < len(names):
+        return None
+    return _Matrix(names, affinities, [], {})
+
+
+def _take(matrix: _Matrix, line: Line, text: str, words: Sequence[str]) -> bool:
+    name = _NIC_NAME.fullmatch(text)
+    if name and name[1] in matrix.columns:
+        matrix.names[name[1]] = name[2]
+        return True
+    if _LEGEND.fullmatch(text):
+        return True
+    row = _nvidia_smi_topo_row(words, matrix)
+    if row:
+        matrix.rows.append((line, row))
+    return bool(row)
+
+
+def _nvidia_smi_topo_row(words: Sequence[str], matrix: _Matrix) -> list[str]:
+    """Return the words of a row without one that was cut; [] if the X is not in its column."""
+    if not words or words[0] not in matrix.columns:
+        return []
+    cells = list(words[1 : 1 + len(matrix.columns)])
+    if len(words) <= 1 + len(matrix.columns) and cells and not _CELL.fullmatch(cells[-1]):
+        cells.pop()
+    own = matrix.columns.index(words[0])
+    right = all((cell == "X") == (place == own) for place, cell in enumerate(cells))
+    if not cells or not right or not all(map(_CELL.fullmatch, cells)):
+        return []
+    return [words[0], *cells, *words[1 + len(matrix.columns) :]]
+
+
+def _of_gpu(
+    origin: Origin, words: Sequence[str], matrix: _Matrix
+) -> Iterator[DistanceSighting | GpuSighting]:
+    gpu, columns = words[0], matrix.columns
+    for column, cell in zip(columns, words[1:], strict=False):
+        if not _NVIDIA_SMI_TOPO_GPU.fullmatch(column) and cell in _DISTANCES:
+            yield DistanceSighting(origin, gpu, matrix.names.get(column, column), cell)
+    numa = _numa(matrix.affinities, words[1 + len(columns) :])
+    yield GpuSighting(origin, number(gpu.removeprefix("GPU")), numa=numa)
+
+
+def _numa(names: Sequence[str], values: Sequence[str]) -> int | None:
+    """Return the NUMA node if it is one, and not several; None if a column was left empty."""
+    if _AFFINITIES[1] not in names or len(values) != len(names):
+        return None
+    return number(values[names.index(_AFFINITIES[1])])
+
+
+NVIDIA_SMI_TOPO = Reader(_NVIDIA_SMI_TOPO, read_nvidia_smi_topo)

@@ -13,11 +13,18 @@ Source: Linux, Documentation/ABI/testing/sysfs-bus-pci, and drivers/pci/pci-sysf
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from webhook.diagnose.tools.observations import CardSighting, Line, Origin, PcieLink, Reading
-from webhook.diagnose.tools.readers.notation import number
-from webhook.diagnose.tools.readers.rows import Reader
+from webhook.diagnose.tools.observations import (
+    CardSighting,
+    Line,
+    Origin,
+    PcieLink,
+    PortSighting,
+    Reading,
+)
+from webhook.diagnose.tools.readers.layouts import Reader, RowReading, read_rows
+from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number
 
 _PCI_SYSFS = "sysfs"
 
@@ -90,3 +97,237 @@ def _virtual(files: Mapping[str, str]) -> bool | None:
 
 
 PCI_SYSFS = Reader(_PCI_SYSFS, read_pci_sysfs)
+
+
+# lspci, which says which PCI functions a machine has.
+#
+#   0000:3b:00.0 0207: 15b3:1021
+#   3b:00.0 Infiniband controller [0207]: Mellanox Technologies MT2910 [ConnectX-7] [15b3:1021]
+#   3b:00.0 Infiniband controller: Mellanox Technologies MT2910 [ConnectX-7] (rev 01)
+#           NUMA node: 0
+#           LnkCap: Port #0, Speed 32GT/s, Width x16, ASPM not supported
+#           LnkSta: Speed 16GT/s (downgraded), Width x16
+#
+# These are -Dn, -nn, and plain; with -vv, the last three lines follow each of them. Only network
+# cards are of interest. The domain is left out where the machine has only one (without -D), and
+# so is a speed that nobody knows (of a virtual function). Source: pciutils, lspci.c and ls-
+# caps.c.
+
+_LSPCI = "lspci"
+
+_HEAD = re.compile(
+    rf"(?P<pci>{PCI}) (?:Class )?(?:(?P<numeric>[0-9a-f]{{4}})"
+    r"|(?P<name>[A-Z0-9][A-Za-z/ -]{2,40}?)(?: \[(?P<class>[0-9a-f]{4})\])?): (?P<rest>\S.*)"
+)
+#: What may follow a function.
+_REVISION = r"(?: \(rev [0-9a-f]{2}\))?(?: \(prog-if .{0,60}\))?\s*"
+_IDS = re.compile(rf"([0-9a-f]{{4}}):([0-9a-f]{{4}}){_REVISION}")
+_NAMED = re.compile(
+    r"(?P<model>.{1,200}?)(?: \[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\])?" + _REVISION
+)
+_LINK = re.compile(
+    r"\s{0,40}(?P<what>LnkCap|LnkSta):\s{1,8}(?:Port #\d{1,3}, )?"
+    r"Speed (?P<speed>[\d.]{1,4}GT/s|unknown)(?: \([a-z]{1,20}\))?, "
+    r"Width x(?P<width>\d{1,2})\b.*"
+)
+_NUMA = re.compile(r"\s{0,40}NUMA node: (-?\d{1,4})\s*")
+#: What -v writes below a function. Copied text often has lost its indentation.
+_BELOW = re.compile(
+    r"\s{1,40}(?!\s|LnkCap:|LnkSta:|NUMA node:).*"
+    r"|(?:Subsystem|Control|Status|Latency|Interrupt|IOMMU group|Region \d|Expansion ROM at"
+    r"|Capabilities|Kernel (?:driver in use|modules)|DevCap2?|DevCtl2?|DevSta|LnkCap2|LnkCtl2?"
+    r"|LnkSta2|Physical Slot|Flags|Memory at|Vector table|PBA|Product Name|Read-only fields)\b.*"
+)
+#: The network classes, as pci.ids names them.
+_CONTROLLERS = {
+    "Infiniband controller": 0x0207,
+    "InfiniBand controller": 0x0207,
+    "Ethernet controller": 0x0200,
+    "Network controller": 0x0280,
+    "Fabric controller": 0x0208,
+}
+_CLASSES = frozenset(_CONTROLLERS.values())
+
+
+def read_lspci(lines: Sequence[Line]) -> Reading:
+    """Read one function after the other, each with what stands below it."""
+    cards: list[CardSighting] = []
+    taken: set[int] = set()
+    for head, below in _functions(lines):
+        taken.update(line.number for line in below)
+        found = _HEAD.fullmatch(head.text)
+        card = found and _lspci_card(Origin(_LSPCI, head.number), found)
+        if found and (card or not _is_network(found)):
+            taken.add(head.number)
+        if card:
+            cards.append(_with_details(card, below))
+    return Reading(tuple(cards), frozenset(taken))
+
+
+def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:
+    head, below = None, list[Line]()
+    for line in (*lines, Line(0, "")):
+        if _HEAD.fullmatch(line.text):
+            if head:
+                yield head, below
+            head, below = line, []
+        elif head and _is_below(line.text):
+            below.append(line)
+        elif head:
+            yield head, below
+            head = None
+
+
+def _is_below(text: str) -> bool:
+    return any(known.fullmatch(text) for known in (_BELOW, _LINK, _NUMA))
+
+
+def _is_network(found: re.Match[str]) -> bool:
+    return (
+        found["name"] in _CONTROLLERS
+        or int(found["numeric"] or found["class"] or "0", 16) in _CLASSES
+    )
+
+
+def _lspci_card(origin: Origin, found: re.Match[str]) -> CardSighting | None:
+    """Return the card, or None if it is none, or if its ids cannot be read."""
+    if not _is_network(found):
+        return None
+    pci = found["pci"].lower()
+    if found["numeric"]:
+        ids = _IDS.fullmatch(found["rest"])
+        return ids and CardSighting(
+            origin, pci, int(found["numeric"], 16), int(ids[1], 16), int(ids[2], 16)
+        )
+    named = _NAMED.fullmatch(found["rest"])
+    if named is None or (found["class"] is None) != (named["vendor"] is None):
+        return None  # cut
+    model = named["model"]
+    if model.count("(") > model.count(")"):  # cut within a revision
+        model = model.rpartition("(")[0].strip()
+    return CardSighting(
+        origin,
+        pci,
+        int(found["class"], 16) if found["class"] else _CONTROLLERS[found["name"]],
+        _hexadecimal(named["vendor"]),
+        _hexadecimal(named["device"]),
+        model=model or None,
+        virtual=True if "Virtual Function" in model else None,
+    )
+
+
+def _hexadecimal(text: str | None) -> int | None:
+    return None if text is None else int(text, 16)
+
+
+def _with_details(card: CardSighting, below: Sequence[Line]) -> CardSighting:
+    for line in below:
+        link, numa = _LINK.fullmatch(line.text), _NUMA.fullmatch(line.text)
+        if numa:
+            card = card._replace(numa=number(numa[1]))
+        elif link and link["what"] == "LnkCap":
+            card = card._replace(best_link=_pcie_link(link))
+        elif link:
+            card = card._replace(link=_pcie_link(link))
+    return card
+
+
+def _pcie_link(link: re.Match[str]) -> PcieLink | None:
+    if link["speed"] == "unknown" or int(link["width"]) == 0:
+        return None
+    return PcieLink(float(link["speed"].removesuffix("GT/s")), int(link["width"]))
+
+
+LSPCI = Reader(_LSPCI, read_lspci)
+
+
+# mst status (MFT), with -v or -vv a row for each PCI function.
+#
+#   DEVICE_TYPE             MST                           PCI       RDMA     NET          NUMA
+#   ConnectX7(rev:0)        /dev/mst/mt4129_pciconf5      e5:00.0   mlx5_5   net-ibs5     1
+#   BlueField3(rev:1)       NA                            03:00.1            net-p1,net-p2  -1
+#
+# Columns may be empty, and the web makes them narrow, so that only the form of a word tells what
+# it is. A line that ends before NUMA was cut, perhaps within a name. Two functions of a bond have
+# one RDMA device. Without -v it writes the PCI address below the device:
+#
+#   /dev/mst/mt4129_pciconf0         - PCI configuration cycles access.
+#                                      domain:bus:dev.fn=0000:0d:00.0 addr.reg=88 data.reg=92 [...]
+
+_MST_STATUS = "mst status"
+
+_ROW = re.compile(
+    rf"\s{{0,20}}(?P<type>[A-Za-z][\w-]{{1,40}})\(rev:\w{{1,4}}\)\s{{1,60}}"
+    rf"(?:/dev/mst/(?:mt(?P<id>\d{{3,6}})_)?\S{{1,80}}|NA)\s{{1,60}}(?P<pci>{PCI})"
+    rf"(?P<rest>(?:\s{{1,60}}(?P<device>(?!net-){DEVICE}))?(?:\s{{1,60}}(?P<net>net-\S{{1,200}}))?"
+    r"\s{1,60}(?P<numa>-?\d{1,3}|NA))?(?P<cut>(?:\s.{0,400})?)",
+    re.ASCII,
+)
+_DEVICE = re.compile(
+    r"\s{0,20}/dev/mst/(?:mt(?P<id>\d{3,6})_)?\S{1,80}\s{1,60}- PCI .{1,80}", re.ASCII
+)
+_ADDRESS = re.compile(rf"\s{{0,80}}domain:bus:dev\.fn=(?P<pci>{PCI})(?:\s.{{0,200}})?", re.ASCII)
+_OTHER = re.compile(
+    r"\s{0,80}(?:MST (?:modules|devices):|PCI devices:"
+    r"|MST PCI(?: configuration)? module (?:is not )?loaded"
+    r"|DEVICE_TYPE\s+MST\s+PCI\s+RDMA\s+NET\s+NUMA|Chip revision is: \w{1,4})\s*",
+    re.ASCII,
+)
+_RULE = re.compile(r"-{4,40}\s*|\.\s*")
+
+
+def read_mst_status(lines: Sequence[Line]) -> Reading:
+    """Read the rows, one for each PCI function."""
+    found = _Found()
+    return read_rows(lines, found.row)
+
+
+class _Found:
+    """What the last line was."""
+
+    def __init__(self) -> None:
+        #: Whether it was the tool's: only then is a rule or a dot behind it the tool's, too.
+        self._inside = False
+        #: The device whose address comes in the next line.
+        self._device: re.Match[str] | None = None
+
+    def row(self, line: Line) -> RowReading | None:
+        if not line.text.strip():
+            return None
+        device, self._device = self._device, _DEVICE.fullmatch(line.text)
+        address = _ADDRESS.fullmatch(line.text)
+        ruled = self._inside and _RULE.fullmatch(line.text)
+        if self._device or ruled or _OTHER.fullmatch(line.text):
+            found: RowReading | None = RowReading()
+        elif address is not None and device is not None:
+            found = _mst_status_card(line, device, address)
+        else:
+            found = _function(line)
+        self._inside = found is not None
+        return found
+
+
+def _mst_status_card(line: Line, device: re.Match[str], address: re.Match[str]) -> RowReading:
+    pci, device_id = address["pci"].lower(), number(device["id"] or "")
+    return RowReading((CardSighting(Origin(_MST_STATUS, line.number), pci, device_id=device_id),))
+
+
+def _function(line: Line) -> RowReading | None:
+    row = _ROW.fullmatch(line.text)
+    if row is None:
+        return None
+    whole = row["rest"] is not None
+    net = (row["net"] or "").split(",")
+    sighting = PortSighting(
+        Origin(_MST_STATUS, line.number),
+        row["device"],
+        netdevs=tuple(one.removeprefix("net-") for one in net if one) if whole else None,
+        pci=row["pci"].lower(),
+        device_id=number(row["id"] or ""),
+        model=row["type"],
+        numa=number(row["numa"] or ""),
+    )
+    return RowReading((sighting,), understood=whole and not row["cut"].strip())
+
+
+MST_STATUS = Reader(_MST_STATUS, read_mst_status)

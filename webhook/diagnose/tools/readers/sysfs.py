@@ -22,12 +22,16 @@ from webhook.diagnose.tools.observations import (
     Origin,
     PortSighting,
     Reading,
+    Setting,
+    SettingSighting,
     Sighting,
 )
+from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import (
     DEVICE,
     NETDEV,
     PCI,
+    dmi_value,
     guid,
     hexadecimal,
     kernel_gid,
@@ -35,11 +39,11 @@ from webhook.diagnose.tools.readers.notation import (
     kernel_port_state,
     link_layer,
     mellanox_type,
+    mlx5_driver,
     number,
     rate,
     single_word,
 )
-from webhook.diagnose.tools.readers.rows import Reader
 
 _IB_SYSFS = "sysfs"
 
@@ -223,3 +227,115 @@ class _Tree:
 
 
 IB_SYSFS = Reader(_IB_SYSFS, read_ib_sysfs)
+
+
+# ls /sys/class/infiniband, also with -l: the RDMA devices of a machine, and where they are in
+# PCI.
+#
+#   mlx5_0  mlx5_1  mlx5_bond_0
+#   lrwxrwxrwx 1 root root 0 Mar 1 10:00 mlx5_0 -> ../../devices/pci0000:37/[...]/0000:38:00.0/
+#       infiniband/mlx5_0                                      (in one line)
+#   /sys/class/infiniband/mlx5_0/device -> ../../../0000:38:00.0
+#
+# A list of names alone is taken only if all of them are names that drivers of Linux or udev's
+# rules give to RDMA devices. A device in software (rxe, siw) has no PCI address. Whether a PCI
+# function is a virtual one does not show here.
+
+_DEVICE_LIST = "ls /sys/class/infiniband"
+
+_LINK = re.compile(
+    rf"(?:l\S{{9,10}}\s.{{1,120}}\s)?(?:\S{{0,200}}/)?(?P<device>{DEVICE}) -> "
+    rf"\S{{1,40}}/devices/(?P<path>\S{{1,500}})/infiniband/(?P=device)\s*",
+    re.ASCII,
+)
+_DEVICE_LINK = re.compile(
+    rf"(?:l\S{{9,10}}\s.{{1,120}}\s)?\S{{0,200}}/infiniband/(?P<device>{DEVICE})/device -> "
+    rf"(?P<path>\S{{0,500}})",
+    re.ASCII,
+)
+#: Of the kernel's drivers (drivers/infiniband/hw, sw) and of rdma-core's udev/rdma_rename.c, except
+#: for names that network interfaces have, too ("ibp3s0").
+_NAME = re.compile(
+    r"(?:mlx[45]_(?:bond_)?|bnxt_re(?:_bond)?|irdma|i40iw|hfi1_|qedr|hns_|efa_|erdma_|mana_|cxgb4_"
+    r"|ocrdma|usnic_|vmw_pvrdma|rxe|siw)\d{1,4}"
+    r"|(?:roce|rdma)(?:P\d{1,6})?p\d{1,4}s\d{1,4}(?:f\d{1,4})?(?:v\d{1,4})?",
+    re.ASCII,
+)
+_DEVICE_LIST_HEAD = re.compile(r"(?:/sys/class/infiniband/?:|total \d{1,9})\s*", re.ASCII)
+_ADDRESS = re.compile(rf"{PCI}(?=/|$)", re.ASCII)
+
+
+def _device_list_row(line: Line) -> RowReading | None:
+    """Read the rows."""
+    origin = Origin(_DEVICE_LIST, line.number)
+    link = _LINK.fullmatch(line.text) or _DEVICE_LINK.fullmatch(line.text)
+    if link is not None:
+        addresses = _ADDRESS.findall(link["path"])
+        pci = addresses[-1].lower() if addresses else None
+        return RowReading((PortSighting(origin, link["device"], pci=pci),))
+    names = line.text.split()
+    if names and all(map(_NAME.fullmatch, names)):
+        return RowReading(tuple(PortSighting(origin, name) for name in names))
+    return RowReading() if _DEVICE_LIST_HEAD.fullmatch(line.text) else None
+
+
+read_device_list = ReadsRows(_device_list_row)
+DEVICE_LIST = Reader(_DEVICE_LIST, read_device_list)
+
+
+# Files of /sys and /proc that say something of the whole machine, each with its path.
+#
+#   /sys/class/dmi/id/product_name:DGXH100
+#   /sys/module/mlx5_core/version:24.10-0.7.0
+#   /sys/module/ib_core/parameters/netns_mode:Y
+#   /proc/sys/kernel/osrelease:5.15.0-134-generic
+#   /sys/bus/pci/devices:no GPU
+#
+# This is what `grep -r . PATH` writes, and `rdma-webhook discover script`; only the script, which
+# looks at all PCI functions, writes the last line. netns_mode is Y where containers share the
+# host's RDMA devices (Linux, drivers/infiniband/core/device.c).
+
+_HOST_SYSFS = "sysfs"
+
+_HOST_SYSFS_FILE = re.compile(r"\s{0,40}(/(?:sys|proc)/[\w./-]{1,120}):(.{0,200}?)\s*", re.ASCII)
+_NETNS = {"Y": "shared", "N": "exclusive"}
+_GPUS = {"no GPU": "none"}
+
+
+def _as_shown(value: str) -> str | None:
+    return value or None
+
+
+def _loaded(_: str) -> str:
+    return "yes"
+
+
+#: What a file says, and how its value is read.
+_FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
+    "/sys/class/dmi/id/product_name": ("product", dmi_value),
+    "/sys/class/dmi/id/sys_vendor": ("vendor", dmi_value),
+    "/sys/class/dmi/id/chassis_asset_tag": ("asset-tag", dmi_value),
+    "/sys/module/mlx5_core/version": ("driver", mlx5_driver),
+    "/sys/module/ib_core/parameters/netns_mode": ("netns", _NETNS.get),
+    "/sys/module/nvidia_peermem/initstate": ("peermem", _loaded),
+    "/sys/module/nv_peer_mem/initstate": ("peermem", _loaded),
+    "/sys/bus/pci/devices": ("gpus", _GPUS.get),
+    "/proc/sys/kernel/osrelease": ("kernel", _as_shown),
+    "/proc/sys/kernel/hostname": ("hostname", _as_shown),
+}
+
+
+def _host_sysfs_row(line: Line) -> RowReading | None:
+    """Read the files that are known."""
+    file = _HOST_SYSFS_FILE.fullmatch(line.text)
+    if file is None or file[1] not in _FILES:
+        return None
+    setting, meaning = _FILES[file[1]]
+    value = meaning(file[2])
+    if value is None:
+        return RowReading(understood=setting not in {"netns", "driver", "gpus"})
+    return RowReading((SettingSighting(Origin(_HOST_SYSFS, line.number), setting, value),))
+
+
+read_host_sysfs = ReadsRows(_host_sysfs_row)
+HOST_SYSFS = Reader(_HOST_SYSFS, read_host_sysfs)

@@ -10,12 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.diagnose.tools.transcripts.ansible import find_ansible
-from webhook.diagnose.tools.transcripts.folded_headers import find_folded_header
-from webhook.diagnose.tools.transcripts.pod_prefixes import split_by_pod
-from webhook.diagnose.tools.transcripts.prefixes import split_by_prefix
-from webhook.diagnose.tools.transcripts.prompts import Prompts
-from webhook.diagnose.tools.transcripts.script_headers import split_at_headers
-from webhook.diagnose.tools.transcripts.segments import Capture, plain_lines, split
+from webhook.diagnose.tools.transcripts.prefixes import (
+    Prompts,
+    find_folded_header,
+    split_by_pod,
+    split_by_prefix,
+)
+from webhook.diagnose.tools.transcripts.segments import (
+    Capture,
+    plain_lines,
+    split,
+    split_at_headers,
+)
 
 __all__ = ["Capture", "captures"]
 

@@ -18,11 +18,11 @@ Sources: ansible, lib/ansible/plugins/callback/default.py, minimal.py and onelin
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from webhook.diagnose.tools.observations import Line
-from webhook.diagnose.tools.transcripts.ansible_values import lines_in_json, lines_in_yaml
 from webhook.diagnose.tools.transcripts.segments import HOST, Sign, plain_lines
 
 _RESULT = re.compile(
@@ -77,3 +77,103 @@ def _enclosed(result: re.Match[str], lines: Sequence[Line], at: int) -> Sign:
         return Sign((node,), behind, enclosed=lines_in_yaml(below))
     first = lines[at]._replace(text=result["json"])
     return Sign((node,), behind, enclosed=lines_in_json((first, *below)))
+
+
+# The lines that a result of Ansible holds: an output that it registered, as JSON or as YAML.
+#
+# They are read line by line, not as documents: they keep their numbers, and a text may be cut
+# anywhere. The forms are those that `json.dumps` and PyYAML write.
+
+_JSON_LIST = re.compile(r'\s*"(?P<key>[^"\\]{1,200})": \[\s*')
+_JSON_TEXT = re.compile(r'\s*"(?P<key>[^"\\]{1,200})": (?P<text>".*"),?\s*')
+_JSON_ITEM = re.compile(r'\s*(?P<text>".*"),?\s*')
+_YAML_KEY = re.compile(r" +(?P<key>[\w.-]{1,200}):(?: (?P<text>.*))?", re.ASCII)
+_YAML_ITEM = re.compile(r" +- (?P<text>.*)")
+_YAML_BLOCK = re.compile(r"[|>][-+\d]{0,2}\s*")
+
+#: A value and its key; "x.stdout_lines" is a stdout_lines.
+_Value = tuple[str, Line]
+
+
+def lines_in_json(shown: Sequence[Line]) -> tuple[Line, ...]:
+    """Return the lines of an output in JSON."""
+    return _output(_json_values(_one_line_object(shown[0]) if len(shown) == 1 else shown))
+
+
+def lines_in_yaml(shown: Sequence[Line]) -> tuple[Line, ...]:
+    """Return the lines of an output in YAML."""
+    return _output(_yaml_values(shown))
+
+
+def _output(values: Iterable[_Value]) -> tuple[Line, ...]:
+    """Return what the program wrote; a message, or anything, where that is not in the values."""
+    found: dict[str, list[Line]] = {}
+    for key, value in values:
+        lines = found.setdefault(key.rpartition(".")[2], [])
+        lines.extend(value._replace(text=one.text) for one in plain_lines(value.text))
+    written = [
+        line
+        for name in ("stdout", "stderr")
+        for line in found.get(f"{name}_lines") or found.get(name) or ()
+    ]
+    message = found.get("msg")
+    return tuple(written or message or (line for lines in found.values() for line in lines))
+
+
+def _one_line_object(line: Line) -> Iterator[Line]:
+    """Write an object of one line as `json.dumps` does on several."""
+    try:
+        pretty = json.dumps(json.loads(line.text), indent=4)
+    except (ValueError, RecursionError):
+        return
+    yield from (line._replace(text=text) for text in pretty.split("\n"))
+
+
+def _json_values(shown: Iterable[Line]) -> Iterator[_Value]:
+    key = ""
+    for line in shown:
+        begun = _JSON_LIST.fullmatch(line.text)
+        found = _JSON_TEXT.fullmatch(line.text) or _JSON_ITEM.fullmatch(line.text)
+        if begun is not None:
+            key = begun["key"]
+        elif found is not None:
+            yield found.groupdict().get("key", key), line._replace(text=_quoted(found["text"]))
+
+
+def _yaml_values(shown: Iterable[Line]) -> Iterator[_Value]:
+    key = ""
+    #: The indentation of a text of several lines, and of its key.
+    inner, outer = "", None
+    for line in shown:
+        indent = line.text[: len(line.text) - len(line.text.lstrip(" "))]
+        if outer is not None and (len(indent) > len(outer) or not line.text.strip()):
+            inner = inner or indent
+            yield key, line._replace(text=line.text.removeprefix(inner))
+            continue
+        inner, outer = "", None
+        item, begun = _YAML_ITEM.fullmatch(line.text), _YAML_KEY.fullmatch(line.text)
+        if item is not None:
+            yield key, line._replace(text=_scalar(item["text"]))
+        elif begun is not None:
+            key = begun["key"]
+            if _YAML_BLOCK.fullmatch(begun["text"] or ""):
+                outer = indent
+            elif begun["text"] not in (None, "[]", "{}"):
+                yield key, line._replace(text=_scalar(begun["text"]))
+
+
+def _scalar(text: str) -> str:
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1].replace("''", "'")
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        # The escapes that JSON does not have.
+        return _quoted(re.sub(r"\\x([0-9A-Fa-f]{2})", r"\\u00\1", text.replace("\\e", "\\u001b")))
+    return text
+
+
+def _quoted(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text

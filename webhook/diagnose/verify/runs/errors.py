@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from webhook.diagnose.tools.causes import CAUSES
 from webhook.diagnose.verify.results import Judgement, Remark
-from webhook.diagnose.verify.runs.run_cluster import Pod, PodProblem
+from webhook.diagnose.verify.runs.plan import Pod, PodProblem
 from webhook.errors import WebhookError
 from webhook.model.pod import at
 

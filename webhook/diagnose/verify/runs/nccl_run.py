@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from webhook.diagnose.verify.evaluate import assess, judged_files
 from webhook.diagnose.verify.results import Assessment, Judgement, Remark
-from webhook.diagnose.verify.runs import errors, pod_state
-from webhook.diagnose.verify.runs.cleaning import remove_pods
-from webhook.diagnose.verify.runs.nccl_job import ROLE_LABEL, mpi_job
-from webhook.diagnose.verify.runs.nccl_judging import judge_launcher, lacks, missing_program
-from webhook.diagnose.verify.runs.nccl_plan import NcclPlan
-from webhook.diagnose.verify.runs.pod_watch import PodWatch
-from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, run_selector
-from webhook.diagnose.verify.runs.run_cluster import Pod, RunSite
+from webhook.diagnose.verify.runs import errors
+from webhook.diagnose.verify.runs import pods as pod_state
+from webhook.diagnose.verify.runs.nccl_job import ROLE_LABEL, NcclPlan, mpi_job
+from webhook.diagnose.verify.runs.plan import Pod, RunSite
+from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, PodWatch, remove_pods, run_selector
 from webhook.errors import ClusterError
 from webhook.model.facts import key_of
 from webhook.model.pod import at
@@ -29,7 +27,7 @@ _LAUNCHER, _WORKER = "launcher", "worker"
 
 
 class MpiJobAccess(Protocol):
-    """MPIJobs; `webhook.kube.mpi_jobs` implements them over HTTP."""
+    """MPIJobs; `webhook.kube.pods` implements them over HTTP."""
 
     def create(self, job: dict[str, Any]) -> None:
         """Create a job; RefusedError if the cluster has no MPIJobs, or does not take it."""
@@ -208,3 +206,54 @@ def _no_pods(patience: float) -> Judgement:
 def _interrupted() -> errors.RunStopError:
     because = "The run was interrupted before the launcher ended."
     return errors.RunStopError(Remark("inconclusive", "Interrupted", because, "Run it again."))
+
+
+# Judge what the launcher of nccl-tests printed.
+
+_NOTE = "rdma-verify: this image has no "
+_PARTS = {
+    "mpirun": "Open MPI",
+    "ssh": "an ssh client",
+    "sshd": "sshd",
+}
+
+
+def judge_launcher(name: str, log: str) -> tuple[Judgement, ...]:
+    """Judge the log of a launcher; there is at least one judgement. `name` stands for its file."""
+    found = assess(judged_files(name, log), None).judgements
+    if missing := missing_program(log):
+        return (lacks(missing)._replace(file=name),)
+    return found or (_nothing(log)._replace(file=name),)
+
+
+def missing_program(log: str) -> str:
+    """Return the program that an image lacks, by what our scripts say; "" if it has all."""
+    for line in log.splitlines():
+        if line.startswith(_NOTE):
+            return line.removeprefix(_NOTE).strip()
+    return ""
+
+
+def lacks(program: str) -> Judgement:
+    """Return the judgement on an image without a program."""
+    part = _PARTS.get(program, "nccl-tests")
+    return Judgement(
+        (1, 1),
+        "inconclusive",
+        "NoNcclTests",
+        f"The image has no {program}.",
+        f"Name an image that has {part}: it needs nccl-tests, Open MPI, and sshd. --test names the "
+        "program if it is not on the PATH.",
+    )
+
+
+def _nothing(log: str) -> Judgement:
+    last = next((line for line in reversed(log.splitlines()) if line.strip()), "")
+    said = f" Its last line: {last.strip():.200}" if last else ""
+    return Judgement(
+        (1, max(1, log.count("\n"))),
+        "inconclusive",
+        "NoResult",
+        f"The launcher printed nothing that is known.{said}",
+        "Read its whole output: --logs DIR keeps it.",
+    )

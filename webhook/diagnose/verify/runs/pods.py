@@ -6,12 +6,18 @@ still decide whether the pod fits there.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from webhook.diagnose.verify.run_report import NodePair
-from webhook.diagnose.verify.runs.plan import RunPlan
-from webhook.model.annotations import DEVICES, ENABLE, FABRIC
+from webhook.diagnose.verify.results import NodePair
+from webhook.diagnose.verify.runs.plan import Pod, RunPlan, RunPods, RunSite
+from webhook.errors import ClusterError
+from webhook.kube.api import RefusedError
+from webhook.model.annotations import DEVICES, ENABLE, FABRIC, STATUS
+from webhook.model.facts import key_of
+from webhook.model.pod import at
 
 #: The labels of all pods of all runs, and the one whose value is the name of a run.
 NAME_LABEL, RUN_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/instance"
@@ -122,3 +128,170 @@ def _on(node: str) -> dict[str, Any]:
     name = {"key": "metadata.name", "operator": "In", "values": [node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [name]}]}
     return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+
+
+# Delete the pods of a run, or of all runs, and wait until they are gone.
+
+#: Seconds: a pod ends after one, unless its kubelet does not answer.
+PATIENCE = 60.0
+_CLEANING_PAUSE = 0.5
+
+
+def remove_pods(
+    pods: RunPods,
+    selector: str,
+    rest: Callable[[float], object],
+    now: Callable[[], float],
+) -> list[Pod]:
+    """Delete all pods with these labels, and return them once none is left.
+
+    `rest` waits for some seconds. Raises ClusterError if they do not go, or the API server does not
+    answer.
+    """
+    deadline = now() + PATIENCE
+    found: dict[tuple[str, str], Pod] = {}
+    while there := pods.list(selector):
+        for pod in there:
+            found.setdefault(key_of(pod), pod)
+            if at(pod, ("metadata", "deletionTimestamp")) is None:
+                pods.delete(pod)
+        if now() > deadline:
+            raise ClusterError(_stuck(there))
+        rest(_CLEANING_PAUSE)
+    return list(found.values())
+
+
+def _stuck(there: list[Pod]) -> str:
+    names = ", ".join(key_of(pod)[1] for pod in there)
+    nodes = ", ".join(dict.fromkeys(str(at(pod, ("spec", "nodeName"))) for pod in there))
+    return (
+        f"these pods were deleted, but are still there after {PATIENCE:g} s: {names}; "
+        f"check whether the kubelet answers on {nodes}"
+    )
+
+
+# How far a pod has come, by its object.
+
+#: Reasons of a waiting container that no waiting repairs.
+_FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+_LONGEST = 300
+_OURS = (CONTAINER, NCCL_CONTAINER)
+
+
+def rdma_of(pod: Pod) -> str | None:
+    """Return whether a pod has RDMA, as the webhook wrote it; None if it was not called."""
+    written = at(pod, ("metadata", "annotations", STATUS))
+    if not isinstance(written, str):
+        return None
+    try:
+        return str(at(json.loads(written), ("rdma",)) or "")
+    except ValueError:
+        return ""
+
+
+def is_ready(pod: Pod) -> bool:
+    """Return whether a pod is ready."""
+    return any(
+        one.get("type") == "Ready" and one.get("status") == "True" for one in _conditions(pod)
+    )
+
+
+def is_running(pod: Pod) -> bool:
+    """Return whether the container of a pod runs, or has ended."""
+    return has_ended(pod) or at(_container(pod), ("state", "running")) is not None
+
+
+def has_ended(pod: Pod) -> bool:
+    """Return whether the container of a pod has ended, or never starts."""
+    terminated = at(_container(pod), ("state", "terminated")) is not None
+    return terminated or str(at(pod, ("status", "phase"))) in ("Succeeded", "Failed")
+
+
+def has_run(pod: Pod) -> bool:
+    """Return whether a pod that has ended did start its container, so that it has a log."""
+    return at(_container(pod), ("state", "terminated", "startedAt")) is not None
+
+
+def was_killed_for_memory(pod: Pod) -> bool:
+    """Return whether the kernel ended the container since memory was short."""
+    return str(at(_container(pod), ("state", "terminated", "reason"))) == "OOMKilled"
+
+
+def is_stuck(pod: Pod) -> bool:
+    """Return whether a pod will not start, however long one waits."""
+    return at(_container(pod), ("state", "waiting", "reason")) in _FINAL
+
+
+def address_of(pod: Pod) -> str:
+    """Return the address of a pod, "" if it has none yet."""
+    return str(at(pod, ("status", "podIP")) or "")
+
+
+def awaits(pod: Pod) -> str:
+    """Say what a pod that has not started waits for, in one line; "" if nothing is known."""
+    waiting = at(_container(pod), ("state", "waiting"))
+    if isinstance(waiting, dict):
+        words = [str(waiting.get("reason") or ""), str(waiting.get("message") or "")]
+        return _line(": ".join(filter(None, words)))
+    unscheduled = (
+        one
+        for one in _conditions(pod)
+        if one.get("type") == "PodScheduled" and one.get("status") == "False"
+    )
+    return _line(str(next(unscheduled, {}).get("message") or ""))
+
+
+def _conditions(pod: Pod) -> list[Pod]:
+    found = at(pod, ("status", "conditions"))
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _container(pod: Pod) -> Pod:
+    """Return the status of our container; others may have added containers of their own."""
+    found = at(pod, ("status", "containerStatuses"))
+    statuses = found if isinstance(found, list) else []
+    return next((one for one in statuses if at(one, ("name",)) in _OURS), {})
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())[:_LONGEST]
+
+
+# The pods of a run as they were at the last look, and requests that outlast a silent server.
+
+#: Seconds for which an API server may be silent, and between two requests to it.
+_SILENCE, _WATCH_PAUSE = 60.0, 1.0
+#: Too many requests, and no answer from behind the API server; not 500, by which it passes on that
+#: a webhook failed.
+_BUSY = (429, 502, 503, 504)
+_T = TypeVar("_T")
+
+
+class PodWatch:
+    """Looks at the pods of one run."""
+
+    def __init__(self, site: RunSite, selector: str) -> None:
+        self._site = site
+        self._selector = selector
+        #: By name.
+        self.pods: Mapping[str, Pod] = {}
+
+    def look(self) -> None:
+        """List the pods."""
+        listed = self.patiently(lambda: self._site.pods.list(self._selector))
+        self.pods = {key_of(pod)[1]: pod for pod in listed}
+
+    def patiently(self, request: Callable[[], _T]) -> _T:
+        """Make a request, and repeat it while there is no answer.
+
+        Raises RefusedError if the API server rejects it, and ClusterError if the API server stays
+        silent, or the run is to end.
+        """
+        deadline = self._site.now() + _SILENCE
+        while True:
+            try:
+                return request()
+            except ClusterError as error:
+                silent = not isinstance(error, RefusedError) or error.code in _BUSY
+                if not silent or self._site.now() > deadline or self._site.pause(_WATCH_PAUSE):
+                    raise

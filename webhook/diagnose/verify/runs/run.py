@@ -6,19 +6,40 @@ nobody knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
+from typing import TypeVar
 
-from webhook.diagnose.verify.peers import compare
-from webhook.diagnose.verify.results import Remark
-from webhook.diagnose.verify.run_report import PairResult, RunReport
+from webhook.diagnose.verify.grade import compare
+from webhook.diagnose.verify.results import (
+    WORTHS,
+    Judgement,
+    NodePair,
+    PairResult,
+    Remark,
+    RunReport,
+)
+from webhook.diagnose.verify.runs import errors, pods
 from webhook.diagnose.verify.runs.errors import RunStopError, interrupted
-from webhook.diagnose.verify.runs.pair_run import PairRun
-from webhook.diagnose.verify.runs.pairings import Round
-from webhook.diagnose.verify.runs.plan import RunPlan
-from webhook.diagnose.verify.runs.pod_watch import PodWatch
-from webhook.diagnose.verify.runs.pods import run_selector
-from webhook.diagnose.verify.runs.run_cluster import RunSite
+from webhook.diagnose.verify.runs.pair_output import (
+    PairLog,
+    devices_in,
+    judge_pair,
+    named_after,
+    pair_log,
+)
+from webhook.diagnose.verify.runs.plan import Pod, Round, RunPlan, RunSite
+from webhook.diagnose.verify.runs.pods import (
+    CONTAINER,
+    PodWatch,
+    Role,
+    client_pod,
+    run_selector,
+    server_pod,
+)
+from webhook.errors import ClusterError
+from webhook.kube.api import RefusedError
+from webhook.model.facts import key_of
 
 #: Seconds between two looks at the pods.
 _PAUSE = 1.0
@@ -78,3 +99,157 @@ class NodeRun:
                     del active[place]
             if active and self._site.pause(_PAUSE):
                 raise interrupted(len(self._results), self._plan.pairs)
+
+
+# One pair: its server, then its client, then what both printed.
+#
+# The steps are a generator, which yields wherever it has to wait for the next look at the pods.
+
+#: Looks at a server after its client has ended: it prints the rest within a second.
+_LAST_LOOKS = 5
+_FORBIDDEN = 403
+_T = TypeVar("_T")
+_Steps = Generator[None, None, _T]
+
+
+class PairRun:
+    """A pair of a run; `place` counts the pairs."""
+
+    def __init__(
+        self, plan: RunPlan, site: RunSite, watch: PodWatch, place: int, pair: NodePair
+    ) -> None:
+        self._plan = plan
+        self._site = site
+        self._watch = watch
+        self._place = place
+        self._pair = pair
+        self._created: list[Pod] = []
+        self._told = ""
+
+    def steps(self) -> _Steps[PairResult]:
+        """Measure, and delete the pods; RunStopError if no other pair would come further."""
+        try:
+            judgements = yield from self._measured()
+        except errors.NotMeasuredError as error:
+            judgements = (named_after(self._pair, error.judgement),)
+        for pod in self._created:
+            self._watch.patiently(_deletion(self._site, pod))
+        self._tell(_summary(judgements))
+        return PairResult(self._pair, judgements)
+
+    def _measured(self) -> _Steps[tuple[Judgement, ...]]:
+        server = self._create("server", server_pod(self._plan, self._place, self._pair))
+        pod = yield from self._started("server", server, pods.is_ready)
+        if pods.has_ended(pod):
+            return self._judged(pair_log("", self._log("server", pod)))
+        count = 0 if self._plan.fabric.hcas else len(devices_in(self._log("server", pod)))
+        address = pods.address_of(pod)
+        client = self._create(
+            "client", client_pod(self._plan, self._place, self._pair, address, count)
+        )
+        yield from self._started("client", client, pods.is_running)
+        self._tell("measures")
+        ended = yield from self._ended("client", client)
+        self._tell("reads what both printed")
+        rest = yield from self._last_words(server)
+        return self._judged(pair_log(self._log("client", ended), rest))
+
+    def _judged(self, log: PairLog) -> tuple[Judgement, ...]:
+        self._site.keep(self._pair, log.text)
+        return judge_pair(self._pair, log, self._plan)
+
+    def _create(self, role: Role, pod: Pod) -> str:
+        """Create a pod, and return its name."""
+        node, name = self._node(role), key_of(pod)[1]
+        try:
+            made = self._watch.patiently(lambda: self._site.pods.create(pod))
+        except RefusedError as error:
+            if error.code == _FORBIDDEN and "cannot create resource" in str(error):
+                raise
+            raise errors.pod_rejected(role, node, str(error)) from None
+        self._created.append(made)
+        rdma = pods.rdma_of(made)
+        if rdma is None:
+            raise errors.not_called(name, self._site.explain(name))
+        if rdma == "no":
+            raise errors.without_rdma(name, self._site.explain(name))
+        self._tell(f"{role} created on {node}")
+        return name
+
+    def _started(self, role: Role, name: str, done: Callable[[Pod], bool]) -> _Steps[Pod]:
+        """Wait until a pod is as it should be, or has ended."""
+        patience = self._plan.patience
+        deadline = self._site.now() + patience
+        while True:
+            yield
+            pod = self._seen(role, name)
+            if done(pod) or pods.has_ended(pod):
+                return pod
+            if self._site.now() > deadline or pods.is_stuck(pod):
+                problem = self._site.explain(name)
+                raise errors.not_started(role, self._node(role), patience, problem)
+            if awaited := pods.awaits(pod):
+                self._tell(f"{role} waits on {self._node(role)}: {awaited}")
+
+    def _ended(self, role: Role, name: str) -> _Steps[Pod]:
+        deadline = self._site.now() + self._plan.longest
+        while not pods.has_ended(pod := self._seen(role, name)):
+            if self._site.now() > deadline:
+                raise errors.late(role, self._node(role), self._plan.longest)
+            yield
+        return pod
+
+    def _last_words(self, server: str) -> _Steps[str]:
+        """Return the log of the server, "" if it cannot be read: the client's says the most.
+
+        It may still print the rest, and waits for ever where no client came.
+        """
+        for _ in range(_LAST_LOOKS):
+            if server not in self._watch.pods or pods.has_ended(self._watch.pods[server]):
+                break
+            yield
+        try:
+            return self._log("server", self._seen("server", server))
+        except errors.NotMeasuredError as error:
+            if error.judgement.verdict == "fail":
+                raise
+            return ""
+
+    def _seen(self, role: Role, name: str) -> Pod:
+        """Return a pod as it was at the last look."""
+        pod = self._watch.pods.get(name)
+        if pod is None:
+            raise errors.pod_gone(role, self._node(role))
+        return pod
+
+    def _log(self, role: Role, pod: Pod) -> str:
+        node = self._node(role)
+        if pods.was_killed_for_memory(pod):
+            raise errors.killed_for_memory(role, node)
+        if pods.has_ended(pod) and not pods.has_run(pod):
+            raise errors.pod_failed(role, node, pod)
+        name = key_of(pod)[1]
+        try:
+            return self._watch.patiently(lambda: self._site.pods.log(name, CONTAINER))
+        except ClusterError as error:
+            raise errors.log_unreadable(role, node, str(error)) from None
+
+    def _node(self, role: Role) -> str:
+        return self._pair.server if role == "server" else self._pair.client
+
+    def _tell(self, what: str) -> None:
+        """Tell what happens, unless it was told last."""
+        if what != self._told:
+            self._site.tell(self._pair, what)
+        self._told = what
+
+
+def _deletion(site: RunSite, pod: Pod) -> Callable[[], None]:
+    return lambda: site.pods.delete(pod)
+
+
+def _summary(judgements: tuple[Judgement, ...]) -> str:
+    """Name the worst verdict, and the codes that have it."""
+    worst = max((one.verdict for one in judgements), key=WORTHS.index)
+    codes = dict.fromkeys(one.code for one in judgements if one.verdict == worst)
+    return f"{worst} ({', '.join(codes)})"

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from webhook.errors import ShapeError
 from webhook.preview.workloads.controllers.et_operator import ET_OPERATOR
-from webhook.preview.workloads.controllers.jobset import JOBSET
 from webhook.preview.workloads.controllers.kuberay import KUBERAY
-from webhook.preview.workloads.controllers.kubernetes import KUBERNETES
-from webhook.preview.workloads.controllers.leaderworkerset import LEADERWORKERSET
-from webhook.preview.workloads.controllers.mpi_operator import MPI_OPERATOR
-from webhook.preview.workloads.controllers.mpi_operator_v1alpha1 import MPI_OPERATOR_V1ALPHA1
+from webhook.preview.workloads.controllers.kubernetes import JOBSET, KUBERNETES, LEADERWORKERSET
+from webhook.preview.workloads.controllers.mpi_operator import MPI_OPERATOR, MPI_OPERATOR_V1ALPHA1
 from webhook.preview.workloads.controllers.training_operator import TRAINING_OPERATOR
 from webhook.preview.workloads.controllers.workload import Controller, Live, Workload
 from webhook.preview.workloads.templates import Template

@@ -10,9 +10,10 @@ names, ownerReferences, tolerations, the claims of a StatefulSet. A DaemonSet's 
 
 from __future__ import annotations
 
+from typing import Any
+
 from webhook.decide.draft import Draft
-from webhook.model.path import Path
-from webhook.model.pod import PodManifest, at, items
+from webhook.model.pod import Path, PodManifest, at, items
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     INIT_CONTAINERS,
@@ -23,6 +24,8 @@ from webhook.preview.workloads.controllers.workload import (
     add_env,
     add_labels,
     of_pod,
+    variables,
+    word,
 )
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
@@ -68,4 +71,113 @@ KUBERNETES = Controller(
     ),
     adds="`JOB_COMPLETION_INDEX` in the containers of an Indexed Job",
     live=_live_pods,
+)
+
+
+# JobSet: JobSet (jobset.x-k8s.io/v1alpha2), which makes Indexed Jobs.
+#
+# Source: kubernetes-sigs/jobset v0.10.1, pkg/controllers/jobset_controller.go (constructJob,
+# labelAndAnnotateObject, addNamespacedJobNodeSelector), pkg/webhooks/jobset_webhook.go (the
+# default of completionMode).
+#
+# Left out, since no decision reads them: subdomains, hashes and UIDs in labels, the affinity
+# between pods that exclusive placement adds, the toleration beside the nodeSelector.
+
+_JOBSET_PREFIX = "jobset.sigs.k8s.io"
+_EXCLUSIVE = ("metadata", "annotations", "alpha.jobset.sigs.k8s.io/exclusive-topology")
+_BY_SELECTOR = ("metadata", "annotations", "alpha.jobset.sigs.k8s.io/node-selector")
+_SELECTED = "alpha.jobset.sigs.k8s.io/namespaced-job"
+_JOBS = ("spec", "replicatedJobs")
+_JOB_POD_TEMPLATE: Path = ("template", "spec", "template")
+_INDEXED = "Indexed"
+
+
+def _live_jobset(workload: Workload) -> tuple[Live, ...]:
+    if workload.where[:2] != _JOBS or workload.where[3:] != _JOB_POD_TEMPLATE:
+        return (Live(workload.pod),)
+    job = at(workload.value, workload.where[:3])
+    mode = at(job, ("template", "spec", "completionMode")) or _INDEXED
+    pod = _placed(workload, job)
+    return (Live(indexed(pod) if mode == _INDEXED else pod),)
+
+
+def _placed(workload: Workload, job: Any) -> PodManifest:
+    draft = Draft(workload.pod)
+    name = word(job, ("name",))
+    marks = {
+        f"{_JOBSET_PREFIX}/jobset-name": workload.name,
+        f"{_JOBSET_PREFIX}/replicatedjob-name": name,
+        f"{_JOBSET_PREFIX}/replicatedjob-replicas": word(job, ("replicas",), "1"),
+        f"{_JOBSET_PREFIX}/job-index": "0",
+        f"{_JOBSET_PREFIX}/restart-attempt": "0",
+    }
+    add_labels(draft, marks)
+    add_annotations(draft, marks)
+    for one in (workload.value, at(job, ("template",))):
+        if at(one, _EXCLUSIVE) is not None and at(one, _BY_SELECTOR) is not None:
+            selected = f"{workload.namespace}_{workload.name}-{name}-0"
+            draft.set(("spec", "nodeSelector", _SELECTED), selected)
+    return draft.pod
+
+
+JOBSET = Controller(
+    name="JobSet",
+    kinds=frozenset({"jobset.x-k8s.io/v1alpha2 JobSet"}),
+    adds="labels and annotations with the names and indexes of its Jobs, `JOB_COMPLETION_INDEX`, "
+    "and the nodeSelector of exclusive placement by nodeSelector",
+    live=_live_jobset,
+)
+
+
+# LeaderWorkerSet: LeaderWorkerSet (leaderworkerset.x-k8s.io/v1), by its controller and webhook.
+#
+# Source: kubernetes-sigs/lws v0.7.0, pkg/controllers/leaderworkerset_controller.go and
+# pod_controller.go (labels and annotations of the StatefulSets' templates), pkg/webhooks/
+# pod_webhook.go, pkg/utils/pod/pod_utils.go (AddLWSVariables: ours stand first, and replace the
+# user's of the same name).
+#
+# Left out, since no decision reads them: hashes in labels, subgroups, host names, the affinity
+# between pods that exclusive placement adds, the variables for TPUs.
+
+_LEADERWORKERSET_PREFIX = "leaderworkerset.sigs.k8s.io"
+_GROUP = ("spec", "leaderWorkerTemplate")
+_LEADER: Path = (*_GROUP, "leaderTemplate")
+_WORKER: Path = (*_GROUP, "workerTemplate")
+
+
+def _live_groups(workload: Workload) -> tuple[Live, ...]:
+    if workload.where not in (_LEADER, _WORKER):
+        return (Live(workload.pod),)
+    # Without a template of its own, the leader is made from the workers' and differs in its index.
+    index = "0" if workload.where == _LEADER else "1"
+    size = word(workload.value, (*_GROUP, "size"), "1")
+    draft = Draft(workload.pod)
+    add_labels(
+        draft,
+        {
+            f"{_LEADERWORKERSET_PREFIX}/name": workload.name,
+            f"{_LEADERWORKERSET_PREFIX}/group-index": "0",
+            f"{_LEADERWORKERSET_PREFIX}/worker-index": index,
+        },
+    )
+    add_annotations(draft, {f"{_LEADERWORKERSET_PREFIX}/size": size})
+    leader = f"{workload.name}-0.{workload.name}.{workload.namespace}"
+    ours = variables(LWS_LEADER_ADDRESS=leader, LWS_GROUP_SIZE=size, LWS_WORKER_INDEX=index)
+    _put_first(draft, ours)
+    return (Live(draft.pod),)
+
+
+def _put_first(draft: Draft, ours: list[dict[str, Any]]) -> None:
+    names = [one["name"] for one in ours]
+    for field in (INIT_CONTAINERS, CONTAINERS):
+        for index, container in enumerate(items(draft.pod, field)):
+            others = [one for one in items(container, ("env",)) if one.get("name") not in names]
+            draft.set((*field, index, "env"), [*ours, *others])
+
+
+LEADERWORKERSET = Controller(
+    name="LeaderWorkerSet",
+    kinds=frozenset({"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet"}),
+    adds="labels and an annotation with name, index and size of the group, and `LWS_*` variables",
+    live=_live_groups,
 )

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from webhook.decide.draft import Draft
-from webhook.model.path import Path
-from webhook.model.pod import PodManifest, at
+from webhook.model.pod import Path, PodManifest, at
 
 #: The container that operators take for the one that does the work: the first.
 FIRST: Path = ("spec", "containers", 0)

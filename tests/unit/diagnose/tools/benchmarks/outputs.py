@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from webhook.diagnose.tools.benchmarks import read_output
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
-from webhook.diagnose.tools.benchmarks.read_output import read_output
 
 DASHES = "-" * 87
 BW_HEADER = " #bytes     #iterations    BW peak[{0}]    BW average[{0}]   MsgRate[Mpps]"

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 
 from tests.growth import FOURFOLD, fourfold
 from tests.unit.diagnose.tools.benchmarks import outputs
-from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
-from webhook.diagnose.tools.benchmarks.output_lines import plain_text
-from webhook.diagnose.tools.benchmarks.read_output import read_output
-from webhook.diagnose.tools.benchmarks.throughput import printed_number, proven_throughput
+from webhook.diagnose.tools.benchmarks import read_output
+from webhook.diagnose.tools.benchmarks.measurements import (
+    MeasuredRow,
+    Measurement,
+    plain_text,
+    printed_number,
+    proven_throughput,
+)
 from webhook.diagnose.tools.logs import cause_lines
 
 FAILED = "Couldn't allocate MR\nfailed to create mr\nPort number 1 state is Down\n"

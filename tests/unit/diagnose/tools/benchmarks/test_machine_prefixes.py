@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import ROW_GBITS, bandwidth, nccl_tests
-from webhook.diagnose.tools.benchmarks.machine_prefixes import split_machines
-from webhook.diagnose.tools.benchmarks.output_lines import output_lines
-from webhook.diagnose.tools.benchmarks.read_output import read_output_lines
+from webhook.diagnose.tools.benchmarks import read_output_lines
+from webhook.diagnose.tools.benchmarks.measurements import output_lines, split_machines
 
 
 def prefixed(name: str, text: str) -> list[str]:

@@ -13,8 +13,8 @@ from tests.unit.diagnose.tools.benchmarks.outputs import (
     only,
     ucx_perftest,
 )
+from webhook.diagnose.tools.benchmarks import read_output
 from webhook.diagnose.tools.benchmarks.measurements import Latency, MeasuredRow, Measurement
-from webhook.diagnose.tools.benchmarks.read_output import read_output
 
 
 def test_nccl_tests() -> None:

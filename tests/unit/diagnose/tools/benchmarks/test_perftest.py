@@ -19,8 +19,8 @@ from tests.unit.diagnose.tools.benchmarks.outputs import (
     table,
     text,
 )
+from webhook.diagnose.tools.benchmarks import read_output
 from webhook.diagnose.tools.benchmarks.measurements import Latency, MeasuredRow, Measurement
-from webhook.diagnose.tools.benchmarks.read_output import read_output
 
 
 def test_everything_that_is_printed() -> None:

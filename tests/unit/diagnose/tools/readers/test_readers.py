@@ -10,7 +10,7 @@ import pytest
 from webhook.diagnose.tools import readers
 from webhook.diagnose.tools.observations import Line, Sighting
 from webhook.diagnose.tools.readers import READERS, read
-from webhook.diagnose.tools.readers.rows import Reader
+from webhook.diagnose.tools.readers.layouts import Reader
 from webhook.diagnose.tools.transcripts import captures
 
 FIXTURES = sorted(Path(__file__).parent.glob("fixtures/*.txt"))

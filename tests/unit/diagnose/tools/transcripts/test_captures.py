@@ -10,7 +10,7 @@ import pytest
 from webhook.diagnose.tools.observations import Line
 from webhook.diagnose.tools.transcripts import Capture, captures
 from webhook.diagnose.tools.transcripts.commands import is_command, where
-from webhook.diagnose.tools.transcripts.node_ranges import MOST, unfold
+from webhook.diagnose.tools.transcripts.prefixes import MOST, unfold
 
 FIXTURES = sorted(Path(__file__).parent.glob("fixtures/captures/*.txt"))
 

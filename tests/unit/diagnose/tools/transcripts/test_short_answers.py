@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from webhook.diagnose.discover.inputs import NodeText, read_texts
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import captures
-from webhook.diagnose.tools.transcripts.short_answers import short_answers
+from webhook.diagnose.tools.transcripts.commands import short_answers
 
 FIXTURES = [one.read_text() for one in sorted(Path(__file__).parent.glob("fixtures/*.txt"))]
 IBSTAT = "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n"

@@ -10,9 +10,9 @@ from typing import Any
 from tests.unit.diagnose.tools.benchmarks.outputs import nccl_tests
 from tests.unit.diagnose.verify.runs.plans import FABRIC
 from webhook.diagnose.verify.results import Assessment
-from webhook.diagnose.verify.runs.nccl_plan import NcclPlan
+from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclRun, NcclSite
-from webhook.diagnose.verify.runs.run_cluster import PodProblem, RunSite
+from webhook.diagnose.verify.runs.plan import PodProblem, RunSite
 
 Object = dict[str, Any]
 ROLE = "training.kubeflow.org/job-role"

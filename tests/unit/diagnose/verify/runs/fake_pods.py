@@ -8,10 +8,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.diagnose.verify.run_report import NodePair
-from webhook.diagnose.verify.runs.plan import RunPlan
+from webhook.diagnose.verify.results import NodePair
+from webhook.diagnose.verify.runs.plan import PodProblem, RunPlan, RunSite
 from webhook.diagnose.verify.runs.run import NodeRun
-from webhook.diagnose.verify.runs.run_cluster import PodProblem, RunSite
 
 Pod = dict[str, Any]
 #: What becomes of a pod at each look after its creation; the last of them stays.

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
-from webhook.diagnose.verify.expectation import PortRate
-from webhook.diagnose.verify.runs.pairings import ring_rounds
-from webhook.diagnose.verify.runs.plan import RunPlan
+from webhook.diagnose.verify.results import PortRate
+from webhook.diagnose.verify.runs.plan import RunPlan, ring_rounds
 from webhook.model.fabric import Fabric, RdmaResource
 
 HCAS = ("mlx5_0", "mlx5_1")

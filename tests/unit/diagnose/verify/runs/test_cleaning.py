@@ -8,9 +8,8 @@ import pytest
 
 from tests.unit.diagnose.verify.runs.fake_pods import FakePods
 from tests.unit.diagnose.verify.runs.plans import plan_of
-from webhook.diagnose.verify.run_report import NodePair
-from webhook.diagnose.verify.runs.cleaning import PATIENCE, remove_pods
-from webhook.diagnose.verify.runs.pods import run_selector, server_pod
+from webhook.diagnose.verify.results import NodePair
+from webhook.diagnose.verify.runs.pods import PATIENCE, remove_pods, run_selector, server_pod
 from webhook.errors import ClusterError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.diagnose.verify.runs.plans import FABRIC
-from webhook.diagnose.verify.runs.fabric_nodes import fabric_nodes
+from webhook.diagnose.verify.runs.plan import fabric_nodes
 from webhook.model.fabric import index
 
 FABRICS = index((FABRIC,))

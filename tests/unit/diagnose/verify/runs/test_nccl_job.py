@@ -7,8 +7,7 @@ from typing import Any
 
 from tests.unit.diagnose.verify.runs.fake_operator import PLAN
 from tests.unit.diagnose.verify.runs.plans import FABRIC
-from webhook.diagnose.verify.runs.nccl_job import mpi_job
-from webhook.diagnose.verify.runs.nccl_plan import NcclPlan
+from webhook.diagnose.verify.runs.nccl_job import NcclPlan, mpi_job
 
 LABELS = {
     "app.kubernetes.io/name": "rdma-webhook-verify",

@@ -15,7 +15,7 @@ from tests.unit.diagnose.verify.runs.fake_operator import (
     container,
 )
 from webhook.diagnose.verify.results import Judgement, Remark
-from webhook.diagnose.verify.runs.run_cluster import PodProblem
+from webhook.diagnose.verify.runs.plan import PodProblem
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
 

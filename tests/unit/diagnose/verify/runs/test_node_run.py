@@ -21,12 +21,9 @@ from tests.unit.diagnose.verify.runs.fake_pods import (
     waiting,
 )
 from tests.unit.diagnose.verify.runs.plans import FABRIC, HCAS, client_log, command, plan_of
-from webhook.diagnose.verify.results import Judgement
-from webhook.diagnose.verify.run_report import NodePair
-from webhook.diagnose.verify.runs.cleaning import remove_pods
-from webhook.diagnose.verify.runs.pairings import all_pair_rounds
-from webhook.diagnose.verify.runs.pods import run_selector
-from webhook.diagnose.verify.runs.run_cluster import PodProblem
+from webhook.diagnose.verify.results import Judgement, NodePair
+from webhook.diagnose.verify.runs.plan import PodProblem, all_pair_rounds
+from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
 

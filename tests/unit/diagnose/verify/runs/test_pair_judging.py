@@ -15,10 +15,8 @@ from tests.unit.diagnose.verify.runs.plans import (
     measured,
     plan_of,
 )
-from webhook.diagnose.verify.results import Judgement
-from webhook.diagnose.verify.run_report import NodePair
-from webhook.diagnose.verify.runs.pair_judging import judge_pair
-from webhook.diagnose.verify.runs.pair_output import devices_in, pair_log
+from webhook.diagnose.verify.results import Judgement, NodePair
+from webhook.diagnose.verify.runs.pair_output import devices_in, judge_pair, pair_log
 from webhook.diagnose.verify.runs.plan import RunPlan
 
 PAIR = NodePair("gpu-0", "gpu-1")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.diagnose.verify.runs.pairings import Round, all_pair_rounds, ring_rounds
+from webhook.diagnose.verify.runs.plan import Round, all_pair_rounds, ring_rounds
 
 NODES = st.lists(st.text("abc012", min_size=1, max_size=5), min_size=2, max_size=40, unique=True)
 

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.diagnose.verify.runs.plans import FABRIC, HCAS, plan_of
 from webhook.cli import main
 from webhook.config import EXAMPLE
-from webhook.diagnose.verify.run_report import NodePair
+from webhook.diagnose.verify.results import NodePair
 from webhook.diagnose.verify.runs.plan import RunPlan
 from webhook.diagnose.verify.runs.pods import client_pod, run_selector, server_pod
 

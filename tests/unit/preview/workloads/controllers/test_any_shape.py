@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.preview.workloads.controllers.workloads import WORKLOADS, template, workload
-from webhook.model.path import Path
+from webhook.model.pod import Path
 from webhook.preview.workloads.controllers import live_pods
 from webhook.preview.workloads.controllers.workload import word
 from webhook.preview.workloads.templates import templates_of

@@ -15,7 +15,7 @@ from tests.unit.preview.workloads.controllers.workloads import (
     template,
     workload,
 )
-from webhook.preview.workloads.controllers.ray_start import ray_start
+from webhook.preview.workloads.controllers.kuberay import ray_start
 
 KIND = "ray.io/v1 RayCluster"
 HEAD = "job-head-svc.lab.svc.cluster.local"
