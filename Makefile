@@ -23,10 +23,10 @@ FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
 # about the same time.
 BESIDE_FAULTS := tests/e2e/certs tests/e2e/discover tests/e2e/live/test_configuration.py
 
-# The packages below config do no I/O, so every branch is tested.
-PURE := pod machine fabric shelltext mpi decision mutations pipeline admission inventory
+# These packages do no I/O, so every branch of them is tested (the contract "Pure" in pyproject.toml).
+PURE := admission decide diagnose/tools model
 comma := ,
-PURE_PACKAGES := $(subst $() ,$(comma),$(PURE:%=webhook.%))
+PURE_PACKAGES := $(subst $() ,$(comma),$(subst /,.,$(PURE:%=webhook.%)))
 PURE_FILES := $(subst $() ,$(comma),$(PURE:%=webhook/%/*))
 
 # Shell scripts, checked by `make lint`.
@@ -131,8 +131,8 @@ mutants: $(MUTMUT)  ## change code in small ways and list what no test notices (
 		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(TESTS),--tests '$(TESTS)') $(MUTATE)
 
 golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at the diff before you commit
-	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config tests/unit/machine \
-		tests/unit/verify tests/unit/serve/test_operation_page.py \
+	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config tests/unit/diagnose \
+		tests/unit/serve/test_operation_page.py \
 		tests/unit/serve/test_metrics_text.py
 
 # Real MPI launchers; shells: busybox for scripts in pods, fish and zsh for completion; and UCX's

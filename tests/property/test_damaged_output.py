@@ -13,7 +13,7 @@ from webhook.diagnose.tools.observations import Line, Sighting
 from webhook.diagnose.tools.readers import READERS, read
 from webhook.diagnose.tools.transcripts import captures
 
-FIXTURES = Path(__file__).parents[1] / "unit/machine/fixtures"
+FIXTURES = Path(__file__).parents[1] / "unit/diagnose/tools/fixtures"
 TEXTS = {path.stem: path.read_text("utf-8") for path in sorted(FIXTURES.glob("*.txt"))}
 names = st.sampled_from(sorted(TEXTS))
 #: The tools that describe a machine; those that describe ports shorten GIDs, and leave them open.

@@ -15,7 +15,7 @@ from webhook.diagnose.tools.observations import Line, PortSighting, Sighting
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import captures
 
-FIXTURES = sorted((Path(__file__).parents[1] / "unit/machine/fixtures").glob("**/*.txt"))
+FIXTURES = sorted((Path(__file__).parents[1] / "unit/diagnose/tools/fixtures").glob("**/*.txt"))
 TEXTS = {
     one.stem: one.read_text(encoding="utf-8") for one in FIXTURES if one.parent.name != "captures"
 }

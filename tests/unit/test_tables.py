@@ -19,7 +19,6 @@ import webhook.cli
 import webhook.config.rules
 import webhook.decide.mutations
 import webhook.diagnose.tools.readers
-import webhook.preview.formats
 import webhook.preview.workloads.controllers
 from webhook.cli import serve
 from webhook.cli.parser import parser
@@ -28,6 +27,7 @@ from webhook.decide.mutations import MUTATIONS
 from webhook.diagnose.tools.readers import READERS
 from webhook.diagnose.tools.readers.layouts import Reader
 from webhook.model import annotations as keys_of_pods
+from webhook.preview import writers
 from webhook.preview.formats import FORMATS, SERVED
 from webhook.preview.workloads.controllers import CONTROLLERS
 from webhook.preview.workloads.controllers.workload import Controller
@@ -48,18 +48,15 @@ def modules(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def test_every_mutation_is_registered() -> None:
-    """Every file of webhook/mutations has a MUTATION, which is in the table."""
+    """Every file of webhook/decide/mutations has a MUTATION, which is in the table."""
     written = {module.MUTATION.name for module in modules(webhook.decide.mutations)}
     assert written == {one.name for one in MUTATIONS}
 
 
 def test_every_format_is_registered() -> None:
-    """Every module of webhook/preview/formats but the one that defines formats is in FORMATS."""
-    names = [module.__name__ for module in modules(webhook.preview.formats)]
-    written = [name for name in names if name.endswith("_format")]
-    stems = {name.rpartition(".")[2].removesuffix("_format") for name in written}
-    assert stems == {one.name for one in FORMATS}
-    assert len(names) == len(written) + 1
+    """FORMATS and the functions `write_<name>` of webhook/preview/writers.py are the same."""
+    functions = [name for name in vars(writers) if name.startswith("write_")]
+    assert {name.removeprefix("write_") for name in functions} == {one.name for one in FORMATS}
 
 
 def test_every_rule_is_registered() -> None:
@@ -76,7 +73,7 @@ def test_every_rule_is_registered() -> None:
 
 
 def test_every_controller_is_registered() -> None:
-    """Every `Controller` that a file of webhook/workloads/controllers defines is in CONTROLLERS."""
+    """Every `Controller` of a file in preview/workloads/controllers is in CONTROLLERS, once."""
     files = modules(webhook.preview.workloads.controllers)
     values = [value for file in files for value in vars(file).values()]
     assert {value for value in values if isinstance(value, Controller)} == set(CONTROLLERS)
@@ -84,7 +81,7 @@ def test_every_controller_is_registered() -> None:
 
 
 def test_every_reader_is_registered() -> None:
-    """Every `Reader` that a file of webhook/machine/readers defines is in READERS, once."""
+    """Every `Reader` of a file in diagnose/tools/readers is in READERS, once."""
     files = modules(webhook.diagnose.tools.readers)
     values = [value for file in files for value in vars(file).values()]
     assert {value for value in values if isinstance(value, Reader)} == set(READERS)
@@ -143,7 +140,7 @@ def _given(command: ArgumentParser) -> Iterator[str]:
         if action.choices is not None:
             yield next(str(one) for one in action.choices if one != action.default)
         elif action.nargs != 0:
-            yield {"duration": "77h", "port": "77", "seconds": "77"}.get(
+            yield {"duration": "77h", "port_number": "77", "positive_seconds": "77"}.get(
                 getattr(action.type, "__name__", ""), "other"
             )
 

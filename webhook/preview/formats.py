@@ -51,5 +51,5 @@ def writer(name: str) -> Write:
     """Return the function that writes a format; KeyError if there is no such format."""
     if name not in _NAMES:
         raise KeyError(name)
-    write: Write = getattr(import_module(f"{__name__}.{name}_format"), f"write_{name}")
+    write: Write = getattr(import_module("webhook.preview.writers"), f"write_{name}")
     return write

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from webhook.preview.patches import Rewritten, lost_layout, patches, rewrite
 from webhook.preview.report.json import LONGEST, form_text
 from webhook.preview.report.record import OPTIONS, Report, Ways, asides
-from webhook.preview.report.text import report_text
 from webhook.text.diff import diff
 from webhook.text.escape import visible_json
 from webhook.text.yaml.documents import Document, joined
@@ -90,7 +89,10 @@ def write_patch(documents: Sequence[Document], report: Report, _: Display) -> Sh
 
 def write_text(_: Sequence[Document], report: Report, display: Display) -> Shown:
     """Write the report."""
-    return Shown(report_text(report, width=display.width, colour=display.colour, ways=display.ways))
+    from webhook.preview.report.text import report_text  # noqa: PLC0415 -- it loads rich
+
+    text = report_text(report, width=display.width, colour=display.colour, ways=display.ways)
+    return Shown(text)
 
 
 # `yaml`: the documents after the patches, ready for `kubectl apply`.

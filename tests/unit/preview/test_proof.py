@@ -138,5 +138,5 @@ def test_the_worker_tells_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -
     answer = worker.answer({"operation": "preview", "format": name, **asked}, SHARING.encode())
 
     assert (answer.head["status"], answer.head["error"]) == (500, "UnprovenPatchError")
-    assert any("proof.py" in line for line in answer.head["trace"])
+    assert any("patches.py" in line for line in answer.head["trace"])
     assert (answer.body, "hunter2" in str(answer)) == (b"", False)

@@ -7,8 +7,6 @@ warning if the file works, but something has no effect or is probably not what w
 from __future__ import annotations
 
 from webhook.config.rules import device_claims, devices, environment, hcas, matching, naming
-from webhook.config.rules import devices as gpus
-from webhook.config.rules import naming as defaults
 from webhook.config.rules.rule import Parts, Problem, Rule
 
 __all__ = ["RULES", "Parts", "Problem", "Rule"]
@@ -17,8 +15,8 @@ RULES: tuple[Rule, ...] = (
     Rule("error", naming.fabric_names, alone=True),
     Rule("error", naming.unique_names, alone=True),
     Rule("error", naming.default_fabric, alone=True),
-    Rule("error", defaults.image_globs, alone=True),
-    Rule("warning", defaults.images_without_effect, alone=True),
+    Rule("error", naming.image_globs, alone=True),
+    Rule("warning", naming.images_without_effect, alone=True),
     Rule("error", naming.resource_names, alone=True),
     Rule("error", naming.plugin_resource_names, alone=True),
     Rule("error", naming.label_names, alone=True),
@@ -34,8 +32,8 @@ RULES: tuple[Rule, ...] = (
     Rule("error", matching.aliases_of_two),
     Rule("error", matching.alias_is_resource),
     Rule("error", matching.repeated_resources),
-    Rule("error", gpus.gpu_as_rdma),
-    Rule("warning", gpus.gpu_model_as_rdma),
+    Rule("error", devices.gpu_as_rdma),
+    Rule("warning", devices.gpu_model_as_rdma),
     Rule("error", matching.products_twice),
     Rule("warning", matching.unknown_products, alone=True),
     Rule("warning", matching.stripped_suffixes, alone=True),

@@ -114,8 +114,7 @@ def _unmistakable(words: Sequence[Word]) -> str:
 
 # A container's launches of Open MPI: which accept the flag against hcoll, and which use ssh.
 #
-# mpi/openmpi.py decides whether a launch is certainly Open MPI's, and what may still rule out the
-# flag.
+# openmpi.py decides whether a launch is certainly Open MPI's, and what may still rule out the flag.
 
 
 def open_to_flag(

@@ -1,8 +1,8 @@
 """What a tool showed of a machine: records without interpretation.
 
-A reader of `webhook.diagnose.tools.readers` turns the lines of one tool into these records. A field that
-the tool did not show is None; nothing is assumed. Two tools may contradict each other: both records
-stay, and whoever puts them together (`webhook.diagnose.discover`) says so.
+A reader of `tools.readers` turns the lines of one tool into these records. A field that the tool
+did not show is None; nothing is assumed. Two tools may contradict each other: both records stay,
+and `discover`, which joins them, reports it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Whether a network is as fast as it should be: from measurements to verdicts.
 
-`webhook.diagnose.tools.benchmarks` reads what benchmarks print. Here, `judging` judges a run on its own,
-`peers` compares it with others, `assessment` puts files together; the rest shows the result.
+`tools.benchmarks` reads what benchmarks print. Here, `grade` grades a run on its own and compares
+it with others, `evaluate` puts files together; the rest shows the result.
 """

@@ -1,8 +1,7 @@
 """What is known about one pod: objects as the API server returns them, logs and processes.
 
-A collector (`webhook.diagnose.why.collector`) or a file provides them. Everything but the pod may be
-missing, and any field may have any shape, since a file may contain anything: the readers below
-return nothing for a wrong shape.
+`collector` or a file provides them. Everything but the pod may be missing, and any field may have
+any shape, since a file may contain anything: the readers below return nothing for a wrong shape.
 """
 
 from __future__ import annotations

@@ -406,7 +406,8 @@ def test_insertion() -> None:
 
 
 CRASH = (
-    "from webhook.decide.launchers.commands import SOUGHT; from webhook.decide.shell.scripts import Scripts; "
+    "from webhook.decide.launchers.commands import SOUGHT; "
+    "from webhook.decide.shell.scripts import Scripts; "
     "print(Scripts(SOUGHT).read(%r).problem)"
 )
 

@@ -238,7 +238,7 @@ def test_the_json_form() -> None:
 def test_the_schema_is_shipped() -> None:
     """The file is beside the code, and a JSON Schema."""
     Draft202012Validator.check_schema(SCHEMA)
-    shipped = Path(__file__).parents[3] / "webhook" / "verify" / "verify.schema.json"
+    shipped = Path(__file__).parents[4] / "webhook" / "diagnose" / "verify" / "verify.schema.json"
     assert verify_schema() == shipped.read_text(encoding="utf-8")
 
 

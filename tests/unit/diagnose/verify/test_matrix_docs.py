@@ -30,6 +30,6 @@ def test_each_finding_is_told() -> None:
     """The table has every code of a finding, and no other."""
     page = PAGE.read_text(encoding="utf-8")
     table = page[page.index("| finding |") :].partition("\n\n")[0]
-    source = (DOCS.parent / "webhook" / "verify" / "matrix" / "suspects.py").read_text("utf-8")
+    source = (DOCS.parent / "webhook/diagnose/verify/fault_localization.py").read_text("utf-8")
     codes = set(re.findall(r'"((?:Suspect|Not|All)[A-Z]\w+)"', source))
     assert sorted(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == sorted(codes)

@@ -14,7 +14,7 @@ from tests.unit.diagnose.verify.judged import judged
 from webhook.cli import main
 from webhook.config import EXAMPLE
 
-FILE = Path(__file__).parents[3] / "manifests" / "examples" / "perftest.yaml"
+FILE = Path(__file__).parents[4] / "manifests" / "examples" / "perftest.yaml"
 PODS: list[dict[str, Any]] = [
     one for one in yaml.safe_load_all(FILE.read_text(encoding="utf-8")) if one["kind"] == "Pod"
 ]

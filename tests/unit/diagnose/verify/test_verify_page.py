@@ -14,9 +14,10 @@ from tests.unit.diagnose.tools.benchmarks.outputs import addresses, head, row, t
 from webhook.cli import main
 from webhook.diagnose.tools.causes import CAUSES
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PAGE = ROOT / "docs" / "verify.md"
 BEGIN, END = "<!-- example -->", "<!-- end of example -->"
+VERIFY = ROOT / "webhook" / "diagnose" / "verify"
 COMMAND = ["verify", "judge", "--rate", "100", "good.txt", "failed.txt"]
 FILES = {
     "good.txt": text(
@@ -25,7 +26,7 @@ FILES = {
     "failed.txt": "Couldn't allocate MR\nfailed to create mr\n Couldn't create IB resources\n",
 }
 _CODE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
-#: Words of webhook/verify that look like codes.
+#: Words of webhook/diagnose/verify that look like codes.
 WORDS = {"Active", "InfiniBand", "Ethernet", "Less", "Slower", "Results", "Output"}
 
 
@@ -68,20 +69,19 @@ def _told(heading: str) -> list[str]:
 
 def test_each_code_is_told() -> None:
     """The table has every code that is not a cause, and no other."""
-    assert sorted(_told("| code |")) == sorted(_codes((ROOT / "webhook" / "verify").glob("*.py")))
+    codes = _codes(VERIFY / f"{name}.py" for name in ("evaluate", "grade", "output", "results"))
+    assert sorted(_told("| code |")) == sorted(codes)
 
 
 def test_each_code_of_a_run_is_told() -> None:
     """The second table has those that only a run has."""
-    folder = ROOT / "webhook" / "verify" / "runs"
-    codes = _codes(folder / name for name in ("pair_judging.py", "unmeasured.py"))
+    codes = _codes(VERIFY / "runs" / name for name in ("pair_output.py", "errors.py"))
     others = {*_told("| code |"), *(cause.code for cause in CAUSES)}
     assert sorted(_told("| code of a run |")) == sorted(codes - others)
 
 
 def test_each_code_of_nccl_tests_is_told() -> None:
     """The third table has those that only runs of nccl-tests have."""
-    folder = ROOT / "webhook" / "verify" / "nccl"
     others = {*_told("| code |"), *_told("| code of a run |"), *(one.code for one in CAUSES)}
-    codes = _codes([folder / "nccl_judging.py"])
+    codes = _codes([VERIFY / "runs/nccl_run.py"])
     assert sorted(_told("| code of nccl-tests |")) == sorted(codes - others)

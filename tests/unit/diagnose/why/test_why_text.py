@@ -198,5 +198,5 @@ def test_the_schema_is_shipped() -> None:
     """The file is beside the code, as JSON."""
     assert (
         why_schema()
-        == (Path(__file__).parents[3] / "webhook/diagnose/why/why.schema.json").read_text()
+        == (Path(__file__).parents[4] / "webhook/diagnose/why/why.schema.json").read_text()
     )

@@ -13,7 +13,7 @@ from webhook.diagnose.tools.readers import READERS, read
 from webhook.diagnose.tools.readers.layouts import Reader
 from webhook.diagnose.tools.transcripts import captures
 
-FIXTURES = sorted(Path(__file__).parent.glob("fixtures/*.txt"))
+FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))
 
 #: Fields that people read as PCI ids.
 HEXADECIMAL = {"pci_class", "vendor_id", "device_id"}

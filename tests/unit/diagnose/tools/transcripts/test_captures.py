@@ -12,7 +12,7 @@ from webhook.diagnose.tools.transcripts import Capture, captures
 from webhook.diagnose.tools.transcripts.commands import is_command, where
 from webhook.diagnose.tools.transcripts.prefixes import MOST, unfold
 
-FIXTURES = sorted(Path(__file__).parent.glob("fixtures/captures/*.txt"))
+FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/captures/*.txt"))
 
 
 def written(capture: Capture) -> str:

@@ -13,7 +13,7 @@ from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import captures
 from webhook.diagnose.tools.transcripts.commands import short_answers
 
-FIXTURES = [one.read_text() for one in sorted(Path(__file__).parent.glob("fixtures/*.txt"))]
+FIXTURES = [one.read_text() for one in sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))]
 IBSTAT = "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n"
 
 

@@ -18,8 +18,8 @@ from webhook.diagnose.verify.runs.plan import RunPlan
 from webhook.diagnose.verify.runs.pods import client_pod, run_selector, server_pod
 
 PAIR = NodePair("gpu-0", "gpu-1")
-ROOT = Path(__file__).parents[4]
-SCRIPT = (ROOT / "webhook" / "verify" / "runs" / "pair.sh").read_text()
+ROOT = Path(__file__).parents[5]
+SCRIPT = (ROOT / "webhook" / "diagnose" / "verify" / "runs" / "pair.sh").read_text()
 
 
 def both(plan: RunPlan) -> list[dict[str, Any]]:
