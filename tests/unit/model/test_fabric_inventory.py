@@ -231,6 +231,13 @@ def test_a_fabric_without_match_misses_its_resource() -> None:
     assert misfit(taken({"g": node(gpu=8)}, fabrics(loose))).why == "rdma/v100 is not offered"
 
 
+def test_a_fabric_that_labels_are_enough_for_misses_no_resource() -> None:
+    """A node with its label would belong to it without offering anything."""
+    labelled = fabric("labelled", node_labels={"net": ("ib",)}, resources=V100.resources)
+    found = taken({"g": node(gpu=8)}, fabrics(labelled))
+    assert misfit(found).why == "label net is missing (ib)"
+
+
 def test_of_two_fabrics_as_near_the_one_whose_resource_is_there() -> None:
     """The fabric's own resource counts as a condition that is met, as its GPU does."""
     first = fabric("first", gpu_resources=frozenset({"nvidia.com/x"}))
