@@ -2,11 +2,18 @@ from __future__ import annotations
 
 import asyncio
 
-from webhook.serve import state
-from webhook.serve.state import PendingFacts, claim_key
+from prometheus_client.registry import CollectorRegistry
+
+from webhook.serve.state import PendingFacts, PendingFactsMetric, claim_key
 
 #: Seconds; a test that waits this long hangs.
 NEVER = 600.0
+
+
+async def settled() -> None:
+    """Let all others run until they wait for something."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 def test_who_waits_goes_on_when_the_namespace_comes() -> None:
@@ -38,7 +45,8 @@ def test_one_that_gives_up_leaves_the_others() -> None:
         second = asyncio.create_task(waiting.wait_for(["lab"], 5_000))
         gave_up = await first
         waiting.arrived(["lab"])
-        return gave_up, await second
+        await settled()
+        return gave_up, second.done() and second.result()
 
     assert asyncio.run(run()) == (False, True)
 
@@ -59,21 +67,65 @@ def test_a_client_that_goes_away_is_not_told() -> None:
 
 
 def test_so_much_waits_and_no_more() -> None:
-    """Waiting bodies take memory, so a request beyond the bound is decided at once."""
+    """Waiting bodies take memory, so a request beyond 32 MiB is decided at once."""
+
+    async def run() -> None:
+        waiting = PendingFacts(seconds=NEVER)
+        large = (8 << 20) - (16 << 10)
+        names = [f"n{number}" for number in range(4)]
+        asked = [asyncio.create_task(waiting.wait_for([name], large)) for name in names]
+        await settled()
+        assert not any(task.done() for task in asked)
+        beyond = asyncio.create_task(waiting.wait_for(["beyond"], 0))
+        await settled()
+        assert beyond.done()
+        assert not beyond.result()
+        waiting.arrived(names)
+        assert all(await asyncio.gather(*asked))
+        assert waiting.counts == {True: 4, False: 0}
+        small = asyncio.create_task(waiting.wait_for(["small"], 0))
+        await settled()
+        waiting.arrived(["small"])
+        assert await small
+
+    asyncio.run(run())
+
+
+def test_a_thousand_typical_requests_wait() -> None:
+    """A wave of pods in a namespace that was created with them."""
+
+    async def run() -> None:
+        waiting = PendingFacts(seconds=NEVER)
+        asked = [asyncio.create_task(waiting.wait_for(["lab"], 16_000)) for _ in range(1000)]
+        await settled()
+        waiting.arrived(["lab"])
+        assert all(await asyncio.gather(*asked))
+
+    asyncio.run(run())
+
+
+def test_no_request_waits_longer_than_a_watch_needs() -> None:
+    """That is some milliseconds, and the API server waits for the answer."""
+    assert PendingFacts()._seconds == 0.3
+
+
+def test_requests_that_end_leave_nothing_behind() -> None:
+    """However they end, and whoever still waits: memory grows with no name that never arrives."""
 
     async def run() -> None:
         waiting = PendingFacts(seconds=0.05)
-        large = state.MOST_WAITING // 4 - state.EACH_WAITING
-        asked = [asyncio.create_task(waiting.wait_for([f"n{n}"], large)) for n in range(4)]
-        await asyncio.sleep(0)
+        late = asyncio.create_task(waiting.wait_for(["lab", "other"], 0))
+        await settled()
         waiting._seconds = NEVER
-        assert await waiting.wait_for(["one-more"], 0) is False
-        assert not any(await asyncio.gather(*asked))
-        assert waiting.counts == {True: 0, False: 4}
-        small = asyncio.create_task(waiting.wait_for(["one-more"], 0))
-        await asyncio.sleep(0)
-        waiting.arrived(["one-more"])
-        assert await small
+        patient = asyncio.create_task(waiting.wait_for(["lab"], 0))
+        canceled = asyncio.create_task(waiting.wait_for(["lab"], 0))
+        await settled()
+        canceled.cancel()
+        await asyncio.wait([late, canceled])
+        assert {key: len(arrivals) for key, arrivals in waiting._arrivals.items()} == {"lab": 1}
+        waiting.arrived(["lab"])
+        assert await patient
+        assert (waiting._arrivals, waiting._held) == ({}, 0)
 
     asyncio.run(run())
 
@@ -84,16 +136,28 @@ def test_who_waits_for_several_goes_on_when_all_have_come() -> None:
     async def run() -> tuple[bool, bool]:
         waiting = PendingFacts(seconds=NEVER)
         both = asyncio.create_task(waiting.wait_for(["lab", claim_key("lab", "mine")], 0))
-        await asyncio.sleep(0)
-        waiting.arrived(["lab"])
-        await asyncio.sleep(0)
-        assert not both.done()
-        waiting.arrived([claim_key("else", "mine"), claim_key("lab", "mine")])
+        await settled()
+        for others in (["lab"], [claim_key("else", "mine")], [claim_key("lab", "other")], ["mine"]):
+            waiting.arrived(others)
+            await settled()
+            assert not both.done()
+        waiting.arrived([claim_key("lab", "mine")])
         came = await both
         waiting._seconds = 0.05
         half = asyncio.create_task(waiting.wait_for(["lab", "other"], 0))
-        await asyncio.sleep(0)
+        await settled()
         waiting.arrived(["other"])
         return came, await half
 
     assert asyncio.run(run()) == (True, False)
+
+
+def test_the_metric_counts_requests_by_result() -> None:
+    """The labels are those of the page on operation."""
+    waiting = PendingFacts()
+    waiting.counts.update({True: 3, False: 2})
+    registry = CollectorRegistry()
+    registry.register(PendingFactsMetric(waiting))
+    name = "rdma_webhook_namespace_waits_total"
+    assert registry.get_sample_value(name, {"came": "true"}) == 3
+    assert registry.get_sample_value(name, {"came": "false"}) == 2

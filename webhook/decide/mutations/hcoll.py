@@ -1,13 +1,12 @@
 """`hcoll`: switch off Mellanox's hcoll, which hangs in pods and which NCCL jobs do not need.
 
-`OMPI_MCA_coll_hcoll_enable=0` goes into the environment: Open MPI passes it to all ranks, and
-every other program ignores it. `hcoll: auto` also inserts `-mca coll_hcoll_enable 0` directly
-after a launcher that is certainly Open MPI's (launchers/openmpi.py); the flag overrides
-parameter files of the image. The user wins: if either of the variables below is in env, nothing is written, and a
-command that mentions hcoll or chooses collectives stays as it is.
-
-Ranks without GPUs are what hcoll, and SHARP behind it, were made for: there it is said how to keep
-them. Nothing is warned of in a container that speaks of no MPI.
+`OMPI_MCA_coll_hcoll_enable=0` goes into the environment: Open MPI passes it to all ranks, and every
+other program ignores it. `hcoll: auto` also inserts `-mca coll_hcoll_enable 0` directly after a
+launcher that is certainly Open MPI's (launchers/openmpi.py); the flag overrides parameter files of
+the image. The user wins: if either of the variables below is in env, nothing is written, and a
+command that mentions hcoll or chooses collectives stays as it is. Ranks without GPUs are what
+hcoll, and SHARP behind it, were made for: there it is said how to keep them. Nothing is warned of
+in a container that speaks of no MPI.
 """
 
 from __future__ import annotations

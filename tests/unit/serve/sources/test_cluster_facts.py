@@ -20,6 +20,7 @@ from tests.unit.serve.sources.stepping import PAUSE, run_steps
 from webhook.errors import ClusterError
 from webhook.kube.informers import Feed
 from webhook.model.facts import NamespaceFacts
+from webhook.model.nodes import Node
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.cluster import ClusterFacts, facts_of
@@ -215,11 +216,16 @@ def test_who_watches(options: ServeOptions, environment: dict[str, str], watched
 
 
 def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
-    """This holds even in a cluster."""
+    """Its namespaces and its nodes count, even in a cluster."""
     file = tmp_path / "facts.yaml"
-    file.write_text("kind: Namespace\nmetadata: {name: lab, labels: {a: b}}\n")
+    file.write_text(
+        "kind: Namespace\nmetadata: {name: lab, labels: {a: b}}\n"
+        "---\nkind: Node\nmetadata: {name: n1, labels: {c: d}}\n"
+    )
     state = State()
     options = ServeOptions(facts=file)
     assert facts_of(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
-    assert state.snapshot.facts.namespace("lab").labels == {"a": "b"}
+    facts = state.snapshot.facts
+    assert facts.namespace("lab") == NamespaceFacts(name="lab", labels={"a": "b"})
+    assert facts.nodes == {"n1": Node(labels={"c": "d"}, resources={})}
     assert state.pending_facts is None
