@@ -647,6 +647,19 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
     }
 
 
+def test_check_config_warns_of_what_the_api_server_would_reject(shell: Shell) -> None:
+    """The file is meant for `kubectl apply`, and in the object the value is a string."""
+    shell.file("typed.yaml", FABRICS.replace("hcas: [mlx5_0]", "hcas: [mlx5_0]\n    env: {A: 1}"))
+    answer = shell("check-config", "typed.yaml")
+    assert (answer.code, answer.out.splitlines()[0]) == (
+        0,
+        (
+            "typed.yaml:10: warning: spec.fabrics[0].env.A: kubectl sends 1, which the API server "
+            "rejects: put it in quotes"
+        ),
+    )
+
+
 def test_check_config_lists_by_line_and_marks_warnings(shell: Shell) -> None:
     """Findings look like a compiler's, so that an editor tells errors from warnings."""
     both = FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n  hca: x\n")
@@ -689,6 +702,7 @@ def test_check_config_of_what_cannot_be_read(
     (tmp_path / "latin.yaml").write_bytes(b"kind: \xe9\n")
     answer = shell("check-config", "-o", output, name)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert answer.err.startswith(f"rdma-webhook: error: {name}:")
     answer = shell("check-config", "-o", output, "fabrics.yaml", name)
     assert answer.code == 2
     assert answer.out

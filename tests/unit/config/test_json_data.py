@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import yaml
 from tests.fabrics_file import HEAD
 from webhook.config.custom_resource import JsonData
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import LIMITS, parse_fabrics, parse_object
+from webhook.config.load import LIMITS, FabricsText, parse_fabrics, parse_object
 from webhook.text.yaml.tree import TextLimits
 
 NAME = "fabricconfigurations/default"
@@ -46,6 +47,17 @@ def test_an_object_is_read_as_the_file_is() -> None:
     assert loaded.fabrics == file.fabrics
     assert [one._replace(line=None) for one in file.findings] == [*loaded.findings]
     assert parse_object(yaml.safe_load(loaded.source.text), NAME) == loaded
+
+
+def test_another_process_gets_what_was_read() -> None:
+    """A file is handed on as its text, an object as JSON with what is read of it alone."""
+    item = configured(FABRIC)
+    text = yaml.safe_dump(item)
+    assert parse_fabrics(text, "fabrics.yaml").source == FabricsText(text)
+    read = {**yaml.safe_load(HEAD), "spec": item["spec"], "metadata": {"name": "default"}}
+    loaded = parse_object(item, NAME)
+    assert loaded.source == FabricsText(json.dumps(read), is_object=True)
+    assert loaded.name == NAME
 
 
 def test_findings_of_an_object_have_paths_and_no_lines() -> None:

@@ -293,6 +293,10 @@ def test_warnings_come_with_the_fabrics() -> None:
                 "rdma.lab/v1alpha1?)"
             ),
         ),
+        (
+            below_spec("fabric: []\n").replace("FabricConfiguration", "Pod"),
+            "f.yaml:2: kind: must be FabricConfiguration, not 'Pod'",
+        ),
         (HEAD, "f.yaml:1: spec: is missing: write spec, with fabrics below it"),
         (
             below_spec("fabrics:\n"),
@@ -518,5 +522,9 @@ def test_the_file_is_named_as_it_was_given(tmp_path: Path) -> None:
     path.write_text("a: 1")
     with pytest.raises(InvalidConfiguration, match=f"^{path}:1: apiVersion: is missing"):
         load_fabrics(path)
+    path.write_bytes(b"\xe9")
+    with pytest.raises(InvalidConfiguration, match=f"^{path}:1: byte 0xe9 is not UTF-8"):
+        load_fabrics(path)
     path.write_text(text(fabric()))
-    assert list(load_fabrics(path).fabrics.fabrics) == ["ib"]
+    loaded = load_fabrics(path)
+    assert (list(loaded.fabrics.fabrics), loaded.name) == (["ib"], str(path))
