@@ -48,10 +48,10 @@ _NICEST = 1
 _PROGRAM = """\
 import json, sys
 from pathlib import Path
-from webhook.serve.worker import child
+from webhook.serve.worker import supervisor
 from webhook.serve.server import ServeOptions, serve
 given = json.loads(sys.argv[1])
-child.NICEST = given.pop("nicest")
+supervisor.NICEST = given.pop("nicest")
 files = {key: Path(given.pop(key)) for key in ("config", "tls_cert", "tls_key")}
 sys.exit(serve(ServeOptions(**files, **given)))
 """

@@ -18,7 +18,7 @@ from tests.waiting import until
 from webhook.diagnose.tools.benchmarks.perftest import perftest_command
 from webhook.diagnose.verify.runs.pair_output import devices_in, pair_log
 
-SCRIPT = Path(__file__).parents[2] / "webhook" / "verify" / "runs" / "pair.sh"
+SCRIPT = Path(__file__).parents[2] / "webhook/diagnose/verify/runs/pair.sh"
 #: A server listens in the table of sockets until its client comes; `bad` devices fail at once.
 #: A client prints its words; with `slow` devices it never ends.
 PERFTEST = """\

@@ -14,7 +14,8 @@ from certs.errors import CertsError
 from certs.inspection import Authority, Handshake, InspectedBundle, Inspection, inspect, verify
 from certs.installation import Api, Installation
 from certs.secret import CaSecret
-from webhook.cli.options import add_cluster_options, add_form, add_names, cluster_access
+from webhook.cli.installation_options import add_names
+from webhook.cli.options import add_cluster_options, add_form, cluster_access
 from webhook.cli.output import fail, say, write_json, write_lines
 from webhook.kube.access import own_namespace
 from webhook.serve.options import configurations

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from webhook.config.names import LABEL_FORM, is_dns_label
 from webhook.errors import DocumentError
 from webhook.kube.access import Overrides, kubeconfig_or_pod
-from webhook.serve.options import DEFAULTS
 
 #: An RFC 1123 subdomain, which the name of a Kubernetes object must be.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -225,35 +224,3 @@ def configured(given: str | None) -> Path | None:
     """Return the file named by the option, or else by the environment; None if neither is set."""
     name = given or os.environ.get(CONFIG_VARIABLE)
     return Path(name) if name else None
-
-
-# The names of the objects installed in a cluster, as options of `serve` and `certs`.
-
-_INSTALLED = (
-    (
-        "-n --namespace",
-        None,
-        "namespace of the webhook's Service and Secret (default: the pod's; outside: rdma-webhook)",
-    ),
-    ("--service", DEFAULTS.service, "the Service that the API server calls"),
-    ("--ca-secret", DEFAULTS.ca_secret, "the Secret with its CA; created if it does not exist"),
-    (
-        "--webhook-configuration",
-        DEFAULTS.webhook_configuration,
-        "the MutatingWebhookConfiguration whose caBundle the webhook maintains",
-    ),
-    (
-        "--validating-webhook-configuration",
-        DEFAULTS.validating_webhook_configuration,
-        "the ValidatingWebhookConfiguration whose caBundle the webhook maintains",
-    ),
-)
-
-
-def add_names(options: argparse._ActionsContainer) -> None:
-    """Add the options for the names of the installed objects."""
-    for flags, name, what in _INSTALLED:
-        told = f"{what} (default: {name})" if name else what
-        options.add_argument(
-            *flags.split(), type=object_name, default=name, metavar="NAME", help=told
-        )

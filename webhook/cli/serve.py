@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from certs.lifetimes import Lifetimes
+from webhook.cli.installation_options import add_names
 from webhook.cli.options import (
     CONFIG_VARIABLE,
     FACTS_HELP,
-    add_names,
     configured,
     duration,
     duration_text,

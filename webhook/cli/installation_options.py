@@ -1,0 +1,37 @@
+"""The names of the objects installed in a cluster, as options of `serve` and `certs`."""
+
+from __future__ import annotations
+
+import argparse
+
+from webhook.cli.options import object_name
+from webhook.serve.options import DEFAULTS
+
+_INSTALLED = (
+    (
+        "-n --namespace",
+        None,
+        "namespace of the webhook's Service and Secret (default: the pod's; outside: rdma-webhook)",
+    ),
+    ("--service", DEFAULTS.service, "the Service that the API server calls"),
+    ("--ca-secret", DEFAULTS.ca_secret, "the Secret with its CA; created if it does not exist"),
+    (
+        "--webhook-configuration",
+        DEFAULTS.webhook_configuration,
+        "the MutatingWebhookConfiguration whose caBundle the webhook maintains",
+    ),
+    (
+        "--validating-webhook-configuration",
+        DEFAULTS.validating_webhook_configuration,
+        "the ValidatingWebhookConfiguration whose caBundle the webhook maintains",
+    ),
+)
+
+
+def add_names(options: argparse._ActionsContainer) -> None:
+    """Add the options for the names of the installed objects."""
+    for flags, name, what in _INSTALLED:
+        told = f"{what} (default: {name})" if name else what
+        options.add_argument(
+            *flags.split(), type=object_name, default=name, metavar="NAME", help=told
+        )
