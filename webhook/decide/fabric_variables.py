@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from webhook.decide.transport_variables import allows_rdma
 from webhook.model.container import entry
 from webhook.model.fabric import (
     GLOO_SOCKET,
@@ -22,6 +21,7 @@ from webhook.model.fabric import (
     Fabrics,
     ip_interfaces,
 )
+from webhook.model.transport_variables import allows_rdma
 
 UCX_DEVICES = "UCX_NET_DEVICES"
 UCX_TLS = "UCX_TLS"

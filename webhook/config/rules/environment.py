@@ -14,9 +14,9 @@ from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import KNOWN_VARIABLES, Nearest
 from webhook.config.rules.rule import Problem, per_fabric
-from webhook.decide.transport_variables import allows_rdma
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKETS, ip_interfaces
+from webhook.model.transport_variables import allows_rdma
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
 _NCCL_BYTES = 1023

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide import transport_variables
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import names_without_evidence, plan_for, wanted_env, written_by
 from webhook.decide.launchers.launches import forwards_by_ssh
 from webhook.decide.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.model import transport_variables
 from webhook.model.container import entry, env_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs

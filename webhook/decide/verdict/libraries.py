@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide import transport_variables
 from webhook.decide.launchers.launches import parameters_of
 from webhook.decide.launchers.roles import speaks_of_mpi
 from webhook.decide.mutations.env import HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, NIXL
 from webhook.decide.verdict.judged_pod import Seen, SeenTarget
+from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
 
 MPI_OVER_TCP = Reason(

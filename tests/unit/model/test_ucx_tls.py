@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.transport_variables import allows_rdma
+from webhook.model.transport_variables import allows_rdma
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.case_names import case_name
-from webhook.decide import transport_variables
+from webhook.model import transport_variables
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.transport_variables import selects_none
+from webhook.model.transport_variables import selects_none
 
 
 @pytest.mark.parametrize(
