@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from webhook.config import names
 from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.rule import Problem, per_fabric
+from webhook.config.rules.rule import Problem, rule
 from webhook.model.claims import MOST_CLAIMS, MOST_NAME
 from webhook.model.pod import Path
 
 
-@per_fabric
+@rule("error", alone=True)
 def claim_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject names of templates, requests and device classes that no such object can have.
 
@@ -39,7 +39,7 @@ def claim_names(fabric: FabricEntry) -> Iterator[Problem]:
             yield Problem(("claims", place, "request"), f"{message}{names.LABEL_FORM}")
 
 
-@per_fabric
+@rule("error")
 def claims_without_dra(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject `claims` in modes other than `dra`.
 
@@ -49,7 +49,7 @@ def claims_without_dra(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("claims",), f"mode {fabric.mode} has no claims: write mode: dra, or remove")
 
 
-@per_fabric
+@rule("error")
 def dra_without_claims(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject mode `dra` without `claims`.
 
@@ -59,7 +59,7 @@ def dra_without_claims(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("claims",), "is empty: name the ResourceClaimTemplate of the NICs")
 
 
-@per_fabric
+@rule("error")
 def dra_with_resources(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject `resources` in mode `dra`.
 
@@ -74,7 +74,7 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("error")
 def repeated_templates(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject a template that is listed twice.
 
@@ -91,7 +91,7 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error")
 def many_claims(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject more than 10 claims, or a longer name than 50 characters in mode `dra`.
 

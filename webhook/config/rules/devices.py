@@ -6,21 +6,19 @@ namespace (the plugin's issues 72, 101, 112).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.rule import Parts, Problem, per_fabric
+from webhook.config.rules.rule import Problem, rule
 from webhook.model.fabric import Mode
 from webhook.model.pod import Path
-from webhook.model.resources import MIG, VIRTUAL_GPU
 
 #: The modes in which a network moves the device into the pod; in mode dra, the driver does.
 _BY_NETWORK: tuple[Mode, ...] = ("sr-iov", "host-device")
 
 
-@per_fabric
+@rule("error")
 def roce_networks(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject RoCE in mode `shared-device` with fewer networks than devices.
 
@@ -40,7 +38,7 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("warning")
 def networks_on_host(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of `networks` and `socketInterface` in mode `host-network`.
 
@@ -57,7 +55,7 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Problem]:
             yield Problem((key,), f"has no effect on pods with hostNetwork{remedy}")
 
 
-@per_fabric
+@rule("warning")
 def own_device_networks(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of modes `sr-iov` and `host-device` without a network.
 
@@ -72,7 +70,7 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("error")
 def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject an `@interface` that a pod would get twice.
 
@@ -90,7 +88,7 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
         seen.add(interface)
 
 
-@per_fabric
+@rule("error")
 def per_gpu_shared(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject `count: per-gpu` in mode `shared-device`.
 
@@ -106,7 +104,7 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("warning")
 def many_units(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a count above 1 in mode `shared-device`.
 
@@ -122,7 +120,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("warning")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of `gpusPerDevice`, `devicesPerGpu` and `max` without `count: per-gpu`.
 
@@ -137,7 +135,7 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Problem]:
                 )
 
 
-@per_fabric
+@rule("error")
 def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject `gpusPerDevice` beside `devicesPerGpu`.
 
@@ -151,7 +149,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("warning")
 def no_resource(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a fabric without a resource, except in modes `host-network` and `dra`.
 
@@ -179,80 +177,3 @@ def _networks_of(fabric: FabricEntry) -> Iterator[int]:
     """Yield the number of networks that each resource adds."""
     for resource in fabric.resources:
         yield 0 if not resource.network else 1 if resource.count == "per-gpu" else resource.count
-
-
-# Rules against GPUs in the place of RDMA resources.
-#
-# Sources: the names in NVIDIA's, AMD's and Intel's GPU device plugins; the names that sites give
-# to GPUs with k8s-device-plugin's `resources.gpus[].name`. An RDMA resource may be in nvidia.com
-# as well: `nvidia.com/hostdev`, and any name that the SR-IOV device plugin is configured with.
-
-_GPU_DOMAIN = "gpu.intel.com"
-_GPU_NAMES = ("gpu", "gpu.shared")
-#: h200, a100-80gb, V100, gb200, l40s, rtx-4090, mi300x. Models that could also be the name of a
-#: port (l2, p4) are left out.
-_MODEL = re.compile(
-    r"(?:nvidia|amd)\.com/(?:nvidia[-_.])?(?:tesla[-_.])?"
-    r"(?:(?:gb|gh|[abhv])[0-9]{3}|a(?:10|16|30|40)g?|h20|l(?:20|40)s?|p40|p100|k80|[lt]4"
-    r"|(?:geforce|quadro|rtx)[-_.0-9].*+|mi[0-9]{2,3}[ax]?)"
-    r"(?:[-_.](?:sxm[0-9]?|pcie|nvl|hbm[0-9]e?|[0-9]+gb?|shared))*",
-    re.IGNORECASE,
-)
-
-
-def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
-    """Reject a GPU as an RDMA resource, or as an alias of one.
-
-    An error: pods would request more GPUs instead of RDMA, or their GPUs would be renamed.
-    """
-    claimed = _claimed(parts)
-    for path, name in _resources(parts):
-        if _is_gpu(name, claimed):
-            yield Problem(
-                path,
-                f"{quoted(name)} is a GPU, or a share of one: write the resource that the RDMA "
-                "device plugin offers, such as rdma/ib",
-            )
-
-
-def gpu_model_as_rdma(parts: Parts) -> Iterator[Problem]:
-    """Warn of an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
-
-    A warning: a site may name a device after the GPU of its nodes.
-    """
-    claimed = _claimed(parts)
-    for path, name in _resources(parts):
-        if _MODEL.fullmatch(name) and not _is_gpu(name, claimed):
-            yield Problem(
-                path,
-                f"{quoted(name)} looks like a GPU (those belong in match.gpuResources): write "
-                "the resource that the RDMA device plugin offers, such as rdma/ib",
-            )
-
-
-def _is_gpu(name: str, claimed: frozenset[str]) -> bool:
-    domain, _, short = name.partition("/")
-    return (
-        name in claimed
-        or name in VIRTUAL_GPU
-        or short in _GPU_NAMES
-        or domain == _GPU_DOMAIN
-        or name.startswith(MIG)
-    )
-
-
-def _claimed(parts: Parts) -> frozenset[str]:
-    return frozenset(gpu for _, fabric in parts.fabrics() for gpu in fabric.match.gpu_resources)
-
-
-def _resources(parts: Parts) -> Iterator[tuple[Path, str]]:
-    for home, fabric in parts.fabrics():
-        for path, name in _names(fabric):
-            yield (*home, "resources", *path), name
-
-
-def _names(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
-    for place, resource in enumerate(fabric.resources):
-        yield (place, "name"), resource.name
-        for position, alias in enumerate(resource.aliases):
-            yield (place, "aliases", position), alias

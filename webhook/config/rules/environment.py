@@ -13,7 +13,7 @@ from webhook.config.environment import nccl_ib_hca, rendered, ucx_devices
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import KNOWN_VARIABLES, Nearest
-from webhook.config.rules.rule import Problem, per_fabric
+from webhook.config.rules.rule import Problem, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKETS, ip_interfaces
 from webhook.model.transport_variables import allows_rdma
@@ -53,7 +53,7 @@ _NEAREST = Nearest(KNOWN_VARIABLES)
 _BY_LOWER = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
-@per_fabric
+@rule("error", alone=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
 
@@ -66,7 +66,7 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("env", "NCCL_NET"), "'Socket' switches RDMA off: remove it")
 
 
-@per_fabric
+@rule("warning", alone=True)
 def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of variables in `env` that NCCL documents for debugging only.
 
@@ -80,7 +80,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("warning", alone=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a variable in `env` whose name is a letter off a known one, or in the wrong case.
 
@@ -95,7 +95,7 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Problem]:
             yield Problem(("env", name), f"no library reads this name: did you mean {near}?")
 
 
-@per_fabric
+@rule("error", alone=True)
 def infinite_timeout(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject an NCCL_IB_TIMEOUT in `env` that is not 1 to 31.
 
@@ -108,7 +108,7 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("error")
 def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` beside a socket interface field.
 
@@ -122,7 +122,7 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
                 )
 
 
-@per_fabric
+@rule("warning")
 def sockets_in_env(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
 
@@ -143,7 +143,7 @@ def _names_interface(fabric: FabricEntry) -> bool:
     return "socket_interface" in fabric.model_fields_set or bool(fabric.host_socket_interface)
 
 
-@per_fabric
+@rule("warning")
 def ucx_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of UCX and exact `hcas` without a socket interface.
 
@@ -163,7 +163,7 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("warning")
 def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a UCX_NET_DEVICES in `env` that lists HCAs alone.
 
@@ -179,7 +179,7 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("warning")
 def openmpi_on_host(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of the library `openmpi` in mode `host-network`.
 
@@ -190,7 +190,7 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("libraries", place), "has no effect on pods with hostNetwork: remove it")
 
 
-@per_fabric
+@rule("warning")
 def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a variable in `env` to which `hcas` or `qos` gives another value.
 
@@ -205,7 +205,7 @@ def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error")
 def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject NCCL_* values with more than 1023 bytes, several lines, or spaces around them.
 
@@ -224,7 +224,7 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
 
 
-@per_fabric
+@rule("error", alone=True)
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject an NCCL_IB_HCA in `env` that NCCL reads differently than it looks.
 
@@ -244,7 +244,7 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("warning")
 def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a UCX_TLS in `env` without an RDMA transport.
 
@@ -255,7 +255,7 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("env", "UCX_TLS"), f"{quoted(written)} has no RDMA transport: add rc")
 
 
-@per_fabric
+@rule("warning")
 def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of `qos.gidIndex` where pods have their own interfaces.
 
@@ -271,7 +271,7 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("error")
 def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject `qos.pkey` on Ethernet.
 
@@ -281,7 +281,7 @@ def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("qos", "pkey"), "RoCE has no partition keys: remove it, and use VLANs")
 
 
-@per_fabric
+@rule("warning")
 def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of `qos.pkey` without NCCL_IB_PKEY in `env`.
 
@@ -301,7 +301,7 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Problem]:
 _HIGHEST_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
 
 
-@per_fabric
+@rule("error")
 def roce_priority(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject a `qos.serviceLevel` above 7 on Ethernet.
 
@@ -312,7 +312,7 @@ def roce_priority(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("qos", "serviceLevel"), f"{level} is too large: RoCE has priorities 0 to 7")
 
 
-@per_fabric
+@rule("warning", alone=True)
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a `sharedMemory` below 64Mi, which every container has anyway.
 

@@ -17,7 +17,7 @@ from webhook.config.environment import nvshmem_prefix
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import Nearest
-from webhook.config.rules.rule import Parts, Problem, per_fabric
+from webhook.config.rules.rule import Parts, Problem, file_rule, rule
 from webhook.model.fabric import OWN_DEVICE
 from webhook.model.pod import Path
 
@@ -53,7 +53,7 @@ _CLEAR = {"": "mlx5_", "mlx": "mlx5_", "mlx_": "mlx5_", "mlnx": "mlx5_", "mlnx_"
 _NAMING = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem": "NVSHMEM_HCA_LIST"}
 
 
-@per_fabric
+@rule("error", alone=True)
 def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject devices that are not `name[:port[:rail[:plane]]]`: globs, `=`, `^`, spaces.
 
@@ -72,7 +72,7 @@ def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error", alone=True)
 def hca_ranges(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
 
@@ -86,7 +86,7 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error", alone=True)
 def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject the beginning of a name where NCCL needs the whole name: `mlx5`, `ibp`.
 
@@ -101,7 +101,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("warning", alone=True)
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
 
@@ -117,7 +117,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("warning", alone=True)
 def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
@@ -132,7 +132,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("warning", alone=True)
 def hca_forms(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of names of devices that are almost what a driver gives: `mxl5_0`, `mlx5-1`, `0`.
 
@@ -158,7 +158,7 @@ def _intended(name: str) -> str:
     return likely if likely != name else ""
 
 
-@per_fabric
+@rule("warning")
 def no_hcas(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a fabric that names no RDMA device, in modes where names are the same in all pods.
 
@@ -178,7 +178,7 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("error")
 def one_hca_list(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
 
@@ -192,7 +192,7 @@ def one_hca_list(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
-@per_fabric
+@rule("error")
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject HCA names in modes `sr-iov`, `host-device` and `dra`.
 
@@ -205,7 +205,7 @@ def hcas_without_names(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error")
 def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject more than 32 devices, or a device that is listed twice.
 
@@ -224,7 +224,7 @@ def _port(written: str) -> str:
     return ":".join(written.split(":", 2)[:2])
 
 
-@per_fabric
+@rule("warning")
 def open_prefixes(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a prefix that also matches devices that are probably not meant.
 
@@ -244,6 +244,7 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
+@file_rule("warning")
 def prefixes_of_others(parts: Parts) -> Iterator[Problem]:
     """Warn of a prefix that also matches a device that another fabric names.
 
@@ -283,7 +284,7 @@ def _with_prefix(parts: Parts) -> dict[str, dict[str, tuple[str, str]]]:
     return found
 
 
-@per_fabric
+@rule("warning")
 def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of `mlx5_bond_*` among the devices of an InfiniBand fabric.
 
@@ -298,7 +299,7 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("warning")
 def one_nvshmem_prefix(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of devices for NVSHMEM whose names do not begin alike.
 

@@ -1,4 +1,4 @@
-"""Rules for telling fabrics apart, for their labels, and for pinning pods to their nodes."""
+"""Rules for telling fabrics apart: by their GPUs and by the labels of their nodes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from fnmatch import translate
 from functools import reduce
 from operator import or_
 
-from webhook.config.messages import brief, listed, quoted
+from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
-from webhook.config.names import intended_product, is_label_glob, is_label_value
-from webhook.config.rules.rule import Parts, Problem, per_fabric
-from webhook.model.pod import Path
+from webhook.config.names import is_label_glob
+from webhook.config.rules.rule import Parts, Problem, file_rule
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 
@@ -25,6 +24,7 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
     return labels
 
 
+@file_rule("warning")
 def same_gpus(parts: Parts) -> Iterator[Problem]:
     """Warn of two fabrics with the same GPU resource or device class that no label tells apart.
 
@@ -35,7 +35,7 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
     if parts.default_unsure or (default is not None and default not in parts.names):
         return  # one of the two may be the default that is meant
     fabrics = list(parts.fabrics())
-    alike = Alike([labels_of(fabric) for _, fabric in fabrics], _wildcards(parts))
+    alike = Alike([labels_of(fabric) for _, fabric in fabrics], wildcards_of(parts))
     claiming: dict[
         str, int
     ] = {}  # GPU resource or device class → earlier fabrics but the default, as bits
@@ -60,13 +60,14 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
             claiming[gpu] = claiming.get(gpu, 0) | 1 << place
 
 
+@file_rule("warning")
 def many_wildcards(parts: Parts) -> Iterator[Problem]:
     """Warn of more than 50 different globs with wildcards.
 
     A warning: further globs work as well, but are not compared with those of other fabrics or with
     `nodeSelector`.
     """
-    left_out = _wildcards(parts).left_out
+    left_out = wildcards_of(parts).left_out
     if left_out:
         yield Problem(
             ("fabrics",),
@@ -75,148 +76,8 @@ def many_wildcards(parts: Parts) -> Iterator[Problem]:
         )
 
 
-def aliases_of_two(parts: Parts) -> Iterator[Problem]:
-    """Reject an alias that stands for two resources of the same fabric.
-
-    An error: it cannot be renamed to both. Two fabrics may share an alias: the pod's fabric decides
-    which resource it becomes.
-    """
-    for path, fabric in parts.fabrics():
-        owners: dict[str, str] = {}
-        for place, resource in enumerate(fabric.resources):
-            for position, alias in enumerate(resource.aliases):
-                owner = owners.setdefault(alias, resource.name)
-                if owner != resource.name:
-                    yield Problem(
-                        (*path, "resources", place, "aliases", position),
-                        f"{quoted(alias)} is already an alias of {brief(owner)}: remove one of "
-                        "the two",
-                    )
-
-
-def alias_is_resource(parts: Parts) -> Iterator[Problem]:
-    """Reject an alias that is the real resource of a fabric.
-
-    An error: a pod that requests the real resource would get another one.
-    """
-    real = {item.name: f for _, f in parts.fabrics() for item in f.resources}
-    for path, fabric in parts.fabrics():
-        for place, resource in enumerate(fabric.resources):
-            for position, alias in enumerate(resource.aliases):
-                if alias in real:
-                    yield Problem(
-                        (*path, "resources", place, "aliases", position),
-                        f"{quoted(alias)} is a resource of fabric {quoted(real[alias].name)}: "
-                        "remove it",
-                    )
-
-
-@per_fabric
-def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
-    """Reject an RDMA resource that is listed twice.
-
-    An error: the counts would contradict each other.
-    """
-    seen: set[str] = set()
-    for place, resource in enumerate(fabric.resources):
-        if resource.name in seen:
-            yield Problem(
-                ("resources", place, "name"),
-                f"{quoted(resource.name)} is already listed: list each RDMA resource once, with "
-                "its count",
-            )
-        seen.add(resource.name)
-
-
-@per_fabric
-def products_twice(fabric: FabricEntry) -> Iterator[Problem]:
-    """Reject GPU products both in `gpuProducts` and in `nodeLabels`.
-
-    An error: it is not clear which of the two to use.
-    """
-    if fabric.match.gpu_products and PRODUCT_LABEL in fabric.match.node_labels:
-        yield Problem(
-            ("match", "gpuProducts"), f"nodeLabels has {PRODUCT_LABEL} too: keep one of the two"
-        )
-
-
-@per_fabric
-def unknown_products(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
-
-    A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
-    case matters; a pod's nodeSelector, or a node, then never shows the fabric.
-    """
-    for path, glob in _products(fabric):
-        if intended := intended_product(glob):
-            yield Problem(
-                path,
-                f"{quoted(glob)} matches no known product: did you mean {intended}? (the glob "
-                f"must match the whole label {PRODUCT_LABEL})",
-            )
-
-
-def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
-    for place, glob in enumerate(fabric.match.gpu_products):
-        yield ("match", "gpuProducts", place), glob
-    for glob in fabric.match.node_labels.get(PRODUCT_LABEL, ()):
-        yield ("match", "nodeLabels", PRODUCT_LABEL), glob
-
-
-@per_fabric
-def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of GPU products with `-SHARED` or `-MIG-...`.
-
-    A warning: both suffixes are removed from the node's value first, so such a glob may never
-    match.
-    """
-    for place, glob in enumerate(fabric.match.gpu_products):
-        if glob.endswith("-SHARED") or "-MIG-" in glob:
-            yield Problem(
-                ("match", "gpuProducts", place),
-                f"{quoted(glob)}: -SHARED and -MIG-... are removed from the label before it "
-                "is compared: leave them out",
-            )
-
-
-@per_fabric
-def pin_without_labels(fabric: FabricEntry) -> Iterator[Problem]:
-    """Reject `pin: always` without a `nodeSelector`.
-
-    An error: there is nothing to pin to.
-    """
-    if fabric.pin == "always" and not fabric.node_selector:
-        yield Problem(("pin",), "always needs a nodeSelector: add one, or write never")
-
-
-@per_fabric
-def selector_without_pin(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of a `nodeSelector` without `pin: always`.
-
-    A warning: it has no effect without the pin.
-    """
-    if fabric.pin == "never" and fabric.node_selector:
-        yield Problem(("nodeSelector",), "has no effect with pin: never: write pin: always")
-
-
-def selector_against_match(parts: Parts) -> Iterator[Problem]:
-    """Reject a `nodeSelector` that contradicts `match`.
-
-    An error: pods would be pinned to nodes that are not in the fabric.
-    """
-    wildcards = _wildcards(parts)
-    for path, fabric in parts.fabrics():
-        labels = labels_of(fabric) if fabric.node_selector else {}
-        for key, value in fabric.node_selector.items():
-            if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):
-                yield Problem(
-                    (*path, "nodeSelector", key),
-                    f"{quoted(value)} contradicts {listed(labels[key])} in match: make the two "
-                    "agree",
-                )
-
-
-def _wildcards(parts: Parts) -> Wildcards:
+def wildcards_of(parts: Parts) -> Wildcards:
+    """Return the globs of all fabrics' labels, to match values with."""
     return Wildcards(
         glob
         for _, fabric in parts.fabrics()

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from webhook.config import names
 from webhook.config.messages import listed, meant, quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.rule import Parts, Problem, per_fabric
+from webhook.config.rules.rule import Parts, Problem, file_rule, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK
 from webhook.model.pod import Path
 
 _PLUGIN_DOMAIN = "rdma/"
+_SCHEME = "://"
 
 
-@per_fabric
+@rule("error", alone=True)
 def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject a fabric's name that is not a DNS label: lower case letters, digits, `-`, at most 63.
 
@@ -29,6 +30,7 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
+@file_rule("error", alone=True)
 def unique_names(parts: Parts) -> Iterator[Problem]:
     """Reject two fabrics with the same name."""
     first: dict[str, int] = {}
@@ -42,6 +44,7 @@ def unique_names(parts: Parts) -> Iterator[Problem]:
             )
 
 
+@file_rule("error", alone=True)
 def default_fabric(parts: Parts) -> Iterator[Problem]:
     """Reject a `defaults.fabric` that is not in the file."""
     name = parts.model.defaults.fabric
@@ -53,7 +56,28 @@ def default_fabric(parts: Parts) -> Iterator[Problem]:
         yield Problem(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
 
 
-@per_fabric
+@file_rule("error", alone=True)
+def image_globs(parts: Parts) -> Iterator[Problem]:
+    """Reject globs in `nonRootImages` that no image can match.
+
+    An error: the images that are meant would count as root's.
+    """
+    for place, glob in enumerate(parts.model.defaults.non_root_images):
+        remedy = _mended(glob)
+        if remedy:
+            yield Problem(("defaults", "nonRootImages", place), f"{quoted(glob)} {remedy}")
+
+
+@file_rule("warning", alone=True)
+def images_without_effect(parts: Parts) -> Iterator[Problem]:
+    """Warn of `nonRootImages` beside `memlock: unlimited`, with which the user does not matter."""
+    defaults = parts.model.defaults
+    if defaults.non_root_images and defaults.memlock == "unlimited":
+        message = "has no effect with memlock: unlimited, with which every user may lock memory"
+        yield Problem(("defaults", "nonRootImages"), message)
+
+
+@rule("error", alone=True)
 def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject GPU resources, RDMA resources and aliases that are not `domain/name`.
 
@@ -68,7 +92,7 @@ def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error", alone=True)
 def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject a resource `rdma/NAME` whose name has characters other than letters, digits and `_`.
 
@@ -86,7 +110,7 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error", alone=True)
 def label_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject invalid label keys in `nodeLabels`, and invalid keys and values in `nodeSelector`.
 
@@ -106,7 +130,7 @@ def label_names(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error", alone=True)
 def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject globs of node labels that no label value can match.
 
@@ -126,7 +150,7 @@ def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
                 )
 
 
-@per_fabric
+@rule("error", alone=True)
 def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject invalid names of variables in `env`."""
     for name in fabric.env:
@@ -138,7 +162,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error", alone=True)
 def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes, and `lo`.
 
@@ -159,7 +183,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error", alone=True)
 def network_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject networks that are not `[namespace/]name[@interface]`, the form that Multus reads."""
     networks: list[tuple[Path, str | None]] = [
@@ -178,7 +202,7 @@ def network_names(fabric: FabricEntry) -> Iterator[Problem]:
             )
 
 
-@per_fabric
+@rule("error", alone=True)
 def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
     """Reject a `sharedMemory` that is not a quantity above zero."""
     written = fabric.shared_memory
@@ -196,6 +220,7 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
+@file_rule("error", alone=True)
 def namespaces(parts: Parts) -> Iterator[Problem]:
     """Reject invalid namespace names in `nvlink.allowNamespaces`, including globs."""
     for place, name in enumerate(parts.model.nvlink.allow_namespaces):
@@ -207,6 +232,7 @@ def namespaces(parts: Parts) -> Iterator[Problem]:
             )
 
 
+@file_rule("error", alone=True)
 def foreign_globs(parts: Parts) -> Iterator[Problem]:
     """Reject globs in `foreignNics` that are not `domain/name`, or that match everything."""
     foreign = parts.model.foreign_nics
@@ -226,30 +252,6 @@ def _resources(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
         yield ("resources", place, "name"), resource.name
         for position, alias in enumerate(resource.aliases):
             yield ("resources", place, "aliases", position), alias
-
-
-# Rules for `defaults`.
-
-_SCHEME = "://"
-
-
-def image_globs(parts: Parts) -> Iterator[Problem]:
-    """Reject globs in `nonRootImages` that no image can match.
-
-    An error: the images that are meant would count as root's.
-    """
-    for place, glob in enumerate(parts.model.defaults.non_root_images):
-        remedy = _mended(glob)
-        if remedy:
-            yield Problem(("defaults", "nonRootImages", place), f"{quoted(glob)} {remedy}")
-
-
-def images_without_effect(parts: Parts) -> Iterator[Problem]:
-    """Warn of `nonRootImages` beside `memlock: unlimited`, with which the user does not matter."""
-    defaults = parts.model.defaults
-    if defaults.non_root_images and defaults.memlock == "unlimited":
-        message = "has no effect with memlock: unlimited, with which every user may lock memory"
-        yield Problem(("defaults", "nonRootImages"), message)
 
 
 def _mended(glob: str) -> str:

@@ -58,8 +58,20 @@ class Rule(NamedTuple):
     alone: bool = False
 
 
-def per_fabric(check: Callable[[FabricEntry], Iterable[Problem]]) -> Check:
-    """Turn a rule for one fabric into a rule for the whole file."""
+def file_rule(severity: Severity, *, alone: bool = False) -> Callable[[Check], Rule]:
+    """Make a function of a file's parts a rule; `webhook.config.rules` finds it in its module."""
+    return lambda check: Rule(severity, check, alone)
+
+
+def rule(
+    severity: Severity, *, alone: bool = False
+) -> Callable[[Callable[[FabricEntry], Iterable[Problem]]], Rule]:
+    """Make a function of one fabric a rule for all fabrics of a file."""
+    return lambda check: Rule(severity, _per_fabric(check), alone)
+
+
+def _per_fabric(check: Callable[[FabricEntry], Iterable[Problem]]) -> Check:
+    """Turn a check of one fabric into a check of the whole file."""
 
     @wraps(check)
     def over_all(parts: Parts) -> Iterator[Problem]:

@@ -1,0 +1,101 @@
+"""Rules for the labels of a fabric's nodes, and for pinning pods to these nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.config.messages import listed, quoted
+from webhook.config.model import FabricEntry
+from webhook.config.names import intended_product, is_label_value
+from webhook.config.rules.matching import PRODUCT_LABEL, labels_of, wildcards_of
+from webhook.config.rules.rule import Parts, Problem, file_rule, rule
+from webhook.model.pod import Path
+
+
+@rule("error")
+def products_twice(fabric: FabricEntry) -> Iterator[Problem]:
+    """Reject GPU products both in `gpuProducts` and in `nodeLabels`.
+
+    An error: it is not clear which of the two to use.
+    """
+    if fabric.match.gpu_products and PRODUCT_LABEL in fabric.match.node_labels:
+        yield Problem(
+            ("match", "gpuProducts"), f"nodeLabels has {PRODUCT_LABEL} too: keep one of the two"
+        )
+
+
+@rule("warning", alone=True)
+def unknown_products(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
+
+    A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
+    case matters; a pod's nodeSelector, or a node, then never shows the fabric.
+    """
+    for path, glob in _products(fabric):
+        if intended := intended_product(glob):
+            yield Problem(
+                path,
+                f"{quoted(glob)} matches no known product: did you mean {intended}? (the glob "
+                f"must match the whole label {PRODUCT_LABEL})",
+            )
+
+
+def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
+    for place, glob in enumerate(fabric.match.gpu_products):
+        yield ("match", "gpuProducts", place), glob
+    for glob in fabric.match.node_labels.get(PRODUCT_LABEL, ()):
+        yield ("match", "nodeLabels", PRODUCT_LABEL), glob
+
+
+@rule("warning", alone=True)
+def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of GPU products with `-SHARED` or `-MIG-...`.
+
+    A warning: both suffixes are removed from the node's value first, so such a glob may never
+    match.
+    """
+    for place, glob in enumerate(fabric.match.gpu_products):
+        if glob.endswith("-SHARED") or "-MIG-" in glob:
+            yield Problem(
+                ("match", "gpuProducts", place),
+                f"{quoted(glob)}: -SHARED and -MIG-... are removed from the label before it "
+                "is compared: leave them out",
+            )
+
+
+@rule("error")
+def pin_without_labels(fabric: FabricEntry) -> Iterator[Problem]:
+    """Reject `pin: always` without a `nodeSelector`.
+
+    An error: there is nothing to pin to.
+    """
+    if fabric.pin == "always" and not fabric.node_selector:
+        yield Problem(("pin",), "always needs a nodeSelector: add one, or write never")
+
+
+@rule("warning")
+def selector_without_pin(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a `nodeSelector` without `pin: always`.
+
+    A warning: it has no effect without the pin.
+    """
+    if fabric.pin == "never" and fabric.node_selector:
+        yield Problem(("nodeSelector",), "has no effect with pin: never: write pin: always")
+
+
+@file_rule("error")
+def selector_against_match(parts: Parts) -> Iterator[Problem]:
+    """Reject a `nodeSelector` that contradicts `match`.
+
+    An error: pods would be pinned to nodes that are not in the fabric.
+    """
+    wildcards = wildcards_of(parts)
+    for path, fabric in parts.fabrics():
+        labels = labels_of(fabric) if fabric.node_selector else {}
+        for key, value in fabric.node_selector.items():
+            if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):
+                yield Problem(
+                    (*path, "nodeSelector", key),
+                    f"{quoted(value)} contradicts {listed(labels[key])} in match: make the two "
+                    "agree",
+                )

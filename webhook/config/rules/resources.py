@@ -1,0 +1,144 @@
+"""Rules for the names of RDMA resources: repeated ones, aliases, and GPUs in their place.
+
+Sources: the names in NVIDIA's, AMD's and Intel's GPU device plugins; the names that sites give
+to GPUs with k8s-device-plugin's `resources.gpus[].name`. An RDMA resource may be in nvidia.com
+as well: `nvidia.com/hostdev`, and any name that the SR-IOV device plugin is configured with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from webhook.config.messages import brief, quoted
+from webhook.config.model import FabricEntry
+from webhook.config.rules.rule import Parts, Problem, file_rule, rule
+from webhook.model.pod import Path
+from webhook.model.resources import MIG, VIRTUAL_GPU
+
+_GPU_DOMAIN = "gpu.intel.com"
+_GPU_NAMES = ("gpu", "gpu.shared")
+#: h200, a100-80gb, V100, gb200, l40s, rtx-4090, mi300x. Models that could also be the name of a
+#: port (l2, p4) are left out.
+_MODEL = re.compile(
+    r"(?:nvidia|amd)\.com/(?:nvidia[-_.])?(?:tesla[-_.])?"
+    r"(?:(?:gb|gh|[abhv])[0-9]{3}|a(?:10|16|30|40)g?|h20|l(?:20|40)s?|p40|p100|k80|[lt]4"
+    r"|(?:geforce|quadro|rtx)[-_.0-9].*+|mi[0-9]{2,3}[ax]?)"
+    r"(?:[-_.](?:sxm[0-9]?|pcie|nvl|hbm[0-9]e?|[0-9]+gb?|shared))*",
+    re.IGNORECASE,
+)
+
+
+@file_rule("error")
+def aliases_of_two(parts: Parts) -> Iterator[Problem]:
+    """Reject an alias that stands for two resources of the same fabric.
+
+    An error: it cannot be renamed to both. Two fabrics may share an alias: the pod's fabric decides
+    which resource it becomes.
+    """
+    for path, fabric in parts.fabrics():
+        owners: dict[str, str] = {}
+        for place, resource in enumerate(fabric.resources):
+            for position, alias in enumerate(resource.aliases):
+                owner = owners.setdefault(alias, resource.name)
+                if owner != resource.name:
+                    yield Problem(
+                        (*path, "resources", place, "aliases", position),
+                        f"{quoted(alias)} is already an alias of {brief(owner)}: remove one of "
+                        "the two",
+                    )
+
+
+@file_rule("error")
+def alias_is_resource(parts: Parts) -> Iterator[Problem]:
+    """Reject an alias that is the real resource of a fabric.
+
+    An error: a pod that requests the real resource would get another one.
+    """
+    real = {item.name: f for _, f in parts.fabrics() for item in f.resources}
+    for path, fabric in parts.fabrics():
+        for place, resource in enumerate(fabric.resources):
+            for position, alias in enumerate(resource.aliases):
+                if alias in real:
+                    yield Problem(
+                        (*path, "resources", place, "aliases", position),
+                        f"{quoted(alias)} is a resource of fabric {quoted(real[alias].name)}: "
+                        "remove it",
+                    )
+
+
+@rule("error")
+def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
+    """Reject an RDMA resource that is listed twice.
+
+    An error: the counts would contradict each other.
+    """
+    seen: set[str] = set()
+    for place, resource in enumerate(fabric.resources):
+        if resource.name in seen:
+            yield Problem(
+                ("resources", place, "name"),
+                f"{quoted(resource.name)} is already listed: list each RDMA resource once, with "
+                "its count",
+            )
+        seen.add(resource.name)
+
+
+@file_rule("error")
+def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
+    """Reject a GPU as an RDMA resource, or as an alias of one.
+
+    An error: pods would request more GPUs instead of RDMA, or their GPUs would be renamed.
+    """
+    claimed = _claimed(parts)
+    for path, name in _resources(parts):
+        if _is_gpu(name, claimed):
+            yield Problem(
+                path,
+                f"{quoted(name)} is a GPU, or a share of one: write the resource that the RDMA "
+                "device plugin offers, such as rdma/ib",
+            )
+
+
+@file_rule("warning")
+def gpu_model_as_rdma(parts: Parts) -> Iterator[Problem]:
+    """Warn of an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
+
+    A warning: a site may name a device after the GPU of its nodes.
+    """
+    claimed = _claimed(parts)
+    for path, name in _resources(parts):
+        if _MODEL.fullmatch(name) and not _is_gpu(name, claimed):
+            yield Problem(
+                path,
+                f"{quoted(name)} looks like a GPU (those belong in match.gpuResources): write "
+                "the resource that the RDMA device plugin offers, such as rdma/ib",
+            )
+
+
+def _is_gpu(name: str, claimed: frozenset[str]) -> bool:
+    domain, _, short = name.partition("/")
+    return (
+        name in claimed
+        or name in VIRTUAL_GPU
+        or short in _GPU_NAMES
+        or domain == _GPU_DOMAIN
+        or name.startswith(MIG)
+    )
+
+
+def _claimed(parts: Parts) -> frozenset[str]:
+    return frozenset(gpu for _, fabric in parts.fabrics() for gpu in fabric.match.gpu_resources)
+
+
+def _resources(parts: Parts) -> Iterator[tuple[Path, str]]:
+    for home, fabric in parts.fabrics():
+        for path, name in _names(fabric):
+            yield (*home, "resources", *path), name
+
+
+def _names(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
+    for place, resource in enumerate(fabric.resources):
+        yield (place, "name"), resource.name
+        for position, alias in enumerate(resource.aliases):
+            yield (place, "aliases", position), alias
