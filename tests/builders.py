@@ -41,7 +41,7 @@ V100 = Fabric(
     gpu_resources=frozenset({"nvidia.com/v100"}),
     node_labels={"nvidia.com/gpu.product": ("Tesla-V100-*",)},
     resources=(RdmaResource(name="rdma/v100", aliases=("rdma/hca",)),),
-    env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1"),), ucx_devices="mlx5_0:1,mlx5_1:1"),
+    env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1"),), ucx_devices="mlx5_0:1,mlx5_1:1"),
     socket_interface="eth0",
     host_socket_interface="bond0",
 )

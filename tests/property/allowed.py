@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tests.property.changes import Change, changes
-from webhook.decide.fabric_variables import OPEN_MPI
 from webhook.decide.mutations.ipc_lock import UNLIMITED
 from webhook.decide.shell.argv import unwrap
 from webhook.model.annotations import STATUS
 from webhook.model.claims import CLAIM_PREFIX
 from webhook.model.fabric import Fabrics
+from webhook.model.libraries import VARIABLES
 from webhook.model.pod import at, dotted
 from webhook.model.quantity import parse
 
@@ -66,7 +66,7 @@ _ULIMITS = r"ulimits\.(noderesource\.dev|nri\.containerd\.io)"
 _CONTAINER = r"spec\.(?:initC|c)ontainers\[\d+\]"
 _VOLUMES = ("rdma-lab-shm", "rdma-lab-nccl-conf")
 _TEMPLATE = "resourceClaimTemplateName"
-_PREFIXES = ("NCCL_", "UCX_", "GLOO_", "NVSHMEM_", "MC_", *OPEN_MPI)
+_VARIABLES = {row.name for row in VARIABLES}
 _SWITCH = "OMPI_MCA_coll_hcoll_enable"
 
 
@@ -89,7 +89,7 @@ def _is_ours(change: Change, own: Own) -> bool:
 
 def _is_variable(change: Change, own: Own) -> bool:
     name = str(change.after.get("name")) if change.after.__class__ is dict else ""
-    return name.startswith(_PREFIXES) or name == _SWITCH or name in own.variables
+    return name in _VARIABLES or name == _SWITCH or name in own.variables
 
 
 def _is_our_claim(change: Change, own: Own) -> bool:

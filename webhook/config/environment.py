@@ -12,29 +12,14 @@ ibv_qp_attr), while UCX_IB_PKEY is the key itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from os.path import commonprefix
 
 from webhook.config.model import FabricEntry
 from webhook.config.names import split_hca
-from webhook.model.fabric import EnvPairs, FabricEnv
+from webhook.model.fabric import FabricEnv
+from webhook.model.libraries import OF_POD, VARIABLES, Configured, OfPod
 
-#: Field of `qos` → the variable of each library.
-_QOS = {
-    "traffic_class": {
-        "nccl": "NCCL_IB_TC",
-        "ucx": "UCX_IB_TRAFFIC_CLASS",
-        "nvshmem": "NVSHMEM_IB_TRAFFIC_CLASS",
-    },
-    "service_level": {"nccl": "NCCL_IB_SL", "ucx": "UCX_IB_SL", "nvshmem": "NVSHMEM_IB_SL"},
-    "fifo_traffic_class": {"nccl": "NCCL_IB_FIFO_TC"},
-    "gid_index": {
-        "nccl": "NCCL_IB_GID_INDEX",
-        "ucx": "UCX_IB_GID_INDEX",
-        "nvshmem": "NVSHMEM_IB_GID_INDEX",
-        "mooncake": "MC_GID_INDEX",
-    },
-}
 _DEFAULT_PREFIX = "mlx5"
 _BEFORE_NUMBER = re.compile(r"[^0-9]*")
 
@@ -42,10 +27,7 @@ _BEFORE_NUMBER = re.compile(r"[^0-9]*")
 def fabric_env(fabric: FabricEntry) -> FabricEnv:
     """Render a fabric's environment; a name in the site's `env` keeps the value from there."""
     return FabricEnv(
-        nccl=_of(fabric, "nccl"),
-        ucx=_of(fabric, "ucx"),
-        nvshmem=_of(fabric, "nvshmem"),
-        mooncake=_of(fabric, "mooncake"),
+        libraries=tuple(pair for pair in rendered(fabric) if pair[0] not in fabric.env),
         ucx_devices="" if "UCX_NET_DEVICES" in fabric.env else ucx_devices(fabric),
         site=tuple(fabric.env.items()),
     )
@@ -53,9 +35,11 @@ def fabric_env(fabric: FabricEntry) -> FabricEnv:
 
 def rendered(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
     """Yield every variable that the fields imply, whether `env` has it or not."""
-    for library in ("nccl", "ucx", "nvshmem", "mooncake"):
-        if library in fabric.libraries:
-            yield from _library(fabric, library)
+    for library, name, value in VARIABLES:
+        if library in fabric.libraries and value not in OF_POD:
+            written = RENDER[value](fabric)
+            if written:
+                yield name, written
 
 
 def nccl_ib_hca(fabric: FabricEntry) -> str:
@@ -76,27 +60,6 @@ def ucx_devices(fabric: FabricEntry) -> str:
     return _with_ports(fabric)
 
 
-def _of(fabric: FabricEntry, library: str) -> EnvPairs:
-    if library not in fabric.libraries:
-        return ()
-    return tuple(pair for pair in _library(fabric, library) if pair[0] not in fabric.env)
-
-
-def _library(fabric: FabricEntry, library: str) -> Iterator[tuple[str, str]]:
-    if library == "nccl" and nccl_ib_hca(fabric):
-        yield "NCCL_IB_HCA", nccl_ib_hca(fabric)
-    if library == "nvshmem":
-        yield from _nvshmem(fabric)
-    if library == "mooncake" and fabric.hcas and _names_devices(fabric):
-        yield "MC_MS_FILTERS", ",".join(dict.fromkeys(_bare(name) for name in fabric.hcas))
-    for field, variables in _QOS.items():
-        value = getattr(fabric.qos, field)
-        if value is not None and library in variables:
-            yield variables[library], str(value)
-    if library == "ucx" and fabric.qos.pkey is not None:
-        yield "UCX_IB_PKEY", f"0x{fabric.qos.pkey:04x}"
-
-
 def nvshmem_prefix(fabric: FabricEntry) -> str | None:
     """Return what the names of all devices begin with, for NVSHMEM; None if nothing does.
 
@@ -112,15 +75,24 @@ def nvshmem_prefix(fabric: FabricEntry) -> str | None:
     return (before and before[0]) or common or None
 
 
-def _nvshmem(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
+def _nvshmem_prefix(fabric: FabricEntry) -> str:
     prefix = nvshmem_prefix(fabric) if _names_devices(fabric) else None
-    if prefix is not None and prefix != _DEFAULT_PREFIX:
-        yield "NVSHMEM_HCA_PREFIX", prefix
-    listed = _with_ports(fabric)
+    return "" if prefix is None or prefix == _DEFAULT_PREFIX else prefix
+
+
+def _nvshmem_hcas(fabric: FabricEntry) -> str:
     if fabric.exclude_hcas and _names_devices(fabric):
-        listed = "^" + ",".join(":".join(one.split(":")[:2]) for one in fabric.exclude_hcas)
-    if listed:
-        yield "NVSHMEM_HCA_LIST", listed
+        return "^" + ",".join(":".join(one.split(":")[:2]) for one in fabric.exclude_hcas)
+    return _with_ports(fabric)
+
+
+def _mooncake_hcas(fabric: FabricEntry) -> str:
+    names = fabric.hcas if _names_devices(fabric) else []
+    return ",".join(dict.fromkeys(_bare(name) for name in names))
+
+
+def _ucx_pkey(fabric: FabricEntry) -> str:
+    return "" if fabric.qos.pkey is None else f"0x{fabric.qos.pkey:04x}"
 
 
 def _bare(written: str) -> str:
@@ -137,3 +109,21 @@ def _with_ports(fabric: FabricEntry) -> str:
 def _names_devices(fabric: FabricEntry) -> bool:
     """Return whether device names are the same in all of the fabric's pods."""
     return fabric.mode in ("shared-device", "host-network")
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+#: What a row of VARIABLES says of its value → how the value is rendered; "" if there is none.
+RENDER: Mapping[Configured | OfPod, Callable[[FabricEntry], str]] = {
+    "nccl hcas": nccl_ib_hca,
+    "nvshmem prefix": _nvshmem_prefix,
+    "nvshmem hcas": _nvshmem_hcas,
+    "mooncake hcas": _mooncake_hcas,
+    "traffic class": lambda fabric: _number(fabric.qos.traffic_class),
+    "service level": lambda fabric: _number(fabric.qos.service_level),
+    "fifo traffic class": lambda fabric: _number(fabric.qos.fifo_traffic_class),
+    "gid index": lambda fabric: _number(fabric.qos.gid_index),
+    "ucx pkey": _ucx_pkey,
+}

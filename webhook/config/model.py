@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from webhook.model.fabric import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes, SharedBy
+from webhook.model.libraries import Library
 
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"
@@ -78,7 +79,6 @@ def _always(value: _Value) -> _Value:
     return shared
 
 
-Library = Literal["nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"]
 Text = Annotated[str, BeforeValidator(_as_written)]
 Scalar = Annotated[Text, WithJsonSchema({"type": ["string", "integer", "boolean"]})]
 Globs = Annotated[

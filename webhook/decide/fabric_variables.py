@@ -6,7 +6,7 @@ which carries them to processes that sshd starts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,21 +17,15 @@ from webhook.model.fabric import (
     SOCKETS,
     EnvPairs,
     Fabric,
-    FabricEnv,
     Fabrics,
     ip_interfaces,
 )
+from webhook.model.libraries import VARIABLES, Configured, OfPod
 from webhook.model.transport_variables import allows_rdma
 
-UCX_DEVICES = "UCX_NET_DEVICES"
 UCX_TLS = "UCX_TLS"
-_NVSHMEM_SOCKET = "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"
-#: Open MPI's TCP between ranks, and between its daemons: until version 4, and from version 5 on.
-OPEN_MPI = (
-    "OMPI_MCA_btl_tcp_if_include",
-    "OMPI_MCA_oob_tcp_if_include",
-    "PRTE_MCA_prte_if_include",
-)
+#: The lists of the interfaces that Open MPI may use.
+OPEN_MPI = tuple(row.name for row in VARIABLES if row.value == "interfaces of mpi")
 #: Their opposites: Open MPI aborts if it gets both.
 EXCLUDING = tuple(name.replace("_include", "_exclude") for name in OPEN_MPI)
 
@@ -79,41 +73,34 @@ def wanted_env(
         # UCX uses the site's interface too: a second review finds it in the pod's own `env`,
         # and must come to the same result.
         own = {**dict(site), **own}
-    addresses = ip_interfaces(interface, own)
-    socket = interface if NCCL_SOCKET not in own and GLOO_SOCKET not in own else None
-    each = _by_library(fabric.env, own, socket or "", addresses)
-    wanted = [pair for library, pairs in each if library in fabric.libraries for pair in pairs]
-    if "openmpi" in fabric.libraries and not (host_network or excludes_interfaces):
-        wanted += _open_mpi(addresses, own)
-    named = {name for name, _ in site}
-    return (*(pair for pair in wanted if pair[0] not in named), *site)
+    mpi = not (host_network or excludes_interfaces) and _may_include(own)
+    of_pod = _of_pod(fabric.env.ucx_devices, own, interface, mpi=mpi)
+    names = {name for name, _ in site}
+    pairs = ((name, of_pod.get(what, value)) for name, what, value in fabric.variables)
+    return (*(pair for pair in pairs if pair[1] and pair[0] not in names), *site)
 
 
-def _by_library(
-    env: FabricEnv, own: Mapping[str, str | None], socket: str, addresses: tuple[str, ...]
-) -> Iterator[tuple[str, EnvPairs]]:
-    """Yield what each library gets; `socket` is "" where the pod has its own choice."""
-    devices = env.ucx_devices if addresses and _uses_rdma(own) else ""
-    yield "nccl", (*env.nccl, *_set(NCCL_SOCKET, socket))
-    yield "gloo", _set(GLOO_SOCKET, socket)
-    yield "ucx", (*_set(UCX_DEVICES, devices and ",".join((devices, *addresses))), *env.ucx)
-    yield "nvshmem", (*env.nvshmem, *_set(_NVSHMEM_SOCKET, ",".join(addresses)))
-    yield "mooncake", env.mooncake
+def _of_pod(
+    devices: str, own: Mapping[str, str | None], interface: str | None, *, mpi: bool
+) -> dict[Configured | OfPod, str]:
+    """Make the values that depend on the pod; `devices` are UCX's, `interface` the fabric's."""
+    interfaces = ",".join(ip_interfaces(interface, own))
+    ucx = devices and interfaces and _uses_rdma(own)
+    return {
+        "socket": "" if NCCL_SOCKET in own or GLOO_SOCKET in own else interface or "",
+        "hcas and interfaces": f"{devices},{interfaces}" if ucx else "",
+        "interfaces": interfaces,
+        "interfaces of mpi": interfaces if mpi else "",
+    }
 
 
-def _set(name: str, value: str) -> EnvPairs:
-    return ((name, value),) if value else ()
-
-
-def _open_mpi(addresses: tuple[str, ...], own: Mapping[str, str | None]) -> EnvPairs:
-    """Return what keeps Open MPI's TCP on the interfaces, unless the user leaves out others.
+def _may_include(own: Mapping[str, str | None]) -> bool:
+    """Return whether Open MPI's TCP may be kept on interfaces: the user leaves out no others.
 
     Open MPI aborts if it gets both lists, and if an interface is absent: not in the host's network,
     where nodes differ (opal/mca/btl/tcp; run with 4.1.4).
     """
-    if not addresses or any(name in own for name in EXCLUDING):
-        return ()
-    return tuple((name, ",".join(addresses)) for name in OPEN_MPI)
+    return not any(name in own for name in EXCLUDING)
 
 
 def site_names(fabrics: Fabrics) -> frozenset[str]:

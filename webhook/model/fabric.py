@@ -13,6 +13,8 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Literal
 
+from webhook.model.libraries import OF_POD, VARIABLES, Configured, OfPod
+
 # Globs of a configuration, compiled once, and how a pod's names match them.
 #
 # The names come from users, so no result is cached for them. Instead, a name is first searched
@@ -98,17 +100,11 @@ class DeviceClaim:
 class FabricEnv:
     """The variables that the fabric sets, rendered once.
 
-    They leave out the names of the socket interfaces, which depend on the pod.
+    Those with the names of interfaces are left out: they depend on the pod.
     """
 
-    #: NCCL_IB_HCA and qos: all of NCCL's variables except the socket interface.
-    nccl: EnvPairs = ()
-    #: All of UCX's variables except UCX_NET_DEVICES, which also names the IP interface.
-    ucx: EnvPairs = ()
-    #: All of NVSHMEM's variables except the socket interface.
-    nvshmem: EnvPairs = ()
-    #: Mooncake's transfer engine.
-    mooncake: EnvPairs = ()
+    #: The variables of the fabric's libraries whose values the configuration alone decides.
+    libraries: EnvPairs = ()
     #: `mlx5_0:1,mlx5_1:1`, the RDMA part of UCX_NET_DEVICES; "" if the names are not exact.
     ucx_devices: str = ""
     #: The site's own `env`.
@@ -145,6 +141,20 @@ class Fabric:
     shared_memory: str | None = None
     #: The nodeSelector to add; None for `pin: never`.
     pin: Mapping[str, str] | None = None
+    #: The libraries' variables in their order: name, what the value is, and the value, "" if only
+    #: the pod decides it.
+    variables: tuple[tuple[str, Configured | OfPod, str], ...] = field(
+        init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        values = dict(self.env.libraries)
+        variables = tuple(
+            (row.name, row.value, values.get(row.name, ""))
+            for row in VARIABLES
+            if row.library in self.libraries and (row.name in values or row.value in OF_POD)
+        )
+        object.__setattr__(self, "variables", variables)
 
     def __hash__(self) -> int:
         """Hash by identity: what is cached for a fabric serves until the next load."""

@@ -170,8 +170,10 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
         (
             {"hcas": ["mlx5_0", "mlx5_1:2"], "libraries": ["nccl", "ucx", "nvshmem"]},
             FabricEnv(
-                nccl=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1:2"),),
-                nvshmem=(("NVSHMEM_HCA_LIST", "mlx5_0:1,mlx5_1:2"),),
+                libraries=(
+                    ("NCCL_IB_HCA", "=mlx5_0,mlx5_1:2"),
+                    ("NVSHMEM_HCA_LIST", "mlx5_0:1,mlx5_1:2"),
+                ),
                 ucx_devices="mlx5_0:1,mlx5_1:2",
             ),
         ),
@@ -182,8 +184,10 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                 "libraries": ["nccl", "ucx", "nvshmem", "mooncake"],
             },
             FabricEnv(
-                nccl=(("NCCL_IB_HCA", "^=mlx5_bond_0,mlx5_3:2:1"),),
-                nvshmem=(("NVSHMEM_HCA_LIST", "^mlx5_bond_0,mlx5_3:2"),),
+                libraries=(
+                    ("NCCL_IB_HCA", "^=mlx5_bond_0,mlx5_3:2:1"),
+                    ("NVSHMEM_HCA_LIST", "^mlx5_bond_0,mlx5_3:2"),
+                )
             ),
         ),
         (
@@ -193,39 +197,38 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                 "qos": {"gidIndex": 3},
             },
             FabricEnv(
-                nccl=(
+                libraries=(
                     ("NCCL_IB_HCA", "=ibp14s0:1:0:1,ibp32s0:2"),
                     ("NCCL_IB_GID_INDEX", "3"),
-                ),
-                ucx=(("UCX_IB_GID_INDEX", "3"),),
-                nvshmem=(
+                    ("UCX_IB_GID_INDEX", "3"),
                     ("NVSHMEM_HCA_PREFIX", "ibp"),
                     ("NVSHMEM_HCA_LIST", "ibp14s0:1,ibp32s0:2"),
                     ("NVSHMEM_IB_GID_INDEX", "3"),
+                    ("MC_MS_FILTERS", "ibp14s0,ibp32s0"),
+                    ("MC_GID_INDEX", "3"),
                 ),
-                mooncake=(("MC_MS_FILTERS", "ibp14s0,ibp32s0"), ("MC_GID_INDEX", "3")),
                 ucx_devices="ibp14s0:1,ibp32s0:2",
             ),
         ),
         (
             {"hcas": ["mlx5_0:1", "mlx5_0:2"], "libraries": ["mooncake"]},
-            FabricEnv(mooncake=(("MC_MS_FILTERS", "mlx5_0"),)),
+            FabricEnv(libraries=(("MC_MS_FILTERS", "mlx5_0"),)),
         ),
         (
             {"hcas": [], "hcaPrefixes": ["rocep"], "libraries": ["nvshmem", "mooncake"]},
-            FabricEnv(nvshmem=(("NVSHMEM_HCA_PREFIX", "rocep"),)),
+            FabricEnv(libraries=(("NVSHMEM_HCA_PREFIX", "rocep"),)),
         ),
         ({"hcas": [], "hcaPrefixes": ["mlx5"], "libraries": ["nvshmem"]}, FabricEnv()),
         (
             {"hcas": [], "hcaPrefixes": ["ibp", "rocep"]},
-            FabricEnv(nccl=(("NCCL_IB_HCA", "ibp,rocep"),)),
+            FabricEnv(libraries=(("NCCL_IB_HCA", "ibp,rocep"),)),
         ),
         ({"hcas": []}, FabricEnv()),
         ({"libraries": ["gloo"], "qos": QOS}, FabricEnv()),
         (
             {"libraries": ["ucx"], "qos": QOS},
             FabricEnv(
-                ucx=(
+                libraries=(
                     ("UCX_IB_TRAFFIC_CLASS", "104"),
                     ("UCX_IB_SL", "3"),
                     ("UCX_IB_GID_INDEX", "3"),
@@ -242,24 +245,20 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                 "qos": QOS,
             },
             FabricEnv(
-                nccl=(
+                libraries=(
                     ("NCCL_IB_TC", "104"),
                     ("NCCL_IB_SL", "3"),
                     ("NCCL_IB_FIFO_TC", "192"),
                     ("NCCL_IB_GID_INDEX", "3"),
-                ),
-                ucx=(
                     ("UCX_IB_TRAFFIC_CLASS", "104"),
                     ("UCX_IB_SL", "3"),
                     ("UCX_IB_GID_INDEX", "3"),
                     ("UCX_IB_PKEY", "0x0005"),
-                ),
-                nvshmem=(
                     ("NVSHMEM_IB_TRAFFIC_CLASS", "104"),
                     ("NVSHMEM_IB_SL", "3"),
                     ("NVSHMEM_IB_GID_INDEX", "3"),
-                ),
-                mooncake=(("MC_GID_INDEX", "3"),),
+                    ("MC_GID_INDEX", "3"),
+                )
             ),
         ),
         (
@@ -268,8 +267,10 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                 "env": {"NCCL_IB_SL": 2, "UCX_NET_DEVICES": "all", "A": "b"},
             },
             FabricEnv(
-                nccl=(("NCCL_IB_HCA", "=mlx5_0"),),
-                ucx=(("UCX_IB_SL", "1"),),
+                libraries=(
+                    ("NCCL_IB_HCA", "=mlx5_0"),
+                    ("UCX_IB_SL", "1"),
+                ),
                 site=(("NCCL_IB_SL", "2"), ("UCX_NET_DEVICES", "all"), ("A", "b")),
             ),
         ),
@@ -298,14 +299,14 @@ def test_the_environment_is_rendered_per_library(fields: dict[str, object], env:
 )
 def test_nvshmem_needs_what_names_begin_with(fields: dict[str, object], prefix: str | None) -> None:
     """NVSHMEM leaves out devices whose names do not begin with the prefix, `mlx5` by default."""
-    written = dict(compiled(libraries=["nvshmem"], **fields).env.nvshmem)
+    written = dict(compiled(libraries=["nvshmem"], **fields).env.libraries)
     assert written.get("NVSHMEM_HCA_PREFIX") == prefix
 
 
 @pytest.mark.parametrize("written", ["0x8001", "0x0001", 1, 0x8001])
 def test_a_partition_key_loses_its_membership_bit(written: object) -> None:
     """UCX_IB_PKEY is the 15-bit key in hexadecimal, whatever form the administrator uses."""
-    assert compiled(qos={"pkey": written}, libraries=["ucx"]).env.ucx == (
+    assert compiled(qos={"pkey": written}, libraries=["ucx"]).env.libraries == (
         ("UCX_IB_PKEY", "0x0001"),
     )
 

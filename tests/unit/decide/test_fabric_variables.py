@@ -22,10 +22,13 @@ OPEN_MPI = {
     "PRTE_MCA_prte_if_include": "eth0",
 }
 ENV = FabricEnv(
-    nccl=(("NCCL_IB_HCA", "=mlx5_0"), ("NCCL_IB_TC", "106")),
-    ucx=(("UCX_IB_TRAFFIC_CLASS", "106"),),
-    nvshmem=(("NVSHMEM_HCA_LIST", "mlx5_0:1"),),
-    mooncake=(("MC_MS_FILTERS", "mlx5_0"),),
+    libraries=(
+        ("NCCL_IB_HCA", "=mlx5_0"),
+        ("NCCL_IB_TC", "106"),
+        ("UCX_IB_TRAFFIC_CLASS", "106"),
+        ("NVSHMEM_HCA_LIST", "mlx5_0:1"),
+        ("MC_MS_FILTERS", "mlx5_0"),
+    ),
     ucx_devices="mlx5_0:1",
 )
 

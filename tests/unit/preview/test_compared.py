@@ -20,7 +20,7 @@ from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.text.yaml.documents import Document
 
 OLD = fabrics(V100, H100)
-OTHER = replace(V100, env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_7"),)))
+OTHER = replace(V100, env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_7"),)))
 VALIDATOR = Draft202012Validator(json.loads(changes_schema()))
 
 
@@ -118,7 +118,7 @@ def test_what_has_not_opted_in_is_not_compared() -> None:
 def test_a_long_list_is_cut_and_notes_are_told_once() -> None:
     """Twelve differences are shown of each pod; a value of sixty characters."""
     many = tuple((f"NCCL_X{number}", "x" * 99) for number in range(20))
-    found = comparing(fabrics(replace(V100, env=FabricEnv(nccl=many)), H100), job("train", pod()))
+    found = comparing(fabrics(replace(V100, env=FabricEnv(site=many)), H100), job("train", pod()))
     (change,) = found.changes
     shown = changes_text(replace(found, notes=("read", "little")), width=300)
     assert f"    and {len(change.leaves) - 12} more\n" in shown

@@ -34,7 +34,7 @@ FABRICS = index(
             name="v100-ib",
             gpu_resources=frozenset({"nvidia.com/v100"}),
             resources=(RdmaResource(name="rdma/v100"),),
-            env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),), ucx_devices="mlx5_0:1"),
+            env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0"),), ucx_devices="mlx5_0:1"),
             socket_interface="eth0",
         ),
     ),

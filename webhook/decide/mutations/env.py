@@ -19,6 +19,7 @@ from webhook.model import transport_variables
 from webhook.model.container import entry, env_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
+from webhook.model.libraries import LIBRARIES
 
 # Warn of variables of the user's that stay, and that keep traffic off the fabric.
 
@@ -188,9 +189,10 @@ def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
         draft.warned(launcher.name, NOT_FORWARDED, message)
 
 
+*_LIBRARIES, _LAST = LIBRARIES.values()
 MUTATION = Mutation(
     name="env",
-    summary="sets the fabric's variables for NCCL, UCX, Gloo, NVSHMEM, Mooncake and Open MPI",
+    summary=f"sets the fabric's variables for {', '.join(_LIBRARIES)} and {_LAST}",
     needs=Needs.FABRIC,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_REASONS, NOT_FORWARDED),
     mutate=mutate,

@@ -110,7 +110,9 @@ def _switched_off(seen: Seen, one: SeenTarget) -> Verdict | None:
         return Verdict.of(IB_DISABLED, f"{name} sets NCCL_IB_DISABLE={disabled}: remove it")
     if socket:
         return Verdict.of(NET_SOCKET, f"{name} sets NCCL_NET={socket}: remove it")
-    devices = dict(seen.fabric.env.nccl).get(transport_variables.IB_HCA) if seen.fabric else None
+    devices = (
+        dict(seen.fabric.env.libraries).get(transport_variables.IB_HCA) if seen.fabric else None
+    )
     elsewhere = transport_variables.nccl_ib_hca_elsewhere(own, devices)
     if elsewhere:
         message = f"{name} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}"

@@ -211,7 +211,7 @@ def test_env_from_is_no_matter_where_nothing_is_missing() -> None:
 
 def test_env_from_with_nccl_alone_needs_no_warning() -> None:
     """All of NCCL's variables go into the file."""
-    one = fabric(gpu_resources=GPU, env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),)))
+    one = fabric(gpu_resources=GPU, env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0"),)))
     decision = decide_on(pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), one)
     assert [said[1:3] for said in told(decision)] == [("skipped", "EnvFrom")]
 
@@ -281,7 +281,7 @@ def test_a_launcher_that_forwards_them_is_not_told() -> None:
 
 def test_without_ucx_settings_a_launcher_is_not_told() -> None:
     """There is no warning, since Open MPI has nothing to forward."""
-    one = fabric("v100-ib", env=FabricEnv(nccl=V100.env.nccl))
+    one = fabric("v100-ib", env=FabricEnv(libraries=V100.env.libraries))
     assert [said[1] for said in told(decide_on(launching(), one))] == ["applied"]
 
 
@@ -374,11 +374,11 @@ def test_nixl_without_rdma_is_told(fields: dict[str, Any], code: str) -> None:
 
 def test_a_fabrics_value_is_not_called_the_users() -> None:
     """An earlier preview may have written it to the file for another fabric."""
-    other = fabric("other", env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
+    other = fabric("other", env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
     found = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0,mlx5_4"), V100, other))
     message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 of fabric other; the fabric has "
     assert found == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
-    far = fabric("far", env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_9"),)))
+    far = fabric("far", env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_9"),)))
     found = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))
     message = "NCCL_IB_HCA==mlx5_9 of fabric far selects no device of fabric v100-ib, which has "
     assert found == [("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")]
@@ -386,7 +386,7 @@ def test_a_fabrics_value_is_not_called_the_users() -> None:
 
 def test_ucx_settings_that_are_not_written_need_not_be_forwarded() -> None:
     """Without an IP interface UCX gets no list, so mpirun has nothing to forward."""
-    one = fabric("v100-ib", env=FabricEnv(ucx_devices="mlx5_0:1", nccl=V100.env.nccl))
+    one = fabric("v100-ib", env=FabricEnv(libraries=V100.env.libraries, ucx_devices="mlx5_0:1"))
     assert [said[1] for said in told(decide_on(launching(), one))] == ["applied"]
 
 

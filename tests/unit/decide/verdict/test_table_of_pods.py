@@ -43,7 +43,7 @@ NVSHMEM = fabric(
     gpu_resources=GPUS,
     resources=ONE,
     libraries=frozenset({"nccl", "nvshmem"}),
-    env=FabricEnv(nvshmem=(("NVSHMEM_HCA_PREFIX", "ibp"),)),
+    env=FabricEnv(libraries=(("NVSHMEM_HCA_PREFIX", "ibp"),)),
 )
 TWINS = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
 NODES = NodeInventory(by_node={"n": frozenset({"v100-ib"})}, inhabited=frozenset({"v100-ib"}))

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from tests.builders import fabric
+from webhook.config.environment import RENDER
+from webhook.config.model import FabricEntry, QosEntry
+from webhook.decide.fabric_variables import wanted_env
+from webhook.model.fabric import SOCKETS, FabricEnv
+from webhook.model.libraries import LIBRARIES, OF_POD, VARIABLES, Configured, Library
+
+#: The fields of `qos` in webhook/config/model.py, and what VARIABLES calls their values.
+QOS = {
+    "traffic_class": "traffic class",
+    "service_level": "service level",
+    "fifo_traffic_class": "fifo traffic class",
+    "gid_index": "gid index",
+    "pkey": "ucx pkey",
+}
+
+
+def test_each_variable_has_one_row() -> None:
+    """A second row would give a pod the same name twice."""
+    names = [row.name for row in VARIABLES]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_each_library_has_a_name_for_people() -> None:
+    """LIBRARIES in webhook/model/libraries.py, which the summary of `env` lists, names each."""
+    assert tuple(LIBRARIES) == get_args(Library)
+    assert {row.library for row in VARIABLES} == set(LIBRARIES)
+
+
+def test_each_value_of_the_configuration_is_rendered() -> None:
+    """RENDER in webhook/config/environment.py has a function for each."""
+    assert RENDER.keys() == set(get_args(Configured))
+
+
+def test_each_value_of_the_pod_is_made() -> None:
+    """`_of_pod` in webhook/decide/fabric_variables.py makes each: a name would get nothing."""
+    everything = fabric(
+        libraries=frozenset(LIBRARIES),
+        socket_interface="eth0",
+        env=FabricEnv(ucx_devices="mlx5_0:1"),
+    )
+    written = {name for name, _ in wanted_env(everything, {}, host_network=False)}
+    assert written == {row.name for row in VARIABLES if row.value in OF_POD}
+
+
+def test_the_group_of_sockets_is_what_a_user_chooses_together() -> None:
+    """SOCKETS in webhook/model/fabric.py are the rows that give way to a choice of the user's."""
+    assert {row.name for row in VARIABLES if row.value == "socket"} == set(SOCKETS)
+
+
+@pytest.mark.parametrize(("field", "value"), QOS.items(), ids=QOS)
+def test_a_field_of_qos_says_which_variables_it_sets(field: str, value: str) -> None:
+    """The string below the field in webhook/config/model.py names each, for the reference."""
+    assert QOS.keys() == QosEntry.model_fields.keys()
+    text = QosEntry.model_fields[field].description or ""
+    names = [row.name for row in VARIABLES if row.value == value]
+    assert [name for name in names if name not in text] == []
+
+
+def test_the_field_of_the_interface_says_which_variables_it_sets() -> None:
+    """`socketInterface` names those that give way together."""
+    text = FabricEntry.model_fields["socket_interface"].description or ""
+    assert [name for name in SOCKETS if name not in text] == []

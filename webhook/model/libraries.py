@@ -1,0 +1,73 @@
+"""The environment variables that the webhook writes for the libraries of RDMA, in one table.
+
+A row gives the library, the name, and what the value is. The rest follows from the table: what a
+pod gets and in which order, the names that `check-config` takes for well spelled, and the names
+that tests allow in a patch.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+Library = Literal["nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"]
+#: The libraries as people write them.
+LIBRARIES: dict[Library, str] = {
+    "nccl": "NCCL",
+    "ucx": "UCX",
+    "gloo": "Gloo",
+    "nvshmem": "NVSHMEM",
+    "mooncake": "Mooncake",
+    "openmpi": "Open MPI",
+}
+#: Values that depend on the configuration alone; `webhook.config.environment` renders them.
+Configured = Literal[
+    "nccl hcas",
+    "nvshmem prefix",
+    "nvshmem hcas",
+    "mooncake hcas",
+    "traffic class",
+    "service level",
+    "fifo traffic class",
+    "gid index",
+    "ucx pkey",
+]
+#: Values that depend on the pod as well; `webhook.decide.fabric_variables` makes them.
+OfPod = Literal["socket", "hcas and interfaces", "interfaces", "interfaces of mpi"]
+OF_POD: frozenset[str] = frozenset(get_args(OfPod))
+
+
+class Variable(NamedTuple):
+    """A variable that a library reads; it is not written where its value is empty."""
+
+    library: Library
+    name: str
+    value: Configured | OfPod
+
+
+#: In the order in which a pod gets them.
+VARIABLES: tuple[Variable, ...] = (
+    Variable("nccl", "NCCL_IB_HCA", "nccl hcas"),
+    Variable("nccl", "NCCL_IB_TC", "traffic class"),
+    Variable("nccl", "NCCL_IB_SL", "service level"),
+    Variable("nccl", "NCCL_IB_FIFO_TC", "fifo traffic class"),
+    Variable("nccl", "NCCL_IB_GID_INDEX", "gid index"),
+    Variable("nccl", "NCCL_SOCKET_IFNAME", "socket"),
+    Variable("gloo", "GLOO_SOCKET_IFNAME", "socket"),
+    Variable("ucx", "UCX_NET_DEVICES", "hcas and interfaces"),
+    Variable("ucx", "UCX_IB_TRAFFIC_CLASS", "traffic class"),
+    Variable("ucx", "UCX_IB_SL", "service level"),
+    Variable("ucx", "UCX_IB_GID_INDEX", "gid index"),
+    Variable("ucx", "UCX_IB_PKEY", "ucx pkey"),
+    Variable("nvshmem", "NVSHMEM_HCA_PREFIX", "nvshmem prefix"),
+    Variable("nvshmem", "NVSHMEM_HCA_LIST", "nvshmem hcas"),
+    Variable("nvshmem", "NVSHMEM_IB_TRAFFIC_CLASS", "traffic class"),
+    Variable("nvshmem", "NVSHMEM_IB_SL", "service level"),
+    Variable("nvshmem", "NVSHMEM_IB_GID_INDEX", "gid index"),
+    Variable("nvshmem", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "interfaces"),
+    Variable("mooncake", "MC_MS_FILTERS", "mooncake hcas"),
+    Variable("mooncake", "MC_GID_INDEX", "gid index"),
+    # Open MPI's TCP between ranks, and between its daemons: until version 4, and from version 5 on.
+    Variable("openmpi", "OMPI_MCA_btl_tcp_if_include", "interfaces of mpi"),
+    Variable("openmpi", "OMPI_MCA_oob_tcp_if_include", "interfaces of mpi"),
+    Variable("openmpi", "PRTE_MCA_prte_if_include", "interfaces of mpi"),
+)
