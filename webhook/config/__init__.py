@@ -1,7 +1,4 @@
-"""Read, check, compile and watch the fabrics file, and read the facts file.
-
-Nothing outside this package depends on pydantic.
-"""
+"""Read, check, compile and watch the fabrics file, and read the facts file."""
 
 from __future__ import annotations
 

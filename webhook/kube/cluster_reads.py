@@ -8,20 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Event
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from webhook.errors import ClusterError, ShapeError
 from webhook.kube.api import ObjectReads, Query, RefusedError, one_line
+from webhook.kube.objects import (
+    ApiResource,
+    ApiResourceList,
+    KubernetesObject,
+    Manifest,
+    OwnerReference,
+)
 from webhook.kube.reflector import read_list
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NODES, Item, Kind
 from webhook.model.claims import CLAIM_KIND, TEMPLATE_KIND, is_made_for_pod
 from webhook.model.facts import Facts, key_of
 from webhook.model.inventory import reservation_of, reserved_on_nodes
 from webhook.model.nodes import Node
-from webhook.model.pod import MOST_OWNERS, at, controller_reference
+from webhook.model.pod import MOST_OWNERS
 
-#: An object as the API server returns it.
-ReadObject = dict[str, Any]
 FORBIDDEN, NOT_FOUND = 403, 404
 _PAGE = 500
 
@@ -44,7 +49,7 @@ class PermittedReads:
         #: Each thing once.
         self.unread: list[Unread] = []
 
-    def get(self, path: str, what: str, query: Query | None = None) -> ReadObject | None:
+    def get(self, path: str, what: str, query: Query | None = None) -> Manifest | None:
         """Return an object."""
         try:
             return self._reads.get(path, query or {})
@@ -52,9 +57,9 @@ class PermittedReads:
             self.lack(what, error)
             return None
 
-    def list(self, path: str, what: str, query: Query | None = None) -> list[ReadObject] | None:
+    def list(self, path: str, what: str, query: Query | None = None) -> list[Manifest] | None:
         """Return all items of a list, whatever number of pages it takes."""
-        found: list[ReadObject] = []
+        found: list[Manifest] = []
         page: dict[str, str] = {**(query or {}), "limit": str(_PAGE)}
         while True:
             answer = self.get(path, what, page)
@@ -130,51 +135,43 @@ class OwnerChain:
         """Read with somebody's rights; what cannot be read ends a chain."""
         self._permitted = permitted
         self._namespace = namespace
-        self._kinds: dict[str, list[ReadObject]] = {}
-        self._owners: dict[tuple[str, str, str], ReadObject | None] = {}
+        self._kinds: dict[str, tuple[ApiResource, ...]] = {}
+        self._owners: dict[tuple[str, str, str], KubernetesObject | None] = {}
 
-    def of(self, item: ReadObject) -> tuple[ReadObject, ...]:
+    def of(self, item: KubernetesObject) -> tuple[KubernetesObject, ...]:
         """Return the controller, its controller, and so on, as far as they can be read."""
-        found: list[ReadObject] = []
-        while len(found) < MOST_OWNERS and (reference := controller_reference(item)):
+        owners: list[KubernetesObject] = []
+        while len(owners) < MOST_OWNERS and (reference := item.metadata.controller):
             owner = self._owner(reference)
             if owner is None:
                 break
-            found.append(owner)
+            owners.append(owner)
             item = owner
-        return tuple(found)
+        return tuple(owners)
 
-    def _owner(self, reference: ReadObject) -> ReadObject | None:
-        key = (_word(reference, "apiVersion"), _word(reference, "kind"), _word(reference, "name"))
+    def _owner(self, reference: OwnerReference) -> KubernetesObject | None:
+        key = (reference.api_version, reference.kind, reference.name)
         if key not in self._owners:
             self._owners[key] = self._read(*key)
         return self._owners[key]
 
-    def _read(self, version: str, kind: str, name: str) -> ReadObject | None:
+    def _read(self, version: str, kind: str, name: str) -> KubernetesObject | None:
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         for resource in self._kinds_of(version, root):
-            if resource.get("kind") == kind and "/" not in _word(resource, "name"):
-                if not resource.get("namespaced"):
+            if resource.kind == kind and "/" not in resource.name:
+                if not resource.namespaced:
                     return None  # the Node of a mirror pod
-                path = f"{root}/namespaces/{self._namespace}/{resource.get('name')}/{name}"
-                found = self._permitted.get(path, f"{kind} {name}")
-                return found and {**found, "apiVersion": version, "kind": kind}
+                path = f"{root}/namespaces/{self._namespace}/{resource.name}/{name}"
+                owner = self._permitted.get(path, f"{kind} {name}")
+                typed = owner and {**owner, "apiVersion": version, "kind": kind}
+                return KubernetesObject.read(typed) if typed else None
         return None
 
-    def _kinds_of(self, version: str, root: str) -> list[ReadObject]:
+    def _kinds_of(self, version: str, root: str) -> tuple[ApiResource, ...]:
         if version not in self._kinds:
-            known = self._permitted.get(root, f"the kinds of {version}")
-            self._kinds[version] = _mappings(at(known, ("resources",)))
+            answer = self._permitted.get(root, f"the kinds of {version}")
+            self._kinds[version] = ApiResourceList.model_validate(answer).resources
         return self._kinds[version]
-
-
-def _mappings(found: Any) -> list[ReadObject]:
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def _word(item: ReadObject, key: str) -> str:
-    found = item.get(key)
-    return found if isinstance(found, str) else ""
 
 
 # What a person may read of the facts that the webhook has when it decides.
@@ -201,7 +198,7 @@ class PermittedFacts:
         """Prepare; `permitted` is where the account of what could not be read is kept."""
         self._reads = reads
         self.permitted = permitted or PermittedReads(reads)
-        self.objects: list[ReadObject] = []
+        self.objects: list[Manifest] = []
         self.nodes: Mapping[str, Node] = {}
         self.notes: list[str] = []
         #: The namespaces whose ResourceClaimTemplates are all among the objects.
@@ -271,7 +268,7 @@ class PermittedFacts:
         self._keep(name, [item for item in items if not is_made_for_pod(item)])
         return True
 
-    def _keep(self, kind: str, items: list[ReadObject]) -> None:
+    def _keep(self, kind: str, items: list[Manifest]) -> None:
         """Keep objects, which the API server lists without their kind."""
         for item in items:
             typed = {**item, "kind": kind}

@@ -19,12 +19,11 @@ from webhook.kube.cluster_reads import (
     OwnerChain,
     PermittedFacts,
     PermittedReads,
-    ReadObject,
 )
+from webhook.kube.objects import KubernetesObject, Manifest, Webhook
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.annotations import ENABLE
 from webhook.model.facts import LABEL, key_of
-from webhook.model.pod import at, controller_reference
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.workloads.templates import templates_of
 from webhook.text.yaml.documents import Document
@@ -53,7 +52,7 @@ def namespaces_of(documents: Iterable[Document], usual: str, *, enable: bool = F
         template.namespace or usual
         for document in documents
         for template in templates_of(document.value)
-        if enable or at(template.pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
+        if enable or _opted_in(template.pod)
     )
     return list(dict.fromkeys(asking))
 
@@ -128,7 +127,7 @@ def _configuration(known: PermittedFacts, instead: str) -> Loaded | None:
 
 def _without_bundle(setup: WebhookSetup) -> str:
     """Say of a webhook that it cannot be called; "" if it can."""
-    if at(setup.webhook, ("clientConfig", "caBundle")):
+    if Webhook.model_validate(setup.webhook).client_config.ca_bundle:
         return ""
     return (
         f"{setup.name}: the API server cannot call {WEBHOOK_NAME}, which has no caBundle; assumed: "
@@ -156,7 +155,7 @@ _NAMESPACE = "/api/v1/namespaces"
 class LiveTemplates(NamedTuple):
     """Objects with templates whose pods opted in, and sentences on what is not among them."""
 
-    objects: list[ReadObject]
+    objects: list[Manifest]
     namespaces: list[str]
     notes: list[str]
 
@@ -184,24 +183,24 @@ class _Reading:
             self._notes.append(f"no namespace has the label {LABEL}=true: the webhook has no pods")
         return [key_of(one)[1] for one in found or ()]
 
-    def _of(self, space: str) -> Iterator[ReadObject]:
+    def _of(self, space: str) -> Iterator[Manifest]:
         """Yield each workload of a namespace whose pods opted in."""
         pods = self._permitted.list(f"{_NAMESPACE}/{space}/pods", f"the pods of {space}") or []
-        asking = [one for one in pods if _opted_in(one)]
+        asking = [KubernetesObject.read(pod) for pod in pods if _opted_in(pod)]
         found = {_identity(one): one for one in self._owners(asking, space)}
         for version, resource, kind in _KINDS:
             path = f"/apis/{version}/namespaces/{space}/{resource}"
             for one in self._permitted.list(path, f"the {resource} of {space}") or ():
                 typed = {**one, "apiVersion": version, "kind": kind}
-                if controller_reference(one) is None and _templates_ask(typed):
+                if _stands_alone(typed) and _templates_ask(typed):
                     found.setdefault(_identity(typed), typed)
         yield from found.values()
 
-    def _owners(self, pods: Iterable[ReadObject], space: str) -> Iterator[ReadObject]:
+    def _owners(self, pods: Iterable[KubernetesObject], space: str) -> Iterator[Manifest]:
         """Yield the uppermost owner with a template of each pod; count those without one."""
         chain, without = OwnerChain(self._permitted, space), 0
         for pod in pods:
-            able = [one for one in chain.of(pod) if templates_of(one)]
+            able = [one.manifest for one in chain.of(pod) if templates_of(one.manifest)]
             without += not able
             yield from able[-1:]
         if without:
@@ -211,14 +210,19 @@ class _Reading:
             )
 
 
-def _opted_in(pod: ReadObject) -> bool:
-    return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
+def _opted_in(pod: Manifest) -> bool:
+    return KubernetesObject.read(pod).metadata.annotations.get(ENABLE) not in (None, "false")
 
 
-def _templates_ask(item: ReadObject) -> bool:
+def _stands_alone(item: Manifest) -> bool:
+    """Return whether an object has no controller."""
+    return KubernetesObject.read(item).metadata.controller is None
+
+
+def _templates_ask(item: Manifest) -> bool:
     return any(_opted_in(template.pod) for template in templates_of(item))
 
 
-def _identity(item: ReadObject) -> tuple[str, ...]:
+def _identity(item: Manifest) -> tuple[str, ...]:
     """Return what tells objects apart that may be read twice; versions of a kind are one."""
     return (str(item.get("kind")), *key_of(item))

@@ -32,11 +32,11 @@ from webhook.kube.cluster_reads import (
     OwnerChain,
     PermittedFacts,
     PermittedReads,
-    ReadObject,
     Unread,
     permitted_nodes,
     reason_of,
 )
+from webhook.kube.objects import KubernetesObject, Manifest
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.nodes import node_of
@@ -95,13 +95,14 @@ class Collector:
         self._inside = inside
         self._wanted = wanted
         self._permitted = PermittedReads(reads)
-        self._all_nodes: tuple[ReadObject, ...] | None = None
+        self._all_nodes: tuple[Manifest, ...] | None = None
 
     def collect(self, namespace: str, name: str) -> Gathered:
         """Collect what is known about a pod; NoPodError if it cannot be read itself."""
         self._permitted = PermittedReads(self._reads)
         pod = self._pod(namespace, name)
-        owners = OwnerChain(self._permitted, namespace).of(pod)
+        chain = OwnerChain(self._permitted, namespace).of(KubernetesObject.read(pod))
+        owners = tuple(owner.manifest for owner in chain)
         bare = Gathered(pod=pod)
         seen = bare.status is not None
         wanted = self._wanted
@@ -121,7 +122,7 @@ class Collector:
             lacking=tuple(dict.fromkeys(map(_lacking, self._permitted.unread))),
         )
 
-    def _pod(self, namespace: str, name: str) -> ReadObject:
+    def _pod(self, namespace: str, name: str) -> Manifest:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         try:
             return {"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})}
@@ -156,7 +157,7 @@ class Collector:
             known.nodes = {word_at(one, _NAME): node_of(one) for one in self._nodes() or ()}
         return known
 
-    def _namespace(self, namespace: str, known: PermittedFacts | None) -> ReadObject | None:
+    def _namespace(self, namespace: str, known: PermittedFacts | None) -> Manifest | None:
         if known is not None:
             return next((one for one in known.objects if one["kind"] == "Namespace"), None)
         return self._permitted.get(f"/api/v1/namespaces/{namespace}", f"namespace {namespace}")
@@ -166,11 +167,9 @@ class Collector:
         found = self._permitted.list(path, "mutatingwebhookconfigurations", {})
         return None if found is None else webhooks_in(found)
 
-    def _events(
-        self, namespace: str, about: tuple[ReadObject, ...]
-    ) -> tuple[ReadObject, ...] | None:
+    def _events(self, namespace: str, about: tuple[Manifest, ...]) -> tuple[Manifest, ...] | None:
         path = f"/api/v1/namespaces/{namespace}/events"
-        found: list[ReadObject] = []
+        found: list[Manifest] = []
         for one in about:
             kind, name = word_at(one, ("kind",)), word_at(one, ("metadata", "name"))
             selector = f"involvedObject.kind={kind},involvedObject.name={name}"
@@ -182,14 +181,14 @@ class Collector:
             found.extend(events)
         return in_order(found)
 
-    def _nodes(self) -> tuple[ReadObject, ...] | None:
+    def _nodes(self) -> tuple[Manifest, ...] | None:
         """Read name, labels and allocatable resources of all nodes: once, for all pods."""
         if self._all_nodes is None:
             found = permitted_nodes(_of_node, self._reads, self._permitted)
             self._all_nodes = None if found is None else tuple(found.values())
         return self._all_nodes
 
-    def _missing_claims(self, namespace: str, pod: ReadObject) -> Iterator[MissingClaim]:
+    def _missing_claims(self, namespace: str, pod: Manifest) -> Iterator[MissingClaim]:
         """Yield the ResourceClaims that a pod names and that keep it from getting a node."""
         if not waits_for_node(pod):
             return
@@ -273,18 +272,18 @@ def _lacking(unread: Unread) -> str:
     return f"{what[0].upper()}{what[1:]}: {unread.said}."
 
 
-def _of_node(node: Mapping[str, Any]) -> ReadObject:
+def _of_node(node: Mapping[str, Any]) -> Manifest:
     """Return the few fields of a node that are kept."""
     kept = {"allocatable": at(node, ("status", "allocatable")) or {}}
     labels = at(node, ("metadata", "labels")) or {}
     return {"metadata": {"name": word_at(node, _NAME), "labels": labels}, "status": kept}
 
 
-def _is_pending(pod: ReadObject) -> bool:
+def _is_pending(pod: Manifest) -> bool:
     return word_at(pod, ("status", "phase")) == "Pending"
 
 
-def _running(pod: ReadObject) -> list[str]:
+def _running(pod: Manifest) -> list[str]:
     """List the containers that run now."""
     return [
         word_at(status, ("name",))

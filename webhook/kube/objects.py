@@ -1,0 +1,416 @@
+"""Kubernetes objects as records: the fields that something here reads, by name.
+
+In a file an object may have any shape. So no field is required, and a value of a wrong type reads
+as absent: reading raises nothing. A record is read from JSON, never made of other records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    SkipValidation,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+#: A Kubernetes object as JSON.
+Manifest = dict[str, Any]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int else 0
+
+
+def _flag(value: object) -> bool:
+    return value is True
+
+
+def _is_there(value: object) -> bool:
+    return value is not None
+
+
+def _values(value: object) -> dict[str, object]:
+    found = value.items() if isinstance(value, dict) else ()
+    return {key: entry for key, entry in found if isinstance(key, str)}
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {key: entry for key, entry in _values(value).items() if isinstance(entry, str)}
+
+
+def _mappings(value: object) -> list[object]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _mapping_or_none(value: object) -> object:
+    return value if isinstance(value, dict) else None
+
+
+_Item = TypeVar("_Item")
+#: "" for anything but a string.
+Text = Annotated[str, PlainValidator(_text)]
+#: 0 for anything but an integer.
+Number = Annotated[int, PlainValidator(_number)]
+#: Whether the value is true.
+Flag = Annotated[bool, PlainValidator(_flag)]
+#: Whether there is any value but null.
+Presence = Annotated[bool, PlainValidator(_is_there)]
+#: The entries of a mapping, of which the values may have any type.
+Values = Annotated[dict[str, object], PlainValidator(_values)]
+#: The entries of a mapping whose values are strings.
+Texts = Annotated[dict[str, str], PlainValidator(_texts)]
+#: The mappings of a list, as records.
+Items = Annotated[tuple[_Item, ...], BeforeValidator(_mappings)]
+#: A record; None for anything but a mapping.
+Maybe = Annotated[_Item | None, BeforeValidator(_mapping_or_none)]
+
+
+class Record(BaseModel):
+    """The base of all records; anything but a mapping reads as an empty one."""
+
+    # Most commands need few of the records, so each is built when it is first read.
+    model_config = ConfigDict(alias_generator=to_camel, defer_build=True, frozen=True)
+
+    @model_validator(mode="before")  # type: ignore[pydantic-alias] # only validation makes these models
+    @classmethod
+    def _mapping(cls, value: object) -> object:
+        return value if isinstance(value, dict) else {}
+
+
+# What objects of all kinds have.
+
+
+class OwnerReference(Record):
+    """An entry of `metadata.ownerReferences`."""
+
+    api_version: Text = ""
+    kind: Text = ""
+    name: Text = ""
+    #: Whether the owner is the controller of the object.
+    controller: Flag = False
+
+
+class _OwnedMetadata(Record):
+    labels: Values = Field(default_factory=dict, alias="f:labels")
+    annotations: Values = Field(default_factory=dict, alias="f:annotations")
+
+
+class _OwnedFields(Record):
+    metadata: _OwnedMetadata = Field(default_factory=_OwnedMetadata, alias="f:metadata")
+
+
+class ManagedFields(Record):
+    """An entry of `metadata.managedFields`: the fields that somebody wrote last, and when."""
+
+    time: Text = ""
+    fields_v1: _OwnedFields = Field(default_factory=_OwnedFields)
+
+
+class Metadata(Record):
+    """What an object's `metadata` says."""
+
+    name: Text = ""
+    namespace: Text = ""
+    labels: Texts = Field(default_factory=dict)
+    #: As written: in a file, a value may have any type.
+    annotations: Values = Field(default_factory=dict)
+    creation_timestamp: Text = ""
+    is_deleted: Presence = Field(default=False, alias="deletionTimestamp")
+    owner_references: Items[OwnerReference] = ()
+    managed_fields: Items[ManagedFields] = ()
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The reference to the object's controller; None without one."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+    def label_written(self, key: str) -> str:
+        """Return when the manager of a label last wrote; "" if that is not known.
+
+        Times of the API server are RFC 3339 in UTC and in whole seconds, so they compare as text.
+        """
+        return _latest(
+            entry.time
+            for entry in self.managed_fields
+            if entry.fields_v1.metadata.labels.get(f"f:{key}") is not None
+        )
+
+    def annotation_written(self, key: str) -> str:
+        """Return when the manager of an annotation last wrote, as `label_written` does."""
+        return _latest(
+            entry.time
+            for entry in self.managed_fields
+            if entry.fields_v1.metadata.annotations.get(f"f:{key}") is not None
+        )
+
+
+def _latest(times: Iterable[str]) -> str:
+    return max(times, default="")
+
+
+class KubernetesObject(Record):
+    """An object of any kind."""
+
+    kind: Text = ""
+    metadata: Metadata = Field(default_factory=Metadata)
+    #: The object as read, for what looks for pod templates in it, or decides on it.
+    manifest: Annotated[Manifest, SkipValidation] = Field(default_factory=dict)
+
+    @classmethod
+    def read(cls, manifest: object) -> Self:
+        """Read an object; anything but a mapping reads as an empty one."""
+        known = manifest if isinstance(manifest, dict) else {}
+        return cls.model_validate({**known, "manifest": known})
+
+    @property
+    def title(self) -> str:
+        """Kind and name, for sentences."""
+        return f"{self.kind} {self.metadata.name}".strip()
+
+
+# Pods: how far they have come, and what they request.
+
+
+class Resources(Record):
+    """What a container requests."""
+
+    requests: Values = Field(default_factory=dict)
+    limits: Values = Field(default_factory=dict)
+
+
+class Container(Record):
+    """A container of a pod's spec."""
+
+    name: Text = ""
+    resources: Resources = Field(default_factory=Resources)
+
+
+class Named(Record):
+    """An entry that is known by its name: a scheduling gate, the status of a claim."""
+
+    name: Text = ""
+
+
+class PodResourceClaim(Record):
+    """A claim of a pod: the name of a ResourceClaim, or of the template that it is made from."""
+
+    name: Text = ""
+    resource_claim_name: Text = ""
+    resource_claim_template_name: Text = ""
+
+
+class PodSpec(Record):
+    """What a pod's `spec` says."""
+
+    node_name: Text = ""
+    host_pid: Flag = Field(default=False, alias="hostPID")
+    os: Named = Field(default_factory=Named)
+    containers: Items[Container] = ()
+    init_containers: Items[Container] = ()
+    ephemeral_containers: Items[Container] = ()
+    resource_claims: Items[PodResourceClaim] = ()
+    scheduling_gates: Items[Named] = ()
+
+
+class Condition(Record):
+    """A condition of a pod, or of a node."""
+
+    type: Text = ""
+    status: Text = ""
+    reason: Text = ""
+    message: Text = ""
+
+
+class Waiting(Record):
+    """Why a container has not started."""
+
+    reason: Text = ""
+    message: Text = ""
+
+
+class Terminated(Record):
+    """How a container ended."""
+
+    exit_code: Number = 0
+    reason: Text = ""
+    message: Text = ""
+    #: "" if it never ran.
+    started_at: Text = ""
+
+
+class ContainerState(Record):
+    """The state of a container, of which one part is there."""
+
+    waiting: Maybe[Waiting] = None
+    is_running: Presence = Field(default=False, alias="running")
+    terminated: Maybe[Terminated] = None
+
+
+class ContainerStatus(Record):
+    """What the kubelet says about a container."""
+
+    name: Text = ""
+    restart_count: Number = 0
+    state: ContainerState = Field(default_factory=ContainerState)
+    #: How it was before its last restart.
+    last_state: ContainerState = Field(default_factory=ContainerState)
+
+
+class PodStatus(Record):
+    """What a pod's `status` says."""
+
+    phase: Text = ""
+    reason: Text = ""
+    message: Text = ""
+    pod_ip: Text = Field(default="", alias="podIP")
+    conditions: Items[Condition] = ()
+    init_container_statuses: Items[ContainerStatus] = ()
+    container_statuses: Items[ContainerStatus] = ()
+    resource_claim_statuses: Items[Named] = ()
+
+    def condition(self, name: str) -> Condition:
+        """Return the condition of this type; an empty one if there is none."""
+        return next((entry for entry in self.conditions if entry.type == name), Condition())
+
+
+class Pod(KubernetesObject):
+    """A pod of a cluster, or as `kubectl get -o yaml` prints it."""
+
+    spec: PodSpec = Field(default_factory=PodSpec)
+    status: PodStatus = Field(default_factory=PodStatus)
+
+    @property
+    def waits_for_node(self) -> bool:
+        """Whether a pod of a cluster has no node yet."""
+        return self.status.phase == "Pending" and not self.spec.node_name
+
+
+# Events.
+
+
+class ObjectReference(Record):
+    """The object that an Event is about."""
+
+    kind: Text = ""
+    name: Text = ""
+
+
+class Event(Record):
+    """An Event, of the core group or of events.k8s.io."""
+
+    metadata: Metadata = Field(default_factory=Metadata)
+    type: Text = ""
+    reason: Text = ""
+    message: Text = ""
+    #: The message in events.k8s.io.
+    note: Text = ""
+    involved_object: ObjectReference = Field(default_factory=ObjectReference)
+    #: The involved object in events.k8s.io.
+    regarding: ObjectReference = Field(default_factory=ObjectReference)
+    last_timestamp: Text = ""
+    event_time: Text = ""
+
+    @property
+    def about(self) -> ObjectReference:
+        """The object that the Event is about."""
+        is_core = self.involved_object != ObjectReference()
+        return self.involved_object if is_core else self.regarding
+
+    @property
+    def text(self) -> str:
+        """The message."""
+        return self.message or self.note
+
+    @property
+    def time(self) -> str:
+        """When the Event last happened, as a time of the API server, which compares as text."""
+        return self.last_timestamp or self.event_time or self.metadata.creation_timestamp
+
+
+# Nodes.
+
+
+class NodeMetadata(Record):
+    """What is kept of a node's `metadata`, since a cluster may have thousands of nodes."""
+
+    name: Text = ""
+
+
+class NodeSpec(Record):
+    """What a node's `spec` says."""
+
+    unschedulable: Flag = False
+
+
+class NodeStatus(Record):
+    """What a node's `status` says."""
+
+    allocatable: Values = Field(default_factory=dict)
+    conditions: Items[Condition] = ()
+
+
+class Node(Record):
+    """A node: what it offers, and whether it takes pods."""
+
+    metadata: NodeMetadata = Field(default_factory=NodeMetadata)
+    spec: NodeSpec = Field(default_factory=NodeSpec)
+    status: NodeStatus = Field(default_factory=NodeStatus)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the node's kubelet says that it is ready."""
+        return any(
+            entry.type == "Ready" and entry.status == "True" for entry in self.status.conditions
+        )
+
+
+# How webhooks are registered.
+
+
+class ClientConfig(Record):
+    """How the API server reaches a webhook."""
+
+    ca_bundle: Text = ""
+
+
+class Webhook(Record):
+    """An entry of a MutatingWebhookConfiguration."""
+
+    name: Text = ""
+    failure_policy: Text = ""
+    client_config: ClientConfig = Field(default_factory=ClientConfig)
+
+
+class WebhookConfiguration(Record):
+    """A MutatingWebhookConfiguration."""
+
+    metadata: Metadata = Field(default_factory=Metadata)
+    webhooks: Items[Webhook] = ()
+
+
+# Which kinds an API server has.
+
+
+class ApiResource(Record):
+    """A resource of a version of an API group."""
+
+    name: Text = ""
+    kind: Text = ""
+    namespaced: Flag = False
+
+
+class ApiResourceList(Record):
+    """The resources of a version of an API group."""
+
+    resources: Items[ApiResource] = ()
