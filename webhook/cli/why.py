@@ -12,12 +12,13 @@ from webhook.cli.output import colour, read_stdin, say, unreadable, width, write
 from webhook.config.load import load_fabrics
 from webhook.diagnose.codes import Explained, explained, is_code
 from webhook.diagnose.why.answer import explain_pod
-from webhook.diagnose.why.collector import Collector, NoPodError, Wanted
-from webhook.diagnose.why.evidence import Gathered
+from webhook.diagnose.why.collector import CollectOptions, Collector, NoPodError
+from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Explanation
-from webhook.diagnose.why.file_collector import gathered_from, objects_of
+from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
 from webhook.diagnose.why.output import code_form, code_text, why_form, why_text
 from webhook.errors import DocumentError
+from webhook.kube.objects import Manifest
 from webhook.model.fabric import Fabrics
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
 
@@ -87,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     codes = [explained(word) for word in words if word != word.lower()]
     pods = [word for word in words if word == word.lower()]
     fabrics = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
-    gathered, failed = _gathered(arguments, pods, fabrics)
-    found = _Found(codes, [explain_pod(one) for one in gathered], failed)
+    evidence, failed = _collected(arguments, pods, fabrics)
+    found = _Found(codes, [explain_pod(one) for one in evidence], failed)
     if found.codes or found.pods:
         _print(found, arguments.output)
     if found.unreadable:
@@ -96,15 +97,15 @@ def run(arguments: argparse.Namespace) -> int:
     return _WELL if all(one.well for one in found.pods) else _NOT_WELL
 
 
-def _gathered(
+def _collected(
     arguments: argparse.Namespace, pods: list[str], fabrics: Fabrics | None
-) -> tuple[list[Gathered], bool]:
+) -> tuple[list[PodEvidence], bool]:
     """Return what is known about all pods, and whether something could not be read."""
-    found: list[Gathered] = []
+    found: list[PodEvidence] = []
     failed = False
     if arguments.files:
         objects = [item for name in arguments.files for item in _objects(name)]
-        found += gathered_from(objects, arguments.namespace or "default", fabrics)
+        found += collect_from_objects(objects, arguments.namespace or "default", fabrics)
         if not found:
             raise DocumentError(_no_pod(arguments.files))
     collector, namespace = _collector(arguments, fabrics) if pods else (None, "")
@@ -144,7 +145,7 @@ def _no_pod(files: list[str]) -> str:
     )
 
 
-def _objects(name: str) -> Iterator[dict[str, object]]:
+def _objects(name: str) -> Iterator[Manifest]:
     try:
         if name == "-":
             documents = read_documents(read_stdin(DOCUMENT_LIMITS.octets + 1))
@@ -163,7 +164,7 @@ def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     client, namespace = cluster_client(arguments)
-    wanted = Wanted(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
+    wanted = CollectOptions(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
     return Collector(ApiReads(client), PodAccess(client), wanted), namespace
 
 

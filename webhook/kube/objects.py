@@ -195,6 +195,11 @@ class Container(Record):
     name: Text = ""
     resources: Resources = Field(default_factory=Resources)
 
+    @property
+    def memory_limit(self) -> str:
+        """The limit of memory as written; "" without one."""
+        return _text(self.resources.limits.get("memory"))
+
 
 class Named(Record):
     """An entry that is known by its name: a scheduling gate, the status of a claim."""
@@ -304,6 +309,11 @@ class ObjectReference(Record):
 
     kind: Text = ""
     name: Text = ""
+
+    @property
+    def title(self) -> str:
+        """Kind and name, for sentences."""
+        return f"{self.kind} {self.name}".strip()
 
 
 class Event(Record):

@@ -20,7 +20,7 @@ from webhook.diagnose.verify.runs.plan import PodProblem, RunPlan, RunSite
 from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.diagnose.verify.runs.run import NodeRun
 from webhook.diagnose.why.answer import explain_pod
-from webhook.diagnose.why.collector import Collector, PodReads, Wanted
+from webhook.diagnose.why.collector import CollectOptions, Collector, PodReads
 from webhook.diagnose.why.explanation import Explanation, Sentence
 from webhook.errors import ClusterError, DocumentError, WebhookError
 from webhook.kube.api import ObjectReads, RefusedError
@@ -168,7 +168,7 @@ def pod_problems(
     reads: ObjectReads, inside: PodReads, namespace: str
 ) -> Callable[[str], PodProblem | None]:
     """Return what explains a pod by its name; None for a pod that cannot be read, or is well."""
-    collector = Collector(reads, inside, Wanted())
+    collector = Collector(reads, inside, CollectOptions())
 
     def explain(name: str) -> PodProblem | None:
         try:

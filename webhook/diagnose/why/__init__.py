@@ -1,5 +1,5 @@
 """Why a pod has RDMA, or has not: from what is known about it to an explanation.
 
-`collector` reads a cluster; all else is pure. `gathered` has the facts, one module for each chapter
+`collector` reads a cluster; all else is pure. `evidence` has the facts, one module for each chapter
 turns them into sentences, and `answer` puts them together.
 """

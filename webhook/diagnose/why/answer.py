@@ -8,55 +8,55 @@ from __future__ import annotations
 
 from webhook.diagnose.codes import CODE_ROWS, CODES
 from webhook.diagnose.remedies import REMEDIES
-from webhook.diagnose.why.evidence import Gathered, PodStatus, title
+from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, Explanation, Level, Sentence
-from webhook.diagnose.why.pod_status import tell_now
-from webhook.diagnose.why.redecide import tell_today
-from webhook.diagnose.why.request import rdma_requests, tell_asked, tell_done
+from webhook.diagnose.why.pod_status import status_findings
+from webhook.diagnose.why.redecide import redecision_findings
+from webhook.diagnose.why.request import applied_findings, rdma_requests, request_findings
 from webhook.diagnose.why.runtime_evidence import (
-    kept_from_rdma,
-    tell_log,
-    tell_processes,
-    witnessed,
+    cause_before_rdma,
+    log_findings,
+    process_findings,
+    rdma_in_use,
 )
-from webhook.diagnose.why.webhook_call import tell_called
+from webhook.diagnose.why.webhook_call import call_finding
 
 _LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", "no": "problem"}
 
 
-def explain_pod(gathered: Gathered) -> Explanation:
+def explain_pod(evidence: PodEvidence) -> Explanation:
     """Explain why a pod has RDMA, or has not."""
-    called = tell_called(gathered)
-    rdma, answer = _answer(gathered, called)
+    called = call_finding(evidence)
+    rdma, answer = _answer(evidence, called)
     chapters = {
-        "asked": tuple(tell_asked(gathered)),
+        "asked": tuple(request_findings(evidence)),
         "called": (called,),
-        "done": tuple(tell_done(gathered)),
-        "now": tuple(tell_now(gathered)),
-        "processes": tuple(tell_processes(gathered)),
-        "log": tuple(tell_log(gathered)),
-        "today": tuple(tell_today(gathered)),
-        "lacking": tuple(Sentence("NotRead", "fact", text) for text in gathered.lacking),
+        "done": tuple(applied_findings(evidence)),
+        "now": tuple(status_findings(evidence)),
+        "processes": tuple(process_findings(evidence)),
+        "log": tuple(log_findings(evidence)),
+        "today": tuple(redecision_findings(evidence)),
+        "lacking": tuple(Sentence("NotRead", "fact", text) for text in evidence.lacking),
     }
     return Explanation(
-        namespace=gathered.home,
-        pod=gathered.name,
-        owners=tuple(map(title, gathered.owners)),
+        namespace=evidence.namespace_name,
+        pod=evidence.name,
+        owners=tuple(owner.title for owner in evidence.owners),
         rdma=rdma,
         answer=answer,
         chapters=tuple(Chapter(name, told) for name, told in chapters.items() if told),
     )
 
 
-def _answer(gathered: Gathered, called: Sentence) -> tuple[str, Sentence]:
+def _answer(evidence: PodEvidence, called: Sentence) -> tuple[str, Sentence]:
     """Return the answer as a word and as a sentence."""
-    seen, witness = witnessed(gathered)
-    status = gathered.status if called.code == "Called" else None
+    seen, witness = rdma_in_use(evidence)
+    status = evidence.status if called.code == "Called" else None
     if seen and (status is None or status.rdma != seen):
         return seen, _by_witness(seen, witness, status)
-    own = rdma_requests(gathered)
+    own = rdma_requests(evidence)
     hoped = own if status is None else status.rdma in ("yes", "unsure")
-    if not seen and hoped and (cause := kept_from_rdma(gathered)):
+    if not seen and hoped and (cause := cause_before_rdma(evidence)):
         remedy = cause.remedy if status else called.remedy
         text = f"RDMA did not work ({_before(status)}). {cause.means}"
         return "no", Sentence(cause.code, "problem", text, remedy)
@@ -76,7 +76,7 @@ def _answer(gathered: Gathered, called: Sentence) -> tuple[str, Sentence]:
     return "no", Sentence(called.code, "problem", text, called.remedy)
 
 
-def _by_status(status: PodStatus) -> Sentence:
+def _by_status(status: StatusAnnotation) -> Sentence:
     code = status.because
     over = f" over {status.fabric}" if status.fabric else ""
     starts = {
@@ -98,7 +98,7 @@ def _when(code: str) -> str:
     return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]
 
 
-def _by_witness(seen: str, witness: str, status: PodStatus | None) -> Sentence:
+def _by_witness(seen: str, witness: str, status: StatusAnnotation | None) -> Sentence:
     """Say what was seen at work, where admission said something else, or nothing."""
     texts = {
         "MemoryRegistered": "RDMA is in use: a process of the pod holds registered memory",
@@ -111,7 +111,7 @@ def _by_witness(seen: str, witness: str, status: PodStatus | None) -> Sentence:
     return Sentence(witness, _LEVELS[seen], text, remedy)
 
 
-def _before(status: PodStatus | None) -> str:
+def _before(status: StatusAnnotation | None) -> str:
     """Say what admission could say of the pod."""
     said = {
         "yes": "at admission it was equipped",

@@ -7,21 +7,17 @@ and nothing is read that the explanation does not need.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from webhook.admission.registration import WebhookSetup, webhooks_in
 from webhook.diagnose.tools.logs import read_log
 from webhook.diagnose.why.evidence import (
+    ClaimFailure,
     ContainerLog,
     ContainerProcesses,
-    Gathered,
-    MissingClaim,
     PinnedProcess,
-    items_at,
-    number_at,
-    title,
-    waits_for_node,
-    word_at,
+    PodEvidence,
+    Registration,
+    registrations,
 )
 from webhook.diagnose.why.file_collector import in_order
 from webhook.errors import ClusterError, WebhookError
@@ -36,11 +32,11 @@ from webhook.kube.cluster_reads import (
     permitted_nodes,
     reason_of,
 )
-from webhook.kube.objects import KubernetesObject, Manifest
+from webhook.kube.objects import Event, KubernetesObject, Node, Pod
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
+from webhook.model.nodes import Node as NodeFacts
 from webhook.model.nodes import node_of
-from webhook.model.pod import at
 
 #: Bytes of a log: NCCL and UCX write what matters at the start, and what failed at the end.
 HEAD, TAIL_LINES = 4 << 20, 3000
@@ -65,7 +61,7 @@ echo "hidden $hidden"
 """
 
 
-class Wanted(NamedTuple):
+class CollectOptions(NamedTuple):
     """What to collect besides what can be read as an object."""
 
     processes: bool = False
@@ -90,31 +86,30 @@ class NoPodError(WebhookError):
 class Collector:
     """Collects what is known about pods, one after the other."""
 
-    def __init__(self, reads: ObjectReads, inside: PodReads, wanted: Wanted) -> None:
+    def __init__(self, reads: ObjectReads, inside: PodReads, wanted: CollectOptions) -> None:
         self._reads = reads
         self._inside = inside
         self._wanted = wanted
         self._permitted = PermittedReads(reads)
-        self._all_nodes: tuple[Manifest, ...] | None = None
+        self._all_nodes: dict[str, _ReadNode] | None = None
 
-    def collect(self, namespace: str, name: str) -> Gathered:
+    def collect(self, namespace: str, name: str) -> PodEvidence:
         """Collect what is known about a pod; NoPodError if it cannot be read itself."""
         self._permitted = PermittedReads(self._reads)
         pod = self._pod(namespace, name)
-        chain = OwnerChain(self._permitted, namespace).of(KubernetesObject.read(pod))
-        owners = tuple(owner.manifest for owner in chain)
-        bare = Gathered(pod=pod)
+        owners = OwnerChain(self._permitted, namespace).of(pod)
+        bare = PodEvidence(pod=pod)
         seen = bare.status is not None
         wanted = self._wanted
         known = self._known(namespace, wanted.fabrics) if wanted.fabrics else None
-        return Gathered(
+        return PodEvidence(
             pod=pod,
             owners=owners,
             namespace=None if seen else self._namespace(namespace, known),
             webhooks=None if seen else self._webhooks(),
             events=self._events(namespace, (pod, *owners)),
-            nodes=self._nodes() if _is_pending(pod) else None,
-            missing_claims=tuple(self._missing_claims(namespace, pod)),
+            nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
+            claim_failures=tuple(self._claim_failures(namespace, pod)),
             processes=self._processes(bare, namespace) if wanted.processes else None,
             logs=self._logs(bare, namespace) if wanted.logs else None,
             fabrics=wanted.fabrics,
@@ -122,10 +117,10 @@ class Collector:
             lacking=tuple(dict.fromkeys(map(_lacking, self._permitted.unread))),
         )
 
-    def _pod(self, namespace: str, name: str) -> Manifest:
+    def _pod(self, namespace: str, name: str) -> Pod:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         try:
-            return {"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})}
+            return Pod.read({"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})})
         except RefusedError as error:
             if error.code == NOT_FOUND:
                 raise NoPodError(self._absent(namespace, name)) from None
@@ -136,16 +131,15 @@ class Collector:
 
     def _absent(self, namespace: str, name: str) -> str:
         """Say that a pod is not there, and why its controller may have failed to create it."""
-        told = f"there is no pod {name} in namespace {namespace}"
-        found = self._permitted.list(
+        absent = f"there is no pod {name} in namespace {namespace}"
+        listed = self._permitted.list(
             f"/api/v1/namespaces/{namespace}/events", "events", _FAILED_CREATE
         )
-        for event in reversed(found or []):
-            owner = word_at(event, ("involvedObject", "name"))
-            if owner and name.startswith(owner):
-                kind = word_at(event, ("involvedObject", "kind"))
-                return f"{told}; {kind} {owner} could not create a pod: {event.get('message')}"
-        return f"{told}; to list its pods: kubectl get pods -n {namespace}"
+        for event in map(Event.model_validate, reversed(listed or [])):
+            owner = event.about
+            if owner.name and name.startswith(owner.name):
+                return f"{absent}; {owner.title} could not create a pod: {event.text}"
+        return f"{absent}; to list its pods: kubectl get pods -n {namespace}"
 
     def _known(self, namespace: str, fabrics: Fabrics) -> PermittedFacts:
         """Read what a decision on the pod depends on, as `preview --live` does."""
@@ -154,66 +148,72 @@ class Collector:
         if fabrics.by_template:
             known.read_claims(namespace)
         if not known.is_silent():
-            known.nodes = {word_at(one, _NAME): node_of(one) for one in self._nodes() or ()}
+            known.nodes = {name: node.facts for name, node in (self._nodes() or {}).items()}
         return known
 
-    def _namespace(self, namespace: str, known: PermittedFacts | None) -> Manifest | None:
+    def _namespace(self, namespace: str, known: PermittedFacts | None) -> KubernetesObject | None:
         if known is not None:
-            return next((one for one in known.objects if one["kind"] == "Namespace"), None)
-        return self._permitted.get(f"/api/v1/namespaces/{namespace}", f"namespace {namespace}")
+            objects = map(KubernetesObject.read, known.objects)
+            return next((item for item in objects if item.kind == "Namespace"), None)
+        path = f"/api/v1/namespaces/{namespace}"
+        manifest = self._permitted.get(path, f"namespace {namespace}")
+        return None if manifest is None else KubernetesObject.read(manifest)
 
-    def _webhooks(self) -> tuple[WebhookSetup, ...] | None:
+    def _webhooks(self) -> tuple[Registration, ...] | None:
         path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-        found = self._permitted.list(path, "mutatingwebhookconfigurations", {})
-        return None if found is None else webhooks_in(found)
+        listed = self._permitted.list(path, "mutatingwebhookconfigurations", {})
+        return None if listed is None else registrations(listed)
 
-    def _events(self, namespace: str, about: tuple[Manifest, ...]) -> tuple[Manifest, ...] | None:
+    def _events(
+        self, namespace: str, about: tuple[KubernetesObject, ...]
+    ) -> tuple[Event, ...] | None:
         path = f"/api/v1/namespaces/{namespace}/events"
-        found: list[Manifest] = []
-        for one in about:
-            kind, name = word_at(one, ("kind",)), word_at(one, ("metadata", "name"))
-            selector = f"involvedObject.kind={kind},involvedObject.name={name}"
-            events = self._permitted.list(
-                path, f"the events of {title(one)}", {"fieldSelector": selector}
+        events: list[Event] = []
+        for item in about:
+            selector = f"involvedObject.kind={item.kind},involvedObject.name={item.metadata.name}"
+            listed = self._permitted.list(
+                path, f"the events of {item.title}", {"fieldSelector": selector}
             )
-            if events is None:
+            if listed is None:
                 return None
-            found.extend(events)
-        return in_order(found)
+            events.extend(map(Event.model_validate, listed))
+        return in_order(events)
 
-    def _nodes(self) -> tuple[Manifest, ...] | None:
-        """Read name, labels and allocatable resources of all nodes: once, for all pods."""
+    def _nodes(self) -> dict[str, _ReadNode] | None:
+        """Read what is needed of all nodes: once, for all pods."""
         if self._all_nodes is None:
-            found = permitted_nodes(_of_node, self._reads, self._permitted)
-            self._all_nodes = None if found is None else tuple(found.values())
+            self._all_nodes = permitted_nodes(_read_node, self._reads, self._permitted)
         return self._all_nodes
 
-    def _missing_claims(self, namespace: str, pod: Manifest) -> Iterator[MissingClaim]:
-        """Yield the ResourceClaims that a pod names and that keep it from getting a node."""
-        if not waits_for_node(pod):
-            return
-        claims = items_at(pod, ("spec", "resourceClaims"))
-        for name in dict.fromkeys(word_at(one, ("resourceClaimName",)) for one in claims):
-            if name and (missing := self._missing_claim(namespace, name)):
-                yield missing
+    def _shown_nodes(self) -> tuple[Node, ...] | None:
+        nodes = self._nodes()
+        return None if nodes is None else tuple(node.shown for node in nodes.values())
 
-    def _missing_claim(self, namespace: str, name: str) -> MissingClaim | None:
+    def _claim_failures(self, namespace: str, pod: Pod) -> Iterator[ClaimFailure]:
+        """Yield the ResourceClaims that a pod names and that keep it from getting a node."""
+        if not pod.waits_for_node:
+            return
+        for name in dict.fromkeys(claim.resource_claim_name for claim in pod.spec.resource_claims):
+            if name and (failure := self._claim_failure(namespace, name)):
+                yield failure
+
+    def _claim_failure(self, namespace: str, name: str) -> ClaimFailure | None:
         path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
         try:
             found = self._reads.get(path, {})
         except ClusterError as error:
             if isinstance(error, RefusedError) and error.code == NOT_FOUND:
                 # An API server without this version of the kind also answers 404, without a name.
-                return MissingClaim(name) if f'"{name}" not found' in str(error) else None
+                return ClaimFailure(name) if f'"{name}" not found' in str(error) else None
             self._permitted.lack(f"ResourceClaim {name}", error)
             return None
-        is_ending = at(found, ("metadata", "deletionTimestamp")) is not None
-        return MissingClaim(name, is_ending=True) if is_ending else None
+        is_ending = KubernetesObject.read(found).metadata.is_deleted
+        return ClaimFailure(name, is_ending=True) if is_ending else None
 
-    def _processes(self, bare: Gathered, namespace: str) -> tuple[ContainerProcesses, ...]:
+    def _processes(self, bare: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
         found: list[ContainerProcesses] = []
         for name in _running(bare.pod):
-            if at(bare.pod, ("spec", "hostPID")) is True:
+            if bare.pod.spec.host_pid:
                 problem = (
                     "the pod has hostPID: true, so the processes of other pods would count too"
                 )
@@ -230,18 +230,17 @@ class Collector:
                 found.append(read_processes(name, said))
         return tuple(found)
 
-    def _logs(self, bare: Gathered, namespace: str) -> tuple[ContainerLog, ...]:
+    def _logs(self, bare: PodEvidence, namespace: str) -> tuple[ContainerLog, ...]:
         found: list[ContainerLog] = []
-        for status in items_at(bare.pod, ("status", "containerStatuses")):
-            name = word_at(status, ("name",))
-            runs = (False, True) if number_at(status, ("restartCount",)) else (False,)
+        for status in bare.pod.status.container_statuses:
+            runs = (False, True) if status.restart_count else (False,)
             for previous in runs:
-                text = self._log(bare, namespace, name, previous=previous)
+                text = self._log(bare, namespace, status.name, previous=previous)
                 if text is not None:
-                    found.append(ContainerLog(name, read_log(text), previous))
+                    found.append(ContainerLog(status.name, read_log(text), previous))
         return tuple(found)
 
-    def _log(self, bare: Gathered, namespace: str, name: str, *, previous: bool) -> str | None:
+    def _log(self, bare: PodEvidence, namespace: str, name: str, *, previous: bool) -> str | None:
         """Return the start of a log, and its end if the start is not all."""
         path = f"/api/v1/namespaces/{namespace}/pods/{bare.name}/log"
         query = {"container": name, "limitBytes": str(HEAD)}
@@ -258,7 +257,6 @@ class Collector:
         return text
 
 
-_NAME = ("metadata", "name")
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 
@@ -272,30 +270,26 @@ def _lacking(unread: Unread) -> str:
     return f"{what[0].upper()}{what[1:]}: {unread.said}."
 
 
-def _of_node(node: Mapping[str, Any]) -> Manifest:
-    """Return the few fields of a node that are kept."""
-    kept = {"allocatable": at(node, ("status", "allocatable")) or {}}
-    labels = at(node, ("metadata", "labels")) or {}
-    return {"metadata": {"name": word_at(node, _NAME), "labels": labels}, "status": kept}
+class _ReadNode(NamedTuple):
+    """A node for the explanation, and for a decision; nothing else of it is kept."""
+
+    shown: Node
+    facts: NodeFacts
 
 
-def _is_pending(pod: Manifest) -> bool:
-    return word_at(pod, ("status", "phase")) == "Pending"
+def _read_node(node: Mapping[str, object]) -> _ReadNode:
+    return _ReadNode(Node.model_validate(node), node_of(node))
 
 
-def _running(pod: Manifest) -> list[str]:
+def _running(pod: Pod) -> list[str]:
     """List the containers that run now."""
-    return [
-        word_at(status, ("name",))
-        for status in items_at(pod, ("status", "containerStatuses"))
-        if at(status, ("state", "running")) is not None
-    ]
+    return [status.name for status in pod.status.container_statuses if status.state.is_running]
 
 
 def read_processes(container: str, said: str) -> ContainerProcesses:
     """Read what SCRIPT printed in a container."""
     pinned: list[PinnedProcess] = []
-    hidden: Any = None
+    hidden: str | None = None
     for line in said.splitlines():
         words = line.split(maxsplit=3)
         if words[:1] == ["process"] and len(words) == 4 and words[2].isdigit():  # noqa: PLR2004

@@ -1,26 +1,35 @@
 """What is known about one pod: objects as the API server returns them, logs and processes.
 
-`collector` or a file provides them. Everything but the pod may be missing, and any field may have
-any shape, since a file may contain anything: the readers below return nothing for a wrong shape.
+`collector` or a file provides them. Everything but the pod may be missing.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from webhook.admission.registration import WebhookSetup
+from pydantic import PlainValidator
+
+from webhook.admission.registration import WEBHOOK_NAME
 from webhook.diagnose.tools.logs import LogFindings
+from webhook.kube.objects import (
+    Event,
+    KubernetesObject,
+    Manifest,
+    Node,
+    Pod,
+    Record,
+    Text,
+    Webhook,
+    WebhookConfiguration,
+)
 from webhook.model.annotations import ENABLE, STATUS
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
-from webhook.model.pod import Path, PodManifest, at
 
-#: A Kubernetes object as JSON.
-Item = dict[str, Any]
 _NO_FACTS = Facts()
-_RDMA = ("yes", "no", "unsure", "none")
 
 
 class PinnedProcess(NamedTuple):
@@ -31,7 +40,7 @@ class PinnedProcess(NamedTuple):
     kibibytes: int
 
 
-class MissingClaim(NamedTuple):
+class ClaimFailure(NamedTuple):
     """A ResourceClaim that does not exist, or is being deleted."""
 
     name: str
@@ -55,21 +64,39 @@ class ContainerLog(NamedTuple):
     previous: bool = False
 
 
+class Registration(NamedTuple):
+    """Our webhook in a MutatingWebhookConfiguration."""
+
+    webhook: Webhook
+    #: When the configuration was created.
+    created: str
+
+
+def registrations(configurations: Iterable[Manifest]) -> tuple[Registration, ...]:
+    """Return our webhook in each of these MutatingWebhookConfigurations that has it."""
+    return tuple(
+        Registration(webhook, configuration.metadata.creation_timestamp)
+        for configuration in map(WebhookConfiguration.model_validate, configurations)
+        for webhook in configuration.webhooks
+        if webhook.name == WEBHOOK_NAME
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class PodEvidence:
     """What is known about one pod; None stands for what was not read."""
 
-    pod: PodManifest
-    namespace: Item | None = None
+    pod: Pod
+    namespace: KubernetesObject | None = None
     #: The pod's controller, its controller, and so on.
-    owners: tuple[Item, ...] = ()
+    owners: tuple[KubernetesObject, ...] = ()
     #: Events of the pod and of its owners, oldest first.
-    events: tuple[Item, ...] | None = None
+    events: tuple[Event, ...] | None = None
     #: All webhooks named pods.rdma.lab; () if none is installed.
-    webhooks: tuple[WebhookSetup, ...] | None = None
-    nodes: tuple[Item, ...] | None = None
+    webhooks: tuple[Registration, ...] | None = None
+    nodes: tuple[Node, ...] | None = None
     #: The ResourceClaims that the pod names and that it cannot have.
-    missing_claims: tuple[MissingClaim, ...] = ()
+    claim_failures: tuple[ClaimFailure, ...] = ()
     processes: tuple[ContainerProcesses, ...] | None = None
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for what would be decided today.
@@ -82,20 +109,21 @@ class Gathered:
     @property
     def name(self) -> str:
         """The pod's name, "" if it has none."""
-        return word_at(self.pod, ("metadata", "name"))
+        return self.pod.metadata.name
 
     @property
-    def home(self) -> str:
+    def namespace_name(self) -> str:
         """The name of the pod's namespace."""
-        return word_at(self.pod, ("metadata", "namespace")) or "default"
+        return self.pod.metadata.namespace or "default"
 
     @property
     def annotations(self) -> dict[str, str]:
         """The pod's annotations whose values are strings."""
-        return strings_at(self.pod, ("metadata", "annotations"))
+        annotations = self.pod.metadata.annotations
+        return {key: value for key, value in annotations.items() if isinstance(value, str)}
 
     @property
-    def status(self) -> PodStatus | None:
+    def status(self) -> StatusAnnotation | None:
         """What `rdma.lab/status` says; None if the webhook cannot have written it.
 
         It writes none into a pod that did not opt in, so such a status was copied.
@@ -105,75 +133,31 @@ class Gathered:
         return read_status(self.annotations.get(STATUS, ""))
 
 
-class PodStatus(NamedTuple):
+def _codes(value: object) -> tuple[str, ...] | int:
+    """Return a list of words; a number stands for that many words, for which there was no room."""
+    if isinstance(value, int):
+        return int(value)
+    return tuple(code for code in value if isinstance(code, str)) if isinstance(value, list) else ()
+
+
+Codes = Annotated[tuple[str, ...] | int, PlainValidator(_codes)]
+
+
+class StatusAnnotation(Record):
     """The content of `rdma.lab/status`."""
 
-    rdma: str
-    because: str
-    fabric: str
-    reason: str
-    applied: tuple[str, ...] | int
-    skipped: tuple[str, ...] | int
-    warned: tuple[str, ...] | int
+    rdma: Literal["yes", "no", "unsure", "none"]
+    because: Text = ""
+    fabric: Text = ""
+    reason: Text = ""
+    applied: Codes = ()
+    skipped: Codes = ()
+    warned: Codes = ()
 
 
-def read_status(written: str) -> PodStatus | None:
+def read_status(written: str) -> StatusAnnotation | None:
     """Read the annotation; None for anything but an object with a verdict."""
     try:
-        found: Any = json.loads(written)
+        return StatusAnnotation.model_validate(json.loads(written))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("rdma") not in _RDMA:
-        return None
-    return PodStatus(
-        rdma=found["rdma"],
-        because=word_at(found, ("because",)),
-        fabric=word_at(found, ("fabric",)),
-        reason=word_at(found, ("reason",)),
-        applied=_listed(found.get("applied")),
-        skipped=_listed(found.get("skipped")),
-        warned=_listed(found.get("warned")),
-    )
-
-
-def _listed(found: Any) -> tuple[str, ...] | int:
-    """Return a list of words; a number stands for that many words, for which there was no room."""
-    if isinstance(found, int):
-        return int(found)
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
-
-
-def waits_for_node(pod: Item) -> bool:
-    """Return whether a pod of the cluster has no node yet."""
-    return word_at(pod, ("status", "phase")) == "Pending" and not word_at(pod, ("spec", "nodeName"))
-
-
-def word_at(node: Any, path: Path) -> str:
-    """Return the string at a path, "" for anything else."""
-    found = at(node, path)
-    return found if isinstance(found, str) else ""
-
-
-def strings_at(node: Any, path: Path) -> dict[str, str]:
-    """Return the entries of a mapping whose values are strings."""
-    found = at(node, path)
-    if not isinstance(found, dict):
-        return {}
-    return {key: value for key, value in found.items() if isinstance(value, str)}
-
-
-def items_at(node: Any, path: Path) -> list[Item]:
-    """Return the mappings in a list."""
-    found = at(node, path)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def number_at(node: Any, path: Path) -> int:
-    """Return the integer at a path, 0 for anything else."""
-    found = at(node, path)
-    return found if type(found) is int else 0
-
-
-def title(item: Item) -> str:
-    """Return kind and name of an object, for sentences."""
-    return f"{word_at(item, ('kind',))} {word_at(item, ('metadata', 'name'))}".strip()

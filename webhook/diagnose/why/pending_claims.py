@@ -11,13 +11,13 @@ neither a condition nor an Event of it. So the claims themselves are looked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from webhook.diagnose.remedies import REMEDIES
-from webhook.diagnose.why.evidence import Gathered, MissingClaim, items_at, waits_for_node, word_at
+from webhook.diagnose.why.evidence import ClaimFailure, PodEvidence
 from webhook.diagnose.why.explanation import Sentence
-from webhook.model.pod import PodManifest
+from webhook.kube.objects import Pod
 
 #: The reason of the controller's Event about a pod whose claim it could not make.
 NOT_CREATED = "FailedResourceClaimCreation"
@@ -76,24 +76,25 @@ _CAUSES = (
 )
 
 
-def tell_claims(gathered: Gathered, message: str) -> Iterator[Sentence]:
+def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Sentence]:
     """Tell why claims keep a pod pending; `message`: what the scheduler says, "" if nothing."""
-    pod = gathered.pod
-    if not waits_for_node(pod):
+    pod = evidence.pod
+    if not pod.waits_for_node:
         return
-    failed = [*_not_created(gathered)]
+    failed = [*_not_created(evidence)]
     yield from failed
     if not failed and not message and (templates := _not_yet_used(pod)):
         yield _not_yet(templates)
-    yield from map(_missing, gathered.missing_claims)
+    yield from map(_missing, evidence.claim_failures)
     for cause in _CAUSES:
-        if found := cause.pattern.search(message):
-            told = cause.text.format(*found.groups(), claims=_listed(_names(gathered, "name")))
-            text = f"The pod is pending: {told}. The scheduler says: {message}"
+        if match := cause.pattern.search(message):
+            names = _unique(claim.name for claim in pod.spec.resource_claims)
+            means = cause.text.format(*match.groups(), claims=_listed(names))
+            text = f"The pod is pending: {means}. The scheduler says: {message}"
             yield Sentence(cause.code, "problem", text, cause.remedy)
 
 
-def _missing(claim: MissingClaim) -> Sentence:
+def _missing(claim: ClaimFailure) -> Sentence:
     what = "is being deleted" if claim.is_ending else "does not exist"
     text = (
         f"The pod is pending: its ResourceClaim {claim.name} {what}. Meanwhile, the scheduler "
@@ -107,16 +108,14 @@ def _missing(claim: MissingClaim) -> Sentence:
     return Sentence("ClaimMissing", "problem", text, remedy)
 
 
-def _not_created(gathered: Gathered) -> Iterator[Sentence]:
+def _not_created(evidence: PodEvidence) -> Iterator[Sentence]:
     """Tell each claim that Kubernetes could not make, by the newest Event about it."""
     newest: dict[str, str] = {}
-    for event in gathered.events or ():
-        regarding = event.get("involvedObject") or event.get("regarding")
-        if event.get("reason") == NOT_CREATED and word_at(regarding, ("kind",)) == "Pod":
-            said = word_at(event, ("message",)) or word_at(event, ("note",))
-            newest[said.partition(": ")[0]] = " ".join(said.split())[:_LONGEST]
-    for said in newest.values():
-        yield _failure(said)
+    for event in evidence.events or ():
+        if event.reason == NOT_CREATED and event.about.kind == "Pod":
+            claim = event.text.partition(": ")[0]
+            newest[claim] = " ".join(event.text.split())[:_LONGEST]
+    yield from map(_failure, newest.values())
 
 
 def _failure(said: str) -> Sentence:
@@ -132,16 +131,14 @@ def _failure(said: str) -> Sentence:
     return Sentence("ClaimNotCreated", "problem", text, f"Correct what the message names. {_AGAIN}")
 
 
-def _not_yet_used(pod: PodManifest) -> list[str]:
+def _not_yet_used(pod: Pod) -> list[str]:
     """Return the templates of which Kubernetes has not made the pod's claims yet."""
-    made = {word_at(one, ("name",)) for one in items_at(pod, ("status", "resourceClaimStatuses"))}
-    claims = items_at(pod, ("spec", "resourceClaims"))
-    names = (
-        word_at(one, ("resourceClaimTemplateName",))
-        for one in claims
-        if word_at(one, ("name",)) not in made
+    made = {claim.name for claim in pod.status.resource_claim_statuses}
+    return _unique(
+        claim.resource_claim_template_name
+        for claim in pod.spec.resource_claims
+        if claim.name not in made
     )
-    return list(dict.fromkeys(filter(None, names)))
 
 
 def _not_yet(templates: list[str]) -> Sentence:
@@ -154,9 +151,8 @@ def _not_yet(templates: list[str]) -> Sentence:
     return Sentence("ClaimNotCreated", "problem", text, remedy)
 
 
-def _names(gathered: Gathered, key: str) -> list[str]:
-    listed = items_at(gathered.pod, ("spec", "resourceClaims"))
-    return list(dict.fromkeys(filter(None, (word_at(one, (key,)) for one in listed))))
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _listed(names: list[str]) -> str:

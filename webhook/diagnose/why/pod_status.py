@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from webhook.diagnose.why.evidence import Gathered, Item, items_at, number_at, word_at
+from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Level, Sentence
-from webhook.diagnose.why.pending_claims import NOT_CREATED, tell_claims
-from webhook.model.pod import at
+from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
+from webhook.kube.objects import ContainerStatus, Event, Node, Pod, Terminated
 
 _INSUFFICIENT = re.compile(r"Insufficient ([^\s,.]+(?:\.[^\s,.]+)*)")
 #: Events that only repeat what the pod's status or the log says better, or that is told of claims.
@@ -20,7 +20,6 @@ _REPEATED = frozenset(
 _MOST_EVENTS = 6
 _LONGEST = 400
 _SIGKILL, _SIGSEGV = 137, 139
-_STATUSES = ("initContainerStatuses", "containerStatuses")
 
 
 class _Stuck(NamedTuple):
@@ -50,26 +49,23 @@ _WAITING = {
 }
 
 
-def tell_now(gathered: Gathered) -> Iterator[Sentence]:
+def status_findings(evidence: PodEvidence) -> Iterator[Sentence]:
     """Tell the pod's phase, what is wrong with its containers, and its events."""
-    pod = gathered.pod
-    phase = word_at(pod, ("status", "phase"))
-    yield from _phase(gathered, phase)
-    yield from _scheduling(gathered)
-    for field in _STATUSES:
-        for container in items_at(pod, ("status", field)):
-            yield from _container(gathered, container)
-    yield from _events(gathered)
+    status = evidence.pod.status
+    yield from _phase(evidence)
+    yield from _scheduling(evidence)
+    for container in (*status.init_container_statuses, *status.container_statuses):
+        yield from _container(evidence, container)
+    yield from _events(evidence)
 
 
-def _phase(gathered: Gathered, phase: str) -> Iterator[Sentence]:
-    pod = gathered.pod
-    node = word_at(pod, ("spec", "nodeName"))
-    reason = word_at(pod, ("status", "reason"))
-    if at(pod, ("metadata", "deletionTimestamp")) is not None:
+def _phase(evidence: PodEvidence) -> Iterator[Sentence]:
+    pod = evidence.pod
+    phase, node = pod.status.phase, pod.spec.node_name
+    if pod.metadata.is_deleted:
         yield Sentence("Terminating", "fact", "The pod is being deleted.")
-    if reason == "Evicted":
-        text = f"The pod was evicted: {_cut(word_at(pod, ('status', 'message')))}"
+    if pod.status.reason == "Evicted":
+        text = f"The pod was evicted: {_cut(pod.status.message)}"
         remedy = "Request the memory and the disk space that the job uses, and create it again."
         yield Sentence("Evicted", "problem", text, remedy)
     elif phase == "Running":
@@ -78,7 +74,7 @@ def _phase(gathered: Gathered, phase: str) -> Iterator[Sentence]:
         yield Sentence("Succeeded", "good", f"The pod has completed on node {node}.")
     elif phase == "Failed":
         text = f"The pod has failed on node {node or '(none)'}."
-        yield Sentence("Failed", "problem", text, _log_remedy(gathered))
+        yield Sentence("Failed", "problem", text, _log_remedy(evidence))
     elif phase == "Pending" and node:
         yield Sentence("Starting", "fact", f"The pod is pending on node {node}.")
     elif not phase:
@@ -87,18 +83,15 @@ def _phase(gathered: Gathered, phase: str) -> Iterator[Sentence]:
         )
 
 
-def _scheduling(gathered: Gathered) -> Iterator[Sentence]:
-    conditions = items_at(gathered.pod, ("status", "conditions"))
-    found = next((one for one in conditions if one.get("type") == "PodScheduled"), {})
-    message = _cut(word_at(found, ("message",)))
-    claims = [*tell_claims(gathered, message)]
+def _scheduling(evidence: PodEvidence) -> Iterator[Sentence]:
+    scheduled = evidence.pod.status.condition("PodScheduled")
+    message = _cut(scheduled.message)
+    claims = [*claim_findings(evidence, message)]
     yield from claims
-    if found.get("status") != "False":
+    if scheduled.status != "False":
         return
-    if found.get("reason") == "SchedulingGated":
-        gates = ", ".join(
-            word_at(one, ("name",)) for one in items_at(gathered.pod, ("spec", "schedulingGates"))
-        )
+    if scheduled.reason == "SchedulingGated":
+        gates = ", ".join(gate.name for gate in evidence.pod.spec.scheduling_gates)
         text = f"The pod waits for its scheduling gates to be removed: {gates}."
         yield Sentence(
             "SchedulingGated", "unsure", text, "Ask whoever runs the queue that set them."
@@ -106,18 +99,18 @@ def _scheduling(gathered: Gathered) -> Iterator[Sentence]:
         return
     lacking = list(dict.fromkeys(_INSUFFICIENT.findall(message)))
     for name in lacking:
-        yield _insufficient(gathered, name, message)
+        yield _insufficient(evidence, name, message)
     if not lacking and not claims:
         remedy = "Compare the pod's nodeSelector, affinity and tolerations with the nodes."
         text = f"The pod is pending. The scheduler says: {message}"
         yield Sentence("Unschedulable", "problem", text, remedy)
 
 
-def _insufficient(gathered: Gathered, name: str, message: str) -> Sentence:
+def _insufficient(evidence: PodEvidence, name: str, message: str) -> Sentence:
     """Say of a resource that is lacking whether any node has it at all."""
     start = f"The pod is pending on {name}"
     said = f" The scheduler says: {message}"
-    if gathered.nodes is None:
+    if evidence.nodes is None:
         text = f"{start}: no node has enough of it free, or none offers it.{said}"
         remedy = (
             f"Check whether a node offers it: kubectl get nodes -o yaml | grep {name}. If one "
@@ -125,7 +118,7 @@ def _insufficient(gathered: Gathered, name: str, message: str) -> Sentence:
             "is not running."
         )
         return Sentence("Insufficient", "problem", text, remedy)
-    offering = [node for node in gathered.nodes if _offers(node, name)]
+    offering = [node for node in evidence.nodes if _offers(node, name)]
     if not offering:
         text = f"{start}: no node of the cluster offers it.{said}"
         remedy = (
@@ -133,7 +126,7 @@ def _insufficient(gathered: Gathered, name: str, message: str) -> Sentence:
             "device plugin is running there."
         )
         return Sentence("OfferedNowhere", "problem", text, remedy)
-    names = ", ".join(word_at(node, ("metadata", "name")) for node in offering[:3])
+    names = ", ".join(node.metadata.name for node in offering[:3])
     more = f" and {len(offering) - 3} more" if len(offering) > 3 else ""  # noqa: PLR2004
     text = (
         f"{start}: {names}{more} offer it, but have too little free, or are excluded by the "
@@ -143,22 +136,21 @@ def _insufficient(gathered: Gathered, name: str, message: str) -> Sentence:
     return Sentence("Insufficient", "problem", text, remedy)
 
 
-def _offers(node: Item, name: str) -> bool:
-    amount = at(node, ("status", "allocatable", name))
+def _offers(node: Node, name: str) -> bool:
+    amount = node.status.allocatable.get(name)
     return amount is not None and str(amount) != "0"
 
 
-def _container(gathered: Gathered, container: Item) -> Iterator[Sentence]:
-    name = word_at(container, ("name",))
-    waiting = word_at(container, ("state", "waiting", "reason"))
-    message = _cut(word_at(container, ("state", "waiting", "message")))
-    if stuck := _WAITING.get(waiting):
-        text = f"Container {name} cannot start: {stuck.text} ({waiting}): {message}"
-        yield Sentence(waiting, "problem", text, stuck.remedy)
-    restarts = number_at(container, ("restartCount",))
-    ended = _ended(container)
+def _container(evidence: PodEvidence, container: ContainerStatus) -> Iterator[Sentence]:
+    name, restarts = container.name, container.restart_count
+    waiting = container.state.waiting
+    if waiting and (stuck := _WAITING.get(waiting.reason)):
+        reason, message = waiting.reason, _cut(waiting.message)
+        text = f"Container {name} cannot start: {stuck.text} ({reason}): {message}"
+        yield Sentence(reason, "problem", text, stuck.remedy)
+    ended = container.state.terminated or container.last_state.terminated
     if ended is not None and not _is_good_end(ended):
-        yield _end(gathered, name, ended, restarts)
+        yield _end(evidence, name, ended, restarts)
     elif restarts:
         text = f"Container {name} has restarted {_times(restarts)}."
         yield Sentence("Restarted", "unsure", text, _LOGS)
@@ -167,46 +159,38 @@ def _container(gathered: Gathered, container: Item) -> Iterator[Sentence]:
 _LOGS = "Read the log from before the restart: rdma-webhook why POD --logs searches it too."
 
 
-def _log_remedy(gathered: Gathered) -> str:
+def _log_remedy(evidence: PodEvidence) -> str:
     """Say where a log that has the cause is searched."""
-    if gathered.logs is None:
+    if evidence.logs is None:
         return "Search its log for known errors: rdma-webhook why POD --logs."
     return "The section on its log below says why, if it is known."
 
 
-def _ended(container: Item) -> Item | None:
-    for state in ("state", "lastState"):
-        found = at(container, (state, "terminated"))
-        if isinstance(found, dict):
-            return found
-    return None
-
-
-def _is_good_end(ended: Item) -> bool:
-    return number_at(ended, ("exitCode",)) == 0 and ended.get("reason") != "OOMKilled"
+def _is_good_end(ended: Terminated) -> bool:
+    return ended.exit_code == 0 and ended.reason != "OOMKilled"
 
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _end(gathered: Gathered, name: str, ended: Item, restarts: int) -> Sentence:
-    code = number_at(ended, ("exitCode",))
+def _end(evidence: PodEvidence, name: str, ended: Terminated, restarts: int) -> Sentence:
+    code = ended.exit_code
     times = f", and has restarted {_times(restarts)}" if restarts else ""
-    if ended.get("reason") == "OOMKilled":
-        return _oom(gathered.pod, name, times)
+    if ended.reason == "OOMKilled":
+        return _oom(evidence.pod, name, times)
     if code == _SIGKILL:
         text = f"Container {name} was killed (exit code 137){times}."
         remedy = "Read its log. If memory was the cause, the node's kernel log has a line with OOM."
         return Sentence("Killed", "problem", text, remedy)
     crash = " (a segmentation fault)" if code == _SIGSEGV else ""
-    said = _cut(word_at(ended, ("message",)))
+    said = _cut(ended.message)
     text = f"Container {name} ended with exit code {code}{crash}{times}.{f' {said}' * bool(said)}"
-    remedy = _LOGS if restarts and gathered.logs is None else _log_remedy(gathered)
+    remedy = _LOGS if restarts and evidence.logs is None else _log_remedy(evidence)
     return Sentence("ContainerFailed", "problem", text, remedy)
 
 
-def _oom(pod: Item, name: str, times: str) -> Sentence:
+def _oom(pod: Pod, name: str, times: str) -> Sentence:
     limit = _memory_limit(pod, name)
     if limit:
         text = (
@@ -223,36 +207,31 @@ def _oom(pod: Item, name: str, times: str) -> Sentence:
     return Sentence("OOMKilled", "problem", text, remedy)
 
 
-def _memory_limit(pod: Item, name: str) -> str:
-    for field in ("containers", "initContainers"):
-        for container in items_at(pod, ("spec", field)):
-            if container.get("name") == name:
-                return word_at(container, ("resources", "limits", "memory"))
-    return ""
+def _memory_limit(pod: Pod, name: str) -> str:
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    matches = (container for container in containers if name and container.name == name)
+    return next((container.memory_limit for container in matches), "")
 
 
-def _events(gathered: Gathered) -> Iterator[Sentence]:
+def _events(evidence: PodEvidence) -> Iterator[Sentence]:
     """Tell the newest event of each reason, of the pod and of its owners."""
-    newest: dict[tuple[str, str], Item] = {}
-    for event in gathered.events or ():
-        if event.get("type") == "Warning":
-            newest[_about(event), word_at(event, ("reason",))] = event
-    told = [
+    newest: dict[tuple[str, str], Event] = {}
+    for event in evidence.events or ():
+        if event.type == "Warning":
+            newest[_about(event), event.reason] = event
+    warnings = [
         (about, reason, event)
         for (about, reason), event in newest.items()
         if not (about == "the pod" and reason in _REPEATED)
     ]
-    for about, reason, event in told[-_MOST_EVENTS:]:
-        said = _cut(word_at(event, ("message",)) or word_at(event, ("note",)))
+    for about, reason, event in warnings[-_MOST_EVENTS:]:
         level, remedy = _weight(reason)
-        yield Sentence(reason or "Event", level, f"Event of {about}: {reason}: {said}", remedy)
+        text = f"Event of {about}: {reason}: {_cut(event.text)}"
+        yield Sentence(reason or "Event", level, text, remedy)
 
 
-def _about(event: Item) -> str:
-    regarding = at(event, ("involvedObject",)) or at(event, ("regarding",))
-    if word_at(regarding, ("kind",)) == "Pod":
-        return "the pod"
-    return f"{word_at(regarding, ('kind',))} {word_at(regarding, ('name',))}".strip()
+def _about(event: Event) -> str:
+    return "the pod" if event.about.kind == "Pod" else event.about.title
 
 
 def _weight(reason: str) -> tuple[Level, str]:

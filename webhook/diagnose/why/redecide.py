@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.diagnose.remedies import REMEDIES
-from webhook.diagnose.why.evidence import Gathered, items_at, strings_at, title, word_at
+from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Level, Sentence
+from webhook.kube.objects import Pod
 from webhook.model.decision import Decision
 from webhook.model.fabric import Fabrics
 from webhook.model.pod import PodManifest
@@ -23,11 +24,11 @@ _WORDS = {"no": "no RDMA", "unsure": "RDMA not certain", "none": "a launcher"}
 _LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", "no": "problem"}
 
 
-def tell_today(gathered: Gathered) -> Iterator[Sentence]:
+def redecision_findings(evidence: PodEvidence) -> Iterator[Sentence]:
     """Compare today's decision with that in the status; nothing without a fabrics file."""
-    if gathered.fabrics is None:
+    if evidence.fabrics is None:
         return
-    source, manifest = _template(gathered)
+    source, manifest = _template(evidence)
     if manifest is None:
         text = (
             "Not comparable: the pod is already patched, and the template that it was made from "
@@ -36,14 +37,14 @@ def tell_today(gathered: Gathered) -> Iterator[Sentence]:
         remedy = "Preview the manifest that it was made from: rdma-webhook preview -c FABRICS FILE."
         yield Sentence("NotComparable", "fact", text, remedy)
         return
-    decision = decide(manifest, _context(gathered, gathered.fabrics))
-    yield _compared(gathered, source, decision)
+    decision = decide(manifest, _context(evidence, evidence.fabrics))
+    yield _compared(evidence, source, decision)
 
 
-def _compared(gathered: Gathered, source: str, decision: Decision) -> Sentence:
+def _compared(evidence: PodEvidence, source: str, decision: Decision) -> Sentence:
     verdict = decision.verdict
     assert verdict is not None  # the pod is decided on as if it had opted in
-    because, status = verdict.because.code, gathered.status
+    because, status = verdict.because.code, evidence.status
     level, what = _LEVELS[verdict.rdma], _words(decision)
     remedy = REMEDIES[because]
     if status is None:
@@ -65,29 +66,28 @@ def _words(decision: Decision) -> str:
     return f"{_WORDS[verdict.rdma] if decision.allowed else 'denied'}: {verdict.message}"
 
 
-def _template(gathered: Gathered) -> tuple[str, PodManifest | None]:
+def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
     """Return a pod as it was before the webhook, and what it was read from."""
-    for owner in gathered.owners:
-        for template in templates_of(owner):
+    for owner in evidence.owners:
+        for template in templates_of(owner.manifest):
             for live in live_pods(template):
-                if _is_of(live.pod, gathered.pod):
-                    return f"the template of {title(owner)}", live.pod
-    return ("this pod", gathered.pod) if gathered.status is None else ("", None)
+                if _is_of(Pod.read(live.pod), evidence.pod):
+                    return f"the template of {owner.title}", live.pod
+    return ("this pod", evidence.pod.manifest) if evidence.status is None else ("", None)
 
 
-def _is_of(template: PodManifest, pod: PodManifest) -> bool:
+def _is_of(template: Pod, pod: Pod) -> bool:
     """Return whether a pod can be made from a template: same containers, and its labels."""
-    labels = strings_at(pod, ("metadata", "labels"))
-    wanted = strings_at(template, ("metadata", "labels"))
-    return _names(template) == _names(pod) and wanted.items() <= labels.items()
+    labels = template.metadata.labels.items() <= pod.metadata.labels.items()
+    return labels and _containers(template) == _containers(pod)
 
 
-def _names(pod: PodManifest) -> list[str]:
-    return [word_at(one, ("name",)) for one in items_at(pod, ("spec", "containers"))]
+def _containers(pod: Pod) -> list[str]:
+    return [container.name for container in pod.spec.containers]
 
 
-def _context(gathered: Gathered, fabrics: Fabrics) -> Context:
+def _context(evidence: PodEvidence, fabrics: Fabrics) -> Context:
     """Return what the webhook would know."""
-    facts = gathered.facts
-    space, inventory = facts.namespace(gathered.home), facts.inventory(fabrics)
+    facts = evidence.facts
+    space, inventory = facts.namespace(evidence.namespace_name), facts.inventory(fabrics)
     return Context(fabrics=fabrics, namespace=space, inventory=inventory, enable=True)

@@ -8,37 +8,42 @@ from collections.abc import Iterator
 from webhook.decide.mutations import MUTATIONS
 from webhook.diagnose.codes import CODE_ROWS, is_code
 from webhook.diagnose.remedies import REMEDIES
-from webhook.diagnose.why.evidence import Gathered, Item, PodStatus, items_at, word_at
+from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Sentence
+from webhook.kube.objects import Container, PodSpec
 from webhook.model.annotations import ENABLE, PREFIX, WRITTEN
-from webhook.model.pod import CONTAINER_FIELDS
 from webhook.model.quantity import is_zero
 
 _LONGEST = 120
-#: Sections of `resources`; a limit is also a request.
-_SECTIONS = ("requests", "limits")
 
 
-def tell_asked(gathered: Gathered) -> Iterator[Sentence]:
+def request_findings(evidence: PodEvidence) -> Iterator[Sentence]:
     """Tell the annotations, and the extended resources of each container."""
-    yield from _annotations(gathered)
+    yield from _annotations(evidence)
     requests = [
-        f"{word_at(container, ('name',)) or field} requests {', '.join(found)}"
-        for field in CONTAINER_FIELDS
-        for container in items_at(gathered.pod, ("spec", field))
-        if (found := _shown(extended_requests(container)))
+        f"{container.name or field} requests {', '.join(amounts)}"
+        for field, containers in _containers(evidence.pod.spec)
+        for container in containers
+        if (amounts := _shown(extended_requests(container)))
     ]
     if not requests:
         text = "No container requests a GPU, an RDMA resource or another device."
         yield Sentence("NoDeviceRequested", "fact", text)
     for text in requests:
-        yield Sentence("Requests", "fact", f"Container {text}{_by_us(gathered, text)}.")
+        yield Sentence("Requests", "fact", f"Container {text}{_by_us(evidence, text)}.")
 
 
-def _annotations(gathered: Gathered) -> Iterator[Sentence]:
+def _containers(spec: PodSpec) -> Iterator[tuple[str, tuple[Container, ...]]]:
+    """Yield the fields of a pod's spec that list containers, by their names in a manifest."""
+    yield "initContainers", spec.init_containers
+    yield "containers", spec.containers
+    yield "ephemeralContainers", spec.ephemeral_containers
+
+
+def _annotations(evidence: PodEvidence) -> Iterator[Sentence]:
     found = [
         f"{key}: {json.dumps(value[:_LONGEST], ensure_ascii=False)}"
-        for key, value in gathered.annotations.items()
+        for key, value in evidence.annotations.items()
         if key.startswith(PREFIX) and key not in WRITTEN
     ]
     if found:
@@ -47,23 +52,18 @@ def _annotations(gathered: Gathered) -> Iterator[Sentence]:
         yield Sentence("NoAnnotations", "fact", f"The pod has no annotation {ENABLE}.")
 
 
-def _by_us(gathered: Gathered, text: str) -> str:
-    applied = gathered.status.applied if gathered.status else ()
+def _by_us(evidence: PodEvidence, text: str) -> str:
+    applied = evidence.status.applied if evidence.status else ()
     if isinstance(applied, tuple) and "rdma-resources" in applied and "rdma" in text:
         return " (the webhook wrote the RDMA resource)"
     return ""
 
 
-def extended_requests(container: Item) -> dict[str, str]:
-    """Return the extended resources above zero that a container requests."""
-    found: dict[str, str] = {}
-    for section in _SECTIONS:
-        resources = container.get("resources")
-        amounts = resources.get(section) if isinstance(resources, dict) else None
-        for name, amount in (amounts if isinstance(amounts, dict) else {}).items():
-            if "/" in name and not _nothing(amount):
-                found[name] = str(amount)
-    return found
+def extended_requests(container: Container) -> dict[str, str]:
+    """Return the extended resources above zero that a container requests; a limit is one, too."""
+    resources = container.resources
+    amounts = (*resources.requests.items(), *resources.limits.items())
+    return {name: str(amount) for name, amount in amounts if "/" in name and not _nothing(amount)}
 
 
 def _nothing(amount: object) -> bool:
@@ -77,12 +77,12 @@ def _shown(found: dict[str, str]) -> list[str]:
     return [f"{name}: {amount}" for name, amount in sorted(found.items())]
 
 
-def rdma_requests(gathered: Gathered) -> list[str]:
+def rdma_requests(evidence: PodEvidence) -> list[str]:
     """List the resources that begin with `rdma/` and that a container requests."""
     return sorted(
         {
             name
-            for container in items_at(gathered.pod, ("spec", "containers"))
+            for container in evidence.pod.spec.containers
             for name in extended_requests(container)
             if name.startswith("rdma/")
         }
@@ -94,9 +94,9 @@ def rdma_requests(gathered: Gathered) -> list[str]:
 _SUMMARIES = {mutation.name: mutation.summary for mutation in MUTATIONS}
 
 
-def tell_done(gathered: Gathered) -> Iterator[Sentence]:
+def applied_findings(evidence: PodEvidence) -> Iterator[Sentence]:
     """Tell each mutation that was applied, and each code of what was not, once."""
-    status = gathered.status
+    status = evidence.status
     if status is None:
         yield Sentence("Nothing", "fact", "Nothing.")
         return
@@ -110,13 +110,13 @@ def tell_done(gathered: Gathered) -> Iterator[Sentence]:
         for code in codes:
             if code not in told:
                 told.add(code)
-                yield tell_code(code, status)
+                yield code_finding(code, status)
 
 
 _PREVIEW = "Run rdma-webhook preview on the pod's manifest to see all of them."
 
 
-def _whole(status: PodStatus) -> tuple[str, ...]:
+def _whole(status: StatusAnnotation) -> tuple[str, ...]:
     return (status.reason,) if status.reason else ()
 
 
@@ -132,7 +132,7 @@ def _applied(names: tuple[str, ...] | int) -> Iterator[Sentence]:
             yield Sentence("Applied", "good", f"{name}: {summary}.")
 
 
-def tell_code(code: str, status: PodStatus) -> Sentence:
+def code_finding(code: str, status: StatusAnnotation) -> Sentence:
     """Tell what a code of the status means, in the mutations that were not applied."""
     if not is_code(code):
         text = f"{code}: not known to this version of rdma-webhook."

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from webhook.diagnose.tools.causes import LAYERS, Cause
 from webhook.diagnose.tools.logs import LogFindings
-from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, Gathered, word_at
+from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PodEvidence
 from webhook.diagnose.why.explanation import Level, Sentence
 
 _LONGEST = 200
@@ -18,9 +18,9 @@ _KIB = 1024
 _MOST = 5
 
 
-def tell_processes(gathered: Gathered) -> Iterator[Sentence]:
+def process_findings(evidence: PodEvidence) -> Iterator[Sentence]:
     """Tell which processes hold registered memory."""
-    for found in gathered.processes or ():
+    for found in evidence.processes or ():
         yield from _processes(found)
 
 
@@ -62,9 +62,9 @@ def _amount(kibibytes: int) -> str:
     return f"{kibibytes / _KIB:,.0f} MiB"
 
 
-def tell_log(gathered: Gathered) -> Iterator[Sentence]:
+def log_findings(evidence: PodEvidence) -> Iterator[Sentence]:
     """Tell what NCCL, UCX and others wrote, the known lines only."""
-    for log in gathered.logs or ():
+    for log in evidence.logs or ():
         yield from _log(log)
 
 
@@ -118,15 +118,15 @@ _INFO = (
 )
 
 
-def witnessed(gathered: Gathered) -> tuple[str, str]:
+def rdma_in_use(evidence: PodEvidence) -> tuple[str, str]:
     """Return what was seen at work, "yes", "no" or "", and the code that says so.
 
     Registered memory proves RDMA. A log tells of the whole run, the newest log first.
     """
-    for found in gathered.processes or ():
+    for found in evidence.processes or ():
         if any(one.kibibytes for one in found.pinned):
             return "yes", "MemoryRegistered"
-    told = [log.findings.transport for log in gathered.logs or () if not log.previous]
+    told = [log.findings.transport for log in evidence.logs or () if not log.previous]
     if "no" in told:
         return "no", "SocketsInUse"
     if "mixed" in told:
@@ -140,11 +140,11 @@ _BELOW_TRAFFIC = ("link", "gid", "memory", "verbs")
 _KILLED = frozenset({"KilledForMemory", "OomKilled", "ExitCode137", "ProcessKilled"})
 
 
-def kept_from_rdma(gathered: Gathered) -> Cause | None:
+def cause_before_rdma(evidence: PodEvidence) -> Cause | None:
     """Return what made a failed pod fail before it used RDMA: the lowest cause in its logs."""
-    if word_at(gathered.pod, ("status", "phase")) != "Failed":
+    if evidence.pod.status.phase != "Failed":
         return None
-    logs = [log.findings for log in gathered.logs or () if not log.previous]
+    logs = [log.findings for log in evidence.logs or () if not log.previous]
     causes = [
         seen.cause
         for findings in logs

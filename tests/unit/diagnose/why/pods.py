@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webhook.diagnose.why.answer import explain_pod
-from webhook.diagnose.why.evidence import Gathered
+from webhook.diagnose.why.evidence import PodEvidence, registrations
 from webhook.diagnose.why.explanation import Explanation, Sentence
+from webhook.kube.objects import Event, KubernetesObject, Node, Pod
 
 CREATED = "2026-11-22T10:00:00Z"
 EARLIER, LATER = "2026-11-22T09:00:00Z", "2026-11-22T11:00:00Z"
@@ -123,9 +124,27 @@ def event(reason: str, message: str, kind: str = "Pod", name: str = "train-0", *
     }
 
 
-def explain(pod: Item, **known: Any) -> Explanation:
-    """Explain a pod of which this is known."""
-    return explain_pod(Gathered(pod=pod, **known))
+def explain(
+    pod: Item,
+    *,
+    namespace: Item | None = None,
+    owners: Iterable[Item] = (),
+    events: Iterable[Item] | None = None,
+    webhooks: Iterable[Item] | None = None,
+    nodes: Iterable[Item] | None = None,
+    **known: Any,
+) -> Explanation:
+    """Explain a pod of which this is known; `webhooks` are configurations."""
+    evidence = PodEvidence(
+        pod=Pod.read(pod),
+        namespace=None if namespace is None else KubernetesObject.read(namespace),
+        owners=tuple(map(KubernetesObject.read, owners)),
+        events=None if events is None else tuple(map(Event.model_validate, events)),
+        webhooks=None if webhooks is None else registrations(webhooks),
+        nodes=None if nodes is None else tuple(map(Node.model_validate, nodes)),
+        **known,
+    )
+    return explain_pod(evidence)
 
 
 def told(explanation: Explanation, chapter: str) -> list[Sentence]:

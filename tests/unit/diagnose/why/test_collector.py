@@ -16,14 +16,20 @@ from webhook.diagnose.tools.causes import TRANSPORTS
 from webhook.diagnose.why.collector import (
     HEAD,
     SCRIPT,
+    CollectOptions,
     Collector,
     NoPodError,
-    Wanted,
     read_processes,
 )
-from webhook.diagnose.why.evidence import ContainerProcesses, Gathered, MissingClaim, PinnedProcess
+from webhook.diagnose.why.evidence import (
+    ClaimFailure,
+    ContainerProcesses,
+    PinnedProcess,
+    PodEvidence,
+)
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError
+from webhook.kube.objects import KubernetesObject, Pod
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim
 
@@ -108,9 +114,9 @@ def everything(pod: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def collect(api: FakeCluster, **wanted: Any) -> Gathered:
+def collect(api: FakeCluster, **wanted: Any) -> PodEvidence:
     """Collect what is known about the pod."""
-    return Collector(api, api, Wanted(**wanted)).collect("lab", "train-0")
+    return Collector(api, api, CollectOptions(**wanted)).collect("lab", "train-0")
 
 
 def test_with_all_rights() -> None:
@@ -118,13 +124,13 @@ def test_with_all_rights() -> None:
     pod = unseen(metadata=OWNED)
     found = collect(FakeCluster(everything(pod)))
     assert found.lacking == ()
-    assert found.pod == pod
-    assert found.namespace == namespace()
-    assert [one["kind"] for one in found.owners] == ["Job"]
+    assert found.pod == Pod.read(pod)
+    assert found.namespace == KubernetesObject.read(namespace())
+    assert [owner.kind for owner in found.owners] == ["Job"]
     assert found.webhooks is not None
-    assert [one.webhook["name"] for one in found.webhooks] == ["pods.rdma.lab"]
+    assert [one.webhook.name for one in found.webhooks] == ["pods.rdma.lab"]
     assert found.events is not None
-    assert [one["reason"] for one in found.events] == ["A", "B"]
+    assert [event.reason for event in found.events] == ["A", "B"]
     assert (found.nodes, found.processes, found.logs) == (None, None, None)
 
 
@@ -178,7 +184,7 @@ def test_claims_count_where_a_fabric_has_them() -> None:
     }
     api = FakeCluster(answers)
     claimed = replace(V100, claims=(DeviceClaim(template="nics"),))
-    collector = Collector(api, api, Wanted(fabrics=fabrics(claimed)))
+    collector = Collector(api, api, CollectOptions(fabrics=fabrics(claimed)))
     first, second = (collector.collect("lab", "train-0") for _ in range(2))
     assert first.facts.namespace("lab").claims == ClaimFacts(templates={"nics": {}}, complete=True)
     assert [path for path, _ in api.asked].count("/api/v1/nodes") == 1
@@ -189,16 +195,20 @@ def test_the_namespace_is_read_once() -> None:
     """Of a pod that the webhook has not seen, with a fabrics file."""
     api = FakeCluster(everything(unseen()))
     found = collect(api, fabrics=fabrics(V100))
-    assert found.namespace == {**namespace(), "kind": "Namespace"}
+    assert found.namespace == KubernetesObject.read({**namespace(), "kind": "Namespace"})
     assert [path for path, _ in api.asked].count(LAB) == 1
 
 
 def test_nodes_of_a_pending_pod() -> None:
     """Of nodes, the few fields are kept that say what they offer."""
-    found = collect(FakeCluster(everything(live(phase="Pending"))))
-    assert found.nodes == (
-        {"metadata": {"name": "n", "labels": {"a": "b"}}, "status": {"allocatable": {}}},
-    )
+    node = {"metadata": {"name": "n", "uid": "u"}, "status": {"allocatable": {"rdma/x": "1"}}}
+    answers = everything(live(phase="Pending")) | {"/api/v1/nodes": listed(node)}
+    (found,) = collect(FakeCluster(answers)).nodes or ()
+    assert found.model_dump() == {
+        "metadata": {"name": "n"},
+        "spec": {"unschedulable": False},
+        "status": {"allocatable": {"rdma/x": "1"}, "conditions": ()},
+    }
 
 
 @pytest.mark.parametrize(
@@ -226,8 +236,8 @@ def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -
     api = FakeCluster({**everything(pod), **{f"{path}/{key}": answers[key] for key in answers}})
     found = collect(api)
     asked = [one for one, _ in api.asked if one.startswith(path)]
-    missing = (MissingClaim("mine"), MissingClaim("ending", is_ending=True))
-    assert found.missing_claims == (missing if is_asked else ())
+    missing = (ClaimFailure("mine"), ClaimFailure("ending", is_ending=True))
+    assert found.claim_failures == (missing if is_asked else ())
     assert len(asked) == (5 if is_asked else 0)
     told = [one for one in found.lacking if "ResourceClaim" in one]
     forbidden = ["You do not have the right to read ResourceClaim of-others."]
@@ -246,7 +256,7 @@ def test_pages() -> None:
     answers = everything(live(phase="Pending")) | {"/api/v1/nodes": page}
     found = collect(FakeCluster(answers))
     assert found.nodes is not None
-    assert [one["metadata"]["name"] for one in found.nodes] == ["a", "b"]
+    assert [node.metadata.name for node in found.nodes] == ["a", "b"]
 
 
 def test_owners_of_owners() -> None:
@@ -261,12 +271,12 @@ def test_owners_of_owners() -> None:
         },
     }
     found = collect(FakeCluster(answers))
-    assert [one["kind"] for one in found.owners] == ["Job"]
+    assert [owner.kind for owner in found.owners] == ["Job"]
     assert found.lacking == ("JobSet set: no longer there.",)
     answers["/apis/jobset.x-k8s.io/v1alpha2/namespaces/lab/jobsets/set"] = {
         "metadata": {"name": "set"}
     }
-    assert [one["kind"] for one in collect(FakeCluster(answers)).owners] == ["Job", "JobSet"]
+    assert [owner.kind for owner in collect(FakeCluster(answers)).owners] == ["Job", "JobSet"]
 
 
 def test_events_in_order() -> None:
@@ -277,7 +287,7 @@ def test_events_in_order() -> None:
         event("B", "", lastTimestamp=None, metadata={"creationTimestamp": "2026-11-22T10:00:02Z"}),
     ]
     found = collect(FakeCluster(everything(live()) | {f"{LAB}/events": listed(*events)}))
-    assert [one["reason"] for one in found.events or ()] == ["A", "B", "C"]
+    assert [event.reason for event in found.events or ()] == ["A", "B", "C"]
 
 
 def test_a_node_is_no_owner() -> None:

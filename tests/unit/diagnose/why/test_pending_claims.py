@@ -9,7 +9,7 @@ import pytest
 from tests.case_names import case_name
 from tests.unit.diagnose.why.pods import event, explain, live, told
 from tests.unit.diagnose.why.test_pod_status import node, pending
-from webhook.diagnose.why.evidence import MissingClaim
+from webhook.diagnose.why.evidence import ClaimFailure
 from webhook.diagnose.why.explanation import Sentence
 
 CLAIMS = [
@@ -85,9 +85,9 @@ def silent(phase: str = "Pending", **status: Any) -> dict[str, Any]:
 def test_claims_that_are_missing() -> None:
     """Each is told, though the scheduler says nothing of it."""
     statuses = [{"name": "nic", "resourceClaimName": "made"}]
-    missing = (MissingClaim("mine"), MissingClaim("yours", is_ending=True))
+    missing = (ClaimFailure("mine"), ClaimFailure("yours", is_ending=True))
     pod = silent(resourceClaimStatuses=statuses)
-    found = told(explain(pod, missing_claims=missing), "now")
+    found = told(explain(pod, claim_failures=missing), "now")
     assert [(one.code, one.level) for one in found] == [("ClaimMissing", "problem")] * 2
     assert found[0].text == (
         "The pod is pending: its ResourceClaim mine does not exist. Meanwhile, the scheduler "
@@ -99,7 +99,7 @@ def test_claims_that_are_missing() -> None:
     )
     assert "its ResourceClaim yours is being deleted." in found[1].text
     assert found[1].remedy.startswith("Once it is gone, create it again, and the pod starts")
-    codes = {one.code for one in told(explain(silent("Failed"), missing_claims=missing), "now")}
+    codes = {one.code for one in told(explain(silent("Failed"), claim_failures=missing), "now")}
     assert codes == {"Failed"}
 
 

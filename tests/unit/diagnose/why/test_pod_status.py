@@ -195,6 +195,14 @@ def test_an_init_container_that_exceeded_its_limit() -> None:
         assert says in found.text
 
 
+def test_the_status_of_a_container_without_a_name() -> None:
+    """It is given the limit of no container, even if one in the spec has no name either."""
+    pod = live(containerStatuses=[{"state": ended(137, "OOMKilled")}])
+    pod["spec"]["containers"] = [{"resources": {"limits": {"memory": "16Gi"}}}]
+    _, found = now(pod)
+    assert "the node ran out of memory" in found.text
+
+
 def test_a_container_that_completed() -> None:
     """It is not a problem."""
     pod = live(phase="Succeeded", containerStatuses=[{"name": "main", "state": ended(0)}])

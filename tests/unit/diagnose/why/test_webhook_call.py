@@ -20,12 +20,12 @@ from tests.unit.diagnose.why.pods import (
     told,
     unseen,
 )
-from webhook.admission.registration import WEBHOOK_NAME, webhooks_in
+from webhook.admission.registration import WEBHOOK_NAME
 from webhook.diagnose.why.explanation import Sentence
 from webhook.serve.options import PODS
 
-INSTALLED = webhooks_in([configuration()])
-IGNORING = webhooks_in([configuration("Ignore")])
+INSTALLED = (configuration(),)
+IGNORING = (configuration("Ignore"),)
 
 
 def called(pod: Item, **known: Any) -> Sentence:
@@ -152,14 +152,14 @@ def test_a_pod_with_a_status() -> None:
         ),
         (
             unseen(),
-            {"namespace": namespace(), "webhooks": webhooks_in([configuration(bundle="")])},
+            {"namespace": namespace(), "webhooks": (configuration(bundle=""),)},
             "NoCaBundle",
             "no caBundle",
             "certs status",
         ),
         (
             unseen(),
-            {"namespace": namespace(), "webhooks": webhooks_in([configuration(created=LATER)])},
+            {"namespace": namespace(), "webhooks": (configuration(created=LATER),)},
             "CreatedBeforeWebhook",
             f"created at {CREATED}, before the webhook was installed, at {LATER}",
             "Create the pod again",

@@ -13,8 +13,9 @@ from tests.builders import V100, fabrics
 from tests.unit.diagnose.why.pods import ASKED, OWNED, event, explain, job, live, namespace, unseen
 from webhook.diagnose.codes import CODES, explained
 from webhook.diagnose.why.answer import explain_pod
-from webhook.diagnose.why.file_collector import gathered_from, objects_of
+from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
 from webhook.diagnose.why.output import code_form, code_text, why_form, why_schema, why_text
+from webhook.kube.objects import KubernetesObject
 
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 
@@ -136,23 +137,23 @@ def test_a_list_with_all_that_is_known() -> None:
             event("NoRDMA", "other", "Job", "another"),
         ],
     }
-    (found,) = gathered_from(list(objects_of(value)), "default", None)
-    assert found.namespace == namespace({})
-    assert found.owners == (job(),)
-    assert [one["message"] for one in found.events or ()] == ["no fabric"]
+    (found,) = collect_from_objects(list(objects_of(value)), "default", None)
+    assert found.namespace == KubernetesObject.read(namespace({}))
+    assert found.owners == (KubernetesObject.read(job()),)
+    assert [event.message for event in found.events or ()] == ["no fabric"]
     assert found.webhooks is None
 
 
 def test_an_owner_that_is_not_in_the_list() -> None:
     """Only what is in the list is known; without any event in it, events are not known."""
-    (found,) = gathered_from([unseen(metadata=OWNED), namespace()], "default", None)
+    (found,) = collect_from_objects([unseen(metadata=OWNED), namespace()], "default", None)
     assert (found.owners, found.events, found.nodes) == ((), None, None)
 
 
 def test_owners_in_a_circle() -> None:
     """They end after some steps."""
     owned = {**job(), "metadata": {"name": "train", **OWNED}}
-    (found,) = gathered_from([unseen(metadata=OWNED), owned], "default", None)
+    (found,) = collect_from_objects([unseen(metadata=OWNED), owned], "default", None)
     assert len(found.owners) == 5
 
 
@@ -161,8 +162,8 @@ def test_typed_lists() -> None:
     pod = live()
     del pod["kind"], pod["metadata"]["namespace"]
     value = {"kind": "PodList", "items": [pod, 1]}
-    (found,) = gathered_from(list(objects_of(value)), "elsewhere", None)
-    assert (found.home, found.name) == ("elsewhere", "train-0")
+    (found,) = collect_from_objects(list(objects_of(value)), "elsewhere", None)
+    assert (found.namespace_name, found.name) == ("elsewhere", "train-0")
     assert list(objects_of([1])) == []
 
 
@@ -174,8 +175,8 @@ ODD: list[Any] = [None, 1, "x", [], {}, [1], {"a": 1}, {"metadata": []}]
 def test_nonsense(field: str, odd: Any) -> None:
     """A pod of any shape is explained, and the result fits the schema."""
     for pod in ({**live(), field: odd}, {**unseen(), field: odd}):
-        for gathered in gathered_from([pod], "lab", fabrics(V100)):
-            form = {**why_form([explain_pod(gathered)]), "codes": []}
+        for evidence in collect_from_objects([pod], "lab", fabrics(V100)):
+            form = {**why_form([explain_pod(evidence)]), "codes": []}
             VALIDATOR.validate(form)
 
 
@@ -190,7 +191,7 @@ def test_nonsense_inside(odd: Any) -> None:
     pod = {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
     events = [{"kind": "Event", "type": "Warning", "involvedObject": odd, "reason": odd}]
     space = {"kind": "Namespace", "metadata": odd}
-    (found,) = gathered_from([pod, *events, space], "lab", fabrics(V100))
+    (found,) = collect_from_objects([pod, *events, space], "lab", fabrics(V100))
     VALIDATOR.validate({**why_form([explain_pod(found)]), "codes": []})
 
 
