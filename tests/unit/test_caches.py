@@ -50,7 +50,7 @@ def _caches() -> dict[str, int | None]:
     for module in (*_modules(webhook), *_modules(certs)):
         homes = [module, *(one for one in vars(module).values() if isinstance(one, type))]
         for home in homes:
-            for value in vars(home).values():
+            for value in tuple(vars(home).values()):  # pydantic adds to its classes when asked
                 if hasattr(value, "cache_parameters") and value.__module__.startswith(OURS):
                     found[f"{value.__module__}.{value.__qualname__}"] = value.cache_parameters()[
                         "maxsize"
