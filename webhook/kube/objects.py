@@ -237,6 +237,21 @@ class Condition(Record):
     message: Text = ""
 
 
+class Conditions(Record):
+    """The part of a status that has conditions."""
+
+    conditions: Items[Condition] = ()
+
+    def condition(self, name: str) -> Condition:
+        """Return the condition of this type; an empty one if there is none."""
+        return next((entry for entry in self.conditions if entry.type == name), Condition())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the kubelet says that the pod, or the node, is ready."""
+        return self.condition("Ready").status == "True"
+
+
 class Waiting(Record):
     """Why a container has not started."""
 
@@ -272,21 +287,16 @@ class ContainerStatus(Record):
     last_state: ContainerState = Field(default_factory=ContainerState)
 
 
-class PodStatus(Record):
+class PodStatus(Conditions):
     """What a pod's `status` says."""
 
     phase: Text = ""
     reason: Text = ""
     message: Text = ""
     pod_ip: Text = Field(default="", alias="podIP")
-    conditions: Items[Condition] = ()
     init_container_statuses: Items[ContainerStatus] = ()
     container_statuses: Items[ContainerStatus] = ()
     resource_claim_statuses: Items[Named] = ()
-
-    def condition(self, name: str) -> Condition:
-        """Return the condition of this type; an empty one if there is none."""
-        return next((entry for entry in self.conditions if entry.type == name), Condition())
 
 
 class Pod(KubernetesObject):
@@ -363,11 +373,10 @@ class NodeSpec(Record):
     unschedulable: Flag = False
 
 
-class NodeStatus(Record):
+class NodeStatus(Conditions):
     """What a node's `status` says."""
 
     allocatable: Values = Field(default_factory=dict)
-    conditions: Items[Condition] = ()
 
 
 class Node(Record):
@@ -376,13 +385,6 @@ class Node(Record):
     metadata: NodeMetadata = Field(default_factory=NodeMetadata)
     spec: NodeSpec = Field(default_factory=NodeSpec)
     status: NodeStatus = Field(default_factory=NodeStatus)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the node's kubelet says that it is ready."""
-        return any(
-            entry.type == "Ready" and entry.status == "True" for entry in self.status.conditions
-        )
 
 
 # How webhooks are registered.

@@ -182,7 +182,8 @@ def test_events_of_both_groups() -> None:
     ],
     ids=str,
 )
-def test_whether_a_node_is_ready(condition: dict[str, str], is_ready: bool) -> None:
-    """Its kubelet says so."""
-    node = Node.model_validate({"status": {"conditions": [condition]}})
-    assert node.is_ready is is_ready
+def test_whether_a_node_or_a_pod_is_ready(condition: dict[str, str], is_ready: bool) -> None:
+    """The kubelet says so."""
+    status = {"conditions": [condition]}
+    assert Node.model_validate({"status": status}).status.is_ready is is_ready
+    assert Pod.read({"status": status}).status.is_ready is is_ready

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.options import add_cluster_options, cluster_client, namespace_name
 from webhook.cli.output import say, write_lines
-from webhook.diagnose.verify.runs.plan import Pod
 from webhook.diagnose.verify.runs.pods import RUN_LABEL, remove_pods, run_selector
 from webhook.kube.api import RefusedError
+from webhook.kube.objects import Pod
 from webhook.model.facts import key_of
-from webhook.model.pod import at
 
 if TYPE_CHECKING:
     from webhook.kube.client import Object
@@ -102,6 +101,7 @@ def _deleted_job(job: Object) -> str:
 
 
 def _deleted(pod: Pod) -> str:
-    namespace, name = key_of(pod)
-    run_name, node = at(pod, ("metadata", "labels", RUN_LABEL)), at(pod, ("spec", "nodeName"))
-    return f"deleted pod {namespace}/{name} of {run_name}{f' on {node}' if node else ''}"
+    metadata, node = pod.metadata, pod.spec.node_name
+    where = f" on {node}" if node else ""
+    run_name = metadata.labels.get(RUN_LABEL)
+    return f"deleted pod {metadata.namespace}/{metadata.name} of {run_name}{where}"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from webhook.diagnose.tools.causes import CAUSES
 from webhook.diagnose.verify.results import Judgement, Remark
-from webhook.diagnose.verify.runs.plan import Pod, PodProblem
+from webhook.diagnose.verify.runs.plan import PodProblem
 from webhook.errors import WebhookError
-from webhook.model.pod import at
+from webhook.kube.objects import Pod
 
 _NOWHERE = (1, 1)
 _KILLED = next(one for one in CAUSES if one.code == "OomKilled")
@@ -105,9 +105,9 @@ def log_unreadable(role: str, node: str, said: str) -> NotMeasuredError:
 
 def pod_failed(role: str, node: str, pod: Pod) -> NotMeasuredError:
     """Return the error for a pod that ended before its container ran, or by the kernel."""
-    reason, message = (str(at(pod, ("status", one)) or "") for one in ("reason", "message"))
-    said = ": ".join(filter(None, (reason, " ".join(message.split())[:_LONGEST])))
-    because = f"The {role} on {node} failed before it ran. {said}".rstrip()
+    message = " ".join(pod.status.message.split())[:_LONGEST]
+    reason = ": ".join(filter(None, (pod.status.reason, message)))
+    because = f"The {role} on {node} failed before it ran. {reason}".rstrip()
     return _inconclusive("PodFailed", because, "Repair what the message names, and run it again.")
 
 

@@ -6,18 +6,17 @@ mpi-operator makes the pods: first the workers, and the launcher once they are r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from webhook.diagnose.verify.evaluate import assess, judged_files
 from webhook.diagnose.verify.results import Assessment, Judgement, Remark
 from webhook.diagnose.verify.runs import errors
 from webhook.diagnose.verify.runs import pods as pod_state
 from webhook.diagnose.verify.runs.nccl_job import ROLE_LABEL, NcclPlan, mpi_job
-from webhook.diagnose.verify.runs.plan import Pod, RunSite
+from webhook.diagnose.verify.runs.plan import RunSite
 from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, PodWatch, remove_pods, run_selector
 from webhook.errors import ClusterError
-from webhook.model.facts import key_of
-from webhook.model.pod import at
+from webhook.kube.objects import Manifest, Pod
 
 #: Seconds between two looks at the pods.
 _PAUSE = 1.0
@@ -29,13 +28,13 @@ _LAUNCHER, _WORKER = "launcher", "worker"
 class MpiJobAccess(Protocol):
     """MPIJobs; `webhook.kube.pods` implements them over HTTP."""
 
-    def create(self, job: dict[str, Any]) -> None:
+    def create(self, job: Manifest) -> None:
         """Create a job; RefusedError if the cluster has no MPIJobs, or does not take it."""
 
-    def list(self, selector: str) -> list[dict[str, Any]]:
+    def list(self, selector: str) -> list[Manifest]:
         """Return the jobs with these labels."""
 
-    def delete(self, job: dict[str, Any]) -> None:
+    def delete(self, job: Manifest) -> None:
         """Delete a job, and by that its pods."""
 
 
@@ -121,7 +120,7 @@ class NcclRun:
 
     def _check(self, pod: Pod) -> None:
         """Raise what keeps a pod from measuring."""
-        name, role, node = key_of(pod)[1], _role_of(pod), _node_of(pod)
+        name, role, node = pod.metadata.name, _role_of(pod), pod_state.node_of(pod)
         rdma = pod_state.rdma_of(pod)
         if rdma is None:
             raise errors.not_called(name, self._place.site.explain(name))
@@ -142,12 +141,12 @@ class NcclRun:
 
     def _log(self, pod: Pod, role: str) -> str:
         """Return the log of a pod that has ended; raise why there is none."""
-        node = _node_of(pod)
+        node = pod_state.node_of(pod)
         if pod_state.was_killed_for_memory(pod):
             raise errors.killed_for_memory(role, node)
         if not pod_state.has_run(pod):
             raise errors.pod_failed(role, node, pod)
-        name = key_of(pod)[1]
+        name = pod.metadata.name
         try:
             return self._watch.patiently(lambda: self._place.site.pods.log(name, NCCL_CONTAINER))
         except ClusterError as error:
@@ -160,10 +159,10 @@ class NcclRun:
             return errors.NotMeasuredError(_no_pods(patience))
         launcher = self._of_role(_LAUNCHER)
         if launcher and pod_state.is_running(launcher[0]):
-            return errors.late(_LAUNCHER, _node_of(launcher[0]), patience)
+            return errors.late(_LAUNCHER, pod_state.node_of(launcher[0]), patience)
         pod = next((one for one in pods if not pod_state.is_ready(one)), pods[0])
-        problem = self._place.site.explain(key_of(pod)[1])
-        return errors.not_started(_role_of(pod), _node_of(pod), patience, problem)
+        problem = self._place.site.explain(pod.metadata.name)
+        return errors.not_started(_role_of(pod), pod_state.node_of(pod), patience, problem)
 
     def _of_role(self, role: str) -> list[Pod]:
         return [pod for pod in self._watch.pods.values() if _role_of(pod) == role]
@@ -185,11 +184,7 @@ def remove_jobs_and_pods(
 
 
 def _role_of(pod: Pod) -> str:
-    return str(at(pod, ("metadata", "labels", ROLE_LABEL)) or "pod")
-
-
-def _node_of(pod: Pod) -> str:
-    return str(at(pod, ("spec", "nodeName")) or "no node")
+    return pod.metadata.labels.get(ROLE_LABEL) or "pod"
 
 
 def _no_pods(patience: float) -> Judgement:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from webhook.diagnose.verify.results import NodePair, PortRate
+from webhook.kube.objects import Manifest, Node
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import Facts, key_of
 from webhook.model.inventory import as_counted
-from webhook.model.nodes import Node
-from webhook.model.pod import at
+from webhook.model.nodes import Node as NodeFacts
 
 # Which nodes of a cluster can measure a fabric, and why the others cannot.
 
@@ -25,9 +25,7 @@ class FabricNodes(NamedTuple):
     known: frozenset[str]
 
 
-def fabric_nodes(
-    items: Iterable[Mapping[str, Any]], fabrics: Fabrics, fabric: Fabric
-) -> FabricNodes:
+def fabric_nodes(items: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric) -> FabricNodes:
     """Tell which nodes belong to a fabric, offer its RDMA resources, and take pods."""
     listed = {key_of(item)[1]: {**item, "kind": "Node"} for item in items}
     facts = Facts.from_objects(listed.values())
@@ -37,28 +35,21 @@ def fabric_nodes(
     for name in sorted(listed, key=as_counted):
         if fabric.name not in homes[name]:
             continue
-        if why := _obstacle(listed[name], facts.nodes[name], fabric):
+        if why := _obstacle(Node.model_validate(listed[name]), facts.nodes[name], fabric):
             unfit[name] = why
         else:
             fit.append(name)
     return FabricNodes(tuple(fit), unfit, frozenset(listed))
 
 
-def _obstacle(item: Mapping[str, Any], node: Node, fabric: Fabric) -> str:
+def _obstacle(node: Node, facts: NodeFacts, fabric: Fabric) -> str:
     """Say why a node of the fabric cannot measure, "" if it can."""
-    if not _is_ready(item):
+    if not node.status.is_ready:
         return "is not ready"
-    if at(item, ("spec", "unschedulable")) is True:
+    if node.spec.unschedulable:
         return "is cordoned"
-    missing = [one.name for one in fabric.resources if one.name not in node.resources]
+    missing = [one.name for one in fabric.resources if one.name not in facts.resources]
     return f"offers no {', '.join(missing)}" if missing else ""
-
-
-def _is_ready(item: Mapping[str, Any]) -> bool:
-    conditions = at(item, ("status", "conditions")) or []
-    return any(
-        at(one, ("type",)) == "Ready" and at(one, ("status",)) == "True" for one in conditions
-    )
 
 
 # Which nodes measure with which, in rounds: in a round, a node is in one pair at most.
@@ -153,19 +144,17 @@ class RunPlan(NamedTuple):
 #
 # `webhook.kube.pods` implements `RunPods` over HTTP; tests have their own implementation.
 
-Pod = dict[str, Any]
-
 
 class RunPods(Protocol):
     """Pods; RefusedError if the API server rejects a request, ClusterError if it is silent."""
 
-    def create(self, pod: Pod) -> Pod:
+    def create(self, pod: Manifest) -> Manifest:
         """Create a pod, and return it as the API server stored it."""
 
-    def list(self, selector: str) -> list[Pod]:
+    def list(self, selector: str) -> list[Manifest]:
         """Return the pods with these labels."""
 
-    def delete(self, pod: Pod) -> None:
+    def delete(self, pod: Manifest) -> None:
         """Delete a pod; one that is gone is no error."""
 
     def log(self, name: str, container: str) -> str:

@@ -6,18 +6,16 @@ still decide whether the pod fits there.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from importlib.resources import files
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from webhook.diagnose.verify.results import NodePair
-from webhook.diagnose.verify.runs.plan import Pod, RunPlan, RunPods, RunSite
+from webhook.diagnose.verify.runs.plan import RunPlan, RunPods, RunSite
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
+from webhook.kube.objects import ContainerStatus, Manifest, Pod, Record, Text
 from webhook.model.annotations import DEVICES, ENABLE, FABRIC, STATUS
-from webhook.model.facts import key_of
-from webhook.model.pod import at
 
 #: The labels of all pods of all runs, and the one whose value is the name of a run.
 NAME_LABEL, RUN_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/instance"
@@ -47,7 +45,7 @@ def pod_name(plan: RunPlan, place: int, role: Role) -> str:
     return f"{plan.name}-{place}-{role}"
 
 
-def server_pod(plan: RunPlan, place: int, pair: NodePair) -> dict[str, Any]:
+def server_pod(plan: RunPlan, place: int, pair: NodePair) -> Manifest:
     """Return the pod that the client connects to; it is ready when a program of it listens."""
     pod = _pod(plan, place, "server", pair.server)
     (container,) = pod["spec"]["containers"]
@@ -62,9 +60,7 @@ def server_pod(plan: RunPlan, place: int, pair: NodePair) -> dict[str, Any]:
     return pod
 
 
-def client_pod(
-    plan: RunPlan, place: int, pair: NodePair, address: str, count: int
-) -> dict[str, Any]:
+def client_pod(plan: RunPlan, place: int, pair: NodePair, address: str, count: int) -> Manifest:
     """Return the pod that measures; `count`: how many HCAs the server has, 0 for the fabric's."""
     pod = _pod(plan, place, "client", pair.client)
     (container,) = pod["spec"]["containers"]
@@ -77,7 +73,7 @@ def _arguments(plan: RunPlan, role: Role, address: str, count: int) -> list[str]
     return ["rdma-verify", role, address, *numbers, " ".join(plan.tests), *plan.fabric.hcas]
 
 
-def _pod(plan: RunPlan, place: int, role: Role, node: str) -> dict[str, Any]:
+def _pod(plan: RunPlan, place: int, role: Role, node: str) -> Manifest:
     annotations = {ENABLE: "true", FABRIC: plan.fabric.name}
     if plan.devices is not None:
         annotations[DEVICES] = str(plan.devices)
@@ -97,9 +93,9 @@ def _pod(plan: RunPlan, place: int, role: Role, node: str) -> dict[str, Any]:
     }
 
 
-def _spec(plan: RunPlan, node: str) -> dict[str, Any]:
+def _spec(plan: RunPlan, node: str) -> Manifest:
     requests = {"cpu": "100m", "memory": "256Mi"}
-    spec: dict[str, Any] = {
+    spec: Manifest = {
         "restartPolicy": "Never",
         # Ends a pod that nobody deletes.
         "activeDeadlineSeconds": int(2 * plan.patience) + plan.longest,
@@ -124,7 +120,7 @@ def _spec(plan: RunPlan, node: str) -> dict[str, Any]:
     return spec
 
 
-def _on(node: str) -> dict[str, Any]:
+def _on(node: str) -> Manifest:
     name = {"key": "metadata.name", "operator": "In", "values": [node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [name]}]}
     return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
@@ -149,28 +145,28 @@ def remove_pods(
     answer.
     """
     deadline = now() + PATIENCE
-    found: dict[tuple[str, str], Pod] = {}
-    while there := pods.list(selector):
-        for pod in there:
-            found.setdefault(key_of(pod), pod)
-            if at(pod, ("metadata", "deletionTimestamp")) is None:
-                pods.delete(pod)
+    removed: dict[tuple[str, str], Pod] = {}
+    while left := [Pod.read(pod) for pod in pods.list(selector)]:
+        for pod in left:
+            removed.setdefault((pod.metadata.namespace, pod.metadata.name), pod)
+            if not pod.metadata.is_deleted:
+                pods.delete(pod.manifest)
         if now() > deadline:
-            raise ClusterError(_stuck(there))
+            raise ClusterError(_stuck(left))
         rest(_CLEANING_PAUSE)
-    return list(found.values())
+    return list(removed.values())
 
 
-def _stuck(there: list[Pod]) -> str:
-    names = ", ".join(key_of(pod)[1] for pod in there)
-    nodes = ", ".join(dict.fromkeys(str(at(pod, ("spec", "nodeName"))) for pod in there))
+def _stuck(left: list[Pod]) -> str:
+    names = ", ".join(pod.metadata.name for pod in left)
+    nodes = ", ".join(dict.fromkeys(map(node_of, left)))
     return (
         f"these pods were deleted, but are still there after {PATIENCE:g} s: {names}; "
         f"check whether the kubelet answers on {nodes}"
     )
 
 
-# How far a pod has come, by its object.
+# How far a pod has come.
 
 #: Reasons of a waiting container that no waiting repairs.
 _FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
@@ -178,79 +174,75 @@ _LONGEST = 300
 _OURS = (CONTAINER, NCCL_CONTAINER)
 
 
+class _StatusAnnotation(Record):
+    """What a run needs of `rdma.lab/status`."""
+
+    rdma: Text = ""
+
+
 def rdma_of(pod: Pod) -> str | None:
     """Return whether a pod has RDMA, as the webhook wrote it; None if it was not called."""
-    written = at(pod, ("metadata", "annotations", STATUS))
+    written = pod.metadata.annotations.get(STATUS)
     if not isinstance(written, str):
         return None
     try:
-        return str(at(json.loads(written), ("rdma",)) or "")
+        return _StatusAnnotation.model_validate_json(written).rdma
     except ValueError:
         return ""
 
 
+def node_of(pod: Pod) -> str:
+    """Name the node of a pod, for sentences."""
+    return pod.spec.node_name or "no node"
+
+
 def is_ready(pod: Pod) -> bool:
     """Return whether a pod is ready."""
-    return any(
-        one.get("type") == "Ready" and one.get("status") == "True" for one in _conditions(pod)
-    )
+    return pod.status.is_ready
 
 
 def is_running(pod: Pod) -> bool:
     """Return whether the container of a pod runs, or has ended."""
-    return has_ended(pod) or at(_container(pod), ("state", "running")) is not None
+    return has_ended(pod) or _container(pod).state.is_running
 
 
 def has_ended(pod: Pod) -> bool:
     """Return whether the container of a pod has ended, or never starts."""
-    terminated = at(_container(pod), ("state", "terminated")) is not None
-    return terminated or str(at(pod, ("status", "phase"))) in ("Succeeded", "Failed")
+    terminated = _container(pod).state.terminated is not None
+    return terminated or pod.status.phase in ("Succeeded", "Failed")
 
 
 def has_run(pod: Pod) -> bool:
     """Return whether a pod that has ended did start its container, so that it has a log."""
-    return at(_container(pod), ("state", "terminated", "startedAt")) is not None
+    terminated = _container(pod).state.terminated
+    return terminated is not None and terminated.started_at != ""
 
 
 def was_killed_for_memory(pod: Pod) -> bool:
     """Return whether the kernel ended the container since memory was short."""
-    return str(at(_container(pod), ("state", "terminated", "reason"))) == "OOMKilled"
+    terminated = _container(pod).state.terminated
+    return terminated is not None and terminated.reason == "OOMKilled"
 
 
 def is_stuck(pod: Pod) -> bool:
     """Return whether a pod will not start, however long one waits."""
-    return at(_container(pod), ("state", "waiting", "reason")) in _FINAL
-
-
-def address_of(pod: Pod) -> str:
-    """Return the address of a pod, "" if it has none yet."""
-    return str(at(pod, ("status", "podIP")) or "")
+    waiting = _container(pod).state.waiting
+    return waiting is not None and waiting.reason in _FINAL
 
 
 def awaits(pod: Pod) -> str:
     """Say what a pod that has not started waits for, in one line; "" if nothing is known."""
-    waiting = at(_container(pod), ("state", "waiting"))
-    if isinstance(waiting, dict):
-        words = [str(waiting.get("reason") or ""), str(waiting.get("message") or "")]
-        return _line(": ".join(filter(None, words)))
-    unscheduled = (
-        one
-        for one in _conditions(pod)
-        if one.get("type") == "PodScheduled" and one.get("status") == "False"
-    )
-    return _line(str(next(unscheduled, {}).get("message") or ""))
+    waiting = _container(pod).state.waiting
+    if waiting is not None:
+        return _line(": ".join(filter(None, (waiting.reason, waiting.message))))
+    scheduled = pod.status.condition("PodScheduled")
+    return _line(scheduled.message) if scheduled.status == "False" else ""
 
 
-def _conditions(pod: Pod) -> list[Pod]:
-    found = at(pod, ("status", "conditions"))
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def _container(pod: Pod) -> Pod:
+def _container(pod: Pod) -> ContainerStatus:
     """Return the status of our container; others may have added containers of their own."""
-    found = at(pod, ("status", "containerStatuses"))
-    statuses = found if isinstance(found, list) else []
-    return next((one for one in statuses if at(one, ("name",)) in _OURS), {})
+    statuses = pod.status.container_statuses
+    return next((status for status in statuses if status.name in _OURS), ContainerStatus())
 
 
 def _line(words: str) -> str:
@@ -279,7 +271,7 @@ class PodWatch:
     def look(self) -> None:
         """List the pods."""
         listed = self.patiently(lambda: self._site.pods.list(self._selector))
-        self.pods = {key_of(pod)[1]: pod for pod in listed}
+        self.pods = {pod.metadata.name: pod for pod in map(Pod.read, listed)}
 
     def patiently(self, request: Callable[[], _T]) -> _T:
         """Make a request, and repeat it while there is no answer.

@@ -28,18 +28,19 @@ from webhook.diagnose.verify.runs.pair_output import (
     named_after,
     pair_log,
 )
-from webhook.diagnose.verify.runs.plan import Pod, Round, RunPlan, RunSite
+from webhook.diagnose.verify.runs.plan import Round, RunPlan, RunSite
 from webhook.diagnose.verify.runs.pods import (
     CONTAINER,
     PodWatch,
     Role,
     client_pod,
+    pod_name,
     run_selector,
     server_pod,
 )
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
-from webhook.model.facts import key_of
+from webhook.kube.objects import Manifest, Pod
 
 #: Seconds between two looks at the pods.
 _PAUSE = 1.0
@@ -143,9 +144,8 @@ class PairRun:
         if pods.has_ended(pod):
             return self._judged(pair_log("", self._log("server", pod)))
         count = 0 if self._plan.fabric.hcas else len(devices_in(self._log("server", pod)))
-        address = pods.address_of(pod)
         client = self._create(
-            "client", client_pod(self._plan, self._place, self._pair, address, count)
+            "client", client_pod(self._plan, self._place, self._pair, pod.status.pod_ip, count)
         )
         yield from self._started("client", client, pods.is_running)
         self._tell("measures")
@@ -158,11 +158,11 @@ class PairRun:
         self._site.keep(self._pair, log.text)
         return judge_pair(self._pair, log, self._plan)
 
-    def _create(self, role: Role, pod: Pod) -> str:
+    def _create(self, role: Role, manifest: Manifest) -> str:
         """Create a pod, and return its name."""
-        node, name = self._node(role), key_of(pod)[1]
+        node, name = self._node(role), pod_name(self._plan, self._place, role)
         try:
-            made = self._watch.patiently(lambda: self._site.pods.create(pod))
+            made = Pod.read(self._watch.patiently(lambda: self._site.pods.create(manifest)))
         except RefusedError as error:
             if error.code == _FORBIDDEN and "cannot create resource" in str(error):
                 raise
@@ -228,7 +228,7 @@ class PairRun:
             raise errors.killed_for_memory(role, node)
         if pods.has_ended(pod) and not pods.has_run(pod):
             raise errors.pod_failed(role, node, pod)
-        name = key_of(pod)[1]
+        name = pod.metadata.name
         try:
             return self._watch.patiently(lambda: self._site.pods.log(name, CONTAINER))
         except ClusterError as error:
@@ -245,7 +245,7 @@ class PairRun:
 
 
 def _deletion(site: RunSite, pod: Pod) -> Callable[[], None]:
-    return lambda: site.pods.delete(pod)
+    return lambda: site.pods.delete(pod.manifest)
 
 
 def _summary(judgements: tuple[Judgement, ...]) -> str:

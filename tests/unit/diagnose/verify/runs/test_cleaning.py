@@ -48,7 +48,7 @@ def clean(pods: FakePods, selector: str) -> list[str]:
         time[0] += seconds
 
     removed = remove_pods(pods, selector, rest, lambda: time[0])
-    return [pod["metadata"]["name"] for pod in removed]
+    return [pod.metadata.name for pod in removed]
 
 
 def test_of_one_run_or_of_all() -> None:

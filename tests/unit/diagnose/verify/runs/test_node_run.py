@@ -307,7 +307,7 @@ def test_an_interruption(pauses: int) -> None:
     assert remark.because == f"The run was interrupted after {done} of 3 pairs."
     before = [*pods.pods]
     removed = remove_pods(pods, run_selector("verify-0123abcd"), site.pause, lambda: site.time)
-    assert [pod["metadata"]["name"] for pod in removed] == before
+    assert [pod.metadata.name for pod in removed] == before
     assert not pods.pods
 
 
