@@ -7,16 +7,15 @@ neither its own metadata to the pods, nor that of a template around theirs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import Any
 
 from webhook.model.annotations import ENABLE, REQUESTED, WRITTEN
-from webhook.model.pod import Path, at, dotted
-from webhook.preview.workloads.templates import NOBODY, Owner, Place, Template, places_of, text_at
+from webhook.model.pod import Path, dotted
+from webhook.preview.workloads.objects import Header, Record, String, below, nodes_on
+from webhook.preview.workloads.templates import NOBODY, Owner, Place, Template, places_of
 
-_FIELDS = ("annotations", "labels")
 _METADATA = ("metadata",)
 #: `rdma.lab/enable` and keys meant to be it: two words with a separator between them.
 _WORDS = re.compile(r"(.+)[/._-]([^/._-]+)")
@@ -31,7 +30,7 @@ _MOST_KEYS = 500
 class OptInHints:
     """Hints for the pods of one document; each metadata is searched once for all of them."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._value = value
         self._keys: dict[int, str | None] = {}  # by the id of annotations or labels
 
@@ -41,31 +40,28 @@ class OptInHints:
         The pod's own metadata comes first, then that of the objects around it, nearest first.
         """
         own = (*template.path, *_METADATA)
-        if at(template.pod, (*_METADATA, "annotations", ENABLE)) == "false":
+        if Header.of(template.pod).annotations.get(ENABLE) == "false":
             return f'{dotted((*own, "annotations"))} says {ENABLE}: "false"'
-        around = self._around(template.path)
-        for size in range(len(around) - 1, -1, -1):
-            for field in _FIELDS:
-                key = self._key(at(around[size], (*_METADATA, field)))
+        for size, header in self._headers(template.path):
+            for field, words in (("annotations", header.annotations), ("labels", header.labels)):
+                key = self._key(words)
                 if key is None:
                     continue
                 place = (*template.path[:size], *_METADATA, field)
                 if size < len(template.path):
-                    there = None if template.bare else own
-                    return _elsewhere(self._value, place, key, there)
+                    return _elsewhere(header, place, key, None if template.bare else own)
                 return _misnamed(place, key)
         return ""
 
-    def _around(self, path: Path) -> list[Any]:
-        """List the nodes on the way to a template, including the template."""
-        way = [self._value]
-        for step in path:
-            way.append(way[-1][step])
-        return way
+    def _headers(self, path: Path) -> Iterator[tuple[int, Header]]:
+        """Yield the mappings around a template with the lengths of their paths, itself first."""
+        nodes = nodes_on(self._value, path)
+        for size in range(len(path), -1, -1):
+            yield size, Header.of(nodes[size])
 
-    def _key(self, words: Any) -> str | None:
+    def _key(self, words: Mapping[str, object]) -> str | None:
         """Return the annotation's key if it is there, else the first similar key."""
-        if not isinstance(words, dict):
+        if not words:
             return None
         if id(words) not in self._keys:
             likely = (key for key in islice(words, _MOST_KEYS) if _meant(key))
@@ -92,10 +88,8 @@ def _misnamed(place: Path, key: str) -> str:
     return f"{key!r} in {dotted(place)} has no effect{_instead(key)}"
 
 
-def _elsewhere(value: Any, place: Path, key: str, own: Path | None) -> str:
-    around = at(value, place[:-2])
-    kind, name = at(around, ("kind",)), at(around, (*_METADATA, "name"))
-    owner = " ".join(str(word) for word in (kind, name) if word)
+def _elsewhere(header: Header, place: Path, key: str, own: Path | None) -> str:
+    owner = " ".join(str(word) for word in (header.kind, header.name) if word)
     whose = f" of {owner}" if owner else ""
     stands = f"{key} is in {dotted(place)}{whose}"
     if own is None:  # the pods' metadata is not in the document
@@ -131,7 +125,7 @@ _KIND_LINE = re.compile(r"^[ \t-]*kind:[ \t]*[\"']?([A-Za-z]+)", re.MULTILINE)
 _MOST_KINDS, _MOST_PLACES = 3, 3
 
 
-def notes_of(value: Any) -> list[str]:
+def notes_of(value: object) -> list[str]:
     """Return a sentence for each part of a JSON value that looks like a pod but is not one."""
     notes: list[str] = []
     containers: dict[Owner, dict[str, list[Path]]] = {}
@@ -140,7 +134,7 @@ def notes_of(value: Any) -> list[str]:
         if place.is_bare:
             continue
         if place.is_pod:
-            if at(place.node, _CONTAINERS) is None and isinstance(_spec(place.node), dict):
+            if _lacks_containers(place.node):
                 notes.append(_without_containers(place))
         elif place.owner.kind == "TrainJob" and not where:
             notes.append(_train_job(place))
@@ -165,8 +159,9 @@ def _is_container(place: Place) -> bool:
     return isinstance(place.node.get("image"), str) and not _CONTAINER_FIELDS.isdisjoint(place.node)
 
 
-def _spec(pod: dict[str, Any]) -> Any:
-    return {} if pod.get("spec") is None else pod["spec"]
+def _lacks_containers(pod: Mapping[str, object]) -> bool:
+    spec = {} if pod.get("spec") is None else pod["spec"]
+    return isinstance(spec, dict) and spec.get("containers") is None
 
 
 def _without_containers(place: Place) -> str:
@@ -190,8 +185,12 @@ def _outside(owner: Owner, alike: list[list[Path]]) -> str:
     return f"{owner} ({', '.join(first)}{more}): containers outside any pod template: {_NOT_EDITED}"
 
 
+class _TrainJob(Record):
+    runtime: String = below("spec", "runtimeRef", "name", default="")
+
+
 def _train_job(place: Place) -> str:
-    name = text_at(place.node, ("spec", "runtimeRef", "name"))
+    name = _TrainJob.of(place.node).runtime
     runtime = f"runtime {name}" if name else "its runtime"
     return f"{place.owner}: the pods are made from {runtime}, and {_IF_ASKED}"
 

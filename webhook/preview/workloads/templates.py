@@ -16,9 +16,11 @@ dash is missing, and the decision says so.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from webhook.model.pod import Path, PodManifest, at
+from webhook.model.pod import Path, PodManifest
+from webhook.preview.workloads.objects import Header, Record, String, below, string
 from webhook.text.yaml.documents import Document
 
 
@@ -30,18 +32,20 @@ class Template(NamedTuple):
     name: str  #: the name of that object, else its generateName, else ""
     namespace: str | None  #: the namespace of that object, or of one around it; None if unset
     pod: PodManifest  #: the mapping itself, not a copy; with it as `spec` if it is bare
-    owner: dict[str, Any] | None = None  #: that object itself; None if there is none
-    owner_depth: int = 0  #: the length of its path
+    owner: Owner | None = None  #: that object; None if there is none
     bare: bool = False  #: whether it is a pod spec without metadata
 
 
-class Owner(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Owner:
     """The nearest mapping around with apiVersion and kind."""
 
-    path: Path
-    kind: str
-    name: str
-    namespace: str | None
+    path: Path = ()
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""  #: its name, else its generateName, else ""
+    namespace: str | None = None  #: its namespace, or that of an object around it
+    value: dict[str, object] = field(default_factory=dict, repr=False)  #: the object itself
 
     def __str__(self) -> str:
         name = f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -53,31 +57,41 @@ class Place(NamedTuple):
 
     path: Path
     owner: Owner
-    node: dict[str, Any]
+    node: dict[str, object]
     is_pod: bool
     is_bare: bool = False  #: a pod spec without metadata
 
 
-NOBODY = Owner((), "", "", None)
+class _AdmissionReview(Record):
+    namespace: String = below("request", "namespace", default="")
+    reviewed: object = below("request", "object")
+
+
+NOBODY = Owner()
 _NO_PODS_BELOW = ("metadata", "status")
 _KEYS_OF_SPECS = frozenset(("podSpec", "template", "worker"))
 
 
-def templates_of(value: Any) -> list[Template]:
+def templates_of(value: object) -> list[Template]:
     """List the pods and pod templates in a JSON value, in the order of the document.
 
     In an AdmissionReview only `request.object` is searched. A TrainJob has no templates, since its
     containers are partial and are merged into those of its runtime.
     """
-    return [_template(value, place) for place in places_of(value) if place.is_pod]
+    return [_template(place) for place in places_of(value) if place.is_pod]
 
 
-def _template(value: Any, place: Place) -> Template:
+def _template(place: Place) -> Template:
     owner = place.owner
-    around = None if owner is NOBODY else at(value, owner.path)
-    pod = {"spec": place.node} if place.is_bare else place.node
-    names = owner.kind, owner.name, owner.namespace
-    return Template(place.path, *names, pod, around, len(owner.path), place.is_bare)
+    return Template(
+        place.path,
+        owner.kind,
+        owner.name,
+        owner.namespace,
+        {"spec": place.node} if place.is_bare else place.node,
+        None if owner is NOBODY else owner,
+        place.is_bare,
+    )
 
 
 def not_kubernetes(document: Document) -> str | None:
@@ -90,9 +104,9 @@ def not_kubernetes(document: Document) -> str | None:
     )
 
 
-def places_of(value: Any) -> Iterator[Place]:
+def places_of(value: object) -> Iterator[Place]:
     """Yield the mappings outside pods, and the pods, in the order of the document."""
-    stack: list[tuple[Path, Owner, Any]] = [((), NOBODY, value)]
+    stack: list[tuple[Path, Owner, object]] = [((), NOBODY, value)]
     while stack:
         path, owner, node = stack.pop()
         if isinstance(node, list):
@@ -114,24 +128,17 @@ def places_of(value: Any) -> Iterator[Place]:
             stack.extend(_below(path, owner, node, is_object=is_object))
 
 
-def _owner(path: Path, node: dict[str, Any], around: Owner) -> Owner:
-    name = text_at(node, ("metadata", "name")) or text_at(node, ("metadata", "generateName"))
-    if node["kind"] == "Pod" and not name and around.name:
+def _owner(path: Path, node: dict[str, object], around: Owner) -> Owner:
+    kind, header = string(node["kind"]), Header.of(node)
+    name = string(header.name) or string(header.generate_name)
+    if kind == "Pod" and not name and around.name:
         return around  # a template that states its own kind
-    field = ("request", "namespace") if node["kind"] == "AdmissionReview" else _NAMESPACE
-    return Owner(path, node["kind"], name or "", text_at(node, field) or around.namespace)
+    is_review = kind == "AdmissionReview"
+    namespace = _AdmissionReview.of(node).namespace if is_review else string(header.namespace)
+    return Owner(path, string(node["apiVersion"]), kind, name, namespace or around.namespace, node)
 
 
-_NAMESPACE: Path = ("metadata", "namespace")
-
-
-def text_at(node: Any, path: Path) -> str | None:
-    """Return the string at `path`; None for anything else."""
-    found = at(node, path)
-    return found if isinstance(found, str) else None
-
-
-def _is_pod(path: Path, node: dict[str, Any], *, is_object: bool) -> bool:
+def _is_pod(path: Path, node: dict[str, object], *, is_object: bool) -> bool:
     if is_object:
         # Without both it is a reference to a pod, unless it is the whole document.
         return node["kind"] == "Pod" and ("spec" in node or "metadata" in node or not path)
@@ -141,7 +148,7 @@ def _is_pod(path: Path, node: dict[str, Any], *, is_object: bool) -> bool:
     return isinstance(spec["containers"], list) or path[-1:] == ("template",)
 
 
-def _is_bare(path: Path, node: dict[str, Any]) -> bool:
+def _is_bare(path: Path, node: dict[str, object]) -> bool:
     containers = node.get("containers")
     return (
         path[-1:] != ()
@@ -153,12 +160,11 @@ def _is_bare(path: Path, node: dict[str, Any]) -> bool:
 
 
 def _below(
-    path: Path, owner: Owner, node: dict[str, Any], *, is_object: bool
-) -> Iterator[tuple[Path, Owner, Any]]:
+    path: Path, owner: Owner, node: dict[str, object], *, is_object: bool
+) -> Iterator[tuple[Path, Owner, object]]:
     """Yield the nodes to search below a mapping, in reverse order, for a stack."""
     if is_object and owner.kind == "AdmissionReview":
-        step = ("request", "object")
-        yield (*path, *step), owner, at(node, step)
+        yield (*path, "request", "object"), owner, _AdmissionReview.of(node).reviewed
     elif not is_object or owner.kind != "TrainJob":
         for key in reversed(node):
             if isinstance(node[key], (dict, list)) and not (is_object and key in _NO_PODS_BELOW):

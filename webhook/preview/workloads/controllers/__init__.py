@@ -13,7 +13,7 @@ from webhook.preview.workloads.controllers.kuberay import KUBERAY
 from webhook.preview.workloads.controllers.kubernetes import JOBSET, KUBERNETES, LEADERWORKERSET
 from webhook.preview.workloads.controllers.mpi_operator import MPI_OPERATOR, MPI_OPERATOR_V1ALPHA1
 from webhook.preview.workloads.controllers.training_operator import TRAINING_OPERATOR
-from webhook.preview.workloads.controllers.workload import Controller, Live, Workload
+from webhook.preview.workloads.controllers.workload import Controller, Live, read_workload
 from webhook.preview.workloads.templates import Template
 
 CONTROLLERS: tuple[Controller, ...] = (
@@ -33,7 +33,7 @@ def controller_of(template: Template) -> Controller | None:
     """Return the controller that creates the template's pods; None for a kind not in the table."""
     if template.owner is None:
         return None
-    return _BY_KIND.get(f"{template.owner['apiVersion']} {template.owner['kind']}")
+    return _BY_KIND.get(f"{template.owner.api_version} {template.owner.kind}")
 
 
 def live_pods(template: Template) -> tuple[Live, ...]:
@@ -42,11 +42,11 @@ def live_pods(template: Template) -> tuple[Live, ...]:
     That is the template itself for a kind that is not in the table, for a part of an object that
     its controller does not add to, and for a misshapen template, which the API server refuses.
     """
-    controller = controller_of(template)
-    if controller is None or template.owner is None or not isinstance(template.pod, dict):
+    controller, owner = controller_of(template), template.owner
+    if controller is None or owner is None or not isinstance(template.pod, dict):
         return (Live(template.pod),)
-    where = template.path[template.owner_depth :]
+    where = template.path[len(owner.path) :]
     try:
-        return controller.live(Workload(template.owner, where, template.pod))
+        return controller.live(read_workload(owner.kind, owner.value, where, template.pod))
     except ShapeError:
         return (Live(template.pod),)

@@ -12,28 +12,32 @@ container.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.model.pod import at
 from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
     Live,
+    TemplateContainer,
     Workload,
     add_env,
     add_labels,
     add_mount,
-    has_containers,
     variables,
 )
+from webhook.preview.workloads.objects import Record
 
 _SPECS = ("spec", "etReplicaSpecs")
 _CONFIG, _HOSTS, _KUBECTL, _DEEPSPEED = "/etc/mpi", "/etc/edl", "/opt/kube", "/job"
 _SMALL = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
 
 
+class _TrainingJobSpec(Record):
+    launcher_attach_mode: object = None
+
+
 def _live(workload: Workload) -> tuple[Live, ...]:
-    where = workload.where
-    if where[:2] != _SPECS or where[3:] != ("template",) or not has_containers(workload.pod):
+    where, first = workload.where, workload.first
+    if where[:2] != _SPECS or where[3:] != ("template",) or first is None:
         return (Live(workload.pod),)
     role = str(where[2])
     draft = Draft(workload.pod)
@@ -45,11 +49,11 @@ def _live(workload: Workload) -> tuple[Live, ...]:
             "training-job-role": role,
         },
     )
-    over_ssh = at(workload.value, ("spec", "launcherAttachMode")) in (None, "ssh")
+    over_ssh = _TrainingJobSpec.of(workload.around[1]).launcher_attach_mode in (None, "ssh")
     if role == "launcher":
         _make_launcher(draft, workload.name, over_ssh=over_ssh)
     else:
-        _make_worker(draft, over_ssh=over_ssh)
+        _make_worker(draft, first, over_ssh=over_ssh)
     if over_ssh:
         add_mount(draft, FIRST, {"name": workload.name, "secret": {}}, "/root/.ssh")
     return (Live(draft.pod),)
@@ -69,9 +73,9 @@ def _make_launcher(draft: Draft, name: str, *, over_ssh: bool) -> None:
         add_env(draft, FIRST, variables(OMPI_MCA_plm_rsh_agent=f"{_CONFIG}/kubexec.sh"))
 
 
-def _make_worker(draft: Draft, *, over_ssh: bool) -> None:
+def _make_worker(draft: Draft, first: TemplateContainer, *, over_ssh: bool) -> None:
     add_labels(draft, {"replica-index": "0"})
-    if not at(draft.pod, (*FIRST, "command")):
+    if not first.has_command:
         script = "/usr/sbin/sshd  && sleep 365d" if over_ssh else "sleep 365d"
         draft.set((*FIRST, "command"), ["sh", "-c", script])
 

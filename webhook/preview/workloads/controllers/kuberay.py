@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+
+from pydantic import Field
 
 from webhook.decide.draft import Draft
-from webhook.model.pod import at, items, mapping, strings
+from webhook.model.pod import mapping
 from webhook.model.quantity import whole
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
@@ -25,15 +26,17 @@ from webhook.preview.workloads.controllers.workload import (
     INIT_CONTAINERS,
     Controller,
     Live,
+    Resources,
+    TemplateContainer,
     Workload,
     add_env,
     add_labels,
     add_mount,
-    has_containers,
+    containers_in,
     of_pod,
     variables,
-    word,
 )
+from webhook.preview.workloads.objects import Fields, Header, IsTrue, Record, Word, fields, word
 
 _HEAD, _WORKERS = "headGroupSpec", "workerGroupSpecs"
 _OVERWRITE = "ray.io/overwrite-container-cmd"
@@ -41,27 +44,38 @@ _BASH = ["/bin/bash", "-c", "--"]
 _PORT = "6379"
 _TAGS = "kuberay_version=v1.4.2;kuberay_crd=RayCluster"
 _SMALL = {"cpu": "200m", "memory": "256Mi"}
+_COPIED = ("env", "volumeMounts", "securityContext")
 _OF_AUTOSCALER = {"cpu": "500m", "memory": "512Mi"}
 _SHM = "/dev/shm"  # noqa: S108 -- a mount point in a pod, not a file of this process
 
 
+class _ClusterSpec(Record):
+    enable_in_tree_autoscaling: IsTrue = False
+
+
+class _Group(Record):
+    group_name: Word = ""
+    ray_start_params: Fields = Field(default_factory=dict)
+
+
 def _live(workload: Workload) -> tuple[Live, ...]:
-    node = _node_type(workload)
-    if not node or not has_containers(workload.pod):
+    node, first = _node_type(workload), workload.first
+    if not node or first is None:
         return (Live(workload.pod),)
-    draft = Draft(workload.pod)
+    draft, group = Draft(workload.pod), _Group.of(workload.around[-1])
     if node == "worker":
-        _add_wait(draft, _head_of(workload))
-    add_labels(draft, _labels(workload, node))
-    if node == "head" and _autoscales(workload):
-        _add_autoscaler(draft)
-    _mount_shm(draft)
-    command = _ray_start(workload, node)
-    if at(workload.value, ("metadata", "annotations", _OVERWRITE)) == "true":
+        _add_wait(draft, first, _head_of(workload))
+    add_labels(draft, _labels(workload, node, group))
+    if node == "head" and _ClusterSpec.of(workload.around[-2]).enable_in_tree_autoscaling:
+        _add_autoscaler(draft, first)
+    _mount_shm(draft, first)
+    address = "" if node == "head" else f"{_head_of(workload)}:{_PORT}"
+    command = ray_start(group.ray_start_params, first.resources, head=address)
+    if workload.annotations.get(_OVERWRITE) == "true":
         draft.set(("metadata", "annotations", _OVERWRITE), "true")
     else:
-        _start_ray(draft, command)
-    _add_variables(draft, node, _head_of(workload), command)
+        _start_ray(draft, first, command)
+    _add_variables(draft, first, node, _head_of(workload), command)
     return (Live(draft.pod),)
 
 
@@ -72,54 +86,46 @@ def _node_type(workload: Workload) -> str:
     return "worker" if where[-3:-2] == (_WORKERS,) and where[-1:] == ("template",) else ""
 
 
-def _group(workload: Workload) -> Any:
-    return at(workload.value, workload.where[:-1])
-
-
 def _head_of(workload: Workload) -> str:
     return f"{workload.name}-head-svc.{workload.namespace}.svc.cluster.local"
 
 
-def _labels(workload: Workload, node: str) -> dict[str, str]:
-    """Return the labels; the user's own win, except those three that KubeRay selects by."""
-    own = mapping(workload.pod, ("metadata", "labels"))
+def _labels(workload: Workload, node: str, group: _Group) -> dict[str, str]:
+    """Return the labels; the user's win, except those three that KubeRay selects by."""
+    written = Header.of(workload.pod).labels
     name = workload.name
-    group = "headgroup" if node == "head" else word(_group(workload), ("groupName",))
-    fixed = {"ray.io/node-type": node, "ray.io/group": group, "ray.io/cluster": name}
+    group_name = "headgroup" if node == "head" else group.group_name
+    fixed = {"ray.io/node-type": node, "ray.io/group": group_name, "ray.io/cluster": name}
     free = {
         "ray.io/is-ray-node": "yes",
         "ray.io/identifier": f"{name}-{node}",
         "app.kubernetes.io/name": "kuberay",
         "app.kubernetes.io/created-by": "kuberay-operator",
     }
-    return fixed | {key: value for key, value in free.items() if key not in own}
+    return fixed | {key: value for key, value in free.items() if key not in written}
 
 
-def _autoscales(workload: Workload) -> bool:
-    return at(workload.value, (*workload.where[:-2], "enableInTreeAutoscaling")) is True
-
-
-def _add_wait(draft: Draft, head: str) -> None:
+def _add_wait(draft: Draft, first: TemplateContainer, head: str) -> None:
     """Add the init container that waits for the head; it has a copy of the worker's variables."""
-    first = at(draft.pod, FIRST)
+    worker = first.manifest
     wait = {
         "name": "wait-gcs-ready",
-        "image": first.get("image"),
+        "image": worker.get("image"),
         "command": [*_BASH],
         "args": [f"until ray health-check --address {head}:{_PORT}; do sleep 5; done"],
         "resources": {"limits": {**_SMALL}, "requests": {**_SMALL}},
     }
-    copied = {key: first[key] for key in ("env", "volumeMounts", "securityContext") if key in first}
+    copied = {key: worker[key] for key in _COPIED if key in worker}
     draft.append(INIT_CONTAINERS, {**wait, **copied})
 
 
-def _add_autoscaler(draft: Draft) -> None:
+def _add_autoscaler(draft: Draft, first: TemplateContainer) -> None:
     command = "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME)"
     draft.append(
         CONTAINERS,
         {
             "name": "autoscaler",
-            "image": at(draft.pod, (*FIRST, "image")),
+            "image": first.manifest.get("image"),
             "command": [*_BASH],
             "args": [command],
             "resources": {"limits": {**_OF_AUTOSCALER}, "requests": {**_OF_AUTOSCALER}},
@@ -127,38 +133,31 @@ def _add_autoscaler(draft: Draft) -> None:
     )
 
 
-def _mount_shm(draft: Draft) -> None:
-    mounts = items(draft.pod, (*FIRST, "volumeMounts"))
-    if all(one.get("mountPath") != _SHM for one in mounts):
-        resources = at(draft.pod, (*FIRST, "resources"))
-        size = at(resources, ("limits", "memory")) or at(resources, ("requests", "memory"))
+def _mount_shm(draft: Draft, first: TemplateContainer) -> None:
+    if _SHM not in first.mount_paths:
+        resources = first.resources
+        size = fields(resources.limits).get("memory") or fields(resources.requests).get("memory")
         source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
         add_mount(draft, FIRST, {"name": "shared-mem", "emptyDir": source}, _SHM)
 
 
-def _ray_start(workload: Workload, node: str) -> str:
-    params = at(_group(workload), ("rayStartParams",))
-    resources = at(workload.pod, (*FIRST, "resources"))
-    address = "" if node == "head" else f"{_head_of(workload)}:{_PORT}"
-    return ray_start(params if isinstance(params, dict) else {}, resources, head=address)
-
-
-def _start_ray(draft: Draft, command: str) -> None:
+def _start_ray(draft: Draft, first: TemplateContainer, command: str) -> None:
     """Let bash run the user's words, joined, and then `ray start`, unless they start Ray."""
-    words = [word for field in ("command", "args") for word in strings(draft.pod, (*FIRST, field))]
-    own = "".join(f" {word} " for word in words)
-    if "ray start" not in own:
+    script = "".join(f" {argument} " for argument in first.words)
+    if "ray start" not in script:
         generated = f"ulimit -n 65536; {command}"
         draft.set((*FIRST, "command"), [*_BASH])
-        draft.set((*FIRST, "args"), [f"{own} && {generated}" if own else generated])
+        draft.set((*FIRST, "args"), [f"{script} && {generated}" if script else generated])
 
 
-def _add_variables(draft: Draft, node: str, head: str, command: str) -> None:
+def _add_variables(
+    draft: Draft, first: TemplateContainer, node: str, head: str, command: str
+) -> None:
     of_head = variables(FQ_RAY_IP=head, RAY_IP=head.partition(".")[0])
-    for index, _ in enumerate(items(draft.pod, INIT_CONTAINERS)):
-        add_env(draft, (*INIT_CONTAINERS, index), of_head)
+    for container in containers_in(draft.pod, INIT_CONTAINERS):
+        add_env(draft, container.path, of_head)
     host = "127.0.0.1" if node == "head" else head
-    known = [one.get("name") for one in items(draft.pod, (*FIRST, "env"))]
+    names = first.env_names
     tags = {"RAY_USAGE_STATS_EXTRA_TAGS": _TAGS} if node == "head" else {}
     unless_there = variables(
         RAY_PORT=_PORT,
@@ -176,7 +175,7 @@ def _add_variables(draft: Draft, node: str, head: str, command: str) -> None:
             of_pod("RAY_CLOUD_INSTANCE_ID", "metadata.name"),
             of_pod("RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']"),
             *variables(KUBERAY_GEN_RAY_START_CMD=command),
-            *(one for one in unless_there if one["name"] not in known),
+            *(item for item in unless_there if item["name"] not in names),
         ],
     )
 
@@ -213,7 +212,7 @@ _GPU = re.compile(r".*gpu|.*nvidia\.com/mig-\d+g\.\d+gb")
 _NO_SWITCHES = frozenset({"log-color", "include-dashboard"})
 
 
-def ray_start(given: Mapping[str, Any], resources: Any, *, head: str) -> str:
+def ray_start(given: Mapping[str, object], resources: Resources, *, head: str) -> str:
     """Return the command for `rayStartParams` and the container's resources.
 
     `head` is the address that a worker connects to; "" for the head itself.
@@ -222,7 +221,7 @@ def ray_start(given: Mapping[str, Any], resources: Any, *, head: str) -> str:
     ports = {"metrics-export-port": "8080", "dashboard-agent-listen-port": "52365"}
     amounts = dict(_amounts(resources))
     params = {**ours, **ports, **amounts, **given, "block": "true"}
-    flags = "".join(_flag(name, word(params, (name,))) for name in sorted(params))
+    flags = "".join(_flag(name, word(params[name])) for name in sorted(params))
     return f"ray start {'' if head else '--head '}{flags}"
 
 
@@ -232,19 +231,18 @@ def _flag(name: str, value: str) -> str:
     return f" --{name} " if value.lower() == "true" else ""
 
 
-def _amounts(resources: Any) -> list[tuple[str, str]]:
-    limits = mapping(resources, ("limits",))
-    cpus = _whole(at(limits, ("cpu",))) or _whole(at(resources, ("requests", "cpu")))
+def _amounts(resources: Resources) -> list[tuple[str, str]]:
+    limits, requests = mapping(resources.limits, ()), fields(resources.requests)
     gpus = [_whole(limits[name]) for name in sorted(limits) if _GPU.fullmatch(name)]
-    found = [
-        ("num-cpus", cpus),
-        ("memory", _whole(at(limits, ("memory",)))),
+    amounts = [
+        ("num-cpus", _whole(limits.get("cpu")) or _whole(requests.get("cpu"))),
+        ("memory", _whole(limits.get("memory"))),
         ("num-gpus", next(filter(None, gpus), 0)),
     ]
-    return [(name, str(number)) for name, number in found if number]
+    return [(name, str(number)) for name, number in amounts if number]
 
 
-def _whole(quantity: Any) -> int:
+def _whole(quantity: object) -> int:
     """Return the quantity as a whole number; 0 for one that the API server refuses."""
     try:
         return whole(quantity or 0)

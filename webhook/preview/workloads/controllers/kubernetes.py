@@ -10,10 +10,8 @@ names, ownerReferences, tolerations, the claims of a StatefulSet. A DaemonSet's 
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.decide.draft import Draft
-from webhook.model.pod import Path, PodManifest, at, items
+from webhook.model.pod import Path, PodManifest
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     INIT_CONTAINERS,
@@ -23,15 +21,21 @@ from webhook.preview.workloads.controllers.workload import (
     add_annotations,
     add_env,
     add_labels,
+    containers_in,
     of_pod,
     variables,
-    word,
 )
+from webhook.preview.workloads.objects import Header, Record, Word
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _VARIABLE = "JOB_COMPLETION_INDEX"
 _POD_TEMPLATE: Path = ("spec", "template")
 _JOB_TEMPLATE: Path = ("spec", "jobTemplate")
+_INDEXED = "Indexed"
+
+
+class _JobSpec(Record):
+    completion_mode: object = None
 
 
 def indexed(pod: PodManifest) -> PodManifest:
@@ -41,17 +45,17 @@ def indexed(pod: PodManifest) -> PodManifest:
     add_labels(draft, {_INDEX: "0"})
     item = of_pod(_VARIABLE, f"metadata.labels['{_INDEX}']")
     for field in (INIT_CONTAINERS, CONTAINERS):
-        for index, one in enumerate(items(pod, field)):
-            if all(known.get("name") != _VARIABLE for known in items(one, ("env",))):
-                add_env(draft, (*field, index), [item])
+        for container in containers_in(pod, field):
+            if _VARIABLE not in container.env_names:
+                add_env(draft, container.path, [item])
     return draft.pod
 
 
 def _live_pods(workload: Workload) -> tuple[Live, ...]:
-    job = {_POD_TEMPLATE: (), (*_JOB_TEMPLATE, *_POD_TEMPLATE): _JOB_TEMPLATE}.get(workload.where)
-    if job is not None and at(workload.value, (*job, "spec", "completionMode")) == "Indexed":
-        return (Live(indexed(workload.pod)),)
-    return (Live(workload.pod),)
+    if workload.where not in (_POD_TEMPLATE, (*_JOB_TEMPLATE, *_POD_TEMPLATE)):
+        return (Live(workload.pod),)
+    is_indexed = _JobSpec.of(workload.around[-1]).completion_mode == _INDEXED
+    return (Live(indexed(workload.pod) if is_indexed else workload.pod),)
 
 
 KUBERNETES = Controller(
@@ -84,38 +88,41 @@ KUBERNETES = Controller(
 # between pods that exclusive placement adds, the toleration beside the nodeSelector.
 
 _JOBSET_PREFIX = "jobset.sigs.k8s.io"
-_EXCLUSIVE = ("metadata", "annotations", "alpha.jobset.sigs.k8s.io/exclusive-topology")
-_BY_SELECTOR = ("metadata", "annotations", "alpha.jobset.sigs.k8s.io/node-selector")
+_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_BY_SELECTOR = "alpha.jobset.sigs.k8s.io/node-selector"
 _SELECTED = "alpha.jobset.sigs.k8s.io/namespaced-job"
 _JOBS = ("spec", "replicatedJobs")
 _JOB_POD_TEMPLATE: Path = ("template", "spec", "template")
-_INDEXED = "Indexed"
+
+
+class _ReplicatedJob(Record):
+    name: Word = ""
+    replicas: Word = "1"
 
 
 def _live_jobset(workload: Workload) -> tuple[Live, ...]:
     if workload.where[:2] != _JOBS or workload.where[3:] != _JOB_POD_TEMPLATE:
         return (Live(workload.pod),)
-    job = at(workload.value, workload.where[:3])
-    mode = at(job, ("template", "spec", "completionMode")) or _INDEXED
-    pod = _placed(workload, job)
+    *_, job, template, spec = workload.around
+    pod = _placed(workload, _ReplicatedJob.of(job), Header.of(template))
+    mode = _JobSpec.of(spec).completion_mode or _INDEXED
     return (Live(indexed(pod) if mode == _INDEXED else pod),)
 
 
-def _placed(workload: Workload, job: Any) -> PodManifest:
+def _placed(workload: Workload, job: _ReplicatedJob, template: Header) -> PodManifest:
     draft = Draft(workload.pod)
-    name = word(job, ("name",))
     marks = {
         f"{_JOBSET_PREFIX}/jobset-name": workload.name,
-        f"{_JOBSET_PREFIX}/replicatedjob-name": name,
-        f"{_JOBSET_PREFIX}/replicatedjob-replicas": word(job, ("replicas",), "1"),
+        f"{_JOBSET_PREFIX}/replicatedjob-name": job.name,
+        f"{_JOBSET_PREFIX}/replicatedjob-replicas": job.replicas,
         f"{_JOBSET_PREFIX}/job-index": "0",
         f"{_JOBSET_PREFIX}/restart-attempt": "0",
     }
     add_labels(draft, marks)
     add_annotations(draft, marks)
-    for one in (workload.value, at(job, ("template",))):
-        if at(one, _EXCLUSIVE) is not None and at(one, _BY_SELECTOR) is not None:
-            selected = f"{workload.namespace}_{workload.name}-{name}-0"
+    for written in (workload.annotations, template.annotations):
+        if written.get(_EXCLUSIVE) is not None and written.get(_BY_SELECTOR) is not None:
+            selected = f"{workload.namespace}_{workload.name}-{job.name}-0"
             draft.set(("spec", "nodeSelector", _SELECTED), selected)
     return draft.pod
 
@@ -145,12 +152,16 @@ _LEADER: Path = (*_GROUP, "leaderTemplate")
 _WORKER: Path = (*_GROUP, "workerTemplate")
 
 
+class _LeaderWorkerTemplate(Record):
+    size: Word = "1"
+
+
 def _live_groups(workload: Workload) -> tuple[Live, ...]:
     if workload.where not in (_LEADER, _WORKER):
         return (Live(workload.pod),)
     # Without a template of its own, the leader is made from the workers' and differs in its index.
     index = "0" if workload.where == _LEADER else "1"
-    size = word(workload.value, (*_GROUP, "size"), "1")
+    size = _LeaderWorkerTemplate.of(workload.around[-1]).size
     draft = Draft(workload.pod)
     add_labels(
         draft,
@@ -167,12 +178,12 @@ def _live_groups(workload: Workload) -> tuple[Live, ...]:
     return (Live(draft.pod),)
 
 
-def _put_first(draft: Draft, ours: list[dict[str, Any]]) -> None:
-    names = [one["name"] for one in ours]
+def _put_first(draft: Draft, ours: list[dict[str, object]]) -> None:
+    names = [variable["name"] for variable in ours]
     for field in (INIT_CONTAINERS, CONTAINERS):
-        for index, container in enumerate(items(draft.pod, field)):
-            others = [one for one in items(container, ("env",)) if one.get("name") not in names]
-            draft.set((*field, index, "env"), [*ours, *others])
+        for container in containers_in(draft.pod, field):
+            others = [item for item in container.env if item.get("name") not in names]
+            draft.set((*container.path, "env"), [*ours, *others])
 
 
 LEADERWORKERSET = Controller(

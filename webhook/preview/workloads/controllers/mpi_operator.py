@@ -9,23 +9,21 @@ what a gang scheduler adds.
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.decide.draft import Draft
-from webhook.model.pod import PodManifest, at
+from webhook.model.pod import PodManifest
 from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
     Live,
+    TemplateContainer,
     Workload,
     add_env,
     add_labels,
     add_mount,
-    has_containers,
     variables,
-    word,
 )
+from webhook.preview.workloads.objects import IsTrue, Record, Word, below
 
 _SPECS = ("spec", "mpiReplicaSpecs")
 _ROLES = {"Launcher": "launcher", "Worker": "worker"}
@@ -50,22 +48,35 @@ _IMPLEMENTATIONS = {
 }
 
 
+class _MPIJobSpec(Record):
+    mpi_implementation: Word = "OpenMPI"
+    slots_per_worker: Word = "1"
+    run_launcher_as_worker: IsTrue = False
+    ssh_auth_mount_path: Word = "/root/.ssh"
+
+
+class _PodTemplate(Record):
+    host_network: IsTrue = below("spec", "hostNetwork", default=False)
+
+
 def _live_mpijob(workload: Workload) -> tuple[Live, ...]:
     role = _ROLES.get(str(workload.where[2])) if _is_replica(workload) else None
-    if role is None or not has_containers(workload.pod):
+    if role is None or workload.first is None:
         return (Live(workload.pod),)
-    draft = Draft(workload.pod)
+    spec, draft = _MPIJobSpec.of(workload.around[1]), Draft(workload.pod)
     add_labels(draft, _labels(workload.name, role))
-    if at(draft.pod, ("spec", "hostNetwork")) is True:
+    if _PodTemplate.of(workload.pod).host_network:
         draft.set(("spec", "dnsPolicy"), "ClusterFirstWithHostNet")
     add_env(draft, FIRST, variables(K_MPI_JOB_ROLE=role))
     if role == "launcher":
-        add_env(draft, FIRST, _of_launcher(workload.value))
+        add_env(draft, FIRST, _of_launcher(spec))
     else:
         add_labels(draft, {"training.kubeflow.org/replica-index": "0"})
-        if not _runs(draft.pod):
+        if not _runs(workload.first):
             draft.set((*FIRST, "command"), [*_SSHD])
-    _mount(draft, workload, role)
+    add_mount(draft, FIRST, _keys(workload), spec.ssh_auth_mount_path)
+    if role == "launcher":
+        add_mount(draft, FIRST, _config(workload), _HOSTS)
     return (Live(draft.pod),)
 
 
@@ -82,28 +93,26 @@ def _labels(name: str, role: str) -> dict[str, str]:
     }
 
 
-def _runs(pod: PodManifest) -> bool:
-    return bool(at(pod, (*FIRST, "command")) or at(pod, (*FIRST, "args")))
+def _runs(container: TemplateContainer) -> bool:
+    return container.has_command or bool(container.manifest.get("args"))
 
 
-def _of_launcher(job: dict[str, Any]) -> list[dict[str, Any]]:
-    named = word(job, ("spec", "mpiImplementation"), "OpenMPI")
-    values, slots = _IMPLEMENTATIONS.get(named, ({}, ""))
-    found = variables(**values)
+def _of_launcher(spec: _MPIJobSpec) -> list[dict[str, object]]:
+    values, slots = _IMPLEMENTATIONS.get(spec.mpi_implementation, ({}, ""))
+    env = variables(**values)
     if slots:
-        found += variables(**{slots: word(job, ("spec", "slotsPerWorker"), "1")})
-    if at(job, ("spec", "runLauncherAsWorker")) is not True:
-        found += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
-    return found
+        env += variables(**{slots: spec.slots_per_worker})
+    if not spec.run_launcher_as_worker:
+        env += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
+    return env
 
 
-def _mount(draft: Draft, workload: Workload, role: str) -> None:
-    keys = {"name": "ssh-auth", "secret": {"secretName": f"{workload.name}-ssh"}}
-    where = word(workload.value, ("spec", "sshAuthMountPath"), "/root/.ssh")
-    add_mount(draft, FIRST, keys, where)
-    if role == "launcher":
-        hosts = {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}
-        add_mount(draft, FIRST, hosts, _HOSTS)
+def _keys(workload: Workload) -> dict[str, object]:
+    return {"name": "ssh-auth", "secret": {"secretName": f"{workload.name}-ssh"}}
+
+
+def _config(workload: Workload) -> dict[str, object]:
+    return {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}
 
 
 MPI_OPERATOR = Controller(
@@ -130,9 +139,10 @@ _CONFIG, _KUBECTL = "/etc/mpi", "/opt/kube"
 
 
 def _live_v1alpha1(workload: Workload) -> tuple[Live, ...]:
-    if workload.where != ("spec", "template") or not has_containers(workload.pod):
+    if workload.where != ("spec", "template") or workload.first is None:
         return (Live(workload.pod),)
-    return (Live(_worker(workload), "worker"), Live(_launcher(workload), "launcher"))
+    launcher = _launcher(workload, workload.first)
+    return (Live(_worker(workload), "worker"), Live(launcher, "launcher"))
 
 
 def _labelled(workload: Workload, role: str) -> Draft:
@@ -152,7 +162,7 @@ def _worker(workload: Workload) -> PodManifest:
     return draft.pod
 
 
-def _launcher(workload: Workload) -> PodManifest:
+def _launcher(workload: Workload, first: TemplateContainer) -> PodManifest:
     draft = _labelled(workload, "launcher")
     draft.append(INIT_CONTAINERS, {"name": "kubectl-delivery"})
     ours = variables(
@@ -160,16 +170,12 @@ def _launcher(workload: Workload) -> PodManifest:
         OMPI_MCA_orte_default_hostfile=f"{_CONFIG}/hostfile",
     )
     add_env(draft, FIRST, ours)
-    for section in ("limits", "requests"):
-        if at(draft.pod, (*FIRST, "resources", section)) is not None:
+    for section, amounts in first.resources:
+        if amounts is not None:
             draft.remove((*FIRST, "resources", section))
     add_mount(draft, FIRST, {"name": "mpi-job-kubectl", "emptyDir": {}}, _KUBECTL)
     add_mount(draft, FIRST, _config(workload), _CONFIG)
     return draft.pod
-
-
-def _config(workload: Workload) -> dict[str, Any]:
-    return {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}
 
 
 MPI_OPERATOR_V1ALPHA1 = Controller(

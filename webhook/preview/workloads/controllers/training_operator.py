@@ -10,23 +10,24 @@ adds; of TF_CONFIG and of the elastic variables (PET_RDZV_*) the values.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from webhook.decide.draft import Draft
-from webhook.model.pod import at, items, mapping
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     FIRST,
     INIT_CONTAINERS,
     Controller,
     Live,
+    TemplateContainer,
     Workload,
     add_env,
     add_labels,
     add_mount,
-    has_containers,
+    containers_in,
     variables,
 )
+from webhook.preview.workloads.objects import Record, fields
 
 #: The field with the replicas of each kind.
 FIELDS = {
@@ -75,31 +76,35 @@ _KUBECTL = "/opt/kube"
 _SMALL = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
 
 
+class _PyTorchJobSpec(Record):
+    nproc_per_node: object = None
+    elastic_policy: object = None
+
+
 def _live(workload: Workload) -> tuple[Live, ...]:
-    kind = str(workload.value["kind"])
-    where = workload.where
+    kind, where, first = workload.kind, workload.where, workload.first
     if where[:2] != ("spec", FIELDS[kind]) or where[3:] != ("template",):
         return (Live(workload.pod),)
-    if not isinstance(where[2], str) or not has_containers(workload.pod):
+    if not isinstance(where[2], str) or first is None:
         return (Live(workload.pod),)
     replica = where[2].lower()
+    replicas = [name.lower() for name in fields(workload.around[2])]
     draft = Draft(workload.pod)
-    add_labels(draft, _labels(workload, kind, replica))
+    add_labels(draft, _labels(workload, replica, replicas))
     if kind != "MPIJob":
-        _add_variables(draft, workload, kind, replica)
+        _add_variables(draft, workload, replica, has_master="master" in replicas)
     elif replica == "launcher":
-        _make_launcher(draft, workload)
+        _make_launcher(draft, workload, first)
     else:
-        _make_worker(draft, workload)
+        _make_worker(draft, workload, first)
     return (Live(draft.pod),)
 
 
-def _labels(workload: Workload, kind: str, replica: str) -> dict[str, str]:
+def _labels(workload: Workload, replica: str, replicas: Iterable[str]) -> dict[str, str]:
     prefix = "training.kubeflow.org"
-    replicas = mapping(workload.value, workload.where[:2])
-    masters = [name for name in map(str.lower, replicas) if name in (*_MASTERS, "launcher")]
+    masters = [name for name in replicas if name in (*_MASTERS, "launcher")]
     labels = {
-        f"{prefix}/operator-name": f"{kind.lower()}-controller",
+        f"{prefix}/operator-name": f"{workload.kind.lower()}-controller",
         f"{prefix}/job-name": workload.name,
         f"{prefix}/replica-type": replica,
         f"{prefix}/replica-index": "0",
@@ -109,18 +114,17 @@ def _labels(workload: Workload, kind: str, replica: str) -> dict[str, str]:
     return labels
 
 
-def _add_variables(draft: Draft, workload: Workload, kind: str, replica: str) -> None:
+def _add_variables(draft: Draft, workload: Workload, replica: str, *, has_master: bool) -> None:
+    kind = workload.kind
     names = _VARIABLES[kind]
-    replicas = mapping(workload.value, workload.where[:2])
-    has_master = any(name.lower() == "master" for name in replicas)
     if kind == "PyTorchJob":
         names += _OF_MASTER if has_master else ()
-        names += _of_torch(workload.value)
+        names += _of_torch(_PyTorchJobSpec.of(workload.around[1]))
     elif kind == "PaddleJob" and has_master:
         names += ("PADDLE_SERVER_NUM" if replica == "master" else "PADDLE_TRAINER_NUM",)
-    for index, container in enumerate(items(draft.pod, CONTAINERS)):
-        if _ONLY.get(kind) in (None, container.get("name")):
-            add_env(draft, (*CONTAINERS, index), variables(**dict.fromkeys(names, "1")))
+    for container in containers_in(draft.pod, CONTAINERS):
+        if _ONLY.get(kind) in (None, container.manifest.get("name")):
+            add_env(draft, container.path, variables(**dict.fromkeys(names, "1")))
     if kind == "PyTorchJob" and has_master and replica == "worker":
         wait = ["sh", "-c", f"until nslookup {workload.name}-master-0; do sleep 2; done"]
         limits = {"limits": {"cpu": "100m", "memory": "20Mi"}}
@@ -130,28 +134,27 @@ def _add_variables(draft: Draft, workload: Workload, kind: str, replica: str) ->
         )
 
 
-def _of_torch(job: dict[str, Any]) -> tuple[str, ...]:
-    per_node = ("PET_NPROC_PER_NODE",) if at(job, ("spec", "nprocPerNode")) is not None else ()
-    elastic = at(job, ("spec", "elasticPolicy")) is not None
+def _of_torch(spec: _PyTorchJobSpec) -> tuple[str, ...]:
+    elastic = ("PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND")
     return (
-        *per_node,
-        *(("PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND") if elastic else ()),
+        *(("PET_NPROC_PER_NODE",) if spec.nproc_per_node is not None else ()),
+        *(elastic if spec.elastic_policy is not None else ()),
         "PET_NNODES",
     )
 
 
-def _make_launcher(draft: Draft, workload: Workload) -> None:
+def _make_launcher(draft: Draft, workload: Workload, first: TemplateContainer) -> None:
     ours = variables(
         OMPI_MCA_plm_rsh_agent=f"{_SCRIPTS}/kubexec.sh",
         OMPI_MCA_orte_default_hostfile=f"{_SCRIPTS}/hostfile",
     )
-    if not _uses_gpus(workload):
+    if not _uses_gpus(first):
         ours += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
-    known = [one.get("name") for one in items(draft.pod, (*FIRST, "env"))]
+    names = first.env_names
     intel = variables(
         I_MPI_HYDRA_BOOTSTRAP="rsh", I_MPI_HYDRA_BOOTSTRAP_EXEC=f"{_SCRIPTS}/kubexec.sh"
     )
-    add_env(draft, FIRST, [*ours, *(one for one in intel if one["name"] not in known)])
+    add_env(draft, FIRST, [*ours, *(item for item in intel if item["name"] not in names)])
     kubectl = {"name": "mpi-job-kubectl", "emptyDir": {}}
     add_mount(draft, FIRST, kubectl, _KUBECTL)
     add_mount(draft, FIRST, _scripts(workload), _SCRIPTS)
@@ -159,21 +162,19 @@ def _make_launcher(draft: Draft, workload: Workload) -> None:
     draft.append(INIT_CONTAINERS, {**deliver, "env": variables(TARGET_DIR=_KUBECTL)})
 
 
-def _uses_gpus(workload: Workload) -> bool:
-    limits = at(workload.pod, (*FIRST, "resources", "limits"))
-    return isinstance(limits, dict) and any(
-        key.endswith(".com/gpu") or "gpu" in key for key in limits
-    )
+def _uses_gpus(container: TemplateContainer) -> bool:
+    limits = fields(container.resources.limits)
+    return any(key.endswith(".com/gpu") or "gpu" in key for key in limits)
 
 
-def _make_worker(draft: Draft, workload: Workload) -> None:
-    if not at(draft.pod, (*FIRST, "command")):
+def _make_worker(draft: Draft, workload: Workload, first: TemplateContainer) -> None:
+    if not first.has_command:
         draft.set((*FIRST, "command"), ["sleep"])
         draft.set((*FIRST, "args"), ["365d"])
     add_mount(draft, FIRST, _scripts(workload), _SCRIPTS)
 
 
-def _scripts(workload: Workload) -> dict[str, Any]:
+def _scripts(workload: Workload) -> dict[str, object]:
     return {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}
 
 

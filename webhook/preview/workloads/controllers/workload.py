@@ -1,4 +1,4 @@
-"""The form of a row in the table of controllers, and how a row adds to a pod.
+"""The form of a row in the table of controllers, what a row reads, and how it adds to a pod.
 
 A `Draft` adds here as it does for mutations: it copies what it changes, so the template that came
 in stays as it was.
@@ -7,10 +7,13 @@ in stays as it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.decide.draft import Draft
-from webhook.model.pod import Path, PodManifest, at
+from webhook.model.pod import Path, PodManifest, at, items, strings
+from webhook.preview.workloads.objects import Header, Record, Word, below, nodes_on
+
+_Item = dict[str, object]
 
 #: The container that operators take for the one that does the work: the first.
 FIRST: Path = ("spec", "containers", 0)
@@ -19,22 +22,88 @@ INIT_CONTAINERS: Path = ("spec", "initContainers")
 VOLUMES: Path = ("spec", "volumes")
 
 
+class _WorkloadHeader(Header):
+    name: Word = below("metadata", "name", default="")
+    namespace: Word = below("metadata", "namespace", default="default")
+
+
 class Workload(NamedTuple):
     """A pod template with the object around it, as the object's controller sees them."""
 
-    value: dict[str, Any]  #: the object
+    kind: str
+    name: str  #: "" if the API server is to generate it
+    namespace: str  #: as it is written, else `default`
+    annotations: Mapping[str, object]  #: of the object
     where: Path  #: the template's path in the object: ("spec", "template")
+    around: tuple[object, ...]  #: what is on that path: the object, its spec, …
     pod: PodManifest  #: the template
+    first: TemplateContainer | None  #: the container that does the work
+
+
+def read_workload(kind: str, value: _Item, where: Path, pod: PodManifest) -> Workload:
+    """Read an object, and its template at `where`."""
+    header = _WorkloadHeader.of(value)
+    container = at(pod, FIRST)
+    return Workload(
+        kind,
+        header.name,
+        header.namespace,
+        header.annotations,
+        where,
+        tuple(nodes_on(value, where)[:-1]),
+        pod,
+        TemplateContainer(FIRST, container) if isinstance(container, dict) else None,
+    )
+
+
+class Resources(Record):
+    """The resources of a container; each field may have any shape."""
+
+    limits: object = None
+    requests: object = None
+
+
+class TemplateContainer(NamedTuple):
+    """A container of a template; a list that the API server refuses raises ShapeError if read."""
+
+    path: Path
+    manifest: _Item
 
     @property
-    def name(self) -> str:
-        """The object's name, "" if the API server is to generate it."""
-        return word(self.value, ("metadata", "name"))
+    def env_names(self) -> list[object]:
+        """The names of its variables."""
+        return [variable.get("name") for variable in self.env]
 
     @property
-    def namespace(self) -> str:
-        """The object's namespace as it is written, else `default`."""
-        return word(self.value, ("metadata", "namespace")) or "default"
+    def env(self) -> list[_Item]:
+        """Its variables."""
+        return items(self.manifest, ("env",))
+
+    @property
+    def mount_paths(self) -> list[object]:
+        """The paths at which it mounts volumes."""
+        return [mount.get("mountPath") for mount in items(self.manifest, ("volumeMounts",))]
+
+    @property
+    def words(self) -> list[str]:
+        """The words of its command and of its arguments."""
+        return [word for key in ("command", "args") for word in strings(self.manifest, (key,))]
+
+    @property
+    def has_command(self) -> bool:
+        """Whether it has a command of its own."""
+        return bool(self.manifest.get("command"))
+
+    @property
+    def resources(self) -> Resources:
+        """Its limits and requests."""
+        return Resources.of(self.manifest.get("resources"))
+
+
+def containers_in(pod: PodManifest, field: Path) -> list[TemplateContainer]:
+    """List the containers in a field of a pod; raise ShapeError if it is not a list of mappings."""
+    manifests = items(pod, field)
+    return [TemplateContainer((*field, index), item) for index, item in enumerate(manifests)]
 
 
 class Live(NamedTuple):
@@ -55,21 +124,6 @@ class Controller(NamedTuple):
     live: Callable[[Workload], tuple[Live, ...]]
 
 
-def word(node: Any, path: Path, default: str = "") -> str:
-    """Return the string or the number at `path` as a string; the default for anything else.
-
-    The default also stands for an empty string and for 0. A number that Kubernetes refuses may have
-    more digits than Python converts.
-    """
-    found = at(node, path)
-    if isinstance(found, int) and abs(found) < _INT64:
-        return str(found) if found else default
-    return found if found and isinstance(found, str) else default
-
-
-_INT64 = 1 << 63
-
-
 def add_labels(draft: Draft, labels: Mapping[str, str]) -> None:
     """Set labels of the pod, over those that are there."""
     for key, value in labels.items():
@@ -82,27 +136,22 @@ def add_annotations(draft: Draft, annotations: Mapping[str, str]) -> None:
         draft.set(("metadata", "annotations", key), value)
 
 
-def variables(**values: str) -> list[dict[str, Any]]:
+def variables(**values: str) -> list[_Item]:
     """Write variables with literal values as items of `env`."""
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def of_pod(name: str, field: str) -> dict[str, Any]:
+def of_pod(name: str, field: str) -> _Item:
     """Write a variable with the value of a field of the pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
 
 
-def add_env(draft: Draft, container: Path, items: Iterable[dict[str, Any]]) -> None:
+def add_env(draft: Draft, container: Path, added: Iterable[Mapping[str, object]]) -> None:
     """Append variables to a container, as Go's `append` does: also where a name is there."""
-    draft.append((*container, "env"), *items)
+    draft.append((*container, "env"), *added)
 
 
-def add_mount(draft: Draft, container: Path, volume: dict[str, Any], where: str) -> None:
+def add_mount(draft: Draft, container: Path, volume: Mapping[str, object], where: str) -> None:
     """Add a volume to the pod, and mount it in a container."""
     draft.append(VOLUMES, volume)
     draft.append((*container, "volumeMounts"), {"name": volume["name"], "mountPath": where})
-
-
-def has_containers(pod: PodManifest) -> bool:
-    """Return whether there is a first container to add something to."""
-    return isinstance(at(pod, FIRST), dict)

@@ -16,6 +16,7 @@ from tests.unit.preview.workloads.controllers.workloads import (
     workload,
 )
 from webhook.preview.workloads.controllers.kuberay import ray_start
+from webhook.preview.workloads.controllers.workload import Resources
 
 KIND = "ray.io/v1 RayCluster"
 HEAD = "job-head-svc.lab.svc.cluster.local"
@@ -97,7 +98,7 @@ def test_a_worker() -> None:
 )
 def test_ray_learns_what_the_container_has(resources: Any, flags: str) -> None:
     """Numbers are rounded up; what is not a quantity is not a number."""
-    made = ray_start({}, resources, head="")
+    made = ray_start({}, Resources.of(resources), head="")
     assert sorted(made.split()) == sorted([*STARTED.split(), *flags.split()])
 
 
@@ -110,7 +111,7 @@ def test_parameters_of_the_user() -> None:
         "log-color": "false",
         "x": "false",
     }
-    words = ray_start(given, {"limits": {"cpu": 8}}, head="h:1").split()
+    words = ray_start(given, Resources(limits={"cpu": 8}), head="h:1").split()
     assert {"--block", "--num-cpus=0", "--no-monitor", "--log-color=false"} < set(words)
     assert "--x" not in words
 

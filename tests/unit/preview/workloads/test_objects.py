@@ -1,0 +1,102 @@
+"""What is read of an object has a type and a default, whatever the object is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from webhook.preview.workloads.objects import (
+    Fields,
+    Header,
+    IsTrue,
+    Record,
+    String,
+    Word,
+    below,
+    nodes_on,
+)
+
+EMPTY: dict[str, Any] = {
+    "kind": None,
+    "name": None,
+    "generate_name": None,
+    "namespace": None,
+    "labels": {},
+    "annotations": {},
+}
+
+
+class Job(Record):
+    """A record with a field of each type."""
+
+    slots_per_worker: Word = "1"
+    is_elastic: IsTrue = False
+    image: String = ""
+    start_params: Fields = Field(default_factory=dict)
+    runtime: String = below("spec", "runtimeRef", "name", default="")
+
+
+def test_fields_are_read_under_their_names_in_kubernetes() -> None:
+    """Those are in camel case; a field below the mapping has a path; others are not read."""
+    value = {
+        "slotsPerWorker": 8,
+        "isElastic": True,
+        "image": "x",
+        "startParams": {"a": 1},
+        "spec": {"runtimeRef": {"name": "torch"}},
+        "slots_per_worker": 9,
+        "other": 1,
+    }
+    assert Job.of(value).model_dump() == {
+        "slots_per_worker": "8",
+        "is_elastic": True,
+        "image": "x",
+        "start_params": {"a": 1},
+        "runtime": "torch",
+    }
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [None, [], ["x"], 1.5, 0, 10**5000, {}],
+    ids=["null", "list", "items", "fraction", "zero", "long", "mapping"],
+)
+def test_a_field_of_another_type_counts_as_absent(junk: Any) -> None:
+    """So does one whose parents are of another type."""
+    fields = ("slotsPerWorker", "isElastic", "image", "startParams")
+    value = {**dict.fromkeys(fields, junk), "spec": {"runtimeRef": junk}}
+    assert Job.of(value) == Job.of({}) == Job.of({**value, "spec": junk})
+
+
+@pytest.mark.parametrize("flag", [1, "true", "True", "x", None], ids=repr)
+def test_only_true_is_true(flag: Any) -> None:
+    """A string that says so is not: the API server refuses it."""
+    assert not Job.of({"isElastic": flag}).is_elastic
+
+
+def test_text_may_have_half_of_a_surrogate_pair() -> None:
+    """JSON can write one, and it is passed on as it is."""
+    job = Job.of({"slotsPerWorker": "\ud800", "image": "\ud800"})
+    assert (job.slots_per_worker, job.image) == ("\ud800", "\ud800")
+
+
+@pytest.mark.parametrize("node", [None, [], "metadata", 7, {}, {"metadata": ["name"]}], ids=str)
+def test_the_header_of_anything(node: Any) -> None:
+    """What has no metadata has an empty header."""
+    assert Header.of(node).model_dump() == EMPTY
+
+
+def test_mappings_are_passed_on_themselves() -> None:
+    """They are not copied: hints remember them by their identity."""
+    labels: dict[str, Any] = {"a": [1]}
+    header = Header.of({"kind": "Job", "metadata": {"name": 7, "labels": labels}})
+    assert header.model_dump() == {**EMPTY, "kind": "Job", "name": 7, "labels": labels}
+    assert header.labels is labels
+
+
+def test_nodes_on_a_path() -> None:
+    """From the value itself to what is at the path."""
+    value = {"a": [{"b": 1}]}
+    assert nodes_on(value, ("a", 0, "b")) == [value, [{"b": 1}], {"b": 1}, 1]

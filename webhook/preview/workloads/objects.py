@@ -1,0 +1,94 @@
+"""Records of what a preview reads of an object: each field once, with its type and its default.
+
+A document may be any JSON, so a field of another type counts as absent, as null does.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, PlainValidator
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticUseDefault
+
+from webhook.model.pod import Path
+
+
+class Record(BaseModel):
+    """The fields of a mapping that are read, under their names in Kubernetes."""
+
+    # A record is built when it is first read: most inputs have objects of few kinds.
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True, defer_build=True)
+
+    @classmethod  # type: ignore[pydantic-alias] # only validation makes these records
+    def of(cls, node: object) -> Self:
+        """Read a mapping; anything else is read as an empty one. Never raise."""
+        return cls.model_validate(fields(node))
+
+
+def fields(value: object) -> dict[str, object]:
+    """Return a mapping itself, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def string(value: object) -> str:
+    """Return a string itself, "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def word(value: object, default: str = "") -> str:
+    """Return a string or a number as a string; the default for anything else.
+
+    The default also stands for an empty string and for 0. A number that Kubernetes refuses may have
+    more digits than Python converts.
+    """
+    if isinstance(value, int) and abs(value) < _INT64:
+        return str(value) if value else default
+    return string(value) or default
+
+
+_INT64 = 1 << 63
+
+
+def _word(value: object) -> str:
+    if text := word(value):
+        return text
+    raise PydanticUseDefault
+
+
+def _is_true(value: object) -> bool:
+    return value is True
+
+
+#: A string or a number, as a string; the field's default for anything else.
+Word = Annotated[str, PlainValidator(_word)]
+#: A string; "" for anything else.
+String = Annotated[str, PlainValidator(string)]
+#: Whether the value is `true`.
+IsTrue = Annotated[bool, PlainValidator(_is_true)]
+#: A mapping; an empty one for anything else.
+Fields = Annotated[dict[str, object], PlainValidator(fields)]
+
+
+def below(*path: str, default: object = None) -> Any:
+    """Declare a field that is read at a path below the mapping."""
+    return Field(default, validation_alias=AliasPath(*path))
+
+
+class Header(Record):
+    """What identifies an object or a pod template; names are any JSON, as they are written."""
+
+    kind: object = None
+    name: object = below("metadata", "name")
+    generate_name: object = below("metadata", "generateName")
+    namespace: object = below("metadata", "namespace")
+    labels: Fields = below("metadata", "labels", default={})
+    annotations: Fields = below("metadata", "annotations", default={})
+
+
+def nodes_on(value: object, path: Path) -> list[Any]:
+    """List the values on the way to an existing path: first the value itself, last that there."""
+    nodes: list[Any] = [value]
+    for step in path:
+        nodes.append(nodes[-1][step])
+    return nodes
