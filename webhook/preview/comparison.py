@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.model.annotations import STATUS
-from webhook.model.pod import PodManifest, at
+from webhook.model.pod import PodManifest
 from webhook.preview.report.record import Preview, Report
+from webhook.preview.workloads.objects import Header
 from webhook.text.terminal import Sheet, Span
 
 # The comparison of two configurations for programs: stable, and described by a JSON Schema.
@@ -18,7 +19,7 @@ from webhook.text.terminal import Sheet, Span
 _SCHEMA = Path(__file__).with_name("changes.schema.json")
 
 
-def changes_form(found: Comparison) -> dict[str, Any]:
+def changes_form(found: Comparison) -> dict[str, object]:
     """Return a comparison as plain JSON values."""
     return {
         "compared": found.compared,
@@ -27,7 +28,7 @@ def changes_form(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _change(change: PodChange) -> dict[str, Any]:
+def _change(change: PodChange) -> dict[str, object]:
     return {
         "kind": change.kind,
         "namespace": change.namespace,
@@ -43,7 +44,7 @@ def _change(change: PodChange) -> dict[str, Any]:
     }
 
 
-def _side_form(side: Side) -> dict[str, Any]:
+def _side_form(side: Side) -> dict[str, object]:
     return {
         "allowed": side.allowed,
         "rdma": side.rdma,
@@ -152,7 +153,7 @@ class Leaf(NamedTuple):
     after: str | None
 
 
-def differing(before: Any, after: Any) -> list[Leaf]:
+def differing(before: object, after: object) -> list[Leaf]:
     """Return the leaves that differ, in the order of the second value, then of the first."""
     was, now = dict(_leaves(before, "")), dict(_leaves(after, ""))
     places = [*now, *(place for place in was if place not in now)]
@@ -160,7 +161,7 @@ def differing(before: Any, after: Any) -> list[Leaf]:
     return [one for one in found if one.before != one.after]
 
 
-def _leaves(node: Any, place: str) -> Iterator[tuple[str, str]]:
+def _leaves(node: object, place: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, dict) and node:
         for key, value in node.items():
             yield from _leaves(value, _step(place, key))
@@ -173,7 +174,7 @@ def _leaves(node: Any, place: str) -> Iterator[tuple[str, str]]:
         yield place, node if isinstance(node, str) else _json(node)
 
 
-def _json(node: Any) -> str:
+def _json(node: object) -> str:
     """Write a value that is not text; Python's own module takes integers of any size."""
     return json.dumps(node, ensure_ascii=False, separators=(",", ":"))
 
@@ -185,7 +186,7 @@ def _step(place: str, key: str) -> str:
     return f"{place}.{key}" if place else key
 
 
-def _named(items: list[Any]) -> bool:
+def _named(items: list[object]) -> bool:
     """Return whether each item is a mapping with a name of its own."""
     names = [one.get(_KEY) for one in items if isinstance(one, dict)]
     strings = {one for one in names if isinstance(one, str)}
@@ -275,9 +276,9 @@ def _side(preview: Preview) -> Side:
 def _without_status(preview: Preview) -> PodManifest:
     """Return the pod without the status, which names the configuration and so always differs."""
     pod = preview.pod
-    annotations = at(pod, ("metadata", "annotations"))
-    if not isinstance(annotations, dict) or STATUS not in annotations:
+    annotations = Header.of(pod).annotations
+    if STATUS not in annotations:
         return pod
     rest = {key: value for key, value in annotations.items() if key != STATUS}
-    metadata: dict[str, Any] = {**pod["metadata"], "annotations": rest}
+    metadata: dict[str, object] = {**pod["metadata"], "annotations": rest}
     return {**pod, "metadata": metadata}

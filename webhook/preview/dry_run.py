@@ -25,13 +25,14 @@ from webhook.model.decision import Decision
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import NodeInventory
-from webhook.model.pod import PodManifest, at, dotted
+from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
 from webhook.preview.patches import proven_pod, template_edit
 from webhook.preview.report.record import NO_TEMPLATE, OPTIONS, Edit, Preview, Report, Ways
 from webhook.preview.workloads.controllers import controller_of, live_pods
 from webhook.preview.workloads.controllers.workload import Controller, Live
 from webhook.preview.workloads.hints import OptInHints, notes_of
+from webhook.preview.workloads.objects import Header
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document
 
@@ -138,9 +139,8 @@ def stranger(document: Document, ways: Ways = OPTIONS) -> str | None:
 
 
 def _no_template(document: Document) -> str:
-    kind = at(document.value, ("kind",))
-    names = (at(document.value, ("metadata", key)) for key in ("namespace", "name"))
-    return f"{kind} {'/'.join(str(name) for name in names if name)}".rstrip() + f": {NO_TEMPLATE}"
+    header = Header.of(document.value)
+    return f"{header.kind} {header.place}".rstrip() + f": {NO_TEMPLATE}"
 
 
 def _case(
@@ -256,8 +256,8 @@ def _called(
 
 def _as_if(pod: PodManifest, *, enable: bool) -> PodManifest:
     """Return the pod with the annotation that `enable` assumes; leave a malformed pod as it is."""
-    metadata = at(pod, ("metadata",)) or {}
-    annotations = at(metadata, ("annotations",)) or {}
-    if not enable or not isinstance(metadata, dict) or not isinstance(annotations, dict):
+    metadata = pod.get("metadata") or {}
+    annotations = (metadata.get("annotations") or {}) if isinstance(metadata, dict) else None
+    if not enable or not isinstance(annotations, dict):
         return pod
     return {**pod, "metadata": {**metadata, "annotations": {**annotations, ENABLE: "true"}}}

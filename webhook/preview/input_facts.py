@@ -15,6 +15,7 @@ from webhook.config.files import KINDS
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import Node
+from webhook.preview.workloads.objects import Header, string
 from webhook.text.yaml.documents import Document
 
 _CLUSTER_WIDE = frozenset({"Namespace", "Node"})
@@ -37,7 +38,7 @@ class LiveFacts(NamedTuple):
     listed: tuple[str, ...] = ()
 
 
-def is_fact(value: Mapping[str, Any]) -> bool:
+def is_fact(value: Mapping[str, object]) -> bool:
     """Return whether a document is such an object itself."""
     return _kind(value) in KINDS
 
@@ -51,7 +52,7 @@ def with_input_facts(
     left out, and its note says why. Of `live`, objects and nodes that the documents have too do not
     count, nor does anything about a namespace or a node that `facts` has.
     """
-    found: list[Mapping[str, Any]] = []
+    found: list[Mapping[str, object]] = []
     notes: list[str] = []
     for document in documents:
         for item in _objects(document.value):
@@ -69,14 +70,14 @@ def with_input_facts(
     return (facts.extended(found, namespace) if found else facts), notes
 
 
-def _identity(item: Mapping[str, Any], namespace: str) -> tuple[str, str, str]:
+def _identity(item: Mapping[str, object], namespace: str) -> tuple[str, str, str]:
     """Return the kind, the namespace and the name of an object."""
     home, name = key_of(item)
     kind = str(item["kind"])
     return kind, "" if kind in _CLUSTER_WIDE else home or namespace, name
 
 
-def _objects(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _objects(value: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     if is_fact(value):
         yield value
         return
@@ -90,14 +91,10 @@ def _objects(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield typed
 
 
-def _kind(value: Mapping[str, Any]) -> str:
+def _kind(value: Mapping[str, object]) -> str:
     """Return the kind of an object; "" if it is no text."""
-    kind = value.get("kind")
-    return kind if isinstance(kind, str) else ""
+    return string(value.get("kind"))
 
 
-def _named(item: Mapping[str, Any]) -> str:
-    metadata = item.get("metadata")
-    meta = metadata if isinstance(metadata, dict) else {}
-    names = (meta.get("namespace"), meta.get("name"))
-    return f"{item['kind']} {'/'.join(str(name) for name in names if name)}".rstrip()
+def _named(item: Mapping[str, object]) -> str:
+    return f"{item['kind']} {Header.of(item).place}".rstrip()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jsonpatch
 
@@ -40,7 +40,7 @@ def proven_pod(pod: PodManifest, decision: Decision) -> PodManifest:
     return proven(pod, decision.patch, decision.pod)
 
 
-def proven(pod: PodManifest, ops: Sequence[PatchOp], meant: Any) -> PodManifest:
+def proven(pod: PodManifest, ops: Sequence[PatchOp], meant: object) -> PodManifest:
     """Apply operations to `pod` with jsonpatch, and return the result, which must be `meant`.
 
     Raises the same errors as `proven_pod`.
@@ -60,7 +60,7 @@ def applied(pod: PodManifest, ops: Sequence[PatchOp]) -> PodManifest:
     return made
 
 
-def prove(made: PodManifest, other: Any) -> None:
+def prove(made: PodManifest, other: object) -> None:
     """Raise UnprovenPatchError if `other` is not the pod that jsonpatch made."""
     if not same_json(made, other):
         raise UnprovenPatchError(

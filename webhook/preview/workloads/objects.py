@@ -85,6 +85,11 @@ class Header(Record):
     labels: Fields = below("metadata", "labels", default={})
     annotations: Fields = below("metadata", "annotations", default={})
 
+    @property
+    def place(self) -> str:
+        """The namespace and the name, for a message: "lab/train"; "" without either."""
+        return "/".join(str(part) for part in (self.namespace, self.name) if part)
+
 
 def nodes_on(value: object, path: Path) -> list[Any]:
     """List the values on the way to an existing path: first the value itself, last that there."""

@@ -9,14 +9,14 @@ of variables would each get our variables twice.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.model.decision import PatchOp
 from webhook.model.pod import CONTAINER_FIELDS, Path, PodManifest
 
 
-def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
+def patched(value: PodManifest, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> PodManifest:
     """Return the value with all patches applied; `edits` pairs each pod's path with its patch."""
     draft = Draft(value)
     for base, ops in edits:

@@ -96,6 +96,21 @@ def test_mappings_are_passed_on_themselves() -> None:
     assert header.labels is labels
 
 
+@pytest.mark.parametrize(
+    ("metadata", "place"),
+    [
+        ({"namespace": "lab", "name": "train"}, "lab/train"),
+        ({"name": 7}, "7"),
+        ({"namespace": "lab", "name": ""}, "lab"),
+        ({}, ""),
+    ],
+    ids=["both", "number", "namespace", "none"],
+)
+def test_the_place_of_an_object(metadata: dict[str, Any], place: str) -> None:
+    """It is for a message, and names what there is."""
+    assert Header.of({"metadata": metadata}).place == place
+
+
 def test_nodes_on_a_path() -> None:
     """From the value itself to what is at the path."""
     value = {"a": [{"b": 1}]}
