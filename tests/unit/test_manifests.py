@@ -21,7 +21,7 @@ from webhook.admission.registration import (
     NO_MIRROR,
     OWN_NAMESPACE,
     SHIPPED,
-    WebhookSetup,
+    read_setup,
 )
 from webhook.cli.parser import parser
 from webhook.config.files import parse_yaml
@@ -91,13 +91,13 @@ def test_whom_the_webhook_is_called_for() -> None:
     assert set(left_out["values"]) == EXCLUDED
     # The overlay's folder namespace/ replaces the first one.
     assert left_out["values"][0] == OWN_NAMESPACE
-    written = WebhookSetup({}, WEBHOOK)
+    written = read_setup({}, WEBHOOK)
     assert list(written.conditions) == list(SHIPPED.conditions)
     assert written.creation_of_pods
     assert f"'{ENABLE}'" in ASKS
     assert f"'{MIRROR}'" in NO_MIRROR
-    assert [one for one in written.requirements("namespaceSelector") if one.key == LABEL] == [
-        one for one in SHIPPED.requirements("namespaceSelector") if one.key == LABEL
+    assert [one for one in written.namespace_selector if one.key == LABEL] == [
+        one for one in SHIPPED.namespace_selector if one.key == LABEL
     ]
     assert (WEBHOOK["name"], WEBHOOK["rules"]) == (
         SHIPPED.webhook["name"],

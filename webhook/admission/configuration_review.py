@@ -9,9 +9,15 @@ from typing import Any, NamedTuple
 import orjson
 
 from webhook.admission.response import WARNINGS_IN_ALL
-from webhook.admission.review import API_VERSION, KIND, object_of, request_of, string_at
+from webhook.admission.review import (
+    API_VERSION,
+    KIND,
+    ReviewRequest,
+    checked_object,
+    mapping_at,
+    read_request,
+)
 from webhook.decide.admission_warnings import LONGEST
-from webhook.model.pod import at
 
 #: The operations that can change a configuration. A deletion leaves nothing to check.
 CHECKED = ("CREATE", "UPDATE")
@@ -29,46 +35,45 @@ class ConfigurationRequest(NamedTuple):
     #: Why the object is accepted as it is; "" if it has to be checked.
     settled: str
     #: The object; empty if the request has none.
-    object: dict[str, Any]
+    object: dict[str, object]
 
 
-def read_configuration_review(document: Any, group: str, kind: str) -> ConfigurationRequest:
+def read_configuration_review(document: object, group: str, kind: str) -> ConfigurationRequest:
     """Return the request of a parsed AdmissionReview about objects of this group and kind.
 
     Raise ReviewError, naming the place, if `document` is not an AdmissionReview v1.
     """
-    request, uid = request_of(document)
-    new = object_of(request, "object", f"a {kind}")
-    old = object_of(request, "oldObject", f"a {kind}")
+    request = read_request(document)
+    new = checked_object(request.new, "object", f"a {kind}")
+    old = checked_object(request.old, "oldObject", f"a {kind}")
     ignored = _not_ours(request, new, (group, kind))
     return ConfigurationRequest(
-        uid,
-        string_at(request, "name"),
-        string_at(request, "operation"),
-        request.get("dryRun") is True,
+        request.uid,
+        request.name,
+        request.operation if isinstance(request.operation, str) else "",
+        request.dry_run,
         ignored,
         "" if ignored or new is None else _settled(new, old),
         new or {},
     )
 
 
-def _not_ours(request: dict[str, Any], new: object, wanted: tuple[str, str]) -> str:
+def _not_ours(request: ReviewRequest, new: object, expected: tuple[str, str]) -> str:
     """Say why a request does not configure a cluster; return "" if it does."""
-    operation = request.get("operation")
-    if operation not in CHECKED:
-        known = " and ".join(CHECKED)
-        return f"request.operation is {operation!r:.40}, and only {known} are checked"
-    found = at(request, ("kind", "group")), at(request, ("kind", "kind"))
-    if found != wanted:
-        return f"request.kind is {found[1]!r:.40}, and only {wanted[1]} of {wanted[0]} is checked"
-    if subresource := request.get("subResource"):
+    if request.operation not in CHECKED:
+        checked = " and ".join(CHECKED)
+        return f"request.operation is {request.operation!r:.40}, and only {checked} are checked"
+    if (request.group, request.kind) != expected:
+        group, kind = expected
+        return f"request.kind is {request.kind!r:.40}, and only {kind} of {group} is checked"
+    if subresource := request.subresource:
         return f"request.subResource is {subresource!r:.40}, and only the object itself is checked"
     return "request.object is null, so there is nothing to check" if new is None else ""
 
 
-def _settled(new: dict[str, Any], old: dict[str, Any] | None) -> str:
+def _settled(new: dict[str, object], old: dict[str, object] | None) -> str:
     """Say why an object is accepted whatever its spec; return "" if it is not."""
-    if at(new, ("metadata", "deletionTimestamp")) is not None:
+    if mapping_at(new, "metadata").get("deletionTimestamp") is not None:
         return "the object is being deleted"  # its finalizers have to go
     if old is not None and _written(new.get("spec")) == _written(old.get("spec")):
         return "the spec is unchanged"
@@ -118,7 +123,7 @@ def configuration_answer(uid: str, about: dict[str, str], faults: Faults) -> dic
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def _status(about: dict[str, str], faults: Faults) -> dict[str, Any]:
+def _status(about: dict[str, str], faults: Faults) -> dict[str, object]:
     shown = list(faults.errors[:MOST_ERRORS])
     if left := len(faults.errors) - len(shown) + faults.more_errors:
         shown.append((f"and {left:,} more error{'s' * (left > 1)}", _ALL))

@@ -13,8 +13,8 @@ decides it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from webhook.admission.registration import (
     ASKS,
@@ -26,9 +26,10 @@ from webhook.admission.registration import (
     Requirement,
     WebhookSetup,
 )
+from webhook.admission.review import mapping_at
 from webhook.model.annotations import ENABLE
 from webhook.model.facts import LABEL, NamespaceFacts
-from webhook.model.pod import PodManifest, at
+from webhook.model.pod import PodManifest
 
 #: The kubelet sets this on the mirror pod of a static pod in the API server.
 MIRROR = "kubernetes.io/config.mirror"
@@ -38,6 +39,23 @@ AS_SHIPPED = (SHIPPED,)
 Called = tuple[bool | None, str]
 
 
+class _SelectedPod(NamedTuple):
+    """What selectors and conditions read of a pod; a field with a wrong type counts as absent."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, object]
+    os: object
+
+
+def _read(pod: PodManifest) -> _SelectedPod:
+    metadata = mapping_at(pod, "metadata")
+    return _SelectedPod(
+        labels=_labels(metadata.get("labels")),
+        annotations=mapping_at(metadata, "annotations"),
+        os=mapping_at(mapping_at(pod, "spec"), "os").get("name"),
+    )
+
+
 def called(
     pod: PodManifest, namespace: NamespaceFacts, webhooks: Sequence[WebhookSetup] = AS_SHIPPED
 ) -> Called:
@@ -45,7 +63,8 @@ def called(
 
     `webhooks` are all that are registered. Never raise: a field with a wrong type counts as absent.
     """
-    answers = [_called_by(one, pod, namespace) for one in webhooks]
+    selected = _read(pod)
+    answers = [_called_by(setup, selected, namespace) for setup in webhooks]
     for wanted in (True, None):
         for answer in answers:
             if answer[0] is wanted:
@@ -53,7 +72,7 @@ def called(
     return answers[0] if answers else (False, f"this cluster has no webhook {WEBHOOK_NAME}")
 
 
-def _called_by(setup: WebhookSetup, pod: PodManifest, namespace: NamespaceFacts) -> Called:
+def _called_by(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> Called:
     unknown: Called | None = None
     for answer in _obstacles(setup, pod, namespace):
         if answer[0] is False:
@@ -62,7 +81,7 @@ def _called_by(setup: WebhookSetup, pod: PodManifest, namespace: NamespaceFacts)
     return unknown or (True, _selected(setup, pod, namespace))
 
 
-def _selected(setup: WebhookSetup, pod: PodManifest, namespace: NamespaceFacts) -> str:
+def _selected(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
     """Say why we are called; a site may have written other selectors and conditions."""
     if _labels(namespace.labels).get(LABEL) == "true" and not _not_asking(pod):
         return f"{_shown(namespace)} has the label and the pod the annotation {ENABLE}"
@@ -70,22 +89,21 @@ def _selected(setup: WebhookSetup, pod: PodManifest, namespace: NamespaceFacts) 
 
 
 def _obstacles(
-    setup: WebhookSetup, pod: PodManifest, namespace: NamespaceFacts
+    setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts
 ) -> Iterator[Called]:
     """Yield what keeps the API server from calling us, or may do so."""
     if not setup.creation_of_pods:
         yield False, f"no rule of the webhook in {setup.name} is for the creation of pods"
-    required = setup.requirements("namespaceSelector")
+    required = setup.namespace_selector
     yield from _named(required, namespace)
     yield from _conditions(setup, pod)
-    yield from _labelled([one for one in required if one.key != NAME_LABEL], namespace)
-    labels = _labels(at(pod, ("metadata", "labels")))
-    for one in setup.requirements("objectSelector"):
-        if not one.met(labels):
-            yield False, f"the pod does not match the webhook's objectSelector: it needs {one}"
+    yield from _labelled([label for label in required if label.key != NAME_LABEL], namespace)
+    for label in setup.object_selector:
+        if not label.met(pod.labels):
+            yield False, f"the pod does not match the webhook's objectSelector: it needs {label}"
 
 
-def _named(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[Called]:
+def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterator[Called]:
     """Yield what is required of the namespace's name, and not met."""
     for one in required:
         if one.key == NAME_LABEL and not one.met({NAME_LABEL: namespace.name}):
@@ -117,13 +135,13 @@ def _shown(namespace: NamespaceFacts) -> str:
     return f"namespace {namespace.name}" if namespace.name else "the namespace"
 
 
-def _labels(found: Any) -> dict[str, str]:
-    if not isinstance(found, dict):
+def _labels(labels: object) -> dict[str, str]:
+    if not isinstance(labels, dict):
         return {}
-    return {key: value for key, value in found.items() if isinstance(value, str)}
+    return {key: value for key, value in labels.items() if isinstance(value, str)}
 
 
-def _conditions(setup: WebhookSetup, pod: PodManifest) -> Iterator[Called]:
+def _conditions(setup: WebhookSetup, pod: _SelectedPod) -> Iterator[Called]:
     """Yield which of the matchConditions fail, and which cannot be evaluated."""
     for name, expression in setup.conditions:
         emulation = _EMULATED.get(expression)
@@ -136,26 +154,23 @@ def _conditions(setup: WebhookSetup, pod: PodManifest) -> Iterator[Called]:
             yield False, obstacle
 
 
-def _not_asking(pod: PodManifest) -> str:
-    annotations: Any = at(pod, ("metadata", "annotations"))
-    if not isinstance(annotations, dict) or annotations.get(ENABLE) is None:
+def _not_asking(pod: _SelectedPod) -> str:
+    enable = pod.annotations.get(ENABLE)
+    if enable is None:
         return f'the pod has no annotation {ENABLE}: "true"'
-    refused = annotations[ENABLE] == "false"
-    return f'the pod has the annotation {ENABLE}: "false"' if refused else ""
+    return f'the pod has the annotation {ENABLE}: "false"' if enable == "false" else ""
 
 
-def _mirror(pod: PodManifest) -> str:
-    annotations: Any = at(pod, ("metadata", "annotations"))
-    found = isinstance(annotations, dict) and MIRROR in annotations
-    return "the pod is the mirror of a static pod" if found else ""
+def _mirror(pod: _SelectedPod) -> str:
+    return "the pod is the mirror of a static pod" if MIRROR in pod.annotations else ""
 
 
-def _windows(pod: PodManifest) -> str:
-    return "the pod runs on Windows" if at(pod, ("spec", "os", "name")) == "windows" else ""
+def _windows(pod: _SelectedPod) -> str:
+    return "the pod runs on Windows" if pod.os == "windows" else ""
 
 
 #: The manifests' expressions → what keeps the webhook from being called for a pod; "" if nothing.
-_EMULATED: dict[str, Callable[[PodManifest], str]] = {
+_EMULATED: dict[str, Callable[[_SelectedPod], str]] = {
     ASKS: _not_asking,
     NO_MIRROR: _mirror,
     NOT_WINDOWS: _windows,

@@ -5,10 +5,10 @@ Objects of a cluster or of a file may have any shape; a field of a wrong type co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from webhook.model.pod import Path, at
+from webhook.admission.review import mapping_at, string_at
 
 #: The webhook of the manifests; the name of the configuration may differ.
 WEBHOOK_NAME = "pods.rdma.lab"
@@ -36,40 +36,39 @@ class WebhookSetup(NamedTuple):
 
     configuration: _Item
     webhook: _Item
-
-    @property
-    def name(self) -> str:
-        """The name of the configuration."""
-        found = at(self.configuration, ("metadata", "name"))
-        return found if isinstance(found, str) else ""
-
-    @property
-    def conditions(self) -> Iterator[tuple[str, str]]:
-        """The name and the expression of each matchCondition, the latter with single spaces."""
-        for one in _mappings(self.webhook, ("matchConditions",)):
-            yield str(one.get("name")), " ".join(str(one.get("expression")).split())
+    name: str  #: of the configuration; "" if it has none
+    #: The name and the expression of each matchCondition, the latter with single spaces.
+    conditions: tuple[tuple[str, str], ...]
+    rules: tuple[WebhookRule, ...]
+    #: What is required of the labels of namespaces and of pods.
+    namespace_selector: tuple[Requirement, ...]
+    object_selector: tuple[Requirement, ...]
 
     @property
     def creation_of_pods(self) -> bool:
         """Whether a rule selects the creation of pods."""
-        return any(
-            all(
-                not set(wanted).isdisjoint(_words(rule, field))
-                for field, wanted in _CREATION.items()
-            )
-            and rule.get("scope", "*") in ("*", "Namespaced")
-            for rule in _mappings(self.webhook, ("rules",))
-        )
+        return any(rule.creation_of_pods for rule in self.rules)
 
-    def requirements(self, selector: str) -> list[Requirement]:
-        """Return what `namespaceSelector` or `objectSelector` requires of labels."""
-        labels = at(self.webhook, (selector, "matchLabels"))
-        exact = labels.items() if isinstance(labels, dict) else ()
-        found = [Requirement(key, "In", (str(value),)) for key, value in exact]
-        for one in _mappings(self.webhook, (selector, "matchExpressions")):
-            words = tuple(_words(one, "values"))
-            found.append(Requirement(str(one.get("key")), str(one.get("operator")), words))
-        return found
+
+class WebhookRule(NamedTuple):
+    """One rule: which operations on which resources it selects."""
+
+    api_groups: tuple[str, ...]
+    api_versions: tuple[str, ...]
+    operations: tuple[str, ...]
+    resources: tuple[str, ...]
+    scope: object
+
+    @property
+    def creation_of_pods(self) -> bool:
+        """Whether the rule selects the creation of pods."""
+        return (
+            not {"", "*"}.isdisjoint(self.api_groups)
+            and not {"v1", "*"}.isdisjoint(self.api_versions)
+            and not {"CREATE", "*"}.isdisjoint(self.operations)
+            and not {"pods", "*", "*/*"}.isdisjoint(self.resources)
+            and self.scope in ("*", "Namespaced")
+        )
 
 
 class Requirement(NamedTuple):
@@ -79,7 +78,7 @@ class Requirement(NamedTuple):
     operator: str
     values: tuple[str, ...] = ()
 
-    def met(self, labels: dict[str, str]) -> bool:
+    def met(self, labels: Mapping[str, str]) -> bool:
         """Return whether labels meet it; an operator that is not known is never met.
 
         Source: apimachinery, pkg/labels, Requirement.Matches.
@@ -114,32 +113,64 @@ class Requirement(NamedTuple):
 def webhooks_in(configurations: Iterable[_Item]) -> tuple[WebhookSetup, ...]:
     """Return the webhooks of ours among these MutatingWebhookConfigurations."""
     return tuple(
-        WebhookSetup(configuration, webhook)
+        read_setup(configuration, webhook)
         for configuration in configurations
-        for webhook in _mappings(configuration, ("webhooks",))
+        for webhook in _mappings(configuration, "webhooks")
         if webhook.get("name") == WEBHOOK_NAME
     )
 
 
-def _mappings(node: Any, path: Path) -> list[_Item]:
-    found = at(node, path)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def read_setup(configuration: _Item, webhook: _Item) -> WebhookSetup:
+    """Read a webhook and its configuration."""
+    return WebhookSetup(
+        configuration=configuration,
+        webhook=webhook,
+        name=string_at(mapping_at(configuration, "metadata"), "name"),
+        conditions=tuple(map(_condition, _mappings(webhook, "matchConditions"))),
+        rules=tuple(map(_rule, _mappings(webhook, "rules"))),
+        namespace_selector=_requirements(mapping_at(webhook, "namespaceSelector")),
+        object_selector=_requirements(mapping_at(webhook, "objectSelector")),
+    )
 
 
-def _words(node: _Item, field: str) -> list[str]:
-    found = node.get(field)
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+def _condition(item: _Item) -> tuple[str, str]:
+    return str(item.get("name")), " ".join(str(item.get("expression")).split())
 
 
-#: What a rule must name to select the creation of pods, one of each.
-_CREATION = {
-    "apiGroups": ("", "*"),
-    "apiVersions": ("v1", "*"),
-    "operations": ("CREATE", "*"),
-    "resources": ("pods", "*", "*/*"),
-}
+def _rule(item: _Item) -> WebhookRule:
+    return WebhookRule(
+        api_groups=_strings(item, "apiGroups"),
+        api_versions=_strings(item, "apiVersions"),
+        operations=_strings(item, "operations"),
+        resources=_strings(item, "resources"),
+        scope=item.get("scope", "*"),
+    )
+
+
+def _requirements(selector: Mapping[str, object]) -> tuple[Requirement, ...]:
+    labels = mapping_at(selector, "matchLabels")
+    return (
+        *(Requirement(key, "In", (str(value),)) for key, value in labels.items()),
+        *map(_requirement, _mappings(selector, "matchExpressions")),
+    )
+
+
+def _requirement(item: _Item) -> Requirement:
+    return Requirement(str(item.get("key")), str(item.get("operator")), _strings(item, "values"))
+
+
+def _mappings(node: Mapping[str, object], key: str) -> list[_Item]:
+    items = node.get(key)
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _strings(node: Mapping[str, object], key: str) -> tuple[str, ...]:
+    items = node.get(key)
+    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
+
+
 #: As the manifests register it (manifests/base/admission/webhook.yaml).
-SHIPPED = WebhookSetup(
+SHIPPED = read_setup(
     {"metadata": {"name": "zz-rdma-webhook"}},
     {
         "name": WEBHOOK_NAME,

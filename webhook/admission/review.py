@@ -6,10 +6,11 @@ needs are not checked.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from webhook.errors import ReviewError
-from webhook.model.pod import PodManifest, at, describe
+from webhook.model.pod import PodManifest, describe
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -29,25 +30,40 @@ class AdmissionRequest(NamedTuple):
     pod: PodManifest
 
 
-def read_review(document: Any) -> AdmissionRequest:
+class ReviewRequest(NamedTuple):
+    """The request of a review, as the API server writes it; an `object` may be any JSON."""
+
+    uid: str
+    namespace: str  #: "" if it is no string
+    name: str  #: "" if it is no string
+    operation: object
+    group: object  #: of the object's kind
+    kind: object
+    subresource: object
+    dry_run: bool
+    new: object  #: the object after the operation
+    old: object  #: the object before it
+
+
+def read_review(document: object) -> AdmissionRequest:
     """Return the request for a pod of a parsed AdmissionReview.
 
     Raise ReviewError, naming the place, if `document` is not an AdmissionReview v1.
     """
-    request, uid = request_of(document)
-    pod = object_of(request, "object", "a Pod")
+    request = read_request(document)
+    pod = checked_object(request.new, "object", "a Pod")
     return AdmissionRequest(
-        uid,
-        string_at(request, "namespace"),
-        _name(request, pod),
-        request.get("dryRun") is True,
+        request.uid,
+        request.namespace,
+        request.name or _name(pod),
+        request.dry_run,
         _not_ours(request, pod),
         pod or {},
     )
 
 
-def request_of(document: Any) -> tuple[dict[str, Any], str]:
-    """Return the request of a parsed AdmissionReview v1, and its uid; raise ReviewError."""
+def read_request(document: object) -> ReviewRequest:
+    """Return the request of a parsed AdmissionReview v1; raise ReviewError."""
     if not isinstance(document, dict):
         raise _wrong_type("the body", document, "an AdmissionReview")
     if document.get("apiVersion") != API_VERSION:
@@ -60,41 +76,55 @@ def request_of(document: Any) -> tuple[dict[str, Any], str]:
     uid = request.get("uid")
     if not isinstance(uid, str) or not uid:
         raise _wrong("request.uid", uid, "a string that is not empty")
-    return request, uid
+    kind = mapping_at(request, "kind")
+    return ReviewRequest(
+        uid=uid,
+        namespace=string_at(request, "namespace"),
+        name=string_at(request, "name"),
+        operation=request.get("operation"),
+        group=kind.get("group"),
+        kind=kind.get("kind"),
+        subresource=request.get("subResource"),
+        dry_run=request.get("dryRun") is True,
+        new=request.get("object"),
+        old=request.get("oldObject"),
+    )
 
 
-def object_of(request: dict[str, Any], key: str, wanted: str) -> dict[str, Any] | None:
-    """Return `object` or `oldObject` of a request, None if there is none; raise ReviewError."""
-    found = request.get(key)
-    if found is not None and not isinstance(found, dict):
-        raise _wrong_type(f"request.{key}", found, wanted)
-    return found
+def checked_object(value: object, key: str, expected: str) -> PodManifest | None:
+    """Return the value of `object` or `oldObject` if it is a mapping or null; raise ReviewError."""
+    if value is not None and not isinstance(value, dict):
+        raise _wrong_type(f"request.{key}", value, expected)
+    return value
 
 
-def string_at(node: Any, key: str) -> str:
+def mapping_at(node: object, key: str) -> Mapping[str, object]:
+    """Return the mapping at a key of a mapping; an empty one for anything else."""
+    value = node.get(key) if isinstance(node, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def string_at(node: Mapping[str, object], key: str) -> str:
     """Return the value of a key that has to be a string; "" if it is not."""
     value = node.get(key)
     return value if isinstance(value, str) else ""
 
 
-def uid_of(document: Any) -> str:
+def uid_of(document: object) -> str:
     """Return the uid of whatever was sent, "" if it has none that can be read."""
-    uid = at(document, ("request", "uid"))
-    return uid if isinstance(uid, str) else ""
+    return string_at(mapping_at(document, "request"), "uid")
 
 
-def _not_ours(request: dict[str, Any], pod: PodManifest | None) -> str:
+def _not_ours(request: ReviewRequest, pod: PodManifest | None) -> str:
     """Say why a request does not create a pod; return "" if it does.
 
     We are registered only for requests that do.
     """
-    operation = request.get("operation")
+    operation, kind, subresource = request.operation, request.kind, request.subresource
     if operation is not None and operation != "CREATE":
         return f"request.operation is {operation!r:.40}, and only pods at CREATE are changed"
-    kind = at(request, ("kind", "kind"))
-    if (kind is not None and kind != "Pod") or at(request, ("kind", "group")):
+    if (kind is not None and kind != "Pod") or request.group:
         return f"request.kind is {kind!r:.40}, and only pods are changed"
-    subresource = request.get("subResource")
     if subresource:
         return f"request.subResource is {subresource!r:.40}, and only pods themselves are changed"
     if pod is None:
@@ -102,14 +132,10 @@ def _not_ours(request: dict[str, Any], pod: PodManifest | None) -> str:
     return ""
 
 
-def _name(request: dict[str, Any], pod: PodManifest | None) -> str:
-    metadata = pod.get("metadata") if pod else None
-    if not isinstance(metadata, dict):
-        return string_at(request, "name")
+def _name(pod: PodManifest | None) -> str:
+    metadata = mapping_at(pod, "metadata")
     generated = string_at(metadata, "generateName")
-    return (
-        string_at(request, "name") or string_at(metadata, "name") or (generated and f"{generated}*")
-    )
+    return string_at(metadata, "name") or (generated and f"{generated}*")
 
 
 def _wrong(place: str, value: object, wanted: str) -> ReviewError:

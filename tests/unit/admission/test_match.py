@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from webhook.admission.match import called
-from webhook.admission.registration import NAME_LABEL, SHIPPED, WebhookSetup, webhooks_in
+from webhook.admission.registration import (
+    NAME_LABEL,
+    SHIPPED,
+    Requirement,
+    WebhookRule,
+    WebhookSetup,
+    read_setup,
+    webhooks_in,
+)
 from webhook.model.facts import NamespaceFacts
 
 NEEDS = 'it needs rdma.lab/enable: "true"'
@@ -247,6 +255,33 @@ def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
     assert expected or answer[1] == told
 
 
+def test_a_rule_without_a_scope() -> None:
+    """It is for objects in namespaces, too: that is the API server's default."""
+    (ours,) = SHIPPED.webhook["rules"]
+    rule = {key: value for key, value in ours.items() if key != "scope"}
+    assert called(_pod(enable="true"), LABELLED, [_registered(rules=[rule])])[0] is True
+
+
+def test_a_registration_is_read_once() -> None:
+    """Each field has its place in the record, next to what was read."""
+    webhook = {
+        "matchConditions": [{"name": "a", "expression": "b  c"}],
+        "rules": [{"apiGroups": ["", 7], "apiVersions": ["v1"], "operations": ["CREATE"]}],
+        "namespaceSelector": {"matchLabels": {"team": "ml"}},
+        "objectSelector": _requires(("app", "Exists", [])),
+    }
+    configuration = {"metadata": {"name": "site"}}
+    assert read_setup(configuration, webhook) == WebhookSetup(
+        configuration=configuration,
+        webhook=webhook,
+        name="site",
+        conditions=(("a", "b c"),),
+        rules=(WebhookRule(("",), ("v1",), ("CREATE",), (), "*"),),
+        namespace_selector=(Requirement("team", "In", ("ml",)),),
+        object_selector=(Requirement("app", "Exists"),),
+    )
+
+
 def test_several_registrations() -> None:
     """The pod is seen if one of them selects it, and may be if one may."""
     no = _registered(rules=[])
@@ -260,7 +295,7 @@ def test_several_registrations() -> None:
 
 def test_a_configuration_of_an_odd_shape() -> None:
     """What is no text counts as absent."""
-    assert WebhookSetup({"metadata": {"name": 7}}, {}).name == ""
-    odd = WebhookSetup({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
+    assert read_setup({"metadata": {"name": 7}}, {}).name == ""
+    odd = read_setup({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
     assert odd.creation_of_pods is False
     assert list(odd.conditions) == [("None", "None")]

@@ -8,7 +8,7 @@ import jsonpatch
 import pytest
 
 from tests.api_server import without_status
-from webhook.admission.registration import SHIPPED, WebhookSetup
+from webhook.admission.registration import SHIPPED, read_setup
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.errors import DocumentError
@@ -379,6 +379,6 @@ def test_the_registration_of_a_cluster_counts() -> None:
 def test_a_condition_that_is_not_evaluated() -> None:
     """Whether the webhook is called stays open, though the labels are known."""
     condition = {"name": "x", "expression": "true"}
-    setup = WebhookSetup({}, {**SHIPPED.webhook, "matchConditions": [condition]})
+    setup = read_setup({}, {**SHIPPED.webhook, "matchConditions": [condition]})
     (found,) = report_on(DEPLOYMENT, live=live_facts(LABELLED, webhooks=(setup,))).previews
     assert (found.called, found.labels_known) == (None, True)
