@@ -132,6 +132,7 @@ mutants: $(MUTMUT)  ## change code in small ways and list what no test notices (
 
 golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config tests/unit/diagnose \
+		tests/unit/test_architecture_page.py \
 		tests/unit/serve/test_operation_page.py \
 		tests/unit/serve/test_metrics_text.py
 

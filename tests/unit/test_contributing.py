@@ -75,10 +75,11 @@ def test_names_are_in_their_files(change: str, place: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_only_the_contracts_tell_the_order_of_the_floors(page: Path) -> None:
-    """A second list of the packages would be outdated as soon as a package is added."""
+    """A second list of the packages, unless generated, would soon be outdated."""
     rooms = "|".join({room for layer in LAYERS for room in layer})
     lists = rf"\b(?:(?:{rooms})\b`?(?:,|;|<|>| \|| and)? `?){{4}}"
-    assert not re.search(lists, page.read_text(encoding="utf-8"))
+    by_hand = re.sub(r"(?s)<!-- floors:.*<!-- end of floors -->", "", page.read_text("utf-8"))
+    assert not re.search(lists, by_hand)
 
 
 def test_the_pure_floors_are_those_below_config() -> None:
