@@ -1,1 +1,7 @@
-"""Issues, rotates and serves certificates. Independent of pods and of `webhook`."""
+"""Issue, rotate and serve the certificates of a webhook.
+
+`issue` makes CAs and leaves, `rotation` replaces a CA step by step, `keeper` does one round of
+maintenance and `self_managed` repeats it, `serving` has the TLS contexts. Everything that is read
+or written in a cluster goes through `installation.Api`, which the caller implements: nothing here
+knows pods, a Kubernetes client, or `webhook`. Start with `self_managed`.
+"""

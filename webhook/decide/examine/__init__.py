@@ -1,4 +1,8 @@
-"""Examine a pod before any mutation runs: find its targets and fabric, or why there are none."""
+"""Examine a pod before any mutation runs: find its targets and fabric, or why there are none.
+
+`targets` chooses the containers, `fabric_choice` the fabric; `foreign_nic` and `node_selection` say
+what speaks against it. Nothing here edits the pod. Start with `examine`, below.
+"""
 
 from __future__ import annotations
 

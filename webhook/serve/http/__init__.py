@@ -1,1 +1,6 @@
-"""The HTTP endpoints: `/mutate`, `/preview`, health and metrics, each an ASGI callable."""
+"""The HTTP endpoints: `/mutate`, `/validate`, `/preview`, health and metrics, all ASGI callables.
+
+`mutate` and `validate` answer the API server, `preview` people, `apps` the kubelet and Prometheus;
+`asgi` reads bodies within limits. AdmissionReviews are read and written in `webhook.admission`.
+Start with `mutate`.
+"""

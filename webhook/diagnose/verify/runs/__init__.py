@@ -1,5 +1,6 @@
-"""Runs of perftest between the nodes of a fabric, by pods that the webhook equips like all others.
+"""Runs between the nodes of a fabric, by pods that the webhook equips like all others.
 
-`fabric_nodes` and `pairings` say who measures with whom, `run_pods` and `pair.sh` how, `node_run`
-does it, and `pair_judging` judges what the pods printed.
+`plan` says who measures with whom, `pods` and `pair.sh` how, `run` does it, `pair_output` and
+`errors` read what the pods printed. `nccl_job` and `nccl_run` do the same with nccl-tests.
+The results are graded in `webhook.diagnose.verify`. Start with `run`.
 """
