@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "tests/README.md"])
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 _TABLE = CONTRIBUTING[CONTRIBUTING.index("| change | place |") :].partition("\n\n")[0]
@@ -30,14 +30,14 @@ def _named(text: str) -> list[str]:
     return [re.sub(r"<\w+>", "*", path.partition("::")[0]) for path in _PATH.findall(text)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_paths_exist(page: Path) -> None:
     """Every path on the page exists, and a path with `<name>` stands for at least one."""
     for path in _named(page.read_text(encoding="utf-8")):
         assert any(ROOT.glob(path.rstrip("/"))), path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_files(page: Path) -> None:
     """Every relative link leads to a file of the repository."""
     for link in re.findall(r"\]\(([^)#:\s]+)[^):]*\)", page.read_text(encoding="utf-8")):
@@ -73,7 +73,7 @@ def test_names_are_in_their_files(change: str, place: str) -> None:
         assert any(re.search(rf"\b{name}\b", file.read_text("utf-8")) for file in files), change
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_only_the_contracts_tell_the_order_of_the_floors(page: Path) -> None:
     """A second list of the packages, unless generated, would soon be outdated."""
     rooms = "|".join({room for layer in LAYERS for room in layer})
