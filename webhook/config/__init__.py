@@ -1,4 +1,9 @@
-"""Read, check, compile and watch the fabrics file, and read the facts file."""
+"""The configuration: read, checked and compiled; the same for a file and for the cluster's object.
+
+`model` has its fields, `rules/` what is wrong with it, `messages` the sentences, `crd` and `schema`
+what editors and API servers know about it. `files` also reads the facts file of a preview. Where a
+server gets its configuration from is in `serve/sources`. Start with `load`.
+"""
 
 from __future__ import annotations
 
