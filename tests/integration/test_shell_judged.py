@@ -19,6 +19,7 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.shell import patterns
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import TOO_LARGE, TOO_MANY, UNCLEAR
+from webhook.model.pod import Pod
 
 pytestmark = pytest.mark.skipif(not judges.BASH, reason="no bash here")
 
@@ -62,7 +63,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> judges.Sandbox:
 def flagged(script: str) -> str:
     """Insert the flag after every launcher that may be edited."""
     manifest = {"spec": {"containers": [{"command": ["bash", "-c", script]}]}}
-    launches = Commands(manifest).launches(("spec", "containers", 0))
+    launches = Commands(Pod(manifest)).launches(("spec", "containers", 0))
     ends = [one.end for one in launches if one.end is not None and one.editable]
     return insert_after(script, ends, judges.FLAG)
 

@@ -13,7 +13,7 @@ from tests.shell.scripts import fragments, scripts, words
 from webhook.decide.launchers.commands import Commands, Launch
 from webhook.decide.launchers.launches import forwards_by_ssh, open_to_flag
 from webhook.decide.shell.argv import insert_after
-from webhook.model.pod import Path
+from webhook.model.pod import Path, Pod
 
 FIRST: Path = ("spec", "containers", 0)
 FLAG = " -mca coll_hcoll_enable 0"
@@ -26,13 +26,13 @@ def running(script: str) -> dict[str, Any]:
 
 def launches_of(manifest: dict[str, Any]) -> tuple[Launch, ...]:
     """List the launches of the only container."""
-    return Commands(manifest).launches(FIRST)
+    return Commands(Pod(manifest)).launches(FIRST)
 
 
 @given(st.text() | scripts() | fragments() | st.lists(words).map(" ".join))
 def test_any_text_is_read(text: str) -> None:
     """Reading a command raises nothing, whatever its text."""
-    commands = Commands(running(text))
+    commands = Commands(Pod(running(text)))
     commands.launches(FIRST)
     commands.runs_sshd(FIRST)
     forwards_by_ssh(commands, FIRST, ())
@@ -84,7 +84,7 @@ def test_an_edited_launch_is_settled(script: str) -> None:
     assert decide_on(first.pod, where).patch == ()
     said = [message for _, status, _, message in told(first, "hcoll") if status == "applied"]
     if said and "-mca" in said[0]:
-        assert open_to_flag(Commands(first.pod), FIRST, ())[0] == []
+        assert open_to_flag(Commands(Pod(first.pod)), FIRST, ())[0] == []
 
 
 @given(scripts() | fragments())

@@ -48,7 +48,7 @@ from webhook.errors import ShapeError
 from webhook.model.annotations import FABRIC, OTHER_INJECTORS, STATUS, opted_in, parse_requests
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision, Denial, Outcome, Reason, Verdict
-from webhook.model.pod import PodManifest, describe, mapping
+from webhook.model.pod import Pod, PodManifest, describe
 
 #: The most unknown claims that are reported, since a pod may have many.
 _SHOWN = 3
@@ -62,7 +62,7 @@ def decide(pod: PodManifest, context: Context) -> Decision:
     decides about the pod.
     """
     try:
-        return _decide(pod, context)
+        return _decide(_view(pod), context)
     except Denial as error:
         return denied(pod, error.reason, str(error))
     except ShapeError as error:
@@ -71,19 +71,25 @@ def decide(pod: PodManifest, context: Context) -> Decision:
         return denied(pod, INVALID_POD, "the pod is nested too deeply")
 
 
-def _decide(pod: PodManifest, context: Context) -> Decision:
+def _view(pod: PodManifest) -> Pod:
     if not isinstance(pod, dict):
         raise ShapeError(f"a pod must be a mapping, but is {describe(pod)}")
-    annotations = mapping(pod, ("metadata", "annotations"))
+    return Pod(pod)
+
+
+def _decide(pod: Pod, context: Context) -> Decision:
+    annotations = pod.annotations
     if not opted_in(annotations) and not context.enable:
-        return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=pod)
-    apart = ineligible(pod, annotations)
+        return Decision(
+            allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=pod.manifest
+        )
+    apart = ineligible(pod)
     if apart is not None:
-        return left_alone(pod, annotations, apart, context)
-    check_limits(pod, annotations)
+        return left_alone(pod, apart, context)
+    check_limits(pod)
     earlier = earlier_call(annotations)
-    examined = examine(pod, annotations, parse_requests(annotations, _NAMES), context, earlier)
-    draft = Draft(pod)
+    examined = examine(pod, parse_requests(annotations, _NAMES), context, earlier)
+    draft = Draft(pod.manifest, pod)
     _note_request(draft, examined.scope, examined.standing)
     for sentence in examined.misdirected:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
@@ -101,7 +107,7 @@ def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
         draft.warned("", OTHER_CONFIGURATION, OTHER_CONFIGURATION.when)
     _note_facts(draft, scope)
     for injector in OTHER_INJECTORS:
-        if injector in scope.annotations:
+        if injector in scope.original.annotations:
             message = f"annotation {injector} also asks another webhook for RDMA"
             draft.warned("", OTHER_INJECTOR, message)
     if standing.lacks_host_network and scope.fabric is not None and scope.targets:
@@ -119,7 +125,9 @@ def _note_facts(draft: Draft, scope: Scope) -> None:
         message = f"the namespace's annotation {FABRIC} is {named!r:.40}, which is not a fabric"
         draft.warned("", NAMESPACE_FABRIC, message)
     # Claims are read only where a fabric has any.
-    unknown = scope.fabrics.by_template and unknown_claims(scope.original, scope.namespace.claims)
+    unknown = scope.fabrics.by_template and unknown_claims(
+        scope.original.manifest, scope.namespace.claims
+    )
     for name in list(unknown or ())[:_SHOWN]:
         message = f"nothing is known of ResourceClaim {name:.60}: it is judged by its names alone"
         draft.warned("", CLAIM_UNKNOWN, message)
@@ -174,15 +182,13 @@ def denied(pod: PodManifest, reason: Reason, message: str) -> Decision:
     return Decision(allowed=False, reason=reason, message=message, verdict=verdict, pod=pod)
 
 
-def left_alone(
-    pod: PodManifest, annotations: dict[str, Any], apart: Ineligible, context: Context
-) -> Decision:
+def left_alone(pod: Pod, apart: Ineligible, context: Context) -> Decision:
     """Admit a pod that is left alone, and say why."""
-    draft, why = Draft(pod), apart.reason
+    draft, why = Draft(pod.manifest, pod), apart.reason
     verdict = Verdict.of(why, why.sentence)
     config_hash = context.fabrics.config_hash
     if apart.in_status:
-        _write_status(draft, annotations, Whole(verdict, None, why, config_hash))
+        _write_status(draft, pod.annotations, Whole(verdict, None, why, config_hash))
     return Decision(
         allowed=True,
         reason=why,
@@ -201,13 +207,13 @@ def conclude(draft: Draft, examined: Examined, around: Surroundings) -> Decision
     outcomes = tuple(draft.outcomes)
     for outcome in outcomes:
         if outcome.status == "failed":
-            return _refused(outcomes, outcome, scope.original)
+            return _refused(outcomes, outcome, scope.original.manifest)
     # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
     used = None if standing.foreign else scope.fabric
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
     verdict = judge(draft, examined, around)
     whole = Whole(verdict, fabric, standing.why, config_hash)
-    _write_status(draft, scope.annotations, whole)
+    _write_status(draft, scope.original.annotations, whole)
     return Decision(
         allowed=True,
         reason=standing.why or (PATCHED if draft.ops else ALREADY_PATCHED),
@@ -234,7 +240,7 @@ def _refused(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManife
 
 
 def _write_status(draft: Draft, before: Mapping[str, Any], whole: Whole) -> None:
-    now = mapping(draft.pod, ("metadata", "annotations"))
+    now = draft.view.annotations
     status = render(now, draft.outcomes, whole, KNOWN)
     if status and before.get(STATUS) != status:
         draft.set(_STATUS_PATH, status)

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.decide.scope import Scope
-from webhook.model.container import infiniband_volumes, mounted_path
 from webhook.model.decision import Outcome, Rdma, Reason, Verdict
-from webhook.model.pod import flag, istio_sidecar, lacks_cluster_dns
+from webhook.model.pod.sandbox import istio_sidecar, lacks_cluster_dns
 
 LONGEST = 120
 TOTAL = 4096
@@ -102,7 +101,7 @@ def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
     pod = scope.original
     if not scope.targets and not scope.launchers:
         return Surroundings()
-    sidecar = istio_sidecar(pod, scope.containers, scope.namespace.labels or {})
+    sidecar = istio_sidecar(pod, scope.namespace.labels or {})
     if sidecar:
         message = f'Istio ({sidecar}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
         draft.warned("", ISTIO, message)
@@ -111,10 +110,13 @@ def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
             "with hostNetwork, Service names resolve only with dnsPolicy: ClusterFirstWithHostNet"
         )
         draft.warned("", HOST_DNS, message)
-    shown = infiniband_volumes(pod)
+    shown = pod.infiniband_volumes
     for target in scope.targets if shown else ():
-        where = mounted_path(pod, target.path, shown)
-        if where and not flag(pod, (*target.path, "securityContext", "privileged")):
-            message = f"hostPath {where} shows devices that only a device plugin's resource opens"
+        container = scope.container(target.path)
+        volume = next(container.mounted(shown), None)
+        if volume is not None and not container.privileged:
+            message = (
+                f"hostPath {shown[volume]} shows devices that only a device plugin's resource opens"
+            )
             draft.warned(target.name, HOST_PATH, message)
     return Surroundings(sidecar, shown)

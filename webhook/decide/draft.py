@@ -10,19 +10,34 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.model.decision import Outcome, PatchOp, Reason, Status
-from webhook.model.pod import Path, PodManifest, at, mapping, pointer, sequence
-
-#: The number of steps to a container: ("spec", "containers", 0).
-_CONTAINER = 3
+from webhook.model.pod import (
+    CONTAINER_DEPTH,
+    Container,
+    Path,
+    Pod,
+    PodManifest,
+    at,
+    mapping,
+    pointer,
+    sequence,
+)
 
 
 class Draft:
-    """A pod being edited, the operations so far, and the outcomes that they belong to."""
+    """A pod being edited, the operations so far, and the outcomes that they belong to.
 
-    __slots__ = ("_own", "_owned_at", "_pending", "mutation", "ops", "outcomes", "pod")
+    `view`: what has been read of the pod already.
+    """
 
-    def __init__(self, pod: PodManifest) -> None:
+    __slots__ = (
+        *("_containers", "_own", "_owned_at", "_pending", "_view"),
+        *("mutation", "ops", "outcomes", "pod"),
+    )
+
+    def __init__(self, pod: PodManifest, view: Pod | None = None) -> None:
         self.pod = pod
+        self._view = view  # None after an edit, until it is asked for
+        self._containers = dict(view.read_containers) if view is not None else {}
         self.ops: list[PatchOp] = []
         self.outcomes: list[Outcome] = []
         self.mutation = ""
@@ -30,16 +45,28 @@ class Draft:
         self._own: dict[int, Any] = {}  # copies made here, kept alive so that their ids stay valid
         self._owned_at: dict[Path, Any] = {}  # copies by path; cleared when an edit may move one
 
+    @property
+    def view(self) -> Pod:
+        """The pod as it is now; ask again after an edit."""
+        if self._view is None:
+            self._view = Pod(self.pod, self._containers)
+        return self._view
+
+    def container(self, path: Path) -> Container:
+        """Return the container at `path` as it is now; ask again after an edit."""
+        return self.view.container(path)
+
     def get(self, path: Path) -> Any:
         """Return the current value at `path`, None if absent or null; do not keep or edit it."""
-        container = self._owned_at.get(path[:_CONTAINER])  # most paths lead into one
-        return at(self.pod, path) if container is None else at(container, path[_CONTAINER:])
+        container = self._owned_at.get(path[:CONTAINER_DEPTH])  # most paths lead into one
+        return at(self.pod, path) if container is None else at(container, path[CONTAINER_DEPTH:])
 
     def set(self, path: Path, value: Any) -> None:
         """Set a mapping key to a value; the same operation adds parents that are missing or null.
 
         Raise ShapeError if a parent is not a mapping. `append` does so if there is no list.
         """
+        self._outdate(path)
         parent = self._owned_at.get(path[:-1])  # a shortcut: `_opened` finds it, too
         if parent is None:
             parent, path, value = self._opened(path, value)
@@ -58,12 +85,14 @@ class Draft:
             return
         if not isinstance(found, list):
             sequence(self.pod, path)  # raises, since it is not a list
+        self._outdate(path)
         end = pointer(path) + "/-"
         self.ops += [{"op": "add", "path": end, "value": value} for value in values]
         self._owned(path).extend(values)
 
     def insert(self, path: Path, index: int, *values: Any) -> None:
         """Insert values before `index` of the existing list at `path`."""
+        self._outdate(path)
         target = self._owned(path)
         self._owned_at.clear()
         for offset, value in enumerate(values):
@@ -72,6 +101,7 @@ class Draft:
 
     def replace(self, path: Path, value: Any) -> None:
         """Replace the value at `path`, an existing key or list item."""
+        self._outdate(path)
         parent = self._owned(path[:-1])
         self._forget(parent[path[-1]])
         self._record("replace", path, value)
@@ -79,6 +109,7 @@ class Draft:
 
     def remove(self, path: Path) -> None:
         """Remove the existing key or list item at `path`."""
+        self._outdate(path)
         parent = self._owned(path[:-1])
         self._forget(parent if isinstance(parent, list) else parent[path[-1]])
         self.ops.append({"op": "remove", "path": pointer(path)})
@@ -153,6 +184,16 @@ class Draft:
             node = self._owned_child(node, step, node[step])
         self._owned_at[path] = node
         return node
+
+    def _outdate(self, path: Path) -> None:
+        """Let the view, and what it has read of the containers at `path`, be read again."""
+        self._view = None
+        if path[0] != "spec":
+            return
+        if len(path) > CONTAINER_DEPTH:
+            self._containers.pop(path[:CONTAINER_DEPTH], None)
+        else:
+            self._containers.clear()
 
     def _forget(self, node: Any) -> None:
         """Forget the paths of all copies if `node`, which goes or moves, may contain some."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from webhook.model.container import entry
 from webhook.model.fabric import (
     GLOO_SOCKET,
     NCCL_SOCKET,
@@ -21,6 +20,7 @@ from webhook.model.fabric import (
     ip_interfaces,
 )
 from webhook.model.libraries import VARIABLES, Configured, OfPod
+from webhook.model.pod.environment import entry
 from webhook.model.transport_variables import allows_rdma
 
 UCX_TLS = "UCX_TLS"

@@ -16,7 +16,7 @@ from webhook.model.pod import (
     CONTAINER_FIELDS,
     NODE_TERMS,
     Path,
-    PodManifest,
+    Pod,
     at,
     items,
     mapping,
@@ -39,12 +39,12 @@ _LISTED = frozenset({NETWORKS, CONTAINERS, SKIP})
 _PLAIN = ("nodeSelector", "volumes", "resourceClaims")
 
 
-def check_limits(pod: PodManifest, annotations: Mapping[str, Any]) -> None:
+def check_limits(pod: Pod) -> None:
     """Deny a pod that exceeds these limits.
 
     Raise Denial, or ShapeError if a container's fields have a type that cannot be counted.
     """
-    spec = mapping(pod, ("spec",))
+    spec, annotations = pod.spec, pod.annotations
     containers, entries = 0, len(annotations)
     for field in CONTAINER_FIELDS:
         if field in spec:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
 from webhook.model.annotations import Requests
 from webhook.model.claims import Claim, brings_gpu, may_claim_gpu
-from webhook.model.container import Environments, User
 from webhook.model.decision import Reason
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
-from webhook.model.pod import Container, Kind, Path, PodManifest, mapping
+from webhook.model.pod import Container, Kind, Path, Pod, User
 from webhook.model.resources import is_gpu, unclaimed
 
 
@@ -93,21 +92,19 @@ class Scope(NamedTuple):
     namespace: NamespaceFacts
     fabrics: Fabrics
     #: The pod as it came in.
-    original: PodManifest
-    #: All containers of the original, of every kind.
-    containers: tuple[Container, ...]
+    original: Pod
     #: The DRA claims of the original.
     claims: tuple[Claim, ...]
     #: The commands that the containers of the original run.
     commands: Commands
-    #: The environments of the containers of the original.
-    env: Environments
-    host_network: bool
-    annotations: Mapping[str, Any]
     #: Whether there was an earlier call for this pod.
     called_before: bool = False
     #: Whether it equipped the pod under a configuration that is not this one.
     other_configuration: bool = False
+
+    def container(self, path: Path) -> Container:
+        """Return the container at `path` as it came in."""
+        return self.original.container(path)
 
     @property
     def has_gpu(self) -> bool:
@@ -116,9 +113,9 @@ class Scope(NamedTuple):
             may_claim_gpu(self.original, self.fabrics)
             or self.claims_gpu
             or any(
-                unclaimed(one.manifest, self.fabrics)
-                or any(is_gpu(name, self.fabrics) for name in _limits(one))
-                for one in self.containers
+                unclaimed(one, self.fabrics)
+                or any(is_gpu(name, self.fabrics) for name in one.limits)
+                for one in self.original.containers
             )
         )
 
@@ -129,10 +126,6 @@ class Scope(NamedTuple):
             brings_gpu(claim.template, self.fabrics, self.namespace.claims)
             for claim in self.fabric.claims
         )
-
-
-def _limits(container: Container) -> dict[str, Any]:
-    return mapping(container.manifest, ("resources", "limits"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
-from webhook.model.pod import Container, Path, PodManifest, at, items, mapping, text
+from webhook.model.pod import Container, Path, Pod, PodManifest, at, items, mapping, text
 
 # What a namespace's ResourceClaimTemplates and ResourceClaims request, as values.
 #
@@ -148,16 +148,14 @@ class Claim(NamedTuple):
         return not self.is_domain and _GPU.search(self.words) is not None
 
 
-def claims_of(
-    pod: PodManifest, containers: Iterable[Container], known: ClaimFacts = NO_CLAIM_FACTS
-) -> tuple[Claim, ...]:
+def claims_of(pod: Pod, known: ClaimFacts = NO_CLAIM_FACTS) -> tuple[Claim, ...]:
     """List the claims of a pod, once for each container that uses one; most pods have none."""
-    if not at(pod, ("spec", "resourceClaims")):
+    if not pod.spec.get("resourceClaims"):
         return ()
-    listed = {str(one.get("name", "")): one for one in items(pod, ("spec", "resourceClaims"))}
+    listed = {str(one.get("name", "")): one for one in pod.resource_claims}
     found: list[Claim] = []
-    for container in containers:
-        for one in items(container.manifest, ("resources", "claims"), container.path):
+    for container in pod.containers:
+        for one in container.claims:
             name = str(one.get("name", ""))
             if name in listed:
                 found.append(_claim(listed[name], one, container, known))
@@ -229,10 +227,9 @@ def brings_gpu(template: str, fabrics: Fabrics, known: ClaimFacts) -> bool:
     )
 
 
-def may_claim_gpu(pod: PodManifest, fabrics: Fabrics) -> bool:
+def may_claim_gpu(pod: Pod, fabrics: Fabrics) -> bool:
     """Return whether a pod has a claim that is not known to be a fabric's NIC."""
-    listed = items(pod, ("spec", "resourceClaims")) if "resourceClaims" in pod["spec"] else ()
-    return any(str(one.get(_TEMPLATE)) not in fabrics.by_template for one in listed)
+    return any(str(one.get(_TEMPLATE)) not in fabrics.by_template for one in pod.resource_claims)
 
 
 def unknown_claims(pod: PodManifest, known: ClaimFacts) -> list[str]:

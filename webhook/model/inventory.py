@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, product_of
-from webhook.model.pod import at
+from webhook.model.pod import Pod, at
 from webhook.model.resources import is_gpu, is_rdma, scheduler_requests
 
 # Names in the order in which people count: node-2 before node-10.
@@ -288,7 +288,7 @@ def reservation_of(pod: Any) -> Reservation | None:
     node = at(pod, ("spec", "nodeName"))
     if not isinstance(node, str) or at(pod, ("status", "phase")) in _FINISHED:
         return None
-    amounts = scheduler_requests(pod)
+    amounts = scheduler_requests(Pod(pod))
     return Reservation(node, amounts) if amounts else None
 
 

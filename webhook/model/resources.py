@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from webhook.errors import ShapeError
 from webhook.model.fabric import Fabrics, Globs
-from webhook.model.pod import Path, PodManifest, containers_of, dotted, mapping
+from webhook.model.pod import Container, Path, Pod, dotted
 from webhook.model.quantity import amount, equal, is_unexpanded, is_zero, whole
 
 #: The NVIDIA device plugin's name for a whole GPU.
@@ -84,38 +84,33 @@ class Usage(NamedTuple):
 _NOTHING = Usage((), 0, False, False, (), ())
 
 
-def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usage:
+def usage_of(container: Container, fabrics: Fabrics) -> Usage:
     """Read what a container requests; raise ShapeError for what the API server would reject."""
-    resources = mapping(container, ("resources",), path)
-    requests = mapping(resources, ("requests",), (*path, "resources"))
-    limits = mapping(resources, ("limits",), (*path, "resources"))
-    if not limits and not requests:
+    amounts = container.amounts
+    if not amounts:
         return _NOTHING
-    amounts = {**requests, **limits} if requests != limits else limits
     # Sorted, as the API server sends them: the result must not depend on the order in a file.
     extended = sorted([name for name in amounts if "/" in name])
     if not extended:
         return _NOTHING
     try:
         usage = _classify(extended, amounts, fabrics)
-        if amounts is not limits:
-            rdma = [name for name, _ in usage.rdma]
-            check_limits(requests, limits, rdma, (*path, "resources"))
+        if amounts is not container.limits:
+            check_limits(container, [name for name, _ in usage.rdma])
     except ValueError as error:
-        both = {"limits": limits, "requests": requests}
-        raise _refusal(both, (*path, "resources")) from error
+        raise _refusal(container) from error
     return usage
 
 
-def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeError:
+def _refusal(container: Container) -> ShapeError:
     """Name the places of the amounts that are not quantities, up to `_SHOWN`.
 
     A variable that nobody expanded has the same remedy everywhere, so that is said once.
     """
     problems: list[str] = []
-    for section, amounts in resources.items():
+    for section, amounts in (("limits", container.limits), ("requests", container.requests)):
         for name, written in amounts.items():
-            place = dotted((*path, section, name))
+            place = dotted((*container.path, "resources", section, name))
             try:
                 amount(written)
             except ValueError as error:
@@ -155,17 +150,11 @@ def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics)
     return Usage(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
 
 
-def amounts_of(container: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a container requests, after `usage_of` has read it: resource → quantity."""
-    resources = container.get("resources") or {}
-    return {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-
-
-def unclaimed(container: Mapping[str, Any], fabrics: Fabrics) -> list[str]:
+def unclaimed(container: Container, fabrics: Fabrics) -> list[str]:
     """List the extended resources above zero of a container that are neither GPU nor RDMA here."""
     return sorted(
         name
-        for name, written in amounts_of(container).items()
+        for name, written in container.amounts.items()
         if "/" in name and not is_rdma(name, fabrics) and not is_gpu(name, fabrics)
         if not _is_none(written)
     )
@@ -203,28 +192,24 @@ def is_foreign(name: str, more: Globs = _NONE) -> bool:
 _NATIVE = "kubernetes.io/"
 
 
-def check_limits(
-    requests: Mapping[str, Any],
-    limits: Mapping[str, Any],
-    rdma: Collection[str],
-    path: Path,
-) -> None:
-    """Raise ShapeError if a container could not be created with these resources, which are `path`.
+def check_limits(container: Container, rdma: Collection[str]) -> None:
+    """Raise ShapeError if a container could not be created with its resources.
 
     Of several `rdma` resources, one with a limit is enough: aliases are merged into the real name.
     Raise ValueError if an amount is not a quantity.
     """
+    requests, limits = container.requests, container.limits
     merged = rdma if len(rdma) > 1 and any(name in limits for name in rdma) else ()
     # Sorted, as the API server sends them: the message must not depend on the order in a file.
     for name in sorted(name for name in requests if "/" in name and _NATIVE not in name):
         asked = requests[name]
         is_zero(asked)  # raises ValueError
         if name not in merged and not (name in limits and equal(asked, limits[name])):
-            raise ShapeError(_message(name, asked, limits, path))
+            raise ShapeError(_message(name, asked, container))
 
 
-def _message(name: str, asked: Any, limits: Mapping[str, Any], path: Path) -> str:
-    where = dotted((*path, "limits", name))
+def _message(name: str, asked: Any, container: Container) -> str:
+    limits, where = container.limits, dotted((*container.path, "resources", "limits", name))
     if name not in limits:
         return f"{where} is missing: it must equal the request, {_shown(asked)}"
     return f"{where} is {_shown(limits[name])}: it must equal the request, {_shown(asked)}"
@@ -245,12 +230,12 @@ def _shown(written: Any) -> str:
 Amounts = dict[str, int]
 
 
-def scheduler_requests(pod: PodManifest) -> Amounts:
+def scheduler_requests(pod: Pod) -> Amounts:
     """Return what is reserved for a pod: extended resource → how many; ShapeError as a reader."""
     lasting: Amounts = {}
     most: Amounts = {}
-    for one in containers_of(pod):  # init containers and sidecars come first, in their order
-        own = _requests(one.manifest, one.path) if one.kind != "ephemeral" else {}
+    for one in pod.containers:  # init containers and sidecars come first, in their order
+        own = _requests(one) if one.kind != "ephemeral" else {}
         if one.kind == "init":
             for name, many in own.items():
                 most[name] = max(most.get(name, 0), many + lasting.get(name, 0))
@@ -258,19 +243,17 @@ def scheduler_requests(pod: PodManifest) -> Amounts:
             _add(lasting, own)
     for name, many in lasting.items():
         most[name] = max(most.get(name, 0), many)
-    _add(most, _whole(mapping(pod, ("spec", "overhead")), ("spec", "overhead")))
+    _add(most, _whole(pod.overhead, ("spec", "overhead")))
     return most
 
 
-def _requests(container: Mapping[str, Any], path: Path) -> Amounts:
+def _requests(container: Container) -> Amounts:
     """Return a container's requests, which are its limits where it names no request."""
-    if "resources" not in container:
+    if not container.resources:
         return {}
-    limits, requests = (
-        _whole(mapping(container, ("resources", section), path), (*path, "resources", section))
-        for section in ("limits", "requests")
-    )
-    return {**limits, **requests}
+    where = (*container.path, "resources")
+    limits = _whole(container.limits, (*where, "limits"))
+    return {**limits, **_whole(container.requests, (*where, "requests"))}
 
 
 def _whole(amounts: Mapping[str, Any], path: Path) -> Amounts:

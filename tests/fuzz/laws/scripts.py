@@ -11,7 +11,7 @@ from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken
 from tests.fuzz.laws.mutations import MUTATE_LAWS, Answered
 from webhook.decide.launchers.commands import Commands, Launch
-from webhook.model.pod import Path
+from webhook.model.pod import Path, Pod
 
 _FIRST: Path = ("spec", "containers", 0)
 _FLAG = " -mca coll_hcoll_enable 0"
@@ -26,7 +26,7 @@ class Scripted(Answered):
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
         """The launches that were found."""
-        return Commands(self.pod).launches(_FIRST)
+        return Commands(Pod(self.pod)).launches(_FIRST)
 
     @property
     def words(self) -> list[str]:

@@ -12,7 +12,7 @@ from tests.growth import lines
 from webhook.decide.draft import Draft
 from webhook.errors import ShapeError
 from webhook.model.decision import Outcome, Reason
-from webhook.model.pod import Path
+from webhook.model.pod import Path, Pod
 
 WHY = Reason("Why", "Because.")
 
@@ -308,3 +308,41 @@ def test_an_edit_near_an_earlier_one_is_as_quick_at_any_depth(earlier: Edit, lat
     for depth in (1, 10):
         counted(depth)  # and the path's pointer is remembered
     assert counted(1) == counted(10)
+
+
+def test_the_view_is_of_the_pod_as_it_is_now() -> None:
+    """An edit outdates what was read of its container, and of the pod above it; the rest stays."""
+    manifest = {"spec": {"containers": [{"name": "a"}, {"name": "b", "command": ["run"]}]}}
+    pod = Pod(manifest)
+    first, second = pod.containers
+    draft = Draft(manifest, pod)
+    assert draft.view is pod
+    assert draft.container(second.path) is second
+    draft.append((*first.path, "env"), {"name": "A", "value": "1"})
+    assert draft.container(first.path).env == {"A": "1"}
+    assert draft.container(second.path) is second
+    draft.insert((*second.path, "command"), 0, "time")
+    assert draft.container(second.path).command == ["time", "run"]
+    draft.replace((*second.path, "command", 0), "env")
+    assert draft.container(second.path).command == ["env", "run"]
+    draft.remove((*second.path, "command", 0))
+    assert draft.container(second.path).command == ["run"]
+    draft.set((*second.path, "command"), ["walk"])
+    assert draft.container(second.path).command == ["walk"]
+    assert (first.env, second.command) == ({}, ["run"])
+
+
+def test_the_view_sees_edits_outside_of_containers() -> None:
+    """An edit of the metadata outdates nothing that was read of the containers."""
+    manifest = {"metadata": {}, "spec": {"containers": [{"name": "a"}]}}
+    draft = Draft(manifest)
+    (before,) = draft.view.containers
+    draft.set(("metadata", "annotations", "a"), "b")
+    assert draft.view.annotations == {"a": "b"}
+    assert draft.view.containers == (before,)
+    draft.append(("spec", "volumes"), {"name": "v"})
+    assert [one.name for one in draft.view.volumes] == ["v"]
+    draft.set(("spec", "containers"), [{"name": "c"}])
+    assert [one.name for one in draft.view.containers] == ["c"]
+    draft.set(("spec",), {"containers": [{"name": "d"}]})
+    assert [one.name for one in draft.view.containers] == ["d"]

@@ -20,7 +20,7 @@ from webhook.model.decision import Denial
 from webhook.model.fabric import DeviceClaim, Fabric, RdmaResource, index
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
-from webhook.model.pod import PodManifest, containers_of
+from webhook.model.pod import Pod, PodManifest
 from webhook.model.resources import usage_of
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -51,9 +51,10 @@ def resolved(
 ) -> Resolution:
     """Resolve a pod all of whose containers are targets."""
     at = where or context(*ALL)
-    pairs = [(one, usage_of(one.manifest, one.path, at.fabrics)) for one in containers_of(manifest)]
-    claims = claims_of(manifest, containers_of(manifest), at.namespace.claims)
-    return resolve(manifest, pairs, Requests(fabric=own), at, earlier, claims=claims)
+    pod = Pod(manifest)
+    pairs = [(one, usage_of(one, at.fabrics)) for one in pod.containers]
+    claims = claims_of(pod, at.namespace.claims)
+    return resolve(pod, pairs, Requests(fabric=own), at, earlier, claims=claims)
 
 
 def using(*names: str, **spec: Any) -> PodManifest:

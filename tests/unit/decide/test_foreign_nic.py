@@ -12,7 +12,7 @@ from webhook.model.annotations import Requests
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim
 from webhook.model.facts import NamespaceFacts
-from webhook.model.pod import PodManifest
+from webhook.model.pod import Pod, PodManifest
 
 WHERE = context(V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",))
 INTERFACES = "networking.gke.io/interfaces"
@@ -25,8 +25,7 @@ CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
 
 def found(manifest: PodManifest, requests: Requests | None = None) -> str:
     """Return what shows that a pod uses a NIC that no fabric claims, with the verb."""
-    annotations = manifest["metadata"]["annotations"]
-    standing = examine(manifest, annotations, requests or Requests(), WHERE).standing
+    standing = examine(Pod(manifest), requests or Requests(), WHERE).standing
     if not standing.foreign:
         return ""
     assert standing.closed in (FOREIGN_NIC, FABRIC_NOT_NEEDED)

@@ -15,7 +15,7 @@ from webhook.decide.examine.node_selection import (
 )
 from webhook.errors import ShapeError
 from webhook.model.nodes import NodeInventory
-from webhook.model.pod import PodManifest
+from webhook.model.pod import Pod, PodManifest
 
 PRODUCT = "nvidia.com/gpu.product"
 NORTH = fabric(
@@ -94,7 +94,7 @@ def test_a_narrowing_names_some_and_excludes_others(narrowing: Narrowing, left: 
 )
 def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None:
     """A label names or excludes a fabric that has its key; other fabrics stay."""
-    assert list(from_selector(pod(nodeSelector=selector), FABRICS)) == evidence
+    assert list(from_selector(Pod(pod(nodeSelector=selector)), FABRICS)) == evidence
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_all_terms_of_the_required_affinity_must_agree(
     terms: Any, narrowing: Narrowing | None
 ) -> None:
     """Expressions in a term are ANDed and terms are ORed; NotIn needs the exact values."""
-    assert from_affinity(affinity(*terms), FABRICS) == narrowing
+    assert from_affinity(Pod(affinity(*terms)), FABRICS) == narrowing
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ def test_all_terms_of_the_required_affinity_must_agree(
 )
 def test_other_affinity_is_no_evidence(written: Any) -> None:
     """Only what the scheduler requires of the node counts."""
-    assert from_affinity(pod(affinity=written), FABRICS) is None
+    assert from_affinity(Pod(pod(affinity=written)), FABRICS) is None
 
 
 def test_preferred_affinity_is_no_evidence() -> None:
     """A preference does not rule out any node."""
     preferred = [{"weight": 1, "preference": {"matchExpressions": [expression("In", "L40")]}}]
     node = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
-    assert from_affinity(pod(affinity={"nodeAffinity": node}), FABRICS) is None
+    assert from_affinity(Pod(pod(affinity={"nodeAffinity": node})), FABRICS) is None
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_malformed_term_is_refused_with_its_place(terms: Any, says: str) -> No
     """The path is complete, since several terms look alike."""
     place = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     with pytest.raises(ShapeError) as raised:
-        from_affinity(affinity(*terms), FABRICS)
+        from_affinity(Pod(affinity(*terms)), FABRICS)
     assert str(raised.value) == f"{place}.nodeSelectorTerms[{len(terms) - 1}].{says}"
 
 
@@ -221,7 +221,7 @@ HOSTNAME = "kubernetes.io/hostname"
 )
 def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) -> None:
     """A node may be named by spec.nodeName or host name, and must be in every alternative."""
-    assert list(from_inventory(manifest, [], FABRICS, INVENTORY)) == evidence
+    assert list(from_inventory(Pod(manifest), [], FABRICS, INVENTORY)) == evidence
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_the_gpu_resource_tells_where_every_fabric_has_gpus(
     inventory = NodeInventory(
         by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, with_gpus=frozenset(with_gpus)
     )
-    assert list(from_inventory(pod(), ["nvidia.com/gpu"], FABRICS, inventory)) == evidence
+    assert list(from_inventory(Pod(pod()), ["nvidia.com/gpu"], FABRICS, inventory)) == evidence
 
 
 def test_a_gpu_that_no_node_offers_tells_nothing() -> None:
@@ -248,18 +248,18 @@ def test_a_gpu_that_no_node_offers_tells_nothing() -> None:
     inventory = NodeInventory(
         by_node=INVENTORY.by_node, by_gpu={}, with_gpus=frozenset({"north", "south", "east"})
     )
-    assert list(from_inventory(pod(), ["nvidia.com/l40"], FABRICS, inventory)) == []
+    assert list(from_inventory(Pod(pod()), ["nvidia.com/l40"], FABRICS, inventory)) == []
 
 
 def test_without_an_inventory_nothing_is_told() -> None:
     """A preview on a laptop has no inventory."""
-    assert list(from_inventory(pod(nodeName="n1"), [], FABRICS, NodeInventory())) == []
+    assert list(from_inventory(Pod(pod(nodeName="n1")), [], FABRICS, NodeInventory())) == []
 
 
 def test_a_node_name_of_another_type_is_refused() -> None:
     """The API server would reject it too."""
     with pytest.raises(ShapeError) as raised:
-        list(from_inventory(pod(nodeSelector={HOSTNAME: 1}), [], FABRICS, INVENTORY))
+        list(from_inventory(Pod(pod(nodeSelector={HOSTNAME: 1})), [], FABRICS, INVENTORY))
     assert str(raised.value) == (
         'spec.nodeSelector["kubernetes.io/hostname"] must be a string, but is a number (1)'
     )
@@ -270,7 +270,7 @@ def wrong(manifest: PodManifest, *keys: str, known: bool = False) -> list[str]:
     inventory = NodeInventory(label_keys=frozenset(keys))
     pinning = fabric("west", pin={"site.lab/pool": "west"})
     where = fabrics(NORTH, SOUTH, EAST, pinning)
-    return list(misdirected(manifest, where, inventory, known=known))
+    return list(misdirected(Pod(manifest), where, inventory, known=known))
 
 
 NO_NODE = "no node has the label {}, which the pod requires"
@@ -324,4 +324,4 @@ def test_without_nodes_a_product_under_another_label_is_named(
     sentence = f"no fabric lists the label {key}: a GPU's product is in {PRODUCT}"
     assert wrong(manifest) == ([sentence] if key else [])
     assert wrong(manifest, known=True) == []
-    assert list(misdirected(manifest, fabrics(EAST), NodeInventory(), known=False)) == []
+    assert list(misdirected(Pod(manifest), fabrics(EAST), NodeInventory(), known=False)) == []

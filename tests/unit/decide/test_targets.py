@@ -14,7 +14,7 @@ from webhook.model.annotations import Requests
 from webhook.model.claims import NO_CLAIM_FACTS, ClaimFacts, claims_of
 from webhook.model.decision import Denial
 from webhook.model.fabric import DeviceClaim, FabricEnv, Fabrics
-from webhook.model.pod import PodManifest, containers_of
+from webhook.model.pod import Pod, PodManifest
 from webhook.model.resources import usage_of
 
 FABRIC = Requests(fabric="v100-ib")
@@ -30,9 +30,10 @@ def chosen(
 ) -> Selection:
     """Choose among a pod's containers."""
     site = site or fabrics()
-    pairs = [(one, usage_of(one.manifest, one.path, site)) for one in containers_of(manifest)]
-    claims = claims_of(manifest, containers_of(manifest), known)
-    return select(manifest, pairs, requests or Requests(), Commands(manifest), site, claims=claims)
+    pod = Pod(manifest)
+    pairs = [(one, usage_of(one, site)) for one in pod.containers]
+    claims = claims_of(pod, known)
+    return select(pod, pairs, requests or Requests(), Commands(pod), site, claims=claims)
 
 
 def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:

@@ -7,14 +7,15 @@ import pytest
 from tests.builders import container
 from tests.case_names import case_name
 from webhook.errors import ShapeError
-from webhook.model.container import Capabilities, capabilities_of
+from webhook.model.pod import Container
+from webhook.model.pod.security import Capabilities
 
 PATH = ("spec", "containers", 0)
 
 
 def read(written: Any) -> Capabilities:
     """Read these capabilities of a container."""
-    return capabilities_of(container(securityContext={"capabilities": written}), PATH)
+    return Container(PATH, container(securityContext={"capabilities": written})).capabilities
 
 
 @pytest.mark.parametrize("written", [None, {}, {"add": None, "drop": []}], ids=case_name)

@@ -19,7 +19,7 @@ from webhook.model.claims import (
     may_claim_gpu,
 )
 from webhook.model.fabric import DeviceClaim, Fabric
-from webhook.model.pod import containers_of
+from webhook.model.pod import Pod
 
 SITE = fabrics(
     fabric("a", claims=(DeviceClaim(template="nics"),), device_classes=frozenset({"h100"})),
@@ -34,10 +34,10 @@ def found(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None, str
     return [
         (
             one.name,
-            one.user and one.user.name,
+            one.user.name if one.user else None,
             "".join((one.is_gpu * "G", one.is_nic * "N", one.is_domain * "D")),
         )
-        for one in claims_of(manifest, containers_of(manifest))
+        for one in claims_of(Pod(manifest))
     ]
 
 
@@ -126,7 +126,7 @@ def test_known_device_classes_say_what_a_claim_is(
     """A request has its own classes; without one, a container gets those of all requests."""
     one = container(resources={"claims": [{"name": "x", **used}]})
     manifest = pod(one, resourceClaims=[{"name": "x", **listed}])
-    (claim,) = claims_of(manifest, containers_of(manifest), KNOWN)
+    (claim,) = claims_of(Pod(manifest), KNOWN)
     assert claim.classes == classes
     assert claim.template == listed.get("resourceClaimTemplateName", "")
     assert "".join((claim.is_gpu * "G", claim.is_nic * "N")) == device
@@ -140,7 +140,7 @@ def test_claims_are_grouped_by_the_containers_that_use_them() -> None:
         container("y", resources={"claims": used}),
         resourceClaims=[*used, {"name": "b"}],
     )
-    groups = claims_by_user(claims_of(manifest, containers_of(manifest)))
+    groups = claims_by_user(claims_of(Pod(manifest)))
     named = {path: [one.name for one in claims] for path, claims in groups.items()}
     assert named == {("spec", "containers", 1): ["a"], (): ["b"]}
 
@@ -237,5 +237,5 @@ def test_a_template_brings_a_gpu_by_its_classes(classes: tuple[str, ...], expect
 def test_a_claim_that_is_no_fabrics_nic_may_be_a_gpu(templates: Any, expected: bool) -> None:
     """A claim of the webhook's own must not look like a GPU in a second call."""
     listed = templates and [{"name": "x", "resourceClaimTemplateName": one} for one in templates]
-    assert may_claim_gpu(pod(container(), resourceClaims=listed), SITE) is expected
-    assert not may_claim_gpu(pod(container()), SITE)
+    assert may_claim_gpu(Pod(pod(container(), resourceClaims=listed)), SITE) is expected
+    assert not may_claim_gpu(Pod(pod(container())), SITE)

@@ -3,26 +3,27 @@ from typing import Any
 import pytest
 
 from webhook.errors import ShapeError
-from webhook.model.container import Environments, entry, env_names, env_of, literal
+from webhook.model.pod import Container
+from webhook.model.pod.environment import entry, literal
 
 PATH = ("spec", "containers", 0)
 
 
-def pod(**container: Any) -> dict[str, Any]:
-    """Make a pod with one container."""
-    return {"spec": {"containers": [container]}}
+def read(**fields: Any) -> Container:
+    """Read a container with these fields."""
+    return Container(PATH, fields)
 
 
 def test_env_is_read_in_its_order_and_the_last_of_a_name_wins() -> None:
     """As in the kubelet, which reads `env` in order, a later entry replaces an earlier one."""
     env = [entry("A", "1"), entry("B", "2"), entry("A", "3")]
-    assert list(env_of(pod(env=env), PATH).items()) == [("A", "3"), ("B", "2")]
+    assert list(read(env=env).env.items()) == [("A", "3"), ("B", "2")]
 
 
 @pytest.mark.parametrize("item", [{}, {"value": ""}, {"value": None}, {"valueFrom": None}])
 def test_an_absent_value_is_the_empty_text(item: dict[str, Any]) -> None:
     """The API server drops an empty value, so all of these mean the same pod."""
-    assert env_of(pod(env=[{"name": "A", **item}]), PATH) == {"A": ""}
+    assert read(env=[{"name": "A", **item}]).env == {"A": ""}
 
 
 @pytest.mark.parametrize(
@@ -36,26 +37,26 @@ def test_an_absent_value_is_the_empty_text(item: dict[str, Any]) -> None:
 )
 def test_what_only_the_kubelet_knows_is_none(item: dict[str, Any]) -> None:
     """A reference, or a text that the kubelet expands, has no known value."""
-    assert env_of(pod(env=[{"name": "A", **item}]), PATH) == {"A": None}
+    assert read(env=[{"name": "A", **item}]).env == {"A": None}
 
 
 def test_a_later_reference_hides_an_earlier_literal() -> None:
     """The last entry wins, whatever its kind."""
     reference = {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-    assert env_of(pod(env=[entry("A", "1"), reference]), PATH) == {"A": None}
+    assert read(env=[entry("A", "1"), reference]).env == {"A": None}
 
 
 @pytest.mark.parametrize("value", ["", "a$b", "$", "${A}", "=mlx5_0", "`x`"])
 def test_other_dollars_are_literal(value: str) -> None:
     """Only `$(` and `$$` mean something to the kubelet."""
     assert literal(value) == value
-    assert env_of(pod(env=[entry("A", value)]), PATH) == {"A": value}
+    assert read(env=[entry("A", value)]).env == {"A": value}
 
 
 @pytest.mark.parametrize("container", [{}, {"env": None}, {"env": []}, {"env": [{"value": "x"}]}])
 def test_no_names_are_no_environment(container: dict[str, Any]) -> None:
     """An entry without a name is ignored here; the API server reports it."""
-    assert env_of(pod(**container), PATH) == {}
+    assert read(**container).env == {}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_no_names_are_no_environment(container: dict[str, Any]) -> None:
 def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
     """An unquoted number is the most common mistake in a hand-written `env`."""
     with pytest.raises(ShapeError) as raised:
-        env_of(pod(env=env), PATH)
+        _ = read(env=env).env
     assert str(raised.value) == f"spec.containers[0].{message}"
 
 
@@ -85,11 +86,9 @@ def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
 )
 def test_env_from_says_that_names_are_unknown(container: dict[str, Any], found: bool) -> None:
     """Any source in `envFrom` may hold any name."""
-    environments = Environments(pod(**container))
-    assert environments.has_env_from(PATH) is found
-    assert environments.has_env_from(PATH) is found
+    assert bool(read(**container).env_from) is found
 
 
 def test_names_of_variables() -> None:
     """Only names are read; an entry without one is left for the API server to reject."""
-    assert env_names({"env": [{"name": "A"}, {"name": 1}, {}]}) == ["A"]
+    assert read(env=[{"name": "A"}, {"name": 1}, {}]).env_names == ["A"]

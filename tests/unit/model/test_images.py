@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.builders import container, pod
+from tests.builders import container
 from tests.case_names import case_name
-from webhook.model.container import image_of, spellings_of
+from webhook.model.pod import Container
+from webhook.model.pod.container import spellings_of
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -39,4 +40,4 @@ def test_an_image_is_known_by_each_of_its_spellings(image: str, spellings: set[s
 @pytest.mark.parametrize(("written", "read"), [("a", "a"), (None, ""), (7, "")], ids=case_name)
 def test_an_image_may_be_missing(written: Any, read: str) -> None:
     """An earlier webhook may set it; another type is the API server's to reject."""
-    assert image_of(pod(container(image=written)), ("spec", "containers", 0)) == read
+    assert Container(("spec", "containers", 0), container(image=written)).image == read

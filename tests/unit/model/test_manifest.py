@@ -7,10 +7,9 @@ import pytest
 
 from webhook.errors import ShapeError
 from webhook.model.pod import (
-    Container,
     Path,
+    Pod,
     at,
-    containers_of,
     describe,
     flag,
     items,
@@ -110,24 +109,25 @@ def test_containers_come_init_first_with_their_kind() -> None:
             "initContainers": [first, side],
         }
     }
-    assert containers_of(pod) == [
-        Container("init", "setup", ("spec", "initContainers", 0), first),
-        Container("sidecar", "proxy", ("spec", "initContainers", 1), side),
-        Container("app", "main", ("spec", "containers", 0), app),
-        Container("ephemeral", "ephemeralContainers[0]", ("spec", "ephemeralContainers", 0), debug),
+    listed = Pod(pod).containers
+    assert [(one.kind, one.name, one.path, one.manifest) for one in listed] == [
+        ("init", "setup", ("spec", "initContainers", 0), first),
+        ("sidecar", "proxy", ("spec", "initContainers", 1), side),
+        ("app", "main", ("spec", "containers", 0), app),
+        ("ephemeral", "ephemeralContainers[0]", ("spec", "ephemeralContainers", 0), debug),
     ]
 
 
 @pytest.mark.parametrize("pod", [{}, {"spec": None}, {"spec": {"containers": None}}])
 def test_a_pod_without_containers_has_none(pod: dict[str, Any]) -> None:
     """A pod without containers is not an error here; the API server reports it better."""
-    assert containers_of(pod) == []
+    assert Pod(pod).containers == ()
 
 
 def test_a_name_of_another_type_is_refused_with_its_place() -> None:
     """The path in the message starts at the pod, not at the container."""
     with pytest.raises(ShapeError) as raised:
-        containers_of({"spec": {"containers": [{"name": "a"}, {"name": 5}]}})
+        _ = Pod({"spec": {"containers": [{"name": "a"}, {"name": 5}]}}).containers
     assert str(raised.value) == "spec.containers[1].name must be a string, but is a number (5)"
 
 

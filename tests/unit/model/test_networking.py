@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from webhook.model.pod import containers_of, istio_sidecar, lacks_cluster_dns
+from webhook.model.pod import Pod
+from webhook.model.pod.sandbox import istio_sidecar, lacks_cluster_dns
 
 INJECT = "sidecar.istio.io/inject"
 ENABLED = {"istio-injection": "enabled"}
@@ -17,7 +18,7 @@ def evidence(namespace: dict[str, str] | None = None, **spec: Any) -> str:
     """Return the evidence of a sidecar in a pod with these labels, annotations and containers."""
     metadata = {key: spec.pop(key) for key in ("labels", "annotations") if key in spec}
     pod = {"metadata": metadata, "spec": {"containers": [{"name": "a"}], **spec}}
-    return istio_sidecar(pod, tuple(containers_of(pod)), namespace or {})
+    return istio_sidecar(Pod(pod), namespace or {})
 
 
 def test_a_pod_may_have_no_sidecar() -> None:
@@ -53,5 +54,5 @@ def test_a_sidecar_is_known_by_what_asks_for_it() -> None:
 )
 def test_names_of_services_resolve_by_the_policy(spec: dict[str, Any], *, lacks: bool) -> None:
     """In the host's network the default policy is the node's DNS."""
-    assert lacks_cluster_dns({"spec": spec}) is lacks
-    assert not lacks_cluster_dns({})
+    assert lacks_cluster_dns(Pod({"spec": spec})) is lacks
+    assert not lacks_cluster_dns(Pod({}))

@@ -8,6 +8,7 @@ from tests.builders import amounts, container, fabric, fabrics
 from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.model.fabric import Globs, RdmaResource
+from webhook.model.pod import Container
 from webhook.model.resources import Usage, is_foreign, is_gpu, is_rdma, unclaimed, usage_of
 
 PATH = ("spec", "containers", 0)
@@ -23,7 +24,7 @@ FABRICS = fabrics(
 
 def usage(limits: Any = None, requests: Any = None) -> Usage:
     """Read the usage of a container with these amounts."""
-    return usage_of(container(resources=amounts(limits, requests)), PATH, FABRICS)
+    return usage_of(Container(PATH, container(resources=amounts(limits, requests))), FABRICS)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def usage(limits: Any = None, requests: Any = None) -> Usage:
 )
 def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
     """CPU, memory and other devices are ignored."""
-    assert usage_of(manifest, PATH, FABRICS) == NOTHING
+    assert usage_of(Container(PATH, manifest), FABRICS) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -327,4 +328,4 @@ def test_what_no_fabric_claims_is_listed() -> None:
     """Names are sorted; a quantity of 0 is left out, but one that cannot be read is listed."""
     limits = {"example.com/b": "1", "example.com/a": "x", "example.com/c": "0", "cpu": "1"}
     asked = container(resources=amounts({**limits, "nvidia.com/v100": "1", "rdma/north": "1"}))
-    assert unclaimed(asked, FABRICS) == ["example.com/a", "example.com/b"]
+    assert unclaimed(Container(PATH, asked), FABRICS) == ["example.com/a", "example.com/b"]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import container, pod
 from tests.case_names import case_name
-from webhook.model.container import user_of
+from webhook.model.pod import Pod
 
 
 @pytest.mark.parametrize(
@@ -32,5 +32,5 @@ from webhook.model.container import user_of
 )
 def test_the_user_is_that_of_the_manifest_or_of_the_image(own: Any, shared: Any, user: str) -> None:
     """The container's securityContext overrides the pod's; the image's user is not known."""
-    one = container(securityContext=own)
-    assert user_of(pod(one, securityContext=shared), one) == user
+    one = Pod(pod(container(securityContext=own), securityContext=shared))
+    assert one.user_of(one.containers[0]) == user

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.model.pod import is_gvisor, is_kata
+from webhook.model.pod.sandbox import is_gvisor, is_kata
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from tests.builders import amounts, container
 from webhook.errors import ShapeError
+from webhook.model.pod import Pod
 from webhook.model.resources import scheduler_requests
 
 
@@ -44,21 +45,21 @@ def sidecar(many: Any) -> dict[str, Any]:
 )
 def test_what_is_reserved(spec: dict[str, Any], total: int) -> None:
     """It is the most that the pod has at once."""
-    assert scheduler_requests({"spec": spec}) == {"rdma/nic": total}
+    assert scheduler_requests(Pod({"spec": spec})) == {"rdma/nic": total}
 
 
 def test_only_extended_resources_count() -> None:
     """They are whole numbers, and a limit without a request is a request."""
     written = amounts({"a.io/x": "2k", "cpu": "500m"}, {"a.io/y": 1, "memory": "1Gi"})
-    assert scheduler_requests({"spec": {"containers": [container(resources=written)]}}) == {
+    assert scheduler_requests(Pod({"spec": {"containers": [container(resources=written)]}})) == {
         "a.io/x": 2000,
         "a.io/y": 1,
     }
-    assert scheduler_requests({"spec": {"containers": [container()]}}) == {}
+    assert scheduler_requests(Pod({"spec": {"containers": [container()]}})) == {}
 
 
 def test_an_amount_that_is_no_quantity_is_named() -> None:
     """With its place."""
     with pytest.raises(ShapeError) as raised:
-        scheduler_requests({"spec": {"containers": [using("many")]}})
+        scheduler_requests(Pod({"spec": {"containers": [using("many")]}}))
     assert str(raised.value).startswith("spec.containers[0].resources.limits[\"rdma/nic\"]: 'many'")

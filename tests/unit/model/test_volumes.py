@@ -3,22 +3,16 @@ from typing import Any
 import pytest
 
 from webhook.errors import ShapeError
-from webhook.model.container import (
-    clean,
-    infiniband_volumes,
-    mount_at,
-    mount_over,
-    mounted_path,
-    volume_named,
-)
+from webhook.model.pod import Pod
+from webhook.model.pod.volumes import clean
 
 PATH = ("spec", "containers", 0)
 
 
-def pod(*mount_paths: Any, volumes: Any = None) -> dict[str, Any]:
+def pod(*mount_paths: Any, volumes: Any = None) -> Pod:
     """Make a pod with one container that mounts a volume at each path."""
     mounts = [{"name": f"v{index}", "mountPath": path} for index, path in enumerate(mount_paths)]
-    return {"spec": {"containers": [{"volumeMounts": mounts}], "volumes": volumes}}
+    return Pod({"spec": {"containers": [{"volumeMounts": mounts}], "volumes": volumes}})
 
 
 @pytest.mark.parametrize(
@@ -35,13 +29,16 @@ def pod(*mount_paths: Any, volumes: Any = None) -> dict[str, Any]:
 )
 def test_a_mount_is_found_however_its_path_is_written(written: str) -> None:
     """A relative path counts as absolute, as in the kubelet, and is cleaned as in containerd."""
-    assert mount_at(pod("/a", written), PATH, "/dev/shm") == {"name": "v1", "mountPath": written}
+    assert pod("/a", written).container(PATH).mount_at("/dev/shm") == {
+        "name": "v1",
+        "mountPath": written,
+    }
 
 
 @pytest.mark.parametrize("written", ["/dev", "/dev/shm/x", "/dev/shmem", "/", "/x/dev/shm", ""])
 def test_a_mount_elsewhere_is_none_there(written: str) -> None:
     """A mount on a directory above or below a path is not a mount at that path."""
-    assert mount_at(pod(written), PATH, "/dev/shm") is None
+    assert pod(written).container(PATH).mount_at("/dev/shm") is None
 
 
 @pytest.mark.parametrize(
@@ -59,7 +56,7 @@ def test_a_mount_elsewhere_is_none_there(written: str) -> None:
 )
 def test_a_directory_above_hides_the_file(written: str, above: str | None) -> None:
     """A volume at /etc hides the image's /etc, and our file would be written into that volume."""
-    assert mount_over(pod("/data", written), PATH, "/etc/nccl.conf") == above
+    assert pod("/data", written).container(PATH).mount_over("/etc/nccl.conf") == above
 
 
 def test_clean_keeps_one_leading_slash() -> None:
@@ -71,17 +68,19 @@ def test_clean_keeps_one_leading_slash() -> None:
 def test_volumes_are_found_by_name() -> None:
     """Volumes are looked up by name, which is unique in a pod."""
     volumes = [{"name": "a"}, {"name": "b", "emptyDir": {}}]
-    assert volume_named(pod(volumes=volumes), "b") == volumes[1]
-    assert volume_named(pod(volumes=volumes), "c") is None
-    assert volume_named(pod(), "a") is None
+    second = pod(volumes=volumes).volume("b")
+    assert second is not None
+    assert (second.manifest, second.path) == (volumes[1], ("spec", "volumes", 1))
+    assert pod(volumes=volumes).volume("c") is None
+    assert pod().volume("a") is None
 
 
 def test_a_wrong_type_is_named_with_its_place() -> None:
     """The API server would reject it with a worse message."""
     with pytest.raises(ShapeError, match=r"^spec.containers\[0\].volumeMounts\[0\].mountPath must"):
-        mount_at(pod(7), PATH, "/dev/shm")
+        pod(7).container(PATH).mount_at("/dev/shm")
     with pytest.raises(ShapeError, match=r"^spec.volumes must be a list"):
-        volume_named(pod(volumes={}), "a")
+        pod(volumes={}).volume("a")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,8 @@ def test_a_wrong_type_is_named_with_its_place() -> None:
 def test_devices_may_be_shown_by_the_nodes_path(path: Any, found: str) -> None:
     """The container must mount the volume, which is of type hostPath."""
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "v0", "hostPath": {"path": path}}]
-    shown = infiniband_volumes(pod(volumes=volumes))
+    shown = pod(volumes=volumes).infiniband_volumes
     assert shown == ({"v0": found} if found else {})
-    assert mounted_path(pod("/anywhere"), PATH, shown) == found
-    assert mounted_path(pod(), PATH, shown) == ""
+    mounting = pod("/anywhere").container(PATH).mounted(shown)
+    assert list(mounting) == (["v0"] if found else [])
+    assert list(pod().container(PATH).mounted(shown)) == []

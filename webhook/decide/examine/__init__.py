@@ -6,7 +6,7 @@ what speaks against it. Nothing here edits the pod. Start with `examine`, below.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
@@ -16,10 +16,9 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.scope import NO_CALL, Context, EarlierCall, Needs, Scope
 from webhook.model.annotations import Requests
 from webhook.model.claims import claims_of
-from webhook.model.container import Environments
 from webhook.model.decision import Denial, Reason
 from webhook.model.nodes import NodeInventory
-from webhook.model.pod import Container, PodManifest, at, containers_of, mapping
+from webhook.model.pod import Container, Pod
 from webhook.model.resources import Usage, usage_of
 
 MIRROR_POD = Reason(
@@ -87,21 +86,18 @@ class Examined(NamedTuple):
     misdirected: tuple[str, ...] = ()
 
 
-def ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Ineligible | None:
+def ineligible(pod: Pod) -> Ineligible | None:
     """Say why a pod that opted in is left alone: a static pod's mirror, or one for Windows."""
-    if _MIRROR in annotations:
+    if _MIRROR in pod.annotations:
         return Ineligible(MIRROR_POD, in_status=False)
-    mapping(pod, ("spec",))
-    selector = mapping(pod, ("spec", "nodeSelector"))
-    systems = [at(pod, ("spec", "os", "name")), *(selector.get(key) for key in _OS)]
-    if "windows" in systems:
+    required = [pod.operating_system, *(pod.node_selector.get(key) for key in _OS)]
+    if "windows" in required:
         return Ineligible(WINDOWS_POD, in_status=True)
     return None
 
 
 def examine(
-    pod: PodManifest,
-    annotations: dict[str, Any],
+    pod: Pod,
     requests: Requests,
     context: Context,
     earlier: EarlierCall = NO_CALL,
@@ -109,10 +105,9 @@ def examine(
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
     fabrics = context.fabrics
     check_name(requests, fabrics)
-    containers = tuple(containers_of(pod))
-    pairs = [(one, usage_of(one.manifest, one.path, fabrics)) for one in containers]
+    pairs = [(one, usage_of(one, fabrics)) for one in pod.containers]
     commands = Commands(pod)
-    claims = claims_of(pod, containers, context.namespace.claims)
+    claims = claims_of(pod, context.namespace.claims)
     selection = select(pod, pairs, requests, commands, fabrics, claims=claims)
     # All containers count: a GPU of any container determines the pod's node.
     other = earlier.config not in ("", fabrics.config_hash)
@@ -128,12 +123,8 @@ def examine(
         namespace=context.namespace,
         fabrics=fabrics,
         original=pod,
-        containers=containers,
         claims=claims,
         commands=commands,
-        env=Environments(pod),
-        host_network=at(pod, ("spec", "hostNetwork")) is True,
-        annotations=annotations,
         called_before=bool(earlier.config),
         other_configuration=other,
     )
@@ -162,6 +153,6 @@ def _standing(scope: Scope, selection: Selection, resolution: Resolution, foreig
         return Standing(Needs.NOTHING, not_needed=True)
     if scope.fabric is None:
         return Standing(Needs.NOTHING, resolution.why, resolution.message)
-    if scope.fabric.mode == "host-network" and not scope.host_network:
+    if scope.fabric.mode == "host-network" and not scope.original.host_network:
         return Standing(Needs.NOTHING, lacks_host_network=True)
     return Standing(Needs.FABRIC)

@@ -28,7 +28,7 @@ from webhook.model.annotations import FABRIC, INVALID_ANNOTATION, STATUS, Reques
 from webhook.model.claims import Claim
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabric, Fabrics
-from webhook.model.pod import Container, PodManifest
+from webhook.model.pod import Container, Pod
 from webhook.model.quantity import is_zero
 from webhook.model.resources import Usage
 
@@ -95,7 +95,7 @@ class _Evidence(NamedTuple):
 
 
 def resolve(
-    pod: PodManifest,
+    pod: Pod,
     pairs: list[tuple[Container, Usage]],
     requests: Requests,
     context: Context,
@@ -136,14 +136,12 @@ def check_name(requests: Requests, fabrics: Fabrics) -> None:
 
 
 def _of_pod(
-    pod: PodManifest, requests: Requests, devices: list[_Evidence], fabrics: Fabrics
+    pod: Pod, requests: Requests, devices: list[_Evidence], fabrics: Fabrics
 ) -> list[_Evidence]:
     found = [] if requests.fabric is None else [_annotated(requests.fabric)]
     found += devices
-    spec = pod["spec"]
-    if "nodeSelector" in spec:
-        found += [_Evidence(*one) for one in from_selector(pod, fabrics)]
-    affinity = from_affinity(pod, fabrics) if "affinity" in spec else None
+    found += [_Evidence(*one) for one in from_selector(pod, fabrics)]
+    affinity = from_affinity(pod, fabrics)
     if affinity is not None:
         found.append(_Evidence("the required node affinity", affinity))
     return found
@@ -166,7 +164,7 @@ def _of_devices(
     return found
 
 
-def _of_inventory(pod: PodManifest, gpus: Iterable[str], context: Context) -> list[_Evidence]:
+def _of_inventory(pod: Pod, gpus: Iterable[str], context: Context) -> list[_Evidence]:
     if not context.inventory.by_node:
         return []
     known = from_inventory(pod, gpus, context.fabrics, context.inventory)

@@ -69,7 +69,7 @@ def foreign_nic(scope: Scope, pairs: Pairs) -> str:
 
 
 def _by_annotation(scope: Scope) -> str:
-    annotations, globs = scope.annotations, scope.fabrics.foreign_annotations
+    annotations, globs = scope.original.annotations, scope.fabrics.foreign_annotations
     if GKE_INTERFACES in annotations and _attaches(annotations[GKE_INTERFACES]):
         return f"annotation {GKE_INTERFACES} attaches {_NIC}"
     for key in annotations if globs.written else ():
@@ -108,7 +108,8 @@ def _by_variable(scope: Scope) -> str:
 
 def _chosen_network(scope: Scope, path: Path) -> str:
     """Return the variable by which a container chooses another network, "" if none does."""
-    own, text = scope.env.of(path), scope.commands.text(path)
+    container = scope.container(path)
+    own, text = container.env, container.command_text
     if own.get(_PROVIDER) in _PROVIDERS:
         return f"{_PROVIDER}={own[_PROVIDER]}"
     if _PROVIDER in text and (chosen := _CHOSEN.search(text)):
@@ -118,7 +119,7 @@ def _chosen_network(scope: Scope, path: Path) -> str:
 
 def _efa(scope: Scope, path: Path) -> str:
     """Return a sign of EFA in a launcher's command or variables, "" if there is none."""
-    own = "\n".join(f"{name}={value}" for name, value in scope.env.of(path).items())
+    own = "\n".join(f"{name}={value}" for name, value in scope.container(path).env.items())
     found = _EFA.search(scope.commands.text(path)) or _EFA.search(own)
     return found.group() if found else ""
 

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 from webhook.model.decision import Reason
 from webhook.model.fabric import Fabrics
 from webhook.model.nodes import PRODUCT, NodeInventory, product_of
-from webhook.model.pod import NODE_TERMS, Path, PodManifest, items, mapping, strings, text
+from webhook.model.pod import NodeTerm, Pod, Requirement
 
 SELECTOR_UNKNOWN = Reason(
     "SelectorUnknown",
     "The pod requires a node label that no node has, or names a GPU by a label of no fabric.",
 )
 
-HOSTNAME = "kubernetes.io/hostname"
 #: The most labels that are reported, since a pod may have thousands.
 _SHOWN = 3
 _NONE: frozenset[str] = frozenset()
@@ -36,27 +35,21 @@ class Narrowing(NamedTuple):
         return left & self.named if self.named else left
 
 
-_SILENT = Narrowing()
-
-
-def from_selector(pod: PodManifest, fabrics: Fabrics) -> Iterator[tuple[str, Narrowing]]:
+def from_selector(pod: Pod, fabrics: Fabrics) -> Iterator[tuple[str, Narrowing]]:
     """Read `spec.nodeSelector`: one piece of evidence for each label that a fabric lists."""
-    for key, value in mapping(pod, ("spec", "nodeSelector")).items():
+    for key, value in pod.node_selector.items():
         found = _label(key, (value,), fabrics)
         if found is not None:
             yield f"nodeSelector {key}={value}", found
 
 
-def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
+def from_affinity(pod: Pod, fabrics: Fabrics) -> Narrowing | None:
     """Read the required node affinity.
 
     Its terms are alternatives: they exclude only the fabrics that all of them exclude, and name
     fabrics only if each term does.
     """
-    terms = [
-        _term(term, (*NODE_TERMS, index), fabrics)
-        for index, term in enumerate(items(pod, NODE_TERMS))
-    ]
+    terms = [_term(term, fabrics) for term in pod.node_terms]
     if not terms:
         return None
     named = frozenset[str]().union(*(term.named for term in terms))
@@ -66,7 +59,7 @@ def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
 
 
 def from_inventory(
-    pod: PodManifest, gpus: Iterable[str], fabrics: Fabrics, inventory: NodeInventory
+    pod: Pod, gpus: Iterable[str], fabrics: Fabrics, inventory: NodeInventory
 ) -> Iterator[tuple[str, Narrowing]]:
     """Look up, in the inventory, the node that the pod names, and the nodes with its GPU resource.
 
@@ -75,8 +68,7 @@ def from_inventory(
     """
     if not inventory.by_node:
         return
-    names = _node_names(pod)
-    known = [inventory.by_node[name] for name in names if name in inventory.by_node]
+    known = [inventory.by_node[name] for name in pod.node_names if name in inventory.by_node]
     if known:
         homes = frozenset[str]().union(*known)
         yield "the node that the pod names", _only(homes, fabrics)
@@ -86,7 +78,7 @@ def from_inventory(
 
 
 def misdirected(
-    pod: PodManifest, fabrics: Fabrics, inventory: NodeInventory, *, known: bool
+    pod: Pod, fabrics: Fabrics, inventory: NodeInventory, *, known: bool
 ) -> tuple[str, ...]:
     """Return a sentence for each label that the pod requires of its node, and that nothing has.
 
@@ -94,13 +86,13 @@ def misdirected(
     product under a key that no fabric lists, if the fabric is not `known` otherwise. What the
     fabrics pin does not count: we may have added it.
     """
-    spec = pod["spec"]
     if known and not inventory.label_keys:
         return ()
-    if "nodeSelector" not in spec and "affinity" not in spec:
+    required = list(pod.required_labels())
+    if not required:
         return ()
     pinned = {key for fabric in fabrics.fabrics.values() for key in fabric.pin or ()}
-    required = [one for one in required_labels(pod) if one[0] not in pinned]
+    required = [one for one in required if one[0] not in pinned]
     if inventory.label_keys:
         missing = [key for key, _ in required if key not in inventory.label_keys]
         return tuple(
@@ -117,19 +109,6 @@ def misdirected(
     )
 
 
-def required_labels(pod: PodManifest) -> Iterator[tuple[str, list[str]]]:
-    """Yield the labels that every node for the pod must have, with the values that would do."""
-    for key, value in mapping(pod, ("spec", "nodeSelector")).items():
-        yield key, [str(value)]
-    terms = items(pod, NODE_TERMS) if "affinity" in pod["spec"] else []
-    for index, expression in enumerate(
-        items(terms[0], ("matchExpressions",), (*NODE_TERMS, 0)) if len(terms) == 1 else ()
-    ):
-        where = (*NODE_TERMS, 0, "matchExpressions", index)
-        if expression.get("operator") in ("In", "Exists", "Gt", "Lt"):
-            yield text(expression, ("key",), where) or "", strings(expression, ("values",), where)
-
-
 def _names_product(values: list[str], fabrics: Fabrics) -> bool:
     globs = fabrics.by_label.get(PRODUCT, {}).values()
     return any(one.match(product_of(PRODUCT, value)) for value in values for one in globs)
@@ -139,22 +118,19 @@ def _only(homes: frozenset[str], fabrics: Fabrics) -> Narrowing:
     return Narrowing(named=homes) if homes else Narrowing(excluded=frozenset(fabrics.fabrics))
 
 
-def _term(term: dict[str, Any], where: Path, fabrics: Fabrics) -> Narrowing:
-    if "matchExpressions" not in term:
-        return _SILENT
+def _term(term: NodeTerm, fabrics: Fabrics) -> Narrowing:
     named, excluded = _NONE, _NONE
-    for index, expression in enumerate(items(term, ("matchExpressions",), where)):
-        found = _expression(expression, (*where, "matchExpressions", index), fabrics)
+    for requirement in term.requirements:
+        found = _requirement(requirement, fabrics)
         if found is not None:
             named = named & found.named if named and found.named else named or found.named
             excluded |= found.excluded
     return Narrowing(named - excluded, excluded)
 
 
-def _expression(expression: dict[str, Any], where: Path, fabrics: Fabrics) -> Narrowing | None:
-    key = text(expression, ("key",), where) or ""
-    values = strings(expression, ("values",), where)
-    match expression.get("operator"):
+def _requirement(requirement: Requirement, fabrics: Fabrics) -> Narrowing | None:
+    key, operator, values = requirement
+    match operator:
         case "In":
             return _label(key, values, fabrics)
         case "NotIn":
@@ -183,18 +159,3 @@ def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:
     return frozenset(
         name for name, globs in (mentioning or {}).items() if given.issuperset(globs.written)
     )
-
-
-def _node_names(pod: PodManifest) -> list[str]:
-    name = text(pod, ("spec", "nodeName")) or text(pod, ("spec", "nodeSelector", HOSTNAME))
-    if name:
-        return [name]
-    terms = [list(_hostnames(term)) for term in items(pod, NODE_TERMS)]
-    return [name for names in terms for name in names] if all(terms) else []
-
-
-def _hostnames(term: dict[str, Any]) -> Iterator[str]:
-    for field, key in (("matchFields", "metadata.name"), ("matchExpressions", HOSTNAME)):
-        for expression in items(term, (field,)) if field in term else ():
-            if expression.get("key") == key and expression.get("operator") == "In":
-                yield from strings(expression, ("values",))

@@ -14,10 +14,9 @@ from webhook.decide.launchers.roles import launchers_of
 from webhook.decide.scope import Launcher, Target
 from webhook.model.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
 from webhook.model.claims import Claim, fabrics_of
-from webhook.model.container import user_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabrics
-from webhook.model.pod import Container, Path, PodManifest, mapping
+from webhook.model.pod import Container, Path, Pod
 from webhook.model.resources import Usage, unclaimed
 
 NO_TARGET = Reason(
@@ -53,7 +52,7 @@ class Selection(NamedTuple):
 
 
 def select(
-    pod: PodManifest,
+    pod: Pod,
     pairs: Pairs,
     requests: Requests,
     commands: Commands,
@@ -93,7 +92,7 @@ def _claiming(claims: Iterable[Claim], fabrics: Fabrics) -> dict[Path, bool]:
 
 
 def _launchers(
-    pod: PodManifest, containers: list[Container], commands: Commands, fabrics: Fabrics
+    pod: Pod, containers: list[Container], commands: Commands, fabrics: Fabrics
 ) -> tuple[Launcher, ...]:
     """List those of the containers that start ranks, and how it is known."""
     starting = launchers_of(pod, commands, site_names(fabrics))
@@ -105,7 +104,7 @@ def _launchers(
 
 
 def _ranks(
-    pod: PodManifest, pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests
+    pod: Pod, pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests
 ) -> Selection:
     """Tell launchers from containers that run the ranks themselves, and say on which fabric.
 
@@ -120,15 +119,15 @@ def _ranks(
     return Selection(tuple(_target(pod, *pair) for pair in wanting or own))
 
 
-def _target(pod: PodManifest, container: Container, usage: Usage) -> Target:
+def _target(pod: Pod, container: Container, usage: Usage) -> Target:
     shared = usage.shared_gpu or usage.virtual_gpu
     rdma = tuple([name for name, _ in usage.rdma])
-    user = user_of(pod, container.manifest)
+    user = pod.user_of(container)
     name, path, kind = container.name, container.path, container.kind
     return Target(name, path, kind, usage.whole_gpus, shared, rdma, user)
 
 
-def _named(pod: PodManifest, pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]:
+def _named(pod: Pod, pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]:
     by_name = {
         container.name: _target(pod, container, usage)
         for container, usage in pairs
@@ -144,7 +143,7 @@ def _named(pod: PodManifest, pairs: Pairs, names: tuple[str, ...]) -> tuple[Targ
     return tuple(by_name[name] for name in names)
 
 
-def _only(pod: PodManifest, pairs: Pairs) -> Target:
+def _only(pod: Pod, pairs: Pairs) -> Target:
     if len(pairs) == 1:
         return _target(pod, *pairs[0])
     have = ", ".join(container.name for container, _ in pairs)
@@ -155,10 +154,10 @@ def _only(pod: PodManifest, pairs: Pairs) -> Target:
     raise Denial(CONTAINERS_REQUIRED, msg)
 
 
-def _nothing(pod: PodManifest, apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
+def _nothing(pod: Pod, apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
     """Say why a pod has no targets: first of all, that no fabric claims a device that is there."""
     for container, _ in apps:
-        for name in unclaimed(container.manifest, fabrics):
+        for name in unclaimed(container, fabrics):
             return Selection(why=NO_TARGET, message=_of_no_fabric(name, container))
     shared = _shared_gpu(pod, apps)
     if shared:
@@ -167,12 +166,12 @@ def _nothing(pod: PodManifest, apps: Pairs, fabrics: Fabrics, *, by_claim: bool)
     return Selection(why=why, message=why.sentence)
 
 
-def _shared_gpu(pod: PodManifest, apps: Pairs) -> str:
+def _shared_gpu(pod: Pod, apps: Pairs) -> str:
     """Say that an annotation gives an app container a share of a GPU, "" if none does.
 
     Source: KAI-Scheduler (and Run:ai), docs/gpu-sharing. By default the first container gets it.
     """
-    annotations = mapping(pod, ("metadata", "annotations"))
+    annotations = pod.annotations
     given = next((key for key in _SHARES if key in annotations), None)
     names = [container.name for container, _ in apps]
     user = annotations.get(_SHARE_USER, names[0] if names else None)

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 
 from webhook.decide.shell.argv import Word, basename, command_at, script_at, unwrap
 from webhook.decide.shell.scripts import TOO_MANY, Scripts
-from webhook.model.pod import Path, PodManifest, mapping, strings
+from webhook.model.pod import Path, Pod
 
 #: Programs that may clear the environment of the launcher that they run.
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
@@ -89,21 +89,15 @@ class Commands:
     Most commands hold no sought word, so each is joined into a text and searched before it is read.
     """
 
-    __slots__ = ("_pod", "_searches", "_texts")
+    __slots__ = ("_pod", "_searches")
 
-    def __init__(self, pod: PodManifest) -> None:
+    def __init__(self, pod: Pod) -> None:
         self._pod = pod
-        self._texts: dict[Path, str] = {}
         self._searches: dict[tuple[str, ...], _Search] = {}
 
     def text(self, path: Path) -> str:
         """Return all words of the command of the container at `path`, one per line."""
-        found = self._texts.get(path)
-        if found is None:
-            found = self._texts[path] = "\n".join(
-                [word for words in self._of(path) for word in words]
-            )
-        return found
+        return self._pod.container(path).command_text
 
     def launches(self, path: Path) -> tuple[Launch, ...]:
         """List the launchers that the container at `path` runs, and scripts that may run one."""
@@ -134,11 +128,6 @@ class Commands:
         text = self.text(path)
         return "ssh" in text and _SSH_SERVER.search(text) is not None
 
-    def _of(self, path: Path) -> tuple[list[str], list[str]]:
-        container = mapping(self._pod, path)
-        command = strings(container, ("command",), path)
-        return command, strings(container, ("args",), path) if "args" in container else []
-
     def _runs(self, path: Path, sought: tuple[str, ...]) -> tuple[_Run, ...]:
         search = self._searches.get(sought)
         if search is None:
@@ -150,8 +139,8 @@ class Commands:
 
     def _read(self, path: Path, search: _Search) -> Iterator[_Run]:
         """Yield what a container runs; a run without words is a script that was not read."""
-        command, args = self._of(path)
-        argv, split = command + args, len(command)
+        container = self._pod.container(path)
+        argv, split = container.command + container.args, len(container.command)
         at = command_at(argv, unwrap(argv))
         while at is not None:
             script = script_at(argv, at)

@@ -22,8 +22,7 @@ from webhook.decide.launchers.commands import DEEPSPEED, HOROVOD, RAY_HEAD, Comm
 from webhook.decide.launchers.launches import names_hosts, sets_hosts
 from webhook.decide.launchers.openmpi import PREFIX, SWITCH
 from webhook.decide.shell.argv import Word, basename
-from webhook.model.container import env_of
-from webhook.model.pod import Path, PodManifest, items, mapping
+from webhook.model.pod import Path, Pod
 
 Role = Literal["launcher", "worker"]
 
@@ -54,7 +53,7 @@ class Launching(NamedTuple):
 
 
 def starts_without_env(
-    pod: PodManifest, path: Path, commands: Commands, own: Mapping[str, str | None]
+    pod: Pod, path: Path, commands: Commands, own: Mapping[str, str | None]
 ) -> bool:
     """Return whether processes in the container at `path` may lack its `env`, which is `own`.
 
@@ -65,9 +64,7 @@ def starts_without_env(
     return role == "worker" or commands.mentions_sshd(path)
 
 
-def speaks_of_mpi(
-    pod: PodManifest, path: Path, commands: Commands, own: Mapping[str, str | None]
-) -> bool:
+def speaks_of_mpi(pod: Pod, path: Path, commands: Commands, own: Mapping[str, str | None]) -> bool:
     """Return whether a container, whose `env` is `own`, or its pod's labels speak of MPI."""
     text, names = commands.text(path), "\n".join(("", *own))
     return (
@@ -79,7 +76,7 @@ def speaks_of_mpi(
 
 
 def launchers_of(
-    pod: PodManifest, commands: Commands, written: frozenset[str] = frozenset()
+    pod: Pod, commands: Commands, written: frozenset[str] = frozenset()
 ) -> dict[int, Launching]:
     """Return the app containers that start ranks: index → how it is known.
 
@@ -88,11 +85,11 @@ def launchers_of(
     """
     roles: list[Role | None] = []
     found: dict[int, Launching] = {}
-    for index in range(len(items(pod, ("spec", "containers")))):
-        path = ("spec", "containers", index)
-        own = {name: value for name, value in env_of(pod, path).items() if name not in written}
+    apps = (one for one in pod.containers if one.kind == "app")
+    for index, app in enumerate(apps):
+        own = {name: value for name, value in app.env.items() if name not in written}
         roles.append(_role(own.get(_ROLE_ENV)))
-        evidence = next(_evidence(own, commands, path), None)
+        evidence = next(_evidence(own, commands, app.path), None)
         if evidence is not None:
             found[index] = evidence
     role, label = _labelled(pod)
@@ -101,9 +98,9 @@ def launchers_of(
     return {index: one for index, one in found.items() if (roles[index] or role) != "worker"}
 
 
-def _labelled(pod: PodManifest) -> tuple[Role | None, str]:
+def _labelled(pod: Pod) -> tuple[Role | None, str]:
     """Return the role that an operator gave to the pod, and the label that says so."""
-    labels = mapping(pod, ("metadata", "labels"))
+    labels = pod.labels
     if _LABELS.isdisjoint(labels):
         return None, ""
     for label in _ROLE_LABELS:

@@ -26,7 +26,6 @@ from webhook.model.claims import (
 )
 from webhook.model.decision import Reason
 from webhook.model.fabric import DeviceClaim, Fabric
-from webhook.model.pod import items
 
 ADDED = Reason("Added", "A claim of the fabric's template was added to the pod and the container.")
 PRESENT = Reason("Present", "The container already claims a NIC, or requests an RDMA resource.")
@@ -53,7 +52,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         draft.skipped("", NOT_CONFIGURED, f"fabric {fabric.name} has no claims")
         return
     claims = claims_by_user(scope.claims)
-    entries = _Entries(fabric, items(scope.original, _LISTED))
+    entries = _Entries(fabric, scope.original.resource_claims)
     for target in scope.targets:
         own = [*claims.get(target.path, ()), *claims.get((), ())]
         if target.kind != "app":

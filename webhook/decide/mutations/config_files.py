@@ -9,17 +9,17 @@ and where `envFrom` keeps `env` from setting variables.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import wanted_env
 from webhook.decide.launchers.roles import starts_without_env
 from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.model.annotations import NCCL_CONF, has_room, size_of
-from webhook.model.container import VOLUMES, env_of, literal, mount_at, mount_over, volume_named
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
-from webhook.model.pod import Path, PodManifest, at, mapping, text
+from webhook.model.pod import Container, Pod
+from webhook.model.pod.environment import literal
+from webhook.model.pod.volumes import VOLUMES
 
 # The text of /etc/nccl.conf, for all containers of a pod at once.
 #
@@ -31,15 +31,15 @@ LONGEST = 1023
 
 
 def nccl_conf(
-    pod: PodManifest, paths: Iterable[Path], fabric: Fabric, *, host_network: bool
+    containers: Iterable[Container], fabric: Fabric, *, host_network: bool
 ) -> tuple[str, list[str]]:
-    """Return the text for the containers at `paths`, and the names of variables it leaves out.
+    """Return the text for some containers of a pod, and the names of variables it leaves out.
 
     A variable in a container's `env` keeps its value from there. It is left out if the containers
     differ on it, if only the kubelet knows its value, or if the value does not fit on a line.
     """
     fabrics_own = _nccl(fabric, host_network=host_network)
-    each = [_values(fabrics_own, fabric, env_of(pod, path)) for path in paths]
+    each = [_values(fabrics_own, fabric, one.env) for one in containers]
     lines: list[str] = []
     left_out: list[str] = []
     for name in dict.fromkeys(name for values in each for name in values):
@@ -88,23 +88,15 @@ _VOLUME = {"name": VOLUME_NAME, "downwardAPI": {"items": [{"path": KEY, "fieldRe
 _MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": True}
 
 
-def is_name_taken(pod: PodManifest) -> bool:
+def is_name_taken(pod: Pod) -> bool:
     """Return whether the pod has a volume with our name that does not show the annotation."""
-    volume = volume_named(pod, VOLUME_NAME)
-    if volume is None:
-        return False
-    shown = at(volume, ("downwardAPI", "items"))
-    return not (isinstance(shown, list) and any(map(_is_ours, shown)))
+    volume = pod.volume(VOLUME_NAME)
+    return volume is not None and (KEY, _FIELD["fieldPath"]) not in volume.shown_fields
 
 
-def _is_ours(item: Any) -> bool:
-    found = at(item, ("path",)), at(item, ("fieldRef", "fieldPath"))
-    return found == (KEY, _FIELD["fieldPath"])
-
-
-def own_mount(pod: PodManifest, path: Path) -> str | None:
+def own_mount(container: Container) -> str | None:
     """Return where the user mounts the file itself or a directory above it; None if nowhere."""
-    above, mount = mount_over(pod, path, FILE), mount_at(pod, path, FILE)
+    above, mount = container.mount_over(FILE), container.mount_at(FILE)
     if above is None and mount is not None and mount.get("name") != VOLUME_NAME:
         return FILE
     return above
@@ -116,18 +108,18 @@ def carry(draft: Draft, conf: str) -> bool:
     if draft.get(ANNOTATION) is None:
         draft.set(ANNOTATION, conf)
         carried = False
-    if volume_named(draft.pod, VOLUME_NAME) is None:
+    if draft.view.volume(VOLUME_NAME) is None:
         draft.append(VOLUMES, _VOLUME)
         carried = False
     return not carried
 
 
-def mount(draft: Draft, path: Path) -> bool:
-    """Mount the file into the container at `path`; return False if it was mounted already."""
-    found: Any = mount_at(draft.pod, path, FILE)
-    if found is None:
-        draft.append((*path, "volumeMounts"), _MOUNT)
-    return found is None
+def mount(draft: Draft, target: Target) -> bool:
+    """Mount the file into a target; return False if it was mounted already."""
+    mounted = draft.container(target.path).mount_at(FILE) is not None
+    if not mounted:
+        draft.append((*target.path, "volumeMounts"), _MOUNT)
+    return not mounted
 
 
 MOUNTED = Reason(
@@ -167,7 +159,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
             draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
         return
     for target in targets:
-        if mount(draft, target.path):
+        if mount(draft, target):
             draft.applied(
                 target.name, MOUNTED, f"mounted {FILE}, which hides a file of the image there"
             )
@@ -176,27 +168,35 @@ def mutate(draft: Draft, scope: Scope) -> None:
 
 
 def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
-    pod, path, policy = draft.pod, target.path, scope.fabrics.defaults.config_files
+    policy = scope.fabrics.defaults.config_files
     if policy == "never":
         return NOTHING, "the configuration says configFiles: never"
-    env, commands = scope.env, scope.commands
-    needed = env.has_env_from(path) or starts_without_env(pod, path, commands, env.of(path))
-    if policy == "auto" and not needed:
+    if policy == "auto" and not _is_needed(scope, target):
         return NOT_NEEDED, "the command names no sshd, and there is no envFrom"
-    own = own_mount(pod, path)
+    own = own_mount(draft.container(target.path))
     if own is not None:
         return USER_MOUNT, f"your own mount at {own} stays"
-    if KEY in scope.commands.text(path):
+    if KEY in scope.commands.text(target.path):
         return MENTIONED, f"the command writes {KEY} itself"
     return None
+
+
+def _is_needed(scope: Scope, target: Target) -> bool:
+    container = scope.container(target.path)
+    return bool(container.env_from) or starts_without_env(
+        scope.original, target.path, scope.commands, container.env
+    )
 
 
 def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     """Add the text and the volume to the pod, or record why not; return whether they are there."""
     assert scope.fabric is not None
-    paths = [target.path for target in targets]
-    conf, left_out = nccl_conf(draft.pod, paths, scope.fabric, host_network=scope.host_network)
-    own, obstacle = text(draft.pod, ANNOTATION), _obstacle(draft, conf)
+    conf, left_out = nccl_conf(
+        [draft.container(target.path) for target in targets],
+        scope.fabric,
+        host_network=scope.original.host_network,
+    )
+    own, obstacle = draft.view.annotation(NCCL_CONF), _obstacle(draft.view, conf)
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
     if not obstacle and own not in (None, conf) and scope.called_before:
@@ -216,13 +216,12 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     return not obstacle
 
 
-def _obstacle(draft: Draft, conf: str) -> tuple[Reason, str] | tuple[()]:
-    if is_name_taken(draft.pod):
+def _obstacle(pod: Pod, conf: str) -> tuple[Reason, str] | tuple[()]:
+    if is_name_taken(pod):
         return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the webhook uses that name"
     if not conf:
         return NOTHING, "there is no NCCL variable to write"
-    annotations = mapping(draft.pod, ANNOTATION[:-1])
-    if not has_room(annotations, {NCCL_CONF: conf}):
+    if not has_room(pod.annotations, {NCCL_CONF: conf}):
         return NO_ROOM, "all annotations together would exceed 256 KiB"
     return ()
 

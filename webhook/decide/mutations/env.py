@@ -16,10 +16,10 @@ from webhook.decide.fabric_variables import names_without_evidence, plan_for, wa
 from webhook.decide.launchers.launches import forwards_by_ssh
 from webhook.decide.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.model import transport_variables
-from webhook.model.container import entry, env_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
 from webhook.model.libraries import LIBRARIES
+from webhook.model.pod.environment import entry
 
 # Warn of variables of the user's that stay, and that keep traffic off the fabric.
 
@@ -136,21 +136,20 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     fabric = scope.fabric
     assert fabric is not None
-    own = scope.env.of(container.path)
-    plan = plan_for(fabric, host_network=scope.host_network)
+    original = scope.container(container.path)
+    own, host_network = original.env, scope.original.host_network
+    plan = plan_for(fabric, host_network=host_network)
     wanted, missing, listed = plan.pairs, plan.entries, plan.listed
-    excludes = "openmpi" in fabric.libraries and "if_exclude" in scope.commands.text(container.path)
+    excludes = "openmpi" in fabric.libraries and "if_exclude" in original.command_text
     if excludes or not plan.names.isdisjoint(own):
-        wanted = wanted_env(
-            fabric, own, host_network=scope.host_network, excludes_interfaces=excludes
-        )
+        wanted = wanted_env(fabric, own, host_network=host_network, excludes_interfaces=excludes)
         missing = tuple(entry(name, value) for name, value in wanted if name not in own)
         listed = ", ".join(item["name"] for item in missing)
     if not plan.pairs:
         draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
     elif not missing:
         draft.already(container.name, PRESENT, "the container already has all variables")
-    elif scope.env.has_env_from(container.path):
+    elif original.env_from:
         _leave_to_files(draft, scope, container, [item["name"] for item in missing])
     else:
         draft.append((*container.path, "env"), *missing)
@@ -182,7 +181,7 @@ def _files_allowed(scope: Scope) -> bool:
 def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
     assert scope.fabric is not None
     path, ours = launcher.path, names_without_evidence(scope.fabric)
-    names = [name for name in env_of(draft.pod, path) if name not in ours]
+    names = [name for name in draft.container(path).env if name not in ours]
     forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
     if not forwarded and forwards_by_ssh(scope.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"

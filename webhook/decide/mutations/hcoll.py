@@ -20,9 +20,9 @@ from webhook.decide.launchers.roles import speaks_of_mpi
 from webhook.decide.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import PROBLEMS, UNCLEAR
-from webhook.model.container import entry, env_names
 from webhook.model.decision import Reason
-from webhook.model.pod import Path, dotted, items, mapping
+from webhook.model.pod import Path, dotted
+from webhook.model.pod.environment import entry
 
 ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
 IN_CASE = Reason(
@@ -82,7 +82,7 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
         return False
     if _may_be_settled(scope, path) and _is_settled(draft, container):
         return False
-    if scope.env.has_env_from(path):
+    if scope.container(path).env_from:
         _leave(draft, scope, container)
         return False
     launches = scope.commands.launches(path)
@@ -107,21 +107,21 @@ def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
 
 
 def _speaks_of_mpi(scope: Scope, path: Path) -> bool:
-    return speaks_of_mpi(scope.original, path, scope.commands, scope.env.of(path))
+    return speaks_of_mpi(scope.original, path, scope.commands, scope.container(path).env)
 
 
 def _may_be_settled(scope: Scope, path: Path) -> bool:
     """Return whether the user's environment, or the site's, has a variable that settles hcoll."""
     site = scope.fabric.env.site if scope.fabric is not None else ()
     return any(name in _SETTLING for name, _ in site) or not _SETTLING.isdisjoint(
-        scope.env.of(path)
+        scope.container(path).env
     )
 
 
 def _is_settled(draft: Draft, container: Target | Launcher) -> bool:
     """Return whether the environment settles hcoll already; if so, record the outcome."""
     name = container.name
-    for item in items(draft.pod, (*container.path, "env")):
+    for item in draft.container(container.path).env_items:
         if item.get("name") in _SETTLING:
             if item == _ENTRY:
                 draft.already(name, PRESENT, f"{SWITCH}=0 is already set")
@@ -135,7 +135,7 @@ def _flag(draft: Draft, scope: Scope, path: Path) -> str:
     """Insert the flag after launchers that are certainly Open MPI's; say where, or why not."""
     # What this pass or an earlier one may have added is no evidence.
     ours = names_without_evidence(scope.fabric) if scope.fabric else frozenset[str]()
-    names = [name for name in env_names(mapping(draft.pod, path)) if name not in ours]
+    names = [name for name in draft.container(path).env_names if name not in ours]
     launches, why_not = open_to_flag(scope.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)

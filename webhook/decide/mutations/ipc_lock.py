@@ -24,11 +24,11 @@ from typing import Any
 from webhook.decide.draft import Draft
 from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.model.annotations import has_room
-from webhook.model.container import Capabilities, capabilities_of, image_of, spellings_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import Defaults
 from webhook.model.facts import PSA_ENFORCE
-from webhook.model.pod import Path, PodManifest, at, flag, mapping
+from webhook.model.pod import Path, Pod
+from webhook.model.pod.container import spellings_of
 
 CAPABILITY = "IPC_LOCK"
 
@@ -57,7 +57,6 @@ NOT_RAISED = Reason(
 )
 
 _ANNOTATIONS: Path = ("metadata", "annotations")
-_NONE = Capabilities()
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -66,28 +65,27 @@ def mutate(draft: Draft, scope: Scope) -> None:
         _lock(draft, scope, target)
 
 
-def inert(pod: PodManifest, target: Target, defaults: Defaults) -> Reason | None:
+def inert(pod: Pod, target: Target, defaults: Defaults) -> Reason | None:
     """Say why the kernel does not honor the capability (kubernetes/kubernetes#56374), if so.
 
     Where the pod leaves the user to its image, the site may know that it is not root.
     """
-    if at(pod, ("spec", "hostUsers")) is False:
+    if pod.has_user_namespace:
         return USER_NAMESPACE
     user, images = target.user, defaults.non_root_images
     if user == "image" and images.written:
-        spellings = spellings_of(image_of(pod, target.path))
+        spellings = spellings_of(pod.container(target.path).image)
         user = "other" if any(map(images.match, spellings)) else user
     return NON_ROOT if user == "other" else None
 
 
 def _lock(draft: Draft, scope: Scope, target: Target) -> None:
-    container, has = draft.get(target.path), _NONE
-    if "securityContext" in container:
-        if flag(container, ("securityContext", "privileged"), target.path):
-            message = "a privileged container has every capability"
-            _leave(draft, scope, target, PRIVILEGED, message)
-            return
-        has = capabilities_of(container, target.path)
+    container = draft.container(target.path)
+    if container.privileged:
+        message = "a privileged container has every capability"
+        _leave(draft, scope, target, PRIVILEGED, message)
+        return
+    has = container.capabilities
     if CAPABILITY in has.dropped:
         message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
         draft.skipped(target.name, DROPPED, message)
@@ -102,7 +100,7 @@ def _lock(draft: Draft, scope: Scope, target: Target) -> None:
 
 
 def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
-    why = inert(draft.pod, target, scope.fabrics.defaults)
+    why = inert(draft.view, target, scope.fabrics.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
     raised = why is not None and _raise(draft, scope, target)
     told = f", and {_RAISED}" if raised else ""
@@ -116,7 +114,7 @@ def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
 
 def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: str) -> None:
     """Leave the capabilities as they are; where they do nothing, raise memlock."""
-    why = inert(draft.pod, target, scope.fabrics.defaults)
+    why = inert(draft.view, target, scope.fabrics.defaults)
     if why is not None and _raise(draft, scope, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:
@@ -160,14 +158,14 @@ def _raise(draft: Draft, scope: Scope, target: Target) -> bool:
     """Add the annotations that raise memlock, if the site has the plugin; return whether any."""
     if scope.fabrics.defaults.memlock != "nri":
         return False
-    added = missing(mapping(draft.pod, _ANNOTATIONS), target.name)
+    added = missing(draft.view.annotations, target.name)
     for key, value in added.items():
         draft.set((*_ANNOTATIONS, key), value)
     return bool(added)
 
 
 def _is_raised(draft: Draft, scope: Scope, target: Target) -> bool:
-    annotations = mapping(draft.pod, _ANNOTATIONS)
+    annotations = draft.view.annotations
     is_read = scope.fabrics.defaults.memlock == "nri"
     return is_read and bool(raised_by(annotations, target.name))
 
@@ -178,7 +176,7 @@ def _warn(draft: Draft, scope: Scope, target: Target, why: Reason) -> None:
         return
     if memlock == "nri":
         message = "no annotation raises memlock: its name is too long, or the annotations are full"
-        if any(key in mapping(draft.pod, _ANNOTATIONS) for key in wanted(target.name)):
+        if any(key in draft.view.annotations for key in wanted(target.name)):
             message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
         draft.warned(target.name, NOT_RAISED, message)
         return

@@ -10,16 +10,16 @@ the pod itself says drop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MOST_ENTRIES, too_many
 from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.errors import ShapeError
-from webhook.model.container import VOLUMES, Environments
 from webhook.model.decision import Reason
-from webhook.model.pod import Container, Path, PodManifest, at, dotted, items, mapping
+from webhook.model.pod import Container, Path, Pod, dotted
+from webhook.model.pod.volumes import limited_resource
 from webhook.model.quantity import amount, equal, is_zero, written
 
 DROPPED = Reason(
@@ -47,8 +47,8 @@ def mutate(draft: Draft, scope: Scope) -> None:
     limited = {one.path for one in scope.targets if is_limited(draft, one.path)}
     shared = is_limited(draft, ("spec",))
     kept = _why_kept(scope) if limited or shared else None
-    lost = kept is None and is_guaranteed(scope.original, scope.containers)
-    unbounded = unbounded_memory_volumes(draft.pod) if limited else {}
+    lost = kept is None and is_guaranteed(scope.original)
+    unbounded = unbounded_memory_volumes(draft.view) if limited else {}
     for target in scope.targets:
         why = kept or _why_kept_here(scope, target)
         if target.path not in limited:
@@ -82,10 +82,10 @@ def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
         return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
     if scope.namespace.memory_limit_required:
         return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"
-    reader = reads_limit(scope.original, scope.containers, scope.env)
+    reader = reads_limit(scope.original)
     if reader:
         return READ, f"kept: {reader} reads limits.memory"
-    if policy == "keep-guaranteed" and is_guaranteed(scope.original, scope.containers):
+    if policy == "keep-guaranteed" and is_guaranteed(scope.original):
         return GUARANTEED, "kept: the pod is Guaranteed"
     return None
 
@@ -101,7 +101,7 @@ def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool
     if not target.gpus and not target.shared_gpu:
         message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
-    volume = first_mounted(draft.pod, target.path, unbounded)
+    volume = first_mounted(draft.container(target.path), unbounded)
     if volume:
         message = f"volume {volume} is memory without sizeLimit: it may fill the node"
         draft.warned(target.name, UNBOUNDED, message)
@@ -118,14 +118,14 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, l
 
     A container without its own limit inherits it.
     """
-    others = unlimited(scope.containers, {target.path for target in scope.targets})
+    others = unlimited(scope.original.containers, {target.path for target in scope.targets})
     if kept is not None:
         _keep(draft, "", *kept)
     elif others:
         message = f"kept: containers without their own limit depend on it ({', '.join(others)})"
         draft.skipped("", POD_LIMIT_SHARED, message)
     else:
-        request = summed_request("memory", scope.containers)
+        request = summed_request("memory", scope.original.containers)
         message = drop_limit(draft, ("spec", "resources"), request)
         draft.applied("", DROPPED, message)
         _warn_lost(draft, "", lost=lost)
@@ -160,22 +160,21 @@ _BOTH = ("cpu", "memory")
 POD_LEVEL: Path = ("spec", "resources")
 
 
-def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
+def is_guaranteed(pod: Pod) -> bool:
     """Return whether the QoS class is Guaranteed: all limits are set, and requests equal them.
 
     Source: kubernetes pkg/apis/core/v1/helper/qos, ComputePodQOS. If the pod has pod-level
     resources, only those count.
     """
-    level = mapping(pod, ("spec", "resources"))
-    if not level:
-        return all(_equal(mapping(one.manifest, ("resources",), one.path)) for one in containers)
-    own = mapping(level, ("requests",))
+    if not pod.resources:
+        return all(_equal(one.limits, one.requests) for one in pod.containers)
+    own = pod.requests
     asked = {
-        name: summed_request(name, containers) if own.get(name) is None else own[name]
+        name: summed_request(name, pod.containers) if own.get(name) is None else own[name]
         for name in _BOTH
     }
     requests = {name: amount for name, amount in asked.items() if amount is not None}
-    return _equal({"limits": mapping(level, ("limits",)), "requests": requests})
+    return _equal(pod.limits, requests)
 
 
 def summed_request(name: str, containers: Iterable[Container]) -> str | None:
@@ -198,9 +197,8 @@ def summed_request(name: str, containers: Iterable[Container]) -> str | None:
 
 def _requested(one: Container, name: str) -> int:
     """Return a container's request, in billionths; without one its limit, else 0."""
-    resources = mapping(one.manifest, ("resources",), one.path)
-    for section in ("requests", "limits"):
-        asked = mapping(resources, (section,), (*one.path, "resources")).get(name)
+    for section, amounts in (("requests", one.requests), ("limits", one.limits)):
+        asked = amounts.get(name)
         if asked is not None:
             return _amount(asked, (*one.path, "resources", section, name))
     return 0
@@ -213,8 +211,7 @@ def _amount(value: Any, path: Path) -> int:
         raise ShapeError(f"{dotted(path)}: {error}") from error
 
 
-def _equal(resources: dict[str, Any]) -> bool:
-    limits, requests = mapping(resources, ("limits",)), mapping(resources, ("requests",))
+def _equal(limits: dict[str, Any], requests: dict[str, Any]) -> bool:
     try:
         for name in _BOTH:
             limit = limits.get(name)
@@ -225,74 +222,58 @@ def _equal(resources: dict[str, Any]) -> bool:
     return True
 
 
-def reads_limit(pod: PodManifest, containers: Iterable[Container], env: Environments) -> str:
+def reads_limit(pod: Pod) -> str:
     """Name what reads limits.memory through the downward API; return "" if nothing does.
 
     Without a limit, it would read the node's allocatable memory instead.
     """
-    return _env_reader(containers, env) or _volume_reader(pod)
+    return _env_reader(pod) or _volume_reader(pod)
 
 
-def _env_reader(containers: Iterable[Container], env: Environments) -> str:
-    for one in containers:
-        if None not in env.of(one.path).values():
+def _env_reader(pod: Pod) -> str:
+    for one in pod.containers:
+        if None not in one.env.values():
             continue  # all values are literals
-        for variable in items(one.manifest, ("env",)):
+        for variable in one.env_items:
             if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
                 return f"env {variable.get('name')} of container {one.name}"
     return ""
 
 
-def _volume_reader(pod: PodManifest) -> str:
+def _volume_reader(pod: Pod) -> str:
     read = 0
-    for volume in items(pod, VOLUMES):
-        if "downwardAPI" in volume or "projected" in volume:
-            for listed in _downward_items(volume):
-                read += len(listed)
-                if read > MOST_ENTRIES:
-                    raise too_many({"what volumes project": read})
-                for item in listed:
-                    if "resourceFieldRef" in item and _is_limit(item):
-                        return f"volume {volume.get('name')}"
+    for volume in pod.volumes:
+        for listed in volume.downward_items():
+            read += len(listed)
+            if read > MOST_ENTRIES:
+                raise too_many({"what volumes project": read})
+            for item in listed:
+                if "resourceFieldRef" in item and _is_limit(item):
+                    return f"volume {volume.name}"
     return ""
 
 
 def _is_limit(source: Any) -> bool:
-    return bool(at(source, ("resourceFieldRef", "resource")) == "limits.memory")
+    return bool(limited_resource(source) == "limits.memory")
 
 
-def _downward_items(volume: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """Yield a volume's lists of downward API items, and its list of sources, which also counts."""
-    if "downwardAPI" in volume:
-        yield items(volume, ("downwardAPI", "items"))
-    if "projected" in volume:
-        sources = items(volume, ("projected", "sources"))
-        yield sources
-        for source in sources:
-            if "downwardAPI" in source:
-                yield items(source, ("downwardAPI", "items"))
-
-
-def unbounded_memory_volumes(pod: PodManifest) -> dict[str, int]:
+def unbounded_memory_volumes(pod: Pod) -> dict[str, int]:
     """Return the names of the memory emptyDirs without sizeLimit, each with its index.
 
     Only the pod's memory limit bounds their size; without it, the node's memory does.
     """
     found: dict[str, int] = {}
-    for index, volume in enumerate(items(pod, VOLUMES)):
-        if volume.get("emptyDir"):
-            source = mapping(volume, ("emptyDir",), (*VOLUMES, index))
-            if source.get("medium") == "Memory" and source.get("sizeLimit") is None:
-                found.setdefault(str(volume.get("name")), index)
+    for index, volume in enumerate(pod.volumes):
+        if volume.is_unbounded_memory:
+            found.setdefault(str(volume.name), index)
     return found
 
 
-def first_mounted(pod: PodManifest, path: Path, volumes: dict[str, int]) -> str:
-    """Name the first of the volumes that the container mounts; return "" if it mounts none."""
+def first_mounted(container: Container, volumes: dict[str, int]) -> str:
+    """Name the first of the volumes that a container mounts; return "" if it mounts none."""
     if not volumes:
         return ""
-    names = (str(mount.get("name")) for mount in items(pod, (*path, "volumeMounts")))
-    return min((name for name in names if name in volumes), key=volumes.__getitem__, default="")
+    return min(container.mounted(volumes), key=volumes.__getitem__, default="")
 
 
 def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
@@ -300,9 +281,7 @@ def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
     return [
         one.name
         for one in containers
-        if one.kind != "ephemeral"
-        and one.path not in without
-        and mapping(one.manifest, ("resources", "limits"), one.path).get("memory") is None
+        if one.kind != "ephemeral" and one.path not in without and one.limits.get("memory") is None
     ]
 
 
@@ -312,8 +291,10 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     A missing request becomes `request`, or else the limit, as in Kubernetes: without a request, the
     scheduler would reserve nothing. Raise ShapeError if a parent is not a mapping.
     """
-    resources = draft.get(path)
-    limit, remaining = at(resources, ("limits", "memory")), at(resources, ("requests", "memory"))
+    limit, remaining = (
+        draft.get((*path, "limits", "memory")),
+        draft.get((*path, "requests", "memory")),
+    )
     kept = remaining is not None
     if not kept:
         remaining = limit if request is None else request
@@ -321,15 +302,15 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     draft.remove((*path, "limits", "memory"))
     pods = path == POD_LEVEL
     whose, its = ("the pod's ", "its ") if pods else ("", "")
-    counted = pods or not _limits_or_requests_memory(draft.get(POD_LEVEL))
+    counted = pods or not _limits_or_requests_memory(draft)
     rest = "" if counted else "; the scheduler counts the pod's"
     verb = "stays" if kept else "is now"
     return f"removed {whose}limits.memory {limit}; {its}requests.memory {verb} {remaining}{rest}"
 
 
-def _limits_or_requests_memory(level: Any) -> bool:
-    return level is not None and any(
-        at(level, (section, "memory")) is not None for section in ("limits", "requests")
+def _limits_or_requests_memory(draft: Draft) -> bool:
+    return draft.get(POD_LEVEL) is not None and any(
+        draft.get((*POD_LEVEL, section, "memory")) is not None for section in ("limits", "requests")
     )
 
 

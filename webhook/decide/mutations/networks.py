@@ -14,10 +14,9 @@ from collections import Counter
 import orjson
 
 from webhook.decide.draft import Draft
-from webhook.decide.scope import Mutation, Needs, Scope
+from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.model.annotations import NETWORKS, NETWORKS_JSON
 from webhook.model.decision import Reason
-from webhook.model.pod import at, mapping, text
 from webhook.model.quantity import whole
 
 APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.")
@@ -41,14 +40,14 @@ def mutate(draft: Draft, scope: Scope) -> None:
         draft.skipped("", TOO_MANY, TOO_MANY.when)
     elif not wanted:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
-    elif scope.host_network:
+    elif scope.original.host_network:
         draft.skipped("", HOST_NETWORK, HOST_NETWORK.when)
     else:
         _append(draft, _namespace(scope), wanted)
 
 
 def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
-    written = text(draft.pod, _PATH) or ""
+    written = draft.view.annotation(NETWORKS) or ""
     have = networks_of(written, namespace)
     if have is None:
         draft.skipped(
@@ -71,7 +70,7 @@ def _wanted(draft: Draft, scope: Scope) -> list[str] | None:
     wanted = list(fabric.networks)
     for resource in fabric.resources:
         if resource.network is not None:
-            count = sum(_devices(draft, target.path, resource.name) for target in scope.targets)
+            count = sum(_devices(draft, target, resource.name) for target in scope.targets)
             if count > _MOST:
                 return None
             # Only one device can have the interface name of the network.
@@ -80,8 +79,8 @@ def _wanted(draft: Draft, scope: Scope) -> list[str] | None:
     return wanted
 
 
-def _devices(draft: Draft, path: tuple[str | int, ...], name: str) -> int:
-    limits = mapping(draft.pod, (*path, "resources", "limits"))
+def _devices(draft: Draft, target: Target, name: str) -> int:
+    limits = draft.container(target.path).limits
     return whole(limits[name]) if name in limits else 0
 
 
@@ -97,8 +96,7 @@ def _missing(wanted: list[str], have: Counter[str], namespace: str) -> list[str]
 
 
 def _namespace(scope: Scope) -> str:
-    own = at(scope.original, ("metadata", "namespace"))
-    return scope.namespace.name or (own if isinstance(own, str) else "") or "default"
+    return scope.namespace.name or scope.original.namespace or "default"
 
 
 MUTATION = Mutation(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from webhook.decide.draft import Draft
 from webhook.decide.scope import Mutation, Needs, Scope
 from webhook.model.decision import Reason
-from webhook.model.pod import NODE_TERMS, items, mapping
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.")
 PRESENT = Reason("Present", "The pod already selects the fabric's nodes.")
@@ -26,11 +25,11 @@ def mutate(draft: Draft, scope: Scope) -> None:
     if not fabric.pin:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
         return
-    own = mapping(draft.pod, _PATH)
+    own = draft.view.node_selector
     if all(own.get(key) == value for key, value in fabric.pin.items()):
         draft.already("", PRESENT, PRESENT.when)
         return
-    others = _affinity_keys(draft)
+    others = {one.key for term in draft.view.node_terms for one in term.requirements}
     used = [key for key in fabric.pin if key in own or key in others]
     if used:
         draft.skipped("", SELECTED, f"the pod selects on {', '.join(used)} itself")
@@ -39,14 +38,6 @@ def mutate(draft: Draft, scope: Scope) -> None:
         draft.set((*_PATH, key), value)
     listed = ", ".join(f"{key}={value}" for key, value in fabric.pin.items())
     draft.applied("", PINNED, f"added nodeSelector {listed}")
-
-
-def _affinity_keys(draft: Draft) -> set[str]:
-    return {
-        str(expression.get("key"))
-        for term in items(draft.pod, NODE_TERMS)
-        for expression in items(term, ("matchExpressions",))
-    }
 
 
 MUTATION = Mutation(

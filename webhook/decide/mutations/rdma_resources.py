@@ -17,7 +17,7 @@ from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.errors import ShapeError
 from webhook.model.decision import Reason
 from webhook.model.fabric import OWN_DEVICE, Fabric, RdmaResource
-from webhook.model.pod import Container, Path, dotted, mapping
+from webhook.model.pod import Container, Path, dotted
 from webhook.model.quantity import amount, equal, whole
 from webhook.model.resources import VIRTUAL_GPU
 
@@ -48,7 +48,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
             _add(draft, scope, target, fabric)
         if target.shared_gpu:
             _warn_virtual(draft, target)
-    for name, alias in strays(scope.containers, scope.targets, aliases):
+    for name, alias in strays(scope.original.containers, scope.targets, aliases):
         draft.warned(name, OTHER, f"no node offers {alias}, and {name} needs no RDMA: remove it")
 
 
@@ -73,12 +73,11 @@ def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool
     names = target.rdma
     if not names:
         return False
-    path = (*target.path, "resources")
     known = aliases_of(fabric)
     aliases = {name: known[name] for name in names if name in known}
     if aliases:
         for alias, real in aliases.items():
-            rename(draft, path, alias, real)
+            rename(draft, target.path, alias, real)
         listed = ", ".join(f"{alias} to {real}" for alias, real in aliases.items())
         draft.applied(target.name, RENAMED, f"renamed {listed}, as the resource is called here")
     else:
@@ -93,7 +92,7 @@ def _warn_few(draft: Draft, target: Target, fabric: Fabric) -> None:
     """Warn of fewer devices than the webhook would request, where each is a container's own."""
     if fabric.mode not in OWN_DEVICE:
         return
-    limits = mapping(draft.pod, (*target.path, "resources", "limits"))
+    limits = draft.container(target.path).limits
     wanted = devices_for(target, fabric, None)
     have = sum(whole(limits[name]) for name, _ in wanted if name in limits)
     most = sum(count for _, count in wanted)
@@ -111,8 +110,7 @@ def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) 
 
 
 def _warn_virtual(draft: Draft, target: Target) -> None:
-    amounts = mapping(draft.pod, (*target.path, "resources", "limits"))
-    if not VIRTUAL_GPU.isdisjoint(amounts):
+    if not VIRTUAL_GPU.isdisjoint(draft.container(target.path).limits):
         draft.warned(target.name, VIRTUAL, "a virtual GPU has no GPUDirect RDMA")
 
 
@@ -158,19 +156,19 @@ def strays(
     ours = {target.path for target in targets}
     for one in containers:
         if one.path not in ours:
-            limits = mapping(one.manifest, ("resources", "limits"), one.path)
-            for alias in limits:
+            for alias in one.limits:
                 if alias in aliases:
                     yield one.name, alias
 
 
 def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
-    """Rename an alias in both sections of the resources at `path`, and keep its quantity.
+    """Rename an alias in both sections of the resources of a container, and keep its quantity.
 
     If either section has the real name too, each section that has one of the names gets the
     largest quantity found, since limits and requests of such a resource must be equal.
     """
-    sections = {section: mapping(draft.pod, (*path, section)) for section in SECTIONS}
+    container, path = draft.container(path), (*path, "resources")
+    sections = {"limits": container.limits, "requests": container.requests}
     merging = any(real in amounts for amounts in sections.values())
     largest = _largest(sections, (real, alias), path) if merging else None
     for section, amounts in sections.items():

@@ -8,13 +8,10 @@ node's /dev/shm, which NVLink between pods needs.
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.decide.draft import Draft
 from webhook.decide.scope import Mutation, Needs, Scope
-from webhook.model.container import VOLUMES, mount_at, volume_named
 from webhook.model.decision import Reason
-from webhook.model.pod import at, flag
+from webhook.model.pod.volumes import VOLUMES
 
 WHERE = "/dev/shm"  # noqa: S108 -- a mount point
 VOLUME = "rdma-lab-shm"
@@ -33,7 +30,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     size = None if scope.fabric is None else scope.fabric.shared_memory
     if size is None:
         draft.skipped("", NOT_CONFIGURED, "the fabric sets no sharedMemory")
-    elif flag(draft.pod, ("spec", "hostIPC")):
+    elif draft.view.host_ipc:
         draft.skipped("", HOST_IPC, "hostIPC: /dev/shm is the node's own")
     elif scope.requests.nvlink:
         draft.skipped("", NVLINK, "NVLink between pods needs the node's own /dev/shm")
@@ -42,10 +39,11 @@ def mutate(draft: Draft, scope: Scope) -> None:
 
 
 def _mount(draft: Draft, scope: Scope, size: str) -> None:
-    volume = volume_named(draft.pod, VOLUME)
-    taken = volume is not None and not _is_ours(volume)
+    volume = draft.view.volume(VOLUME)
+    missing = volume is None
+    taken = volume is not None and not volume.is_memory
     for target in scope.targets:
-        mount = mount_at(draft.pod, target.path, WHERE)
+        mount = draft.container(target.path).mount_at(WHERE)
         if mount is not None and (taken or mount.get("name") != VOLUME):
             draft.skipped(target.name, USER_MOUNT, f"your own mount at {WHERE} stays")
         elif taken:
@@ -55,16 +53,13 @@ def _mount(draft: Draft, scope: Scope, size: str) -> None:
         elif mount is not None:
             draft.already(target.name, PRESENT, f"{WHERE} is already the fabric's memory volume")
         else:
-            if volume is None:
-                volume = {"name": VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": size}}
-                draft.append(VOLUMES, volume)
+            if missing:
+                source = {"medium": "Memory", "sizeLimit": size}
+                draft.append(VOLUMES, {"name": VOLUME, "emptyDir": source})
+                missing = False
             path = (*target.path, "volumeMounts")
             draft.append(path, {"name": VOLUME, "mountPath": WHERE})
             draft.applied(target.name, ADDED, f"mounted {size} of shared memory at {WHERE}")
-
-
-def _is_ours(volume: dict[str, Any]) -> bool:
-    return bool(at(volume, ("emptyDir", "medium")) == "Memory")
 
 
 MUTATION = Mutation(

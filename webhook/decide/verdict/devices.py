@@ -8,11 +8,10 @@ from webhook.decide.scope import Target
 from webhook.decide.verdict.judged_pod import Seen, SeenTarget
 from webhook.model.annotations import FABRIC
 from webhook.model.claims import has_nic_of
-from webhook.model.container import mounted_path
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.fabric import DeviceClaim, Fabric
 from webhook.model.quantity import is_zero
-from webhook.model.resources import amounts_of, is_rdma
+from webhook.model.resources import is_rdma
 
 DEVICE_MISSING = Reason(
     "DeviceMissing", "A container that needs RDMA gets no RDMA device.", rdma="no"
@@ -54,9 +53,9 @@ def judge_device(seen: Seen, one: SeenTarget) -> Verdict | None:
         return Verdict.of(RESOURCE_UNKNOWN, message)
     if fabric.claims and claims_nic(seen, one, fabric):
         return None
-    if not fabric.inject_resources or (one.privileged and fabric.mode not in _OWN):
+    if not fabric.inject_resources or (one.container.privileged and fabric.mode not in _OWN):
         return None
-    return _missing(seen, one.target, fabric)
+    return _missing(seen, one, fabric)
 
 
 def _requested(seen: Seen, one: SeenTarget) -> list[str]:
@@ -64,7 +63,7 @@ def _requested(seen: Seen, one: SeenTarget) -> list[str]:
     fabrics = seen.scope.fabrics
     return sorted(
         name
-        for name, amount in amounts_of(one.manifest).items()
+        for name, amount in one.container.amounts.items()
         if "/" in name and is_rdma(name, fabrics) and not is_zero(amount)
     )
 
@@ -79,14 +78,18 @@ def _without_fabric(seen: Seen, one: SeenTarget, own: list[str]) -> Verdict:
     return Verdict.of(why, seen.standing.message)
 
 
-def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
+def _missing(seen: Seen, one: SeenTarget, fabric: Fabric) -> Verdict:
     """Say why a target has no device."""
+    target = one.target
     by = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
     if seen.scope.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    path = mounted_path(seen.pod, target.path, seen.around.infiniband_volumes)
-    if path:
-        message = f"{target.name} has {path} by hostPath alone: request the fabric's resource"
+    shown = seen.around.infiniband_volumes
+    volume = next(one.container.mounted(shown), None)
+    if volume is not None:
+        message = (
+            f"{target.name} has {shown[volume]} by hostPath alone: request the fabric's resource"
+        )
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
         why = "only app containers do"
@@ -95,7 +98,7 @@ def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
     elif target.rdma:
         why = f"it requests {target.rdma[0]}: 0"
     elif fabric.claims:
-        why = next(one.message for one in seen.outcomes if _explains(one, target))
+        why = next(told.message for told in seen.outcomes if _explains(told, target))
     else:
         why = f"fabric {fabric.name} has no resources, and the container is not privileged"
     return Verdict.of(DEVICE_MISSING, f"{target.name} gets no RDMA device: {why}")

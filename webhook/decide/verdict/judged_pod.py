@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.decide.admission_warnings import Surroundings
 from webhook.decide.draft import Draft
@@ -13,7 +13,7 @@ from webhook.model.claims import Claim, claims_by_user, claims_of
 from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
 from webhook.model.nodes import NodeInventory
-from webhook.model.pod import Path, PodManifest, containers_of, flag, mapping
+from webhook.model.pod import Container, Path, Pod
 
 #: The claims of each container by its path, and under () those that none uses.
 Claims = Mapping[Path, Sequence[Claim]]
@@ -25,7 +25,7 @@ class SeenTarget(NamedTuple):
 
     target: Target
     #: The container after the patch.
-    manifest: dict[str, Any]
+    container: Container
     #: Its `env` and the words of its command, as the user wrote them.
     own: Mapping[str, str | None]
     command: str
@@ -33,24 +33,17 @@ class SeenTarget(NamedTuple):
     claims: tuple[Claim, ...] = ()
 
     @classmethod
-    def of(
-        cls, target: Target, pod: PodManifest, scope: Scope, claims: Claims = _NO_CLAIMS
-    ) -> SeenTarget:
+    def of(cls, target: Target, pod: Pod, scope: Scope, claims: Claims = _NO_CLAIMS) -> SeenTarget:
         """Return what is seen of a target in the pod after all mutations."""
-        path = target.path
+        path, original = target.path, scope.container(target.path)
         own = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
-        return cls(target, mapping(pod, path), scope.env.of(path), scope.commands.text(path), own)
-
-    @property
-    def privileged(self) -> bool:
-        """Whether it sees all devices of the node."""
-        return flag(self.manifest, ("securityContext", "privileged"), self.target.path)
+        return cls(target, pod.container(path), original.env, original.command_text, own)
 
 
 class Seen(NamedTuple):
     """The pod after the patch, and the facts of its decision."""
 
-    pod: PodManifest
+    pod: Pod
     scope: Scope
     standing: Standing
     #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is another.
@@ -67,31 +60,27 @@ class Seen(NamedTuple):
     def of(cls, draft: Draft, examined: Examined, around: Surroundings) -> Seen:
         """Return what is seen of a pod after all mutations."""
         scope, standing = examined.scope, examined.standing
-        claims = _claims(draft.pod, scope)
+        pod = draft.view
+        claims = _claims(pod, scope)
         return cls(
-            pod=draft.pod,
+            pod=pod,
             scope=scope,
             standing=standing,
             fabric=None if standing.foreign else scope.fabric,
-            targets=tuple([SeenTarget.of(one, draft.pod, scope, claims) for one in _judged(scope)]),
+            targets=tuple([SeenTarget.of(one, pod, scope, claims) for one in _judged(scope)]),
             outcomes=tuple(draft.outcomes),
             inventory=examined.inventory,
             around=around,
             has_gpu=any(one.gpus or one.shared_gpu for one in scope.targets) or scope.has_gpu,
         )
 
-    @property
-    def annotations(self) -> Mapping[str, Any]:
-        """The pod's annotations after the patch."""
-        return mapping(self.pod, ("metadata", "annotations"))
 
-
-def _claims(pod: PodManifest, scope: Scope) -> Claims:
-    if "resourceClaims" not in pod["spec"]:
+def _claims(pod: Pod, scope: Scope) -> Claims:
+    if "resourceClaims" not in pod.spec:
         return _NO_CLAIMS
     if scope.fabric is None or not scope.fabric.claims:  # then no mutation adds one
         return claims_by_user(scope.claims)
-    return claims_by_user(claims_of(pod, containers_of(pod), scope.namespace.claims))
+    return claims_by_user(claims_of(pod, scope.namespace.claims))
 
 
 def _judged(scope: Scope) -> Sequence[Target]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from webhook.decide.examine.node_selection import required_labels
 from webhook.decide.verdict.judged_pod import Seen
 from webhook.model.annotations import FABRIC
 from webhook.model.decision import Reason, Verdict
@@ -126,12 +125,12 @@ _MODEL = re.compile(r"(?<![a-z0-9])(?!sxm|hbm)[a-z]{1,4}[0-9]{1,4}[a-z]{0,2}")
 
 def judge_gpu_model(seen: Seen) -> Verdict | None:
     """Return what the pod's node selection leaves open, None if nothing."""
-    fabric, spec = seen.fabric, seen.pod["spec"]
-    if fabric is None or ("nodeSelector" not in spec and "affinity" not in spec):
+    fabric = seen.fabric
+    if fabric is None:
         return None
     if seen.scope.requests.fabric is not None:  # the user says where such nodes are
         return None
-    for key, values in required_labels(seen.scope.original):
+    for key, values in seen.scope.original.required_labels():
         if not values or key not in GPU_MODEL_LABELS or _is_listed(key, fabric):
             continue
         if not any(_is_on(fabric, key, value, seen) for value in values):

@@ -7,10 +7,9 @@ from webhook.decide.examine import HOST_NETWORK_MISSING
 from webhook.decide.mutations.ipc_lock import CAPABILITY, NON_ROOT, USER_NAMESPACE, inert, raised_by
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
 from webhook.decide.verdict.judged_pod import Seen, SeenTarget
-from webhook.model.container import capabilities_of
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import OWN_DEVICE, Fabric
-from webhook.model.pod import is_gvisor, is_kata
+from webhook.model.pod.sandbox import is_gvisor, is_kata
 
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
@@ -39,7 +38,7 @@ def judge_pinned_memory(seen: Seen, one: SeenTarget) -> Verdict | None:
         return Verdict.of(MEMLOCK_UNKNOWN, message)
     if memlock == "limited":
         return Verdict.of(MEMLOCK_LIMITED, f"{name} {why}, and the nodes limit memlock")
-    if memlock == "unlimited" or raised_by(seen.annotations, name):
+    if memlock == "unlimited" or raised_by(seen.pod.annotations, name):
         return None
     return Verdict.of(MEMLOCK_LIMITED, f"{name} {why}, and no annotation raises memlock")
 
@@ -49,7 +48,7 @@ def assumes_root(seen: Seen, one: SeenTarget) -> bool:
     memlock = seen.scope.fabrics.defaults.memlock
     if memlock == "unlimited" or one.target.user != "image":
         return False
-    return memlock != "nri" or not raised_by(seen.annotations, one.target.name)
+    return memlock != "nri" or not raised_by(seen.pod.annotations, one.target.name)
 
 
 def _why_inert(seen: Seen, one: SeenTarget) -> str:
@@ -60,7 +59,8 @@ def _why_inert(seen: Seen, one: SeenTarget) -> str:
         if reason is NON_ROOT and target.user == "image":
             return "has an image that does not run as root"
         return _INERT[reason.code]
-    has = one.privileged or capabilities_of(one.manifest, target.path).grants(CAPABILITY)
+    container = one.container
+    has = container.privileged or container.capabilities.grants(CAPABILITY)
     return "" if has else "lacks IPC_LOCK"
 
 
@@ -108,7 +108,7 @@ def _of_mode(seen: Seen, fabric: Fabric) -> Verdict | None:
     if seen.standing.lacks_host_network:
         message = f"fabric {fabric.name} needs hostNetwork: true, which the pod lacks"
         return Verdict.of(HOST_NETWORK_MISSING, message)
-    if seen.scope.host_network:
+    if seen.scope.original.host_network:
         return _of_host_network(fabric)
     networks = bool(fabric.networks) or any(one.network for one in fabric.resources)
     if networks:
@@ -150,7 +150,7 @@ SANDBOX_REASONS = (GVISOR, KATA)
 
 def judge_pod_sandbox(seen: Seen) -> Verdict | None:
     """Return what the pod's runtimeClassName says against RDMA, None if nothing."""
-    name = seen.pod["spec"].get("runtimeClassName")
+    name = seen.pod.runtime_class
     if is_gvisor(name):
         message = f"runtimeClassName {name} is gVisor, which has no RDMA devices"
         return Verdict.of(GVISOR, message)

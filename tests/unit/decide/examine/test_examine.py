@@ -22,7 +22,7 @@ from webhook.decide.scope import Needs
 from webhook.model.annotations import Requests
 from webhook.model.decision import Denial
 from webhook.model.nodes import NodeInventory
-from webhook.model.pod import PodManifest
+from webhook.model.pod import Pod, PodManifest
 
 PRODUCT = "nvidia.com/gpu.product"
 PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu: a GPU's product is in {PRODUCT}"
@@ -32,8 +32,7 @@ CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
 
 def examined(manifest: PodManifest, requests: Requests | None = None) -> Examined:
     """Examine a pod with the two fabrics."""
-    annotations = manifest["metadata"]["annotations"]
-    return examine(manifest, annotations, requests or Requests(), context())
+    return examine(Pod(manifest), requests or Requests(), context())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ def examined(manifest: PodManifest, requests: Requests | None = None) -> Examine
 )
 def test_some_pods_are_none_for_us(annotations: Any, spec: Any, why: Any) -> None:
     """These are mirrors of static pods, and Windows pods."""
-    found = ineligible(pod(**spec), annotations)
+    found = ineligible(Pod(pod(annotations=annotations, **spec)))
     assert (found and found.reason) is why
 
 
@@ -62,17 +61,16 @@ def test_a_scope_holds_what_mutations_may_know() -> None:
     standing, evidence = Standing(Needs.FABRIC), "nvidia.com/v100 in container trainer"
     assert found == Examined(scope, standing, NodeInventory(), evidence)
     assert [target.name for target in scope.targets] == ["trainer"]
-    assert [one.name for one in scope.containers] == ["trainer", "proxy"]
-    assert (scope.fabric, scope.launchers, scope.host_network) == (V100, (), True)
-    assert scope.original is manifest
-    assert scope.annotations is manifest["metadata"]["annotations"]
+    assert [one.name for one in scope.original.containers] == ["trainer", "proxy"]
+    assert (scope.fabric, scope.launchers, scope.original.host_network) == (V100, (), True)
+    assert scope.original.manifest is manifest
     assert scope.namespace.name == "lab"
 
 
 @pytest.mark.parametrize("written", [None, False, "true", 1], ids=repr)
 def test_only_true_is_the_host_network(written: Any) -> None:
     """Values that the API server rejects do not count as hostNetwork."""
-    assert examined(pod(hostNetwork=written)).scope.host_network is False
+    assert examined(pod(hostNetwork=written)).scope.original.host_network is False
 
 
 def test_a_gpu_beside_the_targets_tells_the_fabric_too() -> None:

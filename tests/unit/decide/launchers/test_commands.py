@@ -7,14 +7,14 @@ import pytest
 from webhook.decide.launchers.commands import Commands, Launch
 from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.errors import ShapeError
-from webhook.model.pod import Path
+from webhook.model.pod import Path, Pod
 
 FIRST: Path = ("spec", "containers", 0)
 
 
 def running(*containers: dict[str, Any]) -> Commands:
     """Return the commands of a pod with these containers."""
-    return Commands({"spec": {"containers": list(containers)}})
+    return Commands(Pod({"spec": {"containers": list(containers)}}))
 
 
 def launches(command: list[str] | None = None, args: list[str] | None = None) -> list[Launch]:

@@ -8,6 +8,7 @@ from tests.builders import container, pod
 from webhook.decide.launchers import commands
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.openmpi import judge
+from webhook.model.pod import Pod
 
 FIRST = ("spec", "containers", 0)
 
@@ -18,7 +19,7 @@ def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) ->
     """Each is found in a list of words and in a script, without any other table."""
     words = [one.format(word) for one in command]
     words = ["sh", "-c", *words] if len(words) == 1 else words
-    (launch,) = Commands(pod(container(command=words))).launches(FIRST)
+    (launch,) = Commands(Pod(pod(container(command=words)))).launches(FIRST)
     assert launch.words[0] == word
 
 

@@ -6,14 +6,14 @@ from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.launches import forwards_by_ssh, open_to_flag, parameters_of
 from webhook.decide.mutations.hcoll import insert_flag
-from webhook.model.pod import Path
+from webhook.model.pod import Path, Pod
 
 FIRST: Path = ("spec", "containers", 0)
 
 
 def running(*command: str) -> Commands:
     """Return the command of a pod with one container."""
-    return Commands({"spec": {"containers": [{"command": list(command)}]}})
+    return Commands(Pod({"spec": {"containers": [{"command": list(command)}]}}))
 
 
 @pytest.mark.parametrize(

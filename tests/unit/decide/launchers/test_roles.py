@@ -12,7 +12,7 @@ from webhook.decide.launchers.roles import (
     speaks_of_mpi,
     starts_without_env,
 )
-from webhook.model.container import env_of
+from webhook.model.pod import Pod
 
 ROLE = "training.kubeflow.org/job-role"
 HEAD = "ray.io/node-type"
@@ -27,7 +27,7 @@ def container(name: str = "main", **fields: Any) -> dict[str, Any]:
 def found(*containers: dict[str, Any], labels: Any = None) -> dict[str, Launching]:
     """Return the launchers in a pod with these labels: name → how each is known."""
     pod = {"metadata": {"labels": labels}, "spec": {"containers": list(containers)}}
-    launchers = launchers_of(pod, Commands(pod))
+    launchers = launchers_of(Pod(pod), Commands(Pod(pod)))
     return {containers[index]["name"]: one for index, one in launchers.items()}
 
 
@@ -193,7 +193,7 @@ def test_a_label_says_that_ranks_run_elsewhere() -> None:
 @pytest.mark.parametrize("name", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
 def test_what_a_fabric_writes_is_no_evidence(name: str) -> None:
     """On the second pass, every target has the fabric's own env."""
-    pod = {"spec": {"containers": [container(env={name: "launcher"})]}}
+    pod = Pod({"spec": {"containers": [container(env={name: "launcher"})]}})
     commands = Commands(pod)
     assert list(launchers_of(pod, commands)) == [0]
     assert launchers_of(pod, commands, frozenset({name, "NCCL_DEBUG"})) == {}
@@ -214,9 +214,9 @@ def test_what_a_fabric_writes_is_no_evidence(name: str) -> None:
 )
 def test_processes_without_the_env(labels: Any, fields: dict[str, Any], starts: bool) -> None:
     """These are workers by their role, and containers whose command names sshd."""
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}}
+    pod = Pod({"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}})
     path = ("spec", "containers", 0)
-    assert starts_without_env(pod, path, Commands(pod), env_of(pod, path)) is starts
+    assert starts_without_env(pod, path, Commands(pod), pod.container(path).env) is starts
 
 
 @pytest.mark.parametrize(
@@ -243,6 +243,6 @@ def test_processes_without_the_env(labels: Any, fields: dict[str, Any], starts: 
 )
 def test_what_speaks_of_mpi(labels: Any, fields: dict[str, Any], speaks: bool) -> None:
     """Words, variables and the role of a worker do; letters within other words do not."""
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}}
+    pod = Pod({"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}})
     path = ("spec", "containers", 0)
-    assert speaks_of_mpi(pod, path, Commands(pod), env_of(pod, path)) is speaks
+    assert speaks_of_mpi(pod, path, Commands(pod), pod.container(path).env) is speaks

@@ -13,10 +13,9 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.scope import Mutation, Scope, Target
 from webhook.model.annotations import Requests
 from webhook.model.claims import claims_of
-from webhook.model.container import Environments
 from webhook.model.fabric import Defaults, Fabric, index
 from webhook.model.facts import NamespaceFacts
-from webhook.model.pod import PodManifest, containers_of
+from webhook.model.pod import Pod, PodManifest
 
 
 def run(
@@ -31,14 +30,14 @@ def run(
 ) -> Draft:
     """Run one mutation on every app container; check that its operations make the new pod."""
     before = json.loads(json.dumps(manifest))  # no two places share an object, as on the wire
-    containers = tuple(containers_of(manifest))
-    draft = Draft(manifest)
+    pod = Pod(manifest)
+    draft = Draft(manifest, pod)
     draft.mutation = mutation.name
     scope = Scope(
         fabric=fabric,
         targets=tuple(
             Target(one.name, one.path, one.kind, _gpus(one.manifest), shared_gpu)
-            for one in containers
+            for one in pod.containers
             if one.kind == "app"
         ),
         launchers=(),
@@ -49,13 +48,9 @@ def run(
             defaults=defaults,
             nvlink_namespaces=frozenset(allowed),
         ),
-        original=manifest,
-        containers=containers,
-        claims=claims_of(manifest, containers),
-        commands=Commands(manifest),
-        env=Environments(manifest),
-        host_network=manifest["spec"].get("hostNetwork") is True,
-        annotations=manifest["metadata"]["annotations"],
+        original=pod,
+        claims=claims_of(pod),
+        commands=Commands(pod),
     )
     mutation.mutate(draft, scope)
     assert manifest == before

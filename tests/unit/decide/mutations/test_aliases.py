@@ -11,7 +11,7 @@ from webhook.decide.mutations.rdma_resources import aliases_of, rename
 from webhook.errors import ShapeError
 from webhook.model.fabric import RdmaResource
 
-PATH = ("spec", "containers", 0, "resources")
+PATH = ("spec", "containers", 0)
 HCA, REAL = "rdma/hca", "rdma/v100"
 
 
@@ -19,7 +19,7 @@ def renamed(limits: Any, requests: Any = None) -> dict[str, Any]:
     """Rename `rdma/hca` to `rdma/v100` in a container that has these amounts."""
     draft = Draft(pod(container(resources=amounts(limits, requests))))
     rename(draft, PATH, HCA, REAL)
-    found: dict[str, Any] = draft.get(PATH)
+    found: dict[str, Any] = draft.get((*PATH, "resources"))
     return found
 
 

@@ -18,9 +18,8 @@ from webhook.decide.mutations.memory_limit import (
     unlimited,
 )
 from webhook.errors import ShapeError
-from webhook.model.container import Environments
 from webhook.model.decision import Denial
-from webhook.model.pod import Path, containers_of
+from webhook.model.pod import Path, Pod
 
 PATH = ("spec", "containers", 0)
 BOTH = {"cpu": "1", "memory": "1Gi"}
@@ -29,8 +28,7 @@ READER = {"resourceFieldRef": {"resource": "limits.memory"}}
 
 def guaranteed(*containers: dict[str, Any], **spec: Any) -> bool:
     """Ask for the QoS class of a pod."""
-    manifest = pod(*containers, **spec)
-    return is_guaranteed(manifest, containers_of(manifest))
+    return is_guaranteed(Pod(pod(*containers, **spec)))
 
 
 def sized(limits: Any = None, requests: Any = None) -> dict[str, Any]:
@@ -134,7 +132,7 @@ def test_a_pod_level_request_counts_or_else_the_containers_do() -> None:
 )
 def test_what_reads_the_limit_is_found(manifest: dict[str, Any], reader: str) -> None:
     """In env or in a volume, wherever: without a limit it would read the node's memory."""
-    assert reads_limit(manifest, containers_of(manifest), Environments(manifest)) == reader
+    assert reads_limit(Pod(manifest)) == reader
 
 
 def test_what_volumes_project_is_bounded() -> None:
@@ -144,10 +142,10 @@ def test_what_volumes_project_is_bounded() -> None:
     first = {"name": "v", "projected": {"sources": sources}}
     last = {"name": "w", "downwardAPI": {"items": [{"path": "b"}]}}
     most = pod(volumes=[first, last])
-    assert reads_limit(most, containers_of(most), Environments(most)) == ""
+    assert reads_limit(Pod(most)) == ""
     more = pod(volumes=[first, last, last])
     with pytest.raises(Denial) as raised:
-        reads_limit(more, containers_of(more), Environments(more))
+        reads_limit(Pod(more))
     assert str(raised.value) == str(too_many({"what volumes project": MOST_ENTRIES + 1}))
     assert "what volumes project" in str(raised.value)
 
@@ -183,7 +181,8 @@ def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
 )
 def test_an_unbounded_memory_volume_is_found(manifest: dict[str, Any], name: str) -> None:
     """An emptyDir of medium Memory without sizeLimit, which the container mounts."""
-    assert first_mounted(manifest, PATH, unbounded_memory_volumes(manifest)) == name
+    one = Pod(manifest)
+    assert first_mounted(one.containers[0], unbounded_memory_volumes(one)) == name
 
 
 def test_the_first_unbounded_volume_is_named() -> None:
@@ -193,15 +192,18 @@ def test_the_first_unbounded_volume_is_named() -> None:
         container(volumeMounts=[{"name": "a"}, {"name": "b"}]),
         volumes=[{"name": name, "emptyDir": unbounded} for name in ("x", "b", "a", "b")],
     )
-    found = unbounded_memory_volumes(manifest)
+    one = Pod(manifest)
+    found = unbounded_memory_volumes(one)
     assert found == {"x": 0, "b": 1, "a": 2}
-    assert first_mounted(manifest, PATH, found) == "b"
+    assert first_mounted(one.containers[0], found) == "b"
 
 
 def test_a_volume_that_has_no_shape_is_refused_with_its_place() -> None:
     """Its place is one of the pod's volumes."""
     with pytest.raises(ShapeError) as raised:
-        unbounded_memory_volumes(pod(volumes=[{"name": "v"}, {"name": "w", "emptyDir": "Memory"}]))
+        unbounded_memory_volumes(
+            Pod(pod(volumes=[{"name": "v"}, {"name": "w", "emptyDir": "Memory"}]))
+        )
     assert str(raised.value) == (
         "spec.volumes[1].emptyDir must be a mapping, but is a string ('Memory')"
     )
@@ -215,9 +217,9 @@ def test_containers_without_a_limit_live_under_the_pods() -> None:
         ephemeralContainers=[container("debug")],
     )
     without: set[Path] = {("spec", "containers", 2)}
-    assert unlimited(containers_of(manifest), without) == ["setup", "b"]
+    assert unlimited(Pod(manifest).containers, without) == ["setup", "b"]
     with pytest.raises(ShapeError) as raised:
-        unlimited(containers_of(pod(container(resources={"limits": 1}))), set())
+        unlimited(Pod(pod(container(resources={"limits": 1}))).containers, set())
     assert str(raised.value) == (
         "spec.containers[0].resources.limits must be a mapping, but is a number (1)"
     )
@@ -227,8 +229,8 @@ def test_what_containers_ask_for_is_summed() -> None:
     """Sum each container's request, or else its limit; without either, there is no sum."""
     ask, limit = sized(None, {"memory": "1Gi"}), sized({"memory": "2Gi"})
     manifest = pod(ask, limit, sized({"memory": "8Gi"}, {"memory": "3Gi"}), sized())
-    assert summed_request("memory", containers_of(manifest)) == "6Gi"
-    assert summed_request("cpu", containers_of(manifest)) is None
+    assert summed_request("memory", Pod(manifest).containers) == "6Gi"
+    assert summed_request("cpu", Pod(manifest).containers) is None
 
 
 def test_ephemeral_containers_ask_for_nothing() -> None:
@@ -254,7 +256,7 @@ def test_a_volume_of_another_field_reads_no_limit() -> None:
         {"name": "all", "projected": {"sources": [secret, {"downwardAPI": {"items": files}}]}},
     ]
     manifest = pod(container(), volumes=volumes)
-    assert reads_limit(manifest, containers_of(manifest), Environments(manifest)) == ""
+    assert reads_limit(Pod(manifest)) == ""
 
 
 def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> None:
@@ -264,20 +266,12 @@ def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> N
     for first, asked in (([sidecar, setup], "5Gi"), ([setup, sidecar], "3Gi"), ([setup], "3Gi")):
         main = sized(None, {"memory": "1Gi"})
         manifest = pod(main, initContainers=first)
-        assert summed_request("memory", containers_of(manifest)) == asked
+        assert summed_request("memory", Pod(manifest).containers) == asked
 
 
 @pytest.mark.parametrize(
     ("manifest", "says"),
     [
-        (
-            pod(container(resources=[])),
-            "spec.containers[0].resources must be a mapping, but is a list ([])",
-        ),
-        (
-            pod(container(resources=1), resources={"limits": BOTH}),
-            "spec.containers[0].resources must be a mapping, but is a number (1)",
-        ),
         (
             pod(container(resources={"requests": 1}), resources={"limits": BOTH}),
             "spec.containers[0].resources.requests must be a mapping, but is a number (1)",
@@ -287,12 +281,12 @@ def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> N
             "spec.containers[0].resources.limits must be a mapping, but is a number (1)",
         ),
     ],
-    ids=["resources", "below the pod's", "requests", "limits"],
+    ids=["requests", "limits"],
 )
 def test_what_has_no_shape_of_resources_is_refused_with_its_place(
     manifest: dict[str, Any], says: str
 ) -> None:
     """Whoever wrote the pod finds what to repair."""
     with pytest.raises(ShapeError) as raised:
-        is_guaranteed(manifest, containers_of(manifest))
+        is_guaranteed(Pod(manifest))
     assert str(raised.value) == says

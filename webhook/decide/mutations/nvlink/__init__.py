@@ -25,7 +25,6 @@ from webhook.decide.mutations.nvlink.requirements import (
 from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.decide.shell.argv import unwrap
 from webhook.model.decision import Reason
-from webhook.model.pod import strings
 
 WRAPPED = Reason("Wrapped", "The command starts behind the remap.")
 PRESENT = Reason("Present", "The command already starts behind the remap.")
@@ -43,13 +42,13 @@ def mutate(draft: Draft, scope: Scope) -> None:
         draft.skipped("", NOT_REQUESTED, "the pod does not ask for it")
         return
     targets = [target for target in scope.targets if target.gpus > 0]
-    found = list(obstacles(draft.pod, scope, targets))
+    found = list(obstacles(draft.view, scope, targets))
     if found:
         _report(draft, found)
     else:
         _share(draft, scope, targets)
     if all(reason is OWN_REMAP for reason, _ in found):
-        for where, reason, message in lacking(draft.pod, scope, targets):
+        for where, reason, message in lacking(draft.view, scope, targets):
             draft.warned(where, reason, message)
 
 
@@ -75,13 +74,12 @@ def _share(draft: Draft, scope: Scope, targets: list[Target]) -> None:
 
 
 def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
-    command = (*target.path, "command")
-    wrapped = unwrap(strings(draft.pod, command))
-    own_id = host_id(draft.pod, scope, target)
+    wrapped = unwrap(draft.container(target.path).command)
+    own_id = host_id(draft.view, scope, target)
     if own_id:
         draft.append((*target.path, "env"), *own_id)
     if not wrapped:
-        draft.insert(command, 0, *wrapping(target.gpus))
+        draft.insert((*target.path, "command"), 0, *wrapping(target.gpus))
     if own_id or not wrapped:
         message = f"the command starts with CUDA_VISIBLE_DEVICES of its own {target.gpus} GPUs"
         draft.applied(target.name, WRAPPED, message)

@@ -14,9 +14,8 @@ from typing import Any
 
 from webhook.decide.scope import Scope, Target
 from webhook.decide.shell.argv import unwrap
-from webhook.model.container import VOLUMES, env_of, mount_at
 from webhook.model.decision import Reason
-from webhook.model.pod import PodManifest, at, flag, items, mapping, strings
+from webhook.model.pod import Container, Pod
 
 NAMESPACE = Reason("NamespaceNotAllowed", "nvlink.allowNamespaces lacks the pod's namespace.")
 NO_GPU = Reason("NoGPU", "No target has whole GPUs of its own.")
@@ -43,7 +42,7 @@ _DEVICE_NAMES = (_DEVICES, "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 _ASSIGNED = re.compile(rf"(?<![\w${{]){_DEVICES}(?:[\"']\][ ]?)?=(?!=)")
 
 
-def obstacles(pod: PodManifest, scope: Scope, targets: list[Target]) -> Iterator[Obstacle]:
+def obstacles(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[Obstacle]:
     """Yield everything that is missing or in the way; nothing if the pod is ready."""
     if scope.namespace.name not in scope.fabrics.nvlink_namespaces:
         yield NAMESPACE, f"namespace {scope.namespace.name} is not in nvlink.allowNamespaces"
@@ -55,40 +54,39 @@ def obstacles(pod: PodManifest, scope: Scope, targets: list[Target]) -> Iterator
     if _in_compute_domain(pod, scope):
         yield COMPUTE_DOMAIN, "the pod uses a ComputeDomain, which needs no sharing"
     for target in targets:
-        yield from _of_container(pod, scope, target)
-        yield from _of_environment(pod, target)
+        container = pod.container(target.path)
+        yield from _of_container(container, scope, target)
+        yield from _of_environment(container)
 
 
-def _of_container(pod: PodManifest, scope: Scope, target: Target) -> Iterator[Obstacle]:
-    name, path = target.name, target.path
-    command = strings(pod, (*path, "command"))
+def _of_container(container: Container, scope: Scope, target: Target) -> Iterator[Obstacle]:
+    name, command = container.name, container.command
     ours = unwrap(command)
-    words = "\n".join(command[ours:] + strings(pod, (*path, "args")))
-    if not flag(pod, (*path, "securityContext", "privileged")):
+    words = "\n".join(command[ours:] + container.args)
+    if not container.privileged:
         yield NOT_PRIVILEGED, f"container {name} is not privileged"
     if not command:
         yield NO_COMMAND, f"container {name} has no command in the pod's spec"
     elif ours and command[ours - 1] != str(target.gpus):
         yield OTHER_COUNT, f"the command of {name} holds a remap for {command[ours - 1]} GPUs"
-    elif scope.commands.runs_sshd(path):
+    elif scope.commands.runs_sshd(container.path):
         yield SSHD, f"container {name} runs sshd, whose children would see all GPUs"
     elif _DEVICES in words and _ASSIGNED.search(words):
         yield OWN_REMAP, f"the command of {name} assigns {_DEVICES} itself, and stays as it is"
 
 
-def _of_environment(pod: PodManifest, target: Target) -> Iterator[Obstacle]:
-    own = env_of(pod, target.path)
+def _of_environment(container: Container) -> Iterator[Obstacle]:
+    own = container.env
     for variable in _DEVICE_NAMES:
         if variable in own and own[variable] != "PCI_BUS_ID":
-            yield DEVICES_SET, f"container {target.name} sets {variable}"
+            yield DEVICES_SET, f"container {container.name} sets {variable}"
 
 
-def _in_compute_domain(pod: PodManifest, scope: Scope) -> bool:
+def _in_compute_domain(pod: Pod, scope: Scope) -> bool:
     if any(claim.is_domain for claim in scope.claims):
         return True
-    spec = mapping(pod, ("spec",))
     # As a complete string at any depth; much faster than walking the tree.
-    return any(repr(_CLIQUE) in repr(spec[field]) for field in _PLACEMENT if field in spec)
+    return any(repr(_CLIQUE) in repr(pod.spec.get(field)) for field in _PLACEMENT)
 
 
 _PLACEMENT = ("nodeSelector", "affinity", "topologySpreadConstraints")
@@ -127,53 +125,51 @@ _SHM, _TMP = "/dev/shm", "/tmp"  # noqa: S108 -- mount points
 _NODE = {"fieldRef": {"fieldPath": "spec.nodeName"}}
 
 
-def lacking(
-    pod: PodManifest, scope: Scope, targets: list[Target]
-) -> Iterator[tuple[str, Reason, str]]:
+def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str, Reason, str]]:
     """Yield what the pod or a container lacks: container ("" for the pod), reason, sentence."""
-    if not flag(pod, ("spec", "hostPID")):
+    if not pod.host_pid:
         yield "", HOST_PID, "without hostPID, UCX (and NIXL) cannot use NVLink between pods"
-    if not flag(pod, ("spec", "hostIPC")):
+    if not pod.host_ipc:
         yield "", HOST_IPC, "without hostIPC, NCCL cannot use NVLink between pods"
     for target in targets:
-        if mount_at(pod, target.path, _SHM) is not None:
+        if pod.container(target.path).mount_at(_SHM) is not None:
             message = f"with a volume at {_SHM}, NCCL cannot use NVLink between pods"
             yield target.name, SHM_MOUNT, message
-        if not scope.host_network and not _shares_sockets(pod, target):
+        if not scope.original.host_network and not _shares_sockets(pod, target):
             message = (
                 f"NCCL needs hostNetwork, or 2.29, a hostPath at {_TMP} and {ABSTRACT_SOCKET}=0"
             )
             yield target.name, SOCKETS, message
-        if _wants_host_id(pod, scope, target) and scope.env.has_env_from(target.path):
+        if _wants_host_id(pod, scope, target) and scope.container(target.path).env_from:
             yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}: add it to env"
 
 
-def host_id(pod: PodManifest, scope: Scope, target: Target) -> list[dict[str, Any]]:
+def host_id(pod: Pod, scope: Scope, target: Target) -> list[dict[str, Any]]:
     """Return NCCL_HOSTID as an item of `env`, if it helps and nothing in the pod sets it."""
-    if not _wants_host_id(pod, scope, target) or scope.env.has_env_from(target.path):
+    if not _wants_host_id(pod, scope, target) or scope.container(target.path).env_from:
         return []
     return [{"name": HOST_ID, "valueFrom": _NODE}]
 
 
-def _wants_host_id(pod: PodManifest, scope: Scope, target: Target) -> bool:
+def _wants_host_id(pod: Pod, scope: Scope, target: Target) -> bool:
     """Return whether NCCL_HOSTID is all that NCCL lacks; with hostNetwork hostnames are equal."""
     return (
-        not scope.host_network
-        and flag(pod, ("spec", "hostIPC"))
-        and mount_at(pod, target.path, _SHM) is None
+        not scope.original.host_network
+        and pod.host_ipc
+        and pod.container(target.path).mount_at(_SHM) is None
         and _shares_sockets(pod, target)
-        and HOST_ID not in env_of(pod, target.path)
+        and HOST_ID not in pod.container(target.path).env
     )
 
 
-def _shares_sockets(pod: PodManifest, target: Target) -> bool:
+def _shares_sockets(pod: Pod, target: Target) -> bool:
     """Return whether NCCL's sockets are files in the node's /tmp."""
-    if env_of(pod, target.path).get(ABSTRACT_SOCKET) != "0":
+    container = pod.container(target.path)
+    if container.env.get(ABSTRACT_SOCKET) != "0":
         return False
-    mount = mount_at(pod, target.path, _TMP)
+    mount = container.mount_at(_TMP)
     if mount is None or mount.get("readOnly") is True:
         return False
     return any(
-        volume.get("name") == mount.get("name") and at(volume, ("hostPath", "path")) is not None
-        for volume in items(pod, VOLUMES)
+        volume.name == mount.get("name") and volume.host_path is not None for volume in pod.volumes
     )

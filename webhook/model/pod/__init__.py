@@ -1,0 +1,53 @@
+"""A pod: `Pod` and `Container` read the plain dict that arrived, each field once, on demand.
+
+Nothing is written here, and nothing is decided. `reading` has the readers by path, which others
+need only for objects that are not pods. Start at `pod`.
+"""
+
+from __future__ import annotations
+
+from webhook.model.pod.container import CONTAINER_FIELDS, Container, Kind
+from webhook.model.pod.node_selection import NODE_TERMS, NodeTerm, Requirement
+from webhook.model.pod.owners import MOST_OWNERS, OwnerReference, controller_reference, owners_of
+from webhook.model.pod.path import Path, dotted, pointer
+from webhook.model.pod.pod import CONTAINER_DEPTH, Pod
+from webhook.model.pod.reading import (
+    PodManifest,
+    at,
+    describe,
+    flag,
+    items,
+    mapping,
+    sequence,
+    strings,
+    text,
+)
+from webhook.model.pod.security import User
+
+__all__ = [
+    "CONTAINER_DEPTH",
+    "CONTAINER_FIELDS",
+    "MOST_OWNERS",
+    "NODE_TERMS",
+    "Container",
+    "Kind",
+    "NodeTerm",
+    "OwnerReference",
+    "Path",
+    "Pod",
+    "PodManifest",
+    "Requirement",
+    "User",
+    "at",
+    "controller_reference",
+    "describe",
+    "dotted",
+    "flag",
+    "items",
+    "mapping",
+    "owners_of",
+    "pointer",
+    "sequence",
+    "strings",
+    "text",
+]

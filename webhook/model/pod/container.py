@@ -1,0 +1,152 @@
+"""A container of a pod, each of its fields read once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Literal
+
+from webhook.model.pod.environment import env_of
+from webhook.model.pod.fields import Field, derived
+from webhook.model.pod.path import Path
+from webhook.model.pod.reading import flag, items, mapping, sequence, strings, text
+from webhook.model.pod.security import Capabilities, capabilities_of
+from webhook.model.pod.volumes import clean, directories_above
+
+Kind = Literal["app", "init", "sidecar", "ephemeral"]
+
+_KINDS: dict[str | int, Kind] = {
+    "initContainers": "init",
+    "containers": "app",
+    "ephemeralContainers": "ephemeral",
+}
+#: The fields of a pod's spec that list containers.
+CONTAINER_FIELDS = tuple(map(str, _KINDS))
+
+
+class Container:
+    """One container of a pod, of any kind.
+
+    A field is read when it is first asked for; a ShapeError then names its place in the pod.
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        #: ("spec", "containers", 0)
+        self.path = path
+        #: The container as it is written.
+        self.manifest = manifest
+        _, field, index = path
+        self.kind = _KINDS[field]
+        if self.kind == "init" and manifest.get("restartPolicy") == "Always":
+            self.kind = "sidecar"
+        name = manifest.get("name")
+        if name.__class__ is not str:
+            name = text(manifest, ("name",), path)
+        self.name: str = name or f"{field}[{index}]"
+
+    #: The items of `env`, as they are written.
+    env_items = Field(items, "env")
+    #: The words of `command` and of `args`.
+    command = Field(strings, "command")
+    args = Field(strings, "args")
+    #: `resources`, and its sections: resource → quantity, as it is written.
+    resources = Field(mapping, "resources")
+    requests = Field(mapping, "resources", "requests")
+    limits = Field(mapping, "resources", "limits")
+    #: The entries of `resources.claims`, each of which names one of the pod's.
+    claims = Field(items, "resources", "claims")
+    #: The entries of `volumeMounts`.
+    mounts = Field(items, "volumeMounts")
+    #: Whether it has every capability and sees all devices of the node.
+    privileged = Field(flag, "securityContext", "privileged")
+    #: The entries of `envFrom`; its manifest does not list the names of their variables.
+    env_from = Field(sequence, "envFrom")
+
+    @derived
+    def capabilities(self) -> Capabilities:
+        """The capabilities that its securityContext adds and drops."""
+        return capabilities_of(self.manifest, self.path)
+
+    @derived
+    def env(self) -> dict[str, str | None]:
+        """The variables that `env` spells out: name → value, None if it is not a literal."""
+        return env_of(self.env_items, self.path)
+
+    @property
+    def env_names(self) -> list[str]:
+        """The names in `env`, each as often as it is there."""
+        names = [item.get("name") for item in self.env_items]
+        return [name for name in names if isinstance(name, str)]
+
+    @derived
+    def command_text(self) -> str:
+        """All words of its command, one per line."""
+        return "\n".join(self.command + self.args)
+
+    @derived
+    def amounts(self) -> dict[str, Any]:
+        """The quantity of each resource that it requests or limits; the limit, if it has both."""
+        if not self.resources:
+            return self.resources
+        requests, limits = self.requests, self.limits
+        return {**requests, **limits} if requests != limits else limits
+
+    @property
+    def image(self) -> str:
+        """Its image, "" if there is none."""
+        written = self.manifest.get("image")
+        return written if isinstance(written, str) else ""
+
+    def mount_at(self, where: str) -> dict[str, Any] | None:
+        """Return the mount that is exactly at `where`, a clean path."""
+        last = where.rpartition("/")[2]
+        for mount_path, mount in self._mount_paths():
+            if last in mount_path and clean(mount_path) == where:
+                return mount
+        return None
+
+    def mount_over(self, where: str) -> str | None:
+        """Return the mount point above `where`, such as /etc, that hides the image's directory."""
+        above = set(directories_above(where))
+        for mount_path, _ in self._mount_paths():
+            if clean(mount_path) in above:
+                return clean(mount_path)
+        return None
+
+    def mounted(self, volumes: Collection[str]) -> Iterator[str]:
+        """Yield those of some volumes that it mounts, by their names."""
+        names = (str(mount.get("name")) for mount in self.mounts)
+        return (name for name in names if name in volumes)
+
+    def _mount_paths(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for index, mount in enumerate(self.mounts):
+            mount_path: Any = mount.get("mountPath")
+            if not isinstance(mount_path, str):
+                mount_path = text(mount, ("mountPath",), (*self.path, "volumeMounts", index))
+            if mount_path:
+                yield mount_path, mount
+
+
+# How people write the name of a container's image.
+#
+# `rayproject/ray:2.9.0` is short for `docker.io/rayproject/ray:2.9.0`. The first part of a name
+# is a registry if it has a dot or a colon, or is `localhost` (distribution/reference,
+# splitDockerDomain).
+
+_HUB = "docker.io"
+_OFFICIAL = "library/"
+
+
+def spellings_of(image: str) -> tuple[str, ...]:
+    """Return an image with and without its registry, each with and without its tag.
+
+    A digest is left out, except from the image as it is written.
+    """
+    tagged = image.partition("@")[0]
+    registry, slash, name = tagged.partition("/")
+    if not (slash and ("." in registry or ":" in registry or registry == "localhost")):
+        registry, name = _HUB, tagged
+    if registry == _HUB:
+        name = name.removeprefix(_OFFICIAL)
+    untagged = name.partition(":")[0]
+    short = (untagged, name)
+    return tuple(dict.fromkeys((image, *short, *(f"{registry}/{one}" for one in short))))

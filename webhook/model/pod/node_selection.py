@@ -1,0 +1,66 @@
+"""The nodes that a pod selects by its required node affinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from webhook.model.pod.fields import derived
+from webhook.model.pod.path import Path
+from webhook.model.pod.reading import items, strings, text
+
+_REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+#: The terms of the required node affinity; a node must satisfy at least one of them.
+NODE_TERMS: Path = (*_REQUIRED, "nodeSelectorTerms")
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class Requirement(NamedTuple):
+    """What a term requires of a label of a node."""
+
+    key: str
+    #: In, NotIn, Exists, …, as it is written.
+    operator: Any
+    values: list[str]
+
+
+class NodeTerm:
+    """A term of the required node affinity."""
+
+    def __init__(self, manifest: dict[str, Any], path: Path) -> None:
+        self._manifest = manifest
+        self._path = path
+
+    @derived
+    def requirements(self) -> tuple[Requirement, ...]:
+        """What it requires of labels: its `matchExpressions`."""
+        if "matchExpressions" not in self._manifest:
+            return ()
+        where = (*self._path, "matchExpressions")
+        listed = items(self._manifest, ("matchExpressions",), self._path)
+        return tuple([_requirement(one, (*where, place)) for place, one in enumerate(listed)])
+
+    @property
+    def node_names(self) -> list[str]:
+        """The names of the nodes that it requires, by a field or by a label."""
+        labels = self.requirements
+        return [
+            *self._named_by_field(),
+            *(
+                name
+                for one in labels
+                if one.key == HOSTNAME and one.operator == "In"
+                for name in one.values
+            ),
+        ]
+
+    def _named_by_field(self) -> Iterator[str]:
+        for one in items(self._manifest, ("matchFields",)):
+            if one.get("key") == "metadata.name" and one.get("operator") == "In":
+                yield from strings(one, ("values",))
+
+
+def _requirement(written: dict[str, Any], where: Path) -> Requirement:
+    key = text(written, ("key",), where) or ""
+    return Requirement(key, written.get("operator"), strings(written, ("values",), where))

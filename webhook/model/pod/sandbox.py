@@ -1,0 +1,74 @@
+"""The sandbox of a pod: what in its network and its container runtime concerns RDMA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from webhook.model.pod.pod import Pod
+
+#: On a pod, a label or the older annotation; `false` keeps the namespace's injection away.
+_INJECT = "sidecar.istio.io/inject"
+#: Labels of a namespace by which Istio injects its sidecar into all pods.
+_NAMESPACE = {"istio-injection": "enabled"}
+_PROXY = "istio-proxy"
+#: Policies by which names of Services resolve in the host's network, or as the user spells out.
+_RESOLVING = ("ClusterFirstWithHostNet", "None")
+
+
+def istio_sidecar(pod: Pod, namespace: Mapping[str, str]) -> str:
+    """Name the evidence that Istio puts its proxy into a pod; return "" if there is none.
+
+    `namespace` are the namespace's labels. The proxy takes over all TCP connections of the pod,
+    also those between ranks. Source: Istio, pkg/kube/inject/inject.go, injectRequired.
+    """
+    if any(one.name == _PROXY for one in pod.containers):
+        return f"container {_PROXY}"
+    for field, written in (("label", pod.labels), ("annotation", pod.annotations)):
+        value = written.get(_INJECT)
+        if value is not None:
+            return f"{field} {_INJECT}" if value == "true" else ""
+    for label, value in _NAMESPACE.items():
+        if namespace.get(label) == value:
+            return f"namespace label {label}"
+    return ""
+
+
+def lacks_cluster_dns(pod: Pod) -> bool:
+    """Return whether the pod is in the host's network, and names of Services do not resolve there.
+
+    With hostNetwork, the kubelet reads `ClusterFirst`, the default, as `Default`, the node's DNS.
+    """
+    return pod.host_network and pod.spec.get("dnsPolicy") not in _RESOLVING
+
+
+# The container runtime that a pod asks for by `runtimeClassName`, as far as its name says.
+#
+# A RuntimeClass names a handler of the node; its own name is the site's choice, but the
+# installers of gVisor and Kata Containers, and the clouds, use names that say what it is.
+
+#: `gvisor` (GKE Sandbox, gvisor.dev), `runsc`, and either with a suffix.
+_GVISOR = re.compile(r"(gvisor|runsc)([.-].*)?")
+#: `kata`, `kata-qemu-nvidia-gpu`, … (kata-deploy); `kata-vm-isolation`, `kata-cc-isolation` (AKS).
+_KATA = re.compile(r"kata([.-].*)?")
+_LONGEST_NAME = 253  # a DNS subdomain
+
+
+def is_gvisor(name: Any) -> bool:
+    """Return whether a pod with this runtimeClassName runs in gVisor, which has no RDMA devices."""
+    return _matches(_GVISOR, name)
+
+
+def is_kata(name: Any) -> bool:
+    """Return whether a pod with this runtimeClassName runs in a Kata virtual machine.
+
+    RDMA works there only with a NIC that is passed through (VFIO), which no pod field shows.
+    """
+    return _matches(_KATA, name)
+
+
+def _matches(names: re.Pattern[str], name: Any) -> bool:
+    return (
+        isinstance(name, str) and len(name) <= _LONGEST_NAME and names.fullmatch(name) is not None
+    )

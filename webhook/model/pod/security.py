@@ -1,0 +1,64 @@
+"""What a securityContext says: Linux capabilities, and the user that a container runs as."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from webhook.model.pod.path import Path
+from webhook.model.pod.reading import at, strings
+
+
+class Capabilities(NamedTuple):
+    """Names of capabilities as Kubernetes writes them: IPC_LOCK, or ALL."""
+
+    added: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
+
+    def grants(self, name: str) -> bool:
+        """Return whether a container has a capability: containerd drops single ones last."""
+        return not self.added.isdisjoint((name, "ALL")) and name not in self.dropped
+
+
+_WHERE = ("securityContext", "capabilities")
+_NONE = Capabilities()
+
+
+def capabilities_of(container: dict[str, Any], path: Path) -> Capabilities:
+    """Read the capabilities of a container, which is at `path`.
+
+    Case does not matter to containerd.
+    """
+    written = at(container, _WHERE) if "securityContext" in container else None
+    if not written:
+        return _NONE
+    where = (*path, *_WHERE)
+    added, dropped = strings(written, ("add",), where), strings(written, ("drop",), where)
+    return Capabilities(frozenset(map(str.upper, added)), frozenset(map(str.upper, dropped)))
+
+
+#: "image": only the image, or the node's runtime, knows whether it is root.
+User = Literal["root", "other", "image"]
+
+
+def user_of(spec: dict[str, Any], container: dict[str, Any]) -> User:
+    """Return which user a container runs as, in a pod with this spec.
+
+    The container's securityContext takes precedence over the pod's. `runAsNonRoot: false` permits
+    root, but does not choose it.
+    """
+    own, shared = _context(container), _context(spec)
+    if not own and not shared:
+        return "image"
+    for field in ("runAsUser", "runAsNonRoot"):
+        value = own.get(field)
+        value = shared.get(field) if value is None else value
+        if value:
+            return "other"
+        if field == "runAsUser" and value == 0:
+            return "root"
+    return "image"
+
+
+def _context(of: dict[str, Any]) -> dict[str, Any]:
+    found = of.get("securityContext")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,99 @@
+"""A pod's volumes, and the paths at which containers mount them."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from typing import Any
+
+from webhook.model.pod.path import Path
+from webhook.model.pod.reading import at, items, mapping
+
+VOLUMES: Path = ("spec", "volumes")
+
+
+class Volume:
+    """One volume of a pod; its source is read when it is asked for."""
+
+    __slots__ = ("manifest", "path")
+
+    def __init__(self, manifest: dict[str, Any], path: Path) -> None:
+        self.manifest = manifest
+        self.path = path
+
+    @property
+    def name(self) -> Any:
+        """Its name, as it is written."""
+        return self.manifest.get("name")
+
+    @property
+    def host_path(self) -> Any:
+        """The node's path that it shows, as it is written; None if it shows none."""
+        return at(self.manifest, ("hostPath", "path"))
+
+    @property
+    def infiniband_path(self) -> str:
+        """The node's path of RDMA devices that it shows, "" if it shows none."""
+        written = self.host_path if "hostPath" in self.manifest else None
+        where = clean(written) if isinstance(written, str) else ""
+        shows = where in ("/dev", _INFINIBAND) or where.startswith(f"{_INFINIBAND}/")
+        return where if shows else ""
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it is an emptyDir in memory; any other shape is none."""
+        return bool(at(self.manifest, ("emptyDir", "medium")) == "Memory")
+
+    @property
+    def is_unbounded_memory(self) -> bool:
+        """Whether it is an emptyDir in memory without sizeLimit."""
+        if not self.manifest.get("emptyDir"):
+            return False
+        source = mapping(self.manifest, ("emptyDir",), self.path)
+        return source.get("medium") == "Memory" and source.get("sizeLimit") is None
+
+    @property
+    def shown_fields(self) -> list[tuple[Any, Any]]:
+        """The files of a downwardAPI volume and the fields of the pod that they show."""
+        listed = at(self.manifest, ("downwardAPI", "items"))
+        return [
+            (at(item, ("path",)), at(item, ("fieldRef", "fieldPath")))
+            for item in (listed if isinstance(listed, list) else ())
+        ]
+
+    def downward_items(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield its lists of downward API items, and its list of sources, which also counts."""
+        if "downwardAPI" in self.manifest:
+            yield items(self.manifest, ("downwardAPI", "items"))
+        if "projected" in self.manifest:
+            sources = items(self.manifest, ("projected", "sources"))
+            yield sources
+            for source in sources:
+                if "downwardAPI" in source:
+                    yield items(source, ("downwardAPI", "items"))
+
+
+def limited_resource(source: Any) -> Any:
+    """Return the resource that an item of the downward API, or a `valueFrom`, shows."""
+    return at(source, ("resourceFieldRef", "resource"))
+
+
+_INFINIBAND = "/dev/infiniband"
+
+
+def clean(mount_path: str) -> str:
+    """Return a mountPath as the container runtime resolves it: absolute, no `//`, `.` or `..`.
+
+    The kubelet puts `/` in front of a relative path (pkg/kubelet/kubelet_pods.go,
+    makeMounts), and containerd cleans the rest.
+    """
+    if mount_path.startswith("/") and "//" not in mount_path and "/." not in mount_path:
+        return mount_path.rstrip("/") or "/"  # nearly all paths are clean
+    return posixpath.normpath("/" + mount_path.lstrip("/"))
+
+
+def directories_above(where: str) -> Iterator[str]:
+    """Yield the directories above a clean path, the next one first."""
+    while where != "/":
+        where = posixpath.dirname(where)
+        yield where
