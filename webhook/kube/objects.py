@@ -1,102 +1,53 @@
-"""Kubernetes objects as records: the fields that something here reads, by name.
-
-In a file an object may have any shape. So no field is required, and a value of a wrong type reads
-as absent: reading raises nothing. A record is read from JSON, never made of other records.
-"""
+"""Kubernetes objects as records: the fields that something here reads, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    SkipValidation,
-    model_validator,
+from pydantic import Field, SkipValidation
+
+from webhook.kube.records import (
+    Flag,
+    Items,
+    Maybe,
+    Number,
+    Presence,
+    Record,
+    Text,
+    Texts,
+    Values,
+    text_of,
 )
-from pydantic.alias_generators import to_camel
 
 #: A Kubernetes object as JSON.
 Manifest = dict[str, Any]
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: object) -> int:
-    return value if type(value) is int else 0
-
-
-def _flag(value: object) -> bool:
-    return value is True
-
-
-def _is_there(value: object) -> bool:
-    return value is not None
-
-
-def _values(value: object) -> dict[str, object]:
-    found = value.items() if isinstance(value, dict) else ()
-    return {key: entry for key, entry in found if isinstance(key, str)}
-
-
-def _texts(value: object) -> dict[str, str]:
-    return {key: entry for key, entry in _values(value).items() if isinstance(entry, str)}
-
-
-def _mappings(value: object) -> list[object]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _mapping_or_none(value: object) -> object:
-    return value if isinstance(value, dict) else None
-
-
-_Item = TypeVar("_Item")
-#: "" for anything but a string.
-Text = Annotated[str, PlainValidator(_text)]
-#: 0 for anything but an integer.
-Number = Annotated[int, PlainValidator(_number)]
-#: Whether the value is true.
-Flag = Annotated[bool, PlainValidator(_flag)]
-#: Whether there is any value but null.
-Presence = Annotated[bool, PlainValidator(_is_there)]
-#: The entries of a mapping, of which the values may have any type.
-Values = Annotated[dict[str, object], PlainValidator(_values)]
-#: The entries of a mapping whose values are strings.
-Texts = Annotated[dict[str, str], PlainValidator(_texts)]
-#: The mappings of a list, as records.
-Items = Annotated[tuple[_Item, ...], BeforeValidator(_mappings)]
-#: A record; None for anything but a mapping.
-Maybe = Annotated[_Item | None, BeforeValidator(_mapping_or_none)]
-
-
-class Record(BaseModel):
-    """The base of all records; anything but a mapping reads as an empty one."""
-
-    # Most commands need few of the records, so each is built when it is first read.
-    model_config = ConfigDict(alias_generator=to_camel, defer_build=True, frozen=True)
-
-    @model_validator(mode="before")  # type: ignore[pydantic-alias] # only validation makes these models
-    @classmethod
-    def _mapping(cls, value: object) -> object:
-        return value if isinstance(value, dict) else {}
-
-
 # What objects of all kinds have.
 
 
-class OwnerReference(Record):
+class Named(Record):
+    """What is known by its name: a node's metadata, a scheduling gate, the status of a claim."""
+
+    name: Text = ""
+
+
+class ObjectReference(Named):
+    """The object that an Event is about."""
+
+    kind: Text = ""
+
+    @property
+    def title(self) -> str:
+        """Kind and name, for sentences."""
+        return f"{self.kind} {self.name}".strip()
+
+
+class OwnerReference(ObjectReference):
     """An entry of `metadata.ownerReferences`."""
 
     api_version: Text = ""
-    kind: Text = ""
-    name: Text = ""
     #: Whether the owner is the controller of the object.
     controller: Flag = False
 
@@ -140,23 +91,17 @@ class Metadata(Record):
 
         Times of the API server are RFC 3339 in UTC and in whole seconds, so they compare as text.
         """
-        return _latest(
-            entry.time
-            for entry in self.managed_fields
-            if entry.fields_v1.metadata.labels.get(f"f:{key}") is not None
-        )
+        entries = ((one.time, one.fields_v1.metadata.labels) for one in self.managed_fields)
+        return _last_written(entries, key)
 
     def annotation_written(self, key: str) -> str:
         """Return when the manager of an annotation last wrote, as `label_written` does."""
-        return _latest(
-            entry.time
-            for entry in self.managed_fields
-            if entry.fields_v1.metadata.annotations.get(f"f:{key}") is not None
-        )
+        entries = ((one.time, one.fields_v1.metadata.annotations) for one in self.managed_fields)
+        return _last_written(entries, key)
 
 
-def _latest(times: Iterable[str]) -> str:
-    return max(times, default="")
+def _last_written(entries: Iterable[tuple[str, dict[str, object]]], key: str) -> str:
+    return max((time for time, owned in entries if owned.get(f"f:{key}") is not None), default="")
 
 
 class KubernetesObject(Record):
@@ -198,13 +143,7 @@ class Container(Record):
     @property
     def memory_limit(self) -> str:
         """The limit of memory as written; "" without one."""
-        return _text(self.resources.limits.get("memory"))
-
-
-class Named(Record):
-    """An entry that is known by its name: a scheduling gate, the status of a claim."""
-
-    name: Text = ""
+        return text_of(self.resources.limits.get("memory"))
 
 
 class PodResourceClaim(Record):
@@ -314,18 +253,6 @@ class Pod(KubernetesObject):
 # Events.
 
 
-class ObjectReference(Record):
-    """The object that an Event is about."""
-
-    kind: Text = ""
-    name: Text = ""
-
-    @property
-    def title(self) -> str:
-        """Kind and name, for sentences."""
-        return f"{self.kind} {self.name}".strip()
-
-
 class Event(Record):
     """An Event, of the core group or of events.k8s.io."""
 
@@ -361,12 +288,6 @@ class Event(Record):
 # Nodes.
 
 
-class NodeMetadata(Record):
-    """What is kept of a node's `metadata`, since a cluster may have thousands of nodes."""
-
-    name: Text = ""
-
-
 class NodeSpec(Record):
     """What a node's `spec` says."""
 
@@ -382,7 +303,8 @@ class NodeStatus(Conditions):
 class Node(Record):
     """A node: what it offers, and whether it takes pods."""
 
-    metadata: NodeMetadata = Field(default_factory=NodeMetadata)
+    #: Little is kept, since a cluster may have thousands of nodes.
+    metadata: Named = Field(default_factory=Named)
     spec: NodeSpec = Field(default_factory=NodeSpec)
     status: NodeStatus = Field(default_factory=NodeStatus)
 

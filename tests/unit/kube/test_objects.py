@@ -18,10 +18,10 @@ from webhook.kube.objects import (
     Pod,
     PodSpec,
     PodStatus,
-    Record,
     Terminated,
     WebhookConfiguration,
 )
+from webhook.kube.records import Record
 
 ANYTHING: tuple[Any, ...] = (None, True, 7, 1.5, "x", [], ["x", None, 7, [{}]], {}, {"x": {}, 7: 8})
 

@@ -20,11 +20,10 @@ from webhook.kube.objects import (
     Manifest,
     Node,
     Pod,
-    Record,
-    Text,
     Webhook,
     WebhookConfiguration,
 )
+from webhook.kube.records import Record, Text
 from webhook.model.annotations import ENABLE, STATUS
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts

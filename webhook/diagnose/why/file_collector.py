@@ -33,10 +33,10 @@ def collect_from_objects(
 
     `namespace` is that of pods that name none.
     """
-    objects = [KubernetesObject.read(manifest) for manifest in manifests]
+    objects = [_object(manifest, namespace) for manifest in manifests]
     index = _Index(objects)
-    pods = [_placed(item.manifest, namespace) for item in objects if item.kind == "Pod"]
     facts = Facts().extended([one for one in manifests if _is_fact(one)], namespace)
+    pods = (item for item in objects if isinstance(item, Pod))
     return [index.evidence(pod, fabrics, facts) for pod in pods]
 
 
@@ -49,8 +49,10 @@ def _is_fact(item: Manifest) -> bool:
     return True
 
 
-def _placed(manifest: Manifest, namespace: str) -> Pod:
-    """Read a pod; it is in `namespace` if it names none."""
+def _object(manifest: Manifest, namespace: str) -> KubernetesObject:
+    """Read an object; a pod is in `namespace` if it names none."""
+    if manifest.get("kind") != "Pod":
+        return KubernetesObject.read(manifest)
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("namespace"):
         return Pod.read(manifest)

@@ -14,7 +14,8 @@ from webhook.diagnose.verify.results import NodePair
 from webhook.diagnose.verify.runs.plan import RunPlan, RunPods, RunSite
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
-from webhook.kube.objects import ContainerStatus, Manifest, Pod, Record, Text
+from webhook.kube.objects import ContainerStatus, Manifest, Pod
+from webhook.kube.records import Record, Text
 from webhook.model.annotations import DEVICES, ENABLE, FABRIC, STATUS
 
 #: The labels of all pods of all runs, and the one whose value is the name of a run.
