@@ -88,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     codes = [explained(word) for word in words if word != word.lower()]
     pods = [word for word in words if word == word.lower()]
     fabrics = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
-    evidence, failed = _collected(arguments, pods, fabrics)
-    found = _Found(codes, [explain_pod(one) for one in evidence], failed)
+    collected, failed = _collected(arguments, pods, fabrics)
+    found = _Found(codes, [explain_pod(evidence) for evidence in collected], failed)
     if found.codes or found.pods:
         _print(found, arguments.output)
     if found.unreadable:
@@ -164,8 +164,8 @@ def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     client, namespace = cluster_client(arguments)
-    wanted = CollectOptions(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
-    return Collector(ApiReads(client), PodAccess(client), wanted), namespace
+    options = CollectOptions(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
+    return Collector(ApiReads(client), PodAccess(client), options), namespace
 
 
 def _print(found: _Found, form: str) -> None:

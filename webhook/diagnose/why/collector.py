@@ -86,10 +86,10 @@ class NoPodError(WebhookError):
 class Collector:
     """Collects what is known about pods, one after the other."""
 
-    def __init__(self, reads: ObjectReads, inside: PodReads, wanted: CollectOptions) -> None:
+    def __init__(self, reads: ObjectReads, inside: PodReads, options: CollectOptions) -> None:
         self._reads = reads
         self._inside = inside
-        self._wanted = wanted
+        self._options = options
         self._permitted = PermittedReads(reads)
         self._all_nodes: dict[str, _ReadNode] | None = None
 
@@ -100,8 +100,8 @@ class Collector:
         owners = OwnerChain(self._permitted, namespace).of(pod)
         bare = PodEvidence(pod=pod)
         seen = bare.status is not None
-        wanted = self._wanted
-        known = self._known(namespace, wanted.fabrics) if wanted.fabrics else None
+        options = self._options
+        known = self._known(namespace, options.fabrics) if options.fabrics else None
         return PodEvidence(
             pod=pod,
             owners=owners,
@@ -110,9 +110,9 @@ class Collector:
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
             claim_failures=tuple(self._claim_failures(namespace, pod)),
-            processes=self._processes(bare, namespace) if wanted.processes else None,
-            logs=self._logs(bare, namespace) if wanted.logs else None,
-            fabrics=wanted.fabrics,
+            processes=self._processes(bare, namespace) if options.processes else None,
+            logs=self._logs(bare, namespace) if options.logs else None,
+            fabrics=options.fabrics,
             facts=known.facts(Facts()) if known else Facts(),
             lacking=tuple(dict.fromkeys(map(_lacking, self._permitted.unread))),
         )

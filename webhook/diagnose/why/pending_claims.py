@@ -118,16 +118,16 @@ def _not_created(evidence: PodEvidence) -> Iterator[Sentence]:
     yield from map(_failure, newest.values())
 
 
-def _failure(said: str) -> Sentence:
-    template = _OF_TEMPLATE.match(said)
-    if template and said.endswith("not found"):
+def _failure(message: str) -> Sentence:
+    template = _OF_TEMPLATE.match(message)
+    if template and message.endswith("not found"):
         claim, name = template.groups()
         text = (
             f"The pod is pending: its claim {claim} is of ResourceClaimTemplate {name}, which the "
-            f"namespace does not have. Kubernetes says: {said}"
+            f"namespace does not have. Kubernetes says: {message}"
         )
         return Sentence(_MISSING, "problem", text, REMEDIES[_MISSING])
-    text = f"The pod is pending: Kubernetes could not create one of its claims. It says: {said}"
+    text = f"The pod is pending: Kubernetes could not create one of its claims. It says: {message}"
     return Sentence("ClaimNotCreated", "problem", text, f"Correct what the message names. {_AGAIN}")
 
 

@@ -12,11 +12,11 @@ from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
 from webhook.kube.objects import ContainerStatus, Event, Node, Pod, Terminated
 
 _INSUFFICIENT = re.compile(r"Insufficient ([^\s,.]+(?:\.[^\s,.]+)*)")
-#: Events that only repeat what the pod's status or the log says better, or that is told of claims.
+#: Events that only repeat what the pod's status, its claims or the log show better.
 _REPEATED = frozenset(
     {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED}
 )
-#: The most events that are told, the newest ones.
+#: The most events that are shown, the newest ones.
 _MOST_EVENTS = 6
 _LONGEST = 400
 _SIGKILL, _SIGSEGV = 137, 139
@@ -109,9 +109,9 @@ def _scheduling(evidence: PodEvidence) -> Iterator[Sentence]:
 def _insufficient(evidence: PodEvidence, name: str, message: str) -> Sentence:
     """Say of a resource that is lacking whether any node has it at all."""
     start = f"The pod is pending on {name}"
-    said = f" The scheduler says: {message}"
+    cause = f" The scheduler says: {message}"
     if evidence.nodes is None:
-        text = f"{start}: no node has enough of it free, or none offers it.{said}"
+        text = f"{start}: no node has enough of it free, or none offers it.{cause}"
         remedy = (
             f"Check whether a node offers it: kubectl get nodes -o yaml | grep {name}. If one "
             "does, wait until it is free; if none does, the name is wrong, or the device plugin "
@@ -120,7 +120,7 @@ def _insufficient(evidence: PodEvidence, name: str, message: str) -> Sentence:
         return Sentence("Insufficient", "problem", text, remedy)
     offering = [node for node in evidence.nodes if _offers(node, name)]
     if not offering:
-        text = f"{start}: no node of the cluster offers it.{said}"
+        text = f"{start}: no node of the cluster offers it.{cause}"
         remedy = (
             "Check the resource's name. If it is right, ask whoever runs the nodes whether the "
             "device plugin is running there."
@@ -130,7 +130,7 @@ def _insufficient(evidence: PodEvidence, name: str, message: str) -> Sentence:
     more = f" and {len(offering) - 3} more" if len(offering) > 3 else ""  # noqa: PLR2004
     text = (
         f"{start}: {names}{more} offer it, but have too little free, or are excluded by the "
-        f"pod's other requirements.{said}"
+        f"pod's other requirements.{cause}"
     )
     remedy = "Wait until another job ends, or request less."
     return Sentence("Insufficient", "problem", text, remedy)
@@ -184,8 +184,8 @@ def _end(evidence: PodEvidence, name: str, ended: Terminated, restarts: int) -> 
         remedy = "Read its log. If memory was the cause, the node's kernel log has a line with OOM."
         return Sentence("Killed", "problem", text, remedy)
     crash = " (a segmentation fault)" if code == _SIGSEGV else ""
-    said = _cut(ended.message)
-    text = f"Container {name} ended with exit code {code}{crash}{times}.{f' {said}' * bool(said)}"
+    message = f" {_cut(ended.message)}" if ended.message else ""
+    text = f"Container {name} ended with exit code {code}{crash}{times}.{message}"
     remedy = _LOGS if restarts and evidence.logs is None else _log_remedy(evidence)
     return Sentence("ContainerFailed", "problem", text, remedy)
 
