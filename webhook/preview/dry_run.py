@@ -189,7 +189,9 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
 def _edit(case: _Case) -> Edit:
     """Return what can be written into the template, and say what cannot."""
     template = case.template
-    made = template_edit(template, case.decisions, lambda pod: decide(pod, case.context))
+    made = template_edit(
+        template, case.lives, case.decisions, lambda pod: decide(pod, case.context)
+    )
     held = ""
     if made.held:
         where = f"{case.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()

@@ -19,6 +19,7 @@ from webhook.model.pod import PodManifest, at, pointer
 from webhook.preview.report.json import LONGEST, check_length
 from webhook.preview.report.record import Edit, Report
 from webhook.preview.workloads.controllers import live_pods
+from webhook.preview.workloads.controllers.workload import Live
 from webhook.preview.workloads.patch import patched, transferred
 from webhook.preview.workloads.templates import Template
 from webhook.text.escape import visible
@@ -145,10 +146,11 @@ class TemplateEdit(NamedTuple):
 
 def template_edit(
     template: Template,
+    pods: Sequence[Live],
     decisions: Sequence[Decision],
     decide_on: Callable[[PodManifest], Decision],
 ) -> TemplateEdit:
-    """Return what can be written into a template, given the decisions on its live pods in order.
+    """Return what can be written into a template, given its live pods and the decisions on them.
 
     If a controller makes several kinds of pods from one template, each is decided on again with
     what was written for those before it, so that nothing is written twice. Raises
@@ -160,13 +162,12 @@ def template_edit(
     """
     if template.bare:
         return _spec_edit(template, *decisions)
-    lives = live_pods(template)
-    if len(lives) == 1 and lives[0].pod is template.pod:
+    if len(pods) == 1 and pods[0].pod is template.pod:
         ops = tuple(_edits(decisions[0]))
         return TemplateEdit(ops, applied(template.pod, ops))
     pod, all_ops, held = template.pod, list[PatchOp](), dict[str, None]()
     for index, decision in enumerate(decisions):
-        live = live_pods(template._replace(pod=pod))[index]
+        live = live_pods(template._replace(pod=pod))[index] if index else pods[0]
         again = decide_on(live.pod) if index else decision
         made = transferred(pod, live.pod, _edits(again))
         pod = proven(pod, made.ops, made.pod)

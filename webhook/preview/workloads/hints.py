@@ -128,7 +128,8 @@ _MOST_KINDS, _MOST_PLACES = 3, 3
 def notes_of(value: object) -> list[str]:
     """Return a sentence for each part of a JSON value that looks like a pod but is not one."""
     notes: list[str] = []
-    containers: dict[Owner, dict[str, list[Path]]] = {}
+    owners: dict[Path, Owner] = {}
+    containers: dict[Path, dict[str, list[Path]]] = {}
     for place in places_of(value):
         where = place.path[len(place.owner.path) :]
         if place.is_bare:
@@ -139,10 +140,12 @@ def notes_of(value: object) -> list[str]:
         elif place.owner.kind == "TrainJob" and not where:
             notes.append(_train_job(place))
         elif _is_container(place):
-            containers.setdefault(place.owner, {}).setdefault(_label(where), []).append(where)
+            owners[place.owner.path] = place.owner
+            labels = containers.setdefault(place.owner.path, {})
+            labels.setdefault(_label(where), []).append(where)
         else:
             notes.extend(_embedded(place))
-    notes.extend(_outside(owner, list(found.values())) for owner, found in containers.items())
+    notes.extend(_outside(owners[path], list(containers[path].values())) for path in containers)
     return notes
 
 

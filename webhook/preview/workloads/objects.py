@@ -5,7 +5,7 @@ A document may be any JSON, so a field of another type counts as absent, as null
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, PlainValidator
 from pydantic.alias_generators import to_camel
@@ -75,15 +75,29 @@ def below(*path: str, default: object = None) -> Any:
     return Field(default, validation_alias=AliasPath(*path))
 
 
-class Header(Record):
+class Header(NamedTuple):
     """What identifies an object or a pod template; names are any JSON, as they are written."""
 
-    kind: object = None
-    name: object = below("metadata", "name")
-    generate_name: object = below("metadata", "generateName")
-    namespace: object = below("metadata", "namespace")
-    labels: Fields = below("metadata", "labels", default={})
-    annotations: Fields = below("metadata", "annotations", default={})
+    kind: object
+    name: object
+    generate_name: object
+    namespace: object
+    labels: dict[str, object]
+    annotations: dict[str, object]
+
+    @classmethod
+    def of(cls, node: object) -> Self:
+        """Read a mapping; anything else is read as an empty one."""
+        value = fields(node)
+        metadata = fields(value.get("metadata"))
+        return cls(
+            value.get("kind"),
+            metadata.get("name"),
+            metadata.get("generateName"),
+            metadata.get("namespace"),
+            fields(metadata.get("labels")),
+            fields(metadata.get("annotations")),
+        )
 
     @property
     def place(self) -> str:

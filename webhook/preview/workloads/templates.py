@@ -16,7 +16,6 @@ dash is missing, and the decision says so.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from webhook.model.pod import Path, PodManifest
@@ -36,16 +35,15 @@ class Template(NamedTuple):
     bare: bool = False  #: whether it is a pod spec without metadata
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Owner:
+class Owner(NamedTuple):
     """The nearest mapping around with apiVersion and kind."""
 
-    path: Path = ()
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""  #: its name, else its generateName, else ""
-    namespace: str | None = None  #: its namespace, or that of an object around it
-    value: dict[str, object] = field(default_factory=dict, repr=False)  #: the object itself
+    path: Path
+    api_version: str
+    kind: str
+    name: str  #: its name, else its generateName, else ""
+    namespace: str | None  #: its namespace, or that of an object around it
+    value: dict[str, object]  #: the object itself
 
     def __str__(self) -> str:
         name = f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -67,7 +65,7 @@ class _AdmissionReview(Record):
     reviewed: object = below("request", "object")
 
 
-NOBODY = Owner()
+NOBODY = Owner((), "", "", "", None, {})
 _NO_PODS_BELOW = ("metadata", "status")
 _KEYS_OF_SPECS = frozenset(("podSpec", "template", "worker"))
 

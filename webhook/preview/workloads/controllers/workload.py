@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.model.pod import Path, PodManifest, at, items, strings
-from webhook.preview.workloads.objects import Header, Record, Word, below, nodes_on
+from webhook.preview.workloads.objects import Header, Record, nodes_on, word
 
 _Item = dict[str, object]
 
@@ -20,11 +20,6 @@ FIRST: Path = ("spec", "containers", 0)
 CONTAINERS: Path = ("spec", "containers")
 INIT_CONTAINERS: Path = ("spec", "initContainers")
 VOLUMES: Path = ("spec", "volumes")
-
-
-class _WorkloadHeader(Header):
-    name: Word = below("metadata", "name", default="")
-    namespace: Word = below("metadata", "namespace", default="default")
 
 
 class Workload(NamedTuple):
@@ -42,12 +37,11 @@ class Workload(NamedTuple):
 
 def read_workload(kind: str, value: _Item, where: Path, pod: PodManifest) -> Workload:
     """Read an object, and its template at `where`."""
-    header = _WorkloadHeader.of(value)
-    container = at(pod, FIRST)
+    header, container = Header.of(value), at(pod, FIRST)
     return Workload(
         kind,
-        header.name,
-        header.namespace,
+        word(header.name),
+        word(header.namespace, "default"),
         header.annotations,
         where,
         tuple(nodes_on(value, where)[:-1]),
