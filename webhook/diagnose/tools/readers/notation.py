@@ -190,5 +190,5 @@ def pci_of_gpu(text: str | None) -> str | None:
     if text is None:
         return None
     domain, colon, function = text.lower().partition(":")
-    short = domain[4:] if len(domain) == len("00000000") and domain.startswith("0000") else domain
+    short = domain.lstrip("0").zfill(4) if len(domain) == len("00000000") else domain
     return short + colon + function
