@@ -97,6 +97,19 @@ def test_a_port_that_is_down_on_all_nodes_is_left_out() -> None:
     assert not found.needs_a_fix
 
 
+def test_a_port_of_unknown_state_on_one_node_stays_in_the_list() -> None:
+    """It may be up there, so it is not down on all nodes."""
+    nodes = {
+        "n1": seen(port("mlx5_0"), port("mlx5_1", state=None, rate_gbps=None), gpus()),
+        "n2": seen(port("mlx5_0"), down("mlx5_1"), gpus()),
+    }
+    found = discovered(nodes)
+    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
+    assert "left out" not in found.text
+    assert messages(found, "error") == ["n2: mlx5_1 is Down"]
+    assert messages(found, "warning") == ["n1: the state of RDMA ports is unknown"]
+
+
 def test_ports_that_are_never_up_are_one_warning() -> None:
     """One line for all of them; and what is left out says that it is down, not its rate."""
     others = [ethernet("mlx5_8", state="Down"), ethernet("mlx5_9", device_id=0x1015)]

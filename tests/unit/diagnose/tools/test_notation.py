@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.case_names import case_name
-from webhook.diagnose.tools.readers.notation import gid, hexadecimal, kernel_gid, kernel_port_state
+from webhook.diagnose.tools.readers.notation import (
+    gid,
+    hexadecimal,
+    kernel_gid,
+    kernel_port_state,
+    pci_of_gpu,
+)
 
 GID = "fe80:0000:0000:0000:a088:c203:0012:3456"
 
@@ -49,3 +55,23 @@ def test_ids_begin_with_0x(text: str, value: int | None) -> None:
 def test_the_number_of_a_port_state_belongs_to_its_name(written: str, state: str | None) -> None:
     """The beginning of ACTIVE_DEFER, where a text is cut, is another state's name."""
     assert kernel_port_state(written) == state
+
+
+@pytest.mark.parametrize(
+    ("shown", "address"),
+    [
+        ("00000000:3B:00.0", "0000:3b:00.0"),
+        ("0000ABCD:3B:00.0", "abcd:3b:00.0"),
+        ("00010000:3B:00.0", "10000:3b:00.0"),
+        ("10000000:3B:00.0", "10000000:3b:00.0"),
+        ("0000:3b:00.0", "0000:3b:00.0"),
+        ("3b:00.0", "3b:00.0"),
+        (None, None),
+    ],
+    ids=case_name,
+)
+def test_a_gpu_has_the_pci_address_that_linux_writes(
+    shown: str | None, address: str | None
+) -> None:
+    """A domain has four digits, or as many as it needs (drivers/pci/probe.c, `%04x`)."""
+    assert pci_of_gpu(shown) == address

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.unit.diagnose.verify.runs.plans import FABRIC
-from webhook.diagnose.verify.runs.plan import fabric_nodes
-from webhook.model.fabric import index
+from webhook.diagnose.verify.runs.plan import FabricNodes, fabric_nodes
+from webhook.model.fabric import RdmaResource, index
 
 FABRICS = index((FABRIC,))
 OFFERS = {"nvidia.com/v100": "8", "rdma/rdma_v100": "63"}
@@ -45,6 +46,20 @@ def test_who_can_and_who_cannot() -> None:
         "gpu-5": "offers no rdma/rdma_v100",
     }
     assert found.known == {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-10", "cpu-1"}
+
+
+def test_a_node_that_offers_a_part_of_the_resources() -> None:
+    """A pod of the fabric requests all of them, so it would stay pending there."""
+    rails = tuple(RdmaResource(name=f"rdma/rail{number}") for number in range(3))
+    fabric = replace(FABRIC, resources=rails)
+    offers = {"nvidia.com/v100": "8", **{rail.name: "63" for rail in rails}}
+    found = fabric_nodes(
+        [node("whole", offers=offers), node("part", offers={**offers, "rdma/rail1": "0"})],
+        index((fabric,)),
+        fabric,
+    )
+    unfit = {"part": "offers no rdma/rail1"}
+    assert found == FabricNodes(("whole",), unfit, frozenset({"whole", "part"}))
 
 
 def test_a_node_without_a_status() -> None:
