@@ -1,9 +1,7 @@
 """`caBundle`: what the API server trusts when it calls the webhook.
 
-It is written by server-side apply of that one field, so that whoever installs the
-configuration (kubectl, Helm, Argo CD) owns the rest. An apply would also create a missing
-object, with this field alone. The object is therefore read first, and the apply carries its
-uid and resourceVersion: the API server rejects it unless the object is unchanged.
+`CaBundle` is that of one webhook configuration, `CaBundles` that of all by which API servers call
+one Service.
 """
 
 from __future__ import annotations
@@ -17,6 +15,13 @@ from certs.clock import Clock
 from certs.errors import ApiError, CertificateError
 from certs.installation import ADMISSION, Api, Installation, Object, WebhookConfiguration
 from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
+
+# `caBundle` of one webhook configuration.
+#
+# It is written by server-side apply of that one field, so that whoever installs the
+# configuration (kubectl, Helm, Argo CD) owns the rest. An apply would also create a missing
+# object, with this field alone. The object is therefore read first, and the apply carries its
+# uid and resourceVersion: the API server rejects it unless the object is unchanged.
 
 #: Seconds between two writes: at first, and at most.
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 60.0

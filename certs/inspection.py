@@ -1,4 +1,7 @@
-"""The state of an installation's certificates: the Secret, `caBundle`, and what is served."""
+"""Inspect an installation's certificates: the Secret, `caBundle`, and what each replica serves.
+
+`inspect` reads the objects and judges them; `verify` connects to the replicas as well.
+"""
 
 from __future__ import annotations
 

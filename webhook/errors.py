@@ -7,7 +7,7 @@
     ├─ ReviewError     a body that is not an AdmissionReview v1      → HTTP 4xx
     ├─ ShapeError      a pod field of a type that Kubernetes rejects → the pod is denied
     ├─ ClusterError    the API server is unreachable, or refuses     → tried again; exit 2
-    └─ Denial          a pod that we deny (decision.outcome)         → `allowed: false`
+    └─ Denial          a pod that we deny (model.decision)           → `allowed: false`
 
 A message states what is wrong, the value, where it is, and what would be right.
 """

@@ -1,4 +1,4 @@
-"""`rdma-webhook certs`: show the state of certificates, and request a new CA."""
+"""`rdma-webhook certs`: show the state of certificates, check them, and request a new CA."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from webhook.cli.output import fail, say, write_json, write_lines
 from webhook.kube.access import own_namespace
 from webhook.serve.options import configurations
 from webhook.serve.sources.certificate_api import connect
+
+# The command and its three actions.
 
 _GOOD, _NOT_GOOD = 0, 1
 #: The namespace that the manifests install the webhook in.

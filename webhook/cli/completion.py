@@ -1,8 +1,4 @@
-"""`rdma-webhook completion`: print a script with which a shell completes the command line.
-
-shtab writes the script from the parsers, so it knows every command, option and choice, and no key
-press runs this program.
-"""
+"""Completion in shells: the command `completion`, and what kubectl runs for `kubectl rdma`."""
 
 from __future__ import annotations
 
@@ -15,6 +11,11 @@ import shtab
 
 from webhook.cli.output import write
 from webhook.cli.parser import COMMANDS, parser
+
+# `rdma-webhook completion`: print a script with which a shell completes the command line.
+#
+# shtab writes the script from the parsers, so it knows every command, option and choice, and no key
+# press runs this program.
 
 _SHELLS = ("bash", "zsh", "fish")
 #: What options and arguments whose value is a file are called in --help.

@@ -1,4 +1,7 @@
-"""Types of options: each function parses a word, or raises argparse's error with a hint."""
+"""Types of options, and options that several commands share.
+
+A type is a function that parses a word, or raises argparse's error with a hint.
+"""
 
 from __future__ import annotations
 
@@ -96,6 +99,8 @@ def duration_text(span: timedelta) -> str:
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
+
+# Types of options.
 
 _TITLE = "the cluster (as for kubectl)"
 #: Options with a value: their names, the field of Overrides, what --help shows.

@@ -1,4 +1,4 @@
-"""The output of commands: results go to standard output, everything else to standard error."""
+"""The streams of a command: results go to standard output, all else to standard error."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import cast
 
 from webhook.errors import DocumentError
 from webhook.text.escape import visible, visible_json, visible_lines
+
+# Write to standard output and standard error.
 
 #: Columns if standard output is not a terminal and $COLUMNS is not set.
 _WIDTH = 100

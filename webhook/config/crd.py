@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of FabricConfiguration, made from the models of the fabrics file.
+"""The CustomResourceDefinition of FabricConfiguration: its spec from the models, and its status.
 
 `make golden` writes it to manifests/crd/.
 """

@@ -1,4 +1,7 @@
-"""The document around the configuration: a Kubernetes object, which has it in `spec`."""
+"""The Kubernetes object around the configuration: what it may hold, and in what form.
+
+It comes from a file or, as JSON, from the API server, whose rules are stricter than a file's.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
 from webhook.config.schema import Schema, json_schema, structural
 from webhook.model.pod import Path
 from webhook.text.yaml.tree import TextLimits
+
+# The document around the configuration, which is in `spec`.
 
 #: Fields of every Kubernetes object, besides `spec`.
 _OF_OBJECTS = ("apiVersion", "kind", "metadata", "status")

@@ -1,9 +1,4 @@
-"""Read our own YAML files, the fabrics file and the facts file, with the line of every value.
-
-`webhook.text.yaml` parses the text and enforces the limits. This module reads the file, applies the
-additional rules for these files (a repeated key, a tag, a merge key and a key that is not a plain
-word are errors), and words the message for every error.
-"""
+"""Read our own YAML files, the fabrics file and the facts file."""
 
 from __future__ import annotations
 
@@ -33,6 +28,12 @@ from webhook.text.yaml.tree import (
     roots_of,
 )
 from webhook.text.yaml.values import literal_value
+
+# Read a file, with the line of every value.
+#
+# `webhook.text.yaml` parses the text and enforces the limits. This part reads the file, applies the
+# additional rules for these files (a repeated key, a tag, a merge key and a key that is not a plain
+# word are errors), and words the message for every error.
 
 _STRING_TAGS = (None, "!", f"{TAG}str")
 #: The id of a mapping or list → key or index → offset of that key or item in the text.

@@ -1,9 +1,4 @@
-"""The forms of names that Kubernetes, Multus, the device plugins and Linux accept.
-
-Sources: apimachinery's util/validation (labels, qualified names, DNS names),
-core/v1's IsExtendedResourceName, Linux's IFNAMSIZ and dev_valid_name(),
-rdma-core's IBV_SYSFS_NAME_MAX, k8s-rdma-shared-dev-plugin's resource names.
-"""
+"""Names in a fabrics file: which forms are valid, and which names look misspelled."""
 
 from __future__ import annotations
 
@@ -12,6 +7,12 @@ from collections.abc import Iterable, Iterator
 
 from webhook.model.annotations import NETWORKS_JSON
 from webhook.model.libraries import VARIABLES
+
+# The forms of names that Kubernetes, Multus, the device plugins and Linux accept.
+#
+# Sources: apimachinery's util/validation (labels, qualified names, DNS names),
+# core/v1's IsExtendedResourceName, Linux's IFNAMSIZ and dev_valid_name(),
+# rdma-core's IBV_SYSFS_NAME_MAX, k8s-rdma-shared-dev-plugin's resource names.
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")

@@ -1,4 +1,4 @@
-"""The JSON Schema of the fabrics file, for editors: types, choices, and what a field means."""
+"""The schemas of the fabrics file: for editors, and for a CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 
 from webhook.config.model import FabricConfiguration
+
+# For editors: types, choices, and what a field means.
 
 
 class _Generator(GenerateJsonSchema):

@@ -1,4 +1,4 @@
-"""What a reflector needs from an API server: pages of a list, and a stream of events.
+"""What a reflector needs from an API server: pages of a list, a stream of events, and its errors.
 
 `webhook.kube.reads` implements these protocols over HTTP; tests have their own implementations.
 """

@@ -1,6 +1,7 @@
-"""Read what a person may read of a cluster, and keep account of what could not be read.
+"""Read what a person may read of a cluster: nodes, owners, and the facts of a decision.
 
-Whoever runs a command may have few rights. What is missing then is no error, but it must be told.
+Whoever runs a command may have few rights. What is missing then is no error, but it must be
+reported.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from webhook.model.facts import Facts, key_of
 from webhook.model.inventory import reservation_of, reserved_on_nodes
 from webhook.model.nodes import Node
 from webhook.model.pod import MOST_OWNERS
+
+# Read objects, and keep account of what could not be read.
 
 FORBIDDEN, NOT_FOUND = 403, 404
 _PAGE = 500

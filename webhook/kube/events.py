@@ -1,8 +1,6 @@
-"""Kubernetes Events about the pod that this process runs in.
+"""Create Kubernetes Events: about this process's pod, and for the owners of pods without RDMA.
 
-They are for people who look at the pod because something is wrong (`kubectl describe`,
-`kubectl get events`). A separate thread creates them, and only for the newest warning: when
-the thread catches up, older warnings no longer matter.
+A thread creates them, so that no request waits for the API server.
 """
 
 from __future__ import annotations
@@ -19,6 +17,12 @@ from typing import Any, NamedTuple, Protocol
 
 from webhook.errors import ClusterError
 from webhook.model.pod import OwnerReference
+
+# Events about the pod that this process runs in.
+#
+# They are for people who look at the pod because something is wrong (`kubectl describe`,
+# `kubectl get events`). A separate thread creates them, and only for the newest warning: when
+# the thread catches up, older warnings no longer matter.
 
 #: The reporting controller; a qualified name, as the API requires.
 CONTROLLER = "rdma.lab/webhook"

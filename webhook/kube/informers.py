@@ -1,4 +1,4 @@
-"""All reflectors, and a queue between their threads and the reader of their changes."""
+"""Keep up with all watched kinds of a cluster: reflectors, their changes, and the facts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from webhook.kube.api import Reads
 from webhook.kube.reflector import Change, Key, Reflector
 from webhook.kube.watched_resources import KINDS, Kind, Part
 from webhook.model.facts import Facts, NamespaceFacts
+
+# All reflectors, and a queue between their threads and the reader of their changes.
 
 
 class Feed:

@@ -1,4 +1,4 @@
-"""Create, list and delete pods by their labels, and read their logs."""
+"""Create, list and delete pods and MPIJobs by their labels; read logs, and run commands in pods."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError, message_of, one_line
 from webhook.kube.client import BROKEN, Client, Object, parsed
 from webhook.model.facts import key_of
+
+# Pods by their labels, and their logs.
 
 #: Bytes of a log that are read.
 _LARGEST_LOG = 8 << 20

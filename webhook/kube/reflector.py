@@ -95,6 +95,9 @@ SILENCE = 90.0
 STEADY = 10.0
 
 
+# The changes of one kind, and the thread that keeps up with it.
+
+
 class Change(NamedTuple):
     """A change of an object."""
 

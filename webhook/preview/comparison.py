@@ -1,4 +1,7 @@
-"""Compare two reports on the same documents: which pods would be decided differently."""
+"""Compare two reports on the same documents: which pods would be decided differently.
+
+The result has two forms: one for programs, and one for people.
+"""
 
 from __future__ import annotations
 
@@ -191,6 +194,9 @@ def _named(items: list[object]) -> bool:
     names = [one.get(_KEY) for one in items if isinstance(one, dict)]
     strings = {one for one in names if isinstance(one, str)}
     return bool(items) and len(strings) == len(items)
+
+
+# Compare two reports.
 
 
 class Side(NamedTuple):

@@ -1,8 +1,8 @@
-"""The output formats of a preview, on the command line and over HTTP: one file and one line each.
+"""The output formats of a preview, on the command line and over HTTP, one line each.
 
-`<name>_format.py` beside this file writes it. The order is that of --help. Over HTTP, the first
-format is the default, and if `Accept` likes two formats equally, the earlier one is chosen. The
-writers are imported only where a report is written, so that the server, which needs the names,
+`write_<name>` in `webhook.preview.writers` writes it. The order is that of --help. Over HTTP, the
+first format is the default, and if `Accept` likes two formats equally, the earlier one is chosen.
+The writers are imported only where a report is written, so that the server, which needs the names,
 does not load them.
 """
 

@@ -1,8 +1,6 @@
-"""What a cluster says that a review of pods depends on, read with the rights of whoever asks.
+"""What a cluster says that a review of pods depends on, and the templates of its workloads.
 
-These are the facts that the webhook has itself: the namespaces of the pods, with their LimitRanges
-and quotas, the nodes, how the webhook is registered, and its fabrics. Whatever cannot be read is
-told in a note, with what is assumed in its place.
+Both are read with the rights of whoever asks.
 """
 
 from __future__ import annotations
@@ -27,6 +25,10 @@ from webhook.model.facts import LABEL, key_of
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.workloads.templates import templates_of
 from webhook.text.yaml.documents import Document
+
+# The facts that the webhook has itself: the namespaces of the pods, with their LimitRanges and
+# quotas, the nodes, how the webhook is registered, and its fabrics. Whatever cannot be read is
+# reported in a note, with what is assumed in its place.
 
 #: The most namespaces that are read, with three requests each.
 MOST_NAMESPACES = 100

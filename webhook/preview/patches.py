@@ -1,10 +1,4 @@
-"""An independent proof of the patch: jsonpatch applies it, and the result must be the same pod.
-
-`decide` edits a draft and records each edit as an operation; the API server receives only the
-operations. So a preview shows the pod that results when jsonpatch, an independent library, applies
-them to the original pod, as the API server would. If the result differs from the decision's pod, or
-from the pod in the rewritten document, the webhook has a defect, and there is no preview.
-"""
+"""The patches of a report: proven by an independent library, and applied to its documents."""
 
 from __future__ import annotations
 
@@ -26,6 +20,14 @@ from webhook.text.escape import visible
 from webhook.text.yaml.documents import Document
 from webhook.text.yaml.splice import splice
 from webhook.text.yaml.values import same_json
+
+# An independent proof of the patch: jsonpatch applies it, and the result must be the same pod.
+#
+# `decide` edits a draft and records each edit as an operation; the API server receives only the
+# operations. So a preview shows the pod that results when jsonpatch, an independent library,
+# applies them to the original pod, as the API server would. If the result differs from the
+# decision's pod, or from the pod in the rewritten document, the webhook has a defect, and there is
+# no preview.
 
 
 class UnprovenPatchError(Exception):
@@ -132,7 +134,7 @@ def lost_layout(
 # What of the decisions on a template's pods can be written into the template.
 #
 # Where a controller adds to its pods, the operations on them are made again on the template as
-# far as they have a place there (workloads/transfer), and jsonpatch proves the result as it
+# far as they have a place there (`workloads.patch`), and jsonpatch proves the result as it
 # proves a pod.
 
 

@@ -1,4 +1,4 @@
-"""What a format is told of its reader, and what it returns; `Write` is what each one defines."""
+"""Write a report in each of the output formats: text, json, yaml, diff and patch."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from webhook.text.diff import diff
 from webhook.text.escape import visible_json
 from webhook.text.yaml.documents import Document, joined
 from webhook.text.yaml.edits import with_line_break
+
+# What a format is told of its reader, and what it returns; `Write` is what each one defines.
 
 
 class Display(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tell the owner of a pod, in a Kubernetes Event, that the pod will have no RDMA."""
+"""Events for people: for a pod's owner, that it has no RDMA; for an operator, what is broken."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ def tell_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
+
+# Tell the owner of a pod that the pod will have no RDMA.
 
 #: The variables that the Deployment sets, by the downward API.
 POD = {"name": "POD_NAME", "namespace": "POD_NAMESPACE", "uid": "POD_UID"}

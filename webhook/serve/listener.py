@@ -1,4 +1,4 @@
-"""One of the server's listeners: uvicorn, with connections and limits of our own."""
+"""One of the server's listeners: its socket, and uvicorn with connections and limits of our own."""
 
 from __future__ import annotations
 

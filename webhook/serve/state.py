@@ -86,6 +86,9 @@ class RetiredConfigurations:
         return configuration if now - since <= RETENTION else None
 
 
+# The snapshot, the events that change it, and the state that requests read.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that decisions depend on besides the pod."""

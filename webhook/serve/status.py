@@ -1,4 +1,4 @@
-"""What `kubectl get fabrics` shows: whether the object is valid and in use, and what nodes have."""
+"""The status of the FabricConfiguration: what `kubectl get fabrics` shows, and who writes it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObjectConfiguration, Observed
 from webhook.serve.state import Nodes, PreparedConfiguration, State
+
+# Whether the object is valid and in use, and what nodes have.
 
 #: The Lease of the manifests.
 LEASE = "rdma-webhook"

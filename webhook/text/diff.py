@@ -1,4 +1,4 @@
-"""A unified diff between the input and the same input with the patches applied."""
+"""A unified diff between the input and the same input with the patches applied, in linear time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from webhook.text.escape import visible, visible_lines
+
+# The diff, as `diff -u` writes it.
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _COLOURS = {"@": "\033[36m", "-": "\033[31m", "+": "\033[32m"}  # cyan, red, green

@@ -1,4 +1,4 @@
-"""The options that the commands of `verify` have in common."""
+"""What the commands of `verify` have in common: options, and the rate that they expect."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from webhook.cli.options import namespace_name, object_name, request_timeout
 from webhook.diagnose.verify.results import PortRate
 from webhook.errors import ConfigError
 from webhook.model.fabric import Fabric, Fabrics
+
+# Options.
 
 _LONGEST = 3600
 #: KEY, KEY=VALUE, each with :EFFECT, as kubectl taint writes taints.

@@ -1,4 +1,4 @@
-"""Print judgements without a matrix."""
+"""Print judgements without a matrix, and choose the exit code by the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rdma-webhook verify run`: let the nodes of a fabric measure each other, and judge that."""
+"""`rdma-webhook verify run`: let the nodes of a fabric measure each other, and show verdicts."""
 
 from __future__ import annotations
 

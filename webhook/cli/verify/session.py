@@ -1,4 +1,7 @@
-"""A run in this process: it is announced, measured, and its pods are deleted however it ends."""
+"""A run in this process: it is announced, measured, and what it made is deleted however it ends.
+
+`RunSession` is a run of pairs of pods, `NcclSession` one of nccl-tests.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,8 @@ from webhook.diagnose.why.collector import CollectOptions, Collector, PodReads
 from webhook.diagnose.why.explanation import Explanation, Sentence
 from webhook.errors import ClusterError, DocumentError, WebhookError
 from webhook.kube.api import ObjectReads, RefusedError
+
+# A run of pairs of pods.
 
 
 class RunEnd(NamedTuple):

@@ -1,4 +1,7 @@
-"""All that is wrong with nodes or differs between those of a fabric, the most severe first."""
+"""All that is wrong with nodes or differs between those of a fabric, the most severe first.
+
+The checks of ports are in `port_checks`; those of nodes are here, with the list of all.
+"""
 
 from __future__ import annotations
 
@@ -135,6 +138,8 @@ def different_drivers(plan: FabricPlan) -> Iterator[SiteFinding]:
                 "Install one driver on all nodes of the fabric.",
             )
 
+
+# All checks in their order, and what they find at a site.
 
 _RANK = {"error": 0, "warning": 1, "note": 2}
 #: In the order in which findings of one severity are shown.

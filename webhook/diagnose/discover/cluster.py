@@ -1,4 +1,4 @@
-"""Read what the API server says of nodes, from objects as kubectl prints them."""
+"""What the API server says of nodes: read from objects as kubectl prints them, or live."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from webhook.diagnose.discover.site import ClaimableDevices, KubeNode, SiteFindi
 from webhook.errors import ClusterError
 from webhook.kube.api import Reads, RefusedError
 from webhook.model.claims import is_nic_class
+
+# Nodes, and the objects of their device plugins.
 
 #: Without a namespace, since the plugin's ConfigMap may be in any.
 COMMAND = "kubectl get nodes,nicclusterpolicies,configmaps,resourceslices,deviceclasses -A -o yaml"

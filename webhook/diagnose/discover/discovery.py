@@ -1,4 +1,4 @@
-"""Discover fabrics: from what was seen of each node to the fabrics, and what to fix."""
+"""Discover fabrics: from what was seen of each node to the fabrics, and the nodes left outside."""
 
 from __future__ import annotations
 

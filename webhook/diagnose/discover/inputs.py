@@ -1,8 +1,4 @@
-"""Read texts of tools, and say of which node each part is.
-
-The name of a node comes from the text itself: a prefix of pdsh, a prompt, what `hostname` printed;
-else it is the name of the file or folder.
-"""
+"""The input of discover: texts of tools, where to collect them, and what this machine shows."""
 
 from __future__ import annotations
 
@@ -21,6 +17,11 @@ from webhook.diagnose.tools.observations import SettingSighting, Sighting
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import Capture, captures
 from webhook.diagnose.tools.transcripts.commands import short_answers
+
+# Read texts of tools, and say of which node each part is.
+#
+# The name of a node comes from the text itself: a prefix of pdsh, a prompt, what `hostname`
+# printed; else it is the name of the file or folder.
 
 _SHOWN = 60
 #: Characters of a text that say what it is, if it is no output of tools.

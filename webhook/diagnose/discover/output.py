@@ -1,7 +1,4 @@
-"""What was discovered, for programs: stable, and described by `discover.schema.json`.
-
-Keys may be added, but are never renamed. What no tool said is null.
-"""
+"""What was discovered, as JSON for programs and as text for people."""
 
 from __future__ import annotations
 
@@ -15,6 +12,10 @@ from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import FoundNode, FoundPort, SiteFinding, listed_nodes, natural
 from webhook.diagnose.discover.used_ports import EqualNodes, SeenPort, equal_nodes, rails_of
 from webhook.text.terminal import Column, Sheet, Span
+
+# For programs: stable, and described by `discover.schema.json`.
+#
+# Keys may be added, but are never renamed. What no tool said is null.
 
 _SCHEMA = Path(__file__).with_name("discover.schema.json")
 

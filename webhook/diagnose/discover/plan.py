@@ -1,4 +1,7 @@
-"""Plan a fabric: the entry of the fabrics file for a group, with a reason for each field."""
+"""Plan a fabric: its name, and the entry of the fabrics file, with a reason for each field.
+
+The fields that depend on all nodes of the group at once are in `plan_fields`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Say which RDMA devices of a group NCCL may use: a list that is right on every node of it."""
+"""The fields of a planned fabric that must be right on every node of its group.
+
+They are the RDMA devices that NCCL may use, the interface for hostNetwork, and how pods and nodes
+show that they belong to the group.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ from webhook.config.names import is_interface, is_label_glob
 from webhook.diagnose.discover.groups import Devices, Group
 from webhook.diagnose.discover.port_selection import NodeChoice
 from webhook.diagnose.discover.site import listed_nodes, natural
+
+# Say which RDMA devices of a group NCCL may use.
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MOST = 32

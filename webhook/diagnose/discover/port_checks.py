@@ -1,4 +1,4 @@
-"""Find cards, slots and cables that slow a fabric down, or soon will."""
+"""Find ports, cards, slots and cables that are down, missing or slow, or soon will be."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from webhook.diagnose.discover.site import FoundNode, FoundPort, SiteFinding, gb
 from webhook.diagnose.discover.used_ports import most_common, used_devices, used_ports
 from webhook.diagnose.tools.hardware import card_model, data_rate, expected_rate
 from webhook.diagnose.tools.observations import CardSighting, PcieLink
+
+# Cards, slots and cables that slow a fabric down, or soon will.
 
 #: A port's share of its rate below which its PCI Express link is too slow.
 _ENOUGH = 0.9

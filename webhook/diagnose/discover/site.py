@@ -1,7 +1,4 @@
-"""What is known about the nodes of a site: records that say only what a tool said.
-
-A field that no tool showed, or that two tools show differently, is None.
-"""
+"""What is known about the nodes of a site, and what the caller decides."""
 
 from __future__ import annotations
 
@@ -22,6 +19,10 @@ from webhook.diagnose.tools.observations import (
     Sighting,
 )
 from webhook.model.fabric import Mode
+
+# Records that say only what a tool said.
+#
+# A field that no tool showed, or that two tools show differently, is None.
 
 #: error: jobs fail or run slower until it is fixed. warning: probably not as meant. note: to know.
 FindingLevel = Literal["error", "warning", "note"]

@@ -1,4 +1,4 @@
-"""Nodes of a fabric that look alike, so that a report or a picture shows them once."""
+"""The ports that a fabric uses, their rails, and the nodes that look alike."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import NamedTuple, TypeVar
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.port_selection import DISTANCES, NodeChoice
 from webhook.diagnose.discover.site import FoundNode, FoundPort, listed_nodes, natural
+
+# Nodes of a fabric that look alike, so that a report or a picture shows them once.
 
 
 class SeenPort(NamedTuple):

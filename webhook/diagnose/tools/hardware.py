@@ -1,14 +1,16 @@
-"""Which network card has which ids of PCI, and what it can do.
-
-ibstat and ibv_devinfo show the device id in decimal (MT4129 is 0x1021). The name of an RDMA device,
-such as mlx5_0, says nothing about the card: the same name is another card on another machine.
-"""
+"""Network cards by their PCI ids, and what their links can carry."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
 from webhook.diagnose.tools.observations import LinkLayer, PcieLink
+
+# Which network card has which ids of PCI, and what it can do.
+#
+# ibstat and ibv_devinfo show the device id in decimal (MT4129 is 0x1021). The name of an RDMA
+# device, such as mlx5_0, says nothing about the card: the same name is another card on another
+# machine.
 
 NVIDIA, BROADCOM, INTEL = 0x15B3, 0x14E4, 0x8086
 _AMAZON, _CORNELIS, _MICROSOFT, _PENSANDO = 0x1D0F, 0x434E, 0x1414, 0x1DD8

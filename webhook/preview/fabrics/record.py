@@ -1,8 +1,4 @@
-"""The output formats of the inventory of fabrics, on the command line and over HTTP.
-
-The order is as in `webhook.preview.formats`: over HTTP, the first one is the default. What
-writes tables is imported only where one is written, since the server needs it rarely.
-"""
+"""The inventory of fabrics in its output formats, on the command line and over HTTP."""
 
 from __future__ import annotations
 
@@ -13,6 +9,11 @@ from typing import Any, NamedTuple
 from webhook.model.inventory import FabricHoldings, FabricInventory
 from webhook.preview.formats import JSON_TYPES, TEXT_TYPES, OutputFormat
 from webhook.text.escape import visible_json
+
+# The formats.
+#
+# The order is as in `webhook.preview.formats`: over HTTP, the first one is the default. What
+# writes tables is imported only where one is written, since the server needs it rarely.
 
 FABRICS_FORMATS = (
     OutputFormat("json", "everything, for programs", JSON_TYPES),

@@ -1,4 +1,4 @@
-"""The admission listener: it passes each request to the endpoint of its path."""
+"""The applications of the admission and the health listener."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from webhook.serve.http.review_body import traceparent
 from webhook.serve.log import Log
 from webhook.serve.metrics import CONTENT_TYPE, Metrics
 from webhook.serve.state import State
+
+# The admission listener: it passes each request to the endpoint of its path.
 
 
 class AdmissionApp:

@@ -1,8 +1,6 @@
-"""`/preview`: what the webhook would do with a pod or a workload, for people and their tools.
+"""The listener for people: `/preview`, what the webhook would do with a pod, and `/fabrics`.
 
-Callers are anonymous, so an answer contains nothing about the cluster: the decision uses the
-fabrics and what the caller sent, never the facts. The worker, a separate process, makes it, so
-no document can end or block this process.
+Callers are anonymous, so an answer contains nothing about the cluster but amounts of each fabric.
 """
 
 from __future__ import annotations
@@ -27,6 +25,11 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.worker.queue import Allotment, Turns
 from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
+
+# `/preview`: what the webhook would do with a pod or a workload, for people and their tools.
+#
+# The decision uses the fabrics and what the caller sent, never the facts. The worker, a separate
+# process, makes it, so no document can end or block this process.
 
 PATH = "/preview"
 FABRICS_PATH = "/fabrics"

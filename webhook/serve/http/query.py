@@ -1,4 +1,7 @@
-"""The query strings of the preview's listener: all parameters are checked, and none is ignored."""
+"""Queries of the preview's listener: their parameters, and the format of the answer.
+
+All parameters are checked, and none is ignored.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapt the API server's client for `certs`, which does not depend on `webhook`."""
+"""Give `certs`, which does not depend on `webhook`, its API server and a watch of its objects."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from webhook.kube.watched_resources import QUIET, Item, Kind
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
+
+# The API server's client, as `certs` needs it.
 
 
 def connect(kubeconfig: Path | None, overrides: Overrides = UNCHANGED) -> Api:

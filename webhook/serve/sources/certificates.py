@@ -1,4 +1,4 @@
-"""Choose the source of the serving certificate.
+"""Choose the source of the serving certificate, and report its state.
 
 It comes from files that another program renews; or, in a cluster, from this process, which
 issues certificates and makes the API server trust them; or, with `--dev`, it is issued at start.

@@ -1,4 +1,4 @@
-"""Keep the state in step with the cluster: namespaces, LimitRanges and quotas.
+"""Keep the state in step with the cluster: namespaces, LimitRanges and quotas, and the nodes.
 
 Reflectors read in threads. The event loop takes their changes, many at once, and makes a new
 snapshot of them. Decisions read only the snapshot.
@@ -36,6 +36,8 @@ from webhook.serve.state import (
     ReadinessCheck,
     State,
 )
+
+# Namespaces, LimitRanges and quotas.
 
 #: How long changes are collected before they are used: a burst makes only one new snapshot.
 WINDOW = 0.01

@@ -1,4 +1,4 @@
-"""Choose the source of the configuration: a file, or the object in the cluster."""
+"""Choose the source of the configuration, a file or the object in the cluster; read the file."""
 
 from __future__ import annotations
 

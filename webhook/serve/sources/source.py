@@ -1,4 +1,4 @@
-"""What a feed tells of itself: in the log when it changes, and in a line of `/readyz`."""
+"""What a server keeps in step with the world outside, and what a feed reports of itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from webhook.kube.informers import Feed
 from webhook.kube.watched_resources import Kind
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
+
+# What a feed reports: in the log when it changes, and in a line of `/readyz`.
 
 #: What is older is reported as stale. The API server sends something each minute.
 STALE = 180.0

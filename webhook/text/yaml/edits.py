@@ -1,4 +1,4 @@
-"""Replacements in a text, collected in any order and made at once; where its lines are."""
+"""What an editor of YAML collects: replacements in a text, and how entries and items correspond."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 from webhook.text.yaml.documents import DOCUMENT_LIMITS
 from webhook.text.yaml.tree import UnreadableTextError, YamlNode, roots_of
 from webhook.text.yaml.values import mapping_key, same_json
+
+# Replacements in a text, collected in any order and made at once; where its lines are.
 
 
 class Edits:

@@ -1,4 +1,4 @@
-"""Write JSON values as YAML lines in the style of Kubernetes manifests, or inside `{}` and `[]`."""
+"""Write JSON values as YAML in the style of Kubernetes manifests: lines, flow and scalars."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from typing import Any, NamedTuple
 
 from webhook.text.yaml.values import KUBECTL_WORDS
+
+# Lines, and values inside `{}` and `[]`.
 
 
 class Style(NamedTuple):

@@ -1,4 +1,7 @@
-"""Find the edits that give a YAML text another value: in block style."""
+"""Find the edits that give a YAML text another value.
+
+`Rewriter` edits block style and passes `{}`, `[]` and JSON to `FlowRewriter`.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from webhook.text.yaml.emit import (
 )
 from webhook.text.yaml.tree import YamlNode
 from webhook.text.yaml.values import same_json
+
+# In block style.
 
 _DASH = re.compile(r"\n *(-)(?=\s|\Z)")
 _LITERAL = re.compile(r"\|-?(?=[ \r\n])")

@@ -1,4 +1,4 @@
-"""JSON values: those that the nodes of a YAML text stand for, as kubectl makes them."""
+"""JSON values: those that the nodes of a YAML text stand for, and those of one strict JSON text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from webhook.text.yaml.hints import misread_key
 from webhook.text.yaml.tree import TAG, OverLimitError, TextLimits, UnreadableTextError, YamlNode
+
+# The values of nodes, as kubectl makes them.
 
 _TYPED: dict[str, tuple[type, ...]] = {
     f"{TAG}int": (int,),
@@ -231,14 +233,14 @@ def _duplicates(text: str) -> list[KeyFound]:
 #
 # There are two rules, since two readers look at such words, and they must differ:
 #
-# - `kubectl_value`, for documents. A preview has to decide on what kubectl would send. kubectl read
-# YAML with sigs.k8s.io/yaml, a fork of go-yaml v2 (`goyaml.v2/resolve.go`), which differs from
-# PyYAML: `yes`, `on` and `y` are booleans, `010` is 8 and `1e9` a number, while dates and `1:30`
-# stay the strings that they are. (Compared with what `kubectl label --local -o json` v1.32 prints;
-# only `!!binary`, which kubectl decodes, stays as it is.)
+# - `kubectl_value`, for documents. A preview has to decide on what kubectl would send. It reads
+#   YAML with sigs.k8s.io/yaml, a fork of go-yaml v2 (`goyaml.v2/resolve.go`), which differs from
+#   PyYAML: `yes`, `on` and `y` are booleans, `010` is 8 and `1e9` a number, while dates and `1:30`
+#   stay the strings that they are. (Compared with what `kubectl label --local -o json` v1.32
+#   prints; only `!!binary`, which kubectl decodes, stays as it is.)
 # - `literal_value`, for the fabrics file and the facts file. A device may be called `on`, and a
-# partition key is written `0x8001`: nothing is converted that could not be turned back into the
-# text that was written. docs/configuration.md promises it.
+#   partition key is written `0x8001`: nothing is converted that could not be turned back into the
+#   text that was written. docs/configuration.md promises it.
 
 _NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 #: What go-yaml v2 takes for null, true or false.

@@ -1,8 +1,6 @@
 """The configuration of the RDMA shared device plugin (k8s-rdma-shared-dev-plugin 1.5.3).
 
-A node offers `rdmaHcaMax` units of a resource as soon as one device fits its selectors; one unit
-mounts all devices that fit. So a resource whose selectors fit devices of another fabric's nodes
-would be offered there as well.
+It is written as a ConfigMap with comments; its selectors also serve the SR-IOV device plugin.
 """
 
 from __future__ import annotations
@@ -196,6 +194,13 @@ _PODS = 63
 _SECONDS = 300
 _PREFIX = "rdma/"
 _SHARED = ("shared-device", "host-network")
+
+
+# The entries of the shared device plugin, and the files that hold them.
+#
+# A node offers `rdmaHcaMax` units of a resource as soon as one device fits its selectors; one unit
+# mounts all devices that fit. So a resource whose selectors fit devices of another fabric's nodes
+# would be offered there as well.
 
 
 class SharedEntry(NamedTuple):

@@ -1,4 +1,7 @@
-"""All files of the device plugins' side, and what could not be written."""
+"""All files of the device plugins' side, and what could not be written.
+
+The claim templates and the policy of NVIDIA's operator are made here, the rest in files of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a run of a benchmark measured: records without interpretation.
-
-What the program did not print is None; nothing is assumed. Rates are in Gb/s, 10^9 bits a second.
-"""
+"""What a run of a benchmark measured, and what its readers share: lines, prefixes, units."""
 
 from __future__ import annotations
 
@@ -10,6 +7,10 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from webhook.diagnose.tools.observations import Line, LinkLayer
+
+# Records without interpretation.
+#
+# What the program did not print is None; nothing is assumed. Rates are in Gb/s, 10^9 bits a second.
 
 Program = Literal["perftest", "nccl-tests", "ucx_perftest", "rping"]
 #: connection: only whether data arrives, without a number.

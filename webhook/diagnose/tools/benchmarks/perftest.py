@@ -1,15 +1,6 @@
-"""perftest: ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw and their `_lat`, as text.
+"""perftest as text: ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw and their `_lat`.
 
-Formats: linux-rdma/perftest, src/perftest_parameters.c and .h (RESULT_FMT*, REPORT_FMT*). What
-makes them hard to read:
-
-- Server and client may share a terminal, so that their lines are mixed and each row comes twice.
-- The header's unit may be that of the other process; `throughput` proves the unit.
-- `-a` prints a row for each size at the client, and only the last at the server.
-- `-D` prints a peak of 0.00, and of latencies the average alone.
-- Lines such as "Conflicting CPU frequency values detected" stand between the rows.
-- The program prints nothing but an error where it fails early; the shell's echo of the command
-  then is all that tells the device.
+Its JSON is read in `perftest_json`.
 """
 
 from __future__ import annotations
@@ -26,6 +17,19 @@ from webhook.diagnose.tools.benchmarks.measurements import (
     proven_throughput,
 )
 from webhook.diagnose.tools.observations import Line, LinkLayer
+
+# The output of a run.
+#
+# Formats: linux-rdma/perftest, src/perftest_parameters.c and .h (RESULT_FMT*, REPORT_FMT*). What
+# makes them hard to read:
+#
+# - Server and client may share a terminal, so that their lines are mixed and each row comes twice.
+# - The header's unit may be that of the other process; `proven_throughput` proves the unit.
+# - `-a` prints a row for each size at the client, and only the last at the server.
+# - `-D` prints a peak of 0.00, and of latencies the average alone.
+# - Lines such as "Conflicting CPU frequency values detected" stand between the rows.
+# - The program prints nothing but an error where it fails early; the device is then known only from
+#   the shell's echo of the command.
 
 _TITLE = re.compile(
     r"(RDMA_Write|RDMA_Read|Send|Atomic) ([\w ()-]{0,60}?)(BW|Latency)\b.{0,30}Test$"

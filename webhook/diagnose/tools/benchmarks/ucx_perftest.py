@@ -1,8 +1,4 @@
-"""ucx_perftest: bandwidth and latency through UCX, whatever network UCX chose.
-
-Format: openucx/ucx, src/tools/perf/perftest.c (print_progress); "MB" there are 2^20 bytes. The
-numbers of the whole run are in the columns "overall".
-"""
+"""Two small benchmarks: ucx_perftest, and rping, which measures nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +8,11 @@ from itertools import groupby
 
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Latency, MeasuredRow, Measurement
 from webhook.diagnose.tools.observations import Line
+
+# ucx_perftest: bandwidth and latency through UCX, whatever network UCX chose.
+#
+# Format: openucx/ucx, src/tools/perf/perftest.c (print_progress); "MB" there are 2^20 bytes. The
+# numbers of the whole run are in the columns "overall".
 
 _HEADER = re.compile(r"\|.{0,80}\b(overhead|latency) \(usec\).{0,40}bandwidth \(MB/s\)")
 _TEST = re.compile(r"\| Test: {1,40}(\S.{0,80}?) {1,120}\|$")

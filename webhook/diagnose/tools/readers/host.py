@@ -1,10 +1,6 @@
-"""uname -a and uname -r, which name the kernel.
+"""Tools that describe the machine as a whole: its kernel, product, modules, drivers and limits.
 
-    Linux node1 5.15.0-134-generic #145-Ubuntu SMP Wed Feb 12 20:08:39 UTC 2025 x86_64 ... GNU/Linux
-    5.15.0-134-generic
-
-The second is taken only with a word after the numbers, since versions of other things are numbers
-alone. Source: coreutils, src/uname.c.
+They are uname, containerd's LimitMEMLOCK, dmidecode, hostnamectl, lsmod, modinfo and ofed_info.
 """
 
 from __future__ import annotations
@@ -15,6 +11,14 @@ from collections.abc import Sequence
 from webhook.diagnose.tools.observations import Line, Origin, Reading, Setting, SettingSighting
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import dmi_value, mlx5_driver, ofed_driver
+
+# uname -a and uname -r, which name the kernel.
+#
+#   Linux node1 5.15.0-134-generic #145-Ubuntu SMP Wed Feb 12 20:08:39 UTC 2025 x86_64 ... GNU/Linux
+#   5.15.0-134-generic
+#
+# The second is taken only with a word after the numbers, since versions of other things are numbers
+# alone. Source: coreutils, src/uname.c.
 
 _UNAME = "uname"
 
@@ -213,11 +217,11 @@ HOSTNAMECTL = Reader(_HOSTNAMECTL, read_hostnamectl)
 #   nvidia              56717312  3 nvidia_uvm,nvidia_peermem,nvidia_modeset
 #   nvidia 56717312 3 nvidia_uvm,nvidia_peermem,nvidia_modeset, Live 0x0000000000000000 (POE)
 #
-# The kernel lists the newest module first, and nvidia_peermem is newer than nvidia, which it
-# uses: so it is not loaded if a list shows it neither above the row of nvidia nor in this row.
-# Only a whole list says so: lsmod's from its header on, and a row of /proc/modules that goes on
-# behind the users. Source: kmod, tools/lsmod.c; Linux, kernel/module; NVIDIA/open-gpu-kernel-
-# modules, kernel-open/nvidia-peermem.
+# The kernel lists the newest module first, and nvidia_peermem is newer than nvidia, which it uses:
+# so it is not loaded if a list shows it neither above the row of nvidia nor in this row. Only a
+# whole list says so: lsmod's from its header on, and a row of /proc/modules that goes on behind the
+# users. Source: kmod, tools/lsmod.c; Linux, kernel/module; NVIDIA/open-gpu-kernel-modules,
+# kernel-open/nvidia-peermem.
 
 _LSMOD = "lsmod"
 

@@ -1,16 +1,4 @@
-"""ibstat (infiniband-diags), a block for each device.
-
-    CA 'mlx5_0'
-            CA type: MT4123
-            Port 1:
-                    State: Active
-                    Rate: 200
-
-`ibstat mlx5_0 1` writes `CA: 'mlx5_0'` and the port without indentation, and the web loses it, too:
-so the keys tell what is what. The rate of a port that is Down means nothing, and is read as it is
-shown. "Effective speed", in newer versions, is that of all ports of a bond together; it says
-nothing of one port. Source: rdma-core, infiniband-diags/ibstat.c.
-"""
+"""infiniband-diags: ibstat, iblinkinfo, ibstatus and perfquery."""
 
 from __future__ import annotations
 
@@ -50,6 +38,19 @@ from webhook.diagnose.tools.readers.notation import (
     rate,
     single_word,
 )
+
+# ibstat (infiniband-diags), a block for each device.
+#
+#   CA 'mlx5_0'
+#           CA type: MT4123
+#           Port 1:
+#                   State: Active
+#                   Rate: 200
+#
+# `ibstat mlx5_0 1` writes `CA: 'mlx5_0'` and the port without indentation, and the web loses it,
+# too: so only the keys say what a line is. The rate of a port that is Down means nothing, and is
+# read as it is shown. "Effective speed", in newer versions, is that of all ports of a bond
+# together; it says nothing of one port. Source: rdma-core, infiniband-diags/ibstat.c.
 
 _IBSTAT = "ibstat"
 
@@ -199,9 +200,8 @@ IBLINKINFO = Reader(_IBLINKINFO, read_iblinkinfo)
 #           state:           4: ACTIVE
 #           rate:            200 Gb/sec (4X HDR)
 #
-# It writes "unknown" for a file that it cannot read, and "IB" for a link layer. The default GID
-# is the one with index 0; zeros stand for an empty row. Source: rdma-core, infiniband-
-# diags/scripts.
+# It writes "unknown" for a file that it cannot read, and "IB" for a link layer. The default GID is
+# the one with index 0; zeros stand for an empty row. Source: rdma-core, infiniband-diags/scripts.
 
 _IBSTATUS = "ibstatus"
 

@@ -1,11 +1,4 @@
-"""rdma link (iproute2).
-
-    link mlx5_0/1 subnet_prefix fe80:0000:0000:0000 lid 13 sm_lid 1 lmc 0 state ACTIVE ...
-    link mlx5_1/1 state DOWN physical_state DISABLED netdev ens1f1np1
-
-It shows the network interface of a port only where it is in the same network namespace, and never
-that of InfiniBand, so none shown does not mean that there is none. Source: iproute2, rdma/link.c.
-"""
+"""iproute2: rdma link, as text and as JSON, rdma system show, and ip -br."""
 
 from __future__ import annotations
 
@@ -30,6 +23,14 @@ from webhook.diagnose.tools.readers.notation import (
     physical_state,
     port_state,
 )
+
+# rdma link (iproute2).
+#
+#   link mlx5_0/1 subnet_prefix fe80:0000:0000:0000 lid 13 sm_lid 1 lmc 0 state ACTIVE ...
+#   link mlx5_1/1 state DOWN physical_state DISABLED netdev ens1f1np1
+#
+# It shows the network interface of a port only where it is in the same network namespace, and never
+# that of InfiniBand, so none shown does not mean that there is none. Source: iproute2, rdma/link.c.
 
 _RDMA_LINK = "rdma link"
 

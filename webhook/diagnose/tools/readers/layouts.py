@@ -1,9 +1,4 @@
-"""Read the output of tools that write a block for each device, and in it one for each port.
-
-A key or a port that comes twice belongs to another device, whose header is missing. Nobody knows
-which one it is, so nothing is taken until the next header: a text that was cut in its middle gives
-no port the values of another.
-"""
+"""Two layouts that many tools share: a block for each device, and a line for each port."""
 
 from __future__ import annotations
 
@@ -16,6 +11,12 @@ from typing import Any, NamedTuple
 
 from webhook.diagnose.tools.observations import Line, Origin, PortSighting, Reading, Sighting
 from webhook.diagnose.tools.readers.notation import number
+
+# Read the output of tools that write a block for each device, and in it one for each port.
+#
+# A key or a port that comes twice belongs to another device, whose header is missing. Nobody knows
+# which one it is, so nothing is taken until the next header: a text that was cut in its middle
+# gives no port the values of another.
 
 #: The field that a key fills, and how its value is read (None: not understood).
 Filling = tuple[str, Callable[[str], object | None]]

@@ -1,11 +1,4 @@
-"""nvidia-smi -L, which lists the GPUs.
-
-    GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-2d9e0f7c-6f13-4b1f-9f0c-9f5d2f2a7d10)
-      MIG 1g.10gb     Device  0: (UUID: MIG-1c0e3f5a-0f2b-5d1c-8a5e-3d9f7b2e6a41)
-
-A MIG device is a part of the GPU above it. Source: NVIDIA, nvidia-smi manual, -L, and the MIG User
-Guide.
-"""
+"""GPUs: nvidia-smi -L, --query-gpu and topo -m, and the files of NVIDIA's driver in /proc."""
 
 from __future__ import annotations
 
@@ -16,6 +9,14 @@ from typing import NamedTuple
 from webhook.diagnose.tools.observations import DistanceSighting, GpuSighting, Line, Origin, Reading
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number, pci_of_gpu
+
+# nvidia-smi -L, which lists the GPUs.
+#
+#   GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-2d9e0f7c-6f13-4b1f-9f0c-9f5d2f2a7d10)
+#     MIG 1g.10gb     Device  0: (UUID: MIG-1c0e3f5a-0f2b-5d1c-8a5e-3d9f7b2e6a41)
+#
+# A MIG device is a part of the GPU above it. Source: NVIDIA, nvidia-smi manual, -L, and the MIG
+# User Guide.
 
 _NVIDIA_SMI_GPUS = "nvidia-smi -L"
 
@@ -87,8 +88,8 @@ NVIDIA_PROC = Reader(_NVIDIA_PROC, read_nvidia_proc)
 #   index, name, uuid, pci.bus_id, memory.total [MiB]
 #   0, NVIDIA H100 80GB HBM3, GPU-2d9e0f7c-6f13-4b1f-9f0c-9f5d2f2a7d10, 00000000:18:00.0, 81559 MiB
 #
-# With `noheader`, nobody knows what the columns are, so nothing is read. Source: NVIDIA, nvidia-
-# smi --help-query-gpu.
+# With `noheader`, nobody knows what the columns are, so nothing is read. Source: NVIDIA,
+# nvidia-smi --help-query-gpu.
 
 _NVIDIA_SMI_QUERY = "nvidia-smi --query-gpu"
 

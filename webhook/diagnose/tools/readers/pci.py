@@ -1,14 +1,4 @@
-"""Files of /sys/bus/pci/devices, each with its path, as `grep -r . PATH` writes them.
-
-    /sys/bus/pci/devices/0000:18:00.0/class:0x020700
-    /sys/bus/pci/devices/0000:18:00.0/vendor:0x15b3
-    /sys/bus/pci/devices/0000:18:00.0/current_link_speed:32.0 GT/s PCIe
-    /sys/bus/pci/devices/0000:18:00.0/current_link_width:16
-    /sys/bus/pci/devices/0000:18:00.1/physfn/device:0x1021
-
-Only a virtual function has a physfn, and only a function that could have such has sriov_totalvfs.
-Source: Linux, Documentation/ABI/testing/sysfs-bus-pci, and drivers/pci/pci-sysfs.c.
-"""
+"""PCI functions: /sys/bus/pci/devices, lspci and mst status."""
 
 from __future__ import annotations
 
@@ -25,6 +15,17 @@ from webhook.diagnose.tools.observations import (
 )
 from webhook.diagnose.tools.readers.layouts import Reader, RowReading, read_rows
 from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number
+
+# Files of /sys/bus/pci/devices, each with its path, as `grep -r . PATH` writes them.
+#
+#   /sys/bus/pci/devices/0000:18:00.0/class:0x020700
+#   /sys/bus/pci/devices/0000:18:00.0/vendor:0x15b3
+#   /sys/bus/pci/devices/0000:18:00.0/current_link_speed:32.0 GT/s PCIe
+#   /sys/bus/pci/devices/0000:18:00.0/current_link_width:16
+#   /sys/bus/pci/devices/0000:18:00.1/physfn/device:0x1021
+#
+# Only a virtual function has a physfn, and only a function that could have such has sriov_totalvfs.
+# Source: Linux, Documentation/ABI/testing/sysfs-bus-pci, and drivers/pci/pci-sysfs.c.
 
 _PCI_SYSFS = "sysfs"
 
@@ -109,9 +110,8 @@ PCI_SYSFS = Reader(_PCI_SYSFS, read_pci_sysfs)
 #           LnkSta: Speed 16GT/s (downgraded), Width x16
 #
 # These are -Dn, -nn, and plain; with -vv, the last three lines follow each of them. Only network
-# cards are of interest. The domain is left out where the machine has only one (without -D), and
-# so is a speed that nobody knows (of a virtual function). Source: pciutils, lspci.c and ls-
-# caps.c.
+# cards are of interest. The domain is left out where the machine has only one (without -D), and so
+# is a speed that nobody knows (of a virtual function). Source: pciutils, lspci.c and ls-caps.c.
 
 _LSPCI = "lspci"
 

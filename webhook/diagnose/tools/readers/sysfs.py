@@ -1,12 +1,4 @@
-"""Files of /sys/class/infiniband, each with its path.
-
-    /sys/class/infiniband/mlx5_0/ports/1/rate:400 Gb/sec (4X NDR)      grep -r . PATH
-    ==> /sys/class/infiniband/mlx5_0/fw_ver <==                        head PATH PATH
-    28.39.1002
-
-A copied tree may begin at the device ("mlx5_0/ports/1/rate"); `read_tree` reads one from a mapping.
-Sources: Linux, Documentation/ABI/stable/sysfs-class-infiniband, drivers/infiniband/core/sysfs.c.
-"""
+"""Files of /sys and /proc: those of RDMA devices, their list, and those of the machine."""
 
 from __future__ import annotations
 
@@ -44,6 +36,16 @@ from webhook.diagnose.tools.readers.notation import (
     rate,
     single_word,
 )
+
+# Files of /sys/class/infiniband, each with its path.
+#
+#   /sys/class/infiniband/mlx5_0/ports/1/rate:400 Gb/sec (4X NDR)      grep -r . PATH
+#   ==> /sys/class/infiniband/mlx5_0/fw_ver <==                        head PATH PATH
+#   28.39.1002
+#
+# A copied tree may begin at the device ("mlx5_0/ports/1/rate"); `read_tree` reads one from a
+# mapping. Sources: Linux, Documentation/ABI/stable/sysfs-class-infiniband,
+# drivers/infiniband/core/sysfs.c.
 
 _IB_SYSFS = "sysfs"
 

@@ -1,11 +1,4 @@
-"""ibv_devices (libibverbs), a row for each device.
-
-    device                 node GUID
-    ------              ----------------
-    mlx5_0              a088c20300123456
-
-Source: rdma-core, libibverbs/examples/device_list.c.
-"""
+"""RDMA devices and their ports: ibv_devices, ibdev2netdev, ibv_devinfo and show_gids."""
 
 from __future__ import annotations
 
@@ -44,6 +37,14 @@ from webhook.diagnose.tools.readers.notation import (
     verbs_physical_state,
     verbs_port_state,
 )
+
+# ibv_devices (libibverbs), a row for each device.
+#
+#   device                 node GUID
+#   ------              ----------------
+#   mlx5_0              a088c20300123456
+#
+# Source: rdma-core, libibverbs/examples/device_list.c.
 
 _IBV_DEVICES = "ibv_devices"
 

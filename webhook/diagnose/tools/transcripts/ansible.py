@@ -1,20 +1,4 @@
-r"""What Ansible prints of its machines.
-
-    ok: [gpu-01] => {                                   `debug: var=x.stdout_lines`, as JSON
-        "x.stdout_lines": [
-            "mlx5_0 port 1 ==> ibs1 (Up)"
-        ]
-    }
-    ok: [gpu-01] =>                                     and with callback_result_format = yaml
-      x.stdout_lines:
-      - mlx5_0 port 1 ==> ibs1 (Up)
-    gpu-01 | CHANGED | rc=0 >>                          `ansible -m shell`
-    mlx5_0 port 1 ==> ibs1 (Up)
-    gpu-01 | CHANGED => {                               `ansible -m script`
-        "stdout": "mlx5_0 port 1 ==> ibs1 (Up)\r\n",
-
-Sources: ansible, lib/ansible/plugins/callback/default.py, minimal.py and oneline.py.
-"""
+"""What Ansible prints of its machines: whose output is whose, and the lines of it."""
 
 from __future__ import annotations
 
@@ -24,6 +8,23 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from webhook.diagnose.tools.observations import Line
 from webhook.diagnose.tools.transcripts.segments import HOST, Sign, plain_lines
+
+# The results of Ansible, each with the name of its machine.
+#
+#   ok: [gpu-01] => {                                   `debug: var=x.stdout_lines`, as JSON
+#       "x.stdout_lines": [
+#           "mlx5_0 port 1 ==> ibs1 (Up)"
+#       ]
+#   }
+#   ok: [gpu-01] =>                                     and with callback_result_format = yaml
+#     x.stdout_lines:
+#     - mlx5_0 port 1 ==> ibs1 (Up)
+#   gpu-01 | CHANGED | rc=0 >>                          `ansible -m shell`
+#   mlx5_0 port 1 ==> ibs1 (Up)
+#   gpu-01 | CHANGED => {                               `ansible -m script`
+#       "stdout": "mlx5_0 port 1 ==> ibs1 (Up)\r\n",
+#
+# Sources: ansible, lib/ansible/plugins/callback/default.py, minimal.py and oneline.py.
 
 _RESULT = re.compile(
     rf"(?:(?:ok|changed|fatal|failed|unreachable): \[(?P<play>{HOST})(?: -> [^\]]{{1,200}})?\]"

@@ -1,8 +1,4 @@
-"""Which machine a typed command shows: `ssh gpu-01 ibstat` shows gpu-01.
-
-What pdsh prints is of many machines, and a file that was saved may be of any, so nothing says whose
-their output is.
-"""
+"""Commands in a saved text: of which machine their output is, and what a name alone answers."""
 
 from __future__ import annotations
 
@@ -13,6 +9,11 @@ from webhook.diagnose.tools.observations import Line, Origin, Setting, SettingSi
 from webhook.diagnose.tools.products import is_known_product
 from webhook.diagnose.tools.readers.notation import dmi_value
 from webhook.diagnose.tools.transcripts.segments import HOST, Capture
+
+# Which machine a typed command shows: `ssh gpu-01 ibstat` shows gpu-01.
+#
+# What pdsh prints is of many machines, and a file that was saved may be of any, so nothing says
+# whose their output is.
 
 #: Words of a command that are looked at.
 _MOST = 60

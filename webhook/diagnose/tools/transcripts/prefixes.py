@@ -1,10 +1,4 @@
-"""The prefixes of pdsh and clush: each line begins with the name of its machine.
-
-    gpu-01: mlx5_0 port 1 ==> ibs1 (Up)
-
-Tools write "state: Active", too. So a word is the name of a machine only if a reader takes a line
-behind it, or if it differs from such a name in digits alone (gpu-03, which found no such command).
-"""
+"""Machines named by prefixes, headers and prompts: pdsh, clush, dshbak, kubectl, shells."""
 
 from __future__ import annotations
 
@@ -16,6 +10,14 @@ from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.readers.sysfs import DEVICE_LIST
 from webhook.diagnose.tools.transcripts.commands import is_command, where
 from webhook.diagnose.tools.transcripts.segments import HOST, Capture, Sign, is_script_header
+
+# The prefixes of pdsh and clush: each line begins with the name of its machine.
+#
+#   gpu-01: mlx5_0 port 1 ==> ibs1 (Up)
+#
+# Tools write "state: Active", too. So a word is the name of a machine only if a reader takes a line
+# behind it, or if it differs from such a name in digits alone (gpu-03, which found no such
+# command).
 
 _NODE_PREFIX = re.compile(rf"(?P<node>{HOST}):(?: (?P<text>.*))?", re.ASCII | re.DOTALL)
 #: What pdsh and clush say of a machine.
@@ -174,8 +176,9 @@ def split_by_pod(whole: Capture) -> Iterator[Capture]:
 
 # The prompts of a terminal, with the commands that were typed behind them.
 #
-# root@gpu-01:~# ibstat                       [user@gpu-01 ~]$ ibstat gpu-01:~ # ibstat
-# gpu-01$ ibstat $ ibstat                                    sh-5.1# ibstat
+#   root@gpu-01:~# ibstat                       [user@gpu-01 ~]$ ibstat
+#   gpu-01:~ # ibstat                           gpu-01$ ibstat
+#   $ ibstat                                    sh-5.1# ibstat
 
 #: Characters of a line that may be a prompt; a command in it is shorter.
 _LONGEST = 4000

@@ -1,4 +1,4 @@
-"""A part of a text that is from one machine, and the signs that say so."""
+"""A part of a text that is from one machine, the signs that say so, and the script's headers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.tools.observations import Line
+
+# Parts and signs.
 
 #: A part of a regular expression: the name or the address of a machine.
 HOST = r"[A-Za-z0-9](?:[\w.-]{0,252}[A-Za-z0-9])?"
