@@ -17,6 +17,100 @@ from webhook.preview.report.record import Preview, Report
 from webhook.preview.workloads.objects import Header
 from webhook.text.terminal import Sheet, Span
 
+# Compare two reports.
+
+
+class Side(NamedTuple):
+    """What one configuration makes of a pod."""
+
+    allowed: bool
+    #: yes, no, unsure or none.
+    rdma: str
+    because: str  #: a reason code
+    message: str
+    fabric: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodChange:
+    """A pod that would be decided differently."""
+
+    kind: str
+    namespace: str
+    name: str
+    path: str  #: of the template in its object; "" for a pod
+    role: str
+    before: Side
+    after: Side
+    #: What differs in the pods that would be created.
+    leaves: tuple[Leaf, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The result of comparing two configurations."""
+
+    #: How many pods were decided on: those that opted in and that the webhook is called for.
+    compared: int
+    changes: tuple[PodChange, ...]
+    #: Sentences on what was read, and what could not be compared.
+    notes: tuple[str, ...] = ()
+
+
+def compared(before: Report, after: Report, notes: Iterable[str] = ()) -> Comparison:
+    """Compare reports on the same documents, made with two configurations."""
+    pairs = [
+        (one, other)
+        for one, other in zip(before.previews, after.previews, strict=True)
+        if one.decision.verdict is not None and one.called is not False
+    ]
+    return Comparison(
+        compared=len(pairs),
+        changes=tuple(_changes(pairs)),
+        notes=tuple(dict.fromkeys([*notes, *before.notes])),
+    )
+
+
+def _changes(pairs: Iterable[tuple[Preview, Preview]]) -> Iterator[PodChange]:
+    for one, other in pairs:
+        before, after = _side(one), _side(other)
+        leaves = differing(_without_status(one), _without_status(other))
+        if leaves or before != after:
+            yield PodChange(
+                kind=one.kind,
+                namespace=one.namespace,
+                name=one.name,
+                path=one.path,
+                role=one.role,
+                before=before,
+                after=after,
+                leaves=tuple(leaves),
+            )
+
+
+def _side(preview: Preview) -> Side:
+    verdict = preview.decision.verdict
+    assert verdict is not None  # whether a pod opted in does not depend on the configuration
+    return Side(
+        allowed=preview.decision.allowed,
+        rdma=verdict.rdma,
+        because=verdict.because.code,
+        message=verdict.message,
+        fabric=preview.decision.fabric,
+    )
+
+
+def _without_status(preview: Preview) -> PodManifest:
+    """Return the pod without the status, which names the configuration and so always differs."""
+    pod = preview.pod
+    annotations = Header.of(pod).annotations
+    if STATUS not in annotations:
+        return pod
+    rest = {key: value for key, value in annotations.items() if key != STATUS}
+    metadata: dict[str, object] = {**pod["metadata"], "annotations": rest}
+    return {**pod, "metadata": metadata}
+
+
 # The comparison of two configurations for programs: stable, and described by a JSON Schema.
 
 _SCHEMA = Path(__file__).with_name("changes.schema.json")
@@ -194,97 +288,3 @@ def _named(items: list[object]) -> bool:
     names = [one.get(_KEY) for one in items if isinstance(one, dict)]
     strings = {one for one in names if isinstance(one, str)}
     return bool(items) and len(strings) == len(items)
-
-
-# Compare two reports.
-
-
-class Side(NamedTuple):
-    """What one configuration makes of a pod."""
-
-    allowed: bool
-    #: yes, no, unsure or none.
-    rdma: str
-    because: str  #: a reason code
-    message: str
-    fabric: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodChange:
-    """A pod that would be decided differently."""
-
-    kind: str
-    namespace: str
-    name: str
-    path: str  #: of the template in its object; "" for a pod
-    role: str
-    before: Side
-    after: Side
-    #: What differs in the pods that would be created.
-    leaves: tuple[Leaf, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """The result of comparing two configurations."""
-
-    #: How many pods were decided on: those that opted in and that the webhook is called for.
-    compared: int
-    changes: tuple[PodChange, ...]
-    #: Sentences on what was read, and what could not be compared.
-    notes: tuple[str, ...] = ()
-
-
-def compared(before: Report, after: Report, notes: Iterable[str] = ()) -> Comparison:
-    """Compare reports on the same documents, made with two configurations."""
-    pairs = [
-        (one, other)
-        for one, other in zip(before.previews, after.previews, strict=True)
-        if one.decision.verdict is not None and one.called is not False
-    ]
-    return Comparison(
-        compared=len(pairs),
-        changes=tuple(_changes(pairs)),
-        notes=tuple(dict.fromkeys([*notes, *before.notes])),
-    )
-
-
-def _changes(pairs: Iterable[tuple[Preview, Preview]]) -> Iterator[PodChange]:
-    for one, other in pairs:
-        before, after = _side(one), _side(other)
-        leaves = differing(_without_status(one), _without_status(other))
-        if leaves or before != after:
-            yield PodChange(
-                kind=one.kind,
-                namespace=one.namespace,
-                name=one.name,
-                path=one.path,
-                role=one.role,
-                before=before,
-                after=after,
-                leaves=tuple(leaves),
-            )
-
-
-def _side(preview: Preview) -> Side:
-    verdict = preview.decision.verdict
-    assert verdict is not None  # whether a pod opted in does not depend on the configuration
-    return Side(
-        allowed=preview.decision.allowed,
-        rdma=verdict.rdma,
-        because=verdict.because.code,
-        message=verdict.message,
-        fabric=preview.decision.fabric,
-    )
-
-
-def _without_status(preview: Preview) -> PodManifest:
-    """Return the pod without the status, which names the configuration and so always differs."""
-    pod = preview.pod
-    annotations = Header.of(pod).annotations
-    if STATUS not in annotations:
-        return pod
-    rest = {key: value for key, value in annotations.items() if key != STATUS}
-    metadata: dict[str, object] = {**pod["metadata"], "annotations": rest}
-    return {**pod, "metadata": metadata}

@@ -163,14 +163,6 @@ def _gpus_height(nodes: EqualNodes) -> int:
     return _LINES + _GPU if shown else 0
 
 
-def _port_place(box: _Box, at: int) -> tuple[int, int]:
-    column, line = at % _PER_ROW, at // _PER_ROW
-    return (
-        box.x + _PAD + column * (_PORT_W + _PORT_GAP),
-        box.y + _PAD + line * (_PORT_H + _PORT_GAP),
-    )
-
-
 def _last_port(box: _Box) -> int:
     used = [at for at, port in enumerate(box.nodes.ports) if port.standing != "unused"]
     places = (
@@ -178,6 +170,14 @@ def _last_port(box: _Box) -> int:
         for at in used
     )
     return max(places, default=box.x)
+
+
+def _port_place(box: _Box, at: int) -> tuple[int, int]:
+    column, line = at % _PER_ROW, at // _PER_ROW
+    return (
+        box.x + _PAD + column * (_PORT_W + _PORT_GAP),
+        box.y + _PAD + line * (_PORT_H + _PORT_GAP),
+    )
 
 
 def _node(box: _Box, bus: int) -> Iterator[str]:

@@ -17,8 +17,6 @@ from webhook.diagnose.tools.benchmarks.ucx_perftest import read_rping, read_ucx_
 from webhook.diagnose.tools.logs import CauseLine, LogFindings, cause_lines, read_log
 from webhook.diagnose.tools.observations import Line
 
-# Read a text that benchmarks wrote: what was measured, and what failed.
-
 _Read = Callable[[Sequence[Line]], list[Measurement]]
 #: A text without one of these has nothing for the reader; a log of a large job is long.
 _PERFTEST = ("#bytes", " Test", "ib_")

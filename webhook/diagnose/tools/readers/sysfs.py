@@ -142,23 +142,6 @@ class _Part:
     fields: dict[str, Any] = field(default_factory=dict)
 
 
-def _filled(path: re.Match[str], value: str) -> tuple[str, object | None] | None:
-    """Return the field that a file fills, "" for none, and its value; None for an unknown file."""
-    file = path["file"]
-    if path["netdev"]:
-        return "netdevs", path["netdev"]
-    if file.startswith("device/physfn/"):
-        return "virtual", True
-    if file == "device/uevent":
-        slot = _SLOT.fullmatch(value)
-        return ("pci", slot[1].lower()) if slot else ("", None)
-    table = _OF_PORT if path["port"] else _OF_DEVICE
-    if file not in table:
-        return None
-    filling = table[file]
-    return (filling[0], filling[1](value)) if filling else ("", None)
-
-
 class _Tree:
     """The files so far."""
 
@@ -226,6 +209,23 @@ class _Tree:
             ethernet = any(part.fields.get("link_layer") == "Ethernet" for part in parts)
             return "v1" if ethernet else None
         return "v2" if kind == "RoCE v2" else None
+
+
+def _filled(path: re.Match[str], value: str) -> tuple[str, object | None] | None:
+    """Return the field that a file fills, "" for none, and its value; None for an unknown file."""
+    file = path["file"]
+    if path["netdev"]:
+        return "netdevs", path["netdev"]
+    if file.startswith("device/physfn/"):
+        return "virtual", True
+    if file == "device/uevent":
+        slot = _SLOT.fullmatch(value)
+        return ("pci", slot[1].lower()) if slot else ("", None)
+    table = _OF_PORT if path["port"] else _OF_DEVICE
+    if file not in table:
+        return None
+    filling = table[file]
+    return (filling[0], filling[1](value)) if filling else ("", None)
 
 
 IB_SYSFS = Reader(_IB_SYSFS, read_ib_sysfs)

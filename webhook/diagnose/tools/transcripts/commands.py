@@ -85,14 +85,6 @@ def _words(command: str) -> Iterator[str]:
             yield from words
 
 
-def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
-    """Return the words from the first one on that is neither an option nor its value."""
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in with_value else 1
-    return list(words[at:])
-
-
 def _by_ssh(words: Sequence[str], shell: _Node) -> tuple[_Node, _Node]:
     target, *command = _positional(words, _SSH_VALUES) or [""]
     host = _REMOTE_HOST.fullmatch(target)
@@ -110,6 +102,14 @@ def _by_kubectl(words: Sequence[str], shell: _Node) -> tuple[_Node, _Node]:
     run = [one for one in _positional(behind, _KUBECTL_VALUES) if one != "--"]
     opens = verb != "exec" or (len(run) == 1 and run[0].rpartition("/")[2] in _SHELLS)
     return other, other if opens else shell
+
+
+def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
+    """Return the words from the first one on that is neither an option nor its value."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in with_value else 1
+    return list(words[at:])
 
 
 # What commands answer by a name alone, which says nothing without the command.
