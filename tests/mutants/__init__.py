@@ -1,1 +1,0 @@
-"""Mutate functions, to see whether a test notices."""
