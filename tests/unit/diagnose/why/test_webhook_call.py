@@ -218,7 +218,7 @@ def test_why_not(pod: Item, known: dict[str, Any], code: str, says: str, remedy:
 @pytest.mark.parametrize("order", [(EARLIER, LATER), (LATER, EARLIER)], ids=str)
 def test_a_webhook_that_was_installed_twice(order: tuple[str, str]) -> None:
     """The first installation counts: a pod that came after it was not created too early."""
-    webhooks = webhooks_in([configuration(created=time) for time in order])
+    webhooks = tuple(configuration(created=time) for time in order)
     found = called(unseen(), namespace=namespace(), webhooks=webhooks)
     assert found == called(unseen(), namespace=namespace(), webhooks=INSTALLED)
     assert found.code == "CreatedEarlier"
