@@ -19,7 +19,8 @@ import webhook.config.rules
 import webhook.decide.mutations
 import webhook.diagnose.tools.readers
 import webhook.preview.workloads.controllers
-from webhook.cli import serve
+from webhook.cli import preview, serve
+from webhook.cli.options import add_cluster_options
 from webhook.cli.parser import parser
 from webhook.config.rules import RULES, Rule
 from webhook.decide.mutations import MUTATIONS
@@ -31,6 +32,7 @@ from webhook.preview.formats import FORMATS, SERVED
 from webhook.preview.workloads.controllers import CONTROLLERS
 from webhook.preview.workloads.controllers.workload import Controller
 from webhook.serve.http import preview as preview_endpoint
+from webhook.serve.http.query import PARAMETERS
 from webhook.serve.options import DEFAULTS, ServeOptions
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +49,7 @@ def modules(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def test_every_mutation_is_registered() -> None:
-    """Every file of webhook/decide/mutations has a MUTATION, which is in the table."""
+    """Each file has a MUTATION, which is in MUTATIONS of webhook/decide/mutations/__init__.py."""
     written = {module.MUTATION.name for module in modules(webhook.decide.mutations)}
     assert written == {one.name for one in MUTATIONS}
 
@@ -67,7 +69,7 @@ def test_every_rule_is_collected() -> None:
 
 
 def test_every_controller_is_registered() -> None:
-    """Every `Controller` of a file in preview/workloads/controllers is in CONTROLLERS, once."""
+    """Every `Controller` is in CONTROLLERS of preview/workloads/controllers/__init__.py, once."""
     files = modules(webhook.preview.workloads.controllers)
     values = [value for file in files for value in vars(file).values()]
     assert {value for value in values if isinstance(value, Controller)} == set(CONTROLLERS)
@@ -75,7 +77,7 @@ def test_every_controller_is_registered() -> None:
 
 
 def test_every_reader_is_registered() -> None:
-    """Every `Reader` of a file in diagnose/tools/readers is in READERS, once."""
+    """Every `Reader` of a file is in READERS of diagnose/tools/readers/__init__.py, once."""
     files = modules(webhook.diagnose.tools.readers)
     values = [value for file in files for value in vars(file).values()]
     assert {value for value in values if isinstance(value, Reader)} == set(READERS)
@@ -122,6 +124,29 @@ def test_what_is_served_is_told() -> None:
         for text in (preview_endpoint.USAGE, OPERATION):
             assert one.media_types[0] in text
             assert re.search(rf"\b{one.name}\b", text)
+
+
+def test_every_parameter_is_told() -> None:
+    """USAGE in webhook/serve/http/preview.py has a line for each of PARAMETERS in query.py."""
+    lines = re.findall(r"^  ([a-z-]+)=", preview_endpoint.USAGE, re.MULTILINE)
+    assert set(PARAMETERS) == set(lines)
+
+
+def test_every_option_of_preview_is_in_its_row() -> None:
+    """README.md's row of `preview` has each option of webhook/cli/preview.py."""
+    command = ArgumentParser()
+    preview.add_arguments(command)
+    cluster = ArgumentParser()
+    add_cluster_options(cluster)
+    common = {"--help", "--filename", "--namespace-label", *cluster._option_string_actions}
+    (row,) = re.findall(r"^\| `rdma-webhook preview (.+?)` \|", README, re.MULTILINE)
+    missing = [
+        action.option_strings
+        for action in command._actions
+        if action.option_strings and common.isdisjoint(action.option_strings)
+        if not any(re.search(rf"(?<![\w-]){one}\b", row) for one in action.option_strings)
+    ]
+    assert missing == []
 
 
 def _given(command: ArgumentParser) -> Iterator[str]:

@@ -2,6 +2,6 @@
 
 `commands` finds them in a container's command, `launches` reads their hosts, `openmpi` their
 options, and `roles` knows the pods of operators. The words of a script come from
-`webhook.decide.shell`; what is done about a launcher is the business of the mutations.
-Start with `commands`.
+`webhook.decide.shell`; what is done about a launcher is the business of the mutations. The table of
+launchers is `FAMILIES`. Start with `commands`.
 """

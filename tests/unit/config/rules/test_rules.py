@@ -359,6 +359,11 @@ def test_a_broken_rule_is_told_with_path_value_and_remedy() -> None:
     assert said() == EXPECTED.read_text(encoding="utf-8")
 
 
+def test_every_rule_is_broken_here() -> None:
+    """BROKEN has a file for each rule; a function here that is missing in RULES lacks `@rule`."""
+    assert BROKEN.keys() == {rule.check.__name__ for rule in RULES}
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.check.__name__)
 def test_every_rule_has_its_own_files(rule: Rule) -> None:
     """A file listed for a rule has only findings of the rule's severity."""
