@@ -62,7 +62,7 @@ def decide(pod: PodManifest, context: Context) -> Decision:
     decides about the pod.
     """
     try:
-        return _decide(_view(pod), context)
+        return _decide(pod, context)
     except Denial as error:
         return denied(pod, error.reason, str(error))
     except ShapeError as error:
@@ -71,25 +71,20 @@ def decide(pod: PodManifest, context: Context) -> Decision:
         return denied(pod, INVALID_POD, "the pod is nested too deeply")
 
 
-def _view(pod: PodManifest) -> Pod:
-    if not isinstance(pod, dict):
-        raise ShapeError(f"a pod must be a mapping, but is {describe(pod)}")
-    return Pod(pod)
-
-
-def _decide(pod: Pod, context: Context) -> Decision:
+def _decide(manifest: PodManifest, context: Context) -> Decision:
+    if not isinstance(manifest, dict):
+        raise ShapeError(f"a pod must be a mapping, but is {describe(manifest)}")
+    pod = Pod(manifest)
     annotations = pod.annotations
     if not opted_in(annotations) and not context.enable:
-        return Decision(
-            allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=pod.manifest
-        )
+        return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest)
     apart = ineligible(pod)
     if apart is not None:
         return left_alone(pod, apart, context)
     check_limits(pod)
     earlier = earlier_call(annotations)
     examined = examine(pod, parse_requests(annotations, _NAMES), context, earlier)
-    draft = Draft(pod.manifest, pod)
+    draft = Draft(manifest, pod)
     _note_request(draft, examined.scope, examined.standing)
     for sentence in examined.misdirected:
         draft.warned("", SELECTOR_UNKNOWN, sentence)

@@ -54,7 +54,8 @@ class Draft:
 
     def container(self, path: Path) -> Container:
         """Return the container at `path` as it is now; ask again after an edit."""
-        return self.view.container(path)
+        found = self._containers.get(path)
+        return self.view.container(path) if found is None else found
 
     def get(self, path: Path) -> Any:
         """Return the current value at `path`, None if absent or null; do not keep or edit it."""

@@ -1,0 +1,1 @@
+"""Figures of the structure of the code: `python -m tests.structure` prints them."""
