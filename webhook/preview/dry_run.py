@@ -27,10 +27,10 @@ from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
-from webhook.preview.patches import proven_pod, template_edit
+from webhook.preview.patches import template_edit, verified_pod
 from webhook.preview.report.record import NO_TEMPLATE, OPTIONS, Edit, Preview, Report, Ways
-from webhook.preview.workloads.controllers import controller_of, live_pods
-from webhook.preview.workloads.controllers.workload import Controller, Live
+from webhook.preview.workloads.controllers import controller_of, expected_pods
+from webhook.preview.workloads.controllers.workload import Controller, ExpectedPod
 from webhook.preview.workloads.hints import OptInHints, notes_of
 from webhook.preview.workloads.objects import Header
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
@@ -77,7 +77,7 @@ class _Case(NamedTuple):
     template: Template
     context: Context
     controller: Controller | None
-    lives: tuple[Live, ...]
+    pods: tuple[ExpectedPod, ...]
     decisions: tuple[Decision, ...]
 
     @property
@@ -90,7 +90,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     """Decide on every pod and pod template in the documents of one input or of several.
 
     Raises DocumentError for a document that `stranger` rejects and for more pods than
-    `options.most`, and UnprovenPatchError if jsonpatch's result differs from a decision's pod.
+    `options.most`, and PatchMismatchError if jsonpatch's result differs from a decision's pod.
     """
     given = options.facts or Facts()
     live = options.live
@@ -150,9 +150,9 @@ def _case(
     context = Context(
         fabrics=options.fabrics, namespace=namespace, inventory=inventory, enable=options.enable
     )
-    lives = live_pods(template)
-    decisions = tuple(decide(live.pod, context) for live in lives)
-    return _Case(home, template, context, controller_of(template), lives, decisions)
+    pods = expected_pods(template)
+    decisions = tuple(decide(expected.pod, context) for expected in pods)
+    return _Case(home, template, context, controller_of(template), pods, decisions)
 
 
 def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
@@ -164,8 +164,8 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
     )
     verdict = _called(document, template, namespace, options)
     hint = hints.of(template) if case.asleep else ""
-    for live, decision in zip(case.lives, case.decisions, strict=True):
-        adding = case.controller if live.pod is not template.pod else None
+    for expected, decision in zip(case.pods, case.decisions, strict=True):
+        adding = case.controller if expected.pod is not template.pod else None
         yield Preview(
             source=document.name,
             line=document.line,
@@ -178,20 +178,18 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
             called_because=verdict[1],
             labels_known=namespace.known and namespace.labels is not None,
             decision=decision,
-            pod=proven_pod(live.pod, decision),
+            pod=verified_pod(expected.pod, decision),
             hint=hint,
             bare=template.bare,
             controller=adding.name if adding else "",
-            role=live.role,
+            role=expected.role,
         )
 
 
 def _edit(case: _Case) -> Edit:
     """Return what can be written into the template, and say what cannot."""
     template = case.template
-    made = template_edit(
-        template, case.lives, case.decisions, lambda pod: decide(pod, case.context)
-    )
+    made = template_edit(template, case.pods, case.decisions, lambda pod: decide(pod, case.context))
     held = ""
     if made.held:
         where = f"{case.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()

@@ -12,9 +12,9 @@ from webhook.model.decision import Decision, PatchOp
 from webhook.model.pod import PodManifest, at, pointer
 from webhook.preview.report.json import LONGEST, check_length
 from webhook.preview.report.record import Edit, Report
-from webhook.preview.workloads.controllers import live_pods
-from webhook.preview.workloads.controllers.workload import Live
-from webhook.preview.workloads.patch import patched, transferred
+from webhook.preview.workloads.controllers import expected_pods
+from webhook.preview.workloads.controllers.workload import ExpectedPod
+from webhook.preview.workloads.patch import patched, to_template
 from webhook.preview.workloads.templates import Template
 from webhook.text.escape import visible
 from webhook.text.yaml.documents import Document
@@ -30,26 +30,26 @@ from webhook.text.yaml.values import same_json
 # no preview.
 
 
-class UnprovenPatchError(Exception):
+class PatchMismatchError(Exception):
     """A defect of the webhook: applying the operations does not give the decision's pod."""
 
 
-def proven_pod(pod: PodManifest, decision: Decision) -> PodManifest:
+def verified_pod(pod: PodManifest, decision: Decision) -> PodManifest:
     """Apply the decision's operations to `pod` with jsonpatch, and return the result.
 
-    Raises UnprovenPatchError if that is not the decision's pod, and jsonpatch's errors for
+    Raises PatchMismatchError if that is not the decision's pod, and jsonpatch's errors for
     operations that cannot be applied.
     """
-    return proven(pod, decision.patch, decision.pod)
+    return verified(pod, decision.patch, decision.pod)
 
 
-def proven(pod: PodManifest, ops: Sequence[PatchOp], meant: object) -> PodManifest:
+def verified(pod: PodManifest, ops: Sequence[PatchOp], meant: object) -> PodManifest:
     """Apply operations to `pod` with jsonpatch, and return the result, which must be `meant`.
 
-    Raises the same errors as `proven_pod`.
+    Raises the same errors as `verified_pod`.
     """
     made = applied(pod, ops)
-    prove(made, meant)
+    verify_patch(made, meant)
     return made
 
 
@@ -63,10 +63,10 @@ def applied(pod: PodManifest, ops: Sequence[PatchOp]) -> PodManifest:
     return made
 
 
-def prove(made: PodManifest, other: object) -> None:
-    """Raise UnprovenPatchError if `other` is not the pod that jsonpatch made."""
+def verify_patch(made: PodManifest, other: object) -> None:
+    """Raise PatchMismatchError if `other` is not the pod that jsonpatch made."""
     if not same_json(made, other):
-        raise UnprovenPatchError(
+        raise PatchMismatchError(
             "the operations of the patch do not produce the pod that was decided on"
         )
 
@@ -115,7 +115,7 @@ def rewrite(
 def _rewritten(document: Document, edits: Sequence[Edit]) -> Rewritten:
     value = patched(document.value, [(edit.steps, edit.ops) for edit in edits])
     for edit in edits:
-        prove(edit.pod, at(value, edit.steps))
+        verify_patch(edit.pod, at(value, edit.steps))
     spliced = splice(document, value)
     return Rewritten(spliced.text, spliced.warning)
 
@@ -148,15 +148,15 @@ class TemplateEdit(NamedTuple):
 
 def template_edit(
     template: Template,
-    pods: Sequence[Live],
+    pods: Sequence[ExpectedPod],
     decisions: Sequence[Decision],
     decide_on: Callable[[PodManifest], Decision],
 ) -> TemplateEdit:
-    """Return what can be written into a template, given its live pods and the decisions on them.
+    """Return what can be written into a template, given its pods and the decisions on them.
 
     If a controller makes several kinds of pods from one template, each is decided on again with
     what was written for those before it, so that nothing is written twice. Raises
-    UnprovenPatchError.
+    PatchMismatchError.
 
     The status is left out: it tells what was done to one pod at its admission, by one
     configuration. In a template it would soon be stale, and its pods would look as if the webhook
@@ -169,10 +169,10 @@ def template_edit(
         return TemplateEdit(ops, applied(template.pod, ops))
     pod, all_ops, held = template.pod, list[PatchOp](), dict[str, None]()
     for index, decision in enumerate(decisions):
-        live = live_pods(template._replace(pod=pod))[index] if index else pods[0]
-        again = decide_on(live.pod) if index else decision
-        made = transferred(pod, live.pod, _edits(again))
-        pod = proven(pod, made.ops, made.pod)
+        expected = expected_pods(template._replace(pod=pod))[index] if index else pods[0]
+        again = decide_on(expected.pod) if index else decision
+        made = to_template(pod, expected.pod, _edits(again))
+        pod = verified(pod, made.ops, made.pod)
         all_ops += made.ops
         held.update(dict.fromkeys(_mutations(again, made.held)))
     return TemplateEdit(tuple(all_ops), pod, tuple(held))
@@ -184,9 +184,9 @@ def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
     annotating = set(_mutations(decision, [op for op in edits if not op["path"].startswith(_SPEC)]))
     left = [op for one in decision.outcomes if one.mutation in annotating for op in one.ops]
     kept = [op for op in edits if not any(op is one for one in left)]
-    made = transferred(template.pod, template.pod, kept)
+    made = to_template(template.pod, template.pod, kept)
     ops: list[PatchOp] = [{**op, "path": op["path"].removeprefix(_SPEC[:-1])} for op in made.ops]
-    spec = proven(template.pod["spec"], ops, made.pod["spec"])
+    spec = verified(template.pod["spec"], ops, made.pod["spec"])
     return TemplateEdit(tuple(ops), spec, tuple(sorted(annotating)))
 
 

@@ -18,7 +18,7 @@ from webhook.preview import dry_run as preview
 from webhook.preview import patches as rewriting
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import SERVED
-from webhook.preview.patches import UnprovenPatchError, proven_pod, rewrite
+from webhook.preview.patches import PatchMismatchError, rewrite, verified_pod
 from webhook.preview.report.json import form
 from webhook.preview.worker.operations import Operations
 from webhook.text.yaml.documents import read_documents
@@ -89,14 +89,14 @@ def test_a_pod_without_a_patch_is_shown_as_it_came() -> None:
 )
 def test_operations_that_make_another_pod_are_a_defect(op: PatchOp, pod: PodManifest) -> None:
     """Values are compared with their types: `true`, `1` and `1.0` differ."""
-    with pytest.raises(UnprovenPatchError):
-        proven_pod({}, decided(pod, op))
+    with pytest.raises(PatchMismatchError):
+        verified_pod({}, decided(pod, op))
 
 
 def test_a_change_without_an_operation_is_a_defect() -> None:
     """The API server would not make such a change."""
-    with pytest.raises(UnprovenPatchError):
-        proven_pod({}, decided({"a": 1}))
+    with pytest.raises(PatchMismatchError):
+        verified_pod({}, decided({"a": 1}))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_change_without_an_operation_is_a_defect() -> None:
 def test_operations_that_do_not_apply_are_a_defect(op: PatchOp) -> None:
     """The API server would reject the pod."""
     with pytest.raises((jsonpatch.JsonPatchException, jsonpatch.JsonPointerException)):
-        proven_pod({}, decided({"a": 1}, op))
+        verified_pod({}, decided({"a": 1}, op))
 
 
 def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch
     report = preview_documents(documents, OPTIONS)
     assert rewrite(documents, report)
     monkeypatch.setattr(rewriting, "patched", lambda value, _: value)
-    with pytest.raises(UnprovenPatchError):
+    with pytest.raises(PatchMismatchError):
         rewrite(documents, report)
 
 
@@ -137,6 +137,6 @@ def test_the_worker_tells_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -
     asked = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "example": False}
     answer = worker.answer({"operation": "preview", "format": name, **asked}, SHARING.encode())
 
-    assert (answer.head["status"], answer.head["error"]) == (500, "UnprovenPatchError")
+    assert (answer.head["status"], answer.head["error"]) == (500, "PatchMismatchError")
     assert any("patches.py" in line for line in answer.head["trace"])
     assert (answer.body, "hunter2" in str(answer)) == (b"", False)

@@ -17,7 +17,7 @@ from webhook.kube.objects import Pod
 from webhook.model.decision import Decision
 from webhook.model.fabric import Fabrics
 from webhook.model.pod import PodManifest
-from webhook.preview.workloads.controllers import live_pods
+from webhook.preview.workloads.controllers import expected_pods
 from webhook.preview.workloads.templates import templates_of
 
 _WORDS = {"no": "no RDMA", "unsure": "RDMA not certain", "none": "a launcher"}
@@ -70,9 +70,9 @@ def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
     """Return a pod as it was before the webhook, and what it was read from."""
     for owner in evidence.owners:
         for template in templates_of(owner.manifest):
-            for live in live_pods(template):
-                if _is_of(Pod.read(live.pod), evidence.pod):
-                    return f"the template of {owner.title}", live.pod
+            for expected in expected_pods(template):
+                if _is_of(Pod.read(expected.pod), evidence.pod):
+                    return f"the template of {owner.title}", expected.pod
     return ("this pod", evidence.pod.manifest) if evidence.status is None else ("", None)
 
 

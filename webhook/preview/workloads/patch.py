@@ -52,7 +52,7 @@ def apply(draft: Draft, path: Path, op: PatchOp) -> None:
         draft.set(path, op["value"])
 
 
-# Carry the patch of a live pod over to the template that the pod is made from.
+# Carry the patch of an expected pod over to the template that the pod is made from.
 #
 # A controller adds to its pods, so an operation on a pod may have no place in the template: it
 # edits a command that the controller wrote, say. Such an operation stays with admission. All
@@ -60,21 +60,23 @@ def apply(draft: Draft, path: Path, op: PatchOp) -> None:
 # may be missing there.
 
 
-class Transfer(NamedTuple):
+class TemplatePatch(NamedTuple):
     """What of a patch is for the template."""
 
     ops: tuple[PatchOp, ...]  #: with paths below the template
     pod: PodManifest  #: the template with these operations applied
-    held: tuple[PatchOp, ...]  #: the operations, on the live pod, that have no place in it
+    held: tuple[PatchOp, ...]  #: the operations, on the expected pod, that have no place in it
 
 
-def transferred(template: PodManifest, live: PodManifest, ops: Iterable[PatchOp]) -> Transfer:
-    """Make the operations of a live pod again on its template, as far as they have a place there.
+def to_template(
+    template: PodManifest, expected: PodManifest, ops: Iterable[PatchOp]
+) -> TemplatePatch:
+    """Make the operations of an expected pod again on its template, where they have a place there.
 
     Both get the same operations in the same order, so that the index of a word in a command that
     both have means the same word.
     """
-    source, goal = Draft(live), Draft(template)
+    source, goal = Draft(expected), Draft(template)
     held: list[PatchOp] = []
     for op in ops:
         path = place_of(source, op)
@@ -83,7 +85,7 @@ def transferred(template: PodManifest, live: PodManifest, ops: Iterable[PatchOp]
         else:
             held.append(op)
         apply(source, path, op)
-    return Transfer(tuple(goal.ops), goal.pod, tuple(held))
+    return TemplatePatch(tuple(goal.ops), goal.pod, tuple(held))
 
 
 def _is_shared(source: Draft, goal: Draft, path: Path) -> bool:

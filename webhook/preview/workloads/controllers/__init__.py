@@ -13,7 +13,7 @@ from webhook.preview.workloads.controllers.kuberay import KUBERAY
 from webhook.preview.workloads.controllers.kubernetes import JOBSET, KUBERNETES, LEADERWORKERSET
 from webhook.preview.workloads.controllers.mpi_operator import MPI_OPERATOR, MPI_OPERATOR_V1ALPHA1
 from webhook.preview.workloads.controllers.training_operator import TRAINING_OPERATOR
-from webhook.preview.workloads.controllers.workload import Controller, Live, read_workload
+from webhook.preview.workloads.controllers.workload import Controller, ExpectedPod, read_workload
 from webhook.preview.workloads.templates import Template
 
 CONTROLLERS: tuple[Controller, ...] = (
@@ -36,7 +36,7 @@ def controller_of(template: Template) -> Controller | None:
     return _BY_KIND.get(f"{template.owner.api_version} {template.owner.kind}")
 
 
-def live_pods(template: Template) -> tuple[Live, ...]:
+def expected_pods(template: Template) -> tuple[ExpectedPod, ...]:
     """Return the pods as the template's controller creates them, one for each role.
 
     That is the template itself for a kind that is not in the table, for a part of an object that
@@ -44,9 +44,9 @@ def live_pods(template: Template) -> tuple[Live, ...]:
     """
     controller, owner = controller_of(template), template.owner
     if controller is None or owner is None or not isinstance(template.pod, dict):
-        return (Live(template.pod),)
+        return (ExpectedPod(template.pod),)
     where = template.path[len(owner.path) :]
     try:
-        return controller.live(read_workload(owner.kind, owner.value, where, template.pod))
+        return controller.expected_pods(read_workload(owner.kind, owner.value, where, template.pod))
     except ShapeError:
-        return (Live(template.pod),)
+        return (ExpectedPod(template.pod),)

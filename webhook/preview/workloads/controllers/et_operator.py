@@ -16,7 +16,7 @@ from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
-    Live,
+    ExpectedPod,
     TemplateContainer,
     Workload,
     add_env,
@@ -35,10 +35,10 @@ class _TrainingJobSpec(Record):
     launcher_attach_mode: object = None
 
 
-def _live(workload: Workload) -> tuple[Live, ...]:
+def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
     where, first = workload.where, workload.first
     if where[:2] != _SPECS or where[3:] != ("template",) or first is None:
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     role = str(where[2])
     draft = Draft(workload.pod)
     add_labels(
@@ -56,7 +56,7 @@ def _live(workload: Workload) -> tuple[Live, ...]:
         _make_worker(draft, first, over_ssh=over_ssh)
     if over_ssh:
         add_mount(draft, FIRST, {"name": workload.name, "secret": {}}, "/root/.ssh")
-    return (Live(draft.pod),)
+    return (ExpectedPod(draft.pod),)
 
 
 def _make_launcher(draft: Draft, name: str, *, over_ssh: bool) -> None:
@@ -86,5 +86,5 @@ ET_OPERATOR = Controller(
     adds="`training-job-role` and other labels; host files for the launcher; ssh keys, and "
     "`/usr/sbin/sshd` with `sleep 365d` for a worker without a command; without ssh "
     "`OMPI_MCA_plm_rsh_agent` and `sleep 365d`",
-    live=_live,
+    expected_pods=_pods_of,
 )

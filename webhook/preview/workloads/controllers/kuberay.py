@@ -25,7 +25,7 @@ from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
-    Live,
+    ExpectedPod,
     Resources,
     TemplateContainer,
     Workload,
@@ -58,10 +58,10 @@ class _Group(Record):
     ray_start_params: Fields = Field(default_factory=dict)
 
 
-def _live(workload: Workload) -> tuple[Live, ...]:
+def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
     node, first = _node_type(workload), workload.first
     if not node or first is None:
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     draft, group = Draft(workload.pod), _Group.of(workload.around[-1])
     if node == "worker":
         _add_wait(draft, first, _head_of(workload))
@@ -76,7 +76,7 @@ def _live(workload: Workload) -> tuple[Live, ...]:
     else:
         _start_ray(draft, first, command)
     _add_variables(draft, first, node, _head_of(workload), command)
-    return (Live(draft.pod),)
+    return (ExpectedPod(draft.pod),)
 
 
 def _node_type(workload: Workload) -> str:
@@ -197,7 +197,7 @@ KUBERAY = Controller(
     adds="`ray.io/*` labels (`ray.io/node-type`: head or worker), `RAY_*` variables, the "
     "`ray start` command after the container's own, a mount at /dev/shm, the workers' init "
     "container wait-gcs-ready, the head's autoscaler",
-    live=_live,
+    expected_pods=_pods_of,
 )
 
 

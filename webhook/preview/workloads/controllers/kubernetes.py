@@ -16,7 +16,7 @@ from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     INIT_CONTAINERS,
     Controller,
-    Live,
+    ExpectedPod,
     Workload,
     add_annotations,
     add_env,
@@ -51,11 +51,11 @@ def indexed(pod: PodManifest) -> PodManifest:
     return draft.pod
 
 
-def _live_pods(workload: Workload) -> tuple[Live, ...]:
+def _job_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     if workload.where not in (_POD_TEMPLATE, (*_JOB_TEMPLATE, *_POD_TEMPLATE)):
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     is_indexed = _JobSpec.of(workload.around[-1]).completion_mode == _INDEXED
-    return (Live(indexed(workload.pod) if is_indexed else workload.pod),)
+    return (ExpectedPod(indexed(workload.pod) if is_indexed else workload.pod),)
 
 
 KUBERNETES = Controller(
@@ -74,7 +74,7 @@ KUBERNETES = Controller(
         }
     ),
     adds="`JOB_COMPLETION_INDEX` in the containers of an Indexed Job",
-    live=_live_pods,
+    expected_pods=_job_pods,
 )
 
 
@@ -100,13 +100,13 @@ class _ReplicatedJob(Record):
     replicas: Word = "1"
 
 
-def _live_jobset(workload: Workload) -> tuple[Live, ...]:
+def _jobset_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     if workload.where[:2] != _JOBS or workload.where[3:] != _JOB_POD_TEMPLATE:
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     *_, job, template, spec = workload.around
     pod = _placed(workload, _ReplicatedJob.of(job), Header.of(template))
     mode = _JobSpec.of(spec).completion_mode or _INDEXED
-    return (Live(indexed(pod) if mode == _INDEXED else pod),)
+    return (ExpectedPod(indexed(pod) if mode == _INDEXED else pod),)
 
 
 def _placed(workload: Workload, job: _ReplicatedJob, template: Header) -> PodManifest:
@@ -132,7 +132,7 @@ JOBSET = Controller(
     kinds=frozenset({"jobset.x-k8s.io/v1alpha2 JobSet"}),
     adds="labels and annotations with the names and indexes of its Jobs, `JOB_COMPLETION_INDEX`, "
     "and the nodeSelector of exclusive placement by nodeSelector",
-    live=_live_jobset,
+    expected_pods=_jobset_pods,
 )
 
 
@@ -156,9 +156,9 @@ class _LeaderWorkerTemplate(Record):
     size: Word = "1"
 
 
-def _live_groups(workload: Workload) -> tuple[Live, ...]:
+def _group_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     if workload.where not in (_LEADER, _WORKER):
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     # Without a template of its own, the leader is made from the workers' and differs in its index.
     index = "0" if workload.where == _LEADER else "1"
     size = _LeaderWorkerTemplate.of(workload.around[-1]).size
@@ -175,7 +175,7 @@ def _live_groups(workload: Workload) -> tuple[Live, ...]:
     leader = f"{workload.name}-0.{workload.name}.{workload.namespace}"
     ours = variables(LWS_LEADER_ADDRESS=leader, LWS_GROUP_SIZE=size, LWS_WORKER_INDEX=index)
     _put_first(draft, ours)
-    return (Live(draft.pod),)
+    return (ExpectedPod(draft.pod),)
 
 
 def _put_first(draft: Draft, ours: list[dict[str, object]]) -> None:
@@ -190,5 +190,5 @@ LEADERWORKERSET = Controller(
     name="LeaderWorkerSet",
     kinds=frozenset({"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet"}),
     adds="labels and an annotation with name, index and size of the group, and `LWS_*` variables",
-    live=_live_groups,
+    expected_pods=_group_pods,
 )

@@ -15,7 +15,7 @@ from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
-    Live,
+    ExpectedPod,
     TemplateContainer,
     Workload,
     add_env,
@@ -59,10 +59,10 @@ class _PodTemplate(Record):
     host_network: IsTrue = below("spec", "hostNetwork", default=False)
 
 
-def _live_mpijob(workload: Workload) -> tuple[Live, ...]:
+def _mpijob_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     role = _ROLES.get(str(workload.where[2])) if _is_replica(workload) else None
     if role is None or workload.first is None:
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     spec, draft = _MPIJobSpec.of(workload.around[1]), Draft(workload.pod)
     add_labels(draft, _labels(workload.name, role))
     if _PodTemplate.of(workload.pod).host_network:
@@ -77,7 +77,7 @@ def _live_mpijob(workload: Workload) -> tuple[Live, ...]:
     add_mount(draft, FIRST, _keys(workload), spec.ssh_auth_mount_path)
     if role == "launcher":
         add_mount(draft, FIRST, _config(workload), _HOSTS)
-    return (Live(draft.pod),)
+    return (ExpectedPod(draft.pod),)
 
 
 def _is_replica(workload: Workload) -> bool:
@@ -120,7 +120,7 @@ MPI_OPERATOR = Controller(
     kinds=frozenset({"kubeflow.org/v2beta1 MPIJob"}),
     adds="role labels, `K_MPI_JOB_ROLE`, the launcher's `OMPI_MCA_*` or hostfile variables, ssh "
     "keys, the hostfile, and `/usr/sbin/sshd -De` for a worker without a command",
-    live=_live_mpijob,
+    expected_pods=_mpijob_pods,
 )
 
 
@@ -138,11 +138,11 @@ MPI_OPERATOR = Controller(
 _CONFIG, _KUBECTL = "/etc/mpi", "/opt/kube"
 
 
-def _live_v1alpha1(workload: Workload) -> tuple[Live, ...]:
+def _v1alpha1_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     if workload.where != ("spec", "template") or workload.first is None:
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     launcher = _launcher(workload, workload.first)
-    return (Live(_worker(workload), "worker"), Live(launcher, "launcher"))
+    return (ExpectedPod(_worker(workload), "worker"), ExpectedPod(launcher, "launcher"))
 
 
 def _labelled(workload: Workload, role: str) -> Draft:
@@ -183,5 +183,5 @@ MPI_OPERATOR_V1ALPHA1 = Controller(
     kinds=frozenset({"kubeflow.org/v1alpha1 MPIJob"}),
     adds="two kinds of pods from one template: workers, labeled, that run `sleep 365d`, and a "
     "launcher, labeled, without resources, with `OMPI_MCA_*` and the hostfile",
-    live=_live_v1alpha1,
+    expected_pods=_v1alpha1_pods,
 )

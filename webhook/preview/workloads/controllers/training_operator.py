@@ -18,7 +18,7 @@ from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
-    Live,
+    ExpectedPod,
     TemplateContainer,
     Workload,
     add_env,
@@ -81,12 +81,12 @@ class _PyTorchJobSpec(Record):
     elastic_policy: object = None
 
 
-def _live(workload: Workload) -> tuple[Live, ...]:
+def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
     kind, where, first = workload.kind, workload.where, workload.first
     if where[:2] != ("spec", FIELDS[kind]) or where[3:] != ("template",):
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     if not isinstance(where[2], str) or first is None:
-        return (Live(workload.pod),)
+        return (ExpectedPod(workload.pod),)
     replica = where[2].lower()
     replicas = [name.lower() for name in fields(workload.around[2])]
     draft = Draft(workload.pod)
@@ -97,7 +97,7 @@ def _live(workload: Workload) -> tuple[Live, ...]:
         _make_launcher(draft, workload, first)
     else:
         _make_worker(draft, workload, first)
-    return (Live(draft.pod),)
+    return (ExpectedPod(draft.pod),)
 
 
 def _labels(workload: Workload, replica: str, replicas: Iterable[str]) -> dict[str, str]:
@@ -184,5 +184,5 @@ TRAINING_OPERATOR = Controller(
     adds="`training.kubeflow.org/*` labels; the variables of each framework (`MASTER_ADDR`, "
     "`TF_CONFIG` and others, by their names); for MPIJob v1 the launcher's `OMPI_MCA_*`, the "
     "hostfile, and `sleep 365d` for a worker without a command",
-    live=_live,
+    expected_pods=_pods_of,
 )

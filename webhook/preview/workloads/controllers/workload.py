@@ -100,7 +100,7 @@ def containers_in(pod: PodManifest, field: Path) -> list[TemplateContainer]:
     return [TemplateContainer((*field, index), item) for index, item in enumerate(manifests)]
 
 
-class Live(NamedTuple):
+class ExpectedPod(NamedTuple):
     """A pod as a controller creates it from a template."""
 
     pod: PodManifest
@@ -115,7 +115,7 @@ class Controller(NamedTuple):
     adds: str  #: what it adds, in a few words for readers
     #: The pods made from a template; the template itself where the controller adds nothing. May
     #: raise ShapeError for a template that the API server refuses.
-    live: Callable[[Workload], tuple[Live, ...]]
+    expected_pods: Callable[[Workload], tuple[ExpectedPod, ...]]
 
 
 def add_labels(draft: Draft, labels: Mapping[str, str]) -> None:

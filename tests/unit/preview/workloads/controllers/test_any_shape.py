@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.preview.workloads.controllers.workloads import WORKLOADS, template, workload
 from webhook.model.pod import Path
-from webhook.preview.workloads.controllers import live_pods
+from webhook.preview.workloads.controllers import expected_pods
 from webhook.preview.workloads.objects import word
 from webhook.preview.workloads.templates import templates_of
 
@@ -85,7 +85,7 @@ def test_no_shape_is_an_exception(value: dict[str, Any]) -> None:
         for junk in JUNK:
             spoilt = replaced(value, path, junk)
             for found in templates_of(spoilt):
-                assert live_pods(found)
+                assert expected_pods(found)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webhook.model.pod import PodManifest, at
-from webhook.preview.workloads.controllers import live_pods
+from webhook.preview.workloads.controllers import expected_pods
 from webhook.preview.workloads.templates import templates_of
 
 
@@ -33,7 +33,7 @@ def workload(
 
 def lives(value: dict[str, Any]) -> list[PodManifest]:
     """Return the pods that the controller makes of all templates in an object."""
-    return [live.pod for found in templates_of(value) for live in live_pods(found)]
+    return [live.pod for found in templates_of(value) for live in expected_pods(found)]
 
 
 def first(value: dict[str, Any]) -> dict[str, Any]:
