@@ -112,7 +112,7 @@ def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
         draft.warned("", HOST_DNS, message)
     shown = pod.infiniband_volumes
     for target in scope.targets if shown else ():
-        container = scope.container(target.path)
+        container = scope.containers[target.path]
         volume = next(container.mounted(shown), None)
         if volume is not None and not container.privileged:
             message = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -93,6 +93,8 @@ class Scope(NamedTuple):
     fabrics: Fabrics
     #: The pod as it came in.
     original: Pod
+    #: All containers of the original, by their paths.
+    containers: Mapping[Path, Container]
     #: The DRA claims of the original.
     claims: tuple[Claim, ...]
     #: The commands that the containers of the original run.
@@ -101,10 +103,6 @@ class Scope(NamedTuple):
     called_before: bool = False
     #: Whether it equipped the pod under a configuration that is not this one.
     other_configuration: bool = False
-
-    def container(self, path: Path) -> Container:
-        """Return the container at `path` as it came in."""
-        return self.original.container(path)
 
     @property
     def has_gpu(self) -> bool:

@@ -341,7 +341,7 @@ def test_the_view_sees_edits_outside_of_containers() -> None:
     assert draft.view.annotations == {"a": "b"}
     assert draft.view.containers == (before,)
     draft.append(("spec", "volumes"), {"name": "v"})
-    assert [one.name for one in draft.view.volumes] == ["v"]
+    assert draft.view.volume_items == [{"name": "v"}]
     draft.set(("spec", "containers"), [{"name": "c"}])
     assert [one.name for one in draft.view.containers] == ["c"]
     draft.set(("spec",), {"containers": [{"name": "d"}]})

@@ -123,6 +123,7 @@ def examine(
         namespace=context.namespace,
         fabrics=fabrics,
         original=pod,
+        containers={one.path: one for one in pod.containers},
         claims=claims,
         commands=commands,
         called_before=bool(earlier.config),

@@ -108,7 +108,7 @@ def _by_variable(scope: Scope) -> str:
 
 def _chosen_network(scope: Scope, path: Path) -> str:
     """Return the variable by which a container chooses another network, "" if none does."""
-    container = scope.container(path)
+    container = scope.containers[path]
     own, text = container.env, container.command_text
     if own.get(_PROVIDER) in _PROVIDERS:
         return f"{_PROVIDER}={own[_PROVIDER]}"
@@ -119,7 +119,7 @@ def _chosen_network(scope: Scope, path: Path) -> str:
 
 def _efa(scope: Scope, path: Path) -> str:
     """Return a sign of EFA in a launcher's command or variables, "" if there is none."""
-    own = "\n".join(f"{name}={value}" for name, value in scope.container(path).env.items())
+    own = "\n".join(f"{name}={value}" for name, value in scope.containers[path].env.items())
     found = _EFA.search(scope.commands.text(path)) or _EFA.search(own)
     return found.group() if found else ""
 

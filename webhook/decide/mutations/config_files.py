@@ -182,7 +182,7 @@ def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str
 
 
 def _is_needed(scope: Scope, target: Target) -> bool:
-    container = scope.container(target.path)
+    container = scope.containers[target.path]
     return bool(container.env_from) or starts_without_env(
         scope.original, target.path, scope.commands, container.env
     )

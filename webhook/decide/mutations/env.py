@@ -136,7 +136,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     fabric = scope.fabric
     assert fabric is not None
-    original = scope.container(container.path)
+    original = scope.containers[container.path]
     own, host_network = original.env, scope.original.host_network
     plan = plan_for(fabric, host_network=host_network)
     wanted, missing, listed = plan.pairs, plan.entries, plan.listed

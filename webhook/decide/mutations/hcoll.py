@@ -82,7 +82,7 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
         return False
     if _may_be_settled(scope, path) and _is_settled(draft, container):
         return False
-    if scope.container(path).env_from:
+    if scope.containers[path].env_from:
         _leave(draft, scope, container)
         return False
     launches = scope.commands.launches(path)
@@ -107,14 +107,14 @@ def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
 
 
 def _speaks_of_mpi(scope: Scope, path: Path) -> bool:
-    return speaks_of_mpi(scope.original, path, scope.commands, scope.container(path).env)
+    return speaks_of_mpi(scope.original, path, scope.commands, scope.containers[path].env)
 
 
 def _may_be_settled(scope: Scope, path: Path) -> bool:
     """Return whether the user's environment, or the site's, has a variable that settles hcoll."""
     site = scope.fabric.env.site if scope.fabric is not None else ()
     return any(name in _SETTLING for name, _ in site) or not _SETTLING.isdisjoint(
-        scope.container(path).env
+        scope.containers[path].env
     )
 
 

@@ -242,7 +242,7 @@ def _env_reader(pod: Pod) -> str:
 
 def _volume_reader(pod: Pod) -> str:
     read = 0
-    for volume in pod.volumes:
+    for volume in pod.volumes("downwardAPI", "projected"):
         for listed in volume.downward_items():
             read += len(listed)
             if read > MOST_ENTRIES:
@@ -263,9 +263,9 @@ def unbounded_memory_volumes(pod: Pod) -> dict[str, int]:
     Only the pod's memory limit bounds their size; without it, the node's memory does.
     """
     found: dict[str, int] = {}
-    for index, volume in enumerate(pod.volumes):
+    for volume in pod.volumes("emptyDir"):
         if volume.is_unbounded_memory:
-            found.setdefault(str(volume.name), index)
+            found.setdefault(str(volume.name), int(volume.path[-1]))
     return found
 
 

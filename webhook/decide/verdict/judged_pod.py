@@ -35,7 +35,7 @@ class SeenTarget(NamedTuple):
     @classmethod
     def of(cls, target: Target, pod: Pod, scope: Scope, claims: Claims = _NO_CLAIMS) -> SeenTarget:
         """Return what is seen of a target in the pod after all mutations."""
-        path, original = target.path, scope.container(target.path)
+        path, original = target.path, scope.containers[target.path]
         own = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         return cls(target, pod.container(path), original.env, original.command_text, own)
 

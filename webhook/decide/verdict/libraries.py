@@ -94,7 +94,7 @@ def judge_nccl_settings(seen: Seen, one: SeenTarget) -> Verdict | None:
         found = _switched_off(seen, one) or _by_plugin(one)
         if found is not None:
             return found
-    if seen.scope.container(one.target.path).env_from:
+    if seen.scope.containers[one.target.path].env_from:
         message = f"envFrom of {one.target.name} may set variables that turn RDMA off"
         return Verdict.of(ENV_UNSEEN, message)
     return None

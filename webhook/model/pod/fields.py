@@ -38,7 +38,7 @@ class Field(Generic[Value]):
             value = written
         else:
             value = self._read(view.manifest, self._steps, view.path)
-        view.__dict__[self._name] = value
+        setattr(view, self._name, value)
         return value
 
 
@@ -55,5 +55,6 @@ class derived(Generic[Value]):  # noqa: N801 -- a decorator, as functools.cached
 
     def __get__(self, view: object, _: type) -> Value:
         """Derive the field; from then on the value that the instance has hides this object."""
-        value = view.__dict__[self._name] = self._derive(view)
+        value = self._derive(view)
+        setattr(view, self._name, value)
         return value

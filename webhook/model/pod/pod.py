@@ -45,6 +45,8 @@ class Pod:
     spec = Field(mapping, "spec")
     #: The labels that its node must have.
     node_selector = Field(mapping, "spec", "nodeSelector")
+    #: The entries of `spec.volumes`.
+    volume_items = Field(items, "spec", "volumes")
     #: The entries of `spec.resourceClaims`.
     resource_claims = Field(items, "spec", "resourceClaims")
     #: The resources of the whole pod, which are not those of its containers.
@@ -88,15 +90,20 @@ class Pod:
         """Return which user one of its containers runs as."""
         return user_of(self.spec, container.manifest)
 
-    @derived
-    def volumes(self) -> tuple[Volume, ...]:
-        """Its volumes."""
-        listed = items(self.manifest, VOLUMES)
-        return tuple([Volume(one, (*VOLUMES, place)) for place, one in enumerate(listed)])
+    def volumes(self, *sources: str) -> list[Volume]:
+        """List its volumes that have one of these sources, such as `hostPath`."""
+        return [
+            Volume(one, (*VOLUMES, place))
+            for place, one in enumerate(self.volume_items)
+            if not one.keys().isdisjoint(sources)
+        ]
 
     def volume(self, name: str) -> Volume | None:
         """Return its volume with that name."""
-        return next((one for one in self.volumes if one.name == name), None)
+        for place, one in enumerate(self.volume_items):
+            if one.get("name") == name:
+                return Volume(one, (*VOLUMES, place))
+        return None
 
     @derived
     def infiniband_volumes(self) -> dict[str, str]:
@@ -105,7 +112,7 @@ class Pod:
         Only a privileged container, or one to which a device plugin gave a device, may open it
         (the cgroup's device controller).
         """
-        paths = ((str(one.name), one.infiniband_path) for one in self.volumes)
+        paths = ((str(one.name), one.infiniband_path) for one in self.volumes("hostPath"))
         return {name: path for name, path in paths if path}
 
     @property

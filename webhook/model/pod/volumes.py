@@ -34,7 +34,7 @@ class Volume:
     @property
     def infiniband_path(self) -> str:
         """The node's path of RDMA devices that it shows, "" if it shows none."""
-        written = self.host_path if "hostPath" in self.manifest else None
+        written = self.host_path
         where = clean(written) if isinstance(written, str) else ""
         shows = where in ("/dev", _INFINIBAND) or where.startswith(f"{_INFINIBAND}/")
         return where if shows else ""

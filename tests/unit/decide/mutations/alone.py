@@ -49,6 +49,7 @@ def run(
             nvlink_namespaces=frozenset(allowed),
         ),
         original=pod,
+        containers={one.path: one for one in pod.containers},
         claims=claims_of(pod),
         commands=Commands(pod),
     )

@@ -140,13 +140,13 @@ def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str
                 f"NCCL needs hostNetwork, or 2.29, a hostPath at {_TMP} and {ABSTRACT_SOCKET}=0"
             )
             yield target.name, SOCKETS, message
-        if _wants_host_id(pod, scope, target) and scope.container(target.path).env_from:
+        if _wants_host_id(pod, scope, target) and scope.containers[target.path].env_from:
             yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}: add it to env"
 
 
 def host_id(pod: Pod, scope: Scope, target: Target) -> list[dict[str, Any]]:
     """Return NCCL_HOSTID as an item of `env`, if it helps and nothing in the pod sets it."""
-    if not _wants_host_id(pod, scope, target) or scope.container(target.path).env_from:
+    if not _wants_host_id(pod, scope, target) or scope.containers[target.path].env_from:
         return []
     return [{"name": HOST_ID, "valueFrom": _NODE}]
 
@@ -171,5 +171,6 @@ def _shares_sockets(pod: Pod, target: Target) -> bool:
     if mount is None or mount.get("readOnly") is True:
         return False
     return any(
-        volume.name == mount.get("name") and volume.host_path is not None for volume in pod.volumes
+        volume.name == mount.get("name") and volume.host_path is not None
+        for volume in pod.volumes("hostPath")
     )
