@@ -163,7 +163,7 @@ def test_whether_a_pod_waits_for_a_node(phase: str, node: str, waits: bool) -> N
 
 
 def test_events_of_both_groups() -> None:
-    """The same is read of both, and the newest of the times that an Event has."""
+    """The same is read of both; the time is that of the last repetition, where there is one."""
     core = {"message": "m", "involvedObject": {"kind": "Pod", "name": "a"}, "lastTimestamp": "2"}
     new = {"note": "m", "regarding": {"kind": "Pod", "name": "a"}, "eventTime": "2"}
     for written in (core, new):
@@ -171,6 +171,7 @@ def test_events_of_both_groups() -> None:
         assert (event.text, event.about.kind, event.about.name) == ("m", "Pod", "a")
         assert event.time == "2"
     assert Event.model_validate({"metadata": {"creationTimestamp": "1"}}).time == "1"
+    assert Event.model_validate({"lastTimestamp": "3", "eventTime": "2"}).time == "3"
 
 
 @pytest.mark.parametrize(

@@ -184,8 +184,9 @@ def _end(evidence: PodEvidence, name: str, ended: Terminated, restarts: int) -> 
         remedy = "Read its log. If memory was the cause, the node's kernel log has a line with OOM."
         return Sentence("Killed", "problem", text, remedy)
     crash = " (a segmentation fault)" if code == _SIGSEGV else ""
-    message = f" {_cut(ended.message)}" if ended.message else ""
-    text = f"Container {name} ended with exit code {code}{crash}{times}.{message}"
+    message = _cut(ended.message)
+    text = f"Container {name} ended with exit code {code}{crash}{times}."
+    text = f"{text} {message}" if message else text
     remedy = _LOGS if restarts and evidence.logs is None else _log_remedy(evidence)
     return Sentence("ContainerFailed", "problem", text, remedy)
 

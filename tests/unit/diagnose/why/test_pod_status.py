@@ -236,6 +236,13 @@ def test_many_events() -> None:
     ]
 
 
+@pytest.mark.parametrize("message", ["", " \n"], ids=repr)
+def test_an_end_without_a_message(message: str) -> None:
+    """The sentence ends at its full stop."""
+    _, found = now(of_main(state=ended(1, message=message)))
+    assert found.text == "Container main ended with exit code 1."
+
+
 def test_the_last_end_counts() -> None:
     """The answer says how a container ended now, not how it ended before its restart."""
     _, found = now(of_main(state=ended(1), lastState=ended(137, "OOMKilled"), restartCount=1))

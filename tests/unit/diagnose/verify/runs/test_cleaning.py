@@ -68,16 +68,17 @@ def test_pods_that_take_their_time() -> None:
     assert not pods.pods
 
 
-def test_pods_that_do_not_go() -> None:
+@pytest.mark.parametrize(("node", "named"), [("gpu-1", "gpu-1"), (None, "no node")])
+def test_pods_that_do_not_go(node: str | None, named: str) -> None:
     """It is said which, and where to look."""
     pods = SlowPods()
     pods.looks = 10_000
     filled(pods)
     for pod in pods.pods.values():
-        pod["spec"]["nodeName"] = "gpu-1"
+        pod["spec"]["nodeName"] = node
     with pytest.raises(ClusterError) as error:
         clean(pods, run_selector("verify-one"))
     assert str(error.value) == (
         f"these pods were deleted, but are still there after {PATIENCE:g} s: verify-one-0-server; "
-        "check whether the kubelet answers on gpu-1"
+        f"check whether the kubelet answers on {named}"
     )
