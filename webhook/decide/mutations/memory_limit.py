@@ -18,7 +18,7 @@ from webhook.decide.limits import MOST_ENTRIES, too_many
 from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.errors import ShapeError
 from webhook.model.decision import Reason
-from webhook.model.pod import Container, Path, Pod, dotted
+from webhook.model.pod import Container, Path, Pod, at, dotted
 from webhook.model.pod.volumes import limited_resource
 from webhook.model.quantity import amount, equal, is_zero, written
 
@@ -291,10 +291,8 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     A missing request becomes `request`, or else the limit, as in Kubernetes: without a request, the
     scheduler would reserve nothing. Raise ShapeError if a parent is not a mapping.
     """
-    limit, remaining = (
-        draft.get((*path, "limits", "memory")),
-        draft.get((*path, "requests", "memory")),
-    )
+    resources = draft.get(path)
+    limit, remaining = at(resources, ("limits", "memory")), at(resources, ("requests", "memory"))
     kept = remaining is not None
     if not kept:
         remaining = limit if request is None else request

@@ -90,12 +90,12 @@ class Pod:
         """Return which user one of its containers runs as."""
         return user_of(self.spec, container.manifest)
 
-    def volumes(self, *sources: str) -> list[Volume]:
-        """List its volumes that have one of these sources, such as `hostPath`."""
+    def volumes(self, source: str, other: str = "") -> list[Volume]:
+        """List its volumes that have a source such as `hostPath`, or the other one."""
         return [
             Volume(one, (*VOLUMES, place))
             for place, one in enumerate(self.volume_items)
-            if not one.keys().isdisjoint(sources)
+            if source in one or other in one
         ]
 
     def volume(self, name: str) -> Volume | None:
