@@ -27,7 +27,7 @@ DECLARED: dict[str, tuple[int | None, str]] = {
     "webhook.decide.fabric_variables.plan_for": (64, "the site's fabrics"),
     "webhook.decide.fabric_variables.written_by": (2, "the site's configuration"),
     "webhook.model.fabric._pattern": (1024, "the site's globs"),
-    "webhook.model.pod.path.pointer": (4096, "names of fields, indexes, names of the site's"),
+    "webhook.model.pod.reading.pointer": (4096, "names of fields, indexes, names of the site's"),
     "webhook.model.quantity._read": (1024, "a user's text of at most 64 characters"),
     "webhook.decide.shell.scripts._read": (16, "a user's script of at most 4,096 characters"),
     "webhook.text.terminal._style": (None, "names of styles in the code"),

@@ -9,15 +9,17 @@ from __future__ import annotations
 from webhook.model.pod.container import CONTAINER_FIELDS, Container, Kind
 from webhook.model.pod.node_selection import NODE_TERMS, NodeTerm, Requirement
 from webhook.model.pod.owners import MOST_OWNERS, OwnerReference, controller_reference, owners_of
-from webhook.model.pod.path import Path, dotted, pointer
 from webhook.model.pod.pod import CONTAINER_DEPTH, Pod
 from webhook.model.pod.reading import (
+    Path,
     PodManifest,
     at,
     describe,
+    dotted,
     flag,
     items,
     mapping,
+    pointer,
     sequence,
     strings,
     text,

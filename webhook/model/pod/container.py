@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from webhook.model.pod.environment import env_of
 from webhook.model.pod.fields import Field, derived
-from webhook.model.pod.path import Path
-from webhook.model.pod.reading import flag, items, mapping, sequence, strings, text
+from webhook.model.pod.reading import Path, flag, items, mapping, sequence, strings, text
 from webhook.model.pod.security import Capabilities, capabilities_of
 from webhook.model.pod.volumes import clean, directories_above
 

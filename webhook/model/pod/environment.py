@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.model.pod.path import Path
-from webhook.model.pod.reading import text
+from webhook.model.pod.reading import Path, text
 
 
 def env_of(listed: list[dict[str, Any]], path: Path) -> dict[str, str | None]:

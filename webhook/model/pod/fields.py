@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from webhook.model.pod.path import Path
+from webhook.model.pod.reading import Path
 
 Value = TypeVar("Value")
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from webhook.model.pod.fields import derived
-from webhook.model.pod.path import Path
-from webhook.model.pod.reading import items, strings, text
+from webhook.model.pod.reading import Path, items, strings, text
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 #: The terms of the required node affinity; a node must satisfy at least one of them.

@@ -8,8 +8,8 @@ from typing import Any
 from webhook.model.pod.container import CONTAINER_FIELDS, Container
 from webhook.model.pod.fields import Field, derived
 from webhook.model.pod.node_selection import HOSTNAME, NODE_TERMS, NodeTerm
-from webhook.model.pod.path import Path
 from webhook.model.pod.reading import (
+    Path,
     PodManifest,
     at,
     flag,

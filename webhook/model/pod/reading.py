@@ -1,4 +1,4 @@
-"""Readers of a plain dict by path; they report where its shape is wrong.
+"""Paths into a plain dict, and readers by path; they report where its shape is wrong.
 
 Absent and null are the same to Kubernetes, so every reader treats them alike.
 A caller that passes only a part of the pod gives that part's path in `under`, for the message.
@@ -6,12 +6,15 @@ A caller that passes only a part of the pod gives that part's path in `under`, f
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Any
 
 from webhook.errors import ShapeError
-from webhook.model.pod.path import Path, dotted
 
 PodManifest = dict[str, Any]
+#: The path of a value inside a document: keys and indexes.
+Path = tuple[str | int, ...]
 
 _NO_MAPPING: dict[str, Any] = {}
 _NO_SEQUENCE: list[Any] = []
@@ -112,3 +115,33 @@ _LONGEST_WORD = 60
 
 def _shape(path: Path, value: object, wanted: str) -> ShapeError:
     return ShapeError(f"{dotted(path) or 'the pod'} must be {wanted}, but is {describe(value)}")
+
+
+# The two written forms of a path.
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def dotted(path: Path) -> str:
+    """Format a path for people: `spec.containers[0].resources.limits["nvidia.com/gpu"]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif _PLAIN.fullmatch(step):
+            text += f".{step}" if text else step
+        else:
+            text += f'["{step}"]'
+    return text
+
+
+@lru_cache(maxsize=4096)  # the same few paths occur in every pod
+def pointer(path: Path) -> str:
+    """Format a path as an RFC 6901 pointer: `/spec/containers/0/limits/nvidia.com~1gpu`."""
+    text = ""
+    for step in path:
+        if isinstance(step, str) and ("~" in step or "/" in step):
+            text += "/" + step.replace("~", "~0").replace("/", "~1")
+        else:
+            text += f"/{step}"
+    return text

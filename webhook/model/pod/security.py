@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from webhook.model.pod.path import Path
-from webhook.model.pod.reading import at, strings
+from webhook.model.pod.reading import Path, at, strings
 
 
 class Capabilities(NamedTuple):

@@ -6,8 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.model.pod.path import Path
-from webhook.model.pod.reading import at, items, mapping
+from webhook.model.pod.reading import Path, at, items, mapping
 
 VOLUMES: Path = ("spec", "volumes")
 
