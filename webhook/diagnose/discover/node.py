@@ -130,8 +130,11 @@ def _gpus(
 
 
 def _counted(sighted: Iterable[Sighted]) -> Iterator[Said[_Counted | None]]:
-    """Yield what each tool lists; a tool that was run twice lists each GPU once."""
-    listed: dict[tuple[str, str], dict[tuple[object, ...], str]] = {}
+    """Yield what each tool lists; a tool that was run twice lists each GPU once.
+
+    A tool that shows one GPU with two products contradicts itself: that makes two statements.
+    """
+    listed: dict[tuple[str, str], dict[tuple[object, ...], set[str]]] = {}
     lines: dict[tuple[str, str], int] = {}
     for file, one in sighted:
         if isinstance(one, GpuSighting) and one.product is not None:
@@ -139,12 +142,17 @@ def _counted(sighted: Iterable[Sighted]) -> Iterator[Said[_Counted | None]]:
             identity = (one.number, one.uuid, one.pci)
             if identity == (None, None, None):
                 identity = (one.origin.line, None, None)
-            listed.setdefault(key, {})[identity] = product_label(one.product)
+            products = listed.setdefault(key, {}).setdefault(identity, set())
+            products.add(product_label(one.product))
             lines[key] = min(one.origin.line, lines.get(key, one.origin.line))
-    for key, products in listed.items():
-        counts = Counter(products.values())
-        counted = tuple(GpuCount(name, counts[name]) for name in sorted(counts))
-        yield Said(counted, key[0], key[1], lines[key])
+    for key, gpus in listed.items():
+        for counted in {_by_product(map(min, gpus.values())), _by_product(map(max, gpus.values()))}:
+            yield Said(counted, key[0], key[1], lines[key])
+
+
+def _by_product(products: Iterable[str]) -> _Counted:
+    counts = Counter(products)
+    return tuple(GpuCount(name, counts[name]) for name in sorted(counts))
 
 
 def _gpu_words(gpus: _Counted) -> str:

@@ -595,3 +595,15 @@ def test_h100_is_called_h100() -> None:
     """Fabrics and resources have names that people type."""
     fabric = entries(discovered({"n1": seen(port("mlx5_0", device_id=0x1021), gpus(H100))}))
     assert set(fabric) == {"h100-ib"}
+
+
+@pytest.mark.parametrize("products", [(V100, H100), (H100, V100)], ids=["V100", "H100"])
+def test_a_gpu_with_two_products_has_none(products: tuple[str, str]) -> None:
+    """Whichever product nvidia-smi shows last, no product is chosen, and both are named."""
+    shown = [gpu for product in products for gpu in gpus(product, 1)]
+    found = discovered({"n1": seen(port("mlx5_0"), shown)})
+    assert [node.gpus for node in found.nodes] == [()]
+    first = "nvidia-smi -L says 1 NVIDIA-H100-80GB-HBM3 (node.txt:1)"
+    other = "nvidia-smi -L says 1 Tesla-V100-SXM2-32GB (node.txt:1)"
+    message = f"n1: tools differ on the GPUs: {first}, {other}"
+    assert messages(found, "warning") == [message]
