@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from webhook.admission.registration import WebhookSetup
 from webhook.config.files import KINDS
 from webhook.errors import ShapeError
+from webhook.kube.records import text_of
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import Node
-from webhook.preview.workloads.objects import Header, string
+from webhook.preview.workloads.objects import Header
 from webhook.text.yaml.documents import Document
 
 _CLUSTER_WIDE = frozenset({"Namespace", "Node"})
@@ -93,7 +94,7 @@ def _objects(value: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
 
 def _kind(value: Mapping[str, object]) -> str:
     """Return the kind of an object; "" if it is no text."""
-    return string(value.get("kind"))
+    return text_of(value.get("kind"))
 
 
 def _named(item: Mapping[str, object]) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import islice
 
+from webhook.kube.records import Record, Text
 from webhook.model.annotations import ENABLE, REQUESTED, WRITTEN
 from webhook.model.pod import Path, dotted
-from webhook.preview.workloads.objects import Header, Record, String, below, nodes_on
+from webhook.preview.workloads.objects import Header, below, nodes_on
 from webhook.preview.workloads.templates import NOBODY, Owner, Place, Template, places_of
 
 _METADATA = ("metadata",)
@@ -189,11 +190,11 @@ def _outside(owner: Owner, alike: list[list[Path]]) -> str:
 
 
 class _TrainJob(Record):
-    runtime: String = below("spec", "runtimeRef", "name", default="")
+    runtime: Text = below("spec", "runtimeRef", "name", default="")
 
 
 def _train_job(place: Place) -> str:
-    name = _TrainJob.of(place.node).runtime
+    name = _TrainJob.model_validate(place.node).runtime
     runtime = f"runtime {name}" if name else "its runtime"
     return f"{place.owner}: the pods are made from {runtime}, and {_IF_ASKED}"
 

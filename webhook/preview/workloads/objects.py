@@ -1,4 +1,4 @@
-"""Records of what a preview reads of an object: each field once, with its type and its default.
+"""What a preview reads of an object: the header, and types of fields for `webhook.kube.records`.
 
 A document may be any JSON, so a field of another type counts as absent, as null does.
 """
@@ -7,33 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, PlainValidator
-from pydantic.alias_generators import to_camel
+from pydantic import AliasPath, Field, PlainValidator
 from pydantic_core import PydanticUseDefault
 
+from webhook.kube.records import text_of
 from webhook.model.pod import Path
-
-
-class Record(BaseModel):
-    """The fields of a mapping that are read, under their names in Kubernetes."""
-
-    # A record is built when it is first read: most inputs have objects of few kinds.
-    model_config = ConfigDict(alias_generator=to_camel, frozen=True, defer_build=True)
-
-    @classmethod  # type: ignore[pydantic-alias] # only validation makes these records
-    def of(cls, node: object) -> Self:
-        """Read a mapping; anything else is read as an empty one. Never raise."""
-        return cls.model_validate(fields(node))
 
 
 def fields(value: object) -> dict[str, object]:
     """Return a mapping itself, an empty one for anything else."""
     return value if isinstance(value, dict) else {}
-
-
-def string(value: object) -> str:
-    """Return a string itself, "" for anything else."""
-    return value if isinstance(value, str) else ""
 
 
 def word(value: object, default: str = "") -> str:
@@ -44,7 +27,7 @@ def word(value: object, default: str = "") -> str:
     """
     if isinstance(value, int) and abs(value) < _INT64:
         return str(value) if value else default
-    return string(value) or default
+    return text_of(value) or default
 
 
 _INT64 = 1 << 63
@@ -56,16 +39,8 @@ def _word(value: object) -> str:
     raise PydanticUseDefault
 
 
-def _is_true(value: object) -> bool:
-    return value is True
-
-
 #: A string or a number, as a string; the field's default for anything else.
 Word = Annotated[str, PlainValidator(_word)]
-#: A string; "" for anything else.
-String = Annotated[str, PlainValidator(string)]
-#: Whether the value is `true`.
-IsTrue = Annotated[bool, PlainValidator(_is_true)]
 #: A mapping; an empty one for anything else.
 Fields = Annotated[dict[str, object], PlainValidator(fields)]
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from webhook.kube.records import Record, Text, text_of
 from webhook.model.pod import Path, PodManifest
-from webhook.preview.workloads.objects import Header, Record, String, below, string
+from webhook.preview.workloads.objects import Header, below
 from webhook.text.yaml.documents import Document
 
 
@@ -61,7 +62,7 @@ class Place(NamedTuple):
 
 
 class _AdmissionReview(Record):
-    namespace: String = below("request", "namespace", default="")
+    namespace: Text = below("request", "namespace", default="")
     reviewed: object = below("request", "object")
 
 
@@ -127,13 +128,15 @@ def places_of(value: object) -> Iterator[Place]:
 
 
 def _owner(path: Path, node: dict[str, object], around: Owner) -> Owner:
-    kind, header = string(node["kind"]), Header.of(node)
-    name = string(header.name) or string(header.generate_name)
+    kind, header = text_of(node["kind"]), Header.of(node)
+    name = text_of(header.name) or text_of(header.generate_name)
     if kind == "Pod" and not name and around.name:
         return around  # a template that states its own kind
     is_review = kind == "AdmissionReview"
-    namespace = _AdmissionReview.of(node).namespace if is_review else string(header.namespace)
-    return Owner(path, string(node["apiVersion"]), kind, name, namespace or around.namespace, node)
+    namespace = (
+        _AdmissionReview.model_validate(node).namespace if is_review else text_of(header.namespace)
+    )
+    return Owner(path, text_of(node["apiVersion"]), kind, name, namespace or around.namespace, node)
 
 
 def _is_pod(path: Path, node: dict[str, object], *, is_object: bool) -> bool:
@@ -162,7 +165,7 @@ def _below(
 ) -> Iterator[tuple[Path, Owner, object]]:
     """Yield the nodes to search below a mapping, in reverse order, for a stack."""
     if is_object and owner.kind == "AdmissionReview":
-        yield (*path, "request", "object"), owner, _AdmissionReview.of(node).reviewed
+        yield (*path, "request", "object"), owner, _AdmissionReview.model_validate(node).reviewed
     elif not is_object or owner.kind != "TrainJob":
         for key in reversed(node):
             if isinstance(node[key], (dict, list)) and not (is_object and key in _NO_PODS_BELOW):

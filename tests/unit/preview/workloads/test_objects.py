@@ -7,16 +7,8 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from webhook.preview.workloads.objects import (
-    Fields,
-    Header,
-    IsTrue,
-    Record,
-    String,
-    Word,
-    below,
-    nodes_on,
-)
+from webhook.kube.records import Flag, Record, Text
+from webhook.preview.workloads.objects import Fields, Header, Word, below, nodes_on
 
 EMPTY: dict[str, Any] = {
     "kind": None,
@@ -32,10 +24,10 @@ class Job(Record):
     """A record with a field of each type."""
 
     slots_per_worker: Word = "1"
-    is_elastic: IsTrue = False
-    image: String = ""
+    is_elastic: Flag = False
+    image: Text = ""
     start_params: Fields = Field(default_factory=dict)
-    runtime: String = below("spec", "runtimeRef", "name", default="")
+    runtime: Text = below("spec", "runtimeRef", "name", default="")
 
 
 def test_fields_are_read_under_their_names_in_kubernetes() -> None:
@@ -49,7 +41,7 @@ def test_fields_are_read_under_their_names_in_kubernetes() -> None:
         "slots_per_worker": 9,
         "other": 1,
     }
-    assert Job.of(value).model_dump() == {
+    assert Job.model_validate(value).model_dump() == {
         "slots_per_worker": "8",
         "is_elastic": True,
         "image": "x",
@@ -67,18 +59,22 @@ def test_a_field_of_another_type_counts_as_absent(junk: Any) -> None:
     """So does one whose parents are of another type."""
     fields = ("slotsPerWorker", "isElastic", "image", "startParams")
     value = {**dict.fromkeys(fields, junk), "spec": {"runtimeRef": junk}}
-    assert Job.of(value) == Job.of({}) == Job.of({**value, "spec": junk})
+    assert (
+        Job.model_validate(value)
+        == Job.model_validate({})
+        == Job.model_validate({**value, "spec": junk})
+    )
 
 
 @pytest.mark.parametrize("flag", [1, "true", "True", "x", None], ids=repr)
 def test_only_true_is_true(flag: Any) -> None:
     """A string that says so is not: the API server refuses it."""
-    assert not Job.of({"isElastic": flag}).is_elastic
+    assert not Job.model_validate({"isElastic": flag}).is_elastic
 
 
 def test_text_may_have_half_of_a_surrogate_pair() -> None:
     """JSON can write one, and it is passed on as it is."""
-    job = Job.of({"slotsPerWorker": "\ud800", "image": "\ud800"})
+    job = Job.model_validate({"slotsPerWorker": "\ud800", "image": "\ud800"})
     assert (job.slots_per_worker, job.image) == ("\ud800", "\ud800")
 
 

@@ -12,6 +12,7 @@ container.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
+from webhook.kube.records import Record
 from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
@@ -24,7 +25,6 @@ from webhook.preview.workloads.controllers.workload import (
     add_mount,
     variables,
 )
-from webhook.preview.workloads.objects import Record
 
 _SPECS = ("spec", "etReplicaSpecs")
 _CONFIG, _HOSTS, _KUBECTL, _DEEPSPEED = "/etc/mpi", "/etc/edl", "/opt/kube", "/job"
@@ -49,7 +49,10 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
             "training-job-role": role,
         },
     )
-    over_ssh = _TrainingJobSpec.of(workload.around[1]).launcher_attach_mode in (None, "ssh")
+    over_ssh = _TrainingJobSpec.model_validate(workload.around[1]).launcher_attach_mode in (
+        None,
+        "ssh",
+    )
     if role == "launcher":
         _make_launcher(draft, workload.name, over_ssh=over_ssh)
     else:

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from webhook.decide.draft import Draft
+from webhook.kube.records import Flag, Record
 from webhook.model.pod import mapping
 from webhook.model.quantity import whole
 from webhook.preview.workloads.controllers.workload import (
@@ -36,7 +37,7 @@ from webhook.preview.workloads.controllers.workload import (
     of_pod,
     variables,
 )
-from webhook.preview.workloads.objects import Fields, Header, IsTrue, Record, Word, fields, word
+from webhook.preview.workloads.objects import Fields, Header, Word, fields, word
 
 _HEAD, _WORKERS = "headGroupSpec", "workerGroupSpecs"
 _OVERWRITE = "ray.io/overwrite-container-cmd"
@@ -50,7 +51,7 @@ _SHM = "/dev/shm"  # noqa: S108 -- a mount point in a pod, not a file of this pr
 
 
 class _ClusterSpec(Record):
-    enable_in_tree_autoscaling: IsTrue = False
+    enable_in_tree_autoscaling: Flag = False
 
 
 class _Group(Record):
@@ -62,11 +63,14 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
     node, first = _node_type(workload), workload.first
     if not node or first is None:
         return (ExpectedPod(workload.pod),)
-    draft, group = Draft(workload.pod), _Group.of(workload.around[-1])
+    draft, group = Draft(workload.pod), _Group.model_validate(workload.around[-1])
     if node == "worker":
         _add_wait(draft, first, _head_of(workload))
     add_labels(draft, _labels(workload, node, group))
-    if node == "head" and _ClusterSpec.of(workload.around[-2]).enable_in_tree_autoscaling:
+    if (
+        node == "head"
+        and _ClusterSpec.model_validate(workload.around[-2]).enable_in_tree_autoscaling
+    ):
         _add_autoscaler(draft, first)
     _mount_shm(draft, first)
     address = "" if node == "head" else f"{_head_of(workload)}:{_PORT}"

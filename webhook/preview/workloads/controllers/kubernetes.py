@@ -11,6 +11,7 @@ names, ownerReferences, tolerations, the claims of a StatefulSet. A DaemonSet's 
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
+from webhook.kube.records import Record
 from webhook.model.pod import Path, PodManifest
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
@@ -25,7 +26,7 @@ from webhook.preview.workloads.controllers.workload import (
     of_pod,
     variables,
 )
-from webhook.preview.workloads.objects import Header, Record, Word
+from webhook.preview.workloads.objects import Header, Word
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _VARIABLE = "JOB_COMPLETION_INDEX"
@@ -54,7 +55,7 @@ def indexed(pod: PodManifest) -> PodManifest:
 def _job_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     if workload.where not in (_POD_TEMPLATE, (*_JOB_TEMPLATE, *_POD_TEMPLATE)):
         return (ExpectedPod(workload.pod),)
-    is_indexed = _JobSpec.of(workload.around[-1]).completion_mode == _INDEXED
+    is_indexed = _JobSpec.model_validate(workload.around[-1]).completion_mode == _INDEXED
     return (ExpectedPod(indexed(workload.pod) if is_indexed else workload.pod),)
 
 
@@ -104,8 +105,8 @@ def _jobset_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     if workload.where[:2] != _JOBS or workload.where[3:] != _JOB_POD_TEMPLATE:
         return (ExpectedPod(workload.pod),)
     *_, job, template, spec = workload.around
-    pod = _placed(workload, _ReplicatedJob.of(job), Header.of(template))
-    mode = _JobSpec.of(spec).completion_mode or _INDEXED
+    pod = _placed(workload, _ReplicatedJob.model_validate(job), Header.of(template))
+    mode = _JobSpec.model_validate(spec).completion_mode or _INDEXED
     return (ExpectedPod(indexed(pod) if mode == _INDEXED else pod),)
 
 
@@ -161,7 +162,7 @@ def _group_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
         return (ExpectedPod(workload.pod),)
     # Without a template of its own, the leader is made from the workers' and differs in its index.
     index = "0" if workload.where == _LEADER else "1"
-    size = _LeaderWorkerTemplate.of(workload.around[-1]).size
+    size = _LeaderWorkerTemplate.model_validate(workload.around[-1]).size
     draft = Draft(workload.pod)
     add_labels(
         draft,

@@ -10,6 +10,7 @@ what a gang scheduler adds.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
+from webhook.kube.records import Flag, Record
 from webhook.model.pod import PodManifest
 from webhook.preview.workloads.controllers.workload import (
     FIRST,
@@ -23,7 +24,7 @@ from webhook.preview.workloads.controllers.workload import (
     add_mount,
     variables,
 )
-from webhook.preview.workloads.objects import IsTrue, Record, Word, below
+from webhook.preview.workloads.objects import Word, below
 
 _SPECS = ("spec", "mpiReplicaSpecs")
 _ROLES = {"Launcher": "launcher", "Worker": "worker"}
@@ -51,21 +52,21 @@ _IMPLEMENTATIONS = {
 class _MPIJobSpec(Record):
     mpi_implementation: Word = "OpenMPI"
     slots_per_worker: Word = "1"
-    run_launcher_as_worker: IsTrue = False
+    run_launcher_as_worker: Flag = False
     ssh_auth_mount_path: Word = "/root/.ssh"
 
 
 class _PodTemplate(Record):
-    host_network: IsTrue = below("spec", "hostNetwork", default=False)
+    host_network: Flag = below("spec", "hostNetwork", default=False)
 
 
 def _mpijob_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     role = _ROLES.get(str(workload.where[2])) if _is_replica(workload) else None
     if role is None or workload.first is None:
         return (ExpectedPod(workload.pod),)
-    spec, draft = _MPIJobSpec.of(workload.around[1]), Draft(workload.pod)
+    spec, draft = _MPIJobSpec.model_validate(workload.around[1]), Draft(workload.pod)
     add_labels(draft, _labels(workload.name, role))
-    if _PodTemplate.of(workload.pod).host_network:
+    if _PodTemplate.model_validate(workload.pod).host_network:
         draft.set(("spec", "dnsPolicy"), "ClusterFirstWithHostNet")
     add_env(draft, FIRST, variables(K_MPI_JOB_ROLE=role))
     if role == "launcher":

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.decide.draft import Draft
+from webhook.kube.records import Record
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     FIRST,
@@ -27,7 +28,7 @@ from webhook.preview.workloads.controllers.workload import (
     containers_in,
     variables,
 )
-from webhook.preview.workloads.objects import Record, fields
+from webhook.preview.workloads.objects import fields
 
 #: The field with the replicas of each kind.
 FIELDS = {
@@ -119,7 +120,7 @@ def _add_variables(draft: Draft, workload: Workload, replica: str, *, has_master
     names = _VARIABLES[kind]
     if kind == "PyTorchJob":
         names += _OF_MASTER if has_master else ()
-        names += _of_torch(_PyTorchJobSpec.of(workload.around[1]))
+        names += _of_torch(_PyTorchJobSpec.model_validate(workload.around[1]))
     elif kind == "PaddleJob" and has_master:
         names += ("PADDLE_SERVER_NUM" if replica == "master" else "PADDLE_TRAINER_NUM",)
     for container in containers_in(draft.pod, CONTAINERS):

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from webhook.decide.draft import Draft
+from webhook.kube.records import Record
 from webhook.model.pod import Path, PodManifest, at, items, strings
-from webhook.preview.workloads.objects import Header, Record, nodes_on, word
+from webhook.preview.workloads.objects import Header, nodes_on, word
 
 _Item = dict[str, object]
 
@@ -91,7 +92,7 @@ class TemplateContainer(NamedTuple):
     @property
     def resources(self) -> Resources:
         """Its limits and requests."""
-        return Resources.of(self.manifest.get("resources"))
+        return Resources.model_validate(self.manifest.get("resources"))
 
 
 def containers_in(pod: PodManifest, field: Path) -> list[TemplateContainer]:

@@ -98,7 +98,7 @@ def test_a_worker() -> None:
 )
 def test_ray_learns_what_the_container_has(resources: Any, flags: str) -> None:
     """Numbers are rounded up; what is not a quantity is not a number."""
-    made = ray_start({}, Resources.of(resources), head="")
+    made = ray_start({}, Resources.model_validate(resources), head="")
     assert sorted(made.split()) == sorted([*STARTED.split(), *flags.split()])
 
 
