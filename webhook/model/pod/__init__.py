@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from webhook.model.pod.container import CONTAINER_FIELDS, Container, Kind
 from webhook.model.pod.node_selection import NODE_TERMS, NodeTerm, Requirement
-from webhook.model.pod.owners import MOST_OWNERS, OwnerReference, controller_reference, owners_of
+from webhook.model.pod.owners import MOST_OWNERS, OwnerReference, owners_of
 from webhook.model.pod.pod import CONTAINER_DEPTH, Pod
 from webhook.model.pod.reading import (
     Path,
@@ -41,7 +41,6 @@ __all__ = [
     "Requirement",
     "User",
     "at",
-    "controller_reference",
     "describe",
     "dotted",
     "flag",
