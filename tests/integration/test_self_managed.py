@@ -41,6 +41,8 @@ def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_pat
         until(lambda: bool(replica.lines("certificate not trusted yet")))
         api.objects.configure()
         until(lambda: replica.ready()[0] == 200)
+        # It may have met the second configuration while the first was being made.
+        until(lambda: bool(api.objects.bundle))
         names = replica.handshake(api.objects.bundle, NAME)
         assert names[0] == NAME
         until(lambda: bool(replica.lines("certificate trusted")))
