@@ -158,15 +158,16 @@ class Draft:
         for depth in range(start, last):
             step, below = path[depth], path[: depth + 1]
             child = node.get(step) if isinstance(node, dict) else node[step]
-            if not isinstance(child, (dict, list)):
+            if isinstance(child, list):
+                if isinstance(path[depth + 1], str):
+                    mapping(child, (), below)  # raises
+            elif not isinstance(child, dict):
                 if child is not None:
                     mapping(self.pod, below)  # raises
                 for key in reversed(path[depth + 1 :]):
                     value = {key: value}
                 return node, below, value
             node = self._owned_at[below] = self._owned_child(node, step, child)
-            if isinstance(node, list) and isinstance(path[depth + 1], str):
-                mapping(node, (), below)  # raises
         return node, path, value
 
     def _lowest(self, path: Path, depth: int) -> tuple[Any, int]:

@@ -100,7 +100,7 @@ def _lock(draft: Draft, scope: Scope, target: Target) -> None:
 
 
 def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
-    why = inert(draft.view, target, scope.fabrics.defaults)
+    why = inert(scope.original, target, scope.fabrics.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
     raised = why is not None and _raise(draft, scope, target)
     told = f", and {_RAISED}" if raised else ""
@@ -114,7 +114,7 @@ def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
 
 def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: str) -> None:
     """Leave the capabilities as they are; where they do nothing, raise memlock."""
-    why = inert(draft.view, target, scope.fabrics.defaults)
+    why = inert(scope.original, target, scope.fabrics.defaults)
     if why is not None and _raise(draft, scope, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:

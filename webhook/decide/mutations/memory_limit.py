@@ -101,7 +101,7 @@ def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool
     if not target.gpus and not target.shared_gpu:
         message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
-    volume = first_mounted(draft.container(target.path), unbounded)
+    volume = first_mounted(draft.container(target.path), unbounded) if unbounded else ""
     if volume:
         message = f"volume {volume} is memory without sizeLimit: it may fill the node"
         draft.warned(target.name, UNBOUNDED, message)
@@ -271,8 +271,6 @@ def unbounded_memory_volumes(pod: Pod) -> dict[str, int]:
 
 def first_mounted(container: Container, volumes: dict[str, int]) -> str:
     """Name the first of the volumes that a container mounts; return "" if it mounts none."""
-    if not volumes:
-        return ""
     return min(container.mounted(volumes), key=volumes.__getitem__, default="")
 
 

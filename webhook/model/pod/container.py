@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any, Literal
+from typing import Literal
 
+from webhook.model.json import Json, JsonObject
 from webhook.model.pod.environment import env_of
 from webhook.model.pod.fields import Field, derived
-from webhook.model.pod.reading import Path, flag, items, mapping, sequence, strings, text
+from webhook.model.pod.reading import (
+    Path,
+    as_flag,
+    as_items,
+    as_mapping,
+    as_sequence,
+    as_strings,
+    text,
+)
 from webhook.model.pod.security import Capabilities, capabilities_of
 from webhook.model.pod.volumes import clean, directories_above
 
@@ -28,7 +37,7 @@ class Container:
     A field is read when it is first asked for; a ShapeError then names its place in the pod.
     """
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, path: Path, manifest: JsonObject) -> None:
         #: ("spec", "containers", 0)
         self.path = path
         #: The container as it is written.
@@ -43,22 +52,22 @@ class Container:
         self.name: str = name or f"{field}[{index}]"
 
     #: The items of `env`, as they are written.
-    env_items = Field(items, "env")
+    env_items = Field(as_items, "env")
     #: The words of `command` and of `args`.
-    command = Field(strings, "command")
-    args = Field(strings, "args")
+    command = Field(as_strings, "command")
+    args = Field(as_strings, "args")
     #: `resources`, and its sections: resource → quantity, as it is written.
-    resources = Field(mapping, "resources")
-    requests = Field(mapping, "resources", "requests")
-    limits = Field(mapping, "resources", "limits")
+    resources = Field(as_mapping, "resources")
+    requests = Field(as_mapping, "resources", "requests")
+    limits = Field(as_mapping, "resources", "limits")
     #: The entries of `resources.claims`, each of which names one of the pod's.
-    claims = Field(items, "resources", "claims")
+    claims = Field(as_items, "resources", "claims")
     #: The entries of `volumeMounts`.
-    mounts = Field(items, "volumeMounts")
+    mounts = Field(as_items, "volumeMounts")
     #: Whether it has every capability and sees all devices of the node.
-    privileged = Field(flag, "securityContext", "privileged")
+    privileged = Field(as_flag, "securityContext", "privileged")
     #: The entries of `envFrom`; its manifest does not list the names of their variables.
-    env_from = Field(sequence, "envFrom")
+    env_from = Field(as_sequence, "envFrom")
 
     @derived
     def capabilities(self) -> Capabilities:
@@ -82,7 +91,7 @@ class Container:
         return "\n".join(self.command + self.args)
 
     @derived
-    def amounts(self) -> dict[str, Any]:
+    def amounts(self) -> JsonObject:
         """The quantity of each resource that it requests or limits; the limit, if it has both."""
         if not self.resources:
             return self.resources
@@ -95,7 +104,7 @@ class Container:
         written = self.manifest.get("image")
         return written if isinstance(written, str) else ""
 
-    def mount_at(self, where: str) -> dict[str, Any] | None:
+    def mount_at(self, where: str) -> JsonObject | None:
         """Return the mount that is exactly at `where`, a clean path."""
         last = where.rpartition("/")[2]
         for mount_path, mount in self._mount_paths():
@@ -116,9 +125,9 @@ class Container:
         names = (str(mount.get("name")) for mount in self.mounts)
         return (name for name in names if name in volumes)
 
-    def _mount_paths(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _mount_paths(self) -> Iterator[tuple[str, JsonObject]]:
         for index, mount in enumerate(self.mounts):
-            mount_path: Any = mount.get("mountPath")
+            mount_path: Json = mount.get("mountPath")
             if not isinstance(mount_path, str):
                 mount_path = text(mount, ("mountPath",), (*self.path, "volumeMounts", index))
             if mount_path:

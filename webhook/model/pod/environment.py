@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from webhook.model.json import JsonObject
 from webhook.model.pod.reading import Path, text
 
 
-def env_of(listed: list[dict[str, Any]], path: Path) -> dict[str, str | None]:
+def env_of(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
     """Return the variables in the `env` of the container at `path`: name → value, in its order.
 
     None stands for a value that only the kubelet knows: a `valueFrom`, or a value that
@@ -18,7 +17,7 @@ def env_of(listed: list[dict[str, Any]], path: Path) -> dict[str, str | None]:
     return _of_any(listed, (*path, "env")) if found is None else found
 
 
-def _plain(listed: list[dict[str, Any]]) -> dict[str, str | None] | None:
+def _plain(listed: list[JsonObject]) -> dict[str, str | None] | None:
     """Read items if each is a unique name with a literal string, as nearly all pods' are."""
     try:
         found = {item["name"]: item["value"] for item in listed}
@@ -28,7 +27,7 @@ def _plain(listed: list[dict[str, Any]]) -> dict[str, str | None] | None:
         return None
 
 
-def _of_any(listed: list[dict[str, Any]], where: Path) -> dict[str, str | None]:
+def _of_any(listed: list[JsonObject], where: Path) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for index, item in enumerate(listed):
         name, value = (text(item, (key,), (*where, index)) for key in ("name", "value"))

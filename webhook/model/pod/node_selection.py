@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from webhook.model.json import Json, JsonObject
 from webhook.model.pod.fields import derived
 from webhook.model.pod.reading import Path, items, strings, text
 
@@ -20,14 +21,14 @@ class Requirement(NamedTuple):
 
     key: str
     #: In, NotIn, Exists, …, as it is written.
-    operator: Any
+    operator: Json
     values: list[str]
 
 
 class NodeTerm:
     """A term of the required node affinity."""
 
-    def __init__(self, manifest: dict[str, Any], path: Path) -> None:
+    def __init__(self, manifest: JsonObject, path: Path) -> None:
         self._manifest = manifest
         self._path = path
 
@@ -60,6 +61,6 @@ class NodeTerm:
                 yield from strings(one, ("values",))
 
 
-def _requirement(written: dict[str, Any], where: Path) -> Requirement:
+def _requirement(written: JsonObject, where: Path) -> Requirement:
     key = text(written, ("key",), where) or ""
     return Requirement(key, written.get("operator"), strings(written, ("values",), where))

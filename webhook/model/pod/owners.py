@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from webhook.model.json import Json, JsonObject
 from webhook.model.pod.reading import PodManifest, at
 
 _HASH = ("metadata", "labels", "pod-template-hash")
@@ -38,7 +39,7 @@ def owners_of(pod: PodManifest) -> tuple[OwnerReference, ...]:
     return (controller, above) if above else (controller,)
 
 
-def controller_reference(item: Any) -> dict[str, Any] | None:
+def controller_reference(item: Json) -> JsonObject | None:
     """Return the reference to an object's controller, as it is written; None without one."""
     references = at(item, ("metadata", "ownerReferences"))
     for one in references if isinstance(references, list) else ():

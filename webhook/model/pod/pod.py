@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from webhook.model.json import Json, JsonObject
 from webhook.model.pod.container import CONTAINER_FIELDS, Container
 from webhook.model.pod.fields import Field, derived
 from webhook.model.pod.node_selection import HOSTNAME, NODE_TERMS, NodeTerm
 from webhook.model.pod.reading import (
     Path,
     PodManifest,
+    as_flag,
+    as_items,
+    as_mapping,
     at,
-    flag,
     items,
     mapping,
     text,
@@ -40,22 +42,22 @@ class Pod:
     #: The place of the manifest in itself.
     path: Path = ()
     #: Its labels and annotations, whose values may be of any type.
-    labels = Field(mapping, "metadata", "labels")
-    annotations = Field(mapping, "metadata", "annotations")
-    spec = Field(mapping, "spec")
+    labels = Field(as_mapping, "metadata", "labels")
+    annotations = Field(as_mapping, "metadata", "annotations")
+    spec = Field(as_mapping, "spec")
     #: The labels that its node must have.
-    node_selector = Field(mapping, "spec", "nodeSelector")
+    node_selector = Field(as_mapping, "spec", "nodeSelector")
     #: The entries of `spec.volumes`.
-    volume_items = Field(items, "spec", "volumes")
+    volume_items = Field(as_items, "spec", "volumes")
     #: The entries of `spec.resourceClaims`.
-    resource_claims = Field(items, "spec", "resourceClaims")
+    resource_claims = Field(as_items, "spec", "resourceClaims")
     #: The resources of the whole pod, which are not those of its containers.
-    resources = Field(mapping, "spec", "resources")
+    resources = Field(as_mapping, "spec", "resources")
     #: What its runtime class adds to its requests: resource → quantity.
-    overhead = Field(mapping, "spec", "overhead")
+    overhead = Field(as_mapping, "spec", "overhead")
     #: Whether it is in the namespaces of its node.
-    host_ipc = Field(flag, "spec", "hostIPC")
-    host_pid = Field(flag, "spec", "hostPID")
+    host_ipc = Field(as_flag, "spec", "hostIPC")
+    host_pid = Field(as_flag, "spec", "hostPID")
 
     def annotation(self, key: str) -> str | None:
         """Return an annotation, None if it is absent; raise ShapeError if it is no string."""
@@ -72,18 +74,22 @@ class Pod:
         """All containers: init containers and native sidecars, then app, then ephemeral ones."""
         return tuple(
             [
-                self.container(("spec", field, index))
+                self._container(("spec", field, index), manifest)
                 for field in CONTAINER_FIELDS
                 if field in self.spec
-                for index in range(len(items(self.manifest, ("spec", field))))
+                for index, manifest in enumerate(as_items(self.spec[field], ("spec", field)))
             ]
         )
 
     def container(self, path: Path) -> Container:
         """Return the container at `path`."""
         found = self.read_containers.get(path)
+        return found or self._container(path, mapping(self.manifest, path))
+
+    def _container(self, path: Path, manifest: JsonObject) -> Container:
+        found = self.read_containers.get(path)
         if found is None:
-            found = self.read_containers[path] = Container(path, mapping(self.manifest, path))
+            found = self.read_containers[path] = Container(path, manifest)
         return found
 
     def user_of(self, container: Container) -> User:
@@ -116,22 +122,22 @@ class Pod:
         return {name: path for name, path in paths if path}
 
     @property
-    def requests(self) -> dict[str, Any]:
+    def requests(self) -> JsonObject:
         """What the whole pod requests: resource → quantity, as it is written."""
         return mapping(self.resources, ("requests",))
 
     @property
-    def limits(self) -> dict[str, Any]:
+    def limits(self) -> JsonObject:
         """The limits of the whole pod: resource → quantity, as it is written."""
         return mapping(self.resources, ("limits",))
 
     @property
-    def operating_system(self) -> Any:
+    def operating_system(self) -> Json:
         """The operating system that it says it is for, as it is written."""
         return at(self.manifest, ("spec", "os", "name"))
 
     @property
-    def runtime_class(self) -> Any:
+    def runtime_class(self) -> Json:
         """Its `runtimeClassName`, as it is written."""
         return self.spec.get("runtimeClassName")
 

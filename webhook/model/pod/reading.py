@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
 from webhook.errors import ShapeError
+from webhook.model.json import Json, JsonObject
 
-PodManifest = dict[str, Any]
+PodManifest = JsonObject
 #: The path of a value inside a document: keys and indexes.
 Path = tuple[str | int, ...]
 
-_NO_MAPPING: dict[str, Any] = {}
-_NO_SEQUENCE: list[Any] = []
+_NO_MAPPING: JsonObject = {}
+_NO_SEQUENCE: list[Json] = []
 
 
-def at(node: Any, path: Path) -> Any:
+def at(node: Json, path: Path) -> Json:
     """Return the value at `path` below `node`, or None if any step on the way is absent."""
     for step in path:
         if isinstance(node, dict):  # the common case; so is a missing key, hence no exception
@@ -32,71 +32,95 @@ def at(node: Any, path: Path) -> Any:
     return node
 
 
-def mapping(node: Any, path: Path, under: Path = ()) -> dict[str, Any]:
-    """Return the mapping at `path`, empty if absent; raise ShapeError for anything else."""
-    found = at(node, path)
-    if isinstance(found, dict):
-        return found
-    if found is None:
+# Each checker takes a value and where it is: `path` below the part of the pod at `under`.
+
+
+def as_mapping(value: Json, path: Path, under: Path = ()) -> JsonObject:
+    """Return a mapping, empty if absent; raise ShapeError for anything else."""
+    if isinstance(value, dict):
+        return value
+    if value is None:
         return _NO_MAPPING
-    raise _shape((*under, *path), found, "a mapping")
+    raise _shape((*under, *path), value, "a mapping")
 
 
-def sequence(node: Any, path: Path, under: Path = ()) -> list[Any]:
-    """Return the list at `path`, empty if absent; raise ShapeError for anything else."""
-    found = at(node, path)
-    if isinstance(found, list):
-        return found
-    if found is None:
+def as_sequence(value: Json, path: Path, under: Path = ()) -> list[Json]:
+    """Return a list, empty if absent; raise ShapeError for anything else."""
+    if isinstance(value, list):
+        return value
+    if value is None:
         return _NO_SEQUENCE
-    raise _shape((*under, *path), found, "a list")
+    raise _shape((*under, *path), value, "a list")
 
 
-def items(node: Any, path: Path, under: Path = ()) -> list[dict[str, Any]]:
-    """Return the list of mappings at `path`, empty if absent."""
-    found = at(node, path)
-    if found is None:
-        return _NO_SEQUENCE
-    if not isinstance(found, list):
-        raise _shape((*under, *path), found, "a list")
-    for item in found:
+def as_items(value: Json, path: Path, under: Path = ()) -> list[JsonObject]:
+    """Return a list of mappings, empty if absent."""
+    written = as_sequence(value, path, under)
+    for item in written:
         if not isinstance(item, dict):
-            raise _shape((*under, *path, _place(found, dict)), item, "a mapping")
-    return found
+            raise _shape((*under, *path, _place(written, dict)), item, "a mapping")
+    return written
 
 
-def strings(node: Any, path: Path, under: Path = ()) -> list[str]:
-    """Return the list of strings at `path`, empty if absent."""
-    found = at(node, path)
-    if found is None:
-        return _NO_SEQUENCE
-    if not isinstance(found, list):
-        raise _shape((*under, *path), found, "a list")
-    for item in found:
+def as_strings(value: Json, path: Path, under: Path = ()) -> list[str]:
+    """Return a list of strings, empty if absent."""
+    written = as_sequence(value, path, under)
+    for item in written:
         if not isinstance(item, str):
-            raise _shape((*under, *path, _place(found, str)), item, "a string")
-    return found
+            raise _shape((*under, *path, _place(written, str)), item, "a string")
+    return written
 
 
-def _place(found: list[Any], kind: type) -> int:
+def _place(written: list[Json], kind: type) -> int:
     """Return the index of the first item that is not of type `kind`."""
-    return next(index for index, item in enumerate(found) if not isinstance(item, kind))
+    return next(index for index, item in enumerate(written) if not isinstance(item, kind))
 
 
-def text(node: Any, path: Path, under: Path = ()) -> str | None:
+def as_text(value: Json, path: Path, under: Path = ()) -> str | None:
+    """Return a string, or None if absent."""
+    if value is None or isinstance(value, str):
+        return value
+    raise _shape((*under, *path), value, "a string")
+
+
+def as_flag(value: Json, path: Path, under: Path = ()) -> bool:
+    """Return a boolean, False if absent."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise _shape((*under, *path), value, "true or false")
+
+
+# The readers by path check what is at `path` below `node`.
+
+
+def mapping(node: Json, path: Path, under: Path = ()) -> JsonObject:
+    """Return the mapping at `path`, empty if absent; raise ShapeError for anything else."""
+    return as_mapping(at(node, path), path, under)
+
+
+def sequence(node: Json, path: Path, under: Path = ()) -> list[Json]:
+    """Return the list at `path`, empty if absent; raise ShapeError for anything else."""
+    return as_sequence(at(node, path), path, under)
+
+
+def items(node: Json, path: Path, under: Path = ()) -> list[JsonObject]:
+    """Return the list of mappings at `path`, empty if absent."""
+    return as_items(at(node, path), path, under)
+
+
+def strings(node: Json, path: Path, under: Path = ()) -> list[str]:
+    """Return the list of strings at `path`, empty if absent."""
+    return as_strings(at(node, path), path, under)
+
+
+def text(node: Json, path: Path, under: Path = ()) -> str | None:
     """Return the string at `path`, or None if absent."""
-    found = at(node, path)
-    if found is None or isinstance(found, str):
-        return found
-    raise _shape((*under, *path), found, "a string")
+    return as_text(at(node, path), path, under)
 
 
-def flag(node: Any, path: Path, under: Path = ()) -> bool:
+def flag(node: Json, path: Path, under: Path = ()) -> bool:
     """Return the boolean at `path`, or False if absent."""
-    found = at(node, path)
-    if found is None or isinstance(found, bool):
-        return bool(found)
-    raise _shape((*under, *path), found, "true or false")
+    return as_flag(at(node, path), path, under)
 
 
 def describe(value: object) -> str:

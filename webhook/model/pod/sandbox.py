@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
+from webhook.model.json import Json
 from webhook.model.pod.pod import Pod
 
 #: On a pod, a label or the older annotation; `false` keeps the namespace's injection away.
@@ -55,12 +55,12 @@ _KATA = re.compile(r"kata([.-].*)?")
 _LONGEST_NAME = 253  # a DNS subdomain
 
 
-def is_gvisor(name: Any) -> bool:
+def is_gvisor(name: Json) -> bool:
     """Return whether a pod with this runtimeClassName runs in gVisor, which has no RDMA devices."""
     return _matches(_GVISOR, name)
 
 
-def is_kata(name: Any) -> bool:
+def is_kata(name: Json) -> bool:
     """Return whether a pod with this runtimeClassName runs in a Kata virtual machine.
 
     RDMA works there only with a NIC that is passed through (VFIO), which no pod field shows.
@@ -68,7 +68,7 @@ def is_kata(name: Any) -> bool:
     return _matches(_KATA, name)
 
 
-def _matches(names: re.Pattern[str], name: Any) -> bool:
+def _matches(names: re.Pattern[str], name: Json) -> bool:
     return (
         isinstance(name, str) and len(name) <= _LONGEST_NAME and names.fullmatch(name) is not None
     )

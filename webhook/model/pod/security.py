@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from webhook.model.json import JsonObject
 from webhook.model.pod.reading import Path, at, strings
 
 
@@ -22,7 +23,7 @@ _WHERE = ("securityContext", "capabilities")
 _NONE = Capabilities()
 
 
-def capabilities_of(container: dict[str, Any], path: Path) -> Capabilities:
+def capabilities_of(container: JsonObject, path: Path) -> Capabilities:
     """Read the capabilities of a container, which is at `path`.
 
     Case does not matter to containerd.
@@ -39,7 +40,7 @@ def capabilities_of(container: dict[str, Any], path: Path) -> Capabilities:
 User = Literal["root", "other", "image"]
 
 
-def user_of(spec: dict[str, Any], container: dict[str, Any]) -> User:
+def user_of(spec: JsonObject, container: JsonObject) -> User:
     """Return which user a container runs as, in a pod with this spec.
 
     The container's securityContext takes precedence over the pod's. `runAsNonRoot: false` permits
@@ -58,6 +59,6 @@ def user_of(spec: dict[str, Any], container: dict[str, Any]) -> User:
     return "image"
 
 
-def _context(of: dict[str, Any]) -> dict[str, Any]:
+def _context(of: JsonObject) -> JsonObject:
     found = of.get("securityContext")
     return found if isinstance(found, dict) else {}

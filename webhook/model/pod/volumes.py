@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from typing import Any
 
+from webhook.model.json import Json, JsonObject
 from webhook.model.pod.reading import Path, at, items, mapping
 
 VOLUMES: Path = ("spec", "volumes")
@@ -16,17 +16,17 @@ class Volume:
 
     __slots__ = ("manifest", "path")
 
-    def __init__(self, manifest: dict[str, Any], path: Path) -> None:
+    def __init__(self, manifest: JsonObject, path: Path) -> None:
         self.manifest = manifest
         self.path = path
 
     @property
-    def name(self) -> Any:
+    def name(self) -> Json:
         """Its name, as it is written."""
         return self.manifest.get("name")
 
     @property
-    def host_path(self) -> Any:
+    def host_path(self) -> Json:
         """The node's path that it shows, as it is written; None if it shows none."""
         return at(self.manifest, ("hostPath", "path"))
 
@@ -52,7 +52,7 @@ class Volume:
         return source.get("medium") == "Memory" and source.get("sizeLimit") is None
 
     @property
-    def shown_fields(self) -> list[tuple[Any, Any]]:
+    def shown_fields(self) -> list[tuple[Json, Json]]:
         """The files of a downwardAPI volume and the fields of the pod that they show."""
         listed = at(self.manifest, ("downwardAPI", "items"))
         return [
@@ -60,7 +60,7 @@ class Volume:
             for item in (listed if isinstance(listed, list) else ())
         ]
 
-    def downward_items(self) -> Iterator[list[dict[str, Any]]]:
+    def downward_items(self) -> Iterator[list[JsonObject]]:
         """Yield its lists of downward API items, and its list of sources, which also counts."""
         if "downwardAPI" in self.manifest:
             yield items(self.manifest, ("downwardAPI", "items"))
@@ -72,7 +72,7 @@ class Volume:
                     yield items(source, ("downwardAPI", "items"))
 
 
-def limited_resource(source: Any) -> Any:
+def limited_resource(source: Json) -> Json:
     """Return the resource that an item of the downward API, or a `valueFrom`, shows."""
     return at(source, ("resourceFieldRef", "resource"))
 
