@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -18,6 +18,7 @@ from webhook.admission.review import (
     read_request,
 )
 from webhook.decide.admission_warnings import LONGEST
+from webhook.model.json import JsonObject
 
 #: The operations that can change a configuration. A deletion leaves nothing to check.
 CHECKED = ("CREATE", "UPDATE")
@@ -113,9 +114,9 @@ class Faults(NamedTuple):
     more_warnings: int = 0
 
 
-def configuration_answer(uid: str, about: dict[str, str], faults: Faults) -> dict[str, Any]:
+def configuration_answer(uid: str, about: dict[str, str], faults: Faults) -> JsonObject:
     """Return the answer: allowed if there are no errors; `about` has group, kind and name."""
-    response: dict[str, Any] = {"uid": uid, "allowed": not faults.errors}
+    response: dict[str, object] = {"uid": uid, "allowed": not faults.errors}
     if faults.errors:
         response["status"] = _status(about, faults)
     if lines := _lines(faults):

@@ -6,7 +6,7 @@ Objects of a cluster or of a file may have any shape; a field of a wrong type co
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.admission.review import mapping_at, string_at
 
@@ -28,14 +28,13 @@ NO_MIRROR = (
 NOT_WINDOWS = (
     "!has(object.spec.os) || !has(object.spec.os.name) || object.spec.os.name != 'windows'"
 )
-_Item = dict[str, Any]
 
 
 class WebhookSetup(NamedTuple):
     """The webhook in its MutatingWebhookConfiguration."""
 
-    configuration: _Item
-    webhook: _Item
+    configuration: Mapping[str, object]
+    webhook: Mapping[str, object]
     name: str  #: of the configuration; "" if it has none
     #: The name and the expression of each matchCondition, the latter with single spaces.
     conditions: tuple[tuple[str, str], ...]
@@ -110,7 +109,7 @@ class Requirement(NamedTuple):
                 return f"{self.key} {word} ({', '.join(self.values)})"
 
 
-def webhooks_in(configurations: Iterable[_Item]) -> tuple[WebhookSetup, ...]:
+def webhooks_in(configurations: Iterable[Mapping[str, object]]) -> tuple[WebhookSetup, ...]:
     """Return the webhooks of ours among these MutatingWebhookConfigurations."""
     return tuple(
         read_setup(configuration, webhook)
@@ -120,7 +119,7 @@ def webhooks_in(configurations: Iterable[_Item]) -> tuple[WebhookSetup, ...]:
     )
 
 
-def read_setup(configuration: _Item, webhook: _Item) -> WebhookSetup:
+def read_setup(configuration: Mapping[str, object], webhook: Mapping[str, object]) -> WebhookSetup:
     """Read a webhook and its configuration."""
     return WebhookSetup(
         configuration=configuration,
@@ -133,11 +132,11 @@ def read_setup(configuration: _Item, webhook: _Item) -> WebhookSetup:
     )
 
 
-def _condition(item: _Item) -> tuple[str, str]:
+def _condition(item: Mapping[str, object]) -> tuple[str, str]:
     return str(item.get("name")), " ".join(str(item.get("expression")).split())
 
 
-def _rule(item: _Item) -> WebhookRule:
+def _rule(item: Mapping[str, object]) -> WebhookRule:
     return WebhookRule(
         api_groups=_strings(item, "apiGroups"),
         api_versions=_strings(item, "apiVersions"),
@@ -155,11 +154,11 @@ def _requirements(selector: Mapping[str, object]) -> tuple[Requirement, ...]:
     )
 
 
-def _requirement(item: _Item) -> Requirement:
+def _requirement(item: Mapping[str, object]) -> Requirement:
     return Requirement(str(item.get("key")), str(item.get("operator")), _strings(item, "values"))
 
 
-def _mappings(node: Mapping[str, object], key: str) -> list[_Item]:
+def _mappings(node: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
     items = node.get(key)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Iterable
-from typing import Any
 
 import orjson
 
 from webhook.admission.review import API_VERSION, KIND
 from webhook.decide.admission_warnings import LONGEST
 from webhook.model.decision import Decision
+from webhook.model.json import JsonObject
 
 #: Below the API server's 4096, for all warnings of one answer together.
 WARNINGS_IN_ALL = 4095
@@ -26,13 +26,13 @@ MESSAGE_LENGTH = 2048
 _REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError", 503: "ServiceUnavailable"}
 
 
-def answer(uid: str, decision: Decision) -> dict[str, Any]:
+def answer(uid: str, decision: Decision) -> JsonObject:
     """Return the answer for a decision: allowed, with its patch, or denied."""
     if not decision.allowed:
         refusal = reject(uid, 403, decision.message or decision.reason.code)
         _describe(refusal["response"], decision)
         return refusal
-    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    response: JsonObject = {"uid": uid, "allowed": True}
     if decision.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = b2a_base64(orjson.dumps(decision.patch), newline=False).decode()
@@ -40,20 +40,20 @@ def answer(uid: str, decision: Decision) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def leave(uid: str, why: str) -> dict[str, Any]:
+def leave(uid: str, why: str) -> JsonObject:
     """Return the answer for a request that is not ours: allowed, unchanged, with a warning."""
     warning = f"rdma-webhook: {why}".encode("ascii", "backslashreplace").decode()[:LONGEST]
     response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": why}}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def reject(uid: str, code: int, message: str) -> dict[str, Any]:
+def reject(uid: str, code: int, message: str) -> JsonObject:
     """Return an answer that rejects a request, and says why."""
     response = {"uid": uid, "allowed": False, "status": _status(code, message)}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def failure(code: int, message: str) -> dict[str, Any]:
+def failure(code: int, message: str) -> JsonObject:
     """Return the body of an HTTP error, about which failurePolicy decides: a Status.
 
     The API server shows its message to who creates the pod; it shows an AdmissionReview in its
@@ -62,7 +62,7 @@ def failure(code: int, message: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Status", "metadata": {}, **_status(code, message)}
 
 
-def _status(code: int, message: str) -> dict[str, Any]:
+def _status(code: int, message: str) -> JsonObject:
     return {
         "status": "Failure",
         "code": code,
@@ -71,7 +71,7 @@ def _status(code: int, message: str) -> dict[str, Any]:
     }
 
 
-def _describe(response: dict[str, Any], decision: Decision) -> None:
+def _describe(response: JsonObject, decision: Decision) -> None:
     if decision.warnings:
         response["warnings"] = _fitting(decision.warnings)
     if decision.audit:

@@ -20,6 +20,7 @@ NEEDS = 'it needs rdma.lab/enable: "true"'
 BOTH = "namespace lab has the label and the pod the annotation rdma.lab/enable"
 NO_ANNOTATION = 'the pod has no annotation rdma.lab/enable: "true"'
 LABELLED = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"})
+WEBHOOK: dict[str, Any] = {**SHIPPED.webhook}
 
 
 def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def test_a_cluster_without_the_webhook() -> None:
 
 def _registered(**fields: Any) -> WebhookSetup:
     """Return the manifests' webhook with other fields, as a cluster returns its configuration."""
-    webhook = {**SHIPPED.webhook, **fields}
+    webhook = {**WEBHOOK, **fields}
     other = {"name": "other.example"}
     configuration = {"metadata": {"name": "site"}, "webhooks": [other, webhook]}
     (found,) = webhooks_in([{"webhooks": None}, configuration])
@@ -204,7 +205,7 @@ def test_a_selector_of_pods(labels: Any, *, expected: bool) -> None:
 
 def test_conditions_of_the_site() -> None:
     """One that the manifests do not have leaves the answer open, unless something else decides."""
-    ours = SHIPPED.webhook["matchConditions"]
+    ours = WEBHOOK["matchConditions"]
     theirs = {"name": "not-at-night", "expression": "object.metadata.name != 'night'"}
     setup = _registered(matchConditions=[theirs, *ours])
     answer = called(_pod(enable="true"), LABELLED, [setup])
@@ -224,7 +225,7 @@ def test_the_layout_of_an_expression() -> None:
     """A condition is recognized whatever white space it is written with."""
     lines = [
         {**one, "expression": one["expression"].replace(" ", "\n  ")}
-        for one in SHIPPED.webhook["matchConditions"]
+        for one in WEBHOOK["matchConditions"]
     ]
     setup = _registered(matchConditions=lines)
     assert called(_pod(enable="true"), LABELLED, [setup])[0] is True
@@ -247,7 +248,7 @@ def test_the_layout_of_an_expression() -> None:
 )
 def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
     """One of the rules must select the creation of pods."""
-    (ours,) = SHIPPED.webhook["rules"]
+    (ours,) = WEBHOOK["rules"]
     others = {**ours, "resources": ["services"]}
     answer = called(_pod(enable="true"), LABELLED, [_registered(rules=[others, {**ours, **rule}])])
     assert answer[0] is expected
@@ -257,7 +258,7 @@ def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
 
 def test_a_rule_without_a_scope() -> None:
     """It is for objects in namespaces, too: that is the API server's default."""
-    (ours,) = SHIPPED.webhook["rules"]
+    (ours,) = WEBHOOK["rules"]
     rule = {key: value for key, value in ours.items() if key != "scope"}
     assert called(_pod(enable="true"), LABELLED, [_registered(rules=[rule])])[0] is True
 
