@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
 
 from certs.authorities import RotationRequest
 from certs.errors import CertsError
@@ -146,7 +145,7 @@ def handshakes_text(handshakes: Sequence[Handshake]) -> str:
     return "\n".join([*_lines(handshakes), ""])
 
 
-def told(record: Inspection | Authority | Handshake | InspectedBundle) -> dict[str, Any]:
+def told(record: Inspection | Authority | Handshake | InspectedBundle) -> dict[str, object]:
     """Return a record in JSON's types, with names as Kubernetes writes them."""
     return {_camel(one.name): _plain(getattr(record, one.name)) for one in fields(record)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import shtab
 
@@ -128,7 +128,9 @@ def _command(
     return parent, given
 
 
-def _commands(parent: argparse.ArgumentParser) -> argparse._SubParsersAction[Any] | None:
+def _commands(
+    parent: argparse.ArgumentParser,
+) -> argparse._SubParsersAction[argparse.ArgumentParser] | None:
     found = (one for one in _actions(parent) if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001
     return next(found, None)
 

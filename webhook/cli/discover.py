@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from socket import gethostname
-from typing import Any
 
 from webhook.cli.node_files import texts_in, texts_of
 from webhook.cli.options import add_cluster_options, cluster_access
@@ -213,7 +212,7 @@ def _from_file(given: str) -> list[Item]:
     return items
 
 
-def _documents(text: str, name: str) -> list[Any]:
+def _documents(text: str, name: str) -> list[object]:
     if text.lstrip().startswith("{"):
         try:
             return [json.loads(text)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from textwrap import wrap
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from webhook import __version__
 from webhook.cli.output import called_as
@@ -65,7 +65,7 @@ class CommandParser(argparse.ArgumentParser):
         hint = _meant(words[0].partition("=")[0], options)
         self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         """Check a word that must be one of a few; the message begins with the word."""
         known = [str(choice) for choice in action.choices or ()]
         if known and value not in known:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from webhook.cli.output import say
 from webhook.cli.verify.output import UNREADABLE
@@ -228,6 +228,8 @@ def write_log(path: Path, text: str) -> None:
 # The signals that end a run: the first lets it clean up, the second one does not.
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: What a signal calls, or one of SIG_DFL and SIG_IGN; None for what Python did not set.
+_Handler = Callable[[int, FrameType | None], object] | int | None
 #: What shells add to the number of a signal for the exit code.
 _KILLED_BY = 128
 
@@ -242,7 +244,7 @@ class RunSignals:
     def __init__(self) -> None:
         self._came = threading.Event()
         self._number = 0
-        self._before: dict[signal.Signals, Any] = {}
+        self._before: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> Self:
         for one in _SIGNALS:
