@@ -90,7 +90,7 @@ def read_ibstat(lines: Sequence[Line]) -> Reading:
 
 
 def _ibstat_ports(block: Block) -> tuple[PortSighting]:
-    model = block.fields.get("model", "")
+    model = str(block.fields.get("model", ""))
     device_id = mellanox_type(model)
     if device_id is not None:
         block.fields["device_id"] = device_id
@@ -233,7 +233,7 @@ def read_ibstatus(lines: Sequence[Line]) -> Reading:
 
 
 def _ibstatus_ports(block: Block) -> Iterator[Sighting]:
-    first = block.fields.pop("gid", _NO_GID)
+    first = str(block.fields.pop("gid", _NO_GID))
     yield _IBSTATUS_SHAPE.port_sighting(block)
     if first != _NO_GID and block.port is not None:
         yield GidSighting(Origin(_IBSTATUS, block.line), block.device, block.port, 0, first)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.diagnose.tools.observations import Line, Origin, PortSighting, Reading, Sighting
 from webhook.diagnose.tools.readers.notation import number
@@ -26,6 +26,8 @@ Keys = Mapping[str, Filling | None]
 _KEY = re.compile(r"\s{0,80}([A-Za-z][\w ]{0,40}?)\s{0,10}:(?:\s{1,80}(\S.{0,200}))?", re.ASCII)
 #: Characters of a line; these tools' are shorter.
 _LONGEST_KEY_LINE = 400
+#: Makes a record of a port from fields that were read under their names.
+port_of_fields: Callable[..., PortSighting] = PortSighting
 
 
 @dataclass
@@ -37,7 +39,9 @@ class Block:
     device: str
     port: int | None
     #: The values, by the fields that they fill.
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, object] = field(default_factory=dict)
+    #: The rows of the port's GID table: the line, the index, the GID, and the version of RoCE.
+    gids: list[tuple[int, int, str, str | None]] = field(default_factory=list)
 
 
 class BlockFormat(NamedTuple):
@@ -57,7 +61,8 @@ class BlockFormat(NamedTuple):
 
     def port_sighting(self, block: Block) -> PortSighting:
         """Make the record of a block whose fields are those of `PortSighting`."""
-        return PortSighting(Origin(self.tool, block.line), block.device, block.port, **block.fields)
+        origin = Origin(self.tool, block.line)
+        return port_of_fields(origin, block.device, block.port, **block.fields)
 
 
 def takes_none(_line: Line, _block: Block) -> bool:

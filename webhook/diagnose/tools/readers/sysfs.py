@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
 from webhook.diagnose.tools.observations import (
     CounterSighting,
@@ -18,7 +18,7 @@ from webhook.diagnose.tools.observations import (
     SettingSighting,
     Sighting,
 )
-from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
+from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading, port_of_fields
 from webhook.diagnose.tools.readers.notation import (
     DEVICE,
     NETDEV,
@@ -134,12 +134,15 @@ def _certain(path: re.Match[str]) -> bool:
     return bool(path["folder"] or path["port"] or path["file"] in _OWN)
 
 
+_Value = TypeVar("_Value")
+
+
 @dataclass
-class _Part:
+class _Part(Generic[_Value]):
     """What is known of a device, of a port, or of a row of its GIDs."""
 
     line: int
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, _Value] = field(default_factory=dict)
 
 
 class _Tree:
@@ -147,9 +150,9 @@ class _Tree:
 
     def __init__(self) -> None:
         #: By the device and the port; more than one where a file was shown again.
-        self._parts: dict[tuple[str, int | None], list[_Part]] = {}
+        self._parts: dict[tuple[str, int | None], list[_Part[object]]] = {}
         #: By the device, the port and the index.
-        self._gids: dict[tuple[str, int, int], _Part] = {}
+        self._gids: dict[tuple[str, int, int], _Part[str]] = {}
         self._counters: list[CounterSighting] = []
 
     def takes(self, line: int, path: re.Match[str], value: str) -> bool:
@@ -178,7 +181,9 @@ class _Tree:
     def _fill(self, line: int, where: tuple[str, int | None], name: str, value: object) -> None:
         parts = self._parts.setdefault(where, [_Part(line)])
         if name == "netdevs":
-            value = tuple(dict.fromkeys((*parts[-1].fields.get(name, ()), value)))
+            before = parts[-1].fields.get(name, ())
+            assert isinstance(before, tuple)
+            value = tuple(dict.fromkeys((*before, value)))
         elif parts[-1].fields.get(name, value) != value:
             parts.append(_Part(line))
         parts[-1].fields[name] = value
@@ -187,7 +192,7 @@ class _Tree:
         """Yield what the files say."""
         for (device, port), parts in self._parts.items():
             for part in parts:
-                yield PortSighting(Origin(_IB_SYSFS, part.line), device, port, **part.fields)
+                yield port_of_fields(Origin(_IB_SYSFS, part.line), device, port, **part.fields)
         yield from self._counters
         for (device, number_of_port, index), row in self._gids.items():
             address = kernel_gid(row.fields.get("gids", _NO_GID))

@@ -226,19 +226,18 @@ def _takes_other(line: Line, block: Block) -> bool:
     written = gid(row[2]) if row[3] else kernel_gid(row[2])
     if written is not None:
         version = row[3] and f"v{row[3]}"
-        block.fields.setdefault("gids", []).append((line.number, int(row[1]), written, version))
+        block.gids.append((line.number, int(row[1]), written, version))
     return written is not None
 
 
 def _tell(block: Block) -> Iterator[Sighting]:
     width, speed = block.fields.pop("width", None), block.fields.pop("speed", None)
-    gids = block.fields.pop("gids", ())
     if block.fields.get("device_id") == 0:
         del block.fields["device_id"]
-    if width and speed:
+    if isinstance(width, int) and isinstance(speed, float) and width and speed:
         block.fields["rate_gbps"] = width * speed
     yield _SHAPE.port_sighting(block)
-    for line, index, written, version in gids:
+    for line, index, written, version in block.gids:
         yield GidSighting(
             Origin(_IBV_DEVINFO, line), block.device, block.port or 0, index, written, version
         )
