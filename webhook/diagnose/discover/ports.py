@@ -7,7 +7,7 @@ the PCI address, with or without its domain, or over the network interface.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.site import (
     Agreed,
@@ -15,13 +15,14 @@ from webhook.diagnose.discover.site import (
     Said,
     Sighted,
     SiteFinding,
+    Value,
     agreed,
     natural,
 )
 from webhook.diagnose.tools.hardware import NVIDIA, card_model
-from webhook.diagnose.tools.observations import CardSighting, PortSighting
+from webhook.diagnose.tools.observations import CardSighting, PortSighting, PortState
 
-_AnySighting = TypeVar("_AnySighting", PortSighting, CardSighting)
+_AnySighting = TypeVar("_AnySighting", bound=PortSighting | CardSighting)
 #: ibv_devinfo shows the OUI of some vendors, other tools their PCI id.
 _PCI_VENDORS = {0x02C9: NVIDIA}
 #: Interfaces that stand above others: both tools are right.
@@ -134,21 +135,14 @@ class _Joining:
     def field(
         self,
         name: str,
-        told: Sequence[_Told] | None = None,
-        key: Callable[[Any], object] = lambda value: value,
-    ) -> Any:
+        told: Iterable[tuple[str, _AnySighting]],
+        read: Callable[[_AnySighting], Value | None],
+        key: Callable[[Value], object] = lambda value: value,
+    ) -> Value | None:
         """Return the value of a field on which all agree; else None, and a finding."""
-        result: Agreed[Any] = agreed(_said(name, self.told if told is None else told), key)
+        result = agreed(_said(told, read), key)
         self._note(name, result)
         return result.value
-
-    def said(self, name: str) -> bool:
-        """Return whether any tool says something of a field."""
-        return any(True for _ in _said(name, self.told))
-
-    def differs(self, name: str) -> bool:
-        """Return whether tools differ on a field."""
-        return self.said(name) and agreed(_said(name, self.told)).value is None
 
     def address(self) -> str | None:
         """Return the PCI address; of a bond, which has several, the first that all tools know."""
@@ -158,29 +152,27 @@ class _Joining:
                 by_tool.setdefault((seen.origin.tool, file), set()).add(pci_key(seen.pci))
         common = set.intersection(*by_tool.values()) if by_tool else set()
         if not common:
-            self._note("pci", agreed(_said("pci", self.told), pci_key))
+            self._note("pci", agreed(_said(self.told, lambda seen: seen.pci), pci_key))
             return None
         wanted = min(common)
         spelt = {one.seen.pci for one in self.told if one.seen.pci}
         return max((one for one in spelt if pci_key(one) == wanted), key=len)
 
-    def interfaces(self, told: Sequence[_Told]) -> tuple[str, ...]:
+    def interfaces(self, told: Iterable[tuple[str, PortSighting]]) -> tuple[str, ...]:
         """Return the network interfaces, bonds first, since a bond is what has addresses."""
-        shown = [one for one in told if _netdevs(one)]
-        sets = [set(_netdevs(one)) for one in shown]
+        shown = [(file, port) for file, port in told if port.netdevs]
+        sets = [set(port.netdevs or ()) for _, port in shown]
         names: set[str] = set().union(*sets)
         above = any(name.startswith(_ABOVE) for name in names)
         if sets and not above and not set.intersection(*sets):
-            said = (Said[Any](_netdevs(one), one.seen.origin.tool, one.file, one.seen.origin.line)
-                    for one in shown)  # fmt: skip
-            self._note("netdevs", agreed(said))
+            self._note("netdevs", agreed(_said(shown, lambda port: port.netdevs)))
             return ()
         often = {name: sum(name in one for one in sets) for name in names}
         return tuple(
             sorted(names, key=lambda one: (not one.startswith(_ABOVE), -often[one], natural(one)))
         )
 
-    def _note(self, name: str, result: Agreed[Any]) -> None:
+    def _note(self, name: str, result: Agreed[Value]) -> None:
         if result.conflict is None:
             return
         (one, other), words = result.conflict, _WORDS[name]
@@ -201,37 +193,53 @@ def _port(
     """Put together one port from what was said of it, and of its device as a whole."""
     of_port = [one for one in told if _port_number(one) in (None, number)]
     joining = _Joining(node, FoundPort(device=device, port=number).name, of_port)
-    state = joining.field("state")
-    rates = [one for one in of_port if isinstance(one.seen, PortSighting) and _active(one.seen)]
-    rate = joining.field("rate_gbps", rates)
+    ports = [(file, seen) for file, seen in of_port if isinstance(seen, PortSighting)]
+    state: PortState | None = joining.field("state", ports, lambda port: port.state)
+    rates = [(file, seen) for file, seen in ports if _active(seen)]
+    rate = joining.field("rate_gbps", rates, lambda port: port.rate_gbps)
     several = len(_numbers(told)) > 1
-    vendor = joining.field("vendor_id", key=lambda given: _PCI_VENDORS.get(given, given))
-    vendor = _PCI_VENDORS.get(vendor, vendor)
-    device_id = joining.field("device_id")
-    if vendor is None and device_id is not None and not joining.differs("vendor_id"):
+    vendor = joining.field("vendor_id", of_port, lambda seen: seen.vendor_id, _pci_vendor)
+    vendor = _pci_vendor(vendor) if vendor is not None else None
+    device_id = joining.field("device_id", of_port, lambda seen: seen.device_id)
+    if (
+        vendor is None
+        and device_id is not None
+        and not _is_said(of_port, lambda one: one.vendor_id)
+    ):
         vendor = NVIDIA  # whose tools alone show an id without the vendor: MT4123
     card = card_model(vendor, device_id)
     made = FoundPort(
         device=device,
         port=number,
         netdevs=joining.interfaces(
-            [one for one in of_port if not several or _port_number(one) is not None]
+            (file, seen) for file, seen in ports if not several or seen.port is not None
         ),
         state=state,
-        physical_state=joining.field("physical_state"),
-        link_layer=joining.field("link_layer"),
-        rate_gbps=rate if state == "Active" or not joining.said("state") else None,
+        physical_state=joining.field("physical_state", ports, lambda port: port.physical_state),
+        link_layer=joining.field("link_layer", ports, lambda port: port.link_layer),
+        rate_gbps=rate
+        if state == "Active" or not _is_said(ports, lambda port: port.state)
+        else None,
         pci=joining.address(),
         model=card.model if card else _model(of_port),
         vendor_id=vendor,
         device_id=device_id,
-        board_id=joining.field("board_id"),
-        firmware=joining.field("firmware"),
-        numa=joining.field("numa", [one for one in of_port if (one.seen.numa or 0) >= 0]),
-        virtual=joining.field("virtual") or (True if card and card.virtual else None),
+        board_id=joining.field("board_id", ports, lambda port: port.board_id),
+        firmware=joining.field("firmware", ports, lambda port: port.firmware),
+        numa=joining.field(
+            "numa",
+            [one for one in of_port if (one.seen.numa or 0) >= 0],
+            lambda seen: seen.numa,
+        ),
+        virtual=joining.field("virtual", of_port, lambda seen: seen.virtual)
+        or (True if card and card.virtual else None),
         sources=tuple(sorted({one.seen.origin.tool for one in of_port})),
     )
     return made, joining.findings
+
+
+def _pci_vendor(number: int) -> int:
+    return _PCI_VENDORS.get(number, number)
 
 
 def _port_number(told: _Told) -> int | None:
@@ -243,11 +251,20 @@ def _active(seen: PortSighting) -> bool:
     return seen.state in ("Active", None)
 
 
-def _said(name: str, told: Iterable[_Told]) -> Iterator[Said[Any]]:
+def _said(
+    told: Iterable[tuple[str, _AnySighting]], read: Callable[[_AnySighting], Value | None]
+) -> Iterator[Said[Value | None]]:
     for file, seen in told:
-        value = getattr(seen, name, None)
+        value = read(seen)
         if value is not None:
             yield Said(value, seen.origin.tool, file, seen.origin.line)
+
+
+def _is_said(
+    told: Iterable[tuple[str, _AnySighting]], read: Callable[[_AnySighting], object]
+) -> bool:
+    """Return whether a tool says anything of a field."""
+    return any(read(seen) is not None for _, seen in told)
 
 
 #: What a field is called in a message.
