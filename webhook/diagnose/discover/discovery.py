@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.diagnose.discover.checks import site_findings
 from webhook.diagnose.discover.fabrics_yaml import accepted, fabrics_yaml
 from webhook.diagnose.discover.groups import group_nodes
 from webhook.diagnose.discover.node import merge_node
 from webhook.diagnose.discover.plan import FabricPlan, Refused, plan_fabrics
+from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.port_selection import NodeChoice, choose_ports
 from webhook.diagnose.discover.site import (
     FoundNode,
@@ -31,7 +32,7 @@ class Discovery(NamedTuple):
     #: The fabrics file.
     text: str
     #: Its fabrics.
-    entries: tuple[dict[str, Any], ...]
+    entries: tuple[FabricEntry, ...]
 
     @property
     def fabrics(self) -> tuple[FabricPlan, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from webhook.config.custom_resource import NAME
 from webhook.config.findings import InvalidConfiguration
@@ -13,6 +12,7 @@ from webhook.config.load import parse_fabrics
 from webhook.config.model import API_VERSION, KIND
 from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan, Refused
+from webhook.diagnose.discover.plan_fields import FabricEntry, MatchEntry
 from webhook.diagnose.discover.used_ports import rails_of
 from webhook.text.escape import visible
 
@@ -37,7 +37,7 @@ def fabrics_yaml(plans: Sequence[FabricPlan | Refused], nodes: int) -> str:
         suspect[live[at] if at < len(live) else live[-1]] = why
 
 
-def accepted(plans: Sequence[FabricPlan | Refused], text: str) -> list[dict[str, Any]]:
+def accepted(plans: Sequence[FabricPlan | Refused], text: str) -> list[FabricEntry]:
     """Return the entries that the file has, and not in comments."""
     loaded = set(parse_fabrics(text, "fabrics").fabrics.fabrics)
     return [one.entry for one in plans if isinstance(one, FabricPlan) and one.name in loaded]
@@ -102,11 +102,11 @@ def _fabric(plan: FabricPlan) -> Iterator[str]:
     yield f"- name: {_scalar(plan.name)}"
     for key, value in plan.entry.items():
         if key == "match":
-            yield from _match(value, plan.reasons)
+            yield from _match(plan.entry["match"], plan.reasons)
         elif key == "resources":
             yield from _comment(plan.reasons[key], "  ")
             yield "  resources:"
-            yield from (f"  - {_flow(item)}" for item in value)
+            yield from (f"  - {_flow(item)}" for item in plan.entry["resources"])
         elif key != "name":
             yield from _line(f"  {key}: {_flow(value)}", plan.reasons.get(key, ""), "  ")
 
@@ -135,14 +135,16 @@ def others_left_out(plan: FabricPlan) -> dict[str, str]:
     }
 
 
-def _match(match: dict[str, Any], reasons: dict[str, str]) -> Iterator[str]:
+def _match(match: MatchEntry, reasons: dict[str, str]) -> Iterator[str]:
     yield "  match:"
     for key, value in match.items():
         because = reasons.get(f"match.{key}", "")
         if key == "nodeLabels":
             yield from _comment(because, "    ")
             yield "    nodeLabels:"
-            yield from (f"      {_scalar(label)}: {_flow(of)}" for label, of in value.items())
+            yield from (
+                f"      {_scalar(label)}: {_flow(of)}" for label, of in match["nodeLabels"].items()
+            )
         else:
             yield from _line(f"    {key}: {_flow(value)}", because, "    ")
 
@@ -168,7 +170,7 @@ def _comment(words: str, indent: str) -> Iterator[str]:
         yield f"{indent}# {line}"
 
 
-def _flow(value: Any) -> str:
+def _flow(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.fabrics_yaml import others_left_out
@@ -20,7 +19,7 @@ from webhook.text.terminal import Column, Sheet, Span
 _SCHEMA = Path(__file__).with_name("discover.schema.json")
 
 
-def discover_form(found: Discovery) -> dict[str, Any]:
+def discover_form(found: Discovery) -> dict[str, object]:
     """Return what was discovered as plain JSON values."""
     return {
         "nodes": [_node_form(node) for node in found.nodes],
@@ -34,7 +33,7 @@ def discover_schema() -> str:
     return _SCHEMA.read_text(encoding="utf-8")
 
 
-def _node_form(node: FoundNode) -> dict[str, Any]:
+def _node_form(node: FoundNode) -> dict[str, object]:
     return {
         "name": node.name,
         "machine": node.machine,
@@ -44,7 +43,7 @@ def _node_form(node: FoundNode) -> dict[str, Any]:
     }
 
 
-def _port_form(port: FoundPort) -> dict[str, Any]:
+def _port_form(port: FoundPort) -> dict[str, object]:
     return {
         "device": port.device,
         "port": port.port,
@@ -61,7 +60,7 @@ def _port_form(port: FoundPort) -> dict[str, Any]:
     }
 
 
-def _finding_form(finding: SiteFinding) -> dict[str, Any]:
+def _finding_form(finding: SiteFinding) -> dict[str, object]:
     return {
         "severity": finding.severity,
         "nodes": list(finding.nodes),
@@ -145,9 +144,9 @@ def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
 
 
 def _shown(field: str, plan: FabricPlan) -> str:
-    value = plan.entry[field]
     if field == "resources":
-        return ", ".join(str(one["name"]) for one in value)
+        return ", ".join(one["name"] for one in plan.entry["resources"])
+    value = plan.entry.get(field)
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 

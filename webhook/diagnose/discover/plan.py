@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from webhook.config.names import intended_product, is_plugin_resource
+from webhook.config.names import is_plugin_resource
 from webhook.diagnose.discover.groups import Devices, Group, devices_of
 from webhook.diagnose.discover.plan_fields import (
+    FabricEntry,
     HcaList,
     HostInterface,
     Match,
+    ResourceEntry,
     hca_list,
     host_interface,
+    match_entry,
     matches,
 )
 from webhook.diagnose.discover.site import ClaimableDevices, SiteFinding, Wishes, gbps, listed_nodes
@@ -36,7 +39,7 @@ class FabricPlan(NamedTuple):
     devices: Devices
     mode: Mode
     #: The entry of the fabrics file.
-    entry: dict[str, Any]
+    entry: FabricEntry
     #: Field of the entry → why it is so; a field of `match` as `match.gpuProducts`.
     reasons: dict[str, str]
     #: What must be so for the mode to work.
@@ -76,7 +79,7 @@ def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan |
     mode, because = _mode(group, wishes)
     if mode == "shared-device" and (finding := _without_networks(group, devices, wishes)):
         return Refused(group, finding)
-    entry: dict[str, Any] = {"name": name, "match": _match_entry(match), "mode": mode}
+    entry: FabricEntry = {"name": name, "match": match_entry(match), "mode": mode}
     reasons = {"name": _about(group), "mode": because}
     reasons |= {f"match.{field}": why for field, why in match.reasons.items()}
     offered = claimable_of(group)
@@ -95,34 +98,19 @@ def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan |
         chosen = hca_list(group, devices)
         entry[chosen.field], reasons[chosen.field] = list(chosen.names), chosen.because
         _add_interfaces(entry, reasons, group, chosen, mode)
-    elif mode in _OWN_DEVICE:
+    else:
         entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
     if mode == "shared-device" and group.card.link_layer == "Ethernet":
         entry["networks"] = list(wishes.networks)
         reasons["networks"] = "as given by --network: one interface in the pod for each RoCE device"
-    entry = {key: value for key, value in entry.items() if value not in ({}, None)}
+    if not entry["match"]:
+        del entry["match"]
     return FabricPlan(
         name, group, devices, mode, entry, reasons, tuple(_requirements(group, mode, devices))
     )
 
 
 _ETH0 = "the pod network's interface, as nearly all CNI plugins name it"
-
-
-def _match_entry(match: Match) -> dict[str, Any]:
-    entry: dict[str, Any] = {}
-    if match.gpu_resources is not None:
-        entry["gpuResources"] = list(match.gpu_resources)
-    if match.product:
-        entry["gpuProducts"] = [_as_glob(match.product)]
-    if match.labels:
-        entry["nodeLabels"] = {key: list(values) for key, values in match.labels.items()}
-    return entry
-
-
-def _as_glob(product: str) -> str:
-    """Return a glob for a product; `[N]VIDIA-...` for one that could be taken for a misspelling."""
-    return f"[{product[0]}]{product[1:]}" if intended_product(product) else product
 
 
 def _mode(group: Group, wishes: Wishes) -> tuple[Mode, str]:
@@ -160,7 +148,7 @@ def claimable_of(group: Group) -> ClaimableDevices | None:
 
 
 def _add_claims(
-    entry: dict[str, Any], reasons: dict[str, str], offered: ClaimableDevices, *, by_plugin: bool
+    entry: FabricEntry, reasons: dict[str, str], offered: ClaimableDevices, *, by_plugin: bool
 ) -> None:
     """Add the template: of a GPU with its NIC where both can be claimed together, or of NICs."""
     name, gpus = entry["name"], offered.gpu_class if not by_plugin else ""
@@ -231,10 +219,10 @@ def _rate_reason(group: Group) -> str:
 
 def _resources(
     name: str, group: Group, devices: Devices, mode: Mode, wishes: Wishes
-) -> tuple[list[dict[str, Any]], str]:
+) -> tuple[list[ResourceEntry], str]:
     short = name.replace("-", "_")
     if mode == "sr-iov":
-        rails = [
+        rails: list[ResourceEntry] = [
             {
                 "name": f"nvidia.com/{short}_rail{rail}",
                 "network": f"{wishes.namespace}/{name}-rail{rail}",
@@ -268,7 +256,7 @@ def _offered(group: Group) -> str:
 
 
 def _add_interfaces(
-    entry: dict[str, Any], reasons: dict[str, str], group: Group, chosen: HcaList, mode: Mode
+    entry: FabricEntry, reasons: dict[str, str], group: Group, chosen: HcaList, mode: Mode
 ) -> None:
     """Add the socket interfaces, and leave out UCX where none is known for it."""
     host: HostInterface = host_interface(group)

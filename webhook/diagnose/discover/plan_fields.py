@@ -1,7 +1,7 @@
 """The fields of a planned fabric that must be right on every node of its group.
 
 They are the RDMA devices that NCCL may use, the interface for hostNetwork, and how pods and nodes
-show that they belong to the group.
+show that they belong to the group. How the fabrics file writes them is at the end.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from os.path import commonprefix
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Required, TypedDict
 
-from webhook.config.names import is_interface, is_label_glob
+from webhook.config.names import intended_product, is_interface, is_label_glob
 from webhook.diagnose.discover.groups import Devices, Group
 from webhook.diagnose.discover.port_selection import NodeChoice
 from webhook.diagnose.discover.site import listed_nodes, natural
+from webhook.diagnose.tools.observations import LinkLayer
+from webhook.model.fabric import Mode
 
 # Say which RDMA devices of a group NCCL may use.
 
@@ -258,3 +260,66 @@ def _values(group: Group, key: str) -> tuple[str, ...]:
         if value == "" or is_label_glob(value):
             found[value] = None
     return tuple(found)
+
+
+# The entry of a fabric in the fabrics file, as far as it is planned here.
+
+
+class MatchEntry(TypedDict, total=False):
+    """The pods and nodes that a fabric is for."""
+
+    gpuResources: list[str]
+    gpuProducts: list[str]
+    nodeLabels: dict[str, list[str]]
+    deviceClasses: list[str]
+
+
+class ResourceEntry(TypedDict, total=False):
+    """A resource that containers request."""
+
+    name: Required[str]
+    count: int
+    network: str
+
+
+class ClaimEntry(TypedDict, total=False):
+    """A claim that pods make."""
+
+    template: Required[str]
+    request: str
+
+
+class FabricEntry(TypedDict, total=False):
+    """A fabric."""
+
+    name: Required[str]
+    match: MatchEntry
+    mode: Required[Mode]
+    resources: list[ResourceEntry]
+    claims: list[ClaimEntry]
+    linkLayer: LinkLayer
+    rateGbps: int
+    hcas: list[str]
+    excludeHcas: list[str]
+    hcaPrefixes: list[str]
+    socketInterface: str
+    hostSocketInterface: str
+    libraries: list[str]
+    networks: list[str]
+
+
+def match_entry(match: Match) -> MatchEntry:
+    """Return the fields of a match that say something."""
+    entry: MatchEntry = {}
+    if match.gpu_resources is not None:
+        entry["gpuResources"] = list(match.gpu_resources)
+    if match.product:
+        entry["gpuProducts"] = [_as_glob(match.product)]
+    if match.labels:
+        entry["nodeLabels"] = {key: list(values) for key, values in match.labels.items()}
+    return entry
+
+
+def _as_glob(product: str) -> str:
+    """Return a glob for a product; `[N]VIDIA-...` for one that could be taken for a misspelling."""
+    return f"[{product[0]}]{product[1:]}" if intended_product(product) else product

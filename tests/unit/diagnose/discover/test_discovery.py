@@ -20,6 +20,7 @@ from tests.unit.diagnose.discover.seen import (
 )
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.discovery import Discovery
+from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.site import KubeNode, Sighted
 from webhook.diagnose.tools.observations import (
     CardSighting,
@@ -34,7 +35,7 @@ H100 = "NVIDIA H100 80GB HBM3"
 BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0",))
 
 
-def entries(found: Discovery) -> dict[str, dict[str, Any]]:
+def entries(found: Discovery) -> dict[str, FabricEntry]:
     """Return the fabrics by name; the file must load as it is, without any finding."""
     loaded = parse_fabrics(found.text, "fabrics.yaml")
     assert loaded.findings == ()

@@ -10,6 +10,7 @@ import yaml
 from tests.case_names import case_name
 from tests.unit.diagnose.discover.seen import discovered, gpus, port, seen
 from webhook.diagnose.discover.cluster import claimable_devices, cluster_findings, kube_nodes
+from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.plugin.files import plugin_side
 from webhook.diagnose.discover.site import ClaimableDevices, KubeNode, Wishes
 
@@ -121,7 +122,7 @@ def nodes(*items: Any, names: tuple[str, ...] = ("n1",), **resources: str) -> di
     return kube_nodes([*listed, *items])
 
 
-def planned(kube: dict[str, KubeNode]) -> dict[str, Any]:
+def planned(kube: dict[str, KubeNode]) -> FabricEntry:
     """Return the only fabric of nodes with the same output of tools."""
     found = discovered({name: seen(port("mlx5_0"), port("mlx5_1"), gpus()) for name in kube}, kube)
     (entry,) = found.entries
@@ -204,7 +205,7 @@ def test_drivers_without_claims_are_said() -> None:
     assert cluster_findings([NICS, NIC_CLASS]) == []
 
 
-def unnamed(*items: Any) -> dict[str, Any]:
+def unnamed(*items: Any) -> FabricEntry:
     """Return the only fabric of a node that no tool shows a GPU of, and whose label names none."""
     kube = {name: one._replace(labels={}) for name, one in nodes(*items).items()}
     (entry,) = discovered({"n1": seen(port("mlx5_0"))}, kube).entries

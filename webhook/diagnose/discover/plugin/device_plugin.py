@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
@@ -36,7 +36,7 @@ class SharedEntry(NamedTuple):
     """An entry of the plugin's configuration."""
 
     plan: FabricPlan
-    entry: dict[str, Any]
+    entry: dict[str, object]
     selected: Selected
 
 
@@ -55,7 +55,7 @@ def shared_entries(plans: Sequence[FabricPlan]) -> list[SharedEntry]:
         selected = select_devices(plan, census) if plan.mode in _SHARED else None
         if selected is not None:
             entry = {
-                "resourceName": str(plan.entry["resources"][0]["name"]).removeprefix(_PREFIX),
+                "resourceName": plan.entry["resources"][0]["name"].removeprefix(_PREFIX),
                 "rdmaHcaMax": _PODS,
                 "selectors": _written(selected.selectors),
             }
@@ -167,7 +167,7 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def manifest(comments: Iterable[str], *objects: Mapping[str, Any]) -> str:
+def manifest(comments: Iterable[str], *objects: Mapping[str, object]) -> str:
     """Return objects as a stream of documents, after comments."""
     lines = [line for comment in comments for line in _comment(comment)]
     documents = [
@@ -177,7 +177,7 @@ def manifest(comments: Iterable[str], *objects: Mapping[str, Any]) -> str:
     return "".join(f"{line}\n" for line in lines) + "---\n".join(documents)
 
 
-def json_field(value: Any) -> str:
+def json_field(value: object) -> str:
     """Return JSON that people read, for a field of an object."""
     return json.dumps(value, indent=2) + "\n"
 

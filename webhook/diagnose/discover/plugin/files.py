@@ -6,7 +6,7 @@ The claim templates and the policy of NVIDIA's operator are made here, the rest 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.diagnose.discover.cluster import PCIE_ROOT
 from webhook.diagnose.discover.plan import GPU_REQUEST, NIC_REQUEST, FabricPlan, claimable_of
@@ -73,7 +73,7 @@ def _template(plan: FabricPlan, wishes: Wishes) -> PluginFile:
     offered = claimable_of(plan.group)
     assert offered is not None  # the mode is dra
     (claim,) = plan.entry["claims"]
-    name = str(claim["template"])
+    name = claim["template"]
     devices = _pair(offered.gpu_class, offered.device_class)
     if "request" in claim:
         devices = {"requests": [_request(NIC_REQUEST, offered.device_class, offered.nics)]}
@@ -97,14 +97,14 @@ def _template(plan: FabricPlan, wishes: Wishes) -> PluginFile:
     return PluginFile(f"claims-{plan.name}.yaml", text)
 
 
-def _pair(gpu_class: str, nic_class: str) -> dict[str, Any]:
+def _pair(gpu_class: str, nic_class: str) -> dict[str, object]:
     """Return a GPU and the NIC at its PCIe root."""
     requests = [_request(GPU_REQUEST, gpu_class, 1), _request(NIC_REQUEST, nic_class, 1)]
     aligned = {"requests": [GPU_REQUEST, NIC_REQUEST], "matchAttribute": PCIE_ROOT}
     return {"requests": requests, "constraints": [aligned]}
 
 
-def _request(name: str, device_class: str, count: int) -> dict[str, Any]:
+def _request(name: str, device_class: str, count: int) -> dict[str, object]:
     return {"name": name, "exactly": {"deviceClassName": device_class, "count": count}}
 
 
@@ -118,7 +118,7 @@ _OFED_WARNING = (
     "the node has no RDMA. A node whose card then logs errors without end can fill its system "
     "disk. Leave it out where the nodes have a driver that works; else try it on one node first."
 )
-_OFED: dict[str, Any] = {
+_OFED: dict[str, object] = {
     "image": "doca-driver",
     "repository": "nvcr.io/nvidia/mellanox",
     "version": "25.01-0.6.0.0-0",
@@ -134,7 +134,7 @@ def operator_policy(
     plans: Sequence[FabricPlan], entries: Sequence[SharedEntry], wishes: Wishes
 ) -> list[PluginFile]:
     """Return the policy, if a fabric needs a plugin that the operator runs."""
-    spec: dict[str, Any] = {}
+    spec: dict[str, object] = {}
     comments = ["For NVIDIA's network operator; there is one NicClusterPolicy in a cluster."]
     if wishes.ofed:
         spec["ofedDriver"] = _OFED
@@ -175,11 +175,11 @@ def operator_policy(
     return [PluginFile("nic-cluster-policy.yaml", manifest(comments, policy))]
 
 
-def _whole_devices(plan: FabricPlan, census: PortCensus) -> dict[str, Any]:
+def _whole_devices(plan: FabricPlan, census: PortCensus) -> dict[str, object]:
     """Return an entry of the SR-IOV device plugin that offers whole devices."""
-    prefix, _, name = str(plan.entry["resources"][0]["name"]).partition("/")
+    prefix, _, name = plan.entry["resources"][0]["name"].partition("/")
     selected = select_devices(plan, census)
-    selectors: dict[str, Any] = {"isRdma": True}
+    selectors: dict[str, object] = {"isRdma": True}
     if selected is not None:
         chosen = selected.selectors
         named = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.plugin.device_plugin import PluginFile, manifest, own_interface
@@ -44,7 +43,7 @@ def _sriov(plan: FabricPlan, wishes: Wishes) -> PluginFile:
         for rail, (device, resource) in enumerate(
             zip(_rails(plan), plan.entry["resources"], strict=True)
         )
-        for one in _rail(plan, rail, device, str(resource["name"]), wishes)
+        for one in _rail(plan, rail, device, resource["name"], wishes)
     ]
     comments = [
         f"SR-IOV for fabric {plan.name}: {plan.reasons['name']}.",
@@ -64,7 +63,7 @@ def _rails(plan: FabricPlan) -> list[str]:
 
 def _rail(
     plan: FabricPlan, rail: int, device: str, resource: str, wishes: Wishes
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yield the policy and the network of one rail."""
     infiniband = plan.group.card.link_layer == "InfiniBand"
     short, name = resource.rpartition("/")[2], f"{plan.name}-rail{rail}"
@@ -105,11 +104,11 @@ def _node_selector(plan: FabricPlan) -> dict[str, str]:
     return {"feature.node.kubernetes.io/network-sriov.capable": "true", **product}
 
 
-def _nic_selector(plan: FabricPlan, device: str) -> dict[str, Any]:
+def _nic_selector(plan: FabricPlan, device: str) -> dict[str, object]:
     ports = [port for _, port in used_ports(plan) if port.device == device]
     vendors = {port.vendor_id for port in ports} - {None}
     ids = {port.device_id for port in ports} - {None}
-    selector: dict[str, Any] = {}
+    selector: dict[str, object] = {}
     if len(vendors) == 1:
         selector["vendor"] = f"{vendors.pop():04x}"
     if len(ids) == 1:
@@ -126,7 +125,7 @@ def _interfaces(ports: Sequence[FoundPort]) -> list[str]:
 
 
 def _host_device(plan: FabricPlan, wishes: Wishes) -> PluginFile:
-    name = str(plan.entry["resources"][0]["name"]).rpartition("/")[2]
+    name = plan.entry["resources"][0]["name"].rpartition("/")[2]
     network = {
         "apiVersion": "mellanox.com/v1alpha1",
         "kind": "HostDeviceNetwork",
@@ -157,7 +156,7 @@ def _macvlan(plan: FabricPlan, wishes: Wishes) -> PluginFile:
     objects = []
     for device, given in zip(_rails(plan), plan.entry["networks"], strict=False):
         masters = _interfaces([port for _, port in used_ports(plan) if port.device == device])
-        namespace, _, name = str(given).partition("@")[0].rpartition("/")
+        namespace, _, name = given.partition("@")[0].rpartition("/")
         if len(masters) != 1:
             shown = ", ".join(masters) or "no tool shows it"
             comments.append(f"{given}: the interface of {device} is not one on all nodes: {shown}.")
@@ -166,7 +165,7 @@ def _macvlan(plan: FabricPlan, wishes: Wishes) -> PluginFile:
     return PluginFile(f"networks-{plan.name}.yaml", manifest(comments, *objects))
 
 
-def _attachment(name: str, namespace: str, master: str) -> dict[str, Any]:
+def _attachment(name: str, namespace: str, master: str) -> dict[str, object]:
     config = {
         "cniVersion": "0.3.1",
         "name": name,
