@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.diagnose.discover.site import ClaimableDevices, KubeNode, SiteFinding
 from webhook.errors import ClusterError
@@ -17,7 +17,7 @@ from webhook.model.claims import is_nic_class
 COMMAND = "kubectl get nodes,nicclusterpolicies,configmaps,resourceslices,deviceclasses -A -o yaml"
 
 
-def items_of(value: Any) -> Iterator[Item]:
+def items_of(value: object) -> Iterator[Item]:
     """Yield the objects of a document, and those of a List one by one."""
     if not isinstance(value, dict):
         return
@@ -43,12 +43,12 @@ def kube_nodes(items: Sequence[Item]) -> dict[str, KubeNode]:
     return found
 
 
-def _strings(value: Any) -> dict[str, str]:
+def _strings(value: object) -> dict[str, str]:
     pairs = value.items() if isinstance(value, Mapping) else ()
     return {key: one for key, one in pairs if isinstance(key, str) and isinstance(one, str)}
 
 
-def _counts(value: Any) -> dict[str, int]:
+def _counts(value: object) -> dict[str, int]:
     """Return the extended resources: names with a domain, which are counted in whole numbers."""
     pairs = value.items() if isinstance(value, Mapping) else ()
     return {
@@ -129,7 +129,7 @@ def _dra_drivers(items: Sequence[Item]) -> Iterator[SiteFinding]:
 # resource.k8s.io/v1; v1beta1 has the attributes of a device below `basic`.
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
-Item = Mapping[str, Any]
+Item = Mapping[str, object]
 
 
 class SliceDevice(NamedTuple):
@@ -186,7 +186,7 @@ def _devices(item: Item) -> Iterator[SliceDevice]:
         yield SliceDevice(driver, _kind(driver, attributes), root if isinstance(root, str) else "")
 
 
-def _kind(driver: str, attributes: Mapping[str, Any]) -> str:
+def _kind(driver: str, attributes: Mapping[str, object]) -> str:
     said = [value_at(value, "bool") for name, value in attributes.items() if _short(name) == "rdma"]
     if said:
         return "nic" if True in said else ""
@@ -218,7 +218,7 @@ def _about_rdma(text: str, name: object) -> bool:
     return "rdma" in text.lower() or is_nic_class(str(name))
 
 
-def value_at(value: Any, *path: str) -> Any:
+def value_at(value: object, *path: str) -> object:
     """Return the value below these keys; None where a key or a mapping is missing."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
