@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from webhook.diagnose.verify.fault_localization import Suspect, suspects
 from webhook.diagnose.verify.matrix import (
@@ -32,12 +31,13 @@ from webhook.diagnose.verify.output import (
     write_whole,
 )
 from webhook.diagnose.verify.results import Assessment, NodePair, Remark, RunReport
+from webhook.model.json import JsonObject
 from webhook.text.terminal import Sheet, Span
 
 _SCHEMA = Path(__file__).with_name("verify-run.schema.json")
 
 
-def matrix_form(report: RunReport) -> dict[str, Any]:
+def matrix_form(report: RunReport) -> JsonObject:
     """Return a run as plain JSON values."""
     worst = report.assessment.worst
     matrix = pair_matrix(report)
@@ -58,7 +58,7 @@ def matrix_form(report: RunReport) -> dict[str, Any]:
     }
 
 
-def _pair(cell: MatrixCell) -> dict[str, Any]:
+def _pair(cell: MatrixCell) -> JsonObject:
     return {
         "client": cell.pair.client,
         "server": cell.pair.server,
@@ -67,11 +67,11 @@ def _pair(cell: MatrixCell) -> dict[str, Any]:
     }
 
 
-def _finding(one: Suspect) -> dict[str, Any]:
+def _finding(one: Suspect) -> JsonObject:
     return {**one._asdict(), "nodes": list(one.nodes)}
 
 
-def _remark(one: Remark) -> dict[str, Any]:
+def _remark(one: Remark) -> JsonObject:
     return {**one._asdict(), "nodes": [], "device": None}
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
 from webhook.diagnose.verify.results import WORTHS, Assessment, Judgement, Remark, Worth
+from webhook.model.json import JsonObject
 from webhook.text.escape import visible
 from webhook.text.terminal import Sheet, Span
 
@@ -102,7 +103,7 @@ def write_whole(sheet: Sheet, assessment: Assessment) -> None:
 _SCHEMA = Path(__file__).with_name("verify.schema.json")
 
 
-def verify_form(assessment: Assessment) -> dict[str, Any]:
+def verify_form(assessment: Assessment) -> JsonObject:
     """Return an assessment as plain JSON values."""
     worst = assessment.worst
     return {
@@ -115,7 +116,7 @@ def verify_form(assessment: Assessment) -> dict[str, Any]:
     }
 
 
-def judgement_form(one: Judgement) -> dict[str, Any]:
+def judgement_form(one: Judgement) -> JsonObject:
     """Return a judgement as plain JSON values."""
     return {
         "verdict": one.verdict,
@@ -135,7 +136,7 @@ def judgement_form(one: Judgement) -> dict[str, Any]:
     }
 
 
-def _run(run: Measurement) -> dict[str, Any]:
+def _run(run: Measurement) -> JsonObject:
     return {
         "program": run.program,
         "test": run.test,
@@ -156,7 +157,7 @@ def _run(run: Measurement) -> dict[str, Any]:
     }
 
 
-def _row(row: MeasuredRow) -> dict[str, Any]:
+def _row(row: MeasuredRow) -> JsonObject:
     latency = row.latency
     return {
         "line": row.line,

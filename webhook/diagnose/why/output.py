@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from webhook.diagnose.codes import Explained
 from webhook.diagnose.why.explanation import HEADINGS, Explanation, Level, Sentence
+from webhook.model.json import JsonObject
 from webhook.text.terminal import Sheet, Span
 
 _SCHEMA = Path(__file__).with_name("why.schema.json")
 
 
-def why_form(explanations: Iterable[Explanation]) -> dict[str, Any]:
+def why_form(explanations: Iterable[Explanation]) -> JsonObject:
     """Return explanations as plain JSON values."""
     return {"pods": [_pod(one) for one in explanations]}
 
 
-def _pod(explanation: Explanation) -> dict[str, Any]:
+def _pod(explanation: Explanation) -> JsonObject:
     return {
         "namespace": explanation.namespace,
         "name": explanation.pod,
@@ -45,7 +45,7 @@ def _sentence_form(sentence: Sentence) -> dict[str, str]:
     }
 
 
-def code_form(found: Explained) -> dict[str, Any]:
+def code_form(found: Explained) -> JsonObject:
     """Return what a code means as plain JSON values."""
     return {
         "code": found.code,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.diagnose.verify.runs.pods import NAME_LABEL, NCCL_CONTAINER, RUN_LABEL, VERIFY
 from webhook.model.annotations import ENABLE, FABRIC
 from webhook.model.fabric import Fabric
+from webhook.model.json import JsonObject
 
 #: The label by which mpi-operator tells launcher and workers apart.
 ROLE_LABEL = "training.kubeflow.org/job-role"
@@ -21,7 +22,7 @@ _PORT = 2222
 _KEPT = 600
 
 
-def mpi_job(plan: NcclPlan) -> dict[str, Any]:
+def mpi_job(plan: NcclPlan) -> JsonObject:
     """Return the MPIJob; each worker has a node of its own, and the launcher any."""
     return {
         "apiVersion": "kubeflow.org/v2beta1",
@@ -52,14 +53,14 @@ def _labels(plan: NcclPlan) -> dict[str, str]:
     return {NAME_LABEL: VERIFY, RUN_LABEL: plan.name}
 
 
-def _launcher(plan: NcclPlan) -> dict[str, Any]:
+def _launcher(plan: NcclPlan) -> JsonObject:
     words = [str(plan.ranks), str(plan.limit), plan.test, plan.largest]
     template = _template(plan, [*_script("launch.sh"), *words], {"requests": {"cpu": "100m"}})
     template["spec"]["affinity"] = {"nodeAffinity": _on(plan.nodes)}
     return template
 
 
-def _worker(plan: NcclPlan) -> dict[str, Any]:
+def _worker(plan: NcclPlan) -> JsonObject:
     gpus = {plan.gpu_resource: str(plan.gpus)}
     template = _template(plan, _script("work.sh"), {"limits": gpus})
     spec = template["spec"]
@@ -74,8 +75,8 @@ def _worker(plan: NcclPlan) -> dict[str, Any]:
     return template
 
 
-def _template(plan: NcclPlan, command: list[str], resources: dict[str, Any]) -> dict[str, Any]:
-    spec: dict[str, Any] = {
+def _template(plan: NcclPlan, command: list[str], resources: JsonObject) -> JsonObject:
+    spec: JsonObject = {
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -101,7 +102,7 @@ def _script(name: str) -> list[str]:
     return ["sh", "-c", text.replace("$(", "$$("), "rdma-verify"]
 
 
-def _on(nodes: Sequence[str]) -> dict[str, Any]:
+def _on(nodes: Sequence[str]) -> JsonObject:
     """Return the affinity to the nodes, where the image is needed anyway."""
     terms = [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
@@ -110,7 +111,7 @@ def _on(nodes: Sequence[str]) -> dict[str, Any]:
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
 
 
-def _apart(plan: NcclPlan) -> dict[str, Any]:
+def _apart(plan: NcclPlan) -> JsonObject:
     """Return the anti-affinity that puts one worker on each node."""
     others = {
         "labelSelector": {"matchLabels": {**_labels(plan), ROLE_LABEL: "worker"}},
