@@ -15,7 +15,6 @@ A message states what is wrong, the value, where it is, and what would be right.
 from __future__ import annotations
 
 import traceback
-from typing import Any
 
 
 class WebhookError(Exception):
@@ -63,7 +62,7 @@ class RequestError(Exception):
 # The exception's message is left out, since it may quote a pod.
 
 
-def defect(error: BaseException) -> dict[str, Any]:
+def defect(error: BaseException) -> dict[str, str | list[str]]:
     """Describe an exception by its type and the lines it passed through, innermost last."""
     frames = traceback.extract_tb(error.__traceback__)
     return {
