@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import yaml
 
 from webhook.config.custom_resource import FIELDS, NAME
 from webhook.config.model import API_VERSION, KIND
 from webhook.config.schema import PRESERVED, Schema, json_schema, structural
+from webhook.model.json import JsonObject
 
 GROUP, VERSION = API_VERSION.split("/")
 PLURAL = "fabricconfigurations"
@@ -62,7 +61,7 @@ _COMMENT = """\
 """
 
 
-def definition() -> dict[str, Any]:
+def definition() -> JsonObject:
     """Return the CustomResourceDefinition, in JSON's types."""
     names = {
         "kind": KIND,
@@ -89,7 +88,7 @@ def definition_text() -> str:
     return _COMMENT + yaml.safe_dump(definition(), sort_keys=False, width=100)
 
 
-def _version() -> dict[str, Any]:
+def _version() -> JsonObject:
     columns = [
         {"name": name, "type": kind, "jsonPath": path, "description": description}
         for name, (kind, path, description) in _COLUMNS.items()

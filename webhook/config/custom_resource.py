@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.config.findings import refused
 from webhook.config.messages import instead_of, meant, shown
@@ -36,7 +36,7 @@ class Misplaced(NamedTuple):
     message: str
 
 
-def foreign(data: Mapping[str, Any]) -> Iterator[Misplaced]:
+def foreign(data: Mapping[str, object]) -> Iterator[Misplaced]:
     """Report a document of another kind or version; its other fields are then not checked."""
     for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
         actual = data.get(key)
@@ -49,7 +49,7 @@ def foreign(data: Mapping[str, Any]) -> Iterator[Misplaced]:
         yield Misplaced((key,), message)
 
 
-def object_errors(data: Mapping[str, Any]) -> Iterator[Misplaced]:
+def object_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
     """Report what is wrong outside `spec`; a document whose `spec` is no mapping has an error."""
     yield from _of_metadata(data)
     others = [key for key in data if key not in (*_OF_OBJECTS, "spec")]
@@ -71,7 +71,7 @@ def _beside_spec(keys: Iterable[str]) -> Iterator[Misplaced]:
             yield Misplaced((key,), f"unknown field{near}")
 
 
-def _of_metadata(data: Mapping[str, Any]) -> Iterator[Misplaced]:
+def _of_metadata(data: Mapping[str, object]) -> Iterator[Misplaced]:
     """Report a name that the webhook would not read; a file may leave it out."""
     metadata = data.get("metadata")
     if metadata is None:
@@ -91,7 +91,7 @@ def _of_metadata(data: Mapping[str, Any]) -> Iterator[Misplaced]:
 class JsonData:
     """Data without lines, whose size has been checked."""
 
-    def __init__(self, data: dict[str, Any], name: str, limits: TextLimits) -> None:
+    def __init__(self, data: dict[str, object], name: str, limits: TextLimits) -> None:
         """Raise InvalidConfiguration if the data is over a limit."""
         self.data = data
         _check_shape(data, name, limits)
@@ -104,9 +104,9 @@ class JsonData:
         """Return None: an object has no lines."""
 
 
-def _check_shape(data: dict[str, Any], name: str, limits: TextLimits) -> None:
+def _check_shape(data: dict[str, object], name: str, limits: TextLimits) -> None:
     """Count values level by level, so that no depth can exhaust the stack."""
-    level: list[Any] = [data]
+    level: list[object] = [data]
     values = 0
     for _ in range(limits.depth):
         values += len(level)
@@ -118,7 +118,7 @@ def _check_shape(data: dict[str, Any], name: str, limits: TextLimits) -> None:
     raise refused(name, f"is nested deeper than {limits.depth} levels")
 
 
-def _children(one: Any) -> list[Any]:
+def _children(one: object) -> list[object]:
     if isinstance(one, dict):
         return [*one, *one.values()]  # a key counts, as it does in YAML
     return one if isinstance(one, list) else []
@@ -141,7 +141,7 @@ class Rejected(NamedTuple):
     message: str
 
 
-def rejected(spec: Any) -> Iterator[Rejected]:
+def rejected(spec: object) -> Iterator[Rejected]:
     """Yield the values of a spec, as kubectl sends it, that have another type than the object's.
 
     Only those that a file may have: whatever is wrong in any case is left to the model.
@@ -154,7 +154,7 @@ def _of_spec() -> Schema:
     return structural(whole["properties"]["spec"], whole["$defs"])
 
 
-def _rejected(value: Any, schema: Schema, path: Path) -> Iterator[Rejected]:
+def _rejected(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
     kind = schema.get("type")
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -172,13 +172,13 @@ def _rejected(value: Any, schema: Schema, path: Path) -> Iterator[Rejected]:
         yield Rejected(path, message)
 
 
-def _field(schema: Mapping[str, Any], key: str) -> Schema:
+def _field(schema: Schema, key: str) -> Schema:
     """Return the schema of a field; one that allows anything if there is no such field."""
     named = schema.get("properties", _ANY).get(key)
     found: Schema = named or schema.get("additionalProperties", _ANY)
     return found
 
 
-def _item(value: Any) -> str:
+def _item(value: object) -> str:
     """Write a value as an item of a list; all lists that may be a single value have strings."""
     return f'"{value if isinstance(value, str) else shown(value)}"'

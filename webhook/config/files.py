@@ -7,13 +7,12 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path as File
-from typing import Any
 
 from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
 from webhook.config.messages import shown
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts
-from webhook.model.pod import Path
+from webhook.model.pod import Path, at
 from webhook.text.yaml.hints import hint_on, mistake_of
 from webhook.text.yaml.tree import (
     TAG,
@@ -44,7 +43,7 @@ _Places = dict[int, dict[str | int, int]]
 class LocatedData:
     """The data of one YAML document, and the line of every key and item in it."""
 
-    data: Any
+    data: object
     first_line: int
     lines: LineIndex
     places: _Places
@@ -56,7 +55,7 @@ class LocatedData:
             known = self.places.get(id(node), {})
             if step not in known:
                 break
-            node, offset = node[step], known[step]
+            node, offset = at(node, (step,)), known[step]
         return self.first_line if offset is None else self.lines.line(offset)
 
 
@@ -111,13 +110,13 @@ class _Reading:
         self._lines = lines
         self._findings = findings
         self._places: _Places = {}
-        self._anchored: dict[YamlNode, Any] = {}
+        self._anchored: dict[YamlNode, object] = {}
 
     def document(self, root: Root) -> LocatedData:
         data = self._of(root.node)
         return LocatedData(data, self._lines.line(root.node.start), self._lines, self._places)
 
-    def _of(self, node: YamlNode) -> Any:
+    def _of(self, node: YamlNode) -> object:
         """Return the data of a node, which an anchor and its aliases share."""
         if node.kind == "alias":
             node = node.children[0]
@@ -132,13 +131,13 @@ class _Reading:
             self._anchored[node] = data
         return data
 
-    def _scalar(self, node: YamlNode) -> Any:
+    def _scalar(self, node: YamlNode) -> object:
         self._check_tag(node)
         return literal_value(node.text) if node.plain and node.tag is None else node.text
 
-    def _mapping(self, node: YamlNode) -> dict[str, Any]:
+    def _mapping(self, node: YamlNode) -> dict[str, object]:
         self._check_tag(node)
-        data: dict[str, Any] = {}
+        data: dict[str, object] = {}
         places: dict[str | int, int] = {}
         for key_node, value_node in node.pairs:
             key = self._key(key_node)
@@ -155,10 +154,10 @@ class _Reading:
         self._places[id(data)] = places
         return data
 
-    def _sequence(self, node: YamlNode) -> list[Any]:
+    def _sequence(self, node: YamlNode) -> list[object]:
         self._check_tag(node)
         data = [self._of(item) for item in node.children]
-        self._places[id(data)] = {at: item.start for at, item in enumerate(node.children)}
+        self._places[id(data)] = {place: item.start for place, item in enumerate(node.children)}
         return data
 
     def _key(self, node: YamlNode) -> str:
@@ -242,7 +241,7 @@ def load_facts(path: File) -> Facts:
         raise refused(name, f"contains an invalid object: {error}") from None
 
 
-def _documents(text: str, name: str) -> Iterator[Any]:
+def _documents(text: str, name: str) -> Iterator[object]:
     """Read JSON, which is many times faster for a large cluster, or else YAML."""
     if not text.lstrip().startswith("{"):
         yield from (document.data for document in parse_yaml(text, name, _LIMITS))
@@ -255,16 +254,17 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         yield from (document.data for document in parse_yaml(text, name, _LIMITS))
 
 
-def _objects(data: Any, name: str) -> Iterator[dict[str, Any]]:
+def _objects(data: object, name: str) -> Iterator[dict[str, object]]:
     if data is None:
         return
-    kind = data.get("kind") if isinstance(data, dict) else None
+    fields = data if isinstance(data, dict) else {}
+    kind = fields.get("kind")
     if kind in KINDS:
-        yield data
+        yield fields
         return
     if not isinstance(kind, str) or not kind.endswith("List"):
         raise refused(name, f"contains {_what(data, kind)}: {_HOW}")
-    items = data.get("items")
+    items = fields.get("items")
     if not isinstance(items, list):
         raise refused(name, f"contains a {kind} whose items are {shown(items)}: {_HOW}")
     for item in items:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path as File
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -104,7 +104,7 @@ def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:
     return _loaded(document, FabricsText(text), name, sent)
 
 
-def _sent(text: str) -> Any:
+def _sent(text: str) -> object:
     """Return what kubectl would send of a file, None if it cannot be read as YAML 1.1."""
     try:
         (document,) = read_documents(text.encode())
@@ -113,7 +113,7 @@ def _sent(text: str) -> Any:
     return document.value.get("spec")
 
 
-def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
+def parse_object(item: Mapping[str, object], name: str) -> Loaded:
     """Load fabrics from an object as the API server writes it; messages give name and path.
 
     What the API server adds to an object is not read: `status`, and all metadata but the name.
@@ -123,11 +123,13 @@ def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
     return _loaded(document, FabricsText(document.text, is_object=True), name)
 
 
-def _loaded(document: _Document, source: FabricsText, name: str, sent: Any = None) -> Loaded:
+def _loaded(document: _Document, source: FabricsText, name: str, sent: object = None) -> Loaded:
     """Judge a document; `sent`: what kubectl would send of its `spec`, None if that is all one."""
-    other = [*foreign(document.data)]
-    told = [_Told("error", *one) for one in other or object_errors(document.data)]
-    spec = document.data.get("spec")
+    data = document.data
+    assert isinstance(data, dict)
+    other = [*foreign(data)]
+    told = [_Told("error", *one) for one in other or object_errors(data)]
+    spec = data.get("spec")
     if other or not isinstance(spec, dict):
         raise InvalidConfiguration(name, *_in_order(document, told))
     _refuse_too_many(spec, document, name)
@@ -140,7 +142,7 @@ def _loaded(document: _Document, source: FabricsText, name: str, sent: Any = Non
     return Loaded(compile_fabrics(readings.sound.model), findings, source, more, name)
 
 
-def _types(sent: Any, found: Iterable[_Told]) -> list[_Told]:
+def _types(sent: object, found: Iterable[_Told]) -> list[_Told]:
     """Warn of types that the API server would reject, where the file is not wrong anyway."""
     wrong = {one.path for one in found if one.severity == "error"}
     return [
@@ -150,7 +152,7 @@ def _types(sent: Any, found: Iterable[_Told]) -> list[_Told]:
     ]
 
 
-def _refuse_too_many(spec: dict[str, Any], document: _Document, name: str) -> None:
+def _refuse_too_many(spec: dict[str, object], document: _Document, name: str) -> None:
     """Refuse a file whose check would take longer than a second."""
     listed = spec.get("fabrics")
     if isinstance(listed, list) and len(listed) > MOST_FABRICS:
@@ -158,7 +160,7 @@ def _refuse_too_many(spec: dict[str, Any], document: _Document, name: str) -> No
         raise refused(name, what, document.line(("spec", "fabrics")))
 
 
-def _judged(spec: dict[str, Any]) -> tuple[_Readings, list[_Told]]:
+def _judged(spec: dict[str, object]) -> tuple[_Readings, list[_Told]]:
     """Read the configuration and apply the rules; the paths begin below `spec`."""
     told: list[_Told] = []
     try:
@@ -200,7 +202,7 @@ def _whole(model: FabricConfigurationSpec) -> Parts:
     return Parts(model=model, positions=tuple(range(len(model.fabrics))), names=names)
 
 
-def _readings(data: dict[str, Any], wrong: list[ErrorDetails]) -> _Readings:
+def _readings(data: dict[str, object], wrong: list[ErrorDetails]) -> _Readings:
     """Read a file that has wrong or unknown fields."""
     listed = data.get("fabrics")
     fabrics = listed if isinstance(listed, list) else []
@@ -246,7 +248,7 @@ def _hides_default(error: ErrorDetails) -> bool:
     return place in (("defaults",), ("defaults", "fabric"), ("fabric",))
 
 
-def _read(model: type[_Entry], raw: Any) -> tuple[_Entry | None, bool]:
+def _read(model: type[_Entry], raw: object) -> tuple[_Entry | None, bool]:
     """Read a mapping without its wrong fields; return None if even that is impossible.
 
     The second value says whether the mapping is sound: unknown fields do no harm, but a known
@@ -273,7 +275,7 @@ def _field(error: ErrorDetails) -> Path:
     return place
 
 
-def _without(node: Any, wrong: set[Path]) -> Any:
+def _without(node: object, wrong: set[Path]) -> object:
     """Copy mappings, and lists of mappings, without the fields at the `wrong` paths."""
     if not wrong:
         return node
@@ -281,6 +283,7 @@ def _without(node: Any, wrong: set[Path]) -> Any:
     nothing: set[Path] = set()
     if isinstance(node, list):
         return [_without(item, below.get(place, nothing)) for place, item in enumerate(node)]
+    assert isinstance(node, dict)
     return {
         key: _without(value, deeper)
         for key, value in node.items()

@@ -8,7 +8,7 @@ sense, alone and together.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, TypeGuard, TypeVar
+from typing import Annotated, Literal, TypeGuard, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic_core import to_jsonable_python
 
 from webhook.model.fabric import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes, SharedBy
 from webhook.model.libraries import Library
@@ -74,7 +75,7 @@ _Value = TypeVar("_Value")
 
 def _always(value: _Value) -> _Value:
     """Return a default that all entries share; pydantic would make a deep copy for each of them."""
-    written: Any = value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
+    written = to_jsonable_python(value)
     shared: _Value = Field(default_factory=lambda: value, json_schema_extra={"default": written})
     return shared
 
@@ -118,7 +119,7 @@ class Entry(BaseModel):
 
     @model_validator(mode="before")  # type: ignore[pydantic-alias] # only validation makes these models
     @classmethod
-    def _null_is_absent(cls, data: Any) -> Any:
+    def _null_is_absent(cls, data: object) -> object:
         if not isinstance(data, dict):
             return data
         known = {field.alias for field in cls.model_fields.values()}
@@ -382,11 +383,11 @@ class FabricConfiguration(Entry):
     kind: Literal["FabricConfiguration"]
     """Always `FabricConfiguration`."""
 
-    metadata: dict[str, Any] = _always({})
+    metadata: dict[str, object] = _always({})
     """As of every Kubernetes object. The name is `default`; a file may leave it out."""
 
     spec: FabricConfigurationSpec
     """The fabrics of the cluster, and how pods get access to them."""
 
-    status: dict[str, Any] = _always({})
+    status: dict[str, object] = _always({})
     """Written by the cluster, and ignored in a file."""

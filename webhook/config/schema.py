@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TypeAlias
 
 from pydantic.json_schema import GenerateJsonSchema
 
 from webhook.config.model import FabricConfiguration
+from webhook.model.json import Json, JsonObject
+
+#: A JSON Schema, or a part of one.
+Schema: TypeAlias = JsonObject
 
 # For editors: types, choices, and what a field means.
 
@@ -16,11 +20,11 @@ from webhook.config.model import FabricConfiguration
 class _Generator(GenerateJsonSchema):
     """A generator without field titles, which would repeat the names in an editor's hover."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's hook
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - pydantic's hook
         return False
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Return the schema, draft 2020-12."""
     schema = FabricConfiguration.model_json_schema(schema_generator=_Generator)
     return {"$schema": _Generator.schema_dialect, **_on_one_line(schema)}
@@ -31,7 +35,7 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
-def _on_one_line(node: Any) -> Any:
+def _on_one_line(node: Json) -> Json:
     """Join the lines of descriptions, which are wrapped in the source."""
     if isinstance(node, dict):
         return {
@@ -55,7 +59,6 @@ def _on_one_line(node: Any) -> Any:
 # Source: Kubernetes' documentation, "Extend the Kubernetes API with CustomResourceDefinitions",
 # "Specifying a structural schema".
 
-Schema = dict[str, Any]
 #: An object whose unknown fields are preserved.
 PRESERVED: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _INT_OR_STRING: Schema = {"x-kubernetes-int-or-string": True}
@@ -139,7 +142,7 @@ def _described(node: Schema, only: Schema) -> Iterator[str]:
         yield f"Defaults to `{default}`."
 
 
-def _shown(default: Any) -> str:
+def _shown(default: Json) -> str:
     """Show a default as YAML; "" if there is none, or an empty one."""
     match default:
         case bool():
