@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from webhook.errors import ClusterError
+from webhook.model.json import JsonObject
 
 #: Parameters of a request.
 Query = Mapping[str, str]
@@ -27,7 +28,7 @@ class RefusedError(ClusterError):
 class Events(Protocol):
     """The events of a watch as they arrive, each as the API server writes it."""
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[JsonObject]:
         """Wait for events until the API server ends the watch; ClusterError if it breaks."""
 
     def interrupt(self) -> None:
@@ -43,7 +44,7 @@ class ObjectReads(Protocol):
     Raises RefusedError if the API server rejects a request, and ClusterError if it does not answer.
     """
 
-    def get(self, path: str, query: Query) -> dict[str, Any]:
+    def get(self, path: str, query: Query) -> JsonObject:
         """Return an object, or a page of a list."""
 
 
@@ -60,7 +61,7 @@ class Reads(ObjectReads, Protocol):
 _LONGEST = 300
 
 
-def message_of(status: Mapping[str, Any]) -> str:
+def message_of(status: Mapping[str, object]) -> str:
     """Return the message of a Status on one line, shortened."""
     return one_line(status.get("message") or "no reason given")
 

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTResponse
@@ -26,7 +25,7 @@ from webhook.kube.api import message_of, one_line
 from webhook.kube.credentials import official_client
 
 #: An object as the API server returns it, in JSON's types.
-Object = dict[str, Any]
+Object = dict[str, object]
 #: What is sent: an object, the operations of a JSON patch, or nothing.
 Body = Object | list[Object] | None
 
@@ -154,7 +153,7 @@ def _in_the_name_of(overrides: Overrides, headers: dict[str, str]) -> HTTPHeader
 def parsed(body: bytes) -> Object:
     """Return the object in an answer, {} for anything else."""
     try:
-        found: Any = json.loads(body)
+        found: object = json.loads(body)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

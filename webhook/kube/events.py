@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from webhook.errors import ClusterError
+from webhook.model.json import JsonObject
 from webhook.model.pod import OwnerReference
 
 # Events about the pod that this process runs in.
@@ -61,7 +62,7 @@ class Warned(NamedTuple):
 class Creates(Protocol):
     """The part of an API server that events need."""
 
-    def create(self, path: str, body: dict[str, Any]) -> bool:
+    def create(self, path: str, body: JsonObject) -> bool:
         """Create an object in a collection; False if one with its name already exists."""
 
 
@@ -72,7 +73,7 @@ class EventApi:
         self._connect = connect
         self._api: Creates | None = None
 
-    def create(self, body: dict[str, Any]) -> str:
+    def create(self, body: JsonObject) -> str:
         """Create an event; return why that failed, or "". One with its name counts as the same."""
         try:
             if self._api is None:
@@ -122,7 +123,7 @@ class PodEvents:
             assert warned is not None
             self._tell(event(self._pod, warned, datetime.now(UTC)))
 
-    def _tell(self, body: dict[str, Any]) -> None:
+    def _tell(self, body: JsonObject) -> None:
         """Try to create the event until it exists, or there is a newer one."""
         problem = ""
         for pause in islice(self._pauses(), ATTEMPTS):
@@ -135,7 +136,7 @@ class PodEvents:
         self._lost(problem)
 
 
-def event(pod: Pod, warned: Warned, now: datetime) -> dict[str, Any]:
+def event(pod: Pod, warned: Warned, now: datetime) -> JsonObject:
     """Write an event; its name is the same for the same warning on the same occasion.
 
     One in about 4,000 other warnings gets the same name. Such a warning has no event until the
@@ -155,7 +156,7 @@ def event(pod: Pod, warned: Warned, now: datetime) -> dict[str, Any]:
 
 def warning_event(
     name: str, regarding: dict[str, str], warned: Warned, reporter: str, now: datetime
-) -> dict[str, Any]:
+) -> JsonObject:
     """Write a warning about an object as an Event in that object's namespace."""
     return {
         "apiVersion": "events.k8s.io/v1",
@@ -263,7 +264,7 @@ def name_of(one: WithoutRdma) -> str:
     return f"{owner.name[:LONGEST_NAME].rstrip('.-')}.{digest}"
 
 
-def owner_event(one: WithoutRdma, reporter: str, now: datetime) -> dict[str, Any]:
+def owner_event(one: WithoutRdma, reporter: str, now: datetime) -> JsonObject:
     """Write the Event."""
     owner = one.owner
     regarding = {

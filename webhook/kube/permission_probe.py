@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from webhook.errors import ClusterError
 from webhook.kube.api import message_of
@@ -22,7 +22,7 @@ class Patch(NamedTuple):
     """The body of a PATCH."""
 
     content_type: str
-    body: Any
+    body: dict[str, object] | list[dict[str, object]]
 
 
 #: Each changes the object whatever it is like, and each would be harmless: an annotation, and a
@@ -57,10 +57,10 @@ class Sends(Protocol):
         self,
         method: str,
         path: str,
-        body: Any = None,
+        body: dict[str, object] | list[dict[str, object]] | None = None,
         content_type: str = "",
         query: list[tuple[str, str]] | None = None,
-    ) -> tuple[int, dict[str, Any]]:
+    ) -> tuple[int, dict[str, object]]:
         """Return the status and the object of an answer; ClusterError if there is none."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import orjson
 from kubernetes.client.rest import RESTResponse
@@ -26,7 +25,7 @@ class ApiReads:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def get(self, path: str, query: Query) -> dict[str, Any]:
+    def get(self, path: str, query: Query) -> dict[str, object]:
         """Return an object, or a page of a list."""
         body = self._body(self._open(path, query, READ))
         found = _object(body)
@@ -61,7 +60,7 @@ class ApiEvents:
         self._client = client
         self._response = answer.response
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[dict[str, object]]:
         """Wait for events until the API server ends the watch; ClusterError if it breaks."""
         rest = b""
         try:
@@ -88,9 +87,9 @@ def _seconds(retry_after: str | None) -> float:
     return min(float(retry_after or 0), LONGEST_RETRY) if known else 0.0
 
 
-def _object(body: bytes) -> dict[str, Any] | None:
+def _object(body: bytes) -> dict[str, object] | None:
     try:
-        found: Any = orjson.loads(body)
+        found: object = orjson.loads(body)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

@@ -18,6 +18,7 @@ from tests.integration.replica import Replica
 from tests.integration.serving import pod
 from tests.waiting import until
 from webhook.kube.client import Client
+from webhook.model.pod import mapping
 
 Document = dict[str, Any]
 RBAC = Path(__file__).parents[3] / "manifests" / "overlays" / "self-managed" / "rbac.yaml"
@@ -106,7 +107,8 @@ class Lab:
         status, answer = self._api.send(
             "POST", _PODS, asked, "application/json", [("dryRun", "All")]
         )
-        return status == 201 and "rdma.lab/status" in answer["metadata"]["annotations"]
+        annotations = mapping(answer, ("metadata", "annotations"))
+        return status == 201 and "rdma.lab/status" in annotations
 
     def lead_to(self, replicas: Sequence[Replica]) -> None:
         """Make these replicas the only endpoints of the Service."""

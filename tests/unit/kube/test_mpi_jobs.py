@@ -11,7 +11,7 @@ from webhook.kube.client import Client
 from webhook.kube.pods import MpiJobs
 
 GROUP = "/apis/kubeflow.org/v2beta1"
-JOB = {"metadata": {"name": "verify-1", "namespace": "lab"}}
+JOB: dict[str, Any] = {"metadata": {"name": "verify-1", "namespace": "lab"}}
 MISSING = {"kind": "Status", "message": "the server could not find the requested resource"}
 
 
