@@ -90,26 +90,27 @@ def reason_of(error: ClusterError) -> str:
 
 
 # Read the nodes of a cluster once, and what its pods have reserved, in little memory.
+#
+# Nothing else waits for these lists, so their pages are large.
 
-#: Nothing else waits for these lists, so their pages are large.
-_ALL_NODES = replace(NODES, page=500, pace=0.0)
 _PODS = Kind(resource="pods", project=reservation_of)
 _Kept = TypeVar("_Kept")
 
 
 def nodes_of_cluster(reads: ObjectReads) -> dict[str, Node]:
     """Return all nodes by name; raise ClusterError if they cannot be read."""
-    return nodes_as(_ALL_NODES.project, reads)
+    return nodes_as(NODES.project, reads)
 
 
-def nodes_as(project: Callable[[Item], _Kept], reads: ObjectReads) -> dict[str, _Kept]:
+def nodes_as(project: Callable[[Item], _Kept | None], reads: ObjectReads) -> dict[str, _Kept]:
     """Return by name what `project` keeps of each node; raise ClusterError as above."""
-    held = read_list(reads, replace(_ALL_NODES, project=project), Event().wait).held
+    nodes = Kind(resource=NODES.resource, project=project)
+    held = read_list(reads, nodes, Event().wait).held
     return {name: node for (_, name), node in held.items()}
 
 
 def permitted_nodes(
-    project: Callable[[Item], _Kept], reads: ObjectReads, permitted: PermittedReads
+    project: Callable[[Item], _Kept | None], reads: ObjectReads, permitted: PermittedReads
 ) -> dict[str, _Kept] | None:
     """Return nodes as `nodes_as` does; None if they cannot be read, which `permitted` notes."""
     try:
@@ -259,7 +260,7 @@ class PermittedFacts:
         else:
             self.notes.append(f"{what}: not read, as {said}; {assumed}")
 
-    def _claims(self, kind: Kind, name: str, space: str, assumed: str) -> bool:
+    def _claims(self, kind: Kind[object], name: str, space: str, assumed: str) -> bool:
         """Read the objects of a kind in a namespace; return whether that was possible."""
         if self.is_silent():
             return False

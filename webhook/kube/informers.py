@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TypeVar, assert_never
 
 from webhook.kube.api import Reads
 from webhook.kube.reflector import Change, Key, Reflector
@@ -25,7 +25,7 @@ class Feed:
         connect: Callable[[], Reads],
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
-        kinds: Iterable[Kind] = KINDS,
+        kinds: Iterable[Kind[object]] = KINDS,
     ) -> None:
         """Prepare; `connect`, which may be slow, is called in a thread until it succeeds once."""
         self._connect = connect
@@ -56,7 +56,7 @@ class Feed:
             taken, self._batches = self._batches, []
         return taken
 
-    def _deliver(self, kind: Kind, changes: list[Change]) -> None:
+    def _deliver(self, kind: Kind[object], changes: list[Change]) -> None:
         with self._lock:
             self._batches.append((kind, changes))
             first = len(self._batches) == 1
@@ -94,7 +94,9 @@ def connect_reads(kubeconfig: Path | None) -> Reads:
 # changed, the old facts stay.
 
 #: The changes that a reflector delivered at once.
-Batch = tuple[Kind, list[Change]]
+Batch = tuple[Kind[object], list[Change]]
+_Name = TypeVar("_Name")
+_Known = TypeVar("_Known")
 
 
 class Assembly:
@@ -117,14 +119,16 @@ class Assembly:
             self.facts = replace(self.facts, namespaces=_with(before, made))
         return changed
 
-    def _keep(self, kind: Kind, key: Key, kept: Any) -> str:
+    def _keep(self, kind: Kind[object], key: Key, kept: object) -> str:
         """Keep or drop what is known about one object; return the namespace that it belongs to."""
         space, name = key
         match kind.part:
             case Part.NAMESPACE:
+                assert kept is None or isinstance(kept, NamespaceFacts)
                 _put(self._spaces, name, kept)
                 return name
             case Part.RULE:
+                assert kept is None or isinstance(kept, str)
                 self._rule(space, (kind.resource, name), kept)
                 return space
             case None:
@@ -143,7 +147,7 @@ class Assembly:
         return space.under(rules.values()) if space and rules else space
 
 
-def _put(held: dict[Any, Any], key: Any, value: Any) -> None:
+def _put(held: dict[_Name, _Known], key: _Name, value: _Known | None) -> None:
     if value is None:
         held.pop(key, None)
     else:

@@ -24,12 +24,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from webhook.errors import ClusterError
 from webhook.kube.api import Events, ObjectReads, Query, Reads, RefusedError, message_of
-from webhook.kube.watched_resources import Kind
+from webhook.kube.watched_resources import Item, Kind
 from webhook.model.facts import key_of
+from webhook.model.json import JsonObject
 
 # The changes of one kind, and the thread that keeps up with it.
 
@@ -45,11 +46,11 @@ class Change(NamedTuple):
 
     key: Key
     #: What is kept of it; None if it is gone, or if decisions do not depend on it.
-    kept: Any
+    kept: object
 
 
 #: Called with changes in order, in the reflector's thread; after each list once, even without any.
-Deliver = Callable[[Kind, list[Change]], None]
+Deliver = Callable[[Kind[object], list[Change]], None]
 
 
 class Reflector:
@@ -57,7 +58,7 @@ class Reflector:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: Kind[object],
         connect: Callable[[], Reads],
         deliver: Deliver,
         pauses: Callable[[], Iterator[float]],
@@ -79,7 +80,7 @@ class Reflector:
         self._deliver = deliver
         self._pauses = pauses
         self._clock = clock
-        self._held: dict[Key, Any] = {}
+        self._held: dict[Key, object] = {}
         self._version = ""  # of the last event; "": list first
         self._retry_after = 0.0  # seconds, if the API server said so at the last attempt
         self._events: Events | None = None
@@ -170,7 +171,7 @@ class Reflector:
         denied = error.code == HTTPStatus.FORBIDDEN and not self.lists
         return self.kind.optional and (gone or (denied and not self.kind.permitted))
 
-    def _use(self, listing: Listing) -> None:
+    def _use(self, listing: Listing[object]) -> None:
         changes = [
             *(Change(key, None) for key in self._held.keys() - listing.held.keys()),
             *(
@@ -203,7 +204,7 @@ class Reflector:
             self._events = None
             events.close()
 
-    def _take(self, event: dict[str, Any]) -> None:
+    def _take(self, event: JsonObject) -> None:
         item = event["object"]
         if event["type"] == "ERROR":
             raise RefusedError(int(item.get("code") or 0), message_of(item))
@@ -211,7 +212,7 @@ class Reflector:
             self._change(item, gone=event["type"] == "DELETED")
         self._version = str(item["metadata"]["resourceVersion"])
 
-    def _change(self, item: dict[str, Any], *, gone: bool) -> None:
+    def _change(self, item: Item, *, gone: bool) -> None:
         key, kept = key_of(item), None if gone else self.kind.project(item) or None
         if self._held.get(key) == kept:
             return
@@ -231,26 +232,27 @@ Wait = Callable[[float], bool]
 #: How often a page is requested again, if the API server says when.
 #: Source: client-go, rest/request.go (maxRetries).
 RETRIES = 10
+_Kept = TypeVar("_Kept")
 
 
 class StoppedError(ClusterError):
     """The list was not read to its end, because the program ends."""
 
 
-class Listing(NamedTuple):
+class Listing(NamedTuple, Generic[_Kept]):
     """What is kept of all objects of a kind, and the version after which to watch."""
 
-    held: dict[Key, Any]
+    held: dict[Key, _Kept]
     version: str
 
 
-def read_list(reads: ObjectReads, kind: Kind, wait: Wait) -> Listing:
+def read_list(reads: ObjectReads, kind: Kind[_Kept], wait: Wait) -> Listing[_Kept]:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 
     Raises RefusedError with code 410 if the API server has dropped the list's version before the
     last page was read, and StoppedError if `wait` says so.
     """
-    held: dict[Key, Any] = {}
+    held: dict[Key, _Kept] = {}
     first = query = {**kind.query, "limit": str(kind.page)}
     while True:
         page = _page(reads, kind.path, query, wait)
@@ -266,7 +268,7 @@ def read_list(reads: ObjectReads, kind: Kind, wait: Wait) -> Listing:
             raise StoppedError("stopped")
 
 
-def _page(reads: ObjectReads, path: str, query: Query, wait: Wait) -> dict[str, Any]:
+def _page(reads: ObjectReads, path: str, query: Query, wait: Wait) -> JsonObject:
     """Read a page; an API server that is busy is asked again when it says (429, 503)."""
     for _ in range(RETRIES):
         try:

@@ -11,17 +11,22 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Generic, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from webhook.model.annotations import FABRIC
 from webhook.model.claims import RequestedClasses, is_made_for_pod, requested_classes
 from webhook.model.facts import PSA_ENFORCE, NamespaceFacts, limit_range_of, namespace_of, quota_of
 from webhook.model.nodes import Node, node_of
+from webhook.model.pod import mapping
 
 #: An object as the API server writes it.
-Item = Mapping[str, Any]
+Item = Mapping[str, object]
+_Kept_co = TypeVar("_Kept_co", covariant=True)
+_Default = TypeVar("_Default")
 _NONE: dict[str, str] = {}
+#: What is kept of the metadata of a configuration.
+_KEPT = ("name", "uid", "generation")
 #: A kind that nobody else reads or changes gets no bookmarks: the API server sends one only if its
 #: own cache of the kind has moved on (apiserver, cacher.go; seen on 1.36). So its watches end
 #: before they have been silent for so long that the connection counts as lost.
@@ -36,7 +41,7 @@ class Part(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Generic[_Kept_co]):
     """A kind of object that is watched."""
 
     #: The name in the path, in RBAC and in the metrics.
@@ -47,7 +52,7 @@ class Kind:
     #: The part of the facts; None if the kind provides none.
     part: Part | None = None
     #: Returns what is kept of an object; falsy if decisions do not depend on the object.
-    project: Callable[[Item], Any]
+    project: Callable[[Item], _Kept_co | None]
     #: The namespace of the objects; "" for those of all namespaces.
     namespace: str = ""
     #: Which objects: a field selector, such as `metadata.name=default`; "" for all.
@@ -89,8 +94,8 @@ def _namespace(item: Item) -> NamespaceFacts:
 
 def _configuration(item: Item) -> Item:
     """Keep what was configured, and when: a change of `status` changes none of it."""
-    metadata = item["metadata"]
-    kept = {key: metadata[key] for key in ("name", "uid", "generation") if key in metadata}
+    metadata = mapping(item, ("metadata",))
+    kept = {key: metadata[key] for key in _KEPT if key in metadata}
     written = [
         str(one.get("time") or "")
         for one in metadata.get("managedFields") or ()
@@ -130,7 +135,7 @@ CONFIGURATIONS = Kind(
 )
 
 #: Watched only where a fabric has mode dra, hence not among `KINDS`.
-CLAIM_TEMPLATES = Kind(
+CLAIM_TEMPLATES: Kind[tuple[RequestedClasses, ...]] = Kind(
     resource="resourceclaimtemplates",
     group="resource.k8s.io",
     project=lambda item: (requested_classes(item),),  # a template may request nothing
@@ -188,7 +193,11 @@ class SharedLabels(Mapping[str, str]):  # noqa: PLW1641 -- not hashable, as a di
     def __getitem__(self, name: str) -> str:
         return self._values[self._names.places[name]]
 
-    def get(self, name: str, default: Any = None) -> Any:
+    @overload
+    def get(self, name: str) -> str | None: ...
+    @overload
+    def get(self, name: str, default: _Default) -> str | _Default: ...
+    def get(self, name: str, default: object = None) -> object:
         """Return a label's value; faster than the one of Mapping, which catches an exception."""
         place = self._names.places.get(name)
         return default if place is None else self._values[place]

@@ -32,7 +32,7 @@ class Reflecting:
         )
         self._lock = threading.Lock()
 
-    def _deliver(self, _: Kind, changes: list[Change]) -> None:
+    def _deliver(self, _: Kind[object], changes: list[Change]) -> None:
         with self._lock:
             for (_space, name), kept in changes:
                 (self.known.discard if kept is None else self.known.add)(name)

@@ -16,12 +16,12 @@ from webhook.model.facts import Facts, NamespaceFacts, key_of
 MAX: Any = {"max": {"memory": "1Gi"}}
 
 
-def put(kind: Kind, *items: dict[str, Any]) -> Batch:
+def put(kind: Kind[object], *items: dict[str, Any]) -> Batch:
     """Make a batch that delivers objects."""
     return kind, [Change(key_of(item), kind.project(item) or None) for item in items]
 
 
-def gone(kind: Kind, *items: dict[str, Any]) -> Batch:
+def gone(kind: Kind[object], *items: dict[str, Any]) -> Batch:
     """Make a batch that deletes objects."""
     return kind, [Change(key_of(item), None) for item in items]
 
@@ -81,7 +81,7 @@ def test_what_is_deleted_is_forgotten() -> None:
 
 
 SPACES, RULES = ("a", "b"), ("x", "y")
-OBJECTS: dict[Kind, Callable[..., Any]] = {
+OBJECTS: dict[Kind[object], Callable[..., Any]] = {
     NAMESPACES: lambda space, _, how: namespace(
         space, annotations={"rdma.lab/fabric": "north"} if how else {}
     ),

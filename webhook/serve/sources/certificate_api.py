@@ -15,6 +15,7 @@ from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
 from webhook.kube.informers import Feed, connect_reads
 from webhook.kube.watched_resources import QUIET, Item, Kind
+from webhook.model.pod import mapping
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
@@ -90,7 +91,7 @@ def certificate_watch(kubeconfig: Path | None, installation: Installation) -> Ce
     )
 
 
-def kinds(installation: Installation) -> tuple[Kind, ...]:
+def kinds(installation: Installation) -> tuple[Kind[object], ...]:
     """Return what to watch: each object by its name, as RBAC requires it."""
     secret = Kind(
         resource="secrets",
@@ -113,5 +114,5 @@ def kinds(installation: Installation) -> tuple[Kind, ...]:
 
 
 def _version(item: Item) -> tuple[str, str]:
-    metadata = item["metadata"]
+    metadata = mapping(item, ("metadata",))
     return metadata["uid"], metadata["resourceVersion"]

@@ -171,10 +171,10 @@ class _ClaimWatch:
         (space, name), kept = change
         both = self._held.setdefault(space, ({}, {}))
         objects = both[resource == CLAIMS.resource]
-        if kept is None:
-            objects.pop(name, None)
-        else:
+        if isinstance(kept, tuple):
             (objects[name],) = kept
+        else:
+            objects.pop(name, None)
         return space
 
     def _facts_of(self, space: str) -> ClaimFacts:

@@ -197,10 +197,10 @@ class ClusterNodes:
             self.synced = True
             self._changed = self._changed or bool(changes)
             for (_, name), node in changes:
-                if node is None:
-                    self._nodes.pop(name, None)
-                else:
+                if isinstance(node, Node):
                     self._nodes[name] = node
+                else:
+                    self._nodes.pop(name, None)
         self._begin()
 
     @property

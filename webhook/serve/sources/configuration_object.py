@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from webhook.config.custom_resource import OBJECT
 from webhook.config.findings import InvalidConfiguration
@@ -114,7 +114,8 @@ class ObjectConfiguration:
     def _learn(self) -> None:
         """Read what the watch has delivered, in its thread."""
         due = self._clock() + (DELAY if self._listed else 0.0)
-        kept = [change.kept for _, changes in self._feed.take() for change in changes]
+        changes = [change for _, batch in self._feed.take() for change in batch]
+        kept = [item if isinstance(item, dict) else None for _, item in changes]
         learnt = [_Learnt(due, *self._reading(one)) for one in kept if self._is_new(one)]
         if not self._listed and any(map(self._is_recent, kept)):
             self._ready_at = due + SETTLED
@@ -125,7 +126,7 @@ class ObjectConfiguration:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._take, learnt)
 
-    def _is_new(self, item: Mapping[str, Any] | None) -> bool:
+    def _is_new(self, item: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
         """Whether there is an object, and another one than before; its labels are no part of it."""
         before, self._last = self._last, _without_time(item or {})
         return item is not None and before != self._last

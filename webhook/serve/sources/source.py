@@ -74,7 +74,7 @@ class FeedLog:
         )
         return next(problems, "")
 
-    def current(self, kind: Kind) -> str:
+    def current(self, kind: Kind[object]) -> str:
         """Say how many objects of a kind are known, how old that is, and why it is not newer."""
         many = self._objects()[kind.resource]
         detail = f"{many} {kind.resource}, last update {self.age:.0f} s ago"

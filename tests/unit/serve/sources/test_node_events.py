@@ -65,7 +65,8 @@ def expected(product: str) -> bytes:
 
 def known(items: list[dict[str, Any]]) -> Mapping[str, Node]:
     """Return what is kept of nodes."""
-    return {item["metadata"]["name"]: watched_resources.NODES.project(item) for item in items}
+    project = watched_resources.NODES.project
+    return {item["metadata"]["name"]: kept for item in items if (kept := project(item))}
 
 
 def without_waiting(answering: Coroutine[Any, Any, Answer]) -> Answer:
