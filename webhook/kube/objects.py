@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, SkipValidation
 
@@ -21,7 +21,7 @@ from webhook.kube.records import (
 )
 
 #: A Kubernetes object as JSON.
-Manifest = dict[str, Any]
+Manifest = dict[str, object]
 
 
 # What objects of all kinds have.

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.diagnose.why.test_collector import BATCH, FakeCluster, listed
+from webhook.model.facts import key_of
 from webhook.preview.live import LiveTemplates, live_templates
 
 ENABLED = {"annotations": {"rdma.lab/enable": "true"}}
@@ -48,7 +49,7 @@ def read(answers: dict[str, Any], namespace: str = "lab") -> LiveTemplates:
 
 def titles(found: LiveTemplates) -> list[str]:
     """Return kind and name of each object."""
-    return [f"{one['kind']} {one['metadata']['name']}" for one in found.objects]
+    return [f"{one['kind']} {key_of(one)[1]}" for one in found.objects]
 
 
 def test_the_owners_of_living_pods() -> None:

@@ -188,7 +188,7 @@ def test_nonsense_inside(odd: Any) -> None:
     statuses = [odd, {"name": odd, "state": odd, "restartCount": odd}]
     metadata = {"name": odd, "annotations": odd, "ownerReferences": [odd], "managedFields": [odd]}
     status = {**state, "containerStatuses": statuses}
-    pod = {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+    pod: dict[str, Any] = {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
     events = [{"kind": "Event", "type": "Warning", "involvedObject": odd, "reason": odd}]
     space = {"kind": "Namespace", "metadata": odd}
     (found,) = collect_from_objects([pod, *events, space], "lab", fabrics(V100))

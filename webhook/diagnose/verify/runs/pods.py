@@ -14,9 +14,10 @@ from webhook.diagnose.verify.results import NodePair
 from webhook.diagnose.verify.runs.plan import RunPlan, RunPods, RunSite
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
-from webhook.kube.objects import ContainerStatus, Manifest, Pod
+from webhook.kube.objects import ContainerStatus, Pod
 from webhook.kube.records import Record, Text
 from webhook.model.annotations import DEVICES, ENABLE, FABRIC, STATUS
+from webhook.model.json import JsonObject
 
 #: The labels of all pods of all runs, and the one whose value is the name of a run.
 NAME_LABEL, RUN_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/instance"
@@ -46,7 +47,7 @@ def pod_name(plan: RunPlan, place: int, role: Role) -> str:
     return f"{plan.name}-{place}-{role}"
 
 
-def server_pod(plan: RunPlan, place: int, pair: NodePair) -> Manifest:
+def server_pod(plan: RunPlan, place: int, pair: NodePair) -> JsonObject:
     """Return the pod that the client connects to; it is ready when a program of it listens."""
     pod = _pod(plan, place, "server", pair.server)
     (container,) = pod["spec"]["containers"]
@@ -61,7 +62,7 @@ def server_pod(plan: RunPlan, place: int, pair: NodePair) -> Manifest:
     return pod
 
 
-def client_pod(plan: RunPlan, place: int, pair: NodePair, address: str, count: int) -> Manifest:
+def client_pod(plan: RunPlan, place: int, pair: NodePair, address: str, count: int) -> JsonObject:
     """Return the pod that measures; `count`: how many HCAs the server has, 0 for the fabric's."""
     pod = _pod(plan, place, "client", pair.client)
     (container,) = pod["spec"]["containers"]
@@ -74,7 +75,7 @@ def _arguments(plan: RunPlan, role: Role, address: str, count: int) -> list[str]
     return ["rdma-verify", role, address, *numbers, " ".join(plan.tests), *plan.fabric.hcas]
 
 
-def _pod(plan: RunPlan, place: int, role: Role, node: str) -> Manifest:
+def _pod(plan: RunPlan, place: int, role: Role, node: str) -> JsonObject:
     annotations = {ENABLE: "true", FABRIC: plan.fabric.name}
     if plan.devices is not None:
         annotations[DEVICES] = str(plan.devices)
@@ -94,9 +95,9 @@ def _pod(plan: RunPlan, place: int, role: Role, node: str) -> Manifest:
     }
 
 
-def _spec(plan: RunPlan, node: str) -> Manifest:
+def _spec(plan: RunPlan, node: str) -> JsonObject:
     requests = {"cpu": "100m", "memory": "256Mi"}
-    spec: Manifest = {
+    spec: JsonObject = {
         "restartPolicy": "Never",
         # Ends a pod that nobody deletes.
         "activeDeadlineSeconds": int(2 * plan.patience) + plan.longest,
@@ -121,7 +122,7 @@ def _spec(plan: RunPlan, node: str) -> Manifest:
     return spec
 
 
-def _on(node: str) -> Manifest:
+def _on(node: str) -> JsonObject:
     name = {"key": "metadata.name", "operator": "In", "values": [node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [name]}]}
     return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
