@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 from webhook.errors import DocumentError, NotKubernetesError
+from webhook.model.json import JsonObject
 from webhook.model.pod import describe
 from webhook.text.yaml.hints import hint_on, misread_key, misread_text, mistake_of
 from webhook.text.yaml.tree import (
@@ -43,7 +44,7 @@ class Document:
 
     name: str  #: of the input: a file's name or "<stdin>"
     index: int  #: counted from 0 in the input, empty documents included
-    value: dict[str, Any]  #: JSON; an anchor and its aliases share one value
+    value: JsonObject  #: JSON; an anchor and its aliases share one value
     line: int  #: of its first value, counted from 1 in the input
     text: str  #: its part of the input, with its own `---`: all parts together are the input
     syntax: Literal["yaml", "json"]

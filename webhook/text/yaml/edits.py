@@ -7,8 +7,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from difflib import SequenceMatcher
-from typing import Any
 
+from webhook.model.json import Json, JsonObject
 from webhook.text.yaml.documents import DOCUMENT_LIMITS
 from webhook.text.yaml.tree import UnreadableTextError, YamlNode, roots_of
 from webhook.text.yaml.values import mapping_key, same_json
@@ -160,7 +160,7 @@ def with_line_break(text: str) -> str:
 class Entries:
     """Which entries stay and which are added; of a repeated key, the last entry counts."""
 
-    def __init__(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> None:
+    def __init__(self, node: YamlNode, old: JsonObject, new: JsonObject) -> None:
         self.pairs = list(node.pairs)
         self._names = [None if key.merges else mapping_key(key) for key, _ in self.pairs]
         written = set(self._names)
@@ -193,7 +193,7 @@ Pairs = list[tuple[int, int]]
 _LARGEST = 100_000  # comparisons: two lists of three hundred items; SequenceMatcher is cubic
 
 
-def pairs_of(old: list[Any], new: list[Any]) -> Pairs:
+def pairs_of(old: list[Json], new: list[Json]) -> Pairs:
     """Pair the indexes of items that stayed, changed or not, in rising order.
 
     Equal items pair as in a diff. The items between them pair one by one if there are as many old
@@ -208,7 +208,7 @@ def pairs_of(old: list[Any], new: list[Any]) -> Pairs:
     return pairs
 
 
-def _equal(old: list[Any], new: list[Any]) -> list[tuple[int, int, int]]:
+def _equal(old: list[Json], new: list[Json]) -> list[tuple[int, int, int]]:
     """Return the runs of equal items: where in the old list, where in the new one, how many.
 
     The first run is at the start and the last one at the end; either may be empty.
@@ -227,7 +227,7 @@ def _equal(old: list[Any], new: list[Any]) -> list[tuple[int, int, int]]:
     return [*runs, (*ends, bottom)]
 
 
-def _runs(old: list[Any], new: list[Any], offset: int) -> list[tuple[int, int, int]]:
+def _runs(old: list[Json], new: list[Json], offset: int) -> list[tuple[int, int, int]]:
     """Match equal items of two lists, compared as JSON text."""
     if len(old) * len(new) > _LARGEST:
         return []
@@ -236,7 +236,7 @@ def _runs(old: list[Any], new: list[Any], offset: int) -> list[tuple[int, int, i
     return [(offset + one, offset + two, size) for one, two, size in blocks]
 
 
-def _changed(old: list[Any], new: list[Any], was: tuple[int, int], now: tuple[int, int]) -> Pairs:
+def _changed(old: list[Json], new: list[Json], was: tuple[int, int], now: tuple[int, int]) -> Pairs:
     """Pair the items of two stretches in which no item is equal."""
     if was[1] - was[0] == now[1] - now[0]:
         return list(zip(range(*was), range(*now), strict=True))
@@ -249,7 +249,7 @@ def _changed(old: list[Any], new: list[Any], was: tuple[int, int], now: tuple[in
     return pairs
 
 
-def _name(item: Any) -> Any:
+def _name(item: Json) -> str | int:
     """Return the `name` of an item; for an item without one, a value that no other has."""
     name = item.get("name") if isinstance(item, dict) else None
     return name if isinstance(name, str) else id(item)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from webhook.model.json import Json, JsonObject
 from webhook.text.yaml.values import KUBECTL_WORDS
 
 # Lines, and values inside `{}` and `[]`.
@@ -25,7 +26,7 @@ class Written(NamedTuple):
     lines: list[str]
 
 
-def under_key(value: Any, column: int, style: Style) -> Written:
+def under_key(value: Json, column: int, style: Style) -> Written:
     """Write a value that follows `key:`, the key standing at `column`."""
     if isinstance(value, dict) and value:
         return Written("", mapping_lines(value, column + style.step, style))
@@ -35,7 +36,7 @@ def under_key(value: Any, column: int, style: Style) -> Written:
     return _leaf(value, column + style.step)
 
 
-def under_dash(value: Any, column: int, style: Style) -> Written:
+def under_dash(value: Json, column: int, style: Style) -> Written:
     """Write a value that follows `- `, the dash standing at `column`."""
     lines: list[str] = []
     if isinstance(value, dict) and value:
@@ -45,7 +46,7 @@ def under_dash(value: Any, column: int, style: Style) -> Written:
     return Written(lines[0].lstrip(" "), lines[1:]) if lines else _leaf(value, column + 2)
 
 
-def mapping_lines(value: dict[str, Any], column: int, style: Style) -> list[str]:
+def mapping_lines(value: JsonObject, column: int, style: Style) -> list[str]:
     """Write the entries of a mapping as lines, its keys at `column`."""
     lines: list[str] = []
     for key, inner in value.items():
@@ -55,7 +56,7 @@ def mapping_lines(value: dict[str, Any], column: int, style: Style) -> list[str]
     return lines
 
 
-def sequence_lines(values: list[Any], column: int, style: Style) -> list[str]:
+def sequence_lines(values: list[Json], column: int, style: Style) -> list[str]:
     """Write the items of a list as lines, their dashes at `column`."""
     lines: list[str] = []
     for value in values:
@@ -65,7 +66,7 @@ def sequence_lines(values: list[Any], column: int, style: Style) -> list[str]:
     return lines
 
 
-def _leaf(value: Any, column: int) -> Written:
+def _leaf(value: Json, column: int) -> Written:
     if isinstance(value, (dict, list)):
         return Written("{}" if isinstance(value, dict) else "[]", [])
     header = literal_header(value) if isinstance(value, str) else None
@@ -74,7 +75,7 @@ def _leaf(value: Any, column: int) -> Written:
     return Written(header, literal_lines(value, " " * column))
 
 
-def flow(value: Any, *, as_json: bool = False) -> str:
+def flow(value: Json, *, as_json: bool = False) -> str:
     """Write a value on one line for a flow collection, as JSON or with few quotes."""
     if as_json:
         return escaped(json.dumps(value, ensure_ascii=False))
@@ -86,7 +87,7 @@ def flow(value: Any, *, as_json: bool = False) -> str:
     return inline(value, flow=True)
 
 
-def json_lines(value: Any, indent: int | str) -> list[str]:
+def json_lines(value: Json, indent: int | str) -> list[str]:
     """Write a value as indented JSON."""
     return escaped(json.dumps(value, ensure_ascii=False, indent=indent)).split("\n")
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from webhook.model.json import Json, JsonObject
 from webhook.text.yaml.edits import Edits, Entries, pairs_of
 from webhook.text.yaml.emit import (
     Style,
@@ -46,7 +47,7 @@ class Rewriter:
         self._fine = fine
         self._flow = FlowRewriter(edits)
 
-    def change_root(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> None:
+    def change_root(self, node: YamlNode, old: JsonObject, new: JsonObject) -> None:
         """Turn the document's mapping `old` into `new`."""
         if not self._descends(node, old, new):
             column = self.edits.column(node.start)
@@ -54,11 +55,11 @@ class Rewriter:
             newline = self.edits.newline
             self.edits.replace(node.start, self._end(node), newline.join(lines).lstrip(" "))
 
-    def _change(self, slot: Slot, old: Any, new: Any) -> None:
+    def _change(self, slot: Slot, old: Json, new: Json) -> None:
         if not same_json(old, new) and not self._descends(slot.node, old, new):
             self._replace(slot, old, new)
 
-    def _descends(self, node: YamlNode, old: Any, new: Any) -> bool:
+    def _descends(self, node: YamlNode, old: Json, new: Json) -> bool:
         """Edit inside `node` if part of it stays; return whether that was done."""
         if node.flow:
             return self._flow.descends(node, old, new)
@@ -68,7 +69,7 @@ class Rewriter:
             return self._sequence(node, old, new)
         return False
 
-    def _mapping(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    def _mapping(self, node: YamlNode, old: JsonObject, new: JsonObject) -> bool:
         entries = Entries(node, old, new)
         if not any(entries.stays):
             return False
@@ -83,7 +84,7 @@ class Rewriter:
         self._insert_below(below, column, mapping_lines(entries.added, column, self._style))
         return True
 
-    def _sequence(self, node: YamlNode, old: list[Any], new: list[Any]) -> bool:
+    def _sequence(self, node: YamlNode, old: list[Json], new: list[Json]) -> bool:
         pairs = pairs_of(old, new)
         if not pairs:
             return False
@@ -132,7 +133,7 @@ class Rewriter:
         if lines:
             self.edits.insert_lines(self.edits.after_comments(offset, column), lines)
 
-    def _insert_first(self, dash: int, column: int, values: list[Any]) -> None:
+    def _insert_first(self, dash: int, column: int, values: list[Json]) -> None:
         if not values:
             return
         lines = sequence_lines(values, column, self._style)
@@ -144,7 +145,7 @@ class Rewriter:
             above = newline.join(lines).lstrip(" ") + newline + " " * column
             self.edits.replace(dash, dash, above)
 
-    def _replace(self, slot: Slot, old: Any, new: Any) -> None:
+    def _replace(self, slot: Slot, old: Json, new: Json) -> None:
         if isinstance(old, str) and isinstance(new, str) and self._edit_string(slot.node, old, new):
             return
         write = under_dash if slot.dash else under_key
@@ -209,7 +210,7 @@ class FlowRewriter:
     def __init__(self, edits: Edits) -> None:
         self._edits = edits
 
-    def descends(self, node: YamlNode, old: Any, new: Any) -> bool:
+    def descends(self, node: YamlNode, old: Json, new: Json) -> bool:
         """Edit inside a flow collection if part of it stays; return whether that was done."""
         if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
             return self._mapping(node, old, new)
@@ -217,7 +218,7 @@ class FlowRewriter:
             return self._sequence(node, old, new)
         return False
 
-    def _mapping(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    def _mapping(self, node: YamlNode, old: JsonObject, new: JsonObject) -> bool:
         entries = Entries(node, old, new)
         if not any(entries.stays):
             return False
@@ -233,7 +234,7 @@ class FlowRewriter:
         self._insert_behind(spans, entries.last_kept, added)
         return True
 
-    def _sequence(self, node: YamlNode, old: list[Any], new: list[Any]) -> bool:
+    def _sequence(self, node: YamlNode, old: list[Json], new: list[Json]) -> bool:
         pairs = pairs_of(old, new)
         if not pairs:
             return False
@@ -252,7 +253,7 @@ class FlowRewriter:
             self._insert_behind(spans, before, written[after + 1 : until])
         return True
 
-    def _change(self, node: YamlNode, old: Any, new: Any, *, as_json: bool) -> None:
+    def _change(self, node: YamlNode, old: Json, new: Json, *, as_json: bool) -> None:
         if same_json(old, new) or self.descends(node, old, new):
             return
         absent = " " if self._edits.text[node.start - 1] == ":" else ""  # `{a:}`
@@ -281,7 +282,7 @@ class FlowRewriter:
         start = spans[0][0]
         return self._edits.column(start) if self._edits.first_on_line(start) else None
 
-    def _written(self, value: Any, spans: list[Span], *, as_json: bool) -> str:
+    def _written(self, value: Json, spans: list[Span], *, as_json: bool) -> str:
         indent = self._indent(spans)
         if not as_json or indent is None:
             return flow(value, as_json=as_json)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.errors import DocumentError
+from webhook.model.json import Json, JsonObject
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
 from webhook.text.yaml.edits import Edits, pairs_of, unended_block
 from webhook.text.yaml.emit import Style, flow, json_lines, mapping_lines
@@ -33,7 +34,7 @@ class Spliced(NamedTuple):
     warning: str  #: what was lost by that, and why; "" for nothing
 
 
-def splice(document: Document, value: dict[str, Any]) -> Spliced:
+def splice(document: Document, value: JsonObject) -> Spliced:
     """Return the document's text, edited so that it has another value."""
     if same_json(value, document.value):
         return Spliced(document.text, plain=False, warning="")
@@ -54,7 +55,7 @@ def _lines(document: Document, root: YamlNode) -> LineIndex:
     return LineIndex(document.text, above)
 
 
-def _edited(document: Document, root: YamlNode, value: dict[str, Any]) -> Iterator[str]:
+def _edited(document: Document, root: YamlNode, value: JsonObject) -> Iterator[str]:
     """Yield edited texts, the best first; the same text is yielded once."""
     tried = set[str]()
     for end in dict.fromkeys((None, unended_block(document.text, root))):
@@ -98,7 +99,7 @@ def _style(edits: Edits, root: YamlNode) -> Style:
     return Style(step if step > 0 else 2, indented_lists=sum(indented) > len(indented) / 2)
 
 
-def _reads_as(text: str, document: Document, value: Any) -> bool:
+def _reads_as(text: str, document: Document, value: Json) -> bool:
     try:
         read = read_documents(text, document.name)
     except DocumentError:
@@ -106,7 +107,7 @@ def _reads_as(text: str, document: Document, value: Any) -> bool:
     return len(read) == 1 and same_json(read[0].value, value)
 
 
-def _json(text: str, value: Any) -> str:
+def _json(text: str, value: Json) -> str:
     """Write JSON with the indentation of the text; on one line if it has none."""
     indent = re.match(r"\s*\{\r?\n([ \t]+)", text)
     if indent is None:
@@ -114,7 +115,7 @@ def _json(text: str, value: Any) -> str:
     return "\n".join(json_lines(value, indent[1])) + "\n"
 
 
-def _anew(text: str, root: YamlNode, value: dict[str, Any], warning: str) -> str:
+def _anew(text: str, root: YamlNode, value: JsonObject, warning: str) -> str:
     """Write a document from its value; the comments before and after it stay."""
     head, tail = text[: root.start].rstrip(" "), text[root.content_end(text) :]
     above = "" if not head or head.endswith("\n") else "\n"
@@ -136,7 +137,7 @@ _CAUSES = {
 }
 
 
-def cause_of(root: YamlNode, old: Any, new: Any, lines: LineIndex) -> str:
+def cause_of(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
     """Return the cause in a sentence, with its line; `old` and `new` are the root's values."""
     found: dict[str, str] = {}
     for kind, node, name in _met(root, old, new):
@@ -145,7 +146,7 @@ def cause_of(root: YamlNode, old: Any, new: Any, lines: LineIndex) -> str:
     return next((found[kind] for kind in _CAUSES if kind in found), _OTHER)
 
 
-def _met(root: YamlNode, old: Any, new: Any) -> Iterator[tuple[str, YamlNode, str]]:
+def _met(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str, YamlNode, str]]:
     """Yield what may be a cause on the ways to the values that differ."""
     stack = [(root, old, new)]
     while stack:
@@ -169,7 +170,7 @@ def _met(root: YamlNode, old: Any, new: Any) -> Iterator[tuple[str, YamlNode, st
 
 
 def _odd_keys(
-    node: YamlNode, before: dict[str, Any], after: dict[str, Any]
+    node: YamlNode, before: JsonObject, after: JsonObject
 ) -> Iterator[tuple[str, YamlNode, str]]:
     seen: set[str] = set()
     for key, _ in node.pairs:

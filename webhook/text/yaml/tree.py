@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import yaml
 
@@ -54,8 +54,8 @@ class NotYamlError(UnreadableTextError):
         )
         #: What the parser was reading then, such as "while parsing a flow sequence"; or None.
         self.context: str | None = getattr(error, "context", None)
-        begun: Any = getattr(error, "context_mark", None)
-        mark: Any = getattr(error, "problem_mark", None) or begun
+        begun: yaml.Mark | None = getattr(error, "context_mark", None)
+        mark: yaml.Mark | None = getattr(error, "problem_mark", None) or begun
         #: Where that began, in characters; None if the parser does not say.
         self.context_offset: int | None = begun.index if begun else None
         super().__init__(mark.index if mark else None, f"not YAML: {self.problem}")
@@ -97,20 +97,22 @@ class YamlNode:
         "size", "start", "style", "tag", "text",
     )  # fmt: skip
 
-    def __init__(self, kind: Kind, event: Any) -> None:
+    def __init__(self, kind: Kind, event: yaml.NodeEvent) -> None:
+        assert event.start_mark is not None
+        assert event.end_mark is not None
         self.kind = kind
-        self.start: int = event.start_mark.index  #: of its anchor or tag, where it has one
-        self.end: int = event.end_mark.index  #: of a block collection: the next token's start
-        self.anchor: str | None = event.anchor  #: its own, or the one that an alias names
+        self.start = event.start_mark.index  #: of its anchor or tag, where it has one
+        self.end = event.end_mark.index  #: of a block collection: the next token's start
+        self.anchor = event.anchor  #: its own, or the one that an alias names
         self.tag: str | None = None
         self.text = ""
         self.style = ""  #: one of '"|> for a scalar that is not plain
         self.plain = False  #: whether nothing but its words says what a scalar means
         self.flow = False
-        if kind == "scalar":
+        if isinstance(event, yaml.ScalarEvent):
             self.tag, self.text, self.style = event.tag, event.value, event.style or ""
             self.plain = event.implicit[0]
-        elif kind != "alias":
+        elif isinstance(event, yaml.CollectionStartEvent):
             self.tag, self.flow = event.tag, bool(event.flow_style)
         #: Keys and values in turn, items, or the node that an alias stands for.
         self.children: list[YamlNode] = []
@@ -192,7 +194,8 @@ class _Grower:
         self._nodes = 0
         self._length = 0
 
-    def begin(self, event: Any) -> None:
+    def begin(self, event: yaml.DocumentStartEvent) -> None:
+        assert event.start_mark is not None
         self.start = event.start_mark.index
         self.root = []
         self._anchors = {}
@@ -215,14 +218,16 @@ class _Grower:
         self._open.append(self._counted(node))
         node.depth = -1
 
-    def _ascend(self, event: Any) -> None:
+    def _ascend(self, event: yaml.CollectionEndEvent) -> None:
+        assert event.end_mark is not None
         node = self._open.pop()
         node.end = event.end_mark.index
         node.depth = 1 + max((child.depth for child in node.children), default=0)
         self._attach(node)
 
-    def _alias(self, event: Any) -> YamlNode:
+    def _alias(self, event: yaml.AliasEvent) -> YamlNode:
         node, anchor = YamlNode("alias", event), event.anchor
+        assert anchor is not None
         target = self._anchors.get(anchor)
         if target is None:
             message = f"not YAML: the alias *{anchor} has no anchor before it"
@@ -267,7 +272,7 @@ class _Grower:
 # libyaml's parser compares each `%TAG` with all before it, in one call that nothing can
 # interrupt. Only scanners run here, which look at each character once.
 
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: YAML 1.1 has five line breaks (5.4). A `%` behind one begins a directive, or is text.
 _BREAKS = "\n\r\x85\u2028\u2029"
 #: Where only comments and blank lines stand in front of a `%`, it begins a directive.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterable
+from typing import NamedTuple, NoReturn
 
+from webhook.model.json import Json, JsonObject
 from webhook.text.yaml.hints import misread_key
 from webhook.text.yaml.tree import TAG, OverLimitError, TextLimits, UnreadableTextError, YamlNode
 
@@ -34,15 +36,15 @@ class Values:
     def __init__(self) -> None:
         self.duplicates: list[KeyFound] = []  # in the order of the text
         self.misread: list[KeyFound] = []  #: keys that people write by mistake
-        self._anchored: dict[YamlNode, Any] = {}
+        self._anchored: dict[YamlNode, Json] = {}
 
-    def of(self, node: YamlNode) -> Any:
+    def of(self, node: YamlNode) -> Json:
         """Return the value of a node; UnreadableTextError for what JSON cannot say."""
         if node.kind == "alias":
             node = node.children[0]
         if node in self._anchored:
             return self._anchored[node]
-        value: Any
+        value: Json
         if node.kind == "scalar":
             value = _scalar(node)
         elif node.kind == "mapping":
@@ -53,9 +55,9 @@ class Values:
             self._anchored[node] = value
         return value
 
-    def _mapping(self, node: YamlNode) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        merged: list[tuple[YamlNode, Any]] = []
+    def _mapping(self, node: YamlNode) -> JsonObject:
+        made: JsonObject = {}
+        merged: list[tuple[YamlNode, Json]] = []
         for key_node, value_node in node.pairs:
             if key_node.merges:
                 merged.append((value_node, self.of(value_node)))
@@ -75,7 +77,7 @@ class Values:
             self.misread.append(KeyFound(offset, key))
 
 
-def _merge(node: YamlNode, value: Any, made: dict[str, Any]) -> None:
+def _merge(node: YamlNode, value: Json, made: JsonObject) -> None:
     """Add the keys of `<<` that the mapping does not have itself; the first mapping wins."""
     for source in value if isinstance(value, list) else [value]:
         if not isinstance(source, dict):
@@ -101,7 +103,7 @@ def mapping_key(node: YamlNode) -> str:
     return str(key)
 
 
-def same_json(one: Any, other: Any) -> bool:
+def same_json(one: Json, other: Json) -> bool:
     """Return whether two JSON values are equal; `true`, `1` and `1.0` are three values.
 
     What is one object in both, as all that a patch leaves alone, is not looked into.
@@ -140,7 +142,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-def read_json(text: str, limits: TextLimits) -> tuple[Any, list[KeyFound]]:
+def read_json(text: str, limits: TextLimits) -> tuple[Json, list[KeyFound]]:
     """Return the value of a JSON text, and the keys that its objects repeat.
 
     Raises json.JSONDecodeError for a text that is not JSON, and UnreadableTextError for one that
@@ -148,7 +150,7 @@ def read_json(text: str, limits: TextLimits) -> tuple[Any, list[KeyFound]]:
     """
     repeats = False
 
-    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def mapping(pairs: list[tuple[str, Json]]) -> JsonObject:
         nonlocal repeats
         made = dict(pairs)
         repeats = repeats or len(made) < len(pairs)
@@ -180,7 +182,7 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _check_size(value: Any, limits: TextLimits) -> None:
+def _check_size(value: Json, limits: TextLimits) -> None:
     level, count = [value], 0
     for _ in range(limits.depth + 1):
         count += len(level)
@@ -192,13 +194,13 @@ def _check_size(value: Any, limits: TextLimits) -> None:
     raise OverLimitError(0, limits, "depth")
 
 
-def _inner(value: Any) -> Any:
+def _inner(value: Json) -> Iterable[Json]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
-def _check_surrogates(text: str, value: Any) -> None:
+def _check_surrogates(text: str, value: Json) -> None:
     r"""Reject `"\ud800"`: UTF-8 cannot encode it, so an answer that holds it cannot be sent."""
     if "\\ud" not in text and "\\uD" not in text:
         return
