@@ -8,7 +8,7 @@ says about the same object.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.admission.registration import WebhookSetup
 from webhook.config.files import KINDS
@@ -28,7 +28,7 @@ class LiveFacts(NamedTuple):
 
     #: Namespaces, LimitRanges, ResourceQuotas, and where they matter ResourceClaimTemplates and
     #: ResourceClaims.
-    objects: tuple[Mapping[str, Any], ...] = ()
+    objects: tuple[Mapping[str, object], ...] = ()
     #: Node name → node.
     nodes: Mapping[str, Node] = {}
     #: All webhooks of ours that are registered; None if that is not known.

@@ -13,7 +13,7 @@ from webhook.config.findings import InvalidConfiguration
 from webhook.decide import decide
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError
-from webhook.model.facts import Facts
+from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import node_of
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.live import MOST_NAMESPACES, LiveReading, namespaces_of, read_live
@@ -302,7 +302,7 @@ def test_claims_of_pods_do_not_count() -> None:
     kept = claim("mine", ownerReferences=[{**owner, "kind": "JobSet"}])
     answers = everything() | {TEMPLATES: listed(), CLAIMS: listed(made, kept)}
     found = read_live(PreparedReads(answers), ["lab"], claims=True)
-    assert [one["metadata"]["name"] for one in found.facts.objects[-2:]] == ["quota", "mine"]
+    assert [key_of(one)[1] for one in found.facts.objects[-2:]] == ["quota", "mine"]
 
 
 def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:

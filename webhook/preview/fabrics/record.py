@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.model.inventory import FabricHoldings, FabricInventory
+from webhook.model.json import JsonObject
 from webhook.preview.formats import JSON_TYPES, TEXT_TYPES, OutputFormat
 from webhook.text.escape import visible_json
 
@@ -53,7 +54,7 @@ def fabrics_output(found: FabricInventory, name: str, reader: FabricsReader) -> 
 _SCHEMA = Path(__file__).with_name("fabrics-output.schema.json")
 
 
-def fabrics_form(found: FabricInventory) -> dict[str, Any]:
+def fabrics_form(found: FabricInventory) -> JsonObject:
     """Return an inventory as plain JSON values."""
     return {
         "well": found.well,
@@ -72,7 +73,7 @@ def fabrics_form(found: FabricInventory) -> dict[str, Any]:
     }
 
 
-def anonymous_form(found: FabricInventory) -> dict[str, Any]:
+def anonymous_form(found: FabricInventory) -> JsonObject:
     """Return what those may know who may not know the nodes: amounts of each fabric."""
     return {
         "fabrics": [
@@ -95,7 +96,7 @@ def fabrics_output_schema() -> str:
     return _SCHEMA.read_text(encoding="utf-8")
 
 
-def _fabric(one: FabricHoldings) -> dict[str, Any]:
+def _fabric(one: FabricHoldings) -> JsonObject:
     return {
         "name": one.name,
         "nodes": list(one.nodes),

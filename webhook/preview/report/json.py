@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from webhook.errors import DocumentError
 from webhook.model.decision import Outcome, Verdict
+from webhook.model.json import JsonObject
 from webhook.preview.report.record import Preview, Report
 from webhook.text.escape import visible_json
 
@@ -19,7 +19,7 @@ LONGEST = 32 << 20
 _SCHEMA = Path(__file__).with_name("form.schema.json")
 
 
-def form(report: Report) -> dict[str, Any]:
+def form(report: Report) -> JsonObject:
     """Return a report as plain JSON values, which share parts of the pods instead of copying."""
     return {
         "decisions": [_decision(preview) for preview in report.previews],
@@ -57,7 +57,7 @@ def form_schema() -> str:
     return _SCHEMA.read_text(encoding="utf-8")
 
 
-def _decision(preview: Preview) -> dict[str, Any]:
+def _decision(preview: Preview) -> JsonObject:
     decision = preview.decision
     return {
         "document": preview.document,
@@ -97,7 +97,7 @@ def _because(verdict: Verdict) -> dict[str, str]:
     return {"reason": verdict.because.code, "message": verdict.message}
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome) -> JsonObject:
     return {
         "mutation": outcome.mutation,
         "container": outcome.container,

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Literal
+
+from webhook.model.json import Json
 
 #: All operations; `webhook.preview.worker.operations` implements them.
 Operation = Literal["configure", "preview", "validate"]
-Head = Mapping[str, Any]
+Head = Mapping[str, Json]
 
 _LENGTHS = struct.Struct(">II")
 PREFIX_BYTES = _LENGTHS.size
@@ -41,7 +43,7 @@ def lengths(prefix: bytes, most: int) -> tuple[int, int]:
     return head, body
 
 
-def read_head(written: bytes) -> dict[str, Any]:
+def read_head(written: bytes) -> Head:
     """Read the head of a frame; FrameError if it is not a JSON object."""
     try:
         head = json.loads(written)
@@ -52,7 +54,7 @@ def read_head(written: bytes) -> dict[str, Any]:
     return head
 
 
-def read_frame(read: Callable[[int], bytes], most: int) -> tuple[dict[str, Any], bytes] | None:
+def read_frame(read: Callable[[int], bytes], most: int) -> tuple[Head, bytes] | None:
     """Read a whole frame; None at the end of the input, even in the middle of a frame.
 
     `read` returns as many bytes as requested, and fewer only at the end of the input.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.admission.configuration_review import Faults, configuration_answer
 from webhook.config.findings import Finding, InvalidConfiguration, Severity
@@ -141,7 +141,7 @@ def _refused(status: int, sentence: str) -> Reply:
 _WHOLE = "the object"
 
 
-def configuration_faults(item: Mapping[str, Any]) -> Faults:
+def configuration_faults(item: Mapping[str, object]) -> Faults:
     """Apply the rules of `check-config` to an object."""
     try:
         found: Loaded | InvalidConfiguration = parse_object(item, _WHOLE)

@@ -5,13 +5,13 @@ A document may be any JSON, so a field of another type counts as absent, as null
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self, TypeVar
 
 from pydantic import AliasPath, Field, PlainValidator
 from pydantic_core import PydanticUseDefault
 
 from webhook.kube.records import text_of
-from webhook.model.pod import Path
+from webhook.model.pod import Path, at
 
 
 def fields(value: object) -> dict[str, object]:
@@ -45,7 +45,10 @@ Word = Annotated[str, PlainValidator(_word)]
 Fields = Annotated[dict[str, object], PlainValidator(fields)]
 
 
-def below(*path: str, default: object = None) -> Any:
+_Default = TypeVar("_Default")
+
+
+def below(*path: str, default: _Default) -> _Default:
     """Declare a field that is read at a path below the mapping."""
     return Field(default, validation_alias=AliasPath(*path))
 
@@ -80,9 +83,9 @@ class Header(NamedTuple):
         return "/".join(str(part) for part in (self.namespace, self.name) if part)
 
 
-def nodes_on(value: object, path: Path) -> list[Any]:
+def nodes_on(value: object, path: Path) -> list[object]:
     """List the values on the way to an existing path: first the value itself, last that there."""
-    nodes: list[Any] = [value]
+    nodes = [value]
     for step in path:
-        nodes.append(nodes[-1][step])
+        nodes.append(at(nodes[-1], (step,)))
     return nodes

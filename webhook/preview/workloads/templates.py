@@ -63,7 +63,7 @@ class Place(NamedTuple):
 
 class _AdmissionReview(Record):
     namespace: Text = below("request", "namespace", default="")
-    reviewed: object = below("request", "object")
+    reviewed: object = below("request", "object", default=None)
 
 
 NOBODY = Owner((), "", "", "", None, {})
