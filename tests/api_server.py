@@ -9,10 +9,10 @@ from typing import Any
 
 import jsonpatch
 import orjson
+from starlette.types import ASGIApp, Message
 
 from webhook.model.annotations import STATUS
 from webhook.model.quantity import parse, written
-from webhook.serve.http.asgi import App, Message
 
 _POD = {
     "restartPolicy": "Always",
@@ -176,7 +176,7 @@ def review_of(pod: dict[str, Any]) -> bytes:
 
 
 def post(
-    app: App,
+    app: ASGIApp,
     path: str,
     body: bytes,
     query: str = "",
@@ -216,5 +216,5 @@ def post(
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
-async def _called(app: App, scope: Any, receive: Any, send: Any) -> None:
+async def _called(app: ASGIApp, scope: Any, receive: Any, send: Any) -> None:
     await app(scope, receive, send)

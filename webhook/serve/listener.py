@@ -12,10 +12,10 @@ from functools import partial
 from typing import cast
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from webhook.errors import ConfigError
 from webhook.serve import dev
-from webhook.serve.http.asgi import App
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.transport.accept import Accepting
@@ -104,7 +104,7 @@ class Listener(uvicorn.Server):
 
 
 def listener_for(
-    name: str, app: App, tls: ssl.SSLContext | None, options: ServeOptions, metrics: Metrics
+    name: str, app: ASGIApp, tls: ssl.SSLContext | None, options: ServeOptions, metrics: Metrics
 ) -> Listener:
     """Return the listener of this name (a key of `LIMITS`), over TLS if there is a context."""
 

@@ -26,6 +26,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import uvloop
+from starlette.types import ASGIApp
 
 from certs.errors import CertificateError
 from certs.serving import ServingContext
@@ -35,7 +36,6 @@ from webhook.serve import dev
 from webhook.serve.events import tell_broken_by, tell_owner_by
 from webhook.serve.http import mutate, validate
 from webhook.serve.http.apps import AdmissionApp, Health
-from webhook.serve.http.asgi import App
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.http.preview import PreviewApp
 from webhook.serve.http.validate import Validate
@@ -240,14 +240,14 @@ class WebhookServer:
         self._tls.use(pair)
         return dev.store_ca(ca, self.ports["mutate"], os.environ)
 
-    def _applications(self) -> dict[str, App]:
+    def _applications(self) -> dict[str, ASGIApp]:
         about = self.state, self.metrics, self.log
         turns = Turns()
-        endpoints: dict[str, App] = {
+        endpoints: dict[str, ASGIApp] = {
             mutate.PATH: Mutate(*about, decide, self._tell_owner),
             validate.PATH: Validate(*about, self._worker, turns),
         }
-        apps: dict[str, App] = {
+        apps: dict[str, ASGIApp] = {
             "mutate": AdmissionApp(endpoints, *about),
             "health": Health(self.state, self.metrics),
         }

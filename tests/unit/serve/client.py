@@ -8,7 +8,8 @@ import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from webhook.serve.http.asgi import App, Message
+from starlette.types import ASGIApp, Message
+
 from webhook.serve.log import Log
 
 JSON = (b"content-type", b"application/json")
@@ -33,7 +34,7 @@ class Answer(NamedTuple):
 
 
 def call(
-    app: App,
+    app: ASGIApp,
     method: str,
     path: str,
     *chunks: bytes | None,
@@ -45,7 +46,7 @@ def call(
 
 
 async def request(
-    app: App,
+    app: ASGIApp,
     method: str,
     path: str,
     *chunks: bytes | None,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from time import perf_counter
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from webhook.errors import RequestError
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import App
 from webhook.serve.http.review_body import traceparent
 from webhook.serve.log import Log
 from webhook.serve.metrics import CONTENT_TYPE, Metrics
@@ -20,7 +21,7 @@ class AdmissionApp:
     """The ASGI application of the admission listener."""
 
     def __init__(
-        self, endpoints: Mapping[str, App], state: State, metrics: Metrics, log: Log
+        self, endpoints: Mapping[str, ASGIApp], state: State, metrics: Metrics, log: Log
     ) -> None:
         """Prepare the application; `endpoints` has them by path."""
         self._endpoints = endpoints
@@ -28,7 +29,7 @@ class AdmissionApp:
         self._metrics = metrics
         self._log = log
 
-    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         endpoint = self._endpoints.get(scope["path"])
         if endpoint is not None:
@@ -36,7 +37,7 @@ class AdmissionApp:
         else:
             await self._refuse(scope, send)
 
-    async def _refuse(self, scope: asgi.Scope, send: asgi.Send) -> None:
+    async def _refuse(self, scope: Scope, send: Send) -> None:
         started = perf_counter()
         known = " or ".join(self._endpoints)
         said = f"there is nothing at this path: POST an AdmissionReview to {known}"
@@ -68,7 +69,7 @@ class Health:
         self._state = state
         self._metrics = metrics
 
-    async def __call__(self, scope: asgi.Scope, _receive: asgi.Receive, send: asgi.Send) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] not in ("GET", "HEAD"):
             await asgi.refuse(send, RequestError(405, "only GET is supported here"))

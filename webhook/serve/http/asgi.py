@@ -7,20 +7,16 @@ keeps reading and discards the rest, so a client that sends everything first get
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fastapi import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from webhook.errors import RequestError
 from webhook.serve.worker.queue import Allotment
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Mapping[bytes, bytes]
 
 TEXT = b"text/plain; charset=utf-8"

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
+from starlette.types import Receive, Scope, Send
 
 from webhook.admission.response import answer, failure, leave
 from webhook.admission.review import AdmissionRequest, read_review
@@ -94,7 +95,7 @@ class Mutate:
         self._tell_owner = tell_owner
         self._bodies = Bodies()
 
-    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         started = perf_counter()
         headers: Headers = dict(scope["headers"])
@@ -206,7 +207,7 @@ def _asks(pod: PodManifest) -> bool:
     return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
 
 
-def _described(request: AdmissionRequest, decision: Decision) -> dict[str, Any]:
+def _described(request: AdmissionRequest, decision: Decision) -> dict[str, object]:
     """Return what the log says about a decision: names and codes, but no message and no value."""
     applied = {one.mutation: None for one in decision.outcomes if one.status == "applied"}
     return {

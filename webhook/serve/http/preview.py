@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
-from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope, Send
 
 from webhook.errors import RequestError
 from webhook.model.inventory import take_inventory
 from webhook.model.nodes import NodeInventory
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsReader, fabrics_output
 from webhook.preview.formats import APPLIED, SERVED, TEXT_TYPES
-from webhook.serve.http import asgi
 from webhook.serve.http.asgi import Bodies, DisconnectedError, Pieces, while_there
 from webhook.serve.http.query import Query, negotiate, read_query, requested_format
 from webhook.serve.log import Log
@@ -109,12 +108,12 @@ class PreviewApp:
         self._amounts = FabricAmounts(state)
         self._app = self._routes()
 
-    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, and count it."""
         started = perf_counter()
         code = 500
 
-        async def counted(message: asgi.Message) -> None:
+        async def counted(message: Message) -> None:
             nonlocal code
             if message["type"] == "http.response.start":
                 code = message["status"]
@@ -166,7 +165,7 @@ class PreviewApp:
             raise _without_line_breaks(error, request, body) from None
         return Pieces(answer.pieces, wanted.media_types[0], self._held, address)
 
-    def _parameters(self, query: Query, output: str) -> dict[str, Any]:
+    def _parameters(self, query: Query, output: str) -> dict[str, object]:
         """Return what the worker needs to know besides the documents."""
         return {
             "namespace": query.namespace,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
+from starlette.types import Receive, Scope
 
 from webhook.admission.response import failure, reject
 from webhook.admission.review import uid_of
 from webhook.errors import RequestError, ReviewError
-from webhook.serve.http import asgi
 from webhook.serve.http.asgi import JSON, TEXT, Bodies, Headers
 
 #: orjson reads up to a depth of 1024 and writes up to 254; no pod is a tenth as deep.
@@ -46,7 +46,7 @@ class UnreadReview(NamedTuple):
 
 
 async def review_body(
-    path: str, scope: asgi.Scope, headers: Headers, bodies: Bodies, receive: asgi.Receive
+    path: str, scope: Scope, headers: Headers, bodies: Bodies, receive: Receive
 ) -> bytes:
     """Return the body of a request to `path`; RequestError if it cannot be a review.
 
@@ -58,12 +58,12 @@ async def review_body(
     return body
 
 
-def read_as(body: bytes, read: Callable[[Any], _Review]) -> _Review | UnreadReview:
+def read_as(body: bytes, read: Callable[[object], _Review]) -> _Review | UnreadReview:
     """Read a body as a review, or return the answer to an invalid one; never raises.
 
     `read` raises ReviewError for JSON that is none.
     """
-    document: Any = None
+    document: object = None
     try:
         document = _parse(body)
         return read(document)
@@ -96,7 +96,7 @@ def text_answer(status: int, problem: str) -> UnreadReview:
     return UnreadReview(status, f"{problem}\n".encode(errors="replace"), TEXT, problem)
 
 
-def defective(uid: str, error: Exception, document: Any, depth: int) -> UnreadReview:
+def defective(uid: str, error: Exception, document: object, depth: int) -> UnreadReview:
     """Return the answer to a body that made an error: an error of ours, if it is not too deep."""
     if _deeper_than(document, depth):
         return refused_review(uid, f"the body is nested deeper than {DEPTH} levels")
@@ -107,7 +107,7 @@ def defective(uid: str, error: Exception, document: Any, depth: int) -> UnreadRe
     return UnreadReview(500, orjson.dumps(failure(500, message)), uid=uid, error=error)
 
 
-def _check(path: str, scope: asgi.Scope, headers: Headers) -> None:
+def _check(path: str, scope: Scope, headers: Headers) -> None:
     if scope["method"] != "POST":
         raise RequestError(405, f"{path} accepts only POST")
     content_type = headers.get(b"content-type", JSON)
@@ -132,7 +132,7 @@ def _check_density(body: bytes) -> None:
         raise RequestError(413, f"the body contains more than {OBJECTS} objects, the maximum")
 
 
-def _parse(body: bytes) -> Any:
+def _parse(body: bytes) -> object:
     """Parse JSON strictly: no NaN, no lone surrogates, UTF-8 only. ReviewError says where."""
     try:
         return orjson.loads(body)
@@ -153,8 +153,8 @@ def _legible_uid(body: bytes) -> str:
     return found[1].decode() if found else ""
 
 
-def _deeper_than(document: Any, depth: int) -> bool:
-    level: list[Any] = [[document]]
+def _deeper_than(document: object, depth: int) -> bool:
+    level: list[dict[object, object] | list[object]] = [[document]]
     for _ in range(depth + 1):
         level = [
             child

@@ -21,9 +21,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
+from starlette.types import Receive, Scope, Send
 
 from webhook.admission.configuration_review import (
     ConfigurationRequest,
@@ -83,7 +84,7 @@ class Validation(NamedTuple):
     #: Why the object could not be checked, or was none to check.
     problem: str | None = None
     uid: str = ""
-    error: Mapping[str, Any] | None = None
+    error: Mapping[str, object] | None = None
     request: ConfigurationRequest | None = None
     #: How many errors and warnings the object has; None if it was not checked.
     found: tuple[int, int] | None = None
@@ -112,7 +113,7 @@ class Validate:
         self._places = Allotment("validations", PENDING, EACH_PENDING)
         self._held = Allotment("large validations", HELD, EACH_HELD)
 
-    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         started = perf_counter()
         headers: Headers = dict(scope["headers"])
@@ -168,7 +169,7 @@ class Validate:
     def _tell(self, result: Validation, headers: Headers, seconds: float) -> None:
         """Count and log an answer that has been sent."""
         request = result.request
-        fields: dict[str, Any] = {
+        fields: dict[str, object] = {
             "uid": (request.uid if request else result.uid)[:LONGEST_NAME] or None
         }
         more = {"duration_ms": round(seconds * 1000, 3), "traceparent": traceparent(headers)}
@@ -208,7 +209,7 @@ def _prepared(body: bytes) -> Validation | Prepared:
     return _too_large(request) if len(written) > _TOO_LARGE else Prepared(request, written)
 
 
-def _review(document: Any) -> ConfigurationRequest:
+def _review(document: object) -> ConfigurationRequest:
     return read_configuration_review(document, _GROUP, KIND)
 
 
@@ -217,7 +218,7 @@ def _unread(unread: UnreadReview) -> Validation:
     return Validation(*unread[:-1], error=error)
 
 
-def _checked(item: dict[str, Any]) -> dict[str, Any]:
+def _checked(item: dict[str, object]) -> dict[str, object]:
     """Return what is checked of an object: everything but what the API server adds."""
     checked = {key: value for key, value in item.items() if key not in _UNCHECKED}
     return {**checked, "metadata": {"name": at(item, ("metadata", "name"))}}
@@ -252,7 +253,7 @@ def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validatio
             return _not_checked(request, answer.sentence)
 
 
-def _described(request: ConfigurationRequest) -> dict[str, Any]:
+def _described(request: ConfigurationRequest) -> dict[str, object]:
     return {
         "name": request.name[:LONGEST_NAME],
         "operation": request.operation,

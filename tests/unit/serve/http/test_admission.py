@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from tests.unit.serve.client import JSON, Lines, call
 from webhook.serve.http import asgi
@@ -11,7 +12,7 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 
 
-async def _endpoint(scope: asgi.Scope, _receive: asgi.Receive, send: asgi.Send) -> None:
+async def _endpoint(scope: Scope, _receive: Receive, send: Send) -> None:
     await asgi.respond(send, 200, scope["path"].encode())
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.unit.serve.client import call
 from webhook.errors import RequestError
@@ -8,10 +9,10 @@ from webhook.serve.http import asgi
 from webhook.serve.http.asgi import BODY_LIMIT, Bodies, DisconnectedError
 
 
-def _echo(bodies: Bodies) -> asgi.App:
+def _echo(bodies: Bodies) -> ASGIApp:
     """Make an application that answers with the length of the body."""
 
-    async def app(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await bodies.read(dict(scope["headers"]), receive)
         except RequestError as error:

@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from starlette.types import Message
 
 from tests.unit.serve.client import Answer
 from webhook.errors import RequestError
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import DisconnectedError, Message, Pieces, while_there
+from webhook.serve.http.asgi import DisconnectedError, Pieces, while_there
 from webhook.serve.worker.queue import Allotment
 
 
