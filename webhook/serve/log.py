@@ -11,7 +11,6 @@ import logging
 import os
 import select
 from datetime import UTC, datetime
-from typing import Any
 
 import orjson
 
@@ -34,7 +33,7 @@ class Log:
         self._held: list[bytes] | None = [] if held else None
         self._dropped = 0
 
-    def write(self, level: str, message: str, /, **fields: Any) -> None:
+    def write(self, level: str, message: str, /, **fields: object) -> None:
         """Write one line, with the fields that are not None."""
         if LEVELS[level] < self._least:
             return
@@ -72,11 +71,11 @@ def _takes_a_line(descriptor: int) -> bool:
     return bool(asked.poll(0))
 
 
-def _begun(level: str, message: str) -> dict[str, Any]:
+def _begun(level: str, message: str) -> dict[str, object]:
     return {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
 
 
-def _written(line: dict[str, Any]) -> bytes:
+def _written(line: dict[str, object]) -> bytes:
     """Write a line as JSON, with escapes for invisible characters."""
     try:
         written = orjson.dumps(line, option=_OPTIONS)

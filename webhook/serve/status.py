@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from webhook.config.custom_resource import NAME
 from webhook.config.load import Loaded
@@ -14,6 +14,7 @@ from webhook.config.model import API_VERSION, KIND
 from webhook.errors import ClusterError
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import FabricHoldings, take_inventory
+from webhook.model.json import JsonObject
 from webhook.serve.events import POD
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -131,9 +132,9 @@ class OnNodes:
     def __init__(self) -> None:
         self._nodes: Nodes | None = None
         self._fabrics: Fabrics | None = None
-        self._told: Mapping[str, Any] = {}
+        self._told: JsonObject = {}
 
-    def of(self, used: PreparedConfiguration | None) -> Mapping[str, Any]:
+    def of(self, used: PreparedConfiguration | None) -> JsonObject:
         """Return what the nodes offer on each fabric; nothing while they are not known."""
         if used is None or not used.nodes:
             return {}
@@ -144,13 +145,13 @@ class OnNodes:
         return self._told
 
 
-def _on_nodes(nodes: Nodes, fabrics: Fabrics) -> dict[str, Any]:
+def _on_nodes(nodes: Nodes, fabrics: Fabrics) -> JsonObject:
     held = take_inventory(nodes, fabrics).fabrics
     members = {node for one in held for node in one.nodes}
     return {"nodes": len(members), "fabrics": [_row(one, nodes) for one in held]}
 
 
-def _row(held: FabricHoldings, known: Nodes) -> dict[str, Any]:
+def _row(held: FabricHoldings, known: Nodes) -> JsonObject:
     return {
         "name": held.name,
         "nodes": len(held.nodes),
@@ -175,8 +176,6 @@ def _cut(message: str) -> str:
 #
 # Whether a replica is the one to write is asked of a Lease. All that it writes follows from what
 # it knows itself, so another one that takes over writes the same.
-
-Object = dict[str, Any]
 
 PATH = f"/apis/{API_VERSION}/fabricconfigurations/{NAME}"
 #: Seconds between two writes, at least: nodes may change a hundred times a second.
@@ -206,10 +205,10 @@ class StatusLease(Protocol):
 class StatusApi(Protocol):
     """The API server."""
 
-    def read(self, path: str) -> Object | None:
+    def read(self, path: str) -> JsonObject | None:
         """Return an object; None if there is none."""
 
-    def apply(self, path: str, body: Object) -> bool:
+    def apply(self, path: str, body: JsonObject) -> bool:
         """Apply the fields of `body`, server-side; False if there is no such object."""
 
 
@@ -220,7 +219,7 @@ class Stated(NamedTuple):
     generation: int
     conditions: Sequence[Condition]
     #: The other fields of the status.
-    more: Mapping[str, Any]
+    more: JsonObject
 
 
 class StatusWriter:
@@ -244,7 +243,7 @@ class StatusWriter:
         self._now = now
         self._connected: tuple[StatusLease, StatusApi] | None = None
         #: What this replica has written last; None if it is not the one to write.
-        self._written: Object | None = None
+        self._written: JsonObject | None = None
         self._problem = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="status", daemon=True)
@@ -299,23 +298,23 @@ class StatusWriter:
         self._written = status if stored else None  # the object may have been deleted just now
 
 
-def _status_of(item: Object | None) -> Object:
+def _status_of(item: JsonObject | None) -> JsonObject:
     """Return the status that another replica, or an earlier process, has written."""
     found = item.get("status") if item else None
     return found if isinstance(found, dict) else {}
 
 
-def _status(told: Stated, before: Object, now: datetime) -> Object:
+def _status(told: Stated, before: JsonObject, now: datetime) -> JsonObject:
     conditions = [_condition(one, told.generation, before, now) for one in told.conditions]
     return {"observedGeneration": told.generation, "conditions": conditions, **told.more}
 
 
-def _condition(one: Condition, generation: int, before: Object, now: datetime) -> Object:
+def _condition(one: Condition, generation: int, before: JsonObject, now: datetime) -> JsonObject:
     """Write a condition; its time is that of the last change from true to false or back."""
     status = "True" if one.holds else "False"
     listed = before.get("conditions") or ()
     same = (old for old in listed if (old.get("type"), old.get("status")) == (one.type, status))
-    found: Object = next(same, {})
+    found: JsonObject = next(same, {})
     since = found.get("lastTransitionTime") or now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "type": one.type,

@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypedDict, TypeGuard
 
 from webhook.config.custom_resource import OBJECT
 from webhook.config.findings import InvalidConfiguration
@@ -49,6 +49,20 @@ NOT_USABLE = (
 )
 #: A timer may be this much too early.
 _SOON = 0.001
+
+
+class _Metadata(TypedDict, total=False):
+    """The metadata that the feed keeps of the object."""
+
+    generation: int
+    #: When the API server wrote it last, in ISO 8601; "" if it does not say.
+    written: str
+
+
+class _Kept(TypedDict, total=False):
+    """The object as the feed keeps it; its other fields may have any shape."""
+
+    metadata: _Metadata
 
 
 class Observed(NamedTuple):
@@ -95,7 +109,7 @@ class ObjectConfiguration:
         self._waiting: deque[_Learnt] = deque()
         #: Whether there has been a list, and what it lacked; for the thread of the watch.
         self._listed, self._lacked = False, ""
-        self._last: Mapping[str, Any] = {}
+        self._last: _Kept = {}
         self._synced = False
         self._problems = ProblemLog(feed, "configuration")
         self._timer: asyncio.TimerHandle | None = None
@@ -115,7 +129,7 @@ class ObjectConfiguration:
         """Read what the watch has delivered, in its thread."""
         due = self._clock() + (DELAY if self._listed else 0.0)
         changes = [change for _, batch in self._feed.take() for change in batch]
-        kept = [item if isinstance(item, dict) else None for _, item in changes]
+        kept = [item if _is_kept(item) else None for _, item in changes]
         learnt = [_Learnt(due, *self._reading(one)) for one in kept if self._is_new(one)]
         if not self._listed and any(map(self._is_recent, kept)):
             self._ready_at = due + SETTLED
@@ -126,12 +140,12 @@ class ObjectConfiguration:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._take, learnt)
 
-    def _is_new(self, item: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
+    def _is_new(self, item: _Kept | None) -> TypeGuard[_Kept]:
         """Whether there is an object, and another one than before; its labels are no part of it."""
         before, self._last = self._last, _without_time(item or {})
         return item is not None and before != self._last
 
-    def _is_recent(self, item: Mapping[str, Any] | None) -> bool:
+    def _is_recent(self, item: _Kept | None) -> bool:
         """Whether the object was written a moment ago, or after what this clock takes for now."""
         try:
             written = datetime.fromisoformat((item or {})["metadata"]["written"])
@@ -139,9 +153,7 @@ class ObjectConfiguration:
             return False
         return self._wall_clock() - written.timestamp() < RECENT
 
-    def _reading(
-        self, item: Mapping[str, Any]
-    ) -> tuple[Callable[[], None], PreparedConfiguration | None]:
+    def _reading(self, item: _Kept) -> tuple[Callable[[], None], PreparedConfiguration | None]:
         """Return what puts the object to use, and the configuration that it brings."""
         self._lacked = ""
         self.observed, prepared = self._read(item)
@@ -151,7 +163,7 @@ class ObjectConfiguration:
             return use, prepared
         return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
 
-    def _read(self, item: Mapping[str, Any]) -> tuple[Observed, PreparedConfiguration | None]:
+    def _read(self, item: _Kept) -> tuple[Observed, PreparedConfiguration | None]:
         """Read the object; never raises, since the watch would lose the change."""
         generation = item["metadata"].get("generation", 0)
         try:
@@ -227,6 +239,11 @@ class ObjectConfiguration:
         return ReadinessCheck("configuration", True, f"{self._in_use.detail}{old}")
 
 
-def _without_time(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _is_kept(item: object) -> TypeGuard[_Kept]:
+    """Whether the feed keeps an object; it keeps None of one that is gone."""
+    return item is not None
+
+
+def _without_time(item: _Kept) -> _Kept:
     """Return the object without the time at which it was written."""
     return {**item, "metadata": {**item.get("metadata", {}), "written": ""}}

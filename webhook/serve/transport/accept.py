@@ -10,7 +10,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
@@ -171,7 +171,7 @@ class _Accepted(Share):
 
     def __init__(self, budget: Budget, address: str, tell: Callable[[_Accepted], None]) -> None:
         #: The transport under TLS, or the only one.
-        self.raw: Any = None
+        self.raw: asyncio.Transport | None = None
         self._since: float | None = None
         self._tell = tell
         super().__init__(budget, address)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from typing import cast
 
+from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
     RequestResponseCycle,
 )
 from uvicorn.protocols.utils import is_ssl
+from uvicorn.server import ServerState
 
 from webhook.serve.transport.budget import Reason, Share
 
@@ -57,8 +59,10 @@ class Connection(HttpToolsProtocol):
     #: What this connection uses of its listener's budget; set by `Accepting`.
     share: Share
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, config: Config, server_state: ServerState, app_state: dict[str, object]
+    ) -> None:
+        super().__init__(config, server_state, app_state)
         self.headers = []
         self._silent = True  # nothing has arrived yet
         self._arriving = True
@@ -251,7 +255,7 @@ class _Joining:
         self._largest = _USUAL_ANSWER
         self._head = b""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:

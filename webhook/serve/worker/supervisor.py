@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from certs.clock import LONGEST, delays
 from webhook.errors import RequestError
@@ -49,7 +49,7 @@ class Job(NamedTuple):
     """A request to the worker."""
 
     operation: Operation
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     body: bytes
     #: For messages: what the worker computes, and what to do if it cannot.
     noun: str
@@ -205,7 +205,7 @@ class WorkerAnswer(NamedTuple):
     """The child's answer: its status, the head of its frame, and its body in pieces."""
 
     status: int
-    head: Mapping[str, Any]
+    head: Head
     pieces: tuple[bytes, ...] = ()
 
     @property
@@ -214,7 +214,7 @@ class WorkerAnswer(NamedTuple):
         return str(self.head.get("sentence", ""))
 
     @property
-    def defect(self) -> dict[str, Any]:
+    def defect(self) -> dict[str, object]:
         """What to log for 500: a type and lines of code, as `webhook.errors` gives them."""
         error, trace = self.head.get("error"), self.head.get("trace")
         lines = trace if isinstance(trace, list) else []
@@ -297,7 +297,7 @@ class Child:
         """Kill the process."""
         self._process.kill()
 
-    async def end(self) -> dict[str, Any]:
+    async def end(self) -> dict[str, object]:
         """Wait for the process to end after `kill`; return how it ended, as fields for the log."""
         code = await asyncio.to_thread(self._process.wait)
         if self._starting is not None:
