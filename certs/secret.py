@@ -17,7 +17,6 @@ import binascii
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from certs.authorities import Authorities, RotationRequest, check_ca, unexpired_cas
 from certs.errors import ApiError, CertificateError
@@ -147,7 +146,7 @@ def _decode(secret: Object, now: datetime) -> Authorities:
     )
 
 
-def _pair(data: dict[str, Any], certificate: str, key: str, now: datetime) -> KeyPair:
+def _pair(data: Object, certificate: str, key: str, now: datetime) -> KeyPair:
     missing = [one for one in (certificate, key) if not data.get(one)]
     if missing:
         raise CertificateError(f"it lacks {' and '.join(missing)}")
@@ -157,21 +156,21 @@ def _pair(data: dict[str, Any], certificate: str, key: str, now: datetime) -> Ke
     return KeyPair(certificate=canonical, key=pair.key)
 
 
-def _bytes(data: dict[str, Any], key: str) -> bytes:
+def _bytes(data: Object, key: str) -> bytes:
     try:
         return b64decode(data[key], validate=True)
     except (TypeError, binascii.Error) as error:  # the API server rejects such data
         raise CertificateError("its data is not base64") from error
 
 
-def _next(data: dict[str, Any], now: datetime) -> KeyPair | None:
+def _next(data: Object, now: datetime) -> KeyPair | None:
     try:
         return _pair(data, _NEXT_CERTIFICATE, _NEXT_KEY, now)
     except CertificateError:
         return None
 
 
-def _previous(data: dict[str, Any], now: datetime) -> tuple[bytes, ...]:
+def _previous(data: Object, now: datetime) -> tuple[bytes, ...]:
     if not data.get(_PREVIOUS):
         return ()
     try:

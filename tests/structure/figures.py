@@ -14,9 +14,10 @@ from types import FrameType
 from tests.builders import container, decide_on, env, gpu, pod
 from webhook.model.pod import PodManifest
 
-#: The readers by path, and what `diagnose` and `preview` make of them.
+#: The readers by path, the checks of a value, and what `diagnose` and `preview` make of them.
 READERS = frozenset(
     {"at", "flag", "items", "mapping", "sequence", "strings", "text"}
+    | {"as_flag", "as_items", "as_mapping", "as_sequence", "as_strings", "as_text"}
     | {"items_at", "word", "word_at"}
 )
 #: Where a pod is read: calls here do not count.

@@ -16,6 +16,7 @@ from importlinter.configuration import configure
 from importlinter.contracts.forbidden import ForbiddenContract
 from importlinter.contracts.independence import IndependenceContract
 from importlinter.contracts.layers import LayersContract
+from importlinter.contracts.protected import ProtectedContract
 
 _ROOT = Path(__file__).parents[2]
 configure()
@@ -25,6 +26,7 @@ _TYPES: dict[str, Any] = {
     "forbidden": ForbiddenContract,
     "independence": IndependenceContract,
     "layers": LayersContract,
+    "protected": ProtectedContract,
 }
 Import = tuple[str, str]
 
@@ -58,6 +60,11 @@ def violations(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[I
     elif contract["type"] == "independence":
         siblings = sorted(graph.find_children(contract["modules"][0].removesuffix(".*")))
         yield from pairwise(siblings)
+    elif contract["type"] == "protected":
+        allowed = tuple(contract["allowed_importers"])
+        others = (one for one in sorted(graph.modules) if one.startswith("webhook."))
+        importer = next(one for one in others if not one.startswith(allowed))
+        yield from ((importer, one) for one in contract["protected_modules"])
     else:
         yield from ((contract["source_modules"][0], one) for one in contract["forbidden_modules"])
 

@@ -9,7 +9,6 @@ came in.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from webhook.decide.admission_warnings import Surroundings, note_surroundings, single_lines
 from webhook.decide.draft import Draft
@@ -234,7 +233,7 @@ def _refused(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManife
     return denied(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
 
 
-def _write_status(draft: Draft, before: Mapping[str, Any], whole: Whole) -> None:
+def _write_status(draft: Draft, before: Mapping[str, object], whole: Whole) -> None:
     now = draft.view.annotations
     status = render(now, draft.outcomes, whole, KNOWN)
     if status and before.get(STATUS) != status:

@@ -7,9 +7,8 @@ part of it that YAML aliases share, stays as it was.
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.model.decision import Outcome, PatchOp, Reason, Status
+from webhook.model.json import Json
 from webhook.model.pod import (
     CONTAINER_DEPTH,
     Container,
@@ -42,8 +41,8 @@ class Draft:
         self.outcomes: list[Outcome] = []
         self.mutation = ""
         self._pending = 0  # operations before this index belong to an outcome
-        self._own: dict[int, Any] = {}  # copies made here, kept alive so that their ids stay valid
-        self._owned_at: dict[Path, Any] = {}  # copies by path; cleared when an edit may move one
+        self._own: dict[int, Json] = {}  # copies made here, kept alive so that their ids stay valid
+        self._owned_at: dict[Path, Json] = {}  # copies by path; cleared when an edit may move one
 
     @property
     def view(self) -> Pod:
@@ -57,12 +56,12 @@ class Draft:
         found = self._containers.get(path)
         return self.view.container(path) if found is None else found
 
-    def get(self, path: Path) -> Any:
+    def get(self, path: Path) -> Json:
         """Return the current value at `path`, None if absent or null; do not keep or edit it."""
         container = self._owned_at.get(path[:CONTAINER_DEPTH])  # most paths lead into one
         return at(self.pod, path) if container is None else at(container, path[CONTAINER_DEPTH:])
 
-    def set(self, path: Path, value: Any) -> None:
+    def set(self, path: Path, value: Json) -> None:
         """Set a mapping key to a value; the same operation adds parents that are missing or null.
 
         Raise ShapeError if a parent is not a mapping. `append` does so if there is no list.
@@ -78,7 +77,7 @@ class Draft:
             self._record("add", path, value)
         parent[path[-1]] = value
 
-    def append(self, path: Path, *values: Any) -> None:
+    def append(self, path: Path, *values: Json) -> None:
         """Append values to the list at `path`; create the list if it is missing."""
         found = self.get(path)
         if found is None:
@@ -91,7 +90,7 @@ class Draft:
         self.ops += [{"op": "add", "path": end, "value": value} for value in values]
         self._owned(path).extend(values)
 
-    def insert(self, path: Path, index: int, *values: Any) -> None:
+    def insert(self, path: Path, index: int, *values: Json) -> None:
         """Insert values before `index` of the existing list at `path`."""
         self._outdate(path)
         target = self._owned(path)
@@ -100,7 +99,7 @@ class Draft:
             self._record("add", (*path, index + offset), value)
             target.insert(index + offset, value)
 
-    def replace(self, path: Path, value: Any) -> None:
+    def replace(self, path: Path, value: Json) -> None:
         """Replace the value at `path`, an existing key or list item."""
         self._outdate(path)
         parent = self._owned(path[:-1])
@@ -145,10 +144,10 @@ class Draft:
             raise AssertionError(f"{self.mutation} says {status}, but has operations pending")
         self.outcomes.append(Outcome(self.mutation, where, status, reason, message))
 
-    def _record(self, op: str, path: Path, value: Any) -> None:
+    def _record(self, op: str, path: Path, value: Json) -> None:
         self.ops.append({"op": op, "path": pointer(path), "value": value})
 
-    def _opened(self, path: Path, value: Any) -> tuple[Any, Path, Any]:
+    def _opened(self, path: Path, value: Json) -> tuple[Json, Path, Json]:
         """Return the lowest existing parent, and the path and value to put into it.
 
         Missing parents become part of that value.
@@ -170,7 +169,7 @@ class Draft:
             node = self._owned_at[below] = self._owned_child(node, step, child)
         return node, path, value
 
-    def _lowest(self, path: Path, depth: int) -> tuple[Any, int]:
+    def _lowest(self, path: Path, depth: int) -> tuple[Json, int]:
         """Return the lowest node on the way to `path` that is known to be owned, and its depth."""
         while depth and self._owned_at:
             node = self._owned_at.get(path[:depth])
@@ -179,7 +178,7 @@ class Draft:
             depth -= 1
         return self._root(), 0
 
-    def _owned(self, path: Path) -> Any:
+    def _owned(self, path: Path) -> Json:
         """Return the node at `path`; copy it and all nodes above it unless this draft made them."""
         node, depth = self._lowest(path, len(path))
         for step in path[depth:]:
@@ -197,18 +196,18 @@ class Draft:
         else:
             self._containers.clear()
 
-    def _forget(self, node: Any) -> None:
+    def _forget(self, node: Json) -> None:
         """Forget the paths of all copies if `node`, which goes or moves, may contain some."""
         if isinstance(node, (dict, list)):
             self._owned_at.clear()
 
-    def _root(self) -> Any:
+    def _root(self) -> Json:
         if id(self.pod) not in self._own:
             self.pod = self.pod.copy()
             self._own[id(self.pod)] = self.pod
         return self.pod
 
-    def _owned_child(self, node: Any, step: str | int, child: Any) -> Any:
+    def _owned_child(self, node: Json, step: str | int, child: Json) -> Json:
         if id(child) in self._own:
             return child
         mine = child.copy()

@@ -20,7 +20,7 @@ from webhook.model.fabric import (
     ip_interfaces,
 )
 from webhook.model.libraries import VARIABLES, Configured, OfPod
-from webhook.model.pod.environment import entry
+from webhook.model.pod.container import entry
 from webhook.model.transport_variables import allows_rdma
 
 UCX_TLS = "UCX_TLS"

@@ -8,20 +8,12 @@ pods have about ten containers and about a hundred entries.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from webhook.model.annotations import CONTAINERS, ENABLE, NETWORKS, SKIP
 from webhook.model.decision import Denial, Reason
-from webhook.model.pod import (
-    CONTAINER_FIELDS,
-    NODE_TERMS,
-    Path,
-    Pod,
-    at,
-    items,
-    mapping,
-    sequence,
-)
+from webhook.model.pod import CONTAINER_FIELDS, Pod
+from webhook.model.pod.container import entries_of
+from webhook.model.pod.node_selection import affinity_entries
 
 #: The most containers of a pod, of all kinds together.
 MOST_CONTAINERS = 100
@@ -48,18 +40,18 @@ def check_limits(pod: Pod) -> None:
     containers, entries = 0, len(annotations)
     for field in CONTAINER_FIELDS:
         if field in spec:
-            listed = items(spec, (field,), ("spec",))
+            listed = pod.container_items(field)
             containers += len(listed)
             if containers > MOST_CONTAINERS:
                 raise _too_many_containers(containers)
             for index, one in enumerate(listed):
-                entries += _in_container(one, ("spec", field, index))
+                entries += entries_of(one, ("spec", field, index))
     for field in _PLAIN:
         if field in spec:
             entries += _size(spec[field])
     # Nearly all pods have no further lists and are within the limit: only others are counted again.
     if entries > MOST_ENTRIES or "affinity" in spec or not _LISTED.isdisjoint(annotations):
-        _check_each(spec, annotations)
+        _check_each(pod)
 
 
 def _too_many_containers(count: int) -> Denial:
@@ -67,18 +59,19 @@ def _too_many_containers(count: int) -> Denial:
     return Denial(POD_TOO_LARGE, msg)
 
 
-def _check_each(spec: dict[str, Any], annotations: Mapping[str, Any]) -> None:
+def _check_each(pod: Pod) -> None:
+    spec, annotations = pod.spec, pod.annotations
     sizes = {
-        f"spec.{field}[{index}]": _in_container(one, ("spec", field, index))
+        f"spec.{field}[{index}]": entries_of(one, ("spec", field, index))
         for field in CONTAINER_FIELDS
-        for index, one in enumerate(spec.get(field) or ())
+        for index, one in enumerate(pod.container_items(field))
     }
     sizes["annotations"] = len(annotations)
     for key in _LISTED.intersection(annotations):
         written = annotations[key]
         sizes[f"annotation {key}"] = written.count(",") if isinstance(written, str) else 0
     sizes |= {field: _size(spec.get(field)) for field in _PLAIN}
-    sizes["affinity"] = _in_affinity(spec)
+    sizes["affinity"] = affinity_entries(pod.manifest, MOST_ENTRIES)
     if sum(sizes.values()) > MOST_ENTRIES:
         raise too_many(sizes)
 
@@ -93,47 +86,5 @@ def too_many(sizes: Mapping[str, int]) -> Denial:
     return Denial(POD_TOO_LARGE, msg)
 
 
-def _in_container(one: dict[str, Any], path: Path) -> int:
-    get = one.get
-    try:
-        count = len(get("env") or ()) + len(get("volumeMounts") or ())
-        count += len(get("command") or ()) + len(get("args") or ())
-        resources = get("resources") or {}
-        count += len(resources.get("limits") or ()) + len(resources.get("requests") or ())
-        count += len(resources.get("claims") or ())
-        if "securityContext" in one:
-            capabilities = (one["securityContext"] or {}).get("capabilities") or {}
-            count += len(capabilities.get("add") or ()) + len(capabilities.get("drop") or ())
-    except (AttributeError, TypeError):  # one is not a list or map; these readers say which
-        lists = sum(len(sequence(one, where, path)) for where in _LISTS)
-        return lists + sum(len(mapping(one, where, path)) for where in _MAPS)
-    return count
-
-
-_LISTS: tuple[Path, ...] = (
-    *(("env",), ("volumeMounts",), ("command",), ("args",), ("resources", "claims")),
-    *(("securityContext", "capabilities", "add"), ("securityContext", "capabilities", "drop")),
-)
-_MAPS: tuple[Path, ...] = (
-    *(("resources",), ("resources", "limits"), ("resources", "requests")),
-    *(("securityContext",), ("securityContext", "capabilities")),
-)
-
-
-def _size(found: Any) -> int:
+def _size(found: object) -> int:
     return len(found) if isinstance(found, (list, dict)) else 0
-
-
-def _in_affinity(spec: dict[str, Any]) -> int:
-    """Count the entries of the required node affinity, but stop above the limit."""
-    terms = at(spec, NODE_TERMS[1:])
-    size = _size(terms)
-    for term in terms if 0 < size <= MOST_ENTRIES else ():
-        for field in ("matchExpressions", "matchFields"):
-            expressions = at(term, (field,))
-            size += _size(expressions)
-            if size > MOST_ENTRIES:
-                return size
-            if _size(expressions):
-                size += sum(_size(at(one, ("values",))) for one in expressions)
-    return size

@@ -18,13 +18,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from webhook.decide.scope import NO_CALL, EarlierCall
 from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
 from webhook.model.decision import Outcome, Reason, Verdict
+from webhook.model.json import Json, JsonObject
 
 # Read a status as text: whether we could have written it, and under which configuration.
 #
@@ -38,7 +39,7 @@ ORDER = ("rdma", "because", "fabric", "reason", *COUNTED, "config")
 _HASH = re.compile(r"[0-9a-f]{12}")
 
 
-def written_by_us(annotations: Mapping[str, Any]) -> dict[str, Any]:
+def written_by_us(annotations: Mapping[str, Json]) -> JsonObject:
     """Read a JSON object with our fields in our order and format; return {} for anything else."""
     written = annotations.get(STATUS)
     if not isinstance(written, str) or len(written) > LONGEST_STATUS:
@@ -51,7 +52,7 @@ def written_by_us(annotations: Mapping[str, Any]) -> dict[str, Any]:
     return body if ours and orjson.dumps(body).decode() == written else {}
 
 
-def earlier_call(annotations: Mapping[str, Any]) -> EarlierCall:
+def earlier_call(annotations: Mapping[str, Json]) -> EarlierCall:
     """Return the configuration and the fabric of the call that wrote the pod's status.
 
     The codes in it are not checked: another version of this program may know others.
@@ -63,7 +64,7 @@ def earlier_call(annotations: Mapping[str, Any]) -> EarlierCall:
     return EarlierCall(config, fabric if isinstance(fabric, str) else None)
 
 
-def configuration_named_in(pod: Any) -> str:
+def configuration_named_in(pod: Json) -> str:
     """Return the hash in the status of anything that claims to be a pod; "" if there is none."""
     metadata = pod.get("metadata") if isinstance(pod, dict) else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
@@ -94,7 +95,7 @@ class Known(NamedTuple):
 
 
 def render(
-    annotations: Mapping[str, Any],
+    annotations: Mapping[str, Json],
     outcomes: Iterable[Outcome],
     whole: Whole,
     known: Known,
@@ -104,7 +105,7 @@ def render(
     before = _previous(annotations, whole.config_hash, known, crowded=room < LONGEST_STATUS)
     said = _said(outcomes, before, known)
     rdma, because, _ = whole.verdict
-    body: dict[str, Any] = {"rdma": rdma, "because": because.code, "fabric": whole.fabric}
+    body: JsonObject = {"rdma": rdma, "because": because.code, "fabric": whole.fabric}
     told = {because.code}
     if whole.why is not None and whole.why is not because:
         body["reason"] = whole.why.code
@@ -144,7 +145,7 @@ def _said(outcomes: Iterable[Outcome], before: _Previous, known: Known) -> _Said
     return said
 
 
-def _room(annotations: Mapping[str, Any]) -> int:
+def _room(annotations: Mapping[str, Json]) -> int:
     letters = sum(map(len, map(str, annotations.values())))
     if letters + len(annotations) * _LONGEST_KEY < ANNOTATIONS_LIMIT // _UTF8 - LONGEST_STATUS:
         return LONGEST_STATUS  # even if every character takes four bytes
@@ -154,7 +155,7 @@ def _room(annotations: Mapping[str, Any]) -> int:
     return min(LONGEST_STATUS, ANNOTATIONS_LIMIT - used - len(STATUS))
 
 
-def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
+def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
     """Return the body as JSON; if there is little room, with counts for lists, or else nothing.
 
     Whether there is room for anything must not depend on the length of the body: a second call
@@ -188,7 +189,7 @@ _NOTHING = _Previous()
 
 
 def _previous(
-    annotations: Mapping[str, Any],
+    annotations: Mapping[str, Json],
     config_hash: str,
     known: Known,
     *,
@@ -214,12 +215,12 @@ def _previous(
     return _Previous(body["applied"], found.get("warned", ()))
 
 
-def _counts(count: Any, key: str, known: Known) -> bool:
+def _counts(count: Json, key: str, known: Known) -> bool:
     """Return whether a value can be the count of mutations, or of one or more reason codes."""
     least, most = (0, len(known.mutations)) if key == "applied" else (1, len(known.codes))
     return type(count) is int and least <= count <= most  # `isinstance` would take true for 1
 
 
-def _are(found: Any, known: Iterable[str]) -> bool:
+def _are(found: Json, known: Iterable[str]) -> bool:
     """Return whether `found` is a list of known words, each once, in the order of `known`."""
     return isinstance(found, list) and found == [word for word in known if word in found]

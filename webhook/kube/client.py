@@ -23,9 +23,10 @@ from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
 from webhook.kube.api import message_of, one_line
 from webhook.kube.credentials import official_client
+from webhook.model.json import JsonObject
 
 #: An object as the API server returns it, in JSON's types.
-Object = dict[str, object]
+Object = JsonObject
 #: What is sent: an object, the operations of a JSON patch, or nothing.
 Body = Object | list[Object] | None
 

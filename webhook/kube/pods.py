@@ -12,7 +12,6 @@ from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError, message_of, one_line
 from webhook.kube.client import BROKEN, Client, Object, parsed
 from webhook.model.facts import key_of
-from webhook.model.pod import at
 
 # Pods by their labels, and their logs.
 
@@ -47,8 +46,8 @@ class LabelledPods:
         query = [("labelSelector", selector), ("limit", _PAGE)]
         while True:
             page = self._checked(*self._client.send("GET", self._path, query=query))
-            found += at(page, ("items",)) or ()
-            after = at(page, ("metadata", "continue"))
+            found += page.get("items") or ()
+            after = (page.get("metadata") or {}).get("continue")
             if not after:
                 return found
             query = [*query[:2], ("continue", str(after))]
@@ -110,7 +109,7 @@ class MpiJobs:
         if status == HTTPStatus.NOT_FOUND:
             return []
         _check(status, answer)
-        return list(at(answer, ("items",)) or ())
+        return list(answer.get("items") or ())
 
     def delete(self, job: Object) -> None:
         """Delete a job, and by that its pods; one that is gone is no error."""
@@ -124,7 +123,7 @@ class MpiJobs:
 
 def _kind_of(answer: Object) -> str:
     """Return the kind of what was not found; "" for a path that does not exist."""
-    return str(at(answer, ("details", "kind")) or "")
+    return str((answer.get("details") or {}).get("kind") or "")
 
 
 def _check(status: int, answer: Object) -> None:

@@ -18,7 +18,7 @@ from webhook.model.annotations import FABRIC
 from webhook.model.claims import RequestedClasses, is_made_for_pod, requested_classes
 from webhook.model.facts import PSA_ENFORCE, NamespaceFacts, limit_range_of, namespace_of, quota_of
 from webhook.model.nodes import Node, node_of
-from webhook.model.pod import mapping
+from webhook.model.objects import ClusterObject
 
 #: An object as the API server writes it.
 Item = Mapping[str, object]
@@ -94,7 +94,7 @@ def _namespace(item: Item) -> NamespaceFacts:
 
 def _configuration(item: Item) -> Item:
     """Keep what was configured, and when: a change of `status` changes none of it."""
-    metadata = mapping(item, ("metadata",))
+    metadata = ClusterObject(item).metadata
     kept = {key: metadata[key] for key in _KEPT if key in metadata}
     written = [
         str(one.get("time") or "")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from webhook.model.decision import Denial, Reason
 from webhook.model.pod import describe, text
@@ -61,7 +61,7 @@ def size_of(written: str) -> int:
     return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
 
 
-def has_room(annotations: Mapping[str, Any], added: Mapping[str, str]) -> bool:
+def has_room(annotations: Mapping[str, object], added: Mapping[str, str]) -> bool:
     """Return whether all annotations fit into 256 KiB with those `added` and the longest status.
 
     Raise ShapeError if the value of an annotation is not a string.
@@ -85,7 +85,7 @@ class Requests(NamedTuple):
     unknown: tuple[str, ...] = ()
 
 
-def opted_in(annotations: Mapping[str, Any]) -> bool:
+def opted_in(annotations: Mapping[str, object]) -> bool:
     """Return whether the pod opted in; raise Denial for a value other than "true" and "false"."""
     value = annotations.get(ENABLE)
     if value == "true" and isinstance(value, str):
@@ -95,7 +95,7 @@ def opted_in(annotations: Mapping[str, Any]) -> bool:
     raise _malformed(ENABLE, value, '"true" or "false"')
 
 
-def parse_requests(annotations: Mapping[str, Any], mutations: frozenset[str]) -> Requests:
+def parse_requests(annotations: Mapping[str, object], mutations: frozenset[str]) -> Requests:
     """Read all requests; raise Denial for a malformed one, naming annotation, value and remedy."""
     ours = {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
     if len(ours) <= 1 and ENABLE in ours:
@@ -121,7 +121,7 @@ def _malformed(key: str, value: object, wanted: str) -> Denial:
     return Denial(INVALID_ANNOTATION, f"annotation {key} is {shown:.200}: it must be {wanted}")
 
 
-def _word(ours: Mapping[str, Any], key: str, wanted: str) -> str | None:
+def _word(ours: Mapping[str, object], key: str, wanted: str) -> str | None:
     value = ours.get(key)
     if value is None:
         return None
@@ -130,7 +130,7 @@ def _word(ours: Mapping[str, Any], key: str, wanted: str) -> str | None:
     return value.strip()
 
 
-def _names(ours: Mapping[str, Any], key: str, wanted: str) -> tuple[str, ...] | None:
+def _names(ours: Mapping[str, object], key: str, wanted: str) -> tuple[str, ...] | None:
     value = _word(ours, key, wanted)
     if value is None:
         return None
@@ -143,7 +143,7 @@ def _names(ours: Mapping[str, Any], key: str, wanted: str) -> tuple[str, ...] | 
 _DIGITS = 4  # no node has ten thousand devices
 
 
-def _count(ours: Mapping[str, Any]) -> int | None:
+def _count(ours: Mapping[str, object]) -> int | None:
     wanted = "a whole number of RDMA devices for each container, 0 for none"
     value = _word(ours, DEVICES, wanted)
     if value is None:
@@ -153,15 +153,21 @@ def _count(ours: Mapping[str, Any]) -> int | None:
     return int(value)
 
 
-def _choice(ours: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> Any:
+_Choice = TypeVar("_Choice", bound=str)
+
+
+def _choice(ours: Mapping[str, object], key: str, choices: tuple[_Choice, ...]) -> _Choice | None:
     wanted = " or ".join(f'"{choice}"' for choice in choices)
     value = _word(ours, key, wanted)
-    if value is not None and value not in choices:
-        raise _malformed(key, value, wanted)
-    return value
+    if value is None:
+        return None
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise _malformed(key, value, wanted)
 
 
-def _skip(ours: Mapping[str, Any], mutations: frozenset[str]) -> frozenset[str]:
+def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[str]:
     names = _names(ours, SKIP, "mutation names separated by commas") or ()
     wrong = [name for name in names if name not in mutations]
     if wrong:

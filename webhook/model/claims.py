@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
-from webhook.model.pod import Container, Path, Pod, PodManifest, at, items, mapping, text
+from webhook.model.objects import ResourceClaim
+from webhook.model.pod import Container, Path, Pod, PodManifest, at
 
 # What a namespace's ResourceClaimTemplates and ResourceClaims request, as values.
-#
-# Source: resource.k8s.io/v1, DeviceRequest; v1beta1 has the device class in the request itself.
 
 TEMPLATE_KIND, CLAIM_KIND = "ResourceClaimTemplate", "ResourceClaim"
 
@@ -67,36 +66,20 @@ class KnownClaims(NamedTuple):
         return self.by_namespace.get(namespace, self.elsewhere)
 
 
-def is_made_for_pod(item: Mapping[str, Any]) -> bool:
+def is_made_for_pod(item: Mapping[str, object]) -> bool:
     """Return whether a ResourceClaim was made for one pod or PodGroup, so that no pod names it.
 
     That of a template has an annotation, and may belong to a PodGroup; that of extended resources
     belongs to its pod. Source: kubernetes, pkg/controller/resourceclaim/controller.go, and
     pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go.
     """
-    if at(item, ("metadata", "annotations", _OF_TEMPLATE)) is not None:
-        return True
-    owners = at(item, ("metadata", "ownerReferences"))
-    return isinstance(owners, list) and any(at(one, ("kind",)) == "Pod" for one in owners)
+    claim = ResourceClaim(item)
+    return claim.annotations.get(_OF_TEMPLATE) is not None or "Pod" in claim.owner_kinds
 
 
-def requested_classes(item: Mapping[str, Any]) -> RequestedClasses:
+def requested_classes(item: Mapping[str, object]) -> RequestedClasses:
     """Return what a ResourceClaim or ResourceClaimTemplate requests."""
-    path: Path = ("spec", "devices", "requests")
-    if "spec" in mapping(item, ("spec",)):
-        path = ("spec", *path)
-    return {
-        text(one, ("name",), (*path, place)) or "": tuple(_classes(one, (*path, place)))
-        for place, one in enumerate(items(item, path))
-    }
-
-
-def _classes(request: Mapping[str, Any], path: Path) -> Iterator[str]:
-    exactly = mapping(request, ("exactly",), path)
-    for one in (exactly, request, *items(request, ("firstAvailable",), path)):
-        name = text(one, ("deviceClassName",), path)
-        if name is not None:
-            yield name
+    return {one.name or "": one.device_classes for one in ResourceClaim(item).requests}
 
 
 #: What the names of our claims begin with; the fabric's name and a number follow.
@@ -246,7 +229,7 @@ def unknown_claims(pod: PodManifest, known: ClaimFacts) -> list[str]:
 
 
 def _claim(
-    listed: dict[str, Any], used: dict[str, Any], user: Container | None, known: ClaimFacts
+    listed: dict[str, object], used: dict[str, object], user: Container | None, known: ClaimFacts
 ) -> Claim:
     """Join an entry of `spec.resourceClaims`, and one of a container's `resources.claims`."""
     template, existing = (str(listed.get(key, "")) for key in (_TEMPLATE, _EXISTING))

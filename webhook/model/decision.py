@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from webhook.errors import WebhookError
 from webhook.model.pod import PodManifest
@@ -25,7 +25,7 @@ class PatchOp(TypedDict):
 
     op: str
     path: str
-    value: NotRequired[Any]
+    value: NotRequired[object]
 
 
 @dataclass(frozen=True, slots=True)

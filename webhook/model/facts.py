@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.model.claims import (
     NO_CLAIM_FACTS,
@@ -19,7 +19,7 @@ from webhook.model.claims import (
 )
 from webhook.model.fabric import Fabrics
 from webhook.model.nodes import Node, NodeInventory, inventory_of, node_of
-from webhook.model.pod import items, mapping
+from webhook.model.objects import ClusterObject, LimitRange, ResourceQuota
 
 LABEL = "rdma.lab/enable"
 PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -75,7 +75,7 @@ class Facts:
         )
 
     @staticmethod
-    def from_objects(objects: Iterable[Mapping[str, Any]]) -> Facts:
+    def from_objects(objects: Iterable[Mapping[str, object]]) -> Facts:
         """Build facts from the objects of a cluster: all of those kinds of which there are any.
 
         ResourceClaimTemplates are optional: without any, nothing is known of them.
@@ -93,7 +93,7 @@ class Facts:
             namespaces[name] = replace(facts, claims=claims)
         return Facts(namespaces=namespaces, nodes=found.nodes, complete=True, other_claims=others)
 
-    def extended(self, objects: Iterable[Mapping[str, Any]], namespace: str) -> Facts:
+    def extended(self, objects: Iterable[Mapping[str, object]], namespace: str) -> Facts:
         """Return a copy with more objects; those without a namespace belong to `namespace`.
 
         A Namespace, Node, ResourceClaimTemplate or ResourceClaim takes the place of the one with
@@ -117,7 +117,7 @@ class Facts:
 
     def above(
         self,
-        objects: Iterable[Mapping[str, Any]],
+        objects: Iterable[Mapping[str, object]],
         listed: Iterable[str] = (),
         nodes: Mapping[str, Node] = _NO_NODES,
     ) -> Facts:
@@ -154,7 +154,7 @@ class _Sorted(NamedTuple):
     claims: dict[str, list[ClaimObject]]
 
 
-def _sorted(objects: Iterable[Mapping[str, Any]]) -> _Sorted:
+def _sorted(objects: Iterable[Mapping[str, object]]) -> _Sorted:
     found = _Sorted({}, {}, {}, {})
     namespaces, rules, nodes, claims = found
     for item in objects:
@@ -175,34 +175,29 @@ def _sorted(objects: Iterable[Mapping[str, Any]]) -> _Sorted:
     return found
 
 
-def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
+def key_of(item: Mapping[str, object]) -> tuple[str, str]:
     """Return an object's namespace ("" if it has none) and name."""
-    meta = mapping(item, ("metadata",))
-    return str(meta.get("namespace", "")), str(meta.get("name", ""))
+    return ClusterObject(item).key
 
 
-def namespace_of(item: Mapping[str, Any]) -> NamespaceFacts:
+def namespace_of(item: Mapping[str, object]) -> NamespaceFacts:
     """Return the facts of a Namespace object."""
+    namespace = ClusterObject(item)
     return NamespaceFacts(
-        name=key_of(item)[1],
-        labels=mapping(item, ("metadata", "labels")),
-        annotations=mapping(item, ("metadata", "annotations")),
+        name=namespace.name, labels=namespace.labels, annotations=namespace.annotations
     )
 
 
-def limit_range_of(item: Mapping[str, Any]) -> str:
+def limit_range_of(item: Mapping[str, object]) -> str:
     """Say why a LimitRange rejects pods without a memory limit; return "" if it does not."""
-    for limit in items(item, ("spec", "limits")):
-        if limit.get("type") not in ("Container", "Pod"):
-            continue
-        for key in ("max", "maxLimitRequestRatio"):
-            if "memory" in mapping(limit, (key,)):
-                return f"LimitRange {key_of(item)[1]} sets {key}.memory"
-    return ""
+    limits = LimitRange(item)
+    field = next(limits.memory_bounds(), None)
+    return f"LimitRange {limits.name} sets {field}.memory" if field else ""
 
 
-def quota_of(item: Mapping[str, Any]) -> str:
+def quota_of(item: Mapping[str, object]) -> str:
     """Say why a ResourceQuota rejects pods without a memory limit; return "" if it does not."""
-    if "limits.memory" in mapping(item, ("spec", "hard")):
-        return f"ResourceQuota {key_of(item)[1]} counts limits.memory"
-    return ""
+    quota = ResourceQuota(item)
+    return (
+        f"ResourceQuota {quota.name} counts limits.memory" if "limits.memory" in quota.hard else ""
+    )

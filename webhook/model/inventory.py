@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, product_of
@@ -283,10 +283,12 @@ class Reservation(NamedTuple):
     amounts: Mapping[str, int]
 
 
-def reservation_of(pod: Any) -> Reservation | None:
+def reservation_of(pod: object) -> Reservation | None:
     """Return what a pod has reserved; None if nothing. Raise ShapeError for what is not a pod."""
     node = at(pod, ("spec", "nodeName"))
-    if not isinstance(node, str) or at(pod, ("status", "phase")) in _FINISHED:
+    if not isinstance(pod, dict) or not isinstance(node, str):
+        return None
+    if at(pod, ("status", "phase")) in _FINISHED:
         return None
     amounts = scheduler_requests(Pod(pod))
     return Reservation(node, amounts) if amounts else None

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from webhook.errors import ShapeError
 from webhook.model.fabric import Fabric, Fabrics
-from webhook.model.pod import Path, dotted, mapping, text
+from webhook.model.objects import ClusterNode
+from webhook.model.pod import Path, dotted
+from webhook.model.pod.reading import as_text
 from webhook.model.quantity import whole
 
 #: The label with which the kubelet says on which host it runs.
@@ -31,8 +33,6 @@ GPU_MODEL_LABELS = (
     "gpu.nvidia.com/class",
 )
 _LABELS: Path = ("metadata", "labels")
-_ALLOCATABLE: Path = ("status", "allocatable")
-_CAPACITY: Path = ("status", "capacity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,18 +76,20 @@ class NodeGroup(NamedTuple):
     homes: frozenset[str]
 
 
-def node_of(item: Mapping[str, Any]) -> Node:
+def node_of(item: Mapping[str, object]) -> Node:
     """Return the facts of a Node object; ShapeError if it did not come from an API server."""
-    labels = mapping(item, _LABELS)
+    node = ClusterNode(item)
+    labels = node.labels
     if not all(isinstance(value, str) for value in labels.values()):
-        labels = {key: text(labels, (key,), _LABELS) or "" for key in labels}
-    where = _ALLOCATABLE if mapping(item, _ALLOCATABLE) else _CAPACITY
-    offered = mapping(item, where)
+        labels = {key: as_text(labels[key], (*_LABELS, key)) or "" for key in labels}
+    field = "allocatable" if node.allocatable else "capacity"
+    offered = node.allocatable or node.capacity
+    where = ("status", field)
     amounts = {name: _amount(offered[name], (*where, name)) for name in offered if "/" in name}
     return Node(labels=labels, resources={name: many for name, many in amounts.items() if many})
 
 
-def _amount(written: Any, path: Path) -> int:
+def _amount(written: object, path: Path) -> int:
     try:
         return whole(written)
     except ValueError as error:
@@ -97,7 +99,7 @@ def _amount(written: Any, path: Path) -> int:
 def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGroup]:
     """Put nodes that are the same to the fabrics into groups, in the order of the nodes."""
     keys = tuple(dict.fromkeys((*fabrics.by_label, *GPU_MODEL_LABELS)))
-    groups: dict[tuple[Any, ...], NodeGroup] = {}
+    groups: dict[tuple[object, ...], NodeGroup] = {}
     for name, node in nodes.items():
         values = tuple(map(node.labels.get, keys))
         same = (values, tuple(node.resources.items()))
@@ -143,7 +145,10 @@ def inventory_of(nodes: Mapping[str, Node], fabrics: Fabrics) -> NodeInventory:
     )
 
 
-def _add(index: dict[Any, frozenset[str]], key: object, homes: frozenset[str]) -> None:
+_Key = TypeVar("_Key")
+
+
+def _add(index: dict[_Key, frozenset[str]], key: _Key, homes: frozenset[str]) -> None:
     index[key] = index.get(key, frozenset()) | homes
 
 

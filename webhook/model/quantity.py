@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
 #: `parse` counts in billionths, the smallest unit of a quantity, so that sums are exact.
 UNIT = 10**9
@@ -27,7 +26,7 @@ _SPACES = " \x85\xa0"  # UnmarshalJSON trims these; JSON escapes other spaces, w
 _SHORT = 18  # any number with this many digits is below MOST
 
 
-def parse(value: Any) -> int:
+def parse(value: object) -> int:
     """Return the number that a quantity stands for, in billionths.
 
     Raise ValueError, with a sentence for the user, if `value` is not a quantity or its
@@ -76,7 +75,7 @@ def _scaled(digits: int, power: int) -> int:
     return digits * factor if power >= 0 else -(-digits // factor)
 
 
-def is_unexpanded(value: Any) -> bool:
+def is_unexpanded(value: object) -> bool:
     """Return whether a value is a shell's variable, `$GPUS` or `${GPUS}`, that nobody expanded."""
     return isinstance(value, str) and _VARIABLE.search(value[:_LONGEST]) is not None
 
@@ -84,18 +83,18 @@ def is_unexpanded(value: Any) -> bool:
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
 
 
-def _none(value: Any) -> ValueError:
+def _none(value: object) -> ValueError:
     if is_unexpanded(value):
         return ValueError(f"{value!r:.80} is an unexpanded variable: run envsubst first")
     return ValueError(f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)')
 
 
-def _too_much(value: Any) -> ValueError:
+def _too_much(value: str | int) -> ValueError:
     shown = repr(value) if isinstance(value, str) else f"a number of {value.bit_length()} bits"
     return ValueError(f"{shown:.80} is more than 2^63-1, the most that a quantity may be")
 
 
-def amount(value: Any) -> int:
+def amount(value: object) -> int:
     """Return the quantity of a resource, in billionths; raise ValueError also for a negative one.
 
     Source: kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue.
@@ -106,21 +105,21 @@ def amount(value: Any) -> int:
     return number
 
 
-def is_zero(value: Any) -> bool:
+def is_zero(value: object) -> bool:
     """Return whether the quantity of a resource is zero; raise ValueError as `amount` does."""
     if isinstance(value, str) and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return not value.strip("0")
     return not amount(value)
 
 
-def whole(value: Any) -> int:
+def whole(value: object) -> int:
     """Return the quantity of a resource as a whole number, rounded up as Kubernetes does."""
     if isinstance(value, str) and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return int(value)
     return -(-amount(value) // UNIT)
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: object, right: object) -> bool:
     """Return whether two quantities are the same number, however they are written."""
     return left == right or parse(left) == parse(right)
 

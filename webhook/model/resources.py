@@ -7,7 +7,7 @@ since `nvidia.com/gpumem` is memory.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.errors import ShapeError
 from webhook.model.fabric import Fabrics, Globs
@@ -72,7 +72,7 @@ class Usage(NamedTuple):
     shared_gpu: bool
     virtual_gpu: bool
     #: RDMA resources (a fabric's, an alias, or `rdma/*`) with their quantities, including zero.
-    rdma: tuple[tuple[str, Any], ...]
+    rdma: tuple[tuple[str, object], ...]
     foreign: tuple[str, ...]
 
     @property
@@ -125,9 +125,9 @@ def _refusal(container: Container) -> ShapeError:
 _SHOWN = 4  # the most amounts that a message names
 
 
-def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics) -> Usage:
+def _classify(extended: list[str], amounts: Mapping[str, object], fabrics: Fabrics) -> Usage:
     gpus: list[str] = []
-    rdma: list[tuple[str, Any]] = []
+    rdma: list[tuple[str, object]] = []
     foreign: list[str] = []
     count, shared, virtual = 0, False, False
     for name in extended:
@@ -160,7 +160,7 @@ def unclaimed(container: Container, fabrics: Fabrics) -> list[str]:
     )
 
 
-def _is_none(written: Any) -> bool:
+def _is_none(written: object) -> bool:
     try:
         return is_zero(written)
     except ValueError:
@@ -208,14 +208,14 @@ def check_limits(container: Container, rdma: Collection[str]) -> None:
             raise ShapeError(_message(name, asked, container))
 
 
-def _message(name: str, asked: Any, container: Container) -> str:
+def _message(name: str, asked: object, container: Container) -> str:
     limits, where = container.limits, dotted((*container.path, "resources", "limits", name))
     if name not in limits:
         return f"{where} is missing: it must equal the request, {_shown(asked)}"
     return f"{where} is {_shown(limits[name])}: it must equal the request, {_shown(asked)}"
 
 
-def _shown(written: Any) -> str:
+def _shown(written: object) -> str:
     """Return a quantity as the API server sends it: null as 0."""
     return "0" if written is None else str(written)
 
@@ -256,7 +256,7 @@ def _requests(container: Container) -> Amounts:
     return {**limits, **_whole(container.requests, (*where, "requests"))}
 
 
-def _whole(amounts: Mapping[str, Any], path: Path) -> Amounts:
+def _whole(amounts: Mapping[str, object], path: Path) -> Amounts:
     found: Amounts = {}
     for name, written in amounts.items():
         if "/" in name:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -34,7 +33,8 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.status import render
 from webhook.errors import DocumentError
-from webhook.model.pod import items, pointer
+from webhook.model.pod import Container, Pod, pointer
+from webhook.model.pod.reading import Field, as_items
 from webhook.model.quantity import is_zero
 from webhook.text.yaml.splice import splice
 
@@ -116,14 +116,14 @@ def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
 
 
 def _quadratic(patch: pytest.MonkeyPatch) -> None:
-    def slow(node: Any, path: Any, under: Any = ()) -> Any:
-        found = items(node, path, under)
+    def slow(value: Any, path: Any, under: Any) -> Any:
+        checked = as_items(value, path, under)
         # This has to be slow by itself, since the longest list that is read has 5,000 entries.
-        return [[one for one in found][at] for at in range(len(found))]  # noqa: C416
+        return [[one for one in checked][at] for at in range(len(checked))]  # noqa: C416
 
-    for name, module in list(sys.modules.items()):
-        if name.startswith("webhook.") and getattr(module, "items", None) is items:
-            patch.setattr(module, "items", slow)
+    for field in (*vars(Container).values(), *vars(Pod).values()):
+        if isinstance(field, Field) and field._check is as_items:
+            patch.setattr(field, "_check", slow)
 
 
 def _raw_letters(patch: pytest.MonkeyPatch) -> None:

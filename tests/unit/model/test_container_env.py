@@ -4,7 +4,7 @@ import pytest
 
 from webhook.errors import ShapeError
 from webhook.model.pod import Container
-from webhook.model.pod.environment import entry, literal
+from webhook.model.pod.container import entry, literal
 
 PATH = ("spec", "containers", 0)
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
 
 import orjson
 
@@ -78,13 +77,13 @@ def _by_annotation(scope: Scope) -> str:
     return ""
 
 
-def _attaches(written: Any) -> bool:
+def _attaches(written: object) -> bool:
     """Return whether a list of interfaces names others than that of the default network.
 
     One that is not known yet (`${INTERFACES}`) is there for others.
     """
     try:
-        listed = orjson.loads(written)
+        listed = orjson.loads(written if isinstance(written, str) else "")
     except orjson.JSONDecodeError:
         return bool(written)
     return not isinstance(listed, list) or any(

@@ -6,7 +6,7 @@ Tolerations and preferred affinity are no evidence: they permit nodes, but do no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.model.decision import Reason
 from webhook.model.fabric import Fabrics
@@ -141,7 +141,7 @@ def _requirement(requirement: Requirement, fabrics: Fabrics) -> Narrowing | None
             return None
 
 
-def _label(key: str, values: Iterable[Any], fabrics: Fabrics) -> Narrowing | None:
+def _label(key: str, values: Iterable[object], fabrics: Fabrics) -> Narrowing | None:
     """Compare the values that a label may have with the fabrics that list the label."""
     mentioning = fabrics.by_label.get(key)
     if not mentioning:

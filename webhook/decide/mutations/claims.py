@@ -12,7 +12,6 @@ names are DNS labels and unique, and a container names a claim, or a request of 
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
 
 from webhook.decide.draft import Draft
 from webhook.decide.scope import Mutation, Needs, Scope, Target
@@ -119,7 +118,7 @@ def _claim(draft: Draft, target: Target, entries: _Entries) -> None:
 class _Entries:
     """The entries of the pod's `spec.resourceClaims`, and the names of those to come."""
 
-    def __init__(self, fabric: Fabric, listed: list[dict[str, Any]]) -> None:
+    def __init__(self, fabric: Fabric, listed: list[dict[str, object]]) -> None:
         self.fabric = fabric
         self._prefix = f"{CLAIM_PREFIX}{fabric.name}-"
         self._template_of = {

@@ -18,7 +18,7 @@ from webhook.model.annotations import NCCL_CONF, has_room, size_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
 from webhook.model.pod import Container, Pod
-from webhook.model.pod.environment import literal
+from webhook.model.pod.container import literal
 from webhook.model.pod.volumes import VOLUMES
 
 # The text of /etc/nccl.conf, for all containers of a pod at once.

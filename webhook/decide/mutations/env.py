@@ -19,7 +19,7 @@ from webhook.model import transport_variables
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
 from webhook.model.libraries import LIBRARIES
-from webhook.model.pod.environment import entry
+from webhook.model.pod.container import entry
 
 # Warn of variables of the user's that stay, and that keep traffic off the fabric.
 

@@ -22,7 +22,7 @@ from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import PROBLEMS, UNCLEAR
 from webhook.model.decision import Reason
 from webhook.model.pod import Path, dotted
-from webhook.model.pod.environment import entry
+from webhook.model.pod.container import entry
 
 ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
 IN_CASE = Reason(

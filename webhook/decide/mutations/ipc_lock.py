@@ -19,7 +19,6 @@ warning.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from webhook.decide.draft import Draft
 from webhook.decide.scope import Mutation, Needs, Scope, Target
@@ -218,7 +217,7 @@ def wanted(container: str) -> dict[str, str]:
     return {f"{domain}/{name}": UNLIMITED for domain in _DOMAINS}
 
 
-def missing(annotations: Mapping[str, Any], container: str) -> dict[str, str]:
+def missing(annotations: Mapping[str, object], container: str) -> dict[str, str]:
     """Return the annotations to add: none where the user has either key, or there is no room."""
     added = wanted(container)
     if any(key in annotations for key in added) or not has_room(annotations, added):
@@ -226,7 +225,7 @@ def missing(annotations: Mapping[str, Any], container: str) -> dict[str, str]:
     return added
 
 
-def raised_by(annotations: Mapping[str, Any], container: str) -> str:
+def raised_by(annotations: Mapping[str, object], container: str) -> str:
     """Return the key of the annotation that sets memlock for a container; "" if none does."""
     for key in wanted(container):
         if "MEMLOCK" in str(annotations.get(key, "")).upper():

@@ -11,14 +11,13 @@ the pod itself says drop.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MOST_ENTRIES, too_many
 from webhook.decide.scope import Mutation, Needs, Scope, Target
 from webhook.errors import ShapeError
 from webhook.model.decision import Reason
-from webhook.model.pod import Container, Path, Pod, at, dotted
+from webhook.model.pod import Container, Path, Pod, dotted
 from webhook.model.pod.volumes import limited_resource
 from webhook.model.quantity import amount, equal, is_zero, written
 
@@ -204,14 +203,14 @@ def _requested(one: Container, name: str) -> int:
     return 0
 
 
-def _amount(value: Any, path: Path) -> int:
+def _amount(value: object, path: Path) -> int:
     try:
         return amount(value)
     except ValueError as error:
         raise ShapeError(f"{dotted(path)}: {error}") from error
 
 
-def _equal(limits: dict[str, Any], requests: dict[str, Any]) -> bool:
+def _equal(limits: dict[str, object], requests: dict[str, object]) -> bool:
     try:
         for name in _BOTH:
             limit = limits.get(name)
@@ -253,7 +252,7 @@ def _volume_reader(pod: Pod) -> str:
     return ""
 
 
-def _is_limit(source: Any) -> bool:
+def _is_limit(source: object) -> bool:
     return bool(limited_resource(source) == "limits.memory")
 
 
@@ -289,8 +288,8 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     A missing request becomes `request`, or else the limit, as in Kubernetes: without a request, the
     scheduler would reserve nothing. Raise ShapeError if a parent is not a mapping.
     """
-    resources = draft.get(path)
-    limit, remaining = at(resources, ("limits", "memory")), at(resources, ("requests", "memory"))
+    limit = draft.get((*path, "limits", "memory"))
+    remaining = draft.get((*path, "requests", "memory"))
     kept = remaining is not None
     if not kept:
         remaining = limit if request is None else request

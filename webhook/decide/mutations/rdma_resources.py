@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
-from typing import Any
 
 from webhook.decide.draft import Draft
 from webhook.decide.scope import Mutation, Needs, Scope, Target
@@ -182,9 +181,9 @@ def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
             draft.set((*path, section, real), quantity)
 
 
-def _largest(sections: dict[str, dict[str, Any]], names: Iterable[str], path: Path) -> Any:
+def _largest(sections: dict[str, dict[str, object]], names: Iterable[str], path: Path) -> object:
     """Return the largest quantity; of equal ones, the first."""
-    found: list[tuple[int, Any]] = []
+    found: list[tuple[int, object]] = []
     for name in names:
         for section, amounts in sections.items():
             if name in amounts:

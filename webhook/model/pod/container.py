@@ -6,15 +6,17 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from webhook.model.json import Json, JsonObject
-from webhook.model.pod.environment import env_of
-from webhook.model.pod.fields import Field, derived
 from webhook.model.pod.reading import (
+    Field,
     Path,
     as_flag,
     as_items,
     as_mapping,
     as_sequence,
     as_strings,
+    derived,
+    mapping,
+    sequence,
     text,
 )
 from webhook.model.pod.security import Capabilities, capabilities_of
@@ -132,6 +134,86 @@ class Container:
                 mount_path = text(mount, ("mountPath",), (*self.path, "volumeMounts", index))
             if mount_path:
                 yield mount_path, mount
+
+
+# The variables that `env` spells out.
+
+
+def env_of(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
+    """Return the variables in the `env` of the container at `path`: name → value, in its order.
+
+    None stands for a value that only the kubelet knows: a `valueFrom`, or a value that
+    `literal` rejects. As in Kubernetes, an absent or null value is "", and of several
+    entries with the same name the last one wins.
+    """
+    found = _plain(listed)
+    return _of_any(listed, (*path, "env")) if found is None else found
+
+
+def _plain(listed: list[JsonObject]) -> dict[str, str | None] | None:
+    """Read items if each is a unique name with a literal string, as nearly all pods' are."""
+    try:
+        found = {item["name"]: item["value"] for item in listed}
+        complete = len(listed) == len(found) and sum(map(len, listed)) == 2 * len(found)
+        return found if complete and "$" not in "".join((*found, *found.values())) else None
+    except (KeyError, TypeError):  # a key is missing, or something is not a string
+        return None
+
+
+def _of_any(listed: list[JsonObject], where: Path) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for index, item in enumerate(listed):
+        name, value = (text(item, (key,), (*where, index)) for key in ("name", "value"))
+        if name is None:
+            continue  # the API server rejects it, with a better message
+        known = item.get("valueFrom") is None
+        found[name] = literal(value or "") if known else None
+    return found
+
+
+def literal(value: str) -> str | None:
+    """Return a value as the process sees it, or None if the kubelet would change it.
+
+    The kubelet expands `$(NAME)` and `$$` (third_party/forked/golang/expansion).
+    """
+    return None if "$(" in value or "$$" in value else value
+
+
+def entry(name: str, value: str) -> dict[str, str]:
+    """Return a variable as an item of `env`."""
+    return {"name": name, "value": value}
+
+
+def entries_of(manifest: JsonObject, path: Path) -> int:
+    """Count the entries of all lists and maps of a container that are read.
+
+    A size is counted before anything reads what is in the list, which may be too long. Raise
+    ShapeError for what cannot be counted.
+    """
+    get = manifest.get
+    try:
+        count = len(get("env") or ()) + len(get("volumeMounts") or ())
+        count += len(get("command") or ()) + len(get("args") or ())
+        resources = get("resources") or {}
+        count += len(resources.get("limits") or ()) + len(resources.get("requests") or ())
+        count += len(resources.get("claims") or ())
+        if "securityContext" in manifest:
+            capabilities = (manifest["securityContext"] or {}).get("capabilities") or {}
+            count += len(capabilities.get("add") or ()) + len(capabilities.get("drop") or ())
+    except (AttributeError, TypeError):  # not a list or map; these readers say which
+        lists = sum(len(sequence(manifest, where, path)) for where in _LISTS)
+        return lists + sum(len(mapping(manifest, where, path)) for where in _MAPS)
+    return count
+
+
+_LISTS: tuple[Path, ...] = (
+    *(("env",), ("volumeMounts",), ("command",), ("args",), ("resources", "claims")),
+    *(("securityContext", "capabilities", "add"), ("securityContext", "capabilities", "drop")),
+)
+_MAPS: tuple[Path, ...] = (
+    *(("resources",), ("resources", "limits"), ("resources", "requests")),
+    *(("securityContext",), ("securityContext", "capabilities")),
+)
 
 
 # How people write the name of a container's image.

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from webhook.model.json import Json, JsonObject
-from webhook.model.pod.fields import derived
-from webhook.model.pod.reading import Path, items, strings, text
+from webhook.model.pod.reading import Path, at, derived, items, strings, text
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 #: The terms of the required node affinity; a node must satisfy at least one of them.
@@ -64,3 +63,22 @@ class NodeTerm:
 def _requirement(written: JsonObject, where: Path) -> Requirement:
     key = text(written, ("key",), where) or ""
     return Requirement(key, written.get("operator"), strings(written, ("values",), where))
+
+
+def affinity_entries(pod: JsonObject, most: int) -> int:
+    """Count the entries of a pod's required node affinity, but stop above `most`."""
+    terms = at(pod, NODE_TERMS)
+    size = _size(terms)
+    for term in terms if 0 < size <= most else ():
+        for field in ("matchExpressions", "matchFields"):
+            expressions = at(term, (field,))
+            size += _size(expressions)
+            if size > most:
+                return size
+            if _size(expressions):
+                size += sum(_size(at(one, ("values",))) for one in expressions)
+    return size
+
+
+def _size(written: Json) -> int:
+    return len(written) if isinstance(written, (list, dict)) else 0

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 from webhook.model.json import Json, JsonObject
 from webhook.model.pod.container import CONTAINER_FIELDS, Container
-from webhook.model.pod.fields import Field, derived
 from webhook.model.pod.node_selection import HOSTNAME, NODE_TERMS, NodeTerm
 from webhook.model.pod.reading import (
+    Field,
     Path,
     PodManifest,
     as_flag,
     as_items,
     as_mapping,
     at,
+    derived,
     items,
     mapping,
     text,
@@ -77,9 +78,13 @@ class Pod:
                 self._container(("spec", field, index), manifest)
                 for field in CONTAINER_FIELDS
                 if field in self.spec
-                for index, manifest in enumerate(as_items(self.spec[field], ("spec", field)))
+                for index, manifest in enumerate(self.container_items(field))
             ]
         )
+
+    def container_items(self, field: str) -> list[JsonObject]:
+        """Return the items of one of CONTAINER_FIELDS, as they are written."""
+        return as_items(self.spec.get(field), ("spec", field))
 
     def container(self, path: Path) -> Container:
         """Return the container at `path`."""

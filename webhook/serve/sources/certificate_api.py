@@ -15,7 +15,7 @@ from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
 from webhook.kube.informers import Feed, connect_reads
 from webhook.kube.watched_resources import QUIET, Item, Kind
-from webhook.model.pod import mapping
+from webhook.model.objects import ClusterObject
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
@@ -114,5 +114,5 @@ def kinds(installation: Installation) -> tuple[Kind[object], ...]:
 
 
 def _version(item: Item) -> tuple[str, str]:
-    metadata = mapping(item, ("metadata",))
+    metadata = ClusterObject(item).metadata
     return metadata["uid"], metadata["resourceVersion"]

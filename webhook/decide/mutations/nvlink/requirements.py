@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from webhook.decide.scope import Scope, Target
 from webhook.decide.shell.argv import unwrap
@@ -144,7 +143,7 @@ def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str
             yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}: add it to env"
 
 
-def host_id(pod: Pod, scope: Scope, target: Target) -> list[dict[str, Any]]:
+def host_id(pod: Pod, scope: Scope, target: Target) -> list[dict[str, object]]:
     """Return NCCL_HOSTID as an item of `env`, if it helps and nothing in the pod sets it."""
     if not _wants_host_id(pod, scope, target) or scope.containers[target.path].env_from:
         return []
