@@ -128,21 +128,21 @@ class _Said(NamedTuple):
 
 
 def _said(outcomes: Iterable[Outcome], before: _Previous, known: Known) -> _Said:
-    said, done = _Said(set(), set(), set()), set[str]()
+    applied, skipped, warned, done = set[str](), set[str](), set[str](), set[str]()
     for mutation, _, status, reason, _, _ in outcomes:
         if status == "applied":
-            said.applied.add(mutation)
+            applied.add(mutation)
         elif status == "already":
             done.add(mutation)
         elif status == "warned":
-            said.warned.add(reason.code)
+            warned.add(reason.code)
         elif status == "skipped" and not reason.quiet:
-            said.skipped.add(reason.code)
+            skipped.add(reason.code)
     for name in done.intersection(before.applied):
-        said.applied.add(name)
-        said.warned.update(known.mutations[name].intersection(before.warned))
-    said.warned.update(known.lasting.intersection(before.warned))
-    return said
+        applied.add(name)
+        warned.update(known.mutations[name].intersection(before.warned))
+    warned.update(known.lasting.intersection(before.warned))
+    return _Said(applied, skipped, warned)
 
 
 def _room(annotations: Mapping[str, Json]) -> int:

@@ -39,6 +39,7 @@ FABRIC_NOT_NEEDED = Reason(
 
 _MIRROR = "kubernetes.io/config.mirror"
 _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
+_NOT_SOUGHT = Resolution()
 
 Pairs = list[tuple[Container, Usage]]
 
@@ -90,8 +91,8 @@ def ineligible(pod: Pod) -> Ineligible | None:
     """Say why a pod that opted in is left alone: a static pod's mirror, or one for Windows."""
     if _MIRROR in pod.annotations:
         return Ineligible(MIRROR_POD, in_status=False)
-    required = [pod.operating_system, *(pod.node_selector.get(key) for key in _OS)]
-    if "windows" in required:
+    required = pod.node_selector
+    if pod.operating_system == "windows" or "windows" in map(required.get, _OS):
         return Ineligible(WINDOWS_POD, in_status=True)
     return None
 
@@ -112,8 +113,9 @@ def examine(
     # All containers count: a GPU of any container determines the pod's node.
     other = earlier.config not in ("", fabrics.config_hash)
     before = None if other else earlier.fabric
-    resolution = Resolution()
-    if not selection.why:
+    if selection.why:
+        resolution = _NOT_SOUGHT
+    else:
         resolution = resolve(pod, pairs, requests, context, before, claims=claims)
     scope = Scope(
         fabric=resolution.fabric,

@@ -181,7 +181,7 @@ def _files_allowed(scope: Scope) -> bool:
 def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
     assert scope.fabric is not None
     path, ours = launcher.path, names_without_evidence(scope.fabric)
-    names = [name for name in draft.container(path).env if name not in ours]
+    names = [name for name in scope.containers[path].env if name not in ours]
     forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
     if not forwarded and forwards_by_ssh(scope.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"

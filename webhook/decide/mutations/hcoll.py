@@ -133,9 +133,9 @@ def _is_settled(draft: Draft, container: Target | Launcher) -> bool:
 
 def _flag(draft: Draft, scope: Scope, path: Path) -> str:
     """Insert the flag after launchers that are certainly Open MPI's; say where, or why not."""
-    # What this pass or an earlier one may have added is no evidence.
+    # What an earlier pass may have added is no evidence.
     ours = names_without_evidence(scope.fabric) if scope.fabric else frozenset[str]()
-    names = [name for name in draft.container(path).env_names if name not in ours]
+    names = [name for name in scope.containers[path].env if name not in ours]
     launches, why_not = open_to_flag(scope.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)

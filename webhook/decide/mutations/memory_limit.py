@@ -44,10 +44,10 @@ POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by th
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's if no other container depends on it."""
     limited = {one.path for one in scope.targets if is_limited(draft, one.path)}
-    shared = is_limited(draft, ("spec",))
+    shared = "resources" in scope.original.spec and is_limited(draft, ("spec",))
     kept = _why_kept(scope) if limited or shared else None
     lost = kept is None and is_guaranteed(scope.original)
-    unbounded = unbounded_memory_volumes(draft.view) if limited else {}
+    unbounded = unbounded_memory_volumes(scope.original) if limited else {}
     for target in scope.targets:
         why = kept or _why_kept_here(scope, target)
         if target.path not in limited:

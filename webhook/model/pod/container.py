@@ -19,7 +19,7 @@ from webhook.model.pod.reading import (
     sequence,
     text,
 )
-from webhook.model.pod.security import Capabilities, capabilities_of
+from webhook.model.pod.security import NO_CAPABILITIES, Capabilities, capabilities_of
 from webhook.model.pod.volumes import clean, directories_above
 
 Kind = Literal["app", "init", "sidecar", "ephemeral"]
@@ -52,6 +52,7 @@ class Container:
         if name.__class__ is not str:
             name = text(manifest, ("name",), path)
         self.name: str = name or f"{field}[{index}]"
+        self._read_at_once()
 
     #: The items of `env`, as they are written.
     env_items = Field(as_items, "env")
@@ -70,6 +71,17 @@ class Container:
     privileged = Field(as_flag, "securityContext", "privileged")
     #: The entries of `envFrom`; its manifest does not list the names of their variables.
     env_from = Field(as_sequence, "envFrom")
+
+    def _read_at_once(self) -> None:
+        """Read what every decision reads, if it is as nearly all containers have it."""
+        if "securityContext" not in self.manifest:
+            self.privileged, self.capabilities = False, NO_CAPABILITIES
+        resources = self.manifest.get("resources")
+        if resources.__class__ is dict:
+            requests, limits = resources.get("requests"), resources.get("limits")
+            if requests.__class__ is dict and limits.__class__ is dict:
+                self.resources, self.requests, self.limits = resources, requests, limits
+                self.amounts = _merged(requests, limits)
 
     @derived
     def capabilities(self) -> Capabilities:
@@ -97,8 +109,7 @@ class Container:
         """The quantity of each resource that it requests or limits; the limit, if it has both."""
         if not self.resources:
             return self.resources
-        requests, limits = self.requests, self.limits
-        return {**requests, **limits} if requests != limits else limits
+        return _merged(self.requests, self.limits)
 
     @property
     def image(self) -> str:
@@ -134,6 +145,10 @@ class Container:
                 mount_path = text(mount, ("mountPath",), (*self.path, "volumeMounts", index))
             if mount_path:
                 yield mount_path, mount
+
+
+def _merged(requests: JsonObject, limits: JsonObject) -> JsonObject:
+    return {**requests, **limits} if requests != limits else limits
 
 
 # The variables that `env` spells out.

@@ -30,15 +30,16 @@ CONTAINER_DEPTH = 3
 class Pod:
     """A pod to be read; its manifest stays the plain dict that arrived.
 
-    A field is read when it is first asked for; a ShapeError then names its place. `containers`:
-    those that have been read already, by their paths; the pod adds those that it reads.
+    A field is read when it is first asked for; a ShapeError then names its place.
     """
 
-    def __init__(
-        self, manifest: PodManifest, containers: dict[Path, Container] | None = None
-    ) -> None:
+    def __init__(self, manifest: PodManifest) -> None:
         self.manifest = manifest
-        self.read_containers: dict[Path, Container] = {} if containers is None else containers
+        self._containers: dict[Path, Container] = {}
+        # Every reader needs it, so it is read at once where its shape is right.
+        spec = manifest.get("spec")
+        if spec.__class__ is dict:
+            self.spec = spec
 
     #: The place of the manifest in itself.
     path: Path = ()
@@ -88,13 +89,13 @@ class Pod:
 
     def container(self, path: Path) -> Container:
         """Return the container at `path`."""
-        found = self.read_containers.get(path)
+        found = self._containers.get(path)
         return found or self._container(path, mapping(self.manifest, path))
 
     def _container(self, path: Path, manifest: JsonObject) -> Container:
-        found = self.read_containers.get(path)
+        found = self._containers.get(path)
         if found is None:
-            found = self.read_containers[path] = Container(path, manifest)
+            found = self._containers[path] = Container(path, manifest)
         return found
 
     def user_of(self, container: Container) -> User:
@@ -123,8 +124,11 @@ class Pod:
         Only a privileged container, or one to which a device plugin gave a device, may open it
         (the cgroup's device controller).
         """
-        paths = ((str(one.name), one.infiniband_path) for one in self.volumes("hostPath"))
-        return {name: path for name, path in paths if path}
+        found: dict[str, str] = {}
+        for volume in self.volumes("hostPath"):
+            if volume.infiniband_path:
+                found[str(volume.name)] = volume.infiniband_path
+        return found
 
     @property
     def requests(self) -> JsonObject:

@@ -57,20 +57,26 @@ def as_sequence(value: Json, path: Path, under: Path = ()) -> list[Json]:
 
 def as_items(value: Json, path: Path, under: Path = ()) -> list[JsonObject]:
     """Return a list of mappings, empty if absent."""
-    written = as_sequence(value, path, under)
-    for item in written:
+    if value is None:
+        return _NO_SEQUENCE
+    if not isinstance(value, list):
+        raise _shape((*under, *path), value, "a list")
+    for item in value:
         if not isinstance(item, dict):
-            raise _shape((*under, *path, _place(written, dict)), item, "a mapping")
-    return written
+            raise _shape((*under, *path, _place(value, dict)), item, "a mapping")
+    return value
 
 
 def as_strings(value: Json, path: Path, under: Path = ()) -> list[str]:
     """Return a list of strings, empty if absent."""
-    written = as_sequence(value, path, under)
-    for item in written:
+    if value is None:
+        return _NO_SEQUENCE
+    if not isinstance(value, list):
+        raise _shape((*under, *path), value, "a list")
+    for item in value:
         if not isinstance(item, str):
-            raise _shape((*under, *path, _place(written, str)), item, "a string")
-    return written
+            raise _shape((*under, *path, _place(value, str)), item, "a string")
+    return value
 
 
 def _place(written: list[Json], kind: type) -> int:
@@ -183,6 +189,8 @@ Value = TypeVar("Value")
 class Field(Generic[Value]):
     """The value at `steps` below the view, checked."""
 
+    __slots__ = ("_absent", "_below", "_check", "_first", "_name", "_right", "_steps")
+
     def __init__(self, check: Callable[[Json, Path, Path], Value], *steps: str) -> None:
         self._check = check
         self._steps = steps
@@ -217,10 +225,11 @@ class derived(Generic[Value]):  # noqa: N801 -- a decorator, as functools.cached
     As functools.cached_property, but without the lock that it has until Python 3.12.
     """
 
+    __slots__ = ("_derive", "_name")
+
     def __init__(self, derive: Callable[[Json], Value]) -> None:
         self._derive = derive
         self._name = derive.__name__
-        self.__doc__ = derive.__doc__
 
     def __get__(self, view: object, _: type) -> Value:
         """Derive the field; from then on the value that the instance has hides this object."""

@@ -23,12 +23,13 @@ def istio_sidecar(pod: Pod, namespace: Mapping[str, str]) -> str:
     `namespace` are the namespace's labels. The proxy takes over all TCP connections of the pod,
     also those between ranks. Source: Istio, pkg/kube/inject/inject.go, injectRequired.
     """
-    if any(one.name == _PROXY for one in pod.containers):
+    if _PROXY in [one.name for one in pod.containers]:
         return f"container {_PROXY}"
-    for field, written in (("label", pod.labels), ("annotation", pod.annotations)):
-        value = written.get(_INJECT)
-        if value is not None:
-            return f"{field} {_INJECT}" if value == "true" else ""
+    field, value = "label", pod.labels.get(_INJECT)
+    if value is None:
+        field, value = "annotation", pod.annotations.get(_INJECT)
+    if value is not None:
+        return f"{field} {_INJECT}" if value == "true" else ""
     for label, value in _NAMESPACE.items():
         if namespace.get(label) == value:
             return f"namespace label {label}"

@@ -20,7 +20,7 @@ class Capabilities(NamedTuple):
 
 
 _WHERE = ("securityContext", "capabilities")
-_NONE = Capabilities()
+NO_CAPABILITIES = Capabilities()
 
 
 def capabilities_of(container: JsonObject, path: Path) -> Capabilities:
@@ -30,7 +30,7 @@ def capabilities_of(container: JsonObject, path: Path) -> Capabilities:
     """
     written = at(container, _WHERE) if "securityContext" in container else None
     if not written:
-        return _NONE
+        return NO_CAPABILITIES
     where = (*path, *_WHERE)
     added, dropped = strings(written, ("add",), where), strings(written, ("drop",), where)
     return Capabilities(frozenset(map(str.upper, added)), frozenset(map(str.upper, dropped)))
