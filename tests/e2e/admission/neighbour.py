@@ -129,8 +129,11 @@ def running(cluster: Cluster, folder: Path) -> Iterator[Neighbour]:
     chain.write_bytes(leaf.certificate + leaf.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain)
-    server = ThreadingHTTPServer((cluster.network.machine, 0), _Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server = _Server((cluster.network.machine, 0), _Handler)
+    # The thread of each connection does its handshake, so that none waits for another's.
+    server.socket = context.wrap_socket(
+        server.socket, server_side=True, do_handshake_on_connect=False
+    )
     neighbour = Neighbour(cluster, ca, server.server_port)
     _Handler.neighbour = neighbour
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1})
@@ -141,6 +144,10 @@ def running(cluster: Cluster, folder: Path) -> Iterator[Neighbour]:
         server.shutdown()
         server.server_close()
         thread.join(10)
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # the default, five, resets connections of a burst
 
 
 class _Handler(BaseHTTPRequestHandler):
