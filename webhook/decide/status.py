@@ -174,7 +174,7 @@ def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
 
 _LONGEST_KEY = 317  # a prefix of 253, a slash, a name of 63
 _UTF8 = 4
-_WIDEST = dict.fromkeys(COUNTED, 99)
+_WIDEST = dict.fromkeys(COUNTED, 999)
 
 
 class _Previous(NamedTuple):

@@ -57,7 +57,7 @@ def test_the_group_of_sockets_is_what_a_user_chooses_together() -> None:
 @pytest.mark.parametrize(("field", "value"), QOS.items(), ids=QOS)
 def test_a_field_of_qos_says_which_variables_it_sets(field: str, value: str) -> None:
     """The string below the field in webhook/config/model.py names each, for the reference."""
-    assert QOS.keys() == QosEntry.model_fields.keys()
+    assert QOS.keys() == QosEntry.model_fields.keys(), "add the field to QOS in this file"
     text = QosEntry.model_fields[field].description or ""
     names = [row.name for row in VARIABLES if row.value == value]
     assert [name for name in names if name not in text] == []

@@ -29,8 +29,8 @@ def fits(written: str) -> bool:
 
 
 def test_the_shipped_schema_is_up_to_date() -> None:
-    """fabrics.schema.json is generated from the models; `make schema` writes it."""
-    assert SHIPPED.read_text(encoding="utf-8") == schema_text(), "stale: run make schema"
+    """fabrics.schema.json is generated from the models; `make golden` writes it."""
+    assert SHIPPED.read_text(encoding="utf-8") == schema_text(), "stale: run make golden"
 
 
 def test_the_schema_is_valid_and_describes_every_field() -> None:

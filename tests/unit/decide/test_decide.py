@@ -311,6 +311,7 @@ def test_a_pod_without_targets_gets_a_status_only(manifest: PodManifest, reason:
     assert decision.warnings == (f"rdma.lab: no RDMA: {decision.message}",)
 
 
+#: The mutations by what they need; a new one goes to its list.
 NEEDING_NIC = ["memory-limit"]
 NEEDING_FABRIC = ["rdma-resources", "claims", "networks", "env", "config-files", "placement"]
 

@@ -168,7 +168,7 @@ def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:
     assert ("note", told) in asides(report)
 
 
-@pytest.mark.parametrize("kind", ["batch.volcano.sh/v1alpha1 Job", "kubeflow.org/v3 MPIJob"])
+@pytest.mark.parametrize("kind", ["example.com/v1 Job", "kubeflow.org/v3 MPIJob"])
 def test_a_kind_that_is_not_known_is_told(kind: str) -> None:
     """Its controller may add anything; two templates of one object get one note."""
     tasks = [{"template": template(**GPU)}, {"template": template(**GPU)}]
@@ -195,7 +195,7 @@ def test_a_runtime_gets_its_gpus_from_a_trainjob() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        workload("batch.volcano.sh/v1alpha1 Job", {"template": {"spec": template()["spec"]}}),
+        workload("example.com/v1 Job", {"template": {"spec": template()["spec"]}}),
         workload("apps/v1 Deployment", {"template": template(**GPU)}),
         template(**GPU),
     ],

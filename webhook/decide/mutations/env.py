@@ -41,8 +41,8 @@ NIXL = Reason(
     "The user's UCX_TLS leaves no RDMA transport to NIXL, which uses UCX.",
     rdma="no",
 )
-#: The names that the functions below look at, besides those of the fabric.
-_TELLING = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "UCX_TLS"})
+#: The variables that these functions read, besides those of the fabric.
+_SWITCHES = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "UCX_TLS"})
 USER_REASONS = (USER_VALUE, OTHER_FABRIC, HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, UCX_TLS, NIXL)
 
 
@@ -55,7 +55,7 @@ def warn_user_values(
 ) -> None:
     """Warn of a container's `own` variables, where the fabric has `wanted`."""
     _warn_kept(draft, scope, container.name, own, wanted)
-    if not _TELLING.isdisjoint(own):
+    if not _SWITCHES.isdisjoint(own):
         _warn_switches(draft, container.name, own)
         _warn_transports(draft, scope, container, own)
 

@@ -80,8 +80,8 @@ ENV_UNSEEN = Reason(
 )  # fmt: skip
 NCCL_REASONS = (NET_PLUGIN, ENV_UNSEEN)
 
-#: The variables that these functions look at.
-_TELLING = frozenset(
+#: The variables that these functions read.
+_SWITCHES = frozenset(
     {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", transport_variables.IB_HCA, "UCX_TLS"}
 )
 #: NCCL compares without regard to case (nccl, src/plugin/net.cc).
@@ -90,7 +90,7 @@ _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 
 def judge_nccl_settings(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what a target's variables say against RDMA, None if nothing."""
-    if not _TELLING.isdisjoint(one.own):
+    if not _SWITCHES.isdisjoint(one.own):
         found = _switched_off(seen, one) or _by_plugin(one)
         if found is not None:
             return found

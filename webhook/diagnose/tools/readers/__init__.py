@@ -1,6 +1,6 @@
-"""Read the output of tools, recognised by what they write, one file for each tool.
+"""Read the output of tools, recognised by what they write: a file for each family of tools.
 
-Each file has a `Reader`, which takes only lines that are certainly its tool's and never assumes
+Each tool has a `Reader`, which takes only lines that are certainly its tool's and never assumes
 what the tool did not show: docstrings show the format, and name its source.
 `READERS` is the one table of them. A tool's lines may be cut, or stand between those of another.
 """

@@ -1,4 +1,4 @@
-"""What controllers add to the pods of their templates, one file for each controller.
+"""What controllers add to the pods of their templates, a file for each project.
 
 A pod is decided on when its controller creates it, with the labels, variables and commands that the
 controller added. So a preview of a template adds them first. Each file's docstring names its

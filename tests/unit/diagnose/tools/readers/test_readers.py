@@ -51,6 +51,7 @@ def test_the_output_is_read(fixture: Path) -> None:
     found, golden = expected(list(capture.lines)), fixture.with_suffix(".expected")
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(found, encoding="utf-8")
+    assert golden.exists(), f"{golden} is missing: run make golden, and read what it wrote"
     assert found == golden.read_text(encoding="utf-8")
 
 
