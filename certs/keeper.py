@@ -18,7 +18,7 @@ from certs.installation import Api, Installation
 from certs.issue import expiry, issue_leaf, renewal_due
 from certs.lifetimes import Lifetimes
 from certs.pem import KeyPair, pem_fingerprint
-from certs.rotation import View, adopt, drain_key, new_ca, step, step_near
+from certs.rotation import RotationContext, adopt, drain_key, new_ca, step, step_near
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 from certs.serving import ServingContext
 
@@ -102,8 +102,8 @@ class Keeper:
         return step(authorities, self._view)
 
     @property
-    def _view(self) -> View:
-        return View(
+    def _view(self) -> RotationContext:
+        return RotationContext(
             now=self._clock.now(),
             lifetimes=self._lifetimes,
             published=self._published,

@@ -19,7 +19,7 @@ from certs.pem import KeyPair, pem_fingerprint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class RotationContext:
     """What a replica knows besides the content of the Secret."""
 
     now: datetime
@@ -30,7 +30,7 @@ class View:
     draining: SeenSince
 
 
-def new_ca(view: View) -> KeyPair:
+def new_ca(view: RotationContext) -> KeyPair:
     """Issue a CA."""
     return issue_ca(lifetime=view.lifetimes.ca, now=view.now)
 
@@ -44,7 +44,7 @@ def adopt(authorities: Authorities, *found: bytes) -> Authorities:
     return replace(authorities, previous=(*authorities.previous, *unknown))
 
 
-def step(authorities: Authorities, view: View) -> Authorities:
+def step(authorities: Authorities, view: RotationContext) -> Authorities:
     """Return the CAs after the one step that is due; the same ones if none is."""
     current, following = authorities.current, authorities.next
     if authorities.requested is RotationRequest.REVOKE:
@@ -77,13 +77,13 @@ def drain_key(authorities: Authorities) -> str:
     return " ".join(pem_fingerprint(one) for one in certificates)
 
 
-def _published_for(ca: KeyPair, view: View, least: timedelta) -> bool:
+def _published_for(ca: KeyPair, view: RotationContext, least: timedelta) -> bool:
     """Return whether a CA has been in `caBundle` for at least this long."""
     seen = view.published.duration(pem_fingerprint(ca.certificate))
     return seen is not None and seen >= least
 
 
-def _promoted(authorities: Authorities, following: KeyPair, view: View) -> Authorities:
+def _promoted(authorities: Authorities, following: KeyPair, view: RotationContext) -> Authorities:
     """Let the next CA issue, and keep the old one trusted until its last leaf has expired."""
     kept = None if authorities.revoking else _last_leaf_expiry(view)
     return Authorities(
@@ -93,12 +93,12 @@ def _promoted(authorities: Authorities, following: KeyPair, view: View) -> Autho
     )
 
 
-def _last_leaf_expiry(view: View) -> datetime:
+def _last_leaf_expiry(view: RotationContext) -> datetime:
     until = view.now + view.lifetimes.leaf + view.lifetimes.idle
     return (until + timedelta(seconds=1)).replace(microsecond=0)
 
 
-def _drained(authorities: Authorities, view: View) -> bool:
+def _drained(authorities: Authorities, view: RotationContext) -> bool:
     """Return whether the old CAs can go: as far as can be known, no replica serves them."""
     if not _published_for(authorities.current, view, view.lifetimes.drain):
         return False

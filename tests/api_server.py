@@ -12,7 +12,7 @@ import orjson
 from starlette.types import ASGIApp, Message
 
 from webhook.model.annotations import STATUS
-from webhook.model.quantity import parse, written
+from webhook.model.quantity import format_quantity, parse
 
 _POD = {
     "restartPolicy": "Always",
@@ -84,7 +84,7 @@ def _pod_level(spec: dict[str, Any]) -> None:
     if isinstance(resources, dict) and isinstance(limits, dict) and limits:
         requests = resources.setdefault("requests", {}) or {}
         resources["requests"] = {
-            name: written(total)
+            name: format_quantity(total)
             for name in limits
             if name in ("cpu", "memory") and (total := _total(spec, name))
         } | requests

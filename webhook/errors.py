@@ -62,7 +62,7 @@ class RequestError(Exception):
 # The exception's message is left out, since it may quote a pod.
 
 
-def defect(error: BaseException) -> dict[str, str | list[str]]:
+def crash_summary(error: BaseException) -> dict[str, str | list[str]]:
     """Describe an exception by its type and the lines it passed through, innermost last."""
     frames = traceback.extract_tb(error.__traceback__)
     return {

@@ -27,7 +27,7 @@ from tests.e2e.asking import (
 from tests.e2e.renderings import with_namespace
 from tests.e2e.wire import send
 from tests.waiting import until
-from webhook.admission.match import called as previewed
+from webhook.admission.match import predict_call as previewed
 from webhook.admission.registration import EXCLUDED
 from webhook.decide.mutations import MUTATIONS
 from webhook.model.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests

@@ -18,9 +18,14 @@ import pytest
 
 from tests.integration.programs import part
 from webhook.diagnose.discover.inputs import collect_script, run_here
-from webhook.diagnose.tools.observations import GidSighting, PortSighting, SettingSighting, Sighting
+from webhook.diagnose.tools.observations import (
+    GidObservation,
+    Observation,
+    PortObservation,
+    SettingObservation,
+)
 from webhook.diagnose.tools.readers import read
-from webhook.diagnose.tools.transcripts import captures
+from webhook.diagnose.tools.transcripts import split_by_node
 
 #: The programs that the script needs.
 NEEDED = ("cat", "grep", "id", "ls", "timeout", "uname")
@@ -172,19 +177,19 @@ def test_without_any_tool_the_files_are_shown(node: Node) -> None:
 
 def test_what_is_printed_is_understood(node: Node) -> None:
     """The readers take each line, and put a device together with its card and its GIDs."""
-    found: list[Sighting] = []
-    for capture in captures(node.run(node.script())):
+    found: list[Observation] = []
+    for capture in split_by_node(node.run(node.script())):
         if capture.command and "modinfo" not in capture.command:
             reading = read(capture.lines)
             shown = {line.number for line in capture.lines if line.text.strip()}
             assert (capture.node, shown - reading.taken) == ("gpu-01", set())
             found += reading.sightings
-    ports = [one for one in found if isinstance(one, PortSighting)]
-    (gid,) = (one for one in found if isinstance(one, GidSighting))
+    ports = [one for one in found if isinstance(one, PortObservation)]
+    (gid,) = (one for one in found if isinstance(one, GidObservation))
     assert {one.pci for one in ports if one.device == "mlx5_0"} == {None, "0000:18:00.0"}
     assert {(one.state, one.rate_gbps) for one in ports if one.port == 1} == {("Active", 400)}
     assert (gid.gid_index, gid.netdev) == (0, "hsn0")
-    settings = {one.setting: one.value for one in found if isinstance(one, SettingSighting)}
+    settings = {one.setting: one.value for one in found if isinstance(one, SettingObservation)}
     assert settings == {
         "kernel": "5.15.0-134-generic",
         "memlock": "8388608",

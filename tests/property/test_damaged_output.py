@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from webhook.diagnose.tools.observations import Line, Sighting
+from webhook.diagnose.tools.observations import Line, Observation
 from webhook.diagnose.tools.readers import READERS, read
-from webhook.diagnose.tools.transcripts import captures
+from webhook.diagnose.tools.transcripts import split_by_node
 
 FIXTURES = Path(__file__).parents[1] / "unit/diagnose/tools/fixtures"
 TEXTS = {path.stem: path.read_text("utf-8") for path in sorted(FIXTURES.glob("*.txt"))}
@@ -52,7 +52,7 @@ def lines_of(text: str) -> list[Line]:
     return [Line(number, line) for number, line in enumerate(text.splitlines(), 1)]
 
 
-def facts(sightings: Iterable[Sighting]) -> Iterator[Fact]:
+def facts(sightings: Iterable[Observation]) -> Iterator[Fact]:
     """Yield what records say: the kind of record, the field, and the value as text."""
     for sighting in sightings:
         for field, value in sighting._asdict().items():
@@ -115,7 +115,7 @@ def test_noise_does_no_harm(name: str, noise: list[tuple[int, str]]) -> None:
     text = TEXTS[name]
     for place, what in noise:
         text = text[:place] + what + text[place:]
-    for capture in captures(text):
+    for capture in split_by_node(text):
         numbers = {line.number for line in capture.lines}
         reading = read(capture.lines)
         assert {one.origin.line for one in reading.sightings} | reading.taken <= numbers
@@ -132,5 +132,5 @@ def test_any_text_is_read(texts: list[str]) -> None:
 @given(names)
 def test_windows_line_ends_change_nothing(name: str) -> None:
     """A text with CR LF says what it says with LF."""
-    found = [read(one.lines).sightings for one in captures(TEXTS[name].replace("\n", "\r\n"))]
-    assert found == [read(one.lines).sightings for one in captures(TEXTS[name])]
+    found = [read(one.lines).sightings for one in split_by_node(TEXTS[name].replace("\n", "\r\n"))]
+    assert found == [read(one.lines).sightings for one in split_by_node(TEXTS[name])]

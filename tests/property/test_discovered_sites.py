@@ -13,14 +13,14 @@ from jsonschema import Draft202012Validator
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.discovery import discover_site
 from webhook.diagnose.discover.output import discover_form, discover_schema, discover_text
-from webhook.diagnose.discover.site import KubeNode, Sighted, Wishes
+from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import (
-    CardSighting,
-    DistanceSighting,
-    GpuSighting,
-    InterfaceSighting,
+    CardObservation,
+    DistanceObservation,
+    GpuObservation,
+    InterfaceObservation,
     Origin,
-    PortSighting,
+    PortObservation,
 )
 
 _DEVICES = st.sampled_from(
@@ -31,7 +31,7 @@ _PCI = st.sampled_from(["0000:3b:00.0", "3b:00.0", "0002:3b:00.0", "5e:00.1"])
 _NETDEVS = st.lists(st.sampled_from(["ib0", "ib1", "bond0", "ens1"]), max_size=2).map(tuple)
 _ORIGINS = st.builds(Origin, st.sampled_from(["ibstat", "mst status -v"]), st.integers(0, 9))
 _PORTS = st.builds(
-    PortSighting,
+    PortObservation,
     origin=_ORIGINS,
     device=st.none() | _DEVICES,
     port=st.none() | st.sampled_from([1, 2]),
@@ -46,10 +46,10 @@ _PORTS = st.builds(
     numa=st.none() | st.sampled_from([-1, 0, 1]),
 )
 _CARDS = st.builds(
-    CardSighting, _ORIGINS, _PCI, st.just(0x0207), st.just(0x15B3), st.sampled_from([0x1021])
+    CardObservation, _ORIGINS, _PCI, st.just(0x0207), st.just(0x15B3), st.sampled_from([0x1021])
 )
 _GPUS = st.builds(
-    GpuSighting,
+    GpuObservation,
     _ORIGINS,
     st.integers(0, 7),
     st.sampled_from(
@@ -57,14 +57,14 @@ _GPUS = st.builds(
     ),
 )
 _NEAR = st.builds(
-    DistanceSighting,
+    DistanceObservation,
     _ORIGINS,
     st.sampled_from(["GPU0", "GPU1"]),
     _DEVICES,
     st.sampled_from(["PIX", "PXB", "SYS"]),
 )
 _INTERFACES = st.builds(
-    InterfaceSighting,
+    InterfaceObservation,
     _ORIGINS,
     st.sampled_from(["eno1", "bond0", "lo"]),
     st.just("UP"),
@@ -86,15 +86,18 @@ _KUBE = st.dictionaries(
     ),
 )
 _WISHES = st.builds(
-    Wishes,
+    DiscoverOptions,
     st.none() | st.sampled_from(["shared-device", "host-network", "sr-iov", "host-device"]),
     st.sampled_from([(), ("a",), ("a", "b", "c", "ns/d")]),
 )
 _VALIDATOR = Draft202012Validator(json.loads(discover_schema()))
 
 
-def _sighted(site: dict[str, list[Any]]) -> dict[str, list[Sighted]]:
-    return {name: [Sighted(f"{name}.txt", one) for one in seen] for name, seen in site.items()}
+def _sighted(site: dict[str, list[Any]]) -> dict[str, list[SourcedObservation]]:
+    return {
+        name: [SourcedObservation(f"{name}.txt", one) for one in seen]
+        for name, seen in site.items()
+    }
 
 
 def _kube(nodes: dict[str, Any]) -> dict[str, KubeNode]:
@@ -103,7 +106,9 @@ def _kube(nodes: dict[str, Any]) -> dict[str, KubeNode]:
 
 @settings(deadline=None)
 @given(_SITES, _KUBE, _WISHES)
-def test_the_file_always_loads(site: dict[str, list[Any]], nodes: Any, wishes: Wishes) -> None:
+def test_the_file_always_loads(
+    site: dict[str, list[Any]], nodes: Any, wishes: DiscoverOptions
+) -> None:
     """check-config --strict says nothing about a file that discover wrote."""
     found = discover_site(_sighted(site), _kube(nodes), wishes)
     loaded = parse_fabrics(found.text, "fabrics.yaml")
@@ -122,8 +127,8 @@ def test_order_has_no_influence(
     names = list(site)
     shuffler.shuffle(names)
     mixed = {name: shuffler.sample(site[name], len(site[name])) for name in names}
-    one = discover_site(_sighted(site), _kube(nodes), Wishes())
-    other = discover_site(_sighted(mixed), _kube(nodes), Wishes())
+    one = discover_site(_sighted(site), _kube(nodes), DiscoverOptions())
+    other = discover_site(_sighted(mixed), _kube(nodes), DiscoverOptions())
     assert discover_form(one) == discover_form(other)
     assert one.text == other.text
 
@@ -132,9 +137,11 @@ def test_order_has_no_influence(
 @given(_SITES)
 def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
     """Every value of a port stands in a sighting of that node; a rate only of an Active one."""
-    found = discover_site(_sighted(site), {}, Wishes())
+    found = discover_site(_sighted(site), {}, DiscoverOptions())
     for node in found.nodes:
-        said = [one for one in site[node.name] if isinstance(one, (PortSighting, CardSighting))]
+        said = [
+            one for one in site[node.name] if isinstance(one, (PortObservation, CardObservation))
+        ]
         for port in node.ports:
             for field in ("device", "port", "state", "link_layer", "rate_gbps", "pci", "firmware",
                           "numa", "device_id", "vendor_id"):  # fmt: skip

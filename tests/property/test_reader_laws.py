@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
-from webhook.diagnose.tools.observations import Line, PortSighting, Sighting
+from webhook.diagnose.tools.observations import Line, Observation, PortObservation
 from webhook.diagnose.tools.readers import read
-from webhook.diagnose.tools.transcripts import captures
+from webhook.diagnose.tools.transcripts import split_by_node
 
 FIXTURES = sorted((Path(__file__).parents[1] / "unit/diagnose/tools/fixtures").glob("**/*.txt"))
 TEXTS = {
@@ -41,7 +41,7 @@ def numbered(text: str) -> list[Line]:
     return [Line(number, line) for number, line in enumerate(text.split("\n"), 1)]
 
 
-def _weaker(part: Sighting, whole: Sighting) -> bool:
+def _weaker(part: Observation, whole: Observation) -> bool:
     """Return whether a record says the same as another one, or less."""
     if type(part) is not type(whole) or part.origin.tool != whole.origin.tool:
         return False
@@ -54,7 +54,7 @@ def _says_less(few: object, many: object) -> bool:
     return few is None or few == many
 
 
-def invented(part: Sequence[Line], *wholes: Sequence[Line]) -> list[Sighting]:
+def invented(part: Sequence[Line], *wholes: Sequence[Line]) -> list[Observation]:
     """Return the records of a part of texts that say more than those of the whole texts do.
 
     A record may also put together what several records of one port or setting say.
@@ -68,14 +68,14 @@ def invented(part: Sequence[Line], *wholes: Sequence[Line]) -> list[Sighting]:
     ]
 
 
-def _facts(sighting: Sighting) -> Iterator[Sighting]:
+def _facts(sighting: Observation) -> Iterator[Observation]:
     """Yield a record for each value, with nothing besides but what it is about."""
-    if not isinstance(sighting, PortSighting):
+    if not isinstance(sighting, PortObservation):
         yield sighting
         return
     for name, value in sighting._asdict().items():
         if value is not None and name not in ("origin", "device", "port"):
-            fact = PortSighting(sighting.origin, sighting.device, sighting.port)
+            fact = PortObservation(sighting.origin, sighting.device, sighting.port)
             yield fact._replace(**{name: value})
 
 
@@ -111,14 +111,14 @@ def _begins(few: object, many: object) -> bool:
     return isinstance(few, str) and isinstance(many, str) and many.startswith(few)
 
 
-def _is_left(part: Sighting, whole: Sighting) -> bool:
+def _is_left(part: Observation, whole: Observation) -> bool:
     """Return whether a record is what is left of another one whose values were cut off."""
-    if isinstance(part, PortSighting) and not any(part[2:]):  # a name, or its beginning
+    if isinstance(part, PortObservation) and not any(part[2:]):  # a name, or its beginning
         return _begins(part.device, getattr(whole, "device", None))
     return type(part) is type(whole) and all(map(_begins, part[1:], whole[1:]))
 
 
-def _made_up(part: Sequence[Line], whole: Sequence[Line]) -> list[Sighting]:
+def _made_up(part: Sequence[Line], whole: Sequence[Line]) -> list[Observation]:
     """Return the records of a cut text that are not what is left of one of the whole text.
 
     A line that nobody understands as a whole may begin as one that somebody does.
@@ -173,7 +173,7 @@ def test_two_tools_in_one_text_stay_apart(data: st.DataObject) -> None:
 def test_what_terminals_do_to_a_text_changes_nothing(text: str) -> None:
     """Colours and the line ends of Windows are not part of what a tool writes."""
     painted = "\r\n".join(f"\x1b[1;31m{line}\x1b[0m" for line in text.split("\n"))
-    assert captures(painted) == captures(text)
+    assert split_by_node(painted) == split_by_node(text)
 
 
 @settings(max_examples=80)
@@ -184,7 +184,7 @@ def test_no_text_is_too_odd(data: st.DataObject) -> None:
     text = text[: data.draw(st.integers(0, len(text)))]
     columns = data.draw(st.integers(1, 120))
     shown = data.draw(st.permutations([line[:columns] for line in text.split("\n")]))
-    for capture in captures("\n".join(shown)):
+    for capture in split_by_node("\n".join(shown)):
         assert read(capture.lines).taken <= {line.number for line in capture.lines}
 
 
@@ -194,12 +194,12 @@ WORDS = ("n1", ": ", "CA 'x'", "\n", "ok: [n1] => {", '"', "[", "]", "-" * 15, "
 @given(text=st.text() | st.lists(st.sampled_from(WORDS) | st.text(max_size=3)).map("".join))
 def test_any_text_can_be_read(text: str) -> None:
     """A text that no tool wrote is taken apart and read without an error."""
-    for capture in captures(text):
+    for capture in split_by_node(text):
         read(capture.lines)
 
 
 def _read_all(text: str) -> None:
-    for capture in captures(text):
+    for capture in split_by_node(text):
         read(capture.lines)
 
 

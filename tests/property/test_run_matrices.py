@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, measured_run
 from tests.unit.diagnose.verify.page_tables import tables_of
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
-from webhook.diagnose.verify.fault_localization import suspects
+from webhook.diagnose.verify.fault_localization import localize_faults
 from webhook.diagnose.verify.matrix import pair_matrix
 from webhook.diagnose.verify.matrix_output import (
     matrix_form,
@@ -25,7 +25,7 @@ from webhook.diagnose.verify.matrix_output import (
 from webhook.diagnose.verify.matrix_page import matrix_page
 from webhook.diagnose.verify.results import (
     WORTHS,
-    Judgement,
+    BenchmarkResult,
     NodePair,
     PairResult,
     Remark,
@@ -45,11 +45,11 @@ _NUMBERS = st.none() | st.floats(0.001, 900)
 
 
 @st.composite
-def judgements(draw: st.DrawFn) -> Judgement:
+def judgements(draw: st.DrawFn) -> BenchmarkResult:
     """Return a judgement with any words and any numbers."""
     device = draw(_DEVICES)
     tested = draw(st.booleans())
-    return Judgement(
+    return BenchmarkResult(
         (1, 2),
         draw(st.sampled_from(WORTHS)),
         draw(st.sampled_from(["AtRate", "FarBelowRate", "PortDown", "<x>"])),
@@ -138,7 +138,7 @@ def _with_tame_names(report: RunReport) -> RunReport:
     )
 
 
-def _with_a_tame_device(one: Judgement) -> Judgement:
+def _with_a_tame_device(one: BenchmarkResult) -> BenchmarkResult:
     if one.measurement is None or one.measurement.device is None:
         return one
     device = "d" + one.measurement.device.encode("utf-8", "surrogatepass").hex()[:6]
@@ -206,7 +206,7 @@ def test_the_page_has_each_pair_once(report: RunReport) -> None:
 @given(reports())
 def test_suspects_are_of_this_run(report: RunReport) -> None:
     """A suspect is a node that took part, and no worse than the worst; what passes has none."""
-    found = suspects(pair_matrix(report))
+    found = localize_faults(pair_matrix(report))
     judged = [one.verdict for result in report.results for one in result.judgements]
     assert not found or {"fail", "warn"} & set(judged)
     for one in found:
@@ -226,7 +226,7 @@ _FABRIC = tuple("abcdef")
 def test_bad_nodes_are_found(bad: set[str], outcome: float | str) -> None:
     """Of six nodes, up to three bad ones are named, and nobody else."""
     report = measured_run(_FABRIC, lambda pair, _: outcome if bad & {*pair} else 96)
-    found = suspects(pair_matrix(report))
+    found = localize_faults(pair_matrix(report))
     assert {(one.code, one.nodes) for one in found} == {("SuspectNode", (one,)) for one in bad}
 
 
@@ -239,5 +239,5 @@ def test_a_bad_hca_is_found(node: str, device: str) -> None:
         lambda pair, on: 12 if node in pair and on == device else 96,
         devices=("mlx5_0", "mlx5_1", "mlx5_2"),
     )
-    (one,) = suspects(pair_matrix(report))
+    (one,) = localize_faults(pair_matrix(report))
     assert (one.code, one.nodes, one.device) == ("SuspectHca", (node,), device)

@@ -11,7 +11,7 @@ from tests.builders import container, context, decide_on, pod, told
 from tests.shell.judges import our_names, ours
 from tests.shell.scripts import fragments, scripts, words
 from webhook.decide.launchers.commands import Commands, Launch
-from webhook.decide.launchers.launches import forwards_by_ssh, open_to_flag
+from webhook.decide.launchers.launches import accepts_mca_flag, forwards_by_ssh
 from webhook.decide.shell.argv import insert_after
 from webhook.model.pod import Path, Pod
 
@@ -36,7 +36,7 @@ def test_any_text_is_read(text: str) -> None:
     commands.launches(FIRST)
     commands.runs_sshd(FIRST)
     forwards_by_ssh(commands, FIRST, ())
-    open_to_flag(commands, FIRST, ())
+    accepts_mca_flag(commands, FIRST, ())
     launches_of(pod(container(command=text.split() or None, args=[text])))
 
 
@@ -84,7 +84,7 @@ def test_an_edited_launch_is_settled(script: str) -> None:
     assert decide_on(first.pod, where).patch == ()
     said = [message for _, status, _, message in told(first, "hcoll") if status == "applied"]
     if said and "-mca" in said[0]:
-        assert open_to_flag(Commands(Pod(first.pod)), FIRST, ())[0] == []
+        assert accepts_mca_flag(Commands(Pod(first.pod)), FIRST, ())[0] == []
 
 
 @given(scripts() | fragments())

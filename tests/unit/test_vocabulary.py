@@ -38,6 +38,8 @@ def _bound_names(tree: ast.AST) -> Iterator[str]:
                 yield name
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield node.name
+            case _:
+                pass
 
 
 def _counted(part: str) -> Counter[str]:

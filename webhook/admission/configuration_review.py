@@ -101,7 +101,7 @@ _ALL = "`rdma-webhook check-config FILE` lists all of them"
 _MORE_WARNINGS = f"and more warnings: {_ALL}"
 
 
-class Faults(NamedTuple):
+class ConfigurationErrors(NamedTuple):
     """What is wrong with a configuration."""
 
     #: Paths and sentences.
@@ -114,7 +114,9 @@ class Faults(NamedTuple):
     more_warnings: int = 0
 
 
-def configuration_answer(uid: str, about: dict[str, str], faults: Faults) -> JsonObject:
+def configuration_answer(
+    uid: str, about: dict[str, str], faults: ConfigurationErrors
+) -> JsonObject:
     """Return the answer: allowed if there are no errors; `about` has group, kind and name."""
     response: dict[str, object] = {"uid": uid, "allowed": not faults.errors}
     if faults.errors:
@@ -124,7 +126,7 @@ def configuration_answer(uid: str, about: dict[str, str], faults: Faults) -> Jso
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def _status(about: dict[str, str], faults: Faults) -> dict[str, object]:
+def _status(about: dict[str, str], faults: ConfigurationErrors) -> dict[str, object]:
     shown = list(faults.errors[:MOST_ERRORS])
     if left := len(faults.errors) - len(shown) + faults.more_errors:
         shown.append((f"and {left:,} more error{'s' * (left > 1)}", _ALL))
@@ -141,7 +143,7 @@ def _status(about: dict[str, str], faults: Faults) -> dict[str, object]:
     }
 
 
-def _lines(faults: Faults) -> list[str]:
+def _lines(faults: ConfigurationErrors) -> list[str]:
     """Return the warnings in lines of ASCII that the API server does not truncate."""
     room = WARNINGS_IN_ALL - len(_MORE_WARNINGS)
     lines: list[str] = []

@@ -36,7 +36,7 @@ MIRROR = "kubernetes.io/config.mirror"
 #: What is taken to be registered where the cluster's own configuration is not known.
 AS_SHIPPED = (SHIPPED,)
 #: Whether the API server calls us, None if that is not known, and why in a sentence.
-Called = tuple[bool | None, str]
+CallPrediction = tuple[bool | None, str]
 
 
 class _SelectedPod(NamedTuple):
@@ -56,9 +56,9 @@ def _read(pod: PodManifest) -> _SelectedPod:
     )
 
 
-def called(
+def predict_call(
     pod: PodManifest, namespace: NamespaceFacts, webhooks: Sequence[WebhookSetup] = AS_SHIPPED
-) -> Called:
+) -> CallPrediction:
     """Return whether the API server would call us (None if unknown), and a sentence that says why.
 
     `webhooks` are all that are registered. Never raise: a field with a wrong type counts as absent.
@@ -72,8 +72,8 @@ def called(
     return answers[0] if answers else (False, f"this cluster has no webhook {WEBHOOK_NAME}")
 
 
-def _called_by(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> Called:
-    unknown: Called | None = None
+def _called_by(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> CallPrediction:
+    unknown: CallPrediction | None = None
     for answer in _obstacles(setup, pod, namespace):
         if answer[0] is False:
             return answer
@@ -90,7 +90,7 @@ def _selected(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts)
 
 def _obstacles(
     setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts
-) -> Iterator[Called]:
+) -> Iterator[CallPrediction]:
     """Yield what keeps the API server from calling us, or may do so."""
     if not setup.creation_of_pods:
         yield False, f"no rule of the webhook in {setup.name} is for the creation of pods"
@@ -103,7 +103,7 @@ def _obstacles(
             yield False, f"the pod does not match the webhook's objectSelector: it needs {label}"
 
 
-def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterator[Called]:
+def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
     """Yield what is required of the namespace's name, and not met."""
     for one in required:
         if one.key == NAME_LABEL and not one.met({NAME_LABEL: namespace.name}):
@@ -113,7 +113,7 @@ def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterat
                 yield False, f"{_shown(namespace)} is not selected; it needs {one}"
 
 
-def _labelled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[Called]:
+def _labelled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
     """Yield what is required of the namespace's other labels, and not met or not known."""
     shown = _shown(namespace)
     if namespace.labels is None or not namespace.known:
@@ -141,7 +141,7 @@ def _labels(labels: object) -> dict[str, str]:
     return {key: value for key, value in labels.items() if isinstance(value, str)}
 
 
-def _conditions(setup: WebhookSetup, pod: _SelectedPod) -> Iterator[Called]:
+def _conditions(setup: WebhookSetup, pod: _SelectedPod) -> Iterator[CallPrediction]:
     """Yield which of the matchConditions fail, and which cannot be evaluated."""
     for name, expression in setup.conditions:
         emulation = _EMULATED.get(expression)

@@ -40,7 +40,7 @@ def answer(uid: str, decision: Decision) -> JsonObject:
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def leave(uid: str, why: str) -> JsonObject:
+def allow_unchanged(uid: str, why: str) -> JsonObject:
     """Return the answer for a request that is not ours: allowed, unchanged, with a warning."""
     warning = f"rdma-webhook: {why}".encode("ascii", "backslashreplace").decode()[:LONGEST]
     response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": why}}

@@ -15,7 +15,7 @@ from certs.installation import Api, Installation
 from certs.secret import CaSecret
 from webhook.cli.installation_options import add_names
 from webhook.cli.options import add_cluster_options, add_form, cluster_access
-from webhook.cli.output import fail, say, write_json, write_lines
+from webhook.cli.output import fail, print_status, write_json, write_lines
 from webhook.kube.access import own_namespace
 from webhook.serve.options import configurations
 from webhook.serve.sources.certificate_api import connect
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _status(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
     found = inspect(api, installation, arguments.address)
     if arguments.output == "json":
-        write_json({**told(found), "good": found.good})
+        write_json({**describe_authority(found), "good": found.good})
     else:
         write_lines(inspection_text(found))
     return _GOOD if found.good else _NOT_GOOD
@@ -87,7 +87,7 @@ def _verify(api: Api, installation: Installation, arguments: argparse.Namespace)
     found = verify(api, installation, arguments.address)
     good = bool(found) and not any(one.problem for one in found)
     if arguments.output == "json":
-        write_json({"handshakes": [told(one) for one in found], "good": good})
+        write_json({"handshakes": [describe_authority(one) for one in found], "good": good})
     else:
         write_lines(handshakes_text(found))
     return _GOOD if good else _NOT_GOOD
@@ -99,7 +99,7 @@ def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace)
     if arguments.output == "json":
         write_json({"asked": asked.value})
     else:
-        say("note", _REQUESTED)
+        print_status("note", _REQUESTED)
     return _GOOD
 
 
@@ -145,7 +145,9 @@ def handshakes_text(handshakes: Sequence[Handshake]) -> str:
     return "\n".join([*_lines(handshakes), ""])
 
 
-def told(record: Inspection | Authority | Handshake | InspectedBundle) -> dict[str, object]:
+def describe_authority(
+    record: Inspection | Authority | Handshake | InspectedBundle,
+) -> dict[str, object]:
     """Return a record in JSON's types, with names as Kubernetes writes them."""
     return {_camel(one.name): _plain(getattr(record, one.name)) for one in fields(record)}
 
@@ -190,7 +192,7 @@ def _camel(name: str) -> str:
 
 def _plain(value: object) -> object:
     if isinstance(value, (Inspection, Authority, Handshake, InspectedBundle)):
-        return told(value)
+        return describe_authority(value)
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     return _moment(value) if isinstance(value, datetime) else value

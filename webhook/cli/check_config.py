@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webhook.cli.options import add_files, add_form, given_files
-from webhook.cli.output import read_stdin, say, write_json, write_lines
+from webhook.cli.output import print_status, read_stdin, write_json, write_lines
 from webhook.config.files import decode, read_file
-from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
+from webhook.config.findings import (
+    Finding,
+    InvalidConfiguration,
+    Severity,
+    Truncation,
+    invalid_configuration,
+)
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
 from webhook.text.escape import visible
 
@@ -32,7 +38,7 @@ class _Checked(NamedTuple):
     name: str
     fabrics: int | None  #: how many it has; None if the file cannot be used
     findings: tuple[Finding, ...]  #: sorted by line
-    more: More  #: how many findings are not shown
+    more: Truncation  #: how many findings are not shown
 
     def count(self, severity: Severity) -> int:
         """Count the errors, or the warnings."""
@@ -70,7 +76,7 @@ def _checked(given: str) -> _Checked | None:
     try:
         text = decode(_data(given), name)
     except InvalidConfiguration as error:
-        say("error", str(error))
+        print_status("error", str(error))
         return None
     try:
         found: Loaded | InvalidConfiguration = parse_fabrics(text, name, applied=True)
@@ -86,7 +92,7 @@ def _data(given: str) -> bytes:
         return read_file(Path(given), LIMITS)
     content = read_stdin(LIMITS.octets + 1)
     if len(content) > LIMITS.octets:
-        raise refused(_STDIN, f"is larger than {LIMITS.octets:,} bytes, the maximum")
+        raise invalid_configuration(_STDIN, f"is larger than {LIMITS.octets:,} bytes, the maximum")
     return content
 
 

@@ -10,7 +10,15 @@ from socket import gethostname
 
 from webhook.cli.node_files import texts_in, texts_of
 from webhook.cli.options import add_cluster_options, cluster_access
-from webhook.cli.output import colour, read_stdin, say, unreadable, width, write, write_json
+from webhook.cli.output import (
+    colour,
+    print_status,
+    read_stdin,
+    unreadable,
+    width,
+    write,
+    write_json,
+)
 from webhook.config.files import decode, parse_yaml
 from webhook.config.names import LABEL_FORM, is_dns_label, is_network
 from webhook.diagnose.discover.cluster import COMMAND, Item, cluster_findings, items_of, kube_nodes
@@ -25,7 +33,7 @@ from webhook.diagnose.discover.inputs import (
 from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.plugin.files import plugin_side
-from webhook.diagnose.discover.site import Wishes
+from webhook.diagnose.discover.site import DiscoverOptions
 from webhook.diagnose.discover.svg import picture
 from webhook.errors import DocumentError
 from webhook.text.escape import visible_lines
@@ -146,12 +154,12 @@ def run(arguments: argparse.Namespace) -> int:
     seen = read_texts(_texts(arguments, unreadable_texts))
     problems = (*unreadable_texts, *seen.problems)
     for problem in problems:
-        say("error", problem)
+        print_status("error", problem)
     items = list(_items(arguments))
     kube = kube_nodes(items)
     if not seen.nodes and not kube:
         raise DocumentError(_nothing(problems))
-    wishes = Wishes(
+    wishes = DiscoverOptions(
         arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
     )
     found = discover_site(seen.nodes, kube, wishes, cluster_findings(items))
@@ -228,11 +236,11 @@ def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
 
     live = read_cluster(ApiReads(Client(*cluster_access(arguments))))
     for words in live.unread:
-        say("note", words)
+        print_status("note", words)
     return live.items
 
 
-def _write_files(arguments: argparse.Namespace, found: Discovery, wishes: Wishes) -> None:
+def _write_files(arguments: argparse.Namespace, found: Discovery, wishes: DiscoverOptions) -> None:
     """Write the files that are asked for beside the output."""
     if arguments.plugin is not None:
         _write_plugin(arguments.plugin, found, wishes)
@@ -248,22 +256,22 @@ def _write_over(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from None
-    say("note", f"wrote {path}")
+    print_status("note", f"wrote {path}")
 
 
 def _unwritable(path: Path, error: OSError | ValueError) -> DocumentError:
     return DocumentError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
-def _write_plugin(folder: Path, found: Discovery, wishes: Wishes) -> None:
+def _write_plugin(folder: Path, found: Discovery, wishes: DiscoverOptions) -> None:
     """Write the device plugins' files; a file that is there and says something else stays."""
     if folder.is_file():
         raise DocumentError(f"{folder}: is a file: --plugin takes a folder")
     side = plugin_side(found.written, wishes)
     for note in side.notes:
-        say("warning", note)
+        print_status("warning", note)
     if not side.files:
-        say("note", f"{folder}: nothing to write, since no fabric needs a device plugin")
+        print_status("note", f"{folder}: nothing to write, since no fabric needs a device plugin")
     for file in side.files:
         _write_new(folder / file.name, visible_lines(file.text))
 
@@ -276,7 +284,7 @@ def _write_new(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from None
-    say("note", f"wrote {path}")
+    print_status("note", f"wrote {path}")
 
 
 def _print(found: Discovery, form: str) -> None:

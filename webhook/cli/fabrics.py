@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_access, configured
-from webhook.cli.output import colour, say, width, write
+from webhook.cli.output import colour, print_status, width, write
 from webhook.config.files import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import ClusterError, DocumentError
 from webhook.model.fabric import Fabrics
-from webhook.model.inventory import FabricInventory, Reserved, take_inventory
+from webhook.model.inventory import FabricInventory, Reserved, build_inventory
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsReader, fabrics_output
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _from_file(arguments: argparse.Namespace) -> FabricInventory:
     if path is None:
         raise DocumentError(f"no fabrics: {_GIVE} or ${CONFIG_VARIABLE}")
     facts = load_facts(Path(arguments.filename))
-    return take_inventory(facts.nodes, load_fabrics(path).fabrics)
+    return build_inventory(facts.nodes, load_fabrics(path).fabrics)
 
 
 def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
@@ -104,8 +104,8 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     if arguments.free:
         reserved, refused = reserved_in_cluster(reads)
         if refused:
-            say("note", f"what is free is not known: {refused}")
-    return take_inventory(nodes, fabrics, reserved)
+            print_status("note", f"what is free is not known: {refused}")
+    return build_inventory(nodes, fabrics, reserved)
 
 
 def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:

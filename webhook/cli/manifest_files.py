@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from webhook.cli.output import read_stdin, say, unreadable
+from webhook.cli.output import print_status, read_stdin, unreadable
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.preview.dry_run import stranger
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
@@ -38,7 +38,7 @@ class ManifestFiles:
             self._take(name)
         if self.documents:
             for how in self._built:
-                say("note", how)
+                print_status("note", how)
 
     @property
     def nothing(self) -> str:
@@ -69,7 +69,7 @@ class ManifestFiles:
             documents = _documents(name)
         except NotKubernetesError as error:
             if listed:
-                say("note", f"skipped: {error}")
+                print_status("note", f"skipped: {error}")
                 return
             how = "" if name == "-" else _how_to_build(Path(name).parent)
             self._refuse(DocumentError(f"{error} ({how})" if how else str(error)))
@@ -80,7 +80,7 @@ class ManifestFiles:
             self.documents.extend(documents)
 
     def _refuse(self, error: DocumentError) -> None:
-        say("error", str(error))
+        print_status("error", str(error))
         self.unreadable = True
 
 

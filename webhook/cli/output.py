@@ -20,7 +20,7 @@ from webhook.text.escape import visible, visible_json, visible_lines
 _WIDTH = 100
 
 
-def called_as() -> str:
+def program_name() -> str:
     """Return how people call this program: kubectl runs `kubectl-rdma` as its command `rdma`."""
     return "kubectl rdma" if Path(sys.argv[0]).name == "kubectl-rdma" else "rdma-webhook"
 
@@ -40,7 +40,7 @@ def write_json(what: object, *, indent: int | None = 2) -> None:
     write(visible_json(json.dumps(what, indent=indent, ensure_ascii=False)) + "\n")
 
 
-def say(label: str, sentence: str) -> None:
+def print_status(label: str, sentence: str) -> None:
     """Print a message to the user that is not part of the result, on one line."""
     line = visible(f"rdma-webhook: {label}: {sentence}")
     print(line, file=sys.stderr)
@@ -49,7 +49,7 @@ def say(label: str, sentence: str) -> None:
 def fail(message: str) -> int:
     """Print why a command cannot continue, and return the exit code for that."""
     for line in message.split("\n"):
-        say("error", line)
+        print_status("error", line)
     return 2
 
 

@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import NoReturn
 
 from webhook import __version__
-from webhook.cli.output import called_as
+from webhook.cli.output import program_name
 from webhook.text.escape import visible
 
 _USAGE = 2
@@ -109,7 +109,7 @@ def parser(named: Iterable[str] = COMMANDS) -> CommandParser:
     Only the modules of these are imported, so that a preview does not load the web server.
     """
     root = CommandParser(
-        prog=called_as(),
+        prog=program_name(),
         description="Equip pods for RDMA at admission, and explain whether they have it.",
         epilog=_as_called(_EXAMPLES),
         formatter_class=_Formatter,
@@ -152,4 +152,4 @@ def add_commands(
 
 def _as_called(examples: str) -> str:
     """Return examples with the program's name as it was called: a plugin of kubectl is, too."""
-    return _CALL.sub(rf"\1{called_as()} ", examples)
+    return _CALL.sub(rf"\1{program_name()} ", examples)

@@ -19,7 +19,7 @@ from webhook.cli.options import (
     names_cluster,
     namespace_name,
 )
-from webhook.cli.output import colour, say, terminal, width, write
+from webhook.cli.output import colour, print_status, terminal, width, write
 from webhook.config import EXAMPLE, INSTALLED
 from webhook.config.files import load_facts
 from webhook.config.load import load_fabrics
@@ -28,7 +28,7 @@ from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import APPLIED, FORMATS, writer
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.live import LiveReading, namespaces_of, read_live
-from webhook.preview.writers import Display, Shown
+from webhook.preview.writers import Output, OutputOptions
 from webhook.text.yaml.documents import Document
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
@@ -118,11 +118,11 @@ def run(arguments: argparse.Namespace) -> int:
     reading = _read_cluster(arguments, found.documents) if live else None
     report = preview_documents(found.documents, _options(arguments, reading))
     if report.example and arguments.output == "json":
-        say(
+        print_status(
             "note",
             f"these are example fabrics ({report.example}), not yours: give yours with -c FABRICS",
         )
-    display = Display(width=width(), colour=colour(), terminal=terminal(), most=None)
+    display = OutputOptions(width=width(), colour=colour(), terminal=terminal(), most=None)
     _print(writer(arguments.output)(found.documents, report, display))
     if found.unreadable:
         return _UNREADABLE
@@ -173,15 +173,15 @@ def _refuse_example(arguments: argparse.Namespace, notes: Sequence[str] = ()) ->
     if arguments.output not in APPLIED or _fabrics_file(arguments):
         return
     for note in notes:
-        say("note", note)
+        print_status("note", note)
     raise ConfigError(
         f"-o {arguments.output} needs your fabrics, since it is applied to a cluster: give "
         f"them with -c FABRICS or ${CONFIG_VARIABLE} ({EXAMPLE.parent} has examples)"
     )
 
 
-def _print(shown: Shown) -> None:
+def _print(shown: Output) -> None:
     """Write the result, and on standard error what a format for programs cannot hold."""
     write(shown.text)
     for label, sentence in shown.remarks:
-        say(label, sentence)
+        print_status(label, sentence)

@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webhook.cli.options import add_cluster_options, add_form, cluster_client
-from webhook.cli.output import colour, read_stdin, say, unreadable, width, write, write_json
+from webhook.cli.output import (
+    colour,
+    print_status,
+    read_stdin,
+    unreadable,
+    width,
+    write,
+    write_json,
+)
 from webhook.config.load import load_fabrics
-from webhook.diagnose.codes import Explained, explained, is_code
+from webhook.diagnose.codes import CodeExplanation, explained, is_code
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.collector import CollectOptions, Collector, NoPodError
 from webhook.diagnose.why.evidence import PodEvidence
@@ -74,7 +82,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 class _Found(NamedTuple):
     """What there is to print."""
 
-    codes: list[Explained]
+    codes: list[CodeExplanation]
     pods: list[Explanation]
     unreadable: bool
 
@@ -114,7 +122,7 @@ def _collected(
         try:
             found.append(collector.collect(namespace, _name(word)))
         except NoPodError as error:
-            say("error", f"{error}{_maybe_code(word)}")
+            print_status("error", f"{error}{_maybe_code(word)}")
             failed = True
     return found, failed
 

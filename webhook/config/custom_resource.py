@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from webhook.config.findings import refused
-from webhook.config.messages import instead_of, meant, shown
+from webhook.config.findings import invalid_configuration
+from webhook.config.messages import instead_of, show_value, suggestion
 from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
 from webhook.config.schema import Schema, json_schema, structural
 from webhook.model.pod import Path
@@ -43,7 +43,9 @@ def foreign(data: Mapping[str, object]) -> Iterator[Misplaced]:
         if actual == expected:
             continue
         if actual:
-            message = f"must be {expected}, not {shown(actual)}{meant(actual, (expected,))}"
+            message = (
+                f"must be {expected}, not {show_value(actual)}{suggestion(actual, (expected,))}"
+            )
         else:
             message = f"is missing: write {key}: {expected}{instead_of(key, data)}"
         yield Misplaced((key,), message)
@@ -55,7 +57,7 @@ def object_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
     others = [key for key in data if key not in (*_OF_OBJECTS, "spec")]
     spec = data.get("spec")
     if spec is not None and not isinstance(spec, dict):
-        yield Misplaced(("spec",), f"{shown(spec)} must be a mapping of its fields")
+        yield Misplaced(("spec",), f"{show_value(spec)} must be a mapping of its fields")
     elif spec is None and not any(key in FIELDS for key in others):
         message = f"is missing: write spec{instead_of('spec', others)}, with fabrics below it"
         yield Misplaced(("spec",), message)
@@ -67,7 +69,7 @@ def _beside_spec(keys: Iterable[str]) -> Iterator[Misplaced]:
         if key in FIELDS:
             yield Misplaced((key,), "is a field of spec: put it below `spec:`, indented")
         else:
-            near = meant(key, (*_OF_OBJECTS, "spec")) or _FIELDS_HERE
+            near = suggestion(key, (*_OF_OBJECTS, "spec")) or _FIELDS_HERE
             yield Misplaced((key,), f"unknown field{near}")
 
 
@@ -77,10 +79,11 @@ def _of_metadata(data: Mapping[str, object]) -> Iterator[Misplaced]:
     if metadata is None:
         return
     if not isinstance(metadata, dict):
-        yield Misplaced(("metadata",), f"{shown(metadata)} must be a mapping of its fields")
+        yield Misplaced(("metadata",), f"{show_value(metadata)} must be a mapping of its fields")
     elif (name := metadata.get("name", NAME)) != NAME:
         message = (
-            f"must be {NAME}, not {shown(name)}: the webhook reads only the object of that name"
+            f"must be {NAME}, not {show_value(name)}: the webhook reads only the object of"
+            " that name"
         )
         yield Misplaced(("metadata", "name"), message)
 
@@ -98,7 +101,9 @@ class JsonData:
         #: The data as JSON.
         self.text = json.dumps(data, ensure_ascii=False)
         if len(self.text) > limits.octets:
-            raise refused(name, f"is larger than {limits.octets:,} characters, the maximum")
+            raise invalid_configuration(
+                name, f"is larger than {limits.octets:,} characters, the maximum"
+            )
 
     def line(self, path: Path) -> None:
         """Return None: an object has no lines."""
@@ -111,11 +116,13 @@ def _check_shape(data: dict[str, object], name: str, limits: TextLimits) -> None
     for _ in range(limits.depth):
         values += len(level)
         if values > limits.nodes:
-            raise refused(name, f"contains more than {limits.nodes:,} values, the maximum")
+            raise invalid_configuration(
+                name, f"contains more than {limits.nodes:,} values, the maximum"
+            )
         level = [child for one in level for child in _children(one)]
         if not level:
             return
-    raise refused(name, f"is nested deeper than {limits.depth} levels")
+    raise invalid_configuration(name, f"is nested deeper than {limits.depth} levels")
 
 
 def _children(one: object) -> list[object]:
@@ -141,7 +148,7 @@ class Rejected(NamedTuple):
     message: str
 
 
-def rejected(spec: object) -> Iterator[Rejected]:
+def type_errors(spec: object) -> Iterator[Rejected]:
     """Yield the values of a spec, as kubectl sends it, that have another type than the object's.
 
     Only those that a file may have: whatever is wrong in any case is left to the model.
@@ -163,11 +170,14 @@ def _rejected(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
         for place, inner in enumerate(value):
             yield from _rejected(inner, schema.get("items", _ANY), (*path, place))
     elif kind == "string" and isinstance(value, _SCALARS) and not isinstance(value, str):
-        message = f"kubectl sends {shown(value)}, which the API server rejects: put it in quotes"
+        message = (
+            f"kubectl sends {show_value(value)}, which the API server rejects: put it in quotes"
+        )
         yield Rejected(path, message)
     elif kind == "array" and isinstance(value, _SCALARS):
         message = (
-            f"the API server rejects {shown(value)} here: write a list of one, [{_item(value)}]"
+            f"the API server rejects {show_value(value)} here: write a list of one,"
+            f" [{_item(value)}]"
         )
         yield Rejected(path, message)
 
@@ -181,4 +191,4 @@ def _field(schema: Schema, key: str) -> Schema:
 
 def _item(value: object) -> str:
     """Write a value as an item of a list; all lists that may be a single value have strings."""
-    return f'"{value if isinstance(value, str) else shown(value)}"'
+    return f'"{value if isinstance(value, str) else show_value(value)}"'

@@ -8,8 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path as File
 
-from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
-from webhook.config.messages import shown
+from webhook.config.findings import (
+    Finding,
+    InvalidConfiguration,
+    invalid_configuration,
+    limit_findings,
+)
+from webhook.config.messages import show_value
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts
 from webhook.model.pod import Path, at
@@ -64,19 +69,23 @@ def read_file(path: File, limits: TextLimits) -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise refused(str(path), "is a directory: name the file in it")
+            raise invalid_configuration(str(path), "is a directory: name the file in it")
         if not stat.S_ISREG(mode):
-            raise refused(str(path), "is not a regular file")
+            raise invalid_configuration(str(path), "is not a regular file")
         with path.open("rb") as file:
             content = file.read(limits.octets + 1)
     except FileNotFoundError:
-        raise refused(str(path), "there is no such file") from None
+        raise invalid_configuration(str(path), "there is no such file") from None
     except OSError as error:
-        raise refused(str(path), f"cannot be read: {error.strerror or error}") from None
+        raise invalid_configuration(
+            str(path), f"cannot be read: {error.strerror or error}"
+        ) from None
     except ValueError as error:  # a NUL in the name
-        raise refused(repr(str(path)), f"is not a file name: {error}") from None
+        raise invalid_configuration(repr(str(path)), f"is not a file name: {error}") from None
     if len(content) > limits.octets:
-        raise refused(str(path), f"is larger than {limits.octets:,} bytes, the maximum")
+        raise invalid_configuration(
+            str(path), f"is larger than {limits.octets:,} bytes, the maximum"
+        )
     return content
 
 
@@ -87,7 +96,9 @@ def decode(content: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         wrong = content[error.start]
-        raise refused(name, f"byte 0x{wrong:02x} is not UTF-8: save it as UTF-8", line) from None
+        raise invalid_configuration(
+            name, f"byte 0x{wrong:02x} is not UTF-8: save it as UTF-8", line
+        ) from None
 
 
 def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
@@ -99,7 +110,7 @@ def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
     except UnreadableTextError as error:
         raise _refused(name, error, text, lines, limits) from None
     if findings:
-        raise InvalidConfiguration(name, *foremost(findings))
+        raise InvalidConfiguration(name, *limit_findings(findings))
     return documents
 
 
@@ -187,12 +198,14 @@ def _refused(
 ) -> InvalidConfiguration:
     """Return the error for a text that cannot be read any further."""
     if error.offset is None:
-        return refused(name, str(error).replace("not YAML", "is not YAML", 1))
+        return invalid_configuration(name, str(error).replace("not YAML", "is not YAML", 1))
     if isinstance(error, NotYamlError):
         offset, said = mistake_of(text, error)
-        return refused(name, f"is not YAML: {said}", lines.line(offset), lines.column(offset))
+        return invalid_configuration(
+            name, f"is not YAML: {said}", lines.line(offset), lines.column(offset)
+        )
     said = _sentence(error, limits) + hint_on(text, error)
-    return refused(name, said, lines.line(error.offset))
+    return invalid_configuration(name, said, lines.line(error.offset))
 
 
 def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
@@ -234,11 +247,11 @@ def load_facts(path: File) -> Facts:
     text = decode(read_file(path, _LIMITS), name)
     found = [item for data in _documents(text, name) for item in _objects(data, name)]
     if not found:
-        raise refused(name, f"contains no objects: {_HOW}")
+        raise invalid_configuration(name, f"contains no objects: {_HOW}")
     try:
         return Facts.from_objects(found)
     except ShapeError as error:
-        raise refused(name, f"contains an invalid object: {error}") from None
+        raise invalid_configuration(name, f"contains an invalid object: {error}") from None
 
 
 def _documents(text: str, name: str) -> Iterator[object]:
@@ -249,7 +262,7 @@ def _documents(text: str, name: str) -> Iterator[object]:
     try:
         yield json.loads(text)
     except RecursionError:
-        raise refused(name, "is nested too deeply") from None
+        raise invalid_configuration(name, "is nested too deeply") from None
     except ValueError:  # YAML that begins with a brace, or several documents
         yield from (document.data for document in parse_yaml(text, name, _LIMITS))
 
@@ -263,17 +276,19 @@ def _objects(data: object, name: str) -> Iterator[dict[str, object]]:
         yield fields
         return
     if not isinstance(kind, str) or not kind.endswith("List"):
-        raise refused(name, f"contains {_what(data, kind)}: {_HOW}")
+        raise invalid_configuration(name, f"contains {_what(data, kind)}: {_HOW}")
     items = fields.get("items")
     if not isinstance(items, list):
-        raise refused(name, f"contains a {kind} whose items are {shown(items)}: {_HOW}")
+        raise invalid_configuration(
+            name, f"contains a {kind} whose items are {show_value(items)}: {_HOW}"
+        )
     for item in items:
         # The items of a typed list have no kind.
         of = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
         if of not in KINDS:
-            raise refused(name, f"contains {_what(item, of)}: {_HOW}")
+            raise invalid_configuration(name, f"contains {_what(item, of)}: {_HOW}")
         yield {**item, "kind": of}
 
 
 def _what(data: object, kind: object) -> str:
-    return f"an object of kind {kind!r:.80}" if kind else f"{shown(data)} without a kind"
+    return f"an object of kind {kind!r:.80}" if kind else f"{show_value(data)} without a kind"

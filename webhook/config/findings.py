@@ -36,7 +36,7 @@ class Finding(NamedTuple):
         return ":".join(str(part) for part in (name, self.line, self.column) if part)
 
 
-class More(NamedTuple):
+class Truncation(NamedTuple):
     """The number of findings that are not shown."""
 
     errors: int = 0
@@ -51,13 +51,13 @@ class More(NamedTuple):
         return f"and {', '.join(said)}" if said else ""
 
 
-_NO_MORE = More()
+_NO_MORE = Truncation()
 
 
 class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the file
     """A file cannot be used; `str()` lists the errors, `findings` also the warnings."""
 
-    def __init__(self, name: str, findings: Iterable[Finding], more: More = _NO_MORE) -> None:
+    def __init__(self, name: str, findings: Iterable[Finding], more: Truncation = _NO_MORE) -> None:
         self.findings = tuple(findings)
         self.more = more
         errors = [found.text(name) for found in self.findings if found.severity == "error"]
@@ -67,7 +67,7 @@ class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the
         )
 
 
-def refused(
+def invalid_configuration(
     name: str, message: str, line: int | None = None, column: int | None = None
 ) -> InvalidConfiguration:
     """Return the error for a file that cannot be read any further."""
@@ -77,7 +77,7 @@ def refused(
 _Told = TypeVar("_Told", bound=tuple[Severity, *tuple[object, ...]])
 
 
-def foremost(told: Sequence[_Told]) -> tuple[list[_Told], More]:
+def limit_findings(told: Sequence[_Told]) -> tuple[list[_Told], Truncation]:
     """Choose the findings to show, errors in preference to warnings; keep their order.
 
     A finding may be any tuple that begins with its severity.
@@ -90,5 +90,5 @@ def foremost(told: Sequence[_Told]) -> tuple[list[_Told], More]:
             room[one[0]] -= 1
             chosen.append(one)
     shown = sum(one[0] == "error" for one in chosen)
-    more = More(errors - shown, len(told) - errors - (len(chosen) - shown))
+    more = Truncation(errors - shown, len(told) - errors - (len(chosen) - shown))
     return chosen, more

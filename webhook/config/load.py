@@ -10,17 +10,17 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
-from webhook.config.custom_resource import JsonData, foreign, object_errors, rejected
+from webhook.config.custom_resource import JsonData, foreign, object_errors, type_errors
 from webhook.config.files import LocatedData, decode, parse_yaml, read_file
 from webhook.config.findings import (
     Finding,
     InvalidConfiguration,
-    More,
     Severity,
-    foremost,
-    refused,
+    Truncation,
+    invalid_configuration,
+    limit_findings,
 )
-from webhook.config.messages import brief, explain, intended, shown
+from webhook.config.messages import brief, intended_field, show_value, validation_message
 from webhook.config.model import (
     API_VERSION,
     KIND,
@@ -28,7 +28,7 @@ from webhook.config.model import (
     FabricConfigurationSpec,
     FabricEntry,
 )
-from webhook.config.rules import RULES, Parts, Rule
+from webhook.config.rules import RULES, ParsedSpec, Rule
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.model.pod import Path, at, dotted
@@ -70,7 +70,7 @@ class Loaded(NamedTuple):
     fabrics: Fabrics
     findings: tuple[Finding, ...]
     source: FabricsText
-    more: More = More()
+    more: Truncation = Truncation()
     #: What messages call the file.
     name: str = ""
 
@@ -78,11 +78,13 @@ class Loaded(NamedTuple):
 class _Readings(NamedTuple):
     """The same file with more and more of it left out, for rules that need to be sure of more."""
 
-    readable: Parts  #: without its wrong fields: for rules that check values one by one
-    sound: Parts  #: and without fabrics with a wrong value: for errors that compare fields
-    certain: Parts  #: and without those whose unknown field probably is a known one: for warnings
+    readable: ParsedSpec  #: without its wrong fields: for rules that check values one by one
+    sound: ParsedSpec  #: and without fabrics with a wrong value: for errors that compare fields
+    certain: (
+        ParsedSpec  #: and without those whose unknown field probably is a known one: for warnings
+    )
 
-    def of(self, rule: Rule) -> Parts:
+    def of(self, rule: Rule) -> ParsedSpec:
         """Return what a rule may judge without reporting what follows from another mistake."""
         if rule.alone:
             return self.readable
@@ -147,7 +149,7 @@ def _types(sent: object, found: Iterable[_Told]) -> list[_Told]:
     wrong = {one.path for one in found if one.severity == "error"}
     return [
         _Told("warning", path, message)
-        for path, message in rejected(sent)
+        for path, message in type_errors(sent)
         if not any(path[:steps] in wrong for steps in range(len(path) + 1))
     ]
 
@@ -157,7 +159,7 @@ def _refuse_too_many(spec: dict[str, object], document: _Document, name: str) ->
     listed = spec.get("fabrics")
     if isinstance(listed, list) and len(listed) > MOST_FABRICS:
         what = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
-        raise refused(name, what, document.line(("spec", "fabrics")))
+        raise invalid_configuration(name, what, document.line(("spec", "fabrics")))
 
 
 def _judged(spec: dict[str, object]) -> tuple[_Readings, list[_Told]]:
@@ -182,24 +184,26 @@ def _only_document(text: str, name: str) -> LocatedData:
         document for document in parse_yaml(text, name, LIMITS) if document.data is not None
     ]
     if not documents:
-        raise refused(
+        raise invalid_configuration(
             name, f"is empty: a fabrics file begins with apiVersion: {API_VERSION} and kind: {KIND}"
         )
     if len(documents) > 1:
-        raise refused(
+        raise invalid_configuration(
             name,
             "contains several documents: a fabrics file is one document",
             documents[1].first_line,
         )
     document = documents[0]
     if not isinstance(document.data, dict):
-        raise refused(name, f"is {shown(document.data)}, not a mapping", document.first_line)
+        raise invalid_configuration(
+            name, f"is {show_value(document.data)}, not a mapping", document.first_line
+        )
     return document
 
 
-def _whole(model: FabricConfigurationSpec) -> Parts:
+def _whole(model: FabricConfigurationSpec) -> ParsedSpec:
     names = frozenset(fabric.name for fabric in model.fabrics)
-    return Parts(model=model, positions=tuple(range(len(model.fabrics))), names=names)
+    return ParsedSpec(model=model, positions=tuple(range(len(model.fabrics))), names=names)
 
 
 def _readings(data: dict[str, object], wrong: list[ErrorDetails]) -> _Readings:
@@ -216,7 +220,7 @@ def _readings(data: dict[str, object], wrong: list[ErrorDetails]) -> _Readings:
         if not sound:
             broken.add(place)
     names = (raw.get("name") for raw in fabrics if isinstance(raw, dict))
-    parts = Parts(
+    parts = ParsedSpec(
         model=head.model_copy(update={"fabrics": list(readable.values())}),
         positions=tuple(readable),
         names=frozenset(str(name) for name in names if name is not None),
@@ -236,7 +240,9 @@ def _unsure(wrong: list[ErrorDetails]) -> set[int]:
     return {
         place[1]
         for place in unknown
-        if place[0] == "fabrics" and isinstance(place[1], int) and not (few and not intended(place))
+        if place[0] == "fabrics"
+        and isinstance(place[1], int)
+        and not (few and not intended_field(place))
     }
 
 
@@ -244,7 +250,7 @@ def _hides_default(error: ErrorDetails) -> bool:
     """Return whether an error may be the reason why no `defaults.fabric` is known."""
     place = error["loc"]
     if error["type"] == "extra_forbidden":
-        place = (*place[:-1], intended(place))
+        place = (*place[:-1], intended_field(place))
     return place in (("defaults",), ("defaults", "fabric"), ("fabric",))
 
 
@@ -299,10 +305,10 @@ def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
     return below
 
 
-def _in_order(document: _Document, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], More]:
+def _in_order(document: _Document, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], Truncation]:
     """Return findings in the order of their lines; on one line, in the order of their paths."""
     placed = sorted(told, key=lambda one: (document.line(one.path) or 0, _steps(one.path)))
-    chosen, more = foremost(placed)
+    chosen, more = limit_findings(placed)
     found = (
         Finding(severity, _dotted(path), document.line(path), brief(_sentence(said), _LONGEST))
         for severity, path, said in chosen
@@ -311,7 +317,7 @@ def _in_order(document: _Document, told: Iterable[_Told]) -> tuple[tuple[Finding
 
 
 def _sentence(said: str | ErrorDetails) -> str:
-    return said if isinstance(said, str) else explain(said)
+    return said if isinstance(said, str) else validation_message(said)
 
 
 def _dotted(path: Path) -> str:

@@ -27,7 +27,7 @@ _MOST_PAIRS, _LONGEST_REMEDY = 4, 300
 _SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth": "Ethernet"}
 
 
-def explain(error: ErrorDetails) -> str:
+def validation_message(error: ErrorDetails) -> str:
     """Say what is wrong with a value, and what would be right."""
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
@@ -41,15 +41,15 @@ def explain(error: ErrorDetails) -> str:
     elif kind == "value_error":
         said = str(context["error"])
     elif "ge" in context:
-        said = f"{shown(value)} is too small: the minimum is {context['ge']}"
+        said = f"{show_value(value)} is too small: the minimum is {context['ge']}"
     elif "le" in context:
-        said = f"{shown(value)} is too large: the maximum is {context['le']}"
+        said = f"{show_value(value)} is too large: the maximum is {context['le']}"
     else:
         said = _wrong_type(kind, value)
     return said
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Show a value briefly; name only the kind of mappings and lists."""
     match value:
         case dict():
@@ -82,7 +82,7 @@ def listed(words: Sequence[str], most: int = 20) -> str:
     return ", ".join(map(brief, words[:most])) + more
 
 
-def meant(word: object, known: Iterable[str]) -> str:
+def suggestion(word: object, known: Iterable[str]) -> str:
     """Suggest the closest known word, ignoring case; return "" if none is close.
 
     The search is quadratic in the length of the words and compares with each known word, so both
@@ -111,7 +111,7 @@ def instead_of(key: str, given: Iterable[str]) -> str:
     return f" instead of {quoted(likely)}" if likely else ""
 
 
-def intended(place: tuple[int | str, ...]) -> str:
+def intended_field(place: tuple[int | str, ...]) -> str:
     """Return the name of the known field that an unknown one probably is; "" if none is.
 
     It may be a field of another mapping.
@@ -129,11 +129,11 @@ def _wrong_type(kind: str, value: object) -> str:
         return f"must be a mapping, not a list: write {written}"
     if kind == "list_type" and isinstance(value, str):
         items = ", ".join(item.strip() for item in value.split(",") if item.strip())
-        return f"{shown(value)} must be a list: write {brief(f'[{items}]', _LONGEST_REMEDY)}"
+        return f"{show_value(value)} must be a list: write {brief(f'[{items}]', _LONGEST_REMEDY)}"
     if kind == "model_type" and isinstance(value, list):
         return "must be a mapping of its fields, not a list: leave out the dash"
     if kind == "int_type" and isinstance(value, str) and literal_value(value).__class__ is int:
-        return f"{shown(value)} must be a whole number, without quotes"
+        return f"{show_value(value)} must be a whole number, without quotes"
     wanted = {
         "string_type": "a string",
         "bool_type": "true or false",
@@ -142,7 +142,7 @@ def _wrong_type(kind: str, value: object) -> str:
         "dict_type": "a mapping of names to values",
         "model_type": "a mapping of its fields",
     }[kind]
-    return f"{shown(value)} must be {wanted}"
+    return f"{show_value(value)} must be {wanted}"
 
 
 def _as_mapping(items: list[object]) -> str:
@@ -175,15 +175,17 @@ def _pair(item: object) -> tuple[str, str] | None:
     name, value = pair
     if not isinstance(name, str) or not name or isinstance(value, (dict, list)):
         return None
-    return name, shown(value) if isinstance(value, bool) else "" if value is None else str(value)
+    return name, show_value(value) if isinstance(value, bool) else "" if value is None else str(
+        value
+    )
 
 
 def _choice(value: object, choices: list[str]) -> str:
     two = len(choices) <= 2  # noqa: PLR2004 -- "or" joins at most two
     one_of = " or ".join(choices) if two else "one of " + ", ".join(choices)
     synonym = _SYNONYMS.get(str(value).lower())
-    hint = f" (did you mean {synonym}?)" if synonym in choices else meant(value, choices)
-    return f"{shown(value)} must be {one_of}{hint}"
+    hint = f" (did you mean {synonym}?)" if synonym in choices else suggestion(value, choices)
+    return f"{show_value(value)} must be {one_of}{hint}"
 
 
 class Row(NamedTuple):
@@ -202,7 +204,7 @@ def _unknown(place: tuple[int | str, ...]) -> str:
         return f"unknown field: {written}"
     if elsewhere:
         return f"unknown field here: it belongs in {_parent(elsewhere[0]) or 'spec'}"
-    return f"unknown field{meant(word, known) or ': the fields here are ' + ', '.join(known)}"
+    return f"unknown field{suggestion(word, known) or ': the fields here are ' + ', '.join(known)}"
 
 
 def _description(place: tuple[int | str, ...]) -> str:

@@ -15,8 +15,8 @@ from webhook.decide.draft import Draft
 from webhook.decide.examine import (
     HOST_NETWORK_MISSING,
     Examined,
+    FabricKnowledge,
     Ineligible,
-    Standing,
     examine,
     ineligible,
 )
@@ -41,7 +41,7 @@ from webhook.decide.reasons import (
     VERDICT_REASONS,
 )
 from webhook.decide.scope import Context, Scope
-from webhook.decide.status import Known, Whole, earlier_call, render
+from webhook.decide.status import StatusSummary, StatusVocabulary, earlier_call, render
 from webhook.decide.verdict import judge
 from webhook.errors import ShapeError
 from webhook.model.annotations import FABRIC, OTHER_INJECTORS, STATUS, opted_in, parse_requests
@@ -92,7 +92,7 @@ def _decide(manifest: PodManifest, context: Context) -> Decision:
     return conclude(draft, examined, around)
 
 
-def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
+def _note_request(draft: Draft, scope: Scope, standing: FabricKnowledge) -> None:
     draft.mutation = "request"
     _note_launchers(draft, scope, standing)
     for sentence in scope.requests.unknown:
@@ -127,7 +127,7 @@ def _note_facts(draft: Draft, scope: Scope) -> None:
         draft.warned("", CLAIM_UNKNOWN, message)
 
 
-def _note_launchers(draft: Draft, scope: Scope, standing: Standing) -> None:
+def _note_launchers(draft: Draft, scope: Scope, standing: FabricKnowledge) -> None:
     """Say who is taken for a launcher, and by what."""
     for launcher in scope.launchers:
         rest = "its ranks run in other pods"
@@ -139,7 +139,7 @@ def _note_launchers(draft: Draft, scope: Scope, standing: Standing) -> None:
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 
-def _mutate(draft: Draft, scope: Scope, standing: Standing) -> None:
+def _mutate(draft: Draft, scope: Scope, standing: FabricKnowledge) -> None:
     """Run the mutations in their order; without targets only those that act on launchers."""
     if not scope.targets and not scope.launchers:
         return
@@ -161,7 +161,7 @@ def _mutate(draft: Draft, scope: Scope, standing: Standing) -> None:
 
 _CODES = {one.name: frozenset(reason.code for reason in one.reasons) for one in MUTATIONS}
 #: All that a status may name.
-KNOWN = Known(
+KNOWN = StatusVocabulary(
     mutations=_CODES,
     codes=tuple(sorted({reason.code for reason in PIPELINE_REASONS}.union(*_CODES.values()))),
     verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
@@ -182,7 +182,7 @@ def left_alone(pod: Pod, apart: Ineligible, context: Context) -> Decision:
     verdict = Verdict.of(why, why.sentence)
     config_hash = context.fabrics.config_hash
     if apart.in_status:
-        _write_status(draft, pod.annotations, Whole(verdict, None, why, config_hash))
+        _write_status(draft, pod.annotations, StatusSummary(verdict, None, why, config_hash))
     return Decision(
         allowed=True,
         reason=why,
@@ -206,7 +206,7 @@ def conclude(draft: Draft, examined: Examined, around: Surroundings) -> Decision
     used = None if standing.foreign else scope.fabric
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
     verdict = judge(draft, examined, around)
-    whole = Whole(verdict, fabric, standing.why, config_hash)
+    whole = StatusSummary(verdict, fabric, standing.why, config_hash)
     _write_status(draft, scope.original.annotations, whole)
     return Decision(
         allowed=True,
@@ -233,7 +233,7 @@ def _refused(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManife
     return denied(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
 
 
-def _write_status(draft: Draft, before: Mapping[str, object], whole: Whole) -> None:
+def _write_status(draft: Draft, before: Mapping[str, object], whole: StatusSummary) -> None:
     now = draft.view.annotations
     status = render(now, draft.outcomes, whole, KNOWN)
     if status and before.get(STATUS) != status:

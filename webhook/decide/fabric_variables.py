@@ -30,7 +30,7 @@ OPEN_MPI = tuple(row.name for row in VARIABLES if row.value == "interfaces of mp
 EXCLUDING = tuple(name.replace("_include", "_exclude") for name in OPEN_MPI)
 
 
-class Plan(NamedTuple):
+class EnvPlan(NamedTuple):
     """What a container gets that has none of `names`; the same for all such containers."""
 
     pairs: EnvPairs
@@ -42,11 +42,11 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def plan_for(fabric: Fabric, *, host_network: bool) -> Plan:
+def plan_for(fabric: Fabric, *, host_network: bool) -> EnvPlan:
     """Compute, once per fabric and kind of network, what most containers on it get."""
-    pairs = wanted_env(fabric, {}, host_network=host_network)
+    pairs = desired_env(fabric, {}, host_network=host_network)
     names = [name for name, _ in pairs]
-    return Plan(
+    return EnvPlan(
         pairs,
         tuple(entry(name, value) for name, value in pairs),
         frozenset({*names, *SOCKETS, UCX_TLS, *EXCLUDING}),
@@ -54,7 +54,7 @@ def plan_for(fabric: Fabric, *, host_network: bool) -> Plan:
     )
 
 
-def wanted_env(
+def desired_env(
     fabric: Fabric,
     own: Mapping[str, str | None],
     *,
@@ -140,7 +140,7 @@ def written_by(fabrics: Fabrics) -> Mapping[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     for fabric in fabrics.fabrics.values():
         for host_network in (False, True):
-            for pair in wanted_env(fabric, {}, host_network=host_network):
+            for pair in desired_env(fabric, {}, host_network=host_network):
                 if pair not in fabric.env.site:
                     found.setdefault(pair, fabric.name)
     return found

@@ -46,7 +46,7 @@ class Launcher(NamedTuple):
     elsewhere: bool = True
 
 
-class Needs(IntEnum):
+class KnowledgeLevel(IntEnum):
     """How much is known about a pod's fabric, or must be known before a mutation may act."""
 
     NOTHING = 0
@@ -132,7 +132,7 @@ class Mutation:
 
     name: str  #: kebab-case, as in rdma.lab/skip
     summary: str
-    needs: Needs
+    needs: KnowledgeLevel
     reasons: tuple[Reason, ...]
     mutate: Callable[[Draft, Scope], None]
     #: Whether it acts on launchers too; in a pod without targets only such mutations run.

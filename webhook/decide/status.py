@@ -71,7 +71,7 @@ def configuration_named_in(pod: Json) -> str:
     return earlier_call(annotations).config if isinstance(annotations, dict) else ""
 
 
-class Whole(NamedTuple):
+class StatusSummary(NamedTuple):
     """What a status says about the pod as a whole."""
 
     verdict: Verdict
@@ -81,7 +81,7 @@ class Whole(NamedTuple):
     config_hash: str
 
 
-class Known(NamedTuple):
+class StatusVocabulary(NamedTuple):
     """All that a status may name."""
 
     #: The reason codes of each mutation, in the order of the mutations.
@@ -97,8 +97,8 @@ class Known(NamedTuple):
 def render(
     annotations: Mapping[str, Json],
     outcomes: Iterable[Outcome],
-    whole: Whole,
-    known: Known,
+    whole: StatusSummary,
+    known: StatusVocabulary,
 ) -> str:
     """Return the status for these outcomes, "" if the annotations leave no room for one."""
     room = _room(annotations)
@@ -127,7 +127,7 @@ class _Said(NamedTuple):
     warned: set[str]
 
 
-def _said(outcomes: Iterable[Outcome], before: _Previous, known: Known) -> _Said:
+def _said(outcomes: Iterable[Outcome], before: _Previous, known: StatusVocabulary) -> _Said:
     applied, skipped, warned, done = set[str](), set[str](), set[str](), set[str]()
     for mutation, _, status, reason, _, _ in outcomes:
         if status == "applied":
@@ -191,7 +191,7 @@ _NOTHING = _Previous()
 def _previous(
     annotations: Mapping[str, Json],
     config_hash: str,
-    known: Known,
+    known: StatusVocabulary,
     *,
     crowded: bool,
 ) -> _Previous:
@@ -215,7 +215,7 @@ def _previous(
     return _Previous(body["applied"], found.get("warned", ()))
 
 
-def _counts(count: Json, key: str, known: Known) -> bool:
+def _counts(count: Json, key: str, known: StatusVocabulary) -> bool:
     """Return whether a value can be the count of mutations, or of one or more reason codes."""
     least, most = (0, len(known.mutations)) if key == "applied" else (1, len(known.codes))
     return type(count) is int and least <= count <= most  # `isinstance` would take true for 1

@@ -47,7 +47,7 @@ class CodeRow(NamedTuple):
     quiet: bool
 
 
-class Explained(NamedTuple):
+class CodeExplanation(NamedTuple):
     """All that there is to say about one code."""
 
     code: str
@@ -92,7 +92,7 @@ def is_code(word: str) -> bool:
     return word.lower() in _BY_LOWER
 
 
-def explained(word: str) -> Explained:
+def explained(word: str) -> CodeExplanation:
     """Explain a code, in capitals or not; UnknownCodeError with the nearest codes if unknown."""
     code = _BY_LOWER.get(word.lower())
     if code is None:
@@ -100,9 +100,9 @@ def explained(word: str) -> Explained:
     if cause := _CAUSES.get(code):
         rdma = {True: "yes", False: "no", None: None}[cause.rdma]
         row = CodeRow(_LOG, code, rdma, cause.means, quiet=False)
-        return Explained(code, (row,), cause.remedy)
+        return CodeExplanation(code, (row,), cause.remedy)
     rows = tuple(row for row in CODE_ROWS if row.code == code)
-    return Explained(code, rows, REMEDIES[code])
+    return CodeExplanation(code, rows, REMEDIES[code])
 
 
 def _nearest(word: str) -> str:

@@ -48,7 +48,7 @@ class ObjectReads(Protocol):
         """Return an object, or a page of a list."""
 
 
-class Reads(ObjectReads, Protocol):
+class ApiReader(ObjectReads, Protocol):
     """Reads and watches; the same errors."""
 
     def stream(self, path: str, query: Query, silence: float) -> Events:

@@ -21,7 +21,7 @@ from webhook.kube.objects import (
     OwnerReference,
 )
 from webhook.kube.reflector import read_list
-from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NODES, Item, Kind
+from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NODES, Item, WatchedResource
 from webhook.model.claims import CLAIM_KIND, TEMPLATE_KIND, is_made_for_pod
 from webhook.model.facts import Facts, key_of
 from webhook.model.inventory import reservation_of, reserved_on_nodes
@@ -34,7 +34,7 @@ FORBIDDEN, NOT_FOUND = 403, 404
 _PAGE = 500
 
 
-class Unread(NamedTuple):
+class ReadFailure(NamedTuple):
     """What could not be read, and why."""
 
     what: str
@@ -44,13 +44,13 @@ class Unread(NamedTuple):
     said: str
 
 
-class PermittedReads:
+class BestEffortReads:
     """Reads objects and lists; what cannot be read is None, and is added to `unread`."""
 
     def __init__(self, reads: ObjectReads) -> None:
         self._reads = reads
         #: Each thing once.
-        self.unread: list[Unread] = []
+        self.unread: list[ReadFailure] = []
 
     def get(self, path: str, what: str, query: Query | None = None) -> Manifest | None:
         """Return an object."""
@@ -79,7 +79,7 @@ class PermittedReads:
     def lack(self, what: str, error: ClusterError) -> None:
         """Note that something could not be read."""
         code = error.code if isinstance(error, RefusedError) else 0
-        found = Unread(what, code, reason_of(error))
+        found = ReadFailure(what, code, reason_of(error))
         if found not in self.unread:
             self.unread.append(found)
 
@@ -93,7 +93,7 @@ def reason_of(error: ClusterError) -> str:
 #
 # Nothing else waits for these lists, so their pages are large.
 
-_PODS = Kind(resource="pods", project=reservation_of)
+_PODS = WatchedResource(resource="pods", project=reservation_of)
 _Kept = TypeVar("_Kept")
 
 
@@ -104,13 +104,13 @@ def nodes_of_cluster(reads: ObjectReads) -> dict[str, Node]:
 
 def nodes_as(project: Callable[[Item], _Kept | None], reads: ObjectReads) -> dict[str, _Kept]:
     """Return by name what `project` keeps of each node; raise ClusterError as above."""
-    nodes = Kind(resource=NODES.resource, project=project)
+    nodes = WatchedResource(resource=NODES.resource, project=project)
     held = read_list(reads, nodes, Event().wait).held
     return {name: node for (_, name), node in held.items()}
 
 
-def permitted_nodes(
-    project: Callable[[Item], _Kept | None], reads: ObjectReads, permitted: PermittedReads
+def best_effort_nodes(
+    project: Callable[[Item], _Kept | None], reads: ObjectReads, permitted: BestEffortReads
 ) -> dict[str, _Kept] | None:
     """Return nodes as `nodes_as` does; None if they cannot be read, which `permitted` notes."""
     try:
@@ -135,7 +135,7 @@ def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] |
 class OwnerChain:
     """Reads the owners of objects in one namespace, each kind and each owner once."""
 
-    def __init__(self, permitted: PermittedReads, namespace: str) -> None:
+    def __init__(self, permitted: BestEffortReads, namespace: str) -> None:
         """Read with somebody's rights; what cannot be read ends a chain."""
         self._permitted = permitted
         self._namespace = namespace
@@ -195,13 +195,13 @@ _RULES = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
 _UNAUTHORIZED = 401
 
 
-class PermittedFacts:
+class BestEffortFacts:
     """Reads one thing after the other, and notes what could not be read."""
 
-    def __init__(self, reads: ObjectReads, permitted: PermittedReads | None = None) -> None:
+    def __init__(self, reads: ObjectReads, permitted: BestEffortReads | None = None) -> None:
         """Prepare; `permitted` is where the account of what could not be read is kept."""
         self._reads = reads
-        self.permitted = permitted or PermittedReads(reads)
+        self.permitted = permitted or BestEffortReads(reads)
         self.objects: list[Manifest] = []
         self.nodes: Mapping[str, Node] = {}
         self.notes: list[str] = []
@@ -239,7 +239,7 @@ class PermittedFacts:
         """Read all nodes, of which there may be thousands."""
         if self.is_silent():
             return
-        found = permitted_nodes(NODES.project, self._reads, self.permitted)
+        found = best_effort_nodes(NODES.project, self._reads, self.permitted)
         if found is None:
             self.note("list nodes", _NODES_UNREAD)
         self.nodes = found or {}
@@ -260,7 +260,7 @@ class PermittedFacts:
         else:
             self.notes.append(f"{what}: not read, as {said}; {assumed}")
 
-    def _claims(self, kind: Kind[object], name: str, space: str, assumed: str) -> bool:
+    def _claims(self, kind: WatchedResource[object], name: str, space: str, assumed: str) -> bool:
         """Read the objects of a kind in a namespace; return whether that was possible."""
         if self.is_silent():
             return False

@@ -46,7 +46,7 @@ class Pod:
     uid: str
 
 
-class Warned(NamedTuple):
+class RecordedWarning(NamedTuple):
     """A warning: what is wrong."""
 
     #: For programs, in one word: "ConfigurationNotUsable".
@@ -59,7 +59,7 @@ class Warned(NamedTuple):
     occasion: str = ""
 
 
-class Creates(Protocol):
+class EventCreator(Protocol):
     """The part of an API server that events need."""
 
     def create(self, path: str, body: JsonObject) -> bool:
@@ -69,9 +69,9 @@ class Creates(Protocol):
 class EventApi:
     """Creates events, for one thread."""
 
-    def __init__(self, connect: Callable[[], Creates]) -> None:
+    def __init__(self, connect: Callable[[], EventCreator]) -> None:
         self._connect = connect
-        self._api: Creates | None = None
+        self._api: EventCreator | None = None
 
     def create(self, body: JsonObject) -> str:
         """Create an event; return why that failed, or "". One with its name counts as the same."""
@@ -93,7 +93,7 @@ class PodEvents:
     def __init__(
         self,
         pod: Pod,
-        connect: Callable[[], Creates],
+        connect: Callable[[], EventCreator],
         pauses: Callable[[], Iterator[float]],
         lost: Callable[[str], None],
     ) -> None:
@@ -102,11 +102,11 @@ class PodEvents:
         self._api = EventApi(connect)
         self._pauses = pauses
         self._lost = lost
-        self._next: Warned | None = None
+        self._next: RecordedWarning | None = None
         self._news = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def warn(self, warned: Warned) -> None:
+    def warn(self, warned: RecordedWarning) -> None:
         """Have the event created soon; does not block."""
         with self._news:
             self._next = warned
@@ -136,7 +136,7 @@ class PodEvents:
         self._lost(problem)
 
 
-def event(pod: Pod, warned: Warned, now: datetime) -> JsonObject:
+def event(pod: Pod, warned: RecordedWarning, now: datetime) -> JsonObject:
     """Write an event; its name is the same for the same warning on the same occasion.
 
     One in about 4,000 other warnings gets the same name. Such a warning has no event until the
@@ -155,7 +155,7 @@ def event(pod: Pod, warned: Warned, now: datetime) -> JsonObject:
 
 
 def warning_event(
-    name: str, regarding: dict[str, str], warned: Warned, reporter: str, now: datetime
+    name: str, regarding: dict[str, str], warned: RecordedWarning, reporter: str, now: datetime
 ) -> JsonObject:
     """Write a warning about an object as an Event in that object's namespace."""
     return {
@@ -216,7 +216,7 @@ class OwnerEvents:
     """Creates Events in a thread, each once."""
 
     def __init__(
-        self, reporter: str, connect: Callable[[], Creates], lost: Callable[[str], None]
+        self, reporter: str, connect: Callable[[], EventCreator], lost: Callable[[str], None]
     ) -> None:
         """Prepare.
 
@@ -276,5 +276,5 @@ def owner_event(one: WithoutRdma, reporter: str, now: datetime) -> JsonObject:
     if owner.uid:
         regarding["uid"] = owner.uid
     note = f"its pods will have no RDMA ({one.code}): {one.message}"
-    warned = Warned(REASON, "Admit", note)
+    warned = RecordedWarning(REASON, "Admit", note)
     return warning_event(name_of(one), regarding, warned, reporter, now)

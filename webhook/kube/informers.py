@@ -9,27 +9,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, assert_never
 
-from webhook.kube.api import Reads
+from webhook.kube.api import ApiReader
 from webhook.kube.reflector import Change, Key, Reflector
-from webhook.kube.watched_resources import KINDS, Kind, Part
+from webhook.kube.watched_resources import KINDS, ResourceField, WatchedResource
 from webhook.model.facts import Facts, NamespaceFacts
 
 # All reflectors, and a queue between their threads and the reader of their changes.
 
 
-class Feed:
+class Informers:
     """Keeps up with a cluster; the changes wait until somebody takes them."""
 
     def __init__(
         self,
-        connect: Callable[[], Reads],
+        connect: Callable[[], ApiReader],
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
-        kinds: Iterable[Kind[object]] = KINDS,
+        kinds: Iterable[WatchedResource[object]] = KINDS,
     ) -> None:
         """Prepare; `connect`, which may be slow, is called in a thread until it succeeds once."""
         self._connect = connect
-        self._reads: Reads | None = None
+        self._reads: ApiReader | None = None
         self._connecting = threading.Lock()
         self._lock = threading.Lock()
         self._batches: list[Batch] = []
@@ -56,14 +56,14 @@ class Feed:
             taken, self._batches = self._batches, []
         return taken
 
-    def _deliver(self, kind: Kind[object], changes: list[Change]) -> None:
+    def _deliver(self, kind: WatchedResource[object], changes: list[Change]) -> None:
         with self._lock:
             self._batches.append((kind, changes))
             first = len(self._batches) == 1
         if first:
             self._wake()
 
-    def _connected(self) -> Reads:
+    def _connected(self) -> ApiReader:
         with self._connecting:
             if self._reads is None:
                 self._reads = self._connect()
@@ -77,7 +77,7 @@ def _nobody() -> None:
 # Connect to the API server, to list and watch.
 
 
-def connect_reads(kubeconfig: Path | None) -> Reads:
+def connect_reads(kubeconfig: Path | None) -> ApiReader:
     """Return the API server of a kubeconfig, or that of the pod that this process runs in.
 
     Slow: it imports the Kubernetes client. Raises ClusterError if the credentials cannot be read.
@@ -94,12 +94,12 @@ def connect_reads(kubeconfig: Path | None) -> Reads:
 # changed, the old facts stay.
 
 #: The changes that a reflector delivered at once.
-Batch = tuple[Kind[object], list[Change]]
+Batch = tuple[WatchedResource[object], list[Change]]
 _Name = TypeVar("_Name")
 _Known = TypeVar("_Known")
 
 
-class Assembly:
+class FactsStore:
     """Namespaces, and what LimitRanges and quotas require in each."""
 
     def __init__(self) -> None:
@@ -119,15 +119,15 @@ class Assembly:
             self.facts = replace(self.facts, namespaces=_with(before, made))
         return changed
 
-    def _keep(self, kind: Kind[object], key: Key, kept: object) -> str:
+    def _keep(self, kind: WatchedResource[object], key: Key, kept: object) -> str:
         """Keep or drop what is known about one object; return the namespace that it belongs to."""
         space, name = key
         match kind.part:
-            case Part.NAMESPACE:
+            case ResourceField.NAMESPACE:
                 assert kept is None or isinstance(kept, NamespaceFacts)
                 _put(self._spaces, name, kept)
                 return name
-            case Part.RULE:
+            case ResourceField.RULE:
                 assert kept is None or isinstance(kept, str)
                 self._rule(space, (kind.resource, name), kept)
                 return space

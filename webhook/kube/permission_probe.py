@@ -64,7 +64,7 @@ class Sends(Protocol):
         """Return the status and the object of an answer; ClusterError if there is none."""
 
 
-class Tried(NamedTuple):
+class DryRunResult(NamedTuple):
     """What the API server said."""
 
     #: Whether it would make one of the changes; None if that is not known.
@@ -73,15 +73,15 @@ class Tried(NamedTuple):
     problem: str = ""
 
 
-def try_patches(api: Sends, path: str) -> Tried:
+def probe_permissions(api: Sends, path: str) -> DryRunResult:
     """Try to change the webhook configuration at a path; never raises, and changes nothing."""
     unknown = ""
     for status, message in _answers(api, path):
         if status == HTTPStatus.OK:
-            return Tried(allowed=True)
+            return DryRunResult(allowed=True)
         if status != HTTPStatus.FORBIDDEN:
             unknown = unknown or message
-    return Tried(None, unknown) if unknown else Tried(allowed=False)
+    return DryRunResult(None, unknown) if unknown else DryRunResult(allowed=False)
 
 
 def _answers(api: Sends, path: str) -> Iterator[tuple[int, str]]:

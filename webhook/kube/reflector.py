@@ -27,8 +27,8 @@ from http import HTTPStatus
 from typing import Generic, NamedTuple, TypeVar
 
 from webhook.errors import ClusterError
-from webhook.kube.api import Events, ObjectReads, Query, Reads, RefusedError, message_of
-from webhook.kube.watched_resources import Item, Kind
+from webhook.kube.api import ApiReader, Events, ObjectReads, Query, RefusedError, message_of
+from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.facts import key_of
 from webhook.model.json import JsonObject
 
@@ -50,7 +50,7 @@ class Change(NamedTuple):
 
 
 #: Called with changes in order, in the reflector's thread; after each list once, even without any.
-Deliver = Callable[[Kind[object], list[Change]], None]
+Deliver = Callable[[WatchedResource[object], list[Change]], None]
 
 
 class Reflector:
@@ -58,8 +58,8 @@ class Reflector:
 
     def __init__(
         self,
-        kind: Kind[object],
-        connect: Callable[[], Reads],
+        kind: WatchedResource[object],
+        connect: Callable[[], ApiReader],
         deliver: Deliver,
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
@@ -127,13 +127,13 @@ class Reflector:
             self._retry_after = getattr(error, "retry_after", 0.0)
             self._failed(error)
 
-    def _keep_up(self, reads: Reads) -> None:
+    def _keep_up(self, reads: ApiReader) -> None:
         if self._version and self._resumed(reads):
             return
         self._list(reads)
         self._watch(reads)
 
-    def _resumed(self, reads: Reads) -> bool:
+    def _resumed(self, reads: ApiReader) -> bool:
         try:
             self._watch(reads)
         except RefusedError as error:
@@ -154,7 +154,7 @@ class Reflector:
         self.heard = self._clock()
         self.problem, self.defect = "", None
 
-    def _list(self, reads: Reads) -> None:
+    def _list(self, reads: ApiReader) -> None:
         try:
             listing = read_list(reads, self.kind, self._stop.wait)
         except RefusedError as error:
@@ -185,7 +185,7 @@ class Reflector:
         self._well()
         self._deliver(self.kind, changes)
 
-    def _watch(self, reads: Reads) -> None:
+    def _watch(self, reads: ApiReader) -> None:
         query = {
             **self.kind.query,
             "watch": "true",
@@ -246,7 +246,7 @@ class Listing(NamedTuple, Generic[_Kept]):
     version: str
 
 
-def read_list(reads: ObjectReads, kind: Kind[_Kept], wait: Wait) -> Listing[_Kept]:
+def read_list(reads: ObjectReads, kind: WatchedResource[_Kept], wait: Wait) -> Listing[_Kept]:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 
     Raises RefusedError with code 410 if the API server has dropped the list's version before the

@@ -33,7 +33,7 @@ _KEPT = ("name", "uid", "generation")
 QUIET = (45, 75)
 
 
-class Part(Enum):
+class ResourceField(Enum):
     """The part of the facts that objects of a kind provide; `webhook.kube.informers` joins them."""
 
     NAMESPACE = "a namespace itself"
@@ -41,7 +41,7 @@ class Part(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[_Kept_co]):
+class WatchedResource(Generic[_Kept_co]):
     """A kind of object that is watched."""
 
     #: The name in the path, in RBAC and in the metrics.
@@ -50,7 +50,7 @@ class Kind(Generic[_Kept_co]):
     group: str = ""
     version: str = "v1"
     #: The part of the facts; None if the kind provides none.
-    part: Part | None = None
+    part: ResourceField | None = None
     #: Returns what is kept of an object; falsy if decisions do not depend on the object.
     project: Callable[[Item], _Kept_co | None]
     #: The namespace of the objects; "" for those of all namespaces.
@@ -119,11 +119,15 @@ def _claim(item: Item) -> tuple[RequestedClasses, ...]:
     return () if is_made_for_pod(item) else (requested_classes(item),)
 
 
-NAMESPACES = Kind(resource="namespaces", part=Part.NAMESPACE, project=_namespace)
-LIMIT_RANGES = Kind(resource="limitranges", part=Part.RULE, project=limit_range_of)
-QUOTAS = Kind(resource="resourcequotas", part=Part.RULE, project=quota_of)
+NAMESPACES = WatchedResource(
+    resource="namespaces", part=ResourceField.NAMESPACE, project=_namespace
+)
+LIMIT_RANGES = WatchedResource(
+    resource="limitranges", part=ResourceField.RULE, project=limit_range_of
+)
+QUOTAS = WatchedResource(resource="resourcequotas", part=ResourceField.RULE, project=quota_of)
 #: The one object that configures the webhook. Without its definition there is no object.
-CONFIGURATIONS = Kind(
+CONFIGURATIONS = WatchedResource(
     resource="fabricconfigurations",
     group="rdma.lab",
     version="v1alpha1",
@@ -135,7 +139,7 @@ CONFIGURATIONS = Kind(
 )
 
 #: Watched only where a fabric has mode dra, hence not among `KINDS`.
-CLAIM_TEMPLATES: Kind[tuple[RequestedClasses, ...]] = Kind(
+CLAIM_TEMPLATES: WatchedResource[tuple[RequestedClasses, ...]] = WatchedResource(
     resource="resourceclaimtemplates",
     group="resource.k8s.io",
     project=lambda item: (requested_classes(item),),  # a template may request nothing
@@ -149,7 +153,7 @@ CLAIMS = replace(CLAIM_TEMPLATES, resource="resourceclaims", project=_claim, pag
 #: The kinds that the facts are always made of.
 KINDS = (NAMESPACES, LIMIT_RANGES, QUOTAS)
 #: Not part of the facts that decisions wait for: they are evidence, and may be forbidden.
-NODES = Kind(resource="nodes", project=_node, page=10, pace=0.05, optional=True)
+NODES = WatchedResource(resource="nodes", project=_node, page=10, pace=0.05, optional=True)
 
 
 # The labels of thousands of nodes in little memory.

@@ -20,7 +20,7 @@ from webhook.model.resources import is_gpu, is_rdma, scheduler_requests
 _DIGITS = re.compile(r"(\d{1,9})")
 
 
-def as_counted(name: str) -> list[tuple[int, str]]:
+def natural_key(name: str) -> list[tuple[int, str]]:
     """Return a key for sorting, by which numbers in names count as numbers."""
     parts = _DIGITS.split(name)
     return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
@@ -29,7 +29,7 @@ def as_counted(name: str) -> list[tuple[int, str]]:
 # Nodes that belong to no fabric, or to several, and why.
 
 
-class Misfits(NamedTuple):
+class UnassignedNodes(NamedTuple):
     """Nodes that do not belong to exactly one fabric, all for the same reason."""
 
     nodes: tuple[str, ...]
@@ -40,7 +40,7 @@ class Misfits(NamedTuple):
     why: str
 
 
-def misfits(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[Misfits, ...]:
+def unassigned_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[UnassignedNodes, ...]:
     """Return the nodes that may be meant for a fabric, but do not belong to exactly one."""
     found: dict[tuple[tuple[str, ...], str, str], list[str]] = {}
     for group in groups:
@@ -51,7 +51,8 @@ def misfits(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[Misfits, ...
             nearest, why = _nearest(group, fabrics)
             found.setdefault(((), nearest, why), []).extend(group.names)
     return tuple(
-        Misfits(tuple(names), fits, nearest, why) for (fits, nearest, why), names in found.items()
+        UnassignedNodes(tuple(names), fits, nearest, why)
+        for (fits, nearest, why), names in found.items()
     )
 
 
@@ -188,7 +189,7 @@ def problems_of(
 Reserved = Mapping[str, Mapping[str, int]]
 
 
-class FabricHoldings(NamedTuple):
+class FabricCapacity(NamedTuple):
     """What the nodes of one fabric offer together."""
 
     name: str
@@ -206,8 +207,8 @@ class FabricHoldings(NamedTuple):
 class FabricInventory(NamedTuple):
     """All fabrics, in the order of their file, and the nodes that belong to none or to several."""
 
-    fabrics: tuple[FabricHoldings, ...]
-    misfits: tuple[Misfits, ...]
+    fabrics: tuple[FabricCapacity, ...]
+    unassigned_nodes: tuple[UnassignedNodes, ...]
     #: How many nodes there are, and how many of them no fabric can mean.
     nodes: int
     others: int
@@ -215,20 +216,22 @@ class FabricInventory(NamedTuple):
     @property
     def well(self) -> bool:
         """Whether nothing is wrong."""
-        return not self.misfits and not any(one.problems for one in self.fabrics)
+        return not self.unassigned_nodes and not any(one.problems for one in self.fabrics)
 
 
-def take_inventory(
+def build_inventory(
     nodes: Mapping[str, Node], fabrics: Fabrics, reserved: Reserved | None = None
 ) -> FabricInventory:
     """Sort nodes into fabrics, and add up what they offer; `reserved`: None if it is not known."""
-    groups = groups_of_nodes({name: nodes[name] for name in sorted(nodes, key=as_counted)}, fabrics)
+    groups = groups_of_nodes(
+        {name: nodes[name] for name in sorted(nodes, key=natural_key)}, fabrics
+    )
     return FabricInventory(
         fabrics=tuple(
             _of(fabric, [one for one in groups if fabric.name in one.homes], fabrics, reserved)
             for fabric in fabrics.fabrics.values()
         ),
-        misfits=misfits(groups, fabrics),
+        unassigned_nodes=unassigned_nodes(groups, fabrics),
         nodes=len(nodes),
         others=sum(
             len(one.names) for one in groups if not one.homes and not is_meant(one, fabrics)
@@ -238,14 +241,14 @@ def take_inventory(
 
 def _of(
     fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics, reserved: Reserved | None
-) -> FabricHoldings:
+) -> FabricCapacity:
     gpus = sorted({name for one in groups for name in one.resources if is_gpu(name, fabrics)})
     resources = [one.name for one in fabric.resources]
-    names = sorted((name for one in groups for name in one.names), key=as_counted)
+    names = sorted((name for one in groups for name in one.names), key=natural_key)
     free = None
     if reserved is not None:
         free = {name: _free(groups, name, reserved) for name in (*gpus, *resources)}
-    return FabricHoldings(
+    return FabricCapacity(
         name=fabric.name,
         nodes=tuple(names),
         gpus=_offered(groups, gpus),

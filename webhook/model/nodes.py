@@ -16,7 +16,7 @@ from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.objects import ClusterNode
 from webhook.model.pod import Path, dotted
 from webhook.model.pod.reading import as_text
-from webhook.model.quantity import whole
+from webhook.model.quantity import to_integer
 
 #: The label with which the kubelet says on which host it runs.
 HOSTNAME = "kubernetes.io/hostname"
@@ -91,7 +91,7 @@ def node_of(item: Mapping[str, object]) -> Node:
 
 def _amount(written: object, path: Path) -> int:
     try:
-        return whole(written)
+        return to_integer(written)
     except ValueError as error:
         raise ShapeError(f"{dotted(path)}: {error}") from None
 

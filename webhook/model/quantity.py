@@ -112,7 +112,7 @@ def is_zero(value: object) -> bool:
     return not amount(value)
 
 
-def whole(value: object) -> int:
+def to_integer(value: object) -> int:
     """Return the quantity of a resource as a whole number, rounded up as Kubernetes does."""
     if isinstance(value, str) and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return int(value)
@@ -124,7 +124,7 @@ def equal(left: object, right: object) -> bool:
     return left == right or parse(left) == parse(right)
 
 
-def written(number: int) -> str:
+def format_quantity(number: int) -> str:
     """Format a number of billionths, zero or more, as a quantity.
 
     Use the largest binary unit that divides the number, unless binary units are capped at its

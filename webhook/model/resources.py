@@ -12,7 +12,7 @@ from typing import NamedTuple
 from webhook.errors import ShapeError
 from webhook.model.fabric import Fabrics, Globs
 from webhook.model.pod import Container, Path, Pod, dotted
-from webhook.model.quantity import amount, equal, is_unexpanded, is_zero, whole
+from webhook.model.quantity import amount, equal, is_unexpanded, is_zero, to_integer
 
 #: The NVIDIA device plugin's name for a whole GPU.
 GPU = "nvidia.com/gpu"
@@ -140,7 +140,7 @@ def _classify(extended: list[str], amounts: Mapping[str, object], fabrics: Fabri
                 gpus.append(name)
                 sliced = name == SHARED_GPU or name.startswith(MIG)
                 shared = shared or sliced
-                count += 0 if sliced else min(whole(written), _MOST)
+                count += 0 if sliced else min(to_integer(written), _MOST)
         elif name in VIRTUAL_GPU:
             virtual = True
         elif is_foreign(name, fabrics.foreign_resources) and not is_zero(written):
@@ -261,7 +261,7 @@ def _whole(amounts: Mapping[str, object], path: Path) -> Amounts:
     for name, written in amounts.items():
         if "/" in name:
             try:
-                found[name] = whole(written)
+                found[name] = to_integer(written)
             except ValueError as error:
                 raise ShapeError(f"{dotted((*path, name))}: {error}") from None
     return found

@@ -12,25 +12,25 @@ from typing import NamedTuple
 
 IB_HCA = "NCCL_IB_HCA"
 #: A container's env, as above.
-Own = Mapping[str, str | None]
+UserEnv = Mapping[str, str | None]
 #: What NCCL reads as a number: strtoll with base 0; it ignores anything else (misc/param.cc).
 _NUMBER = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})")
 _COMMENT = "#"
 
 
-def nccl_ib_disabled(own: Own) -> str:
+def nccl_ib_disabled(own: UserEnv) -> str:
     """Return the value of NCCL_IB_DISABLE if it turns RDMA off."""
     value = own.get("NCCL_IB_DISABLE") or ""
     return value if _NUMBER.fullmatch(value) and value.strip("+-xX0 \t\n\r\v\f") else ""
 
 
-def nccl_net_socket(own: Own) -> str:
+def nccl_net_socket(own: UserEnv) -> str:
     """Return the value of NCCL_NET if it is the socket transport, in any case of letters."""
     value = own.get("NCCL_NET") or ""
     return value if value.lower() == "socket" else ""
 
 
-def nccl_ib_hca_elsewhere(own: Own, fabrics: str | None) -> str:
+def nccl_ib_hca_elsewhere(own: UserEnv, fabrics: str | None) -> str:
     """Return the value of NCCL_IB_HCA if it selects no device of the fabric.
 
     `fabrics` is the fabric's own value; None or "" if the fabric names no devices.
@@ -39,13 +39,13 @@ def nccl_ib_hca_elsewhere(own: Own, fabrics: str | None) -> str:
     return value if value and fabrics and selects_none(value, fabrics) else ""
 
 
-def ucx_tls_without_rdma(own: Own) -> str:
+def ucx_tls_without_rdma(own: UserEnv) -> str:
     """Return the value of UCX_TLS if it leaves no RDMA transport."""
     value = own.get("UCX_TLS") or ""
     return value if value and not allows_rdma(value) else ""
 
 
-def uses_nixl(command: str, own: Own) -> bool:
+def uses_nixl(command: str, own: UserEnv) -> bool:
     """Return whether a container moves data by NIXL, whose default backend is UCX.
 
     Its command says so (`--disaggregation-transfer-backend nixl`, `NixlConnector`), or its env

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from webhook.admission.match import AS_SHIPPED, Called, called
+from webhook.admission.match import AS_SHIPPED, CallPrediction, predict_call
 from webhook.admission.review import KIND, read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decide import decide
@@ -28,7 +28,7 @@ from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
 from webhook.preview.patches import template_edit, verified_pod
-from webhook.preview.report.record import NO_TEMPLATE, OPTIONS, Edit, Preview, Report, Ways
+from webhook.preview.report.record import NO_TEMPLATE, OPTIONS, Edit, Preview, Report, Wording
 from webhook.preview.workloads.controllers import controller_of, expected_pods
 from webhook.preview.workloads.controllers.workload import Controller, ExpectedPod
 from webhook.preview.workloads.hints import OptInHints, notes_of
@@ -59,7 +59,7 @@ class PreviewOptions:
     #: The largest number of pods and pod templates; None: any number.
     most: int | None = None
     #: How the reader requests another report.
-    ways: Ways = OPTIONS
+    ways: Wording = OPTIONS
 
 
 class _Home(NamedTuple):
@@ -127,7 +127,7 @@ def _example(options: PreviewOptions) -> str:
     return ", ".join(options.fabrics.fabrics) if options.example else ""
 
 
-def stranger(document: Document, ways: Ways = OPTIONS) -> str | None:
+def stranger(document: Document, ways: Wording = OPTIONS) -> str | None:
     """Return why a document cannot be previewed, in a line that begins with the input's name.
 
     Return None if it can be.
@@ -239,14 +239,14 @@ def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:
 
 def _called(
     document: Document, template: Template, namespace: NamespaceFacts, options: PreviewOptions
-) -> Called:
+) -> CallPrediction:
     """Return whether the API server calls the webhook, and why.
 
     An AdmissionReview is itself such a call; it counts unless the webhook would ignore it.
     """
     if document.value.get("kind") != KIND:
         pod, webhooks = _as_if(template.pod, enable=options.enable), options.live.webhooks
-        return called(pod, namespace, AS_SHIPPED if webhooks is None else webhooks)
+        return predict_call(pod, namespace, AS_SHIPPED if webhooks is None else webhooks)
     try:
         ignored = read_review(document.value).ignored
     except ReviewError as error:

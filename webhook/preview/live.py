@@ -14,9 +14,9 @@ from webhook.config.load import Loaded, parse_object
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import (
     UNRESTRICTED,
+    BestEffortFacts,
+    BestEffortReads,
     OwnerChain,
-    PermittedFacts,
-    PermittedReads,
 )
 from webhook.kube.objects import KubernetesObject, Manifest, Webhook
 from webhook.kube.watched_resources import CONFIGURATIONS
@@ -74,7 +74,7 @@ def read_live(
     wanted. Each namespace is read once, and after a request that the API server does not answer,
     none follows. Raises InvalidConfiguration if the cluster's fabrics cannot be used.
     """
-    known = PermittedFacts(reads)
+    known = BestEffortFacts(reads)
     webhooks = _registered(known)
     configuration = _configuration(known, fabrics_instead) if fabrics_instead else None
     for name in namespaces[:MOST_NAMESPACES]:
@@ -92,7 +92,7 @@ def read_live(
     return LiveReading(_facts(known, webhooks), configuration)
 
 
-def _facts(known: PermittedFacts, webhooks: tuple[WebhookSetup, ...] | None) -> LiveFacts:
+def _facts(known: BestEffortFacts, webhooks: tuple[WebhookSetup, ...] | None) -> LiveFacts:
     return LiveFacts(
         objects=tuple(known.objects),
         nodes=known.nodes,
@@ -102,7 +102,7 @@ def _facts(known: PermittedFacts, webhooks: tuple[WebhookSetup, ...] | None) -> 
     )
 
 
-def _registered(known: PermittedFacts) -> tuple[WebhookSetup, ...] | None:
+def _registered(known: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
     """Return the webhooks of ours that are registered; None if they cannot be read."""
     items = known.permitted.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
     if items is None:
@@ -113,7 +113,7 @@ def _registered(known: PermittedFacts) -> tuple[WebhookSetup, ...] | None:
     return setups
 
 
-def _configuration(known: PermittedFacts, instead: str) -> Loaded | None:
+def _configuration(known: BestEffortFacts, instead: str) -> Loaded | None:
     """Return the configuration of the cluster; None if it cannot be read."""
     if known.is_silent():
         return None
@@ -164,11 +164,11 @@ class LiveTemplates(NamedTuple):
 
 def live_templates(reads: ObjectReads, namespace: str = "") -> LiveTemplates:
     """Read the workloads of a namespace, or with "" of all that have the webhook's label."""
-    return _Reading(PermittedReads(reads)).all(namespace)
+    return _Reading(BestEffortReads(reads)).all(namespace)
 
 
 class _Reading:
-    def __init__(self, permitted: PermittedReads) -> None:
+    def __init__(self, permitted: BestEffortReads) -> None:
         self._permitted = permitted
         self._notes: list[str] = []
 

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from certs.clock import delays
 from webhook.admission.review import AdmissionRequest
-from webhook.kube.events import OwnerEvents, Pod, PodEvents, Warned, WithoutRdma
+from webhook.kube.events import OwnerEvents, Pod, PodEvents, RecordedWarning, WithoutRdma
 from webhook.model.decision import Decision
 from webhook.model.pod import owners_of
 from webhook.serve.log import Log
 from webhook.serve.options import ServeOptions
 
 #: Called with each request that was decided, after it has been answered; does not block.
-TellOwner = Callable[[AdmissionRequest, Decision], None]
+NotifyOwner = Callable[[AdmissionRequest, Decision], None]
 
 
-def tell_owner_by(options: ServeOptions, log: Log, environment: Mapping[str, str]) -> TellOwner:
+def owner_notifier(options: ServeOptions, log: Log, environment: Mapping[str, str]) -> NotifyOwner:
     """Return a function that tells owners; it does nothing outside a pod."""
     reporter = environment.get(POD["name"], "")
     if not reporter:
-        return tell_nobody
+        return notify_nobody
     events = OwnerEvents(
         reporter,
         lambda: events_client(options.kubeconfig),
@@ -51,7 +51,7 @@ def to_tell(request: AdmissionRequest, decision: Decision) -> list[WithoutRdma]:
     ]
 
 
-def tell_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
+def notify_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
     """Do nothing: the status and the metrics report it."""
 
 
@@ -66,10 +66,12 @@ if TYPE_CHECKING:
 POD = {"name": "POD_NAME", "namespace": "POD_NAMESPACE", "uid": "POD_UID"}
 
 #: Called with the number of good configurations so far, and what is wrong with the current one.
-TellBroken = Callable[[int, str], None]
+ReportFailure = Callable[[int, str], None]
 
 
-def tell_broken_by(options: ServeOptions, log: Log, environment: Mapping[str, str]) -> TellBroken:
+def failure_reporter(
+    options: ServeOptions, log: Log, environment: Mapping[str, str]
+) -> ReportFailure:
     """Return a function that reports a broken configuration; it does nothing outside a pod."""
     told = {field: environment.get(variable, "") for field, variable in POD.items()}
     if not all(told.values()):
@@ -81,7 +83,7 @@ def tell_broken_by(options: ServeOptions, log: Log, environment: Mapping[str, st
         lambda problem: log.write("warning", "could not record the event", problem=problem),
     )
     return lambda generation, problem: events.warn(
-        Warned("ConfigurationNotUsable", "Load", problem, str(generation))
+        RecordedWarning("ConfigurationNotUsable", "Load", problem, str(generation))
     )
 
 

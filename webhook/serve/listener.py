@@ -18,7 +18,7 @@ from webhook.errors import ConfigError
 from webhook.serve import dev
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
-from webhook.serve.transport.accept import Accepting
+from webhook.serve.transport.accept import Acceptor
 from webhook.serve.transport.budget import Budget, Limits
 from webhook.serve.transport.connection import Connection
 from webhook.serve.transport.process import descriptors
@@ -60,7 +60,7 @@ class Listener(uvicorn.Server):
         self._budget = budget
         self._metrics = metrics
         self.servers = []
-        self._accepting: list[Accepting] = []
+        self._accepting: list[Acceptor] = []
         self.up = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -73,7 +73,7 @@ class Listener(uvicorn.Server):
             app_state=self.lifespan.state,
         )
         for one in sockets or ():
-            accepting = Accepting(
+            accepting = Acceptor(
                 one,
                 tls=self.config.ssl,
                 connection=connection,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import orjson
 
-from webhook.errors import defect
+from webhook.errors import crash_summary
 from webhook.text.escape import visible_json
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
@@ -101,5 +101,5 @@ class Forward(logging.Handler):
             level if level in LEVELS else "error",
             record.getMessage().strip(),
             logger=record.name,
-            **(defect(error) if error else {}),
+            **(crash_summary(error) if error else {}),
         )

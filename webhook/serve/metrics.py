@@ -18,7 +18,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from webhook import __version__
-from webhook.kube.informers import Feed
+from webhook.kube.informers import Informers
 from webhook.kube.reflector import Reflector
 from webhook.model.decision import Decision
 
@@ -163,13 +163,13 @@ class Watches(Collector):
     """The metrics of each watched kind, read from the reflectors at each scrape."""
 
     def __init__(self) -> None:
-        self._feeds: list[Feed] = []
+        self._feeds: list[Informers] = []
 
-    def add(self, feed: Feed) -> None:
+    def add(self, feed: Informers) -> None:
         """Show the kinds of this feed, too."""
         self._feeds.append(feed)
 
-    def remove(self, feed: Feed) -> None:
+    def remove(self, feed: Informers) -> None:
         """Show the kinds of this feed no more."""
         self._feeds.remove(feed)
 
@@ -213,7 +213,7 @@ def _watch_families() -> tuple[
     )
 
 
-def _last_contact(feed: Feed, reflector: Reflector) -> float:
+def _last_contact(feed: Informers, reflector: Reflector) -> float:
     if reflector.heard is None:
         return 0.0
     return time.time() - (feed.clock() - reflector.heard)

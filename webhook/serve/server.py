@@ -31,9 +31,9 @@ from starlette.types import ASGIApp
 from certs.errors import CertificateError
 from certs.serving import ServingContext
 from webhook.decide import decide
-from webhook.errors import ConfigError, WebhookError, defect
+from webhook.errors import ConfigError, WebhookError, crash_summary
 from webhook.serve import dev
-from webhook.serve.events import tell_broken_by, tell_owner_by
+from webhook.serve.events import failure_reporter, owner_notifier
 from webhook.serve.http import mutate, validate
 from webhook.serve.http.apps import AdmissionApp, Health
 from webhook.serve.http.mutate import Mutate
@@ -57,7 +57,7 @@ from webhook.serve.transport.process import (
     raise_descriptors,
     return_memory,
 )
-from webhook.serve.worker.queue import Turns
+from webhook.serve.worker.queue import FairQueue
 from webhook.serve.worker.supervisor import Worker
 
 #: Threads read a changed configuration and the events of watches. Beside a thread that is always
@@ -98,12 +98,12 @@ class WebhookServer:
         self.log = Log(options.log_level, held=options.dev and os.isatty(1))
         self.metrics = Metrics()
         self.state = State()
-        tell_broken = tell_broken_by(options, self.log, os.environ)
+        tell_broken = failure_reporter(options, self.log, os.environ)
         in_use = ConfigurationInUse(self.state, self.metrics, self.log, tell_broken)
         self._configuration = configuration_source(
             options, self.state, self.metrics, in_use, os.environ
         )
-        self._tell_owner = tell_owner_by(options, self.log, os.environ)
+        self._tell_owner = owner_notifier(options, self.log, os.environ)
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)
@@ -211,7 +211,7 @@ class WebhookServer:
                     source.apply(self.metrics, self.log)
             except Exception as error:  # noqa: BLE001 -- keep serving with the last good state
                 self.metrics.internal_errors.inc()
-                self.log.write("error", "internal error", **defect(error))
+                self.log.write("error", "internal error", **crash_summary(error))
 
     async def _drain(self, mutate: Listener) -> None:
         """Serve on, until the API server has other endpoints and has closed its connections."""
@@ -242,7 +242,7 @@ class WebhookServer:
 
     def _applications(self) -> dict[str, ASGIApp]:
         about = self.state, self.metrics, self.log
-        turns = Turns()
+        turns = FairQueue()
         endpoints: dict[str, ASGIApp] = {
             mutate.PATH: Mutate(*about, decide, self._tell_owner),
             validate.PATH: Validate(*about, self._worker, turns),

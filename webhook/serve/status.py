@@ -13,13 +13,13 @@ from webhook.config.load import Loaded
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import ClusterError
 from webhook.model.fabric import Fabrics
-from webhook.model.inventory import FabricHoldings, take_inventory
+from webhook.model.inventory import FabricCapacity, build_inventory
 from webhook.model.json import JsonObject
 from webhook.serve.events import POD
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
-from webhook.serve.sources.configuration_object import ObjectConfiguration, Observed
+from webhook.serve.sources.configuration_object import ObjectConfiguration, ObservedObject
 from webhook.serve.state import Nodes, PreparedConfiguration, State
 
 # Whether the object is valid and in use, and what nodes have.
@@ -88,17 +88,17 @@ def _connect(kubeconfig: Path | None, space: str, replica: str) -> tuple[StatusL
 
 
 def stated(
-    observed: Observed | None, used: PreparedConfiguration | None, on_nodes: OnNodes
-) -> Stated | None:
+    observed: ObservedObject | None, used: PreparedConfiguration | None, on_nodes: OnNodes
+) -> StatusUpdate | None:
     """Return what the status says; None without an object."""
     if observed is None:
         return None
     names = observed.loaded.fabrics.fabrics if observed.loaded else ()
     more = {"fabricNames": ", ".join(names), **on_nodes.of(used)}
-    return Stated(observed.generation, (_valid(observed), _active(observed, used)), more)
+    return StatusUpdate(observed.generation, (_valid(observed), _active(observed, used)), more)
 
 
-def _valid(observed: Observed) -> Condition:
+def _valid(observed: ObservedObject) -> Condition:
     if observed.loaded is None:
         return Condition("Valid", False, "NotUsable", _cut(observed.problem))
     warnings = "\n".join(_warnings(observed.loaded))
@@ -112,7 +112,7 @@ def _warnings(loaded: Loaded) -> Iterator[str]:
         yield left_out
 
 
-def _active(observed: Observed, used: PreparedConfiguration | None) -> Condition:
+def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Condition:
     if used is None:
         said = "No fabrics are in use, so pods that opted in are left to failurePolicy."
         return Condition("Active", False, "NothingInUse", said)
@@ -146,12 +146,12 @@ class OnNodes:
 
 
 def _on_nodes(nodes: Nodes, fabrics: Fabrics) -> JsonObject:
-    held = take_inventory(nodes, fabrics).fabrics
+    held = build_inventory(nodes, fabrics).fabrics
     members = {node for one in held for node in one.nodes}
     return {"nodes": len(members), "fabrics": [_row(one, nodes) for one in held]}
 
 
-def _row(held: FabricHoldings, known: Nodes) -> JsonObject:
+def _row(held: FabricCapacity, known: Nodes) -> JsonObject:
     return {
         "name": held.name,
         "nodes": len(held.nodes),
@@ -212,7 +212,7 @@ class StatusApi(Protocol):
         """Apply the fields of `body`, server-side; False if there is no such object."""
 
 
-class Stated(NamedTuple):
+class StatusUpdate(NamedTuple):
     """What the status should say."""
 
     #: metadata.generation of the object that it is about.
@@ -228,7 +228,7 @@ class StatusWriter:
     def __init__(
         self,
         connect: Callable[[], tuple[StatusLease, StatusApi]],
-        tell: Callable[[], Stated | None],
+        tell: Callable[[], StatusUpdate | None],
         failed: Callable[[str], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -304,7 +304,7 @@ def _status_of(item: JsonObject | None) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-def _status(told: Stated, before: JsonObject, now: datetime) -> JsonObject:
+def _status(told: StatusUpdate, before: JsonObject, now: datetime) -> JsonObject:
     conditions = [_condition(one, told.generation, before, now) for one in told.conditions]
     return {"observedGeneration": told.generation, "conditions": conditions, **told.more}
 

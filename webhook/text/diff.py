@@ -40,7 +40,7 @@ def diff(
 
 def _unified(name: str, old: list[str], new: list[str]) -> Iterator[str]:
     heading = [f"--- a/{name}\n", f"+++ b/{name}\n"]
-    for group in Lines(old, new).get_grouped_opcodes(_CONTEXT):
+    for group in LineDiff(old, new).get_grouped_opcodes(_CONTEXT):
         yield from heading
         heading = []
         first, last = group[0], group[-1]
@@ -98,7 +98,7 @@ class Opcode(NamedTuple):
     new_end: int
 
 
-class Lines(SequenceMatcher[str]):
+class LineDiff(SequenceMatcher[str]):
     """Compares two texts line by line, like `SequenceMatcher`, but fast for long texts, too."""
 
     def __init__(self, old: list[str], new: list[str]) -> None:

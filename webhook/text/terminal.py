@@ -31,7 +31,7 @@ class Span(NamedTuple):
     style: str = ""
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """One column of a table; a cell wider than `widest` is wrapped."""
 
     heading: str
@@ -72,7 +72,7 @@ class Sheet:
             lead = margin
 
     def table(
-        self, columns: Sequence[Column], rows: Sequence[Sequence[Span]], *, indent: int = 0
+        self, columns: Sequence[TableColumn], rows: Sequence[Sequence[Span]], *, indent: int = 0
     ) -> None:
         """Write a heading and rows; the last column takes the width that the others leave."""
         heading = [Span(column.heading, "dim") for column in columns]

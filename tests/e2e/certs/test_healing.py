@@ -10,7 +10,7 @@ from tests.e2e.certs.conftest import Start
 from tests.e2e.certs.lab import PATHS, SERVER_NAME, Lab, all_ready
 from tests.waiting import until
 from webhook.kube.client import Client
-from webhook.kube.permission_probe import Tried, try_patches
+from webhook.kube.permission_probe import DryRunResult, probe_permissions
 
 
 def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
@@ -54,8 +54,10 @@ def test_an_account_without_a_guard_finds_out(lab: Lab, account: Path) -> None:
     lab.configure()
     before = lab.published(), lab.validation()
     api = Client(account)
-    assert [try_patches(api, path) for path in PATHS] == [Tried(allowed=True)] * 2
-    assert [try_patches(api, f"{path}-other") for path in PATHS] == [Tried(allowed=False)] * 2
+    assert [probe_permissions(api, path) for path in PATHS] == [DryRunResult(allowed=True)] * 2
+    assert [probe_permissions(api, f"{path}-other") for path in PATHS] == [
+        DryRunResult(allowed=False)
+    ] * 2
     assert (lab.published(), lab.validation()) == before
 
 

@@ -19,7 +19,7 @@ from tests.e2e.discover.running import discover
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 from webhook.diagnose.discover.inputs import NodeText, read_texts
-from webhook.diagnose.tools.observations import InterfaceSighting, SettingSighting
+from webhook.diagnose.tools.observations import InterfaceObservation, SettingObservation
 
 LABEL = "app.kubernetes.io/name=rdma-webhook-discover"
 ACCOUNT = "collector"
@@ -111,8 +111,8 @@ def test_the_node_is_seen_from_its_pod(collected: str) -> None:
     seen = read_texts([NodeText("logs", "stdin", collected)])
     assert seen.problems == ()
     found = [one.sighting for one in seen.nodes[REAL]]
-    assert any(isinstance(one, InterfaceSighting) for one in found)
-    settings = {one.setting for one in found if isinstance(one, SettingSighting)}
+    assert any(isinstance(one, InterfaceObservation) for one in found)
+    settings = {one.setting for one in found if isinstance(one, SettingObservation)}
     assert {"kernel", "memlock"} <= settings
 
 

@@ -19,7 +19,7 @@ from tests.e2e.live.lab import Lab, send, trainer
 from tests.waiting import until
 from webhook.config.load import load_fabrics
 from webhook.model.facts import Facts
-from webhook.model.inventory import take_inventory
+from webhook.model.inventory import build_inventory
 from webhook.preview.fabrics.record import anonymous_form
 
 NODES = [f"changing-{number}" for number in range(4)]
@@ -93,7 +93,7 @@ def test_no_decision_is_missed_while_nodes_change(lab: Lab, nodes: list[str]) ->
 
     fabrics, now = load_fabrics(webhook.fabrics).fabrics, there(webhook)
     known = Facts.from_objects({**item, "kind": "Node"} for item in now.values()).nodes
-    expected = anonymous_form(take_inventory(known, fabrics))
+    expected = anonymous_form(build_inventory(known, fabrics))
     api = Api(webhook.cluster.access, seconds=30.0)
     for replica in webhook.replicas():
         path = f"/api/v1/namespaces/{NAME}/pods/https:{replica}:8444/proxy/fabrics"

@@ -17,7 +17,7 @@ from tests.waiting import until
 from webhook.kube.client import Client
 from webhook.kube.reads import ApiReads
 from webhook.kube.reflector import Change, Reflector, read_list
-from webhook.kube.watched_resources import NAMESPACES, Kind
+from webhook.kube.watched_resources import NAMESPACES, WatchedResource
 
 NAMES = [f"reflected-{number}" for number in range(5)]
 
@@ -32,7 +32,7 @@ class Reflecting:
         )
         self._lock = threading.Lock()
 
-    def _deliver(self, _: Kind[object], changes: list[Change]) -> None:
+    def _deliver(self, _: WatchedResource[object], changes: list[Change]) -> None:
         with self._lock:
             for (_space, name), kept in changes:
                 (self.known.discard if kept is None else self.known.add)(name)

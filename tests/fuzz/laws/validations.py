@@ -27,7 +27,7 @@ from webhook.serve.http.validate import PATH, Validate
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker.queue import Turns
+from webhook.serve.worker.queue import FairQueue
 from webhook.serve.worker.supervisor import Job, WorkerAnswer
 
 #: How the messages name the object and the file, which is not compared.
@@ -61,7 +61,7 @@ class Validated(Costing):
         self.seconds, self.answer = cost.timed(self._answer)
 
     def _answer(self) -> Answer:
-        app = Validate(State(), Metrics(), Log("error"), _Here(), Turns())  # type: ignore[arg-type]
+        app = Validate(State(), Metrics(), Log("error"), _Here(), FairQueue())  # type: ignore[arg-type]
         headers = [JSON, (b"content-length", b"%d" % self.size)]
         return asyncio.run(request(app, "POST", PATH, self.body, headers=headers))
 

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from webhook.admission.configuration_review import MOST_ERRORS, Faults, configuration_answer
+from webhook.admission.configuration_review import (
+    MOST_ERRORS,
+    ConfigurationErrors,
+    configuration_answer,
+)
 from webhook.admission.response import WARNINGS_IN_ALL
 from webhook.decide.admission_warnings import LONGEST
 
@@ -16,7 +20,7 @@ ALL = "`rdma-webhook check-config FILE` lists all of them"
 
 def response(**faults: Any) -> dict[str, Any]:
     """Return the response for these faults."""
-    answer = configuration_answer("u", ABOUT, Faults(**faults))
+    answer = configuration_answer("u", ABOUT, ConfigurationErrors(**faults))
     assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
     assert answer["response"]["uid"] == "u"
     return answer["response"]  # type: ignore[no-any-return]

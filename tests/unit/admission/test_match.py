@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.admission.match import called
+from webhook.admission.match import predict_call
 from webhook.admission.registration import (
     NAME_LABEL,
     SHIPPED,
@@ -82,7 +82,7 @@ def test_called(
     pod: dict[str, Any], namespace: NamespaceFacts, *, expected: bool | None, because: str
 ) -> None:
     """The answer follows the webhook's selector and conditions; unknown labels give None."""
-    assert called(pod, namespace) == (expected, because)
+    assert predict_call(pod, namespace) == (expected, because)
 
 
 @pytest.mark.parametrize("name", ["kube-system", "kube-public", "kube-node-lease", "rdma-webhook"])
@@ -90,12 +90,15 @@ def test_excluded_namespaces(name: str) -> None:
     """The cluster's namespaces and the webhook's are excluded, whatever their labels."""
     namespace = NamespaceFacts(name=name, labels={"rdma.lab/enable": "true"})
 
-    assert called(_pod(enable="true"), namespace) == (False, f"namespace {name} is never touched")
+    assert predict_call(_pod(enable="true"), namespace) == (
+        False,
+        f"namespace {name} is never touched",
+    )
 
 
 def test_a_cluster_without_the_webhook() -> None:
     """Nothing calls it then."""
-    answer = called(_pod(enable="true"), LABELLED, ())
+    answer = predict_call(_pod(enable="true"), LABELLED, ())
     assert answer == (False, "this cluster has no webhook pods.rdma.lab")
 
 
@@ -184,7 +187,7 @@ def test_another_selector_of_namespaces(
 ) -> None:
     """Each operator as the API server has it; what is not known leaves the answer open."""
     setup = _registered(namespaceSelector=selector)
-    answer, sentence = called(_pod(enable="true"), namespace, [setup])
+    answer, sentence = predict_call(_pod(enable="true"), namespace, [setup])
     assert (answer, because in sentence) == (expected, True), sentence
 
 
@@ -197,7 +200,7 @@ def test_a_selector_of_pods(labels: Any, *, expected: bool) -> None:
     setup = _registered(objectSelector={"matchLabels": {"app": "train"}})
     pod = _pod(enable="true")
     pod["metadata"]["labels"] = labels
-    answer, sentence = called(pod, LABELLED, [setup])
+    answer, sentence = predict_call(pod, LABELLED, [setup])
     assert answer is expected
     needed = 'the pod does not match the webhook\'s objectSelector: it needs app: "train"'
     assert expected or sentence == needed
@@ -208,17 +211,17 @@ def test_conditions_of_the_site() -> None:
     ours = WEBHOOK["matchConditions"]
     theirs = {"name": "not-at-night", "expression": "object.metadata.name != 'night'"}
     setup = _registered(matchConditions=[theirs, *ours])
-    answer = called(_pod(enable="true"), LABELLED, [setup])
+    answer = predict_call(_pod(enable="true"), LABELLED, [setup])
     told = "the matchCondition not-at-night of the webhook in site is not evaluated here"
     assert answer == (None, told)
-    assert called(_pod(), LABELLED, [setup])[0] is False
-    assert called(_pod(enable="true"), NamespaceFacts(labels={}), [setup])[0] is False
-    assert called(_pod(enable="true"), UNKNOWN, [setup]) == (None, told)
+    assert predict_call(_pod(), LABELLED, [setup])[0] is False
+    assert predict_call(_pod(enable="true"), NamespaceFacts(labels={}), [setup])[0] is False
+    assert predict_call(_pod(enable="true"), UNKNOWN, [setup]) == (None, told)
 
 
 def test_without_conditions() -> None:
     """Every pod of the namespace is then seen."""
-    assert called(_pod(), LABELLED, [_registered(matchConditions=[])]) == (True, SELECTED)
+    assert predict_call(_pod(), LABELLED, [_registered(matchConditions=[])]) == (True, SELECTED)
 
 
 def test_the_layout_of_an_expression() -> None:
@@ -228,7 +231,7 @@ def test_the_layout_of_an_expression() -> None:
         for one in WEBHOOK["matchConditions"]
     ]
     setup = _registered(matchConditions=lines)
-    assert called(_pod(enable="true"), LABELLED, [setup])[0] is True
+    assert predict_call(_pod(enable="true"), LABELLED, [setup])[0] is True
 
 
 @pytest.mark.parametrize(
@@ -250,7 +253,9 @@ def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
     """One of the rules must select the creation of pods."""
     (ours,) = WEBHOOK["rules"]
     others = {**ours, "resources": ["services"]}
-    answer = called(_pod(enable="true"), LABELLED, [_registered(rules=[others, {**ours, **rule}])])
+    answer = predict_call(
+        _pod(enable="true"), LABELLED, [_registered(rules=[others, {**ours, **rule}])]
+    )
     assert answer[0] is expected
     told = "no rule of the webhook in site is for the creation of pods"
     assert expected or answer[1] == told
@@ -260,7 +265,7 @@ def test_a_rule_without_a_scope() -> None:
     """It is for objects in namespaces, too: that is the API server's default."""
     (ours,) = WEBHOOK["rules"]
     rule = {key: value for key, value in ours.items() if key != "scope"}
-    assert called(_pod(enable="true"), LABELLED, [_registered(rules=[rule])])[0] is True
+    assert predict_call(_pod(enable="true"), LABELLED, [_registered(rules=[rule])])[0] is True
 
 
 def test_a_registration_is_read_once() -> None:
@@ -289,9 +294,9 @@ def test_several_registrations() -> None:
     unsure = _registered(matchConditions=[{"name": "x", "expression": "y"}])
     yes = _registered()
     pod = _pod(enable="true")
-    assert called(pod, LABELLED, [no, unsure, yes])[0] is True
-    assert called(pod, LABELLED, [no, unsure])[0] is None
-    assert called(pod, LABELLED, [no, no])[0] is False
+    assert predict_call(pod, LABELLED, [no, unsure, yes])[0] is True
+    assert predict_call(pod, LABELLED, [no, unsure])[0] is None
+    assert predict_call(pod, LABELLED, [no, no])[0] is False
 
 
 def test_a_configuration_of_an_odd_shape() -> None:

@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Any
 
-from webhook.admission.response import WARNINGS_IN_ALL, answer, failure, leave, reject
+from webhook.admission.response import WARNINGS_IN_ALL, allow_unchanged, answer, failure, reject
 from webhook.model.decision import Decision, PatchOp, Reason
 
 PATCHED = Reason("Patched", "It was changed.")
@@ -102,13 +102,13 @@ def test_warnings_are_sent_up_to_the_first_that_does_not_fit() -> None:
 
 def test_requests_that_are_not_ours_pass_with_a_warning() -> None:
     """They are allowed unchanged; the warning names the place, and fits into an HTTP header."""
-    response = leave("u", "request.kind is 'Ünï', and only pods are changed")["response"]
+    response = allow_unchanged("u", "request.kind is 'Ünï', and only pods are changed")["response"]
 
     assert (response["uid"], response["allowed"], "patch" in response) == ("u", True, False)
     assert response["warnings"] == [
         "rdma-webhook: request.kind is '\\xdcn\\xef', and only pods are changed"
     ]
-    (warning,) = leave("u", "é" * 100)["response"]["warnings"]
+    (warning,) = allow_unchanged("u", "é" * 100)["response"]["warnings"]
     assert warning == f"rdma-webhook: {chr(92)}xe9" + f"{chr(92)}xe9" * 25 + f"{chr(92)}x"
 
 
@@ -139,7 +139,7 @@ def test_an_error_of_http_is_a_status_of_its_own() -> None:
 
 def test_a_request_that_is_not_ours_is_allowed_and_says_why() -> None:
     """The API server shows the warning to the user, and keeps the message."""
-    assert leave("u", "only pods are changed") == _wrapped(
+    assert allow_unchanged("u", "only pods are changed") == _wrapped(
         {
             "uid": "u",
             "allowed": True,

@@ -8,7 +8,7 @@ from certs.inspection import inspect
 from certs.issue import issue_ca
 from certs.secret import IMMUTABLE, CaSecret
 from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, VALIDATION, Objects
-from webhook.cli.certs import inspection_text, told
+from webhook.cli.certs import describe_authority, inspection_text
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
@@ -106,5 +106,7 @@ def test_without_endpoints() -> None:
 
 def test_no_key_is_told() -> None:
     """The output has only fingerprints and times of certificates."""
-    written = str(told(inspect(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE)))
+    written = str(
+        describe_authority(inspect(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE))
+    )
     assert "PRIVATE" not in written

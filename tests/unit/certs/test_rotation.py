@@ -10,7 +10,7 @@ from certs.clock import SeenSince
 from certs.issue import issue_ca
 from certs.lifetimes import Lifetimes
 from certs.pem import pem_fingerprint
-from certs.rotation import View, adopt, drain_key, step
+from certs.rotation import RotationContext, adopt, drain_key, step
 from tests.unit.certs.clocks import Ticking
 
 TIMES = Lifetimes()
@@ -34,7 +34,7 @@ class Replica:
             self.clock.tick(passed)
             self.published.observe(pem_fingerprint(one) for one in self.authorities.trusted)
             self.draining.observe([drain_key(self.authorities)])
-        view = View(
+        view = RotationContext(
             now=self.clock.now(),
             lifetimes=TIMES,
             published=self.published,

@@ -9,14 +9,14 @@ import pytest
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
 from tests.unit.config import hostile
 from tests.unit.config.files import fabric, findings, text
-from webhook.config.findings import MOST, InvalidConfiguration, More
+from webhook.config.findings import MOST, InvalidConfiguration, Truncation
 from webhook.config.load import LIMITS, parse_fabrics
 
 _FEW = 60
 _LETTERS = 30_000
 
 
-def judged(written: str) -> tuple[int, More, str]:
+def judged(written: str) -> tuple[int, Truncation, str]:
     """Load a file; return how many findings are shown, how many are not, and the error."""
     try:
         loaded = parse_fabrics(written, "f.yaml")
@@ -76,7 +76,7 @@ def test_what_is_not_shown_is_counted() -> None:
     wrong = [fabric("A", match={"gpuProducts": [f"p{number}"]}) for number in range(3)]
     shown, more, said = judged(text(*warned, *wrong))
 
-    assert (shown, more) == (MOST, More(errors=0, warnings=207))
+    assert (shown, more) == (MOST, Truncation(errors=0, warnings=207))
     assert said.count("\n") == 4  # three names, two of which other fabrics have too
     assert more.text() == "and 207 more warnings"
 
@@ -92,7 +92,7 @@ def test_an_error_tells_how_many_more_there_are() -> None:
 def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
     """A file with many warnings can still be used."""
     loaded = parse_fabrics(text(*(fabric(f"f{number}") for number in range(120))), "f.yaml")
-    assert (len(loaded.findings), loaded.more) == (MOST, More(warnings=19))
+    assert (len(loaded.findings), loaded.more) == (MOST, Truncation(warnings=19))
 
 
 def test_several_rivals_are_told_once() -> None:
@@ -214,4 +214,4 @@ def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
     """They are ambiguous and name no device: two warnings each, of which a hundred are shown."""
     loaded = parse_fabrics(hostile.MANY["fabrics on one GPU resource"](4000), "f.yaml")
     assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST)
-    assert loaded.more == More(warnings=2 * 4000 - 1 - MOST)
+    assert loaded.more == Truncation(warnings=2 * 4000 - 1 - MOST)

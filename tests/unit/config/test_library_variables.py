@@ -7,7 +7,7 @@ import pytest
 from tests.builders import fabric
 from webhook.config.environment import RENDER
 from webhook.config.model import FabricEntry, QosEntry
-from webhook.decide.fabric_variables import wanted_env
+from webhook.decide.fabric_variables import desired_env
 from webhook.model.fabric import SOCKETS, FabricEnv
 from webhook.model.libraries import LIBRARIES, OF_POD, VARIABLES, Configured, Library
 
@@ -45,7 +45,7 @@ def test_each_value_of_the_pod_is_made() -> None:
         socket_interface="eth0",
         env=FabricEnv(ucx_devices="mlx5_0:1"),
     )
-    written = {name for name, _ in wanted_env(everything, {}, host_network=False)}
+    written = {name for name, _ in desired_env(everything, {}, host_network=False)}
     assert written == {row.name for row in VARIABLES if row.value in OF_POD}
 
 

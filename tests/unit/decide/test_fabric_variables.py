@@ -8,9 +8,9 @@ import pytest
 from tests.builders import fabric
 from tests.case_names import case_name
 from webhook.decide.fabric_variables import (
+    desired_env,
     names_without_evidence,
     site_names,
-    wanted_env,
     written_by,
 )
 from webhook.model.fabric import Fabric, FabricEnv, index
@@ -50,7 +50,7 @@ def wanted(
     one: Fabric, own: Mapping[str, str | None] | None = None, *, host_network: bool = False
 ) -> dict[str, str]:
     """Return the variables for a container that has `own`; no name may occur twice."""
-    pairs = wanted_env(one, own or {}, host_network=host_network)
+    pairs = desired_env(one, own or {}, host_network=host_network)
     assert len(dict(pairs)) == len(pairs)
     return dict(pairs)
 
@@ -174,7 +174,7 @@ def test_other_names_of_the_container_are_listed_too() -> None:
 def test_the_site_adds_what_it_wants() -> None:
     """The site's variables come last, in the site's order."""
     site = (("NCCL_DEBUG", "WARN"), ("A", "b"))
-    assert wanted_env(fabric(env=FabricEnv(site=site)), {}, host_network=False) == site
+    assert desired_env(fabric(env=FabricEnv(site=site)), {}, host_network=False) == site
 
 
 def test_the_sites_interface_is_that_of_ucx() -> None:
@@ -225,7 +225,7 @@ def test_open_mpi_gets_no_interface_beside_an_exclusion(name: str) -> None:
 def test_open_mpi_gets_no_interface_where_it_may_be_absent() -> None:
     """An absent interface aborts mpirun; nodes differ, so the host's network gets none."""
     assert not set(OPEN_MPI) & wanted(full(), host_network=True).keys()
-    excluding = wanted_env(full(), {}, host_network=False, excludes_interfaces=True)
+    excluding = desired_env(full(), {}, host_network=False, excludes_interfaces=True)
     assert not set(OPEN_MPI) & dict(excluding).keys()
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import container, fabric, fabrics, pod
 from tests.case_names import case_name
 from webhook.decide.examine.node_selection import (
-    Narrowing,
+    FabricConstraint,
     from_affinity,
     from_inventory,
     from_selector,
@@ -30,9 +30,9 @@ EAST = fabric("east", gpu_resources=frozenset({"nvidia.com/l40"}))
 FABRICS = fabrics(NORTH, SOUTH, EAST)
 
 
-def named(*names: str, out: tuple[str, ...] = ()) -> Narrowing:
+def named(*names: str, out: tuple[str, ...] = ()) -> FabricConstraint:
     """Make a narrowing that names `names` and excludes `out`."""
-    return Narrowing(frozenset(names), frozenset(out))
+    return FabricConstraint(frozenset(names), frozenset(out))
 
 
 def expression(operator: str, *values: Any, key: str = PRODUCT) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("narrowing", "left"),
     [
-        (Narrowing(), {"north", "south"}),
+        (FabricConstraint(), {"north", "south"}),
         (named("north", "east"), {"north"}),
         (named(out=("north",)), {"south"}),
         (named("north", out=("north",)), set()),
@@ -58,7 +58,9 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
     ],
     ids=case_name,
 )
-def test_a_narrowing_names_some_and_excludes_others(narrowing: Narrowing, left: set[str]) -> None:
+def test_a_narrowing_names_some_and_excludes_others(
+    narrowing: FabricConstraint, left: set[str]
+) -> None:
     """If it names none, all fabrics that it does not exclude are left."""
     assert narrowing.of(frozenset({"north", "south"})) == left
 
@@ -141,7 +143,7 @@ def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None
     ids=case_name,
 )
 def test_all_terms_of_the_required_affinity_must_agree(
-    terms: Any, narrowing: Narrowing | None
+    terms: Any, narrowing: FabricConstraint | None
 ) -> None:
     """Expressions in a term are ANDed and terms are ORed; NotIn needs the exact values."""
     assert from_affinity(Pod(affinity(*terms)), FABRICS) == narrowing

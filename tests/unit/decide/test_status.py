@@ -7,7 +7,7 @@ import pytest
 
 from tests.case_names import case_name
 from webhook.decide import KNOWN as REAL
-from webhook.decide.status import Known, Whole, render
+from webhook.decide.status import StatusSummary, StatusVocabulary, render
 from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
 from webhook.model.decision import Outcome, Reason, Status, Verdict
 
@@ -16,7 +16,7 @@ NAMES = ("first", "second", "third")
 OWN = frozenset({"Code", "A", "B", "C", "Old", "W", "Z"})
 CODE = Reason("Code", "A reason.", rdma="no")
 FINE = Reason("Fine", "All is well.", rdma="yes")
-KNOWN = Known(
+KNOWN = StatusVocabulary(
     mutations={**dict.fromkeys(NAMES, OWN), "third": frozenset({"Code"})},
     codes=tuple(sorted({*OWN, "Request"})),
     verdicts={"Fine": "yes", "Code": "no"},
@@ -40,7 +40,7 @@ def status(
     because: Reason = FINE,
 ) -> str:
     """Write a status under the configuration `hash`."""
-    whole = Whole(Verdict.of(because, "so"), fabric, why, "hash")
+    whole = StatusSummary(Verdict.of(because, "so"), fabric, why, "hash")
     return render(annotations or {}, outcomes, whole, KNOWN)
 
 
@@ -133,7 +133,7 @@ def test_what_the_first_pass_applied_carries_over() -> None:
 def test_a_code_that_holds_for_every_call_carries_over() -> None:
     """Also if the mutation that said it has nothing to do, since none did."""
     known = KNOWN._replace(lasting=frozenset({"Request"}))
-    whole = Whole(Verdict.of(FINE, "so"), "north", None, "hash")
+    whole = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
     before = {STATUS: orjson.dumps(PREVIOUS).decode()}
     assert orjson.loads(render(before, (), whole, known))["warned"] == ["Request"]
     before = {STATUS: orjson.dumps({**PREVIOUS, "warned": ["Z"]}).decode()}
@@ -222,8 +222,8 @@ def test_a_status_of_the_longest_size_is_listed_and_read_back(size: int) -> None
     """One byte more, and it counts; the second pass writes what the first one wrote."""
     code = "x" * (size - len(BEGINS + '"applied":["first"],"warned":[""],"config":"hash"}'))
     names = dict.fromkeys(NAMES, frozenset({code}))
-    known = Known(mutations=names, codes=(code,), verdicts={"Fine": "yes"})
-    whole = Whole(Verdict.of(FINE, "so"), "north", None, "hash")
+    known = StatusVocabulary(mutations=names, codes=(code,), verdicts={"Fine": "yes"})
+    whole = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
     warned = (outcome("first", "applied"), outcome("first", "warned", code))
     first = render({}, warned, whole, known)
     again = render({STATUS: first}, [outcome("first", "already")], whole, known)

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube.events import ATTEMPTS, LONGEST, Pod, PodEvents, Warned, event
+from webhook.kube.events import ATTEMPTS, LONGEST, Pod, PodEvents, RecordedWarning, event
 
 POD = Pod(name="rdma-webhook-x", namespace="rdma-webhook", uid="7e57")
-BROKEN = Warned("ConfigurationNotUsable", "Load", "fabrics.yaml: line 3: no", "1")
+BROKEN = RecordedWarning("ConfigurationNotUsable", "Load", "fabrics.yaml: line 3: no", "1")
 PATH = "/apis/events.k8s.io/v1/namespaces/rdma-webhook/events"
 NOW = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
 

@@ -13,8 +13,8 @@ from tests.unit.kube.cluster import (
 from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube import watched_resources
-from webhook.kube.api import Reads
-from webhook.kube.informers import Feed
+from webhook.kube.api import ApiReader
+from webhook.kube.informers import Informers
 
 
 class Running:
@@ -25,7 +25,7 @@ class Running:
         self._refusals = refusals
         self._cluster = cluster
         self.woken = threading.Semaphore(0)
-        self.feed = Feed(self._connect, lambda: iter([0.0] * 100))
+        self.feed = Informers(self._connect, lambda: iter([0.0] * 100))
 
     def __enter__(self) -> Self:
         self.feed.start(self.woken.release)
@@ -35,7 +35,7 @@ class Running:
         self.feed.stop()
         assert all(one.join(20) for one in self.feed.reflectors)
 
-    def _connect(self) -> Reads:
+    def _connect(self) -> ApiReader:
         self.connections += 1
         if self.connections <= self._refusals:
             raise ClusterError("no token")
@@ -85,5 +85,5 @@ def test_without_a_connection_it_tries_again() -> None:
 
 def test_a_feed_keeps_up_with_the_kinds_that_it_is_given() -> None:
     """Other kinds have a feed of their own, whose lists nobody else waits for."""
-    feed = Feed(Cluster, lambda: iter(()), kinds=(watched_resources.QUOTAS,))
+    feed = Informers(Cluster, lambda: iter(()), kinds=(watched_resources.QUOTAS,))
     assert [one.kind for one in feed.reflectors] == [watched_resources.QUOTAS]

@@ -15,7 +15,7 @@ from webhook.kube.watched_resources import (
     LIMIT_RANGES,
     NAMESPACES,
     QUOTAS,
-    Kind,
+    WatchedResource,
 )
 from webhook.model.facts import NamespaceFacts, namespace_of
 
@@ -106,7 +106,9 @@ def test_of_rules_the_sentence_is_kept_that_decisions_say() -> None:
 
 
 @pytest.mark.parametrize("kind", [CONFIGURATIONS, CLAIM_TEMPLATES], ids=lambda kind: kind.resource)
-def test_watches_of_quiet_kinds_end_before_they_count_as_lost(kind: Kind[object]) -> None:
+def test_watches_of_quiet_kinds_end_before_they_count_as_lost(
+    kind: WatchedResource[object],
+) -> None:
     """Nobody else reads these kinds, and the API server then sends no bookmarks."""
     shortest, longest = kind.lasts
     assert 30 < shortest < longest < SILENCE

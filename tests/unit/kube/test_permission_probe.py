@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from webhook.errors import ClusterError
-from webhook.kube.permission_probe import PATCHES, Tried, try_patches
+from webhook.kube.permission_probe import PATCHES, DryRunResult, probe_permissions
 
 PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-rdma-webhook"
 
@@ -36,25 +36,25 @@ class Api:
 @pytest.mark.parametrize(
     ("codes", "tried"),
     [
-        ((403, 403), Tried(allowed=False)),
-        ((200,), Tried(allowed=True)),
-        ((403, 200), Tried(allowed=True)),
-        ((0, 200), Tried(allowed=True)),
-        ((404, 404), Tried(None, "the API server answered 404: no reason")),
-        ((403, 422), Tried(None, "the API server answered 422: no reason")),
-        ((429, 403), Tried(None, "the API server answered 429: no reason")),
-        ((0, 503), Tried(None, "cannot reach the API server")),
+        ((403, 403), DryRunResult(allowed=False)),
+        ((200,), DryRunResult(allowed=True)),
+        ((403, 200), DryRunResult(allowed=True)),
+        ((0, 200), DryRunResult(allowed=True)),
+        ((404, 404), DryRunResult(None, "the API server answered 404: no reason")),
+        ((403, 422), DryRunResult(None, "the API server answered 422: no reason")),
+        ((429, 403), DryRunResult(None, "the API server answered 429: no reason")),
+        ((0, 503), DryRunResult(None, "cannot reach the API server")),
     ],
 )
-def test_what_an_answer_means(codes: tuple[int, ...], tried: Tried) -> None:
+def test_what_an_answer_means(codes: tuple[int, ...], tried: DryRunResult) -> None:
     """One change that is allowed is enough; only if all are forbidden, nothing is."""
-    assert try_patches(Api(*codes), PATH) == tried
+    assert probe_permissions(Api(*codes), PATH) == tried
 
 
 def test_nothing_is_ever_stored() -> None:
     """Each request is a dry run, on that object, and a patch of a kind that merges."""
     api = Api(*[403] * len(PATCHES))
-    try_patches(api, PATH)
+    probe_permissions(api, PATH)
     assert [(method, path, query) for method, path, _, query in api.asked] == [
         ("PATCH", PATH, [("dryRun", "All")])
     ] * len(PATCHES)

@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError
-from webhook.kube.cluster_reads import PermittedReads, Unread
+from webhook.kube.cluster_reads import BestEffortReads, ReadFailure
 
 
 class Pages:
@@ -27,25 +27,25 @@ class Pages:
 
 def test_an_object() -> None:
     """It is returned as it is."""
-    assert PermittedReads(Pages({"a": 1})).get("/x", "x") == {"a": 1}
+    assert BestEffortReads(Pages({"a": 1})).get("/x", "x") == {"a": 1}
 
 
 def test_what_cannot_be_read() -> None:
     """Its code, if the API server answered, and the words of the answer, each thing once."""
     silent = ClusterError("no\n answer.")
-    reads = PermittedReads(Pages(RefusedError(403, "no"), RefusedError(403, "no"), silent))
+    reads = BestEffortReads(Pages(RefusedError(403, "no"), RefusedError(403, "no"), silent))
     assert reads.get("/x", "x") is None
     assert reads.list("/x", "x") is None
     assert reads.get("/y", "y") is None
-    refused = Unread("x", 403, "the API server answered 403: no")
-    assert reads.unread == [refused, Unread("y", 0, "no answer")]
+    refused = ReadFailure("x", 403, "the API server answered 403: no")
+    assert reads.unread == [refused, ReadFailure("y", 0, "no answer")]
 
 
 def test_all_pages_of_a_list() -> None:
     """The query goes with each page; what is no object is left out."""
     first = {"items": [{"n": 1}, 7], "metadata": {"continue": "more"}}
     pages = Pages(first, {"items": [{"n": 2}], "metadata": None})
-    assert PermittedReads(pages).list("/x", "x", {"a": "b"}) == [{"n": 1}, {"n": 2}]
+    assert BestEffortReads(pages).list("/x", "x", {"a": "b"}) == [{"n": 1}, {"n": 2}]
     assert pages.queries == [
         {"a": "b", "limit": "500"},
         {"a": "b", "limit": "500", "continue": "more"},
@@ -55,11 +55,11 @@ def test_all_pages_of_a_list() -> None:
 def test_a_list_that_breaks() -> None:
     """Half of it would mislead."""
     first = {"items": [{"n": 1}], "metadata": {"continue": "more"}}
-    reads = PermittedReads(Pages(first, RefusedError(410, "too old")))
+    reads = BestEffortReads(Pages(first, RefusedError(410, "too old")))
     assert reads.list("/x", "x") is None
     assert [one.code for one in reads.unread] == [410]
 
 
 def test_a_list_without_items() -> None:
     """The answer of a proxy, say."""
-    assert PermittedReads(Pages({"items": "no"})).list("/x", "x") == []
+    assert BestEffortReads(Pages({"items": "no"})).list("/x", "x") == []

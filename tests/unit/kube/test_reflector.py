@@ -22,7 +22,7 @@ from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube import watched_resources
 from webhook.kube.reflector import SILENCE, STEADY, Change, Reflector
-from webhook.kube.watched_resources import Kind
+from webhook.kube.watched_resources import WatchedResource
 from webhook.model.facts import key_of
 
 MAX: Any = {"max": {"memory": "1Gi"}}
@@ -31,7 +31,9 @@ MAX: Any = {"max": {"memory": "1Gi"}}
 class Watching:
     """A reflector whose attempts a test makes one by one, each with prepared events."""
 
-    def __init__(self, cluster: Cluster, kind: Kind[object] = watched_resources.NAMESPACES) -> None:
+    def __init__(
+        self, cluster: Cluster, kind: WatchedResource[object] = watched_resources.NAMESPACES
+    ) -> None:
         self.cluster = cluster
         self.delivered: list[list[Change]] = []
         self.now = 0.0
@@ -40,7 +42,7 @@ class Watching:
         )
         self._path = kind.path
 
-    def _deliver(self, _: Kind[object], changes: list[Change]) -> None:
+    def _deliver(self, _: WatchedResource[object], changes: list[Change]) -> None:
         self.delivered.append(changes)
 
     def attempt(self, *events: Any) -> list[list[Change]]:
@@ -227,7 +229,7 @@ def test_pages_that_expire_are_read_again_from_the_first() -> None:
 @pytest.mark.parametrize(
     "kind", [watched_resources.NAMESPACES, watched_resources.NODES], ids=lambda kind: kind.resource
 )
-def test_a_list_that_expires_at_a_later_page_is_read_again(kind: Kind[object]) -> None:
+def test_a_list_that_expires_at_a_later_page_is_read_again(kind: WatchedResource[object]) -> None:
     """The versions of its pages would differ; nothing of the first attempt is used."""
     cluster = Cluster(page=1)
     cluster.put(kind.path, node("a"), node("b"))
@@ -246,7 +248,7 @@ def test_a_list_that_expires_at_a_later_page_is_read_again(kind: Kind[object]) -
     assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
 
 
-FABRICS = Kind(
+FABRICS = WatchedResource(
     resource="fabricconfigurations",
     group="rdma.lab",
     version="v1alpha1",

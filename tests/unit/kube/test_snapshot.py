@@ -8,39 +8,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.kube.cluster import limit_range, namespace, quota
-from webhook.kube.informers import Assembly, Batch
+from webhook.kube.informers import Batch, FactsStore
 from webhook.kube.reflector import Change
-from webhook.kube.watched_resources import LIMIT_RANGES, NAMESPACES, QUOTAS, Kind
+from webhook.kube.watched_resources import LIMIT_RANGES, NAMESPACES, QUOTAS, WatchedResource
 from webhook.model.facts import Facts, NamespaceFacts, key_of
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 
 
-def put(kind: Kind[object], *items: dict[str, Any]) -> Batch:
+def put(kind: WatchedResource[object], *items: dict[str, Any]) -> Batch:
     """Make a batch that delivers objects."""
     return kind, [Change(key_of(item), kind.project(item) or None) for item in items]
 
 
-def gone(kind: Kind[object], *items: dict[str, Any]) -> Batch:
+def gone(kind: WatchedResource[object], *items: dict[str, Any]) -> Batch:
     """Make a batch that deletes objects."""
     return kind, [Change(key_of(item), None) for item in items]
 
 
 def test_before_anything_came_every_namespace_is_unknown() -> None:
     """There is a source of facts, which has delivered nothing yet."""
-    assert Assembly().facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
+    assert FactsStore().facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
 
 
 def test_a_kind_that_is_no_part_of_the_facts_is_an_error() -> None:
     """It is not taken for one that is."""
-    alien = Kind(resource="pods", project=lambda item: item)
+    alien = WatchedResource(resource="pods", project=lambda item: item)
     with pytest.raises(LookupError, match="pods are not part of the facts"):
-        Assembly().take([put(alien, namespace("lab"))])
+        FactsStore().take([put(alien, namespace("lab"))])
 
 
 def test_rules_and_namespaces_come_in_any_order() -> None:
     """A rule alone does not make its namespace known."""
-    assembly = Assembly()
+    assembly = FactsStore()
     assert assembly.take([put(LIMIT_RANGES, limit_range(**MAX))]) == set()
     assert assembly.facts == Facts(complete=True)
     assert assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))]) == {"lab", "x"}
@@ -51,7 +51,7 @@ def test_rules_and_namespaces_come_in_any_order() -> None:
 
 def test_facts_are_new_only_where_something_changed() -> None:
     """Earlier facts do not change, and neither does any other namespace."""
-    assembly = Assembly()
+    assembly = FactsStore()
     assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))])
     before = assembly.facts
     assert assembly.take([put(NAMESPACES, namespace("lab", labels={"team": "a"}))]) == set()
@@ -67,7 +67,7 @@ def test_facts_are_new_only_where_something_changed() -> None:
 
 def test_what_is_deleted_is_forgotten() -> None:
     """A rule and its namespace may be deleted in either order; other rules stay."""
-    assembly = Assembly()
+    assembly = FactsStore()
     strict, team = limit_range(**MAX), quota(limits_memory="1Ti")
     both = [put(LIMIT_RANGES, strict), put(QUOTAS, team)]
     assembly.take([put(NAMESPACES, namespace("lab")), *both])
@@ -81,7 +81,7 @@ def test_what_is_deleted_is_forgotten() -> None:
 
 
 SPACES, RULES = ("a", "b"), ("x", "y")
-OBJECTS: dict[Kind[object], Callable[..., Any]] = {
+OBJECTS: dict[WatchedResource[object], Callable[..., Any]] = {
     NAMESPACES: lambda space, _, how: namespace(
         space, annotations={"rdma.lab/fabric": "north"} if how else {}
     ),
@@ -99,7 +99,7 @@ STEP = st.tuples(
 @given(st.lists(st.lists(STEP, max_size=6), max_size=8))
 def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
     """After any batches, the facts are those of reading all remaining objects at once."""
-    assembly = Assembly()
+    assembly = FactsStore()
     there: dict[tuple[str, tuple[str, str]], dict[str, Any]] = {}
     for batch in batches:
         delivered = []

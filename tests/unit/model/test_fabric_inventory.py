@@ -8,12 +8,12 @@ from tests.growth import DOUBLE, lines
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import (
     FabricInventory,
-    Misfits,
     NodeProblem,
-    as_counted,
+    UnassignedNodes,
+    build_inventory,
+    natural_key,
     reservation_of,
     reserved_on_nodes,
-    take_inventory,
 )
 from webhook.model.nodes import Node, node_of
 
@@ -36,7 +36,7 @@ def good(**offered: int) -> Node:
 
 def taken(nodes: dict[str, Node], known: Fabrics | None = None) -> FabricInventory:
     """Take the inventory, with the fabrics V100 and H100 if no others are given."""
-    return take_inventory(nodes, known or fabrics(V100, H100))
+    return build_inventory(nodes, known or fabrics(V100, H100))
 
 
 def problems(found: FabricInventory) -> dict[str, list[str]]:
@@ -59,14 +59,14 @@ def test_a_fabric_has_what_its_nodes_offer() -> None:
         *(("h",), {"nvidia.com/h100": 8}, {"nvidia.com/rail0": 8}),
     )
     assert v100.free is None
-    assert (found.well, found.nodes, found.others, found.misfits) == (True, 3, 0, ())
+    assert (found.well, found.nodes, found.others, found.unassigned_nodes) == (True, 3, 0, ())
 
 
 def test_what_pods_have_reserved_is_not_free() -> None:
     """Of each node by itself; a node that has lost devices has none free, not fewer than none."""
     nodes = {"a": good(), "b": good(), "c": good(rdma=1)}
     reserved = {"a": {"nvidia.com/v100": 8, "rdma/v100": 3}, "c": {"rdma/v100": 5}, "x": {}}
-    (found,) = take_inventory(nodes, fabrics(V100), reserved).fabrics
+    (found,) = build_inventory(nodes, fabrics(V100), reserved).fabrics
     assert found.free == {"nvidia.com/v100": 16, "rdma/v100": 123}
 
 
@@ -74,7 +74,7 @@ def test_a_node_that_lacks_a_resource_adds_none() -> None:
     """Whether pods are known or not."""
     nodes = {"a": good(), "b": node(VOLTA, v100=4)}
     reserved = {"a": {"rdma/v100": 3}}
-    (found,) = take_inventory(nodes, fabrics(V100), reserved).fabrics
+    (found,) = build_inventory(nodes, fabrics(V100), reserved).fabrics
     assert found.resources == {"rdma/v100": 63}
     assert found.free == {"nvidia.com/v100": 12, "rdma/v100": 60}
 
@@ -166,7 +166,7 @@ def test_names_are_sorted_as_people_count() -> None:
         "n2-10",
         "n10-1",
     ]
-    assert sorted(names, key=as_counted) == expected
+    assert sorted(names, key=natural_key) == expected
 
 
 def test_a_node_without_gpus_may_lack_the_resource() -> None:
@@ -176,9 +176,9 @@ def test_a_node_without_gpus_may_lack_the_resource() -> None:
     assert problems(taken(nodes, fabrics(cpu))) == {"cpu": ["node a has no rdma/v100"]}
 
 
-def misfit(found: FabricInventory) -> Misfits:
+def misfit(found: FabricInventory) -> UnassignedNodes:
     """Return the only misfits."""
-    (only,) = found.misfits
+    (only,) = found.unassigned_nodes
     return only
 
 
@@ -186,13 +186,13 @@ def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
     """The nearest fabric is the one for which the least is missing."""
     found = taken({"p10": node("Tesla-P100", v100=8), "p9": node("Tesla-P100", v100=8)})
     why = f"label {PRODUCT} is Tesla-P100, not Tesla-V100-*"
-    assert misfit(found) == Misfits(("p9", "p10"), (), "v100-ib", why)
+    assert misfit(found) == UnassignedNodes(("p9", "p10"), (), "v100-ib", why)
     assert (found.nodes, found.others) == (2, 0)
     assert misfit(taken({"p": node(v100=8)})).why == f"label {PRODUCT} is missing (Tesla-V100-*)"
     neither = "nvidia.com/v100 or rdma/v100 is not offered"
     assert misfit(taken({"p": node(VOLTA)})).why == neither
     both = f"label {PRODUCT} is missing (Tesla-V100-*); {neither}"
-    assert misfit(taken({"p": node(gpu=1)})) == Misfits(("p",), (), "v100-ib", both)
+    assert misfit(taken({"p": node(gpu=1)})) == UnassignedNodes(("p",), (), "v100-ib", both)
 
 
 def test_a_node_with_rdma_and_no_gpu_is_meant_for_a_fabric() -> None:
@@ -222,7 +222,7 @@ def test_a_resource_of_several_fabrics_brings_no_node_to_any() -> None:
         fabric(name, gpu_resources=V100.gpu_resources, resources=V100.resources) for name in "ab"
     ]
     found = taken({"c": node(rdma=63)}, fabrics(*twins))
-    assert misfit(found) == Misfits(("c",), (), "a", "nvidia.com/v100 is not offered")
+    assert misfit(found) == UnassignedNodes(("c",), (), "a", "nvidia.com/v100 is not offered")
 
 
 def test_a_fabric_without_match_misses_its_resource() -> None:
@@ -244,14 +244,14 @@ def test_of_two_fabrics_as_near_the_one_whose_resource_is_there() -> None:
     second = fabric("second", node_labels={"net": ("ib",)}, gpu_resources=V100.gpu_resources)
     second = replace(second, resources=V100.resources)
     found = taken({"n": node(rdma=1)}, fabrics(first, second))
-    assert misfit(found) == Misfits(("n",), (), "second", "label net is missing (ib)")
+    assert misfit(found) == UnassignedNodes(("n",), (), "second", "label net is missing (ib)")
 
 
 def test_shared_gpus_have_the_product_that_they_are_shares_of() -> None:
     """NVIDIA's device plugin adds a word to the product's name."""
     exact = fabric("exact", node_labels={PRODUCT: (VOLTA,)}, resources=V100.resources)
     found = taken({"n": node(f"{VOLTA}-SHARED", rdma=1)}, fabrics(exact))
-    assert (found.fabrics[0].nodes, found.misfits) == (("n",), ())
+    assert (found.fabrics[0].nodes, found.unassigned_nodes) == (("n",), ())
     other = fabric("other", node_labels={PRODUCT: (VOLTA,), "net": ("ib",)})
     found = taken({"n": node(f"{VOLTA}-SHARED", rdma=1)}, fabrics(other))
     assert misfit(found).why == "label net is missing (ib)"
@@ -275,7 +275,9 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     """Then a pod for it is ambiguous."""
     one, two = (fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
     found = taken({"n": node(gpu=8)}, fabrics(one, two))
-    assert misfit(found) == Misfits(("n",), ("a", "b"), "", "nvidia.com/gpu fits all of them")
+    assert misfit(found) == UnassignedNodes(
+        ("n",), ("a", "b"), "", "nvidia.com/gpu fits all of them"
+    )
     labelled = [fabric(name, node_labels={"net": ("i*",)}) for name in "ab"]
     found = taken({"n": node(labels={"net": "ib"})}, fabrics(*labelled))
     assert misfit(found).why == "label net=ib fits all of them"
@@ -288,7 +290,7 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     )
     found = taken({"n": node(rdma=1, rail=8)}, fabrics(north, south))
     offered = "a resource of each is offered: rdma/v100, nvidia.com/rail0"
-    assert misfit(found) == Misfits(("n",), ("north", "south"), "", offered)
+    assert misfit(found) == UnassignedNodes(("n",), ("north", "south"), "", offered)
     found = taken({"n": good()}, fabrics(V100, loose, replace(loose, name="tight")))
     assert misfit(found).why == "nothing in their match tells them apart"
     twice = [
@@ -302,15 +304,15 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
 def test_nodes_that_no_fabric_means_are_counted() -> None:
     """A control plane has neither GPU nor RDMA, and no label of a fabric."""
     found = taken({"a": good(), "cp": node(labels={"role": "x"})}, fabrics(V100))
-    assert (found.nodes, found.others, found.misfits, found.well) == (2, 1, (), True)
+    assert (found.nodes, found.others, found.unassigned_nodes, found.well) == (2, 1, (), True)
 
 
 def test_without_fabrics_there_is_none_to_be_near() -> None:
     """GPUs are still told."""
     empty = fabrics(V100)
     none = type(empty)(fabrics={}, defaults=empty.defaults, config_hash="x")
-    found = take_inventory({"a": node(gpu=8)}, none)
-    assert found.misfits == (Misfits(("a",), (), "", "there are no fabrics"),)
+    found = build_inventory({"a": node(gpu=8)}, none)
+    assert found.unassigned_nodes == (UnassignedNodes(("a",), (), "", "there are no fabrics"),)
 
 
 def test_each_node_takes_little() -> None:
@@ -319,6 +321,6 @@ def test_each_node_takes_little() -> None:
     def run(many: int) -> int:
         nodes = {f"n{number}": good(v100=number % 3 + 6) for number in range(many)}
         reserved = {name: {"rdma/v100": 1} for name in nodes}
-        return lines(lambda: take_inventory(nodes, fabrics(V100, H100), reserved))
+        return lines(lambda: build_inventory(nodes, fabrics(V100, H100), reserved))
 
     assert run(400) < DOUBLE * run(200)

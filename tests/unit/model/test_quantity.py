@@ -16,11 +16,11 @@ from webhook.model.quantity import (
     UNIT,
     amount,
     equal,
+    format_quantity,
     is_unexpanded,
     is_zero,
     parse,
-    whole,
-    written,
+    to_integer,
 )
 
 #: Texts, and the numbers that apimachinery v0.36.3 reads in them (Quantity.UnmarshalJSON, then
@@ -35,7 +35,7 @@ def refused(value: Any) -> str:
     """Return the sentence by which a value is refused."""
     with pytest.raises(ValueError, match=r"\S") as raised:
         parse(value)
-    for reader in (amount, whole, is_zero):
+    for reader in (amount, to_integer, is_zero):
         with pytest.raises(ValueError, match=r"\S") as other:
             reader(value)
         assert str(other.value) == str(raised.value)
@@ -141,7 +141,7 @@ def test_an_exponent_of_any_size_costs_nothing(exponent: str) -> None:
 def test_a_resource_is_never_below_zero(text: Any) -> None:
     """The API server refuses it, though it can read it."""
     assert parse(text) < 0
-    for reader in (amount, whole, is_zero):
+    for reader in (amount, to_integer, is_zero):
         with pytest.raises(ValueError, match="is below zero, and the quantity of a resource is"):
             reader(text)
 
@@ -173,7 +173,7 @@ def test_something_is_not_zero(text: Any) -> None:
 )
 def test_a_whole_number_is_rounded_up(text: Any, number: int) -> None:
     """As Quantity.Value() does it."""
-    assert whole(text) == number
+    assert to_integer(text) == number
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,13 @@ def test_quantities_are_compared_as_numbers(left: Any, right: Any, same: bool) -
 )
 def test_a_sum_is_written_as_a_quantity(number: int, text: str) -> None:
     """In the largest binary unit; in digits where Kubernetes would cap that."""
-    assert written(number) == text
+    assert format_quantity(number) == text
 
 
 @given(number=st.integers(0, MOST * UNIT))
 def test_what_is_written_is_read_back(number: int) -> None:
     """No digit is lost."""
-    assert parse(written(number)) == number
+    assert parse(format_quantity(number)) == number
 
 
 @pytest.mark.parametrize(

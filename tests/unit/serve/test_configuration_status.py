@@ -8,7 +8,7 @@ import pytest
 from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.serve import status
-from webhook.serve.status import PATH, Condition, Stated, StatusWriter
+from webhook.serve.status import PATH, Condition, StatusUpdate, StatusWriter
 
 VALID = Condition("Valid", True, "Accepted", "all is well")
 BROKEN = Condition("Valid", False, "NotUsable", "spec.fabrics[0]: wrong")
@@ -22,7 +22,7 @@ class Replica:
         self.released = 0
         self.stored = stored
         self.written: list[dict[str, Any]] = []
-        self.told: Stated | None = Stated(3, (VALID,), {"nodes": 4})
+        self.told: StatusUpdate | None = StatusUpdate(3, (VALID,), {"nodes": 4})
         self.problems: list[str] = []
         self.failure: Exception | None = None
         self.there = True
@@ -74,14 +74,14 @@ def test_the_holder_writes_what_has_changed() -> None:
         "message": "all is well",
     }
     assert replica.written == [{"observedGeneration": 3, "conditions": [first], "nodes": 4}]
-    replica.told = Stated(4, (VALID,), {"nodes": 5})
+    replica.told = StatusUpdate(4, (VALID,), {"nodes": 5})
     replica.writer.step()
     assert replica.written[1] == {
         "observedGeneration": 4,
         "conditions": [{**first, "observedGeneration": 4}],
         "nodes": 5,
     }
-    replica.told = Stated(5, (BROKEN,), {})
+    replica.told = StatusUpdate(5, (BROKEN,), {})
     replica.writer.step()
     (condition,) = replica.written[2]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "NotUsable")
@@ -112,7 +112,7 @@ def test_who_takes_over_goes_on_from_what_is_there() -> None:
     second.minute = 30
     second.writer.step()
     assert second.written == []
-    second.told = Stated(4, (VALID,), {"nodes": 4})
+    second.told = StatusUpdate(4, (VALID,), {"nodes": 4})
     second.writer.step()
     (condition,) = second.written[0]["conditions"]
     assert condition["lastTransitionTime"] == "2026-11-23T10:00:00Z"
@@ -134,7 +134,7 @@ def test_without_an_object_there_is_nothing_to_write() -> None:
     replica.told = None
     replica.writer.step()
     assert replica.written == []
-    replica.told, replica.there = Stated(1, (VALID,), {}), False
+    replica.told, replica.there = StatusUpdate(1, (VALID,), {}), False
     replica.writer.step()
     replica.there = True
     replica.writer.step()

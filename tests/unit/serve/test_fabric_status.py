@@ -14,30 +14,32 @@ from tests.unit.kube.cluster import Cluster
 from tests.unit.serve.client import Lines
 from tests.unit.serve.sources.test_configuration_object import Server, written
 from tests.waiting import until
-from webhook.config.findings import Finding, More
+from webhook.config.findings import Finding, Truncation
 from webhook.config.load import FabricsText, Loaded
 from webhook.errors import ClusterError
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
-from webhook.model.inventory import FabricInventory, take_inventory
+from webhook.model.inventory import FabricInventory, build_inventory
 from webhook.model.nodes import Node
 from webhook.serve import status as configuration_status
 from webhook.serve import status as fabric_status
 from webhook.serve.options import ServeOptions
-from webhook.serve.sources.configuration_object import Observed
+from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.status import Condition, OnNodes, fabric_status_of, stated
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
 
-def loaded(used: Fabrics, *findings: Finding, more: More | None = None) -> Loaded:
+def loaded(used: Fabrics, *findings: Finding, more: Truncation | None = None) -> Loaded:
     """Make a configuration as it was read."""
-    return Loaded(used, findings, FabricsText(""), more or More())
+    return Loaded(used, findings, FabricsText(""), more or Truncation())
 
 
-def conditions(observed: Observed, used: PreparedConfiguration | None) -> dict[str, Condition]:
+def conditions(
+    observed: ObservedObject, used: PreparedConfiguration | None
+) -> dict[str, Condition]:
     """Return the conditions of the status by their types."""
     found = stated(observed, used, OnNodes())
     assert found is not None
@@ -47,7 +49,7 @@ def conditions(observed: Observed, used: PreparedConfiguration | None) -> dict[s
 def test_a_configuration_in_use() -> None:
     """It is valid and active; the names of its fabrics are what kubectl shows."""
     used = fabrics()
-    found = stated(Observed(7, loaded(used), ""), prepared(used), OnNodes())
+    found = stated(ObservedObject(7, loaded(used), ""), prepared(used), OnNodes())
     assert found is not None
     assert (found.generation, found.more["fabricNames"]) == (7, "v100-ib, h100-roce")
     valid, active = found.conditions
@@ -62,7 +64,7 @@ def test_warnings_are_told() -> None:
         Finding("warning", "spec.fabrics[0]", None, "odd"),
         Finding("warning", "", None, "old"),
     )
-    observed = Observed(1, loaded(fabrics(), *findings, more=More(warnings=2)), "")
+    observed = ObservedObject(1, loaded(fabrics(), *findings, more=Truncation(warnings=2)), "")
     valid = conditions(observed, None)["Valid"]
     assert valid.holds
     assert valid.message == "spec.fabrics[0]: odd\nold\nand 2 more warnings"
@@ -70,7 +72,7 @@ def test_warnings_are_told() -> None:
 
 def test_one_that_cannot_be_used() -> None:
     """The reasons are told; the last good one stays in use, if there is one."""
-    observed = Observed(8, None, "wrong")
+    observed = ObservedObject(8, None, "wrong")
     assert conditions(observed, None) == {
         "Valid": Condition("Valid", False, "NotUsable", "wrong"),
         "Active": Condition(
@@ -92,17 +94,17 @@ def test_one_that_comes_into_use_in_a_moment() -> None:
     """For three seconds, the one before it decides."""
     before = fabrics()
     after = replace(before, config_hash="ba9876543210")
-    active = conditions(Observed(2, loaded(after), ""), prepared(before))["Active"]
+    active = conditions(ObservedObject(2, loaded(after), ""), prepared(before))["Active"]
     assert (active.holds, active.reason) == (False, "ComesIntoUse")
     assert "config 0123456789ab" in active.message
 
 
 def test_a_long_message_is_cut() -> None:
     """People read its beginning."""
-    message = conditions(Observed(1, None, "x" * 4097), None)["Valid"].message
+    message = conditions(ObservedObject(1, None, "x" * 4097), None)["Valid"].message
     assert (len(message), message[-1]) == (4096, "…")
     whole = "x" * 4096
-    assert conditions(Observed(1, None, whole), None)["Valid"].message == whole
+    assert conditions(ObservedObject(1, None, whole), None)["Valid"].message == whole
 
 
 def node(**resources: int) -> Node:
@@ -118,7 +120,7 @@ def test_what_the_nodes_offer_is_told() -> None:
     used = fabrics()
     known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4), "n3": node(v100=1)}
     configuration = prepared(used, known)
-    found = stated(Observed(1, loaded(used), ""), configuration, OnNodes())
+    found = stated(ObservedObject(1, loaded(used), ""), configuration, OnNodes())
     assert found is not None
     assert found.more["nodes"] == 3
     first, second = found.more["fabrics"]
@@ -130,7 +132,7 @@ def test_what_the_nodes_offer_is_told() -> None:
     }
     assert any("n2" in problem for problem in first["problems"])
     assert (second["name"], second["nodes"], second["gpus"]) == ("h100-roce", 0, 0)
-    without = stated(Observed(1, loaded(used), ""), prepared(used), OnNodes())
+    without = stated(ObservedObject(1, loaded(used), ""), prepared(used), OnNodes())
     assert without is not None
     assert without.more.keys() == {"fabricNames"}
 
@@ -141,9 +143,9 @@ def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyP
 
     def noted(nodes: Mapping[str, Node], used: Fabrics) -> FabricInventory:
         counted.append((nodes, used))
-        return take_inventory(nodes, used)
+        return build_inventory(nodes, used)
 
-    monkeypatch.setattr(fabric_status, "take_inventory", noted)
+    monkeypatch.setattr(fabric_status, "build_inventory", noted)
     one, other = fabrics(), fabrics()
     few, many = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
     on_nodes = OnNodes()
@@ -254,7 +256,7 @@ def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("webhook.kube.lease.Lease", api.lease)
     facts = Facts(nodes={"n1": node(v100=8, rdma=2)})
     server, state = Server(Cluster()), configured(used, facts)
-    server.source.observed = Observed(7, loaded(used), "")
+    server.source.observed = ObservedObject(7, loaded(used), "")
     options = ServeOptions(kubeconfig=File("admin.conf"))
     api.problem = "no token"
     (made,) = fabric_status_of(options, server.source, state, lines.log, IN_POD)

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.unit.serve.client import Lines
-from webhook.errors import defect
+from webhook.errors import crash_summary
 from webhook.serve.log import Forward, Log
 
 SECRET = "hunter2"
@@ -80,7 +80,7 @@ def test_exception_is_told_without_its_message() -> None:
     """An exception's message may quote a pod; its type and trace do not."""
     with pytest.raises(ValueError, match=SECRET) as caught:
         _fail(SECRET)
-    told = defect(caught.value)
+    told = crash_summary(caught.value)
 
     assert told["error"] == "ValueError"
     assert told["trace"][-1].endswith("_fail")

@@ -16,8 +16,8 @@ from tests.unit.kube.cluster import NAMESPACES, Cluster, Stream, namespace
 from webhook import __version__
 from webhook.errors import ClusterError
 from webhook.kube import watched_resources
-from webhook.kube.api import Query, Reads
-from webhook.kube.informers import Feed
+from webhook.kube.api import ApiReader, Query
+from webhook.kube.informers import Informers
 from webhook.model.decision import Decision, Outcome, Reason, Status, Verdict
 from webhook.serve.metrics import WORKER_ENDS, Metrics
 from webhook.serve.state import PendingFacts, PendingFactsMetric
@@ -152,14 +152,14 @@ def _settled(metrics: Metrics) -> None:
 def _watches(metrics: Metrics) -> None:
     """Watch with three feeds: one works, one is removed, and one cannot connect."""
     feeds = (
-        Feed(
+        Informers(
             _Watched,
             delays,
             lambda: 100.0,
             (watched_resources.NAMESPACES, watched_resources.QUOTAS),
         ),
-        Feed(_nobody, delays, lambda: 100.0, (watched_resources.CONFIGURATIONS,)),
-        Feed(_nobody, delays, lambda: 100.0, (watched_resources.NODES,)),
+        Informers(_nobody, delays, lambda: 100.0, (watched_resources.CONFIGURATIONS,)),
+        Informers(_nobody, delays, lambda: 100.0, (watched_resources.NODES,)),
     )
     for feed in feeds:
         metrics.watches.add(feed)
@@ -187,7 +187,7 @@ class _Watched(Cluster):
         return stream
 
 
-def _nobody() -> Reads:
+def _nobody() -> ApiReader:
     raise ClusterError("there is no API server")
 
 

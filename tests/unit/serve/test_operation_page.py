@@ -10,8 +10,8 @@ from tests.generated_pages import DOCS, assert_up_to_date
 from webhook.admission.configuration_review import MOST_ERRORS
 from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
 from webhook.errors import ClusterError
-from webhook.kube.api import Reads
-from webhook.kube.informers import Feed
+from webhook.kube.api import ApiReader
+from webhook.kube.informers import Informers
 from webhook.model.decision import Decision, Outcome, Reason
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES
@@ -40,13 +40,13 @@ def _families() -> list[Metric]:
     metrics.guarded.labels("MutatingWebhookConfiguration")
     metrics.connection_closed("mutate", "ended")
     metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
-    metrics.watches.add(Feed(_nobody, delays))
+    metrics.watches.add(Informers(_nobody, delays))
     metrics.registry.register(PendingFactsMetric(PendingFacts()))
     metrics.configuration.used("c0ffee")
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
 
-def _nobody() -> Reads:
+def _nobody() -> ApiReader:
     raise ClusterError("there is no API server")
 
 

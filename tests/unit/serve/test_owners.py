@@ -12,7 +12,7 @@ from webhook.admission.review import AdmissionRequest
 from webhook.kube.events import WithoutRdma
 from webhook.model.pod import OwnerReference
 from webhook.serve import events
-from webhook.serve.events import tell_owner_by, to_tell
+from webhook.serve.events import owner_notifier, to_tell
 from webhook.serve.options import ServeOptions
 
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "7", "controller": True}
@@ -62,7 +62,7 @@ def test_who_cannot_tell_says_so_in_the_log(tmp_path: Path) -> None:
     """The log gets a line with the reason."""
     lines, file = Lines(), tmp_path / "config"
     asked = request(OFF)
-    tell = tell_owner_by(ServeOptions(kubeconfig=file), lines.log, {"POD_NAME": "x"})
+    tell = owner_notifier(ServeOptions(kubeconfig=file), lines.log, {"POD_NAME": "x"})
     tell(asked, decide_on(asked.pod))
     found: list[dict[str, object]] = []
 
@@ -90,5 +90,5 @@ def test_a_replica_tells_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> Non
     asked = request(OFF)
     decision = decide_on(asked.pod)
     for environment in ({}, {"POD_NAME": "rdma-webhook-x"}):
-        tell_owner_by(ServeOptions(), Lines().log, environment)(asked, decision)
+        owner_notifier(ServeOptions(), Lines().log, environment)(asked, decision)
     assert told == [("rdma-webhook-x", one) for one in to_tell(asked, decision)]

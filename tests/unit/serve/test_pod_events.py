@@ -7,7 +7,7 @@ import pytest
 from tests.unit.serve.client import Lines
 from tests.waiting import until
 from webhook.kube import events
-from webhook.serve.events import POD, tell_broken_by
+from webhook.serve.events import POD, failure_reporter
 from webhook.serve.options import ServeOptions
 
 SET = {"POD_NAME": "rdma-webhook-x", "POD_NAMESPACE": "rdma-webhook", "POD_UID": "7e57"}
@@ -18,7 +18,7 @@ def test_who_does_not_know_its_pod_tells_nobody(lacks: str) -> None:
     """This is so outside a cluster, or with a Deployment of an older release."""
     lines = Lines()
     environment = {name: value for name, value in SET.items() if name != lacks}
-    tell_broken_by(ServeOptions(), lines.log, environment)(1, "line 3: no")
+    failure_reporter(ServeOptions(), lines.log, environment)(1, "line 3: no")
     assert lines.read() == []
 
 
@@ -28,7 +28,7 @@ def test_who_cannot_tell_says_so_in_the_log(
     """The log gets one line, after the last attempt."""
     monkeypatch.setattr(events, "ATTEMPTS", 1)
     lines, file = Lines(), tmp_path / "config"
-    tell_broken_by(ServeOptions(kubeconfig=file), lines.log, SET)(1, "line 3: no")
+    failure_reporter(ServeOptions(kubeconfig=file), lines.log, SET)(1, "line 3: no")
     found: list[dict[str, object]] = []
 
     def told() -> bool:

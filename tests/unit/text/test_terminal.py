@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.text.terminal import Column, Sheet, Span, lines_of
+from webhook.text.terminal import Sheet, Span, TableColumn, lines_of
 
 
 def wrapped(words: str, width: int) -> list[str]:
@@ -46,7 +46,7 @@ def test_colours_follow_their_words_over_a_line_break() -> None:
     assert sheet.text == "red and\n\x1b[32mgreen\x1b[0m\n\x1b[32mwords\x1b[0m\n"
 
 
-COLUMNS = (Column("what"), Column("whom", 6), Column("why"))
+COLUMNS = (TableColumn("what"), TableColumn("whom", 6), TableColumn("why"))
 ROWS = [[Span("a"), Span("one, two", "green"), Span("because of these reasons")], [Span("b")] * 3]
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from webhook.cli.options import CONFIG_VARIABLE, configured
-from webhook.cli.output import read_stdin, say, unreadable
+from webhook.cli.output import print_status, read_stdin, unreadable
 from webhook.cli.verify.options import add_result_options, fabric_named, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_assessment
 from webhook.config.load import load_fabrics
@@ -72,10 +72,12 @@ def _files(name: str) -> list[JudgedFile] | None:
     try:
         data = _data(name)
     except OSError as error:
-        say("error", str(unreadable(name, error)))
+        print_status("error", str(unreadable(name, error)))
         return None
     if len(data) > _LARGEST:
-        say("error", f"{name}: larger than {_LARGEST >> 20} MiB: give the part of the benchmark")
+        print_status(
+            "error", f"{name}: larger than {_LARGEST >> 20} MiB: give the part of the benchmark"
+        )
         return None
     return judged_files(name, data.decode("utf-8", "replace"))
 
@@ -89,7 +91,7 @@ def _data(name: str) -> bytes:
 
 def _say_nothing_found(files: list[JudgedFile]) -> None:
     for file in files:
-        say(
+        print_status(
             "error",
             f"{file.name}: nothing in its {file.lines[1]} lines is known: give what perftest "
             "(ib_write_bw), nccl-tests, ucx_perftest or rping printed, or a log of NCCL",

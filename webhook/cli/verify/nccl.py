@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook.cli.options import add_cluster_options, cluster_client
-from webhook.cli.output import say
+from webhook.cli.output import print_status
 from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
@@ -22,7 +22,7 @@ from webhook.cli.verify.selection import chosen_fabric, chosen_nodes, fabric_sou
 from webhook.cli.verify.session import NcclSession, RunSignals, make_folder, pod_problems, write_log
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclSite
-from webhook.diagnose.verify.runs.plan import RunSite
+from webhook.diagnose.verify.runs.plan import RunEnvironment
 from webhook.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -143,13 +143,13 @@ def _place(
 
     def tell(what: str) -> None:
         if not arguments.quiet:
-            say("run", what)
+            print_status("run", what)
 
     def keep(text: str) -> None:
         if arguments.logs is not None:
             write_log(arguments.logs / f"{plan.name}.txt", text)
 
-    site = RunSite(
+    site = RunEnvironment(
         pods=LabelledPods(client, namespace),
         explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
         tell=lambda _, what: tell(what),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from webhook.cli.output import colour, width, write, write_json
 from webhook.diagnose.verify.output import verify_form, verify_junit, verify_text
-from webhook.diagnose.verify.results import Assessment, Worth
+from webhook.diagnose.verify.results import Evaluation, Worth
 
 
-def print_assessment(assessment: Assessment, form: str) -> None:
+def print_assessment(assessment: Evaluation, form: str) -> None:
     """Print an assessment in a form: text, json or junit."""
     if form == "json":
         write_json(verify_form(assessment))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from webhook import __version__
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_client
-from webhook.cli.output import colour, say, width, write, write_json
+from webhook.cli.output import colour, print_status, width, write, write_json
 from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
@@ -32,7 +32,7 @@ from webhook.diagnose.verify.matrix_output import matrix_form, matrix_junit, mat
 from webhook.diagnose.verify.matrix_page import matrix_page
 from webhook.diagnose.verify.results import NodePair, RunReport
 from webhook.diagnose.verify.runs.pair_output import pair_name
-from webhook.diagnose.verify.runs.plan import RunPlan, RunSite
+from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan
 from webhook.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
 
 def _site(
     arguments: argparse.Namespace, client: Client, namespace: str, signals: RunSignals
-) -> RunSite:
+) -> RunEnvironment:
     from webhook.kube.pods import (  # noqa: PLC0415
         LabelledPods,
         PodAccess,
@@ -159,13 +159,13 @@ def _site(
 
     def tell(pair: NodePair | None, what: str) -> None:
         if not arguments.quiet:
-            say(pair_name(pair) if pair else "run", what)
+            print_status(pair_name(pair) if pair else "run", what)
 
     def keep(pair: NodePair, text: str) -> None:
         if arguments.logs is not None:
             write_log(arguments.logs / f"{pair.client}_{pair.server}.txt", text)
 
-    return RunSite(
+    return RunEnvironment(
         pods=LabelledPods(client, namespace),
         explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
         tell=tell,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webhook.cli.options import configured
-from webhook.cli.output import say
+from webhook.cli.output import print_status
 from webhook.cli.verify.options import fabric_named
 from webhook.config.load import load_fabrics
 from webhook.diagnose.verify.runs.plan import (
@@ -21,7 +21,7 @@ from webhook.diagnose.verify.runs.plan import (
 )
 from webhook.errors import ConfigError, DocumentError
 from webhook.kube.api import ObjectReads
-from webhook.kube.cluster_reads import FORBIDDEN, PermittedReads
+from webhook.kube.cluster_reads import FORBIDDEN, BestEffortReads
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.preview.live import read_live
 
@@ -49,7 +49,7 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     if reading.configuration is not None:
         return FabricSource(reading.configuration.fabrics, reading.configuration.name)
     for note in reading.facts.notes:
-        say("note", note)
+        print_status("note", note)
     if path is None:
         raise ConfigError(f"the cluster's fabrics are not known: {_INSTEAD}")
     return _of_file(path)
@@ -77,7 +77,7 @@ def chosen_nodes(
 
     Raises DocumentError if these are not two.
     """
-    permitted = PermittedReads(reads)
+    permitted = BestEffortReads(reads)
     listed = permitted.list("/api/v1/nodes", "nodes")
     given = tuple(dict.fromkeys(named))
     if listed is None:
@@ -89,11 +89,11 @@ def chosen_nodes(
         _check(given, found, fabric)
         return _two(given, "--nodes names", "")
     if unfit := _unfit(found):
-        say("note", unfit)
+        print_status("note", unfit)
     return _two(found.fit, f"fabric {fabric.name} has", " that can measure")
 
 
-def _unlisted(permitted: PermittedReads) -> str:
+def _unlisted(permitted: BestEffortReads) -> str:
     (unread,) = permitted.unread
     why = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.said
     return f"which nodes there are is not known ({why}): name them with --nodes A,B"
@@ -107,9 +107,9 @@ def _check(given: Iterable[str], found: FabricNodes, fabric: Fabric) -> None:
             meant = f" (did you mean {near[0]}?)" if near else ""
             raise DocumentError(f"--nodes: there is no node {name!r:.80}{meant}")
         if why := found.unfit.get(name):
-            say("note", f"node {name} {why}")
+            print_status("note", f"node {name} {why}")
         elif name not in found.fit:
-            say("note", f"node {name} does not look like one of fabric {fabric.name}")
+            print_status("note", f"node {name} does not look like one of fabric {fabric.name}")
 
 
 def _unfit(found: FabricNodes) -> str:

@@ -14,12 +14,12 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NamedTuple, Self
 
-from webhook.cli.output import say
+from webhook.cli.output import print_status
 from webhook.cli.verify.output import UNREADABLE
-from webhook.diagnose.verify.results import Assessment, RunReport
+from webhook.diagnose.verify.results import Evaluation, RunReport
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclRun, NcclSite
-from webhook.diagnose.verify.runs.plan import PodProblem, RunPlan, RunSite
+from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment, RunPlan
 from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.diagnose.verify.runs.run import NodeRun
 from webhook.diagnose.why.answer import explain_pod
@@ -42,7 +42,9 @@ class RunEnd(NamedTuple):
 class RunSession:
     """One run; `signals` must be in force."""
 
-    def __init__(self, plan: RunPlan, namespace: str, site: RunSite, signals: RunSignals) -> None:
+    def __init__(
+        self, plan: RunPlan, namespace: str, site: RunEnvironment, signals: RunSignals
+    ) -> None:
         self._plan = plan
         self._namespace = namespace
         self._site = site
@@ -59,7 +61,7 @@ class RunSession:
         try:
             well = self._measured()
         except LeftAtOnceError:
-            say("error", f"left without cleaning up; {self._hint}")
+            print_status("error", f"left without cleaning up; {self._hint}")
             well = False
         return RunEnd(self._run.report, self._signals.exit_code or (None if well else UNREADABLE))
 
@@ -97,7 +99,7 @@ class RunSession:
         try:
             remove_pods(self._site.pods, selector, self._signals.rest, self._site.now)
         except ClusterError as error:
-            say("error", f"{error}; {self._hint}")
+            print_status("error", f"{error}; {self._hint}")
             return False
         return True
 
@@ -122,7 +124,7 @@ class NcclSession:
         self._signals = signals
         self._run = NcclRun(plan, place)
 
-    def complete(self) -> tuple[Assessment | None, bool]:
+    def complete(self) -> tuple[Evaluation | None, bool]:
         """Return what was measured, None if nothing, and whether all was deleted.
 
         Raises ClusterError at once, not after a minute, if the pods cannot even be listed.
@@ -142,10 +144,10 @@ class NcclSession:
                 raise
             return assessment, self._cleaned()
         except LeftAtOnceError:
-            say("error", f"left without cleaning up; {self._hint}")
+            print_status("error", f"left without cleaning up; {self._hint}")
             return None, False
 
-    def _measured(self) -> Assessment | None:
+    def _measured(self) -> Evaluation | None:
         try:
             return self._run.measure()
         except ClusterError as error:
@@ -156,7 +158,7 @@ class NcclSession:
         try:
             self._run.remove(self._signals.rest)
         except ClusterError as error:
-            say("error", f"{error}; {self._hint}")
+            print_status("error", f"{error}; {self._hint}")
             return False
         return True
 
@@ -203,7 +205,7 @@ def say_run_error(error: ClusterError) -> None:
     """Say it, and where the rights are listed if one is missing."""
     forbidden = isinstance(error, RefusedError) and error.code == HTTPStatus.FORBIDDEN
     where = " (docs/verify.md lists the rights that a run needs)" if forbidden else ""
-    say("error", f"{error}{where}")
+    print_status("error", f"{error}{where}")
 
 
 # The folder in which a run keeps what its pods print.
@@ -222,7 +224,7 @@ def write_log(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        say("error", f"{path}: cannot be written: {error.strerror}")
+        print_status("error", f"{path}: cannot be written: {error.strerror}")
 
 
 # The signals that end a run: the first lets it clean up, the second one does not.

@@ -16,9 +16,9 @@ from webhook.config.rules import (
     node_labels,
     resources,
 )
-from webhook.config.rules.rule import Parts, Problem, Rule
+from webhook.config.rules.rule import ParsedSpec, Rule, Violation
 
-__all__ = ["RULES", "Parts", "Problem", "Rule"]
+__all__ = ["RULES", "ParsedSpec", "Rule", "Violation"]
 
 _MODULES = (naming, matching, resources, node_labels, hcas, devices, device_claims, environment)
 #: In the order of their functions, which the table in docs/configuration.md follows.

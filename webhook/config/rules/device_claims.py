@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from webhook.config import names
 from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.rule import Problem, rule
+from webhook.config.rules.rule import Violation, rule
 from webhook.model.claims import MOST_CLAIMS, MOST_NAME
 from webhook.model.pod import Path
 
 
 @rule("error", alone=True)
-def claim_names(fabric: FabricEntry) -> Iterator[Problem]:
+def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject names of templates, requests and device classes that no such object can have.
 
     The API server rejects a pod that names one.
@@ -32,42 +32,44 @@ def claim_names(fabric: FabricEntry) -> Iterator[Problem]:
     for path, name in objects:
         if not names.is_dns_subdomain(name):
             form = "lowercase letters, digits, - and ., at most 253"
-            yield Problem(path, f"{quoted(name)} is not the name of an object: write {form}")
+            yield Violation(path, f"{quoted(name)} is not the name of an object: write {form}")
     for place, claim in enumerate(fabric.claims):
         if claim.request is not None and not names.is_dns_label(claim.request):
             message = f"{quoted(claim.request)} is not the name of a request: write "
-            yield Problem(("claims", place, "request"), f"{message}{names.LABEL_FORM}")
+            yield Violation(("claims", place, "request"), f"{message}{names.LABEL_FORM}")
 
 
 @rule("error")
-def claims_without_dra(fabric: FabricEntry) -> Iterator[Problem]:
+def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `claims` in modes other than `dra`.
 
     An error: the pod would get each NIC twice, by its resource and by its claim.
     """
     if fabric.claims and fabric.mode != "dra":
-        yield Problem(("claims",), f"mode {fabric.mode} has no claims: write mode: dra, or remove")
+        yield Violation(
+            ("claims",), f"mode {fabric.mode} has no claims: write mode: dra, or remove"
+        )
 
 
 @rule("error")
-def dra_without_claims(fabric: FabricEntry) -> Iterator[Problem]:
+def dra_without_claims(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject mode `dra` without `claims`.
 
     An error: no device gets into the pod.
     """
     if fabric.mode == "dra" and not fabric.claims:
-        yield Problem(("claims",), "is empty: name the ResourceClaimTemplate of the NICs")
+        yield Violation(("claims",), "is empty: name the ResourceClaimTemplate of the NICs")
 
 
 @rule("error")
-def dra_with_resources(fabric: FabricEntry) -> Iterator[Problem]:
+def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `resources` in mode `dra`.
 
     An error: the pod would get each NIC twice. Where a DRA driver offers its NICs as an extended
     resource (KEP-5004), pods request that resource, in another mode.
     """
     if fabric.mode == "dra" and fabric.resources:
-        yield Problem(
+        yield Violation(
             ("resources",),
             "mode dra claims the NICs: remove it; if a DRA driver offers them as an extended "
             "resource, keep it, remove claims and write mode: host-device",
@@ -75,7 +77,7 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error")
-def repeated_templates(fabric: FabricEntry) -> Iterator[Problem]:
+def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a template that is listed twice.
 
     An error: a pod that has a claim of the template counts as equipped by it.
@@ -84,7 +86,7 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Problem]:
     for place, claim in enumerate(fabric.claims):
         before = first.setdefault(claim.template, place)
         if before != place:
-            yield Problem(
+            yield Violation(
                 ("claims", place, "template"),
                 f"{brief(claim.template)} is already in claims[{before}]: list it once; a template "
                 "may request several devices, and without request a container gets all of them",
@@ -92,14 +94,14 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error")
-def many_claims(fabric: FabricEntry) -> Iterator[Problem]:
+def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than 10 claims, or a longer name than 50 characters in mode `dra`.
 
     An error: `rdma-lab-NAME-NUMBER` is the name of a pod's claim, which may have 63 characters.
     """
     if len(fabric.claims) > MOST_CLAIMS:
         message = f"{len(fabric.claims)} templates are too many: one may request several devices"
-        yield Problem(("claims",), f"{message}; list at most {MOST_CLAIMS}")
+        yield Violation(("claims",), f"{message}; list at most {MOST_CLAIMS}")
     if fabric.mode == "dra" and len(fabric.name) > MOST_NAME:
         message = f"{brief(fabric.name)} is too long for the names of claims: write at most"
-        yield Problem(("name",), f"{message} {MOST_NAME} characters")
+        yield Violation(("name",), f"{message} {MOST_NAME} characters")

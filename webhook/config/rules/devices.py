@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.rule import Problem, rule
+from webhook.config.rules.rule import Violation, rule
 from webhook.model.fabric import Mode
 from webhook.model.pod import Path
 
@@ -19,7 +19,7 @@ _BY_NETWORK: tuple[Mode, ...] = ("sr-iov", "host-device")
 
 
 @rule("error")
-def roce_networks(fabric: FabricEntry) -> Iterator[Problem]:
+def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject RoCE in mode `shared-device` with fewer networks than devices.
 
     An error: without its own interface in the pod's network namespace, a device has an empty GID
@@ -30,7 +30,7 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Problem]:
     rails = max(1, len({written.partition(":")[0] for written in fabric.hcas}))
     networks = len(fabric.networks) + sum(_networks_of(fabric))
     if networks < rails:
-        yield Problem(
+        yield Violation(
             ("networks",),
             f"{networks} network{'s' * (networks != 1)} for {rails} RoCE "
             f"device{'s' * (rails > 1)}: each device needs a Multus network (macvlan on its "
@@ -39,7 +39,7 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("warning")
-def networks_on_host(fabric: FabricEntry) -> Iterator[Problem]:
+def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of `networks` and `socketInterface` in mode `host-network`.
 
     A warning: they have no effect on pods with hostNetwork, and that mode serves only those.
@@ -52,18 +52,18 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Problem]:
     ):
         if given:
             remedy = ": write hostSocketInterface" if key == "socketInterface" else ": remove it"
-            yield Problem((key,), f"has no effect on pods with hostNetwork{remedy}")
+            yield Violation((key,), f"has no effect on pods with hostNetwork{remedy}")
 
 
 @rule("warning")
-def own_device_networks(fabric: FabricEntry) -> Iterator[Problem]:
+def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of modes `sr-iov` and `host-device` without a network.
 
     A warning: a Multus network moves the device into the pod, but another webhook may append that
     network.
     """
     if fabric.mode in _BY_NETWORK and not fabric.networks and not any(_networks_of(fabric)):
-        yield Problem(
+        yield Violation(
             ("networks",),
             f"mode {fabric.mode} needs a network that moves the device into the pod: name its "
             "NetworkAttachmentDefinition in resources[].network",
@@ -71,7 +71,7 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error")
-def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
+def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an `@interface` that a pod would get twice.
 
     An error: the second network with that interface fails, and the pod never starts.
@@ -80,7 +80,7 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
     for path, name, times in _networks(fabric):
         interface = name.partition("@")[2]
         if interface and (times > 1 or interface in seen):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(name)} uses the interface name {quoted(interface)} twice: leave "
                 f"out @{interface}",
@@ -89,7 +89,7 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error")
-def per_gpu_shared(fabric: FabricEntry) -> Iterator[Problem]:
+def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `count: per-gpu` in mode `shared-device`.
 
     An error: one unit of the shared plugin mounts every device of the resource, so no number of
@@ -97,7 +97,7 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Problem]:
     """
     for place, resource in enumerate(fabric.resources):
         if fabric.mode == "shared-device" and resource.count == "per-gpu":
-            yield Problem(
+            yield Violation(
                 ("resources", place, "count"),
                 "in mode shared-device, one unit gives the container every device: write 1 "
                 "instead of per-gpu",
@@ -105,7 +105,7 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("warning")
-def many_units(fabric: FabricEntry) -> Iterator[Problem]:
+def many_units(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a count above 1 in mode `shared-device`.
 
     A warning: more units add nothing, and use up the plugin's `rdmaHcaMax` sooner.
@@ -113,7 +113,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Problem]:
     for place, resource in enumerate(fabric.resources):
         count = resource.count
         if fabric.mode == "shared-device" and count != "per-gpu" and count > 1:
-            yield Problem(
+            yield Violation(
                 ("resources", place, "count"),
                 "in mode shared-device, one unit gives the container every device: write 1 "
                 f"instead of {count}",
@@ -121,7 +121,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("warning")
-def per_gpu_fields(fabric: FabricEntry) -> Iterator[Problem]:
+def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of `gpusPerDevice`, `devicesPerGpu` and `max` without `count: per-gpu`.
 
     A warning: they have no effect without it.
@@ -130,33 +130,33 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Problem]:
     for place, resource in enumerate(fabric.resources):
         for key, given in zip(("gpusPerDevice", "devicesPerGpu", "max"), fields, strict=True):
             if resource.count != "per-gpu" and given in resource.model_fields_set:
-                yield Problem(
+                yield Violation(
                     ("resources", place, key), "has no effect unless count is per-gpu: remove it"
                 )
 
 
 @rule("error")
-def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Problem]:
+def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `gpusPerDevice` beside `devicesPerGpu`.
 
     An error: GPUs share a device, or each has several.
     """
     for place, resource in enumerate(fabric.resources):
         if {"gpus_per_device", "devices_per_gpu"} <= resource.model_fields_set:
-            yield Problem(
+            yield Violation(
                 ("resources", place, "devicesPerGpu"),
                 "cannot be combined with gpusPerDevice: remove one of them",
             )
 
 
 @rule("warning")
-def no_resource(fabric: FabricEntry) -> Iterator[Problem]:
+def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a fabric without a resource, except in modes `host-network` and `dra`.
 
     A warning: nothing mounts a device into the pod, but a site may do so in another way.
     """
     if fabric.mode not in ("host-network", "dra") and not fabric.resources:
-        yield Problem(
+        yield Violation(
             ("resources",),
             "is empty, so no device gets into the pod: name the resource that the device "
             "plugin offers",

@@ -13,7 +13,7 @@ from webhook.config.environment import nccl_ib_hca, rendered, ucx_devices
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import KNOWN_VARIABLES, Nearest
-from webhook.config.rules.rule import Problem, rule
+from webhook.config.rules.rule import Violation, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKETS, ip_interfaces
 from webhook.model.transport_variables import allows_rdma
@@ -54,20 +54,20 @@ _BY_LOWER = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
 @rule("error", alone=True)
-def rdma_switched_off(fabric: FabricEntry) -> Iterator[Problem]:
+def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
 
     An error: they switch RDMA off, which contradicts the fabric.
     """
     off = fabric.env.get("NCCL_IB_DISABLE", "0").strip()
     if off != "0":
-        yield Problem(("env", "NCCL_IB_DISABLE"), f"{quoted(off)} switches RDMA off: remove it")
+        yield Violation(("env", "NCCL_IB_DISABLE"), f"{quoted(off)} switches RDMA off: remove it")
     if fabric.env.get("NCCL_NET", "").strip().lower() == "socket":
-        yield Problem(("env", "NCCL_NET"), "'Socket' switches RDMA off: remove it")
+        yield Violation(("env", "NCCL_NET"), "'Socket' switches RDMA off: remove it")
 
 
 @rule("warning", alone=True)
-def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
+def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of variables in `env` that NCCL documents for debugging only.
 
     A warning: forced levels and disabled paths make jobs hang or slow, but a site may have measured
@@ -75,13 +75,13 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
     """
     for name in fabric.env:
         if name in _DEBUGGING:
-            yield Problem(
+            yield Violation(
                 ("env", name), "is for debugging, and NCCL chooses better by itself: remove it"
             )
 
 
 @rule("warning", alone=True)
-def misspelled_variables(fabric: FabricEntry) -> Iterator[Problem]:
+def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a variable in `env` whose name is a letter off a known one, or in the wrong case.
 
     A warning: no library reads `NCCL_DEUBG` or `nccl_debug`; but a site's own program may.
@@ -90,26 +90,26 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Problem]:
         if name in KNOWN_VARIABLES:
             continue
         if same := _BY_LOWER.get(name.lower()):
-            yield Problem(("env", name), f"case matters: did you mean {same}?")
+            yield Violation(("env", name), f"case matters: did you mean {same}?")
         elif near := _NEAREST.to(name.upper()):
-            yield Problem(("env", name), f"no library reads this name: did you mean {near}?")
+            yield Violation(("env", name), f"no library reads this name: did you mean {near}?")
 
 
 @rule("error", alone=True)
-def infinite_timeout(fabric: FabricEntry) -> Iterator[Problem]:
+def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_TIMEOUT in `env` that is not 1 to 31.
 
     An error: 0 and values above 31 wait forever, so a broken link hangs the job.
     """
     written = fabric.env.get("NCCL_IB_TIMEOUT")
     if written is not None and not re.fullmatch(r"0?[1-9]|[12][0-9]|3[01]", written):
-        yield Problem(
+        yield Violation(
             ("env", "NCCL_IB_TIMEOUT"), f"{quoted(written)} must be 1 to 31; NCCL's default is 20"
         )
 
 
 @rule("error")
-def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
+def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` beside a socket interface field.
 
     An error: it is not clear which of the two to use.
@@ -117,13 +117,13 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
     if _names_interface(fabric):
         for name in SOCKETS:
             if name in fabric.env:
-                yield Problem(
+                yield Violation(
                     ("env", name), "socketInterface sets this variable too: remove one of them"
                 )
 
 
 @rule("warning")
-def sockets_in_env(fabric: FabricEntry) -> Iterator[Problem]:
+def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
 
     A warning: with `env`, pods with hostNetwork get the same name as others, and UCX gets none.
@@ -131,7 +131,7 @@ def sockets_in_env(fabric: FabricEntry) -> Iterator[Problem]:
     if not _names_interface(fabric):
         for name in SOCKETS:
             if name in fabric.env:
-                yield Problem(
+                yield Violation(
                     ("env", name),
                     "set socketInterface (and hostSocketInterface) instead, which all "
                     "libraries use",
@@ -144,7 +144,7 @@ def _names_interface(fabric: FabricEntry) -> bool:
 
 
 @rule("warning")
-def ucx_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
+def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of UCX and exact `hcas` without a socket interface.
 
     A warning: UCX_NET_DEVICES, which UCX applies to TCP as well, is then not written, and UCX uses
@@ -156,7 +156,7 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
     if "UCX_NET_DEVICES" in fabric.env or interface == LOOPBACK or not ucx_devices(fabric):
         return  # naming.interface_names reports `lo`
     if not ip_interfaces(interface, fabric.env):
-        yield Problem(
+        yield Violation(
             (key,),
             "without it, UCX_NET_DEVICES is not written, since UCX would have no device for TCP: "
             f"write {'an interface of the node' if key[0] == 'h' else 'eth0'}",
@@ -164,7 +164,7 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("warning")
-def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
+def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a UCX_NET_DEVICES in `env` that lists HCAs alone.
 
     A warning: UCX applies it to TCP as well, which then has no device, and a process that needs TCP
@@ -172,7 +172,7 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
     """
     written = fabric.env.get("UCX_NET_DEVICES", "all")
     if all(":" in item for item in written.split(",")):
-        yield Problem(
+        yield Violation(
             ("env", "UCX_NET_DEVICES"),
             f"{quoted(written)} leaves TCP without a device: add the interface, such as eth0, or "
             "set hcas and socketInterface instead",
@@ -180,25 +180,25 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("warning")
-def openmpi_on_host(fabric: FabricEntry) -> Iterator[Problem]:
+def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of the library `openmpi` in mode `host-network`.
 
     A warning: it has no effect there, since mpirun aborts on a node without the interface.
     """
     if "openmpi" in fabric.libraries and fabric.mode == "host-network":
         place = fabric.libraries.index("openmpi")
-        yield Problem(("libraries", place), "has no effect on pods with hostNetwork: remove it")
+        yield Violation(("libraries", place), "has no effect on pods with hostNetwork: remove it")
 
 
 @rule("warning")
-def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
+def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a variable in `env` to which `hcas` or `qos` gives another value.
 
     A warning: the value in `env` wins, so the field has no effect on that library.
     """
     for name, value in rendered(fabric):
         if name in fabric.env and fabric.env[name] != value:
-            yield Problem(
+            yield Violation(
                 ("env", name),
                 f"{quoted(fabric.env[name])} overrides {quoted(value)}, the value from hcas and "
                 "qos: remove one of them",
@@ -206,7 +206,7 @@ def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error")
-def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
+def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_* values with more than 1023 bytes, several lines, or spaces around them.
 
     An error: `/etc/nccl.conf` cannot hold such values; NCCL truncates them.
@@ -215,17 +215,17 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
         if not name.startswith("NCCL_"):
             continue
         if len(value.encode()) > _NCCL_BYTES or value != value.strip() or "\n" in value:
-            yield Problem(
+            yield Violation(
                 ("env", name),
                 f"{quoted(value):.40} must be one line of at most {_NCCL_BYTES} bytes, without "
                 "spaces around it",
             )
     if len(nccl_ib_hca(fabric).encode()) > _NCCL_BYTES:
-        yield Problem(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
+        yield Violation(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
 
 
 @rule("error", alone=True)
-def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
+def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_HCA in `env` that NCCL reads differently than it looks.
 
     An error: NCCL then matches no device and silently falls back to sockets.
@@ -237,7 +237,7 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
     if len(listed) > _MAX_HCAS or not all(
         re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*(:[0-9]+){0,3}", item) for item in listed
     ):
-        yield Problem(
+        yield Violation(
             ("env", "NCCL_IB_HCA"),
             f"{quoted(value)} must be a list such as =mlx5_0,mlx5_1 without spaces (to exclude: "
             "^=mlx5_0); or set hcas instead",
@@ -245,18 +245,18 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("warning")
-def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
+def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a UCX_TLS in `env` without an RDMA transport.
 
     A warning: UCX then uses TCP, but a site may want that for UCX alone.
     """
     written = fabric.env.get("UCX_TLS", "all")
     if "ucx" in fabric.libraries and not allows_rdma(written):
-        yield Problem(("env", "UCX_TLS"), f"{quoted(written)} has no RDMA transport: add rc")
+        yield Violation(("env", "UCX_TLS"), f"{quoted(written)} has no RDMA transport: add rc")
 
 
 @rule("warning")
-def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
+def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of `qos.gidIndex` where pods have their own interfaces.
 
     A warning: there the index differs from pod to pod; NCCL 2.26 or newer finds it.
@@ -264,7 +264,7 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
     own = fabric.mode in OWN_DEVICE or bool(fabric.networks)
     own = own or any(resource.network for resource in fabric.resources)
     if fabric.qos.gid_index is not None and own:
-        yield Problem(
+        yield Violation(
             ("qos", "gidIndex"),
             "the index differs between pods with their own interfaces: leave it out; NCCL 2.26 or "
             "newer finds it",
@@ -272,17 +272,17 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error")
-def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
+def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `qos.pkey` on Ethernet.
 
     An error: RoCE has no partitions; UCX fails if the key is not in the port's table.
     """
     if fabric.qos.pkey is not None and fabric.link_layer == "Ethernet":
-        yield Problem(("qos", "pkey"), "RoCE has no partition keys: remove it, and use VLANs")
+        yield Violation(("qos", "pkey"), "RoCE has no partition keys: remove it, and use VLANs")
 
 
 @rule("warning")
-def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Problem]:
+def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of `qos.pkey` without NCCL_IB_PKEY in `env`.
 
     A warning: NCCL needs the key's index in the port's table, which only the site knows (net_ib
@@ -291,7 +291,7 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Problem]:
     if fabric.qos.pkey is not None and "nccl" in fabric.libraries:
         if "NCCL_IB_PKEY" in fabric.env:
             return
-        yield Problem(
+        yield Violation(
             ("qos", "pkey"),
             f"0x{fabric.qos.pkey:04x} reaches only UCX, since NCCL takes an index: set "
             "env.NCCL_IB_PKEY (0 if the key is the first in the table of every node)",
@@ -302,18 +302,20 @@ _HIGHEST_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
 
 
 @rule("error")
-def roce_priority(fabric: FabricEntry) -> Iterator[Problem]:
+def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a `qos.serviceLevel` above 7 on Ethernet.
 
     An error: RoCE has eight priorities, from 0.
     """
     level = fabric.qos.service_level
     if level is not None and level > _HIGHEST_PRIORITY and fabric.link_layer == "Ethernet":
-        yield Problem(("qos", "serviceLevel"), f"{level} is too large: RoCE has priorities 0 to 7")
+        yield Violation(
+            ("qos", "serviceLevel"), f"{level} is too large: RoCE has priorities 0 to 7"
+        )
 
 
 @rule("warning", alone=True)
-def small_shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
+def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a `sharedMemory` below 64Mi, which every container has anyway.
 
     A warning: less is too little for anything that needs RDMA; `64m` and `64` are typing errors.
@@ -324,7 +326,7 @@ def small_shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
     except ValueError:
         return  # naming.shared_memory reports it
     if small and written is not None:
-        yield Problem(
+        yield Violation(
             ("sharedMemory",),
             f"{quoted(written)} is less than the {_SHM_DEFAULT} that every container has: did "
             "you mean Gi?",

@@ -17,7 +17,7 @@ from webhook.config.environment import nvshmem_prefix
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import Nearest
-from webhook.config.rules.rule import Parts, Problem, file_rule, rule
+from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model.fabric import OWN_DEVICE
 from webhook.model.pod import Path
 
@@ -54,7 +54,7 @@ _NAMING = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem": "NVSHMEM_
 
 
 @rule("error", alone=True)
-def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
+def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject devices that are not `name[:port[:rail[:plane]]]`: globs, `=`, `^`, spaces.
 
     An error: NCCL finds no device and silently falls back to sockets.
@@ -65,7 +65,7 @@ def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
         else:
             fits, wanted = bool(names.split_hca(written)), "a device: write mlx5_0 or mlx5_0:1"
         if not fits:
-            yield Problem(
+            yield Violation(
                 (key, place),
                 f"{quoted(written)} is not {wanted} (exclusions go in excludeHcas, prefixes in "
                 "hcaPrefixes)",
@@ -73,7 +73,7 @@ def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error", alone=True)
-def hca_ranges(fabric: FabricEntry) -> Iterator[Problem]:
+def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
 
     An error: NCCL takes a range for a name, finds no such device and silently falls back to
@@ -81,20 +81,20 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Problem]:
     """
     for path, name, _ in _named(fabric):
         if _RANGE.fullmatch(name):
-            yield Problem(
+            yield Violation(
                 path, f"{quoted(name)} is read as one name: write each name (mlx5_0, mlx5_1, ...)"
             )
 
 
 @rule("error", alone=True)
-def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
+def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject the beginning of a name where NCCL needs the whole name: `mlx5`, `ibp`.
 
     An error: no driver gives such a name, so it matches no device.
     """
     for path, name, whole in _named(fabric):
         if whole and _ONLY_STEM.fullmatch(name):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(name)} is only the beginning of a name: write each name as rdma link "
                 "prints it (mlx5_0, mlx5_1, ...)",
@@ -102,7 +102,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("warning", alone=True)
-def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
+def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
 
     A warning: NCCL looks for an RDMA device with that name, and there probably is none; but a site
@@ -110,7 +110,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
     """
     for path, name, _ in _named(fabric):
         if _INTERFACE.fullmatch(name):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(name)} looks like a network interface: write the RDMA device, as "
                 "ibdev2netdev or rdma link prints it, such as mlx5_0",
@@ -118,7 +118,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("warning", alone=True)
-def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
+def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
     A warning: case matters to NCCL, and neither drivers nor udev use capitals; but a site may.
@@ -127,13 +127,13 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
         lower = _DOMAIN.sub("p", name)
         if lower != lower.lower() and not _INTERFACE.fullmatch(name):
             likely = _LOWERED_DOMAIN.sub("P", lower.lower())
-            yield Problem(
+            yield Violation(
                 path, f"{quoted(name)} has capitals, and case matters: did you mean {likely}?"
             )
 
 
 @rule("warning", alone=True)
-def hca_forms(fabric: FabricEntry) -> Iterator[Problem]:
+def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of names of devices that are almost what a driver gives: `mxl5_0`, `mlx5-1`, `0`.
 
     A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
@@ -142,7 +142,7 @@ def hca_forms(fabric: FabricEntry) -> Iterator[Problem]:
     for path, name, _ in _named(fabric):
         other_rules = _ONLY_STEM.fullmatch(name) or _INTERFACE.fullmatch(name)
         if not other_rules and name == name.lower() and (likely := _intended(name)):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(name)} is not a name that drivers give: did you mean {likely}? (rdma "
                 "link prints the names)",
@@ -159,7 +159,7 @@ def _intended(name: str) -> str:
 
 
 @rule("warning")
-def no_hcas(fabric: FabricEntry) -> Iterator[Problem]:
+def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a fabric that names no RDMA device, in modes where names are the same in all pods.
 
     A warning: NCCL and UCX then use every device that they find, slow ones included, but a node may
@@ -171,7 +171,7 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Problem]:
         and not given
         and not _NAMING.keys().isdisjoint(fabric.libraries)
     ):
-        yield Problem(
+        yield Violation(
             ("hcas",),
             "is empty, so NCCL and UCX use every device that they find, slow Ethernet cards "
             "included: write the names that rdma link prints, such as [mlx5_0, mlx5_1]",
@@ -179,34 +179,34 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error")
-def one_hca_list(fabric: FabricEntry) -> Iterator[Problem]:
+def one_hca_list(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
 
     An error: NCCL_IB_HCA is a list of names, of exclusions or of prefixes.
     """
     given = list(dict.fromkeys(key for key, _, _ in _hcas(fabric)))
     for other in given[1:]:
-        yield Problem(
+        yield Violation(
             (other,),
             f"cannot be combined with {given[0]}, since NCCL takes one list: remove one of them",
         )
 
 
 @rule("error")
-def hcas_without_names(fabric: FabricEntry) -> Iterator[Problem]:
+def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject HCA names in modes `sr-iov`, `host-device` and `dra`.
 
     An error: the name differs from pod to pod, so a fixed list is wrong in most of them.
     """
     if fabric.mode in OWN_DEVICE:
         for key in dict.fromkeys(key for key, _, _ in _hcas(fabric)):
-            yield Problem(
+            yield Violation(
                 (key,), f"device names differ between pods in mode {fabric.mode}: remove it"
             )
 
 
 @rule("error")
-def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
+def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than 32 devices, or a device that is listed twice.
 
     An error: NCCL reads no more than 32.
@@ -214,9 +214,9 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
     counts = Counter((key, _port(written)) for key, _, written in _hcas(fabric))
     for (key, written), times in counts.items():
         if times > 1:
-            yield Problem((key,), f"{quoted(written)} is listed {times} times: list it once")
+            yield Violation((key,), f"{quoted(written)} is listed {times} times: list it once")
     if len(fabric.hcas) > _MAX_HCAS:
-        yield Problem(("hcas",), f"{len(fabric.hcas)} devices: NCCL uses at most {_MAX_HCAS}")
+        yield Violation(("hcas",), f"{len(fabric.hcas)} devices: NCCL uses at most {_MAX_HCAS}")
 
 
 def _port(written: str) -> str:
@@ -225,7 +225,7 @@ def _port(written: str) -> str:
 
 
 @rule("warning")
-def open_prefixes(fabric: FabricEntry) -> Iterator[Problem]:
+def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a prefix that also matches devices that are probably not meant.
 
     A warning: `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0, but the
@@ -238,14 +238,14 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Problem]:
             also = "an Ethernet bond, mlx5_bond_0"
         else:
             continue
-        yield Problem(
+        yield Violation(
             ("hcaPrefixes", place),
             f"{quoted(prefix)} also matches {also}: list exact names in hcas where you can",
         )
 
 
 @file_rule("warning")
-def prefixes_of_others(parts: Parts) -> Iterator[Problem]:
+def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn of a prefix that also matches a device that another fabric names.
 
     A warning: the two fabrics may have different nodes.
@@ -255,7 +255,7 @@ def prefixes_of_others(parts: Parts) -> Iterator[Problem]:
         for place, prefix in enumerate(fabric.hca_prefixes):
             for owner, (key, written) in others.get(prefix, {}).items():
                 if owner != fabric.name:
-                    yield Problem(
+                    yield Violation(
                         (*path, "hcaPrefixes", place),
                         f"{quoted(prefix)} also matches {quoted(written)} of {key} in fabric "
                         f"{quoted(owner)}: make it longer, or list exact names in hcas",
@@ -263,7 +263,7 @@ def prefixes_of_others(parts: Parts) -> Iterator[Problem]:
                     break
 
 
-def _with_prefix(parts: Parts) -> dict[str, dict[str, tuple[str, str]]]:
+def _with_prefix(parts: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
     """Return, for each prefix in the file, up to two fabrics that name a device with that prefix.
 
     The value for a fabric is the name of the list and the device. Two, because one of them may be
@@ -285,7 +285,7 @@ def _with_prefix(parts: Parts) -> dict[str, dict[str, tuple[str, str]]]:
 
 
 @rule("warning")
-def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
+def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of `mlx5_bond_*` among the devices of an InfiniBand fabric.
 
     A warning: such a bond is Ethernet (InfiniBand ports cannot be its members) and often slow, and
@@ -293,14 +293,14 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
     """
     for place, written in enumerate(fabric.hcas):
         if fabric.link_layer == "InfiniBand" and "_bond_" in written:
-            yield Problem(
+            yield Violation(
                 ("hcas", place),
                 f"{quoted(written)} is an Ethernet bond: remove it from this InfiniBand fabric",
             )
 
 
 @rule("warning")
-def one_nvshmem_prefix(fabric: FabricEntry) -> Iterator[Problem]:
+def one_nvshmem_prefix(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of devices for NVSHMEM whose names do not begin alike.
 
     A warning: NVSHMEM_HCA_PREFIX is one prefix, `mlx5` by default, and NVSHMEM leaves out devices
@@ -310,7 +310,7 @@ def one_nvshmem_prefix(fabric: FabricEntry) -> Iterator[Problem]:
         return
     if nvshmem_prefix(fabric) is None:
         key = "hcaPrefixes" if fabric.hca_prefixes else "hcas"
-        yield Problem(
+        yield Violation(
             (key,),
             "the names have no common prefix, and NVSHMEM uses only one: mlx5, unless "
             "env.NVSHMEM_HCA_PREFIX names another",

@@ -11,7 +11,7 @@ from operator import or_
 from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import is_label_glob
-from webhook.config.rules.rule import Parts, Problem, file_rule
+from webhook.config.rules.rule import ParsedSpec, Violation, file_rule
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 
@@ -25,7 +25,7 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 
 
 @file_rule("warning")
-def same_gpus(parts: Parts) -> Iterator[Problem]:
+def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn of two fabrics with the same GPU resource or device class that no label tells apart.
 
     A warning: a pod that requests those GPUs and says no more is ambiguous, but that may be
@@ -50,7 +50,7 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
             gpu = next(gpu for gpu in gpus if claiming.get(gpu, 0) & first)
             earlier = fabrics[first.bit_length() - 1][1].name
             others = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
-            yield Problem(
+            yield Violation(
                 (*path, "match"),
                 f"{brief(gpu)} is claimed by fabric {quoted(earlier)}{others} too: to tell them "
                 "apart, give each gpuProducts, or nodeLabels with the same key and different "
@@ -61,7 +61,7 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
 
 
 @file_rule("warning")
-def many_wildcards(parts: Parts) -> Iterator[Problem]:
+def many_wildcards(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn of more than 50 different globs with wildcards.
 
     A warning: further globs work as well, but are not compared with those of other fabrics or with
@@ -69,14 +69,14 @@ def many_wildcards(parts: Parts) -> Iterator[Problem]:
     """
     left_out = wildcards_of(parts).left_out
     if left_out:
-        yield Problem(
+        yield Violation(
             ("fabrics",),
             f"{MOST_WILD + left_out:,} different globs with wildcards, of which only {MOST_WILD} "
             "are compared with other fabrics: write plain values where you can",
         )
 
 
-def wildcards_of(parts: Parts) -> Wildcards:
+def wildcards_of(parts: ParsedSpec) -> Wildcards:
     """Return the globs of all fabrics' labels, to match values with."""
     return Wildcards(
         glob

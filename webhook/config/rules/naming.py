@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import listed, meant, quoted
+from webhook.config.messages import listed, quoted, suggestion
 from webhook.config.model import FabricEntry
-from webhook.config.rules.rule import Parts, Problem, file_rule, rule
+from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK
 from webhook.model.pod import Path
@@ -17,13 +17,13 @@ _SCHEME = "://"
 
 
 @rule("error", alone=True)
-def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
+def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric's name that is not a DNS label: lower case letters, digits, `-`, at most 63.
 
     The name is used in annotations, metric labels and messages.
     """
     if not names.is_dns_label(fabric.name):
-        yield Problem(
+        yield Violation(
             ("name",),
             f"{quoted(fabric.name)} must be at most 63 lowercase letters, digits and -, such as "
             "v100-ib",
@@ -31,33 +31,33 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @file_rule("error", alone=True)
-def unique_names(parts: Parts) -> Iterator[Problem]:
+def unique_names(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject two fabrics with the same name."""
     first: dict[str, int] = {}
     for path, fabric in parts.fabrics():
         before = first.setdefault(fabric.name, path[1])
         if before != path[1]:
             where = f"fabrics[{before}]"
-            yield Problem(
+            yield Violation(
                 (*path, "name"),
                 f"{quoted(fabric.name)} is also the name of {where}: rename one of them",
             )
 
 
 @file_rule("error", alone=True)
-def default_fabric(parts: Parts) -> Iterator[Problem]:
+def default_fabric(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject a `defaults.fabric` that is not in the file."""
     name = parts.model.defaults.fabric
     if name is not None and name not in parts.names:
         there = listed(sorted(parts.names))
-        hint = meant(name, parts.names) or (
+        hint = suggestion(name, parts.names) or (
             f": the fabrics are {there}" if there else ": the file has none"
         )
-        yield Problem(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
+        yield Violation(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
 
 
 @file_rule("error", alone=True)
-def image_globs(parts: Parts) -> Iterator[Problem]:
+def image_globs(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `nonRootImages` that no image can match.
 
     An error: the images that are meant would count as root's.
@@ -65,27 +65,27 @@ def image_globs(parts: Parts) -> Iterator[Problem]:
     for place, glob in enumerate(parts.model.defaults.non_root_images):
         remedy = _mended(glob)
         if remedy:
-            yield Problem(("defaults", "nonRootImages", place), f"{quoted(glob)} {remedy}")
+            yield Violation(("defaults", "nonRootImages", place), f"{quoted(glob)} {remedy}")
 
 
 @file_rule("warning", alone=True)
-def images_without_effect(parts: Parts) -> Iterator[Problem]:
+def images_without_effect(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn of `nonRootImages` beside `memlock: unlimited`, with which the user does not matter."""
     defaults = parts.model.defaults
     if defaults.non_root_images and defaults.memlock == "unlimited":
         message = "has no effect with memlock: unlimited, with which every user may lock memory"
-        yield Problem(("defaults", "nonRootImages"), message)
+        yield Violation(("defaults", "nonRootImages"), message)
 
 
 @rule("error", alone=True)
-def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
+def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject GPU resources, RDMA resources and aliases that are not `domain/name`.
 
     The API server rejects other names, including those in kubernetes.io (IsExtendedResourceName).
     """
     for path, name in _resources(fabric):
         if not names.is_extended_resource(name):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(name)} is not an extended resource: write domain/name, with a domain "
                 "outside kubernetes.io and a name of at most 63 letters, digits, -, _ and .",
@@ -93,7 +93,7 @@ def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error", alone=True)
-def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
+def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a resource `rdma/NAME` whose name has characters other than letters, digits and `_`.
 
     The RDMA shared device plugin rejects any other `resourceName`, so no node can offer it. An
@@ -103,7 +103,7 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
         short = resource.name.removeprefix(_PLUGIN_DOMAIN)
         if short != resource.name and not names.is_plugin_resource(short):
             fixed = "".join(char if char.isalnum() else "_" for char in short[:63])
-            yield Problem(
+            yield Violation(
                 ("resources", place, "name"),
                 f"{quoted(resource.name)}: the device plugin accepts only letters, digits and _, "
                 f"such as {_PLUGIN_DOMAIN}{fixed:.63}",
@@ -111,7 +111,7 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error", alone=True)
-def label_names(fabric: FabricEntry) -> Iterator[Problem]:
+def label_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject invalid label keys in `nodeLabels`, and invalid keys and values in `nodeSelector`.
 
     The API server rejects a pod whose nodeSelector contains one.
@@ -120,10 +120,12 @@ def label_names(fabric: FabricEntry) -> Iterator[Problem]:
     keys += [("nodeSelector", key) for key in fabric.node_selector]
     for path in keys:
         if not names.is_label_key(path[-1]):
-            yield Problem(path, f"{quoted(path[-1])} is not a label key: write name or domain/name")
+            yield Violation(
+                path, f"{quoted(path[-1])} is not a label key: write name or domain/name"
+            )
     for key, value in fabric.node_selector.items():
         if not names.is_label_value(value):
-            yield Problem(
+            yield Violation(
                 ("nodeSelector", key),
                 f"{quoted(value)} is not a label value: write at most 63 letters, digits, -, "
                 "_ and .",
@@ -131,7 +133,7 @@ def label_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error", alone=True)
-def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
+def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject globs of node labels that no label value can match.
 
     Values have no spaces, for example: GPU feature discovery writes `Tesla-V100-SXM2-32GB`.
@@ -140,10 +142,10 @@ def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
     lists += [(("match", "nodeLabels", key), of) for key, of in fabric.match.node_labels.items()]
     for path, globs in lists:
         if not globs and path[-1] != "gpuProducts":
-            yield Problem(path, 'matches no value: list the values, or write "*" for any')
+            yield Violation(path, 'matches no value: list the values, or write "*" for any')
         for place, glob in enumerate(globs):
             if not names.is_label_glob(glob):
-                yield Problem(
+                yield Violation(
                     (*path, place),
                     f"{quoted(glob)} matches no label value: values consist of letters, digits, "
                     "-, _ and . (a space in a GPU's name is a - in its label)",
@@ -151,11 +153,11 @@ def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error", alone=True)
-def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
+def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject invalid names of variables in `env`."""
     for name in fabric.env:
         if not names.is_env_name(name):
-            yield Problem(
+            yield Violation(
                 ("env", name),
                 f"{quoted(name)} is not the name of a variable: write letters, digits, _, - "
                 "and ., not a digit first",
@@ -163,7 +165,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error", alone=True)
-def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
+def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes, and `lo`.
 
     NCCL would accept such forms, but Gloo and UCX do not, and all three get the same name. `lo`
@@ -174,9 +176,9 @@ def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
         ("hostSocketInterface", fabric.host_socket_interface),
     ):
         if name == LOOPBACK:
-            yield Problem((key,), "'lo' reaches no other pod: write the interface that does")
+            yield Violation((key,), "'lo' reaches no other pod: write the interface that does")
         elif name and not names.is_interface(name):
-            yield Problem(
+            yield Violation(
                 (key,),
                 f"{quoted(name)} must be the name of one interface, of at most "
                 f"{names.INTERFACE_BYTES} bytes, such as eth0",
@@ -184,7 +186,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error", alone=True)
-def network_names(fabric: FabricEntry) -> Iterator[Problem]:
+def network_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject networks that are not `[namespace/]name[@interface]`, the form that Multus reads."""
     networks: list[tuple[Path, str | None]] = [
         (("networks", place), name) for place, name in enumerate(fabric.networks)
@@ -195,7 +197,7 @@ def network_names(fabric: FabricEntry) -> Iterator[Problem]:
     ]
     for path, name in networks:
         if name is not None and not names.is_network(name):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(name)} is not a network: write namespace/name or "
                 "namespace/name@interface",
@@ -203,7 +205,7 @@ def network_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error", alone=True)
-def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
+def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a `sharedMemory` that is not a quantity above zero."""
     written = fabric.shared_memory
     if written is None:
@@ -211,21 +213,21 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
     try:
         enough = quantity.parse(written) > 0
     except ValueError as error:
-        yield Problem(("sharedMemory",), str(error))
+        yield Violation(("sharedMemory",), str(error))
         return
     if not enough:
-        yield Problem(
+        yield Violation(
             ("sharedMemory",),
             f"{quoted(written)} is not a size: write, for example, 64Gi, or leave it out",
         )
 
 
 @file_rule("error", alone=True)
-def namespaces(parts: Parts) -> Iterator[Problem]:
+def namespaces(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject invalid namespace names in `nvlink.allowNamespaces`, including globs."""
     for place, name in enumerate(parts.model.nvlink.allow_namespaces):
         if not names.is_dns_label(name):
-            yield Problem(
+            yield Violation(
                 ("nvlink", "allowNamespaces", place),
                 f"{quoted(name)} is not the name of a namespace: write lowercase letters, "
                 "digits and -, without globs",
@@ -233,13 +235,13 @@ def namespaces(parts: Parts) -> Iterator[Problem]:
 
 
 @file_rule("error", alone=True)
-def foreign_globs(parts: Parts) -> Iterator[Problem]:
+def foreign_globs(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `foreignNics` that are not `domain/name`, or that match everything."""
     foreign = parts.model.foreign_nics
     for key, globs in (("resources", foreign.resources), ("annotations", foreign.annotations)):
         for place, glob in enumerate(globs):
             if "/" not in glob or not glob.strip("*?/"):
-                yield Problem(
+                yield Violation(
                     ("foreignNics", key, place),
                     f"{quoted(glob)} must be domain/name with globs, such as example.com/efa*",
                 )

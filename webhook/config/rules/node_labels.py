@@ -8,24 +8,24 @@ from webhook.config.messages import listed, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import intended_product, is_label_value
 from webhook.config.rules.matching import PRODUCT_LABEL, labels_of, wildcards_of
-from webhook.config.rules.rule import Parts, Problem, file_rule, rule
+from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model.pod import Path
 
 
 @rule("error")
-def products_twice(fabric: FabricEntry) -> Iterator[Problem]:
+def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject GPU products both in `gpuProducts` and in `nodeLabels`.
 
     An error: it is not clear which of the two to use.
     """
     if fabric.match.gpu_products and PRODUCT_LABEL in fabric.match.node_labels:
-        yield Problem(
+        yield Violation(
             ("match", "gpuProducts"), f"nodeLabels has {PRODUCT_LABEL} too: keep one of the two"
         )
 
 
 @rule("warning", alone=True)
-def unknown_products(fabric: FabricEntry) -> Iterator[Problem]:
+def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
 
     A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
@@ -33,7 +33,7 @@ def unknown_products(fabric: FabricEntry) -> Iterator[Problem]:
     """
     for path, glob in _products(fabric):
         if intended := intended_product(glob):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(glob)} matches no known product: did you mean {intended}? (the glob "
                 f"must match the whole label {PRODUCT_LABEL})",
@@ -48,7 +48,7 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
 
 
 @rule("warning", alone=True)
-def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
+def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of GPU products with `-SHARED` or `-MIG-...`.
 
     A warning: both suffixes are removed from the node's value first, so such a glob may never
@@ -56,7 +56,7 @@ def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
     """
     for place, glob in enumerate(fabric.match.gpu_products):
         if glob.endswith("-SHARED") or "-MIG-" in glob:
-            yield Problem(
+            yield Violation(
                 ("match", "gpuProducts", place),
                 f"{quoted(glob)}: -SHARED and -MIG-... are removed from the label before it "
                 "is compared: leave them out",
@@ -64,27 +64,27 @@ def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @rule("error")
-def pin_without_labels(fabric: FabricEntry) -> Iterator[Problem]:
+def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `pin: always` without a `nodeSelector`.
 
     An error: there is nothing to pin to.
     """
     if fabric.pin == "always" and not fabric.node_selector:
-        yield Problem(("pin",), "always needs a nodeSelector: add one, or write never")
+        yield Violation(("pin",), "always needs a nodeSelector: add one, or write never")
 
 
 @rule("warning")
-def selector_without_pin(fabric: FabricEntry) -> Iterator[Problem]:
+def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of a `nodeSelector` without `pin: always`.
 
     A warning: it has no effect without the pin.
     """
     if fabric.pin == "never" and fabric.node_selector:
-        yield Problem(("nodeSelector",), "has no effect with pin: never: write pin: always")
+        yield Violation(("nodeSelector",), "has no effect with pin: never: write pin: always")
 
 
 @file_rule("error")
-def selector_against_match(parts: Parts) -> Iterator[Problem]:
+def selector_against_match(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject a `nodeSelector` that contradicts `match`.
 
     An error: pods would be pinned to nodes that are not in the fabric.
@@ -94,7 +94,7 @@ def selector_against_match(parts: Parts) -> Iterator[Problem]:
         labels = labels_of(fabric) if fabric.node_selector else {}
         for key, value in fabric.node_selector.items():
             if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):
-                yield Problem(
+                yield Violation(
                     (*path, "nodeSelector", key),
                     f"{quoted(value)} contradicts {listed(labels[key])} in match: make the two "
                     "agree",

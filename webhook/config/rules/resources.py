@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.rule import Parts, Problem, file_rule, rule
+from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model.pod import Path
 from webhook.model.resources import MIG, VIRTUAL_GPU
 
@@ -30,7 +30,7 @@ _MODEL = re.compile(
 
 
 @file_rule("error")
-def aliases_of_two(parts: Parts) -> Iterator[Problem]:
+def aliases_of_two(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject an alias that stands for two resources of the same fabric.
 
     An error: it cannot be renamed to both. Two fabrics may share an alias: the pod's fabric decides
@@ -42,7 +42,7 @@ def aliases_of_two(parts: Parts) -> Iterator[Problem]:
             for position, alias in enumerate(resource.aliases):
                 owner = owners.setdefault(alias, resource.name)
                 if owner != resource.name:
-                    yield Problem(
+                    yield Violation(
                         (*path, "resources", place, "aliases", position),
                         f"{quoted(alias)} is already an alias of {brief(owner)}: remove one of "
                         "the two",
@@ -50,7 +50,7 @@ def aliases_of_two(parts: Parts) -> Iterator[Problem]:
 
 
 @file_rule("error")
-def alias_is_resource(parts: Parts) -> Iterator[Problem]:
+def alias_is_resource(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject an alias that is the real resource of a fabric.
 
     An error: a pod that requests the real resource would get another one.
@@ -60,7 +60,7 @@ def alias_is_resource(parts: Parts) -> Iterator[Problem]:
         for place, resource in enumerate(fabric.resources):
             for position, alias in enumerate(resource.aliases):
                 if alias in real:
-                    yield Problem(
+                    yield Violation(
                         (*path, "resources", place, "aliases", position),
                         f"{quoted(alias)} is a resource of fabric {quoted(real[alias].name)}: "
                         "remove it",
@@ -68,7 +68,7 @@ def alias_is_resource(parts: Parts) -> Iterator[Problem]:
 
 
 @rule("error")
-def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
+def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an RDMA resource that is listed twice.
 
     An error: the counts would contradict each other.
@@ -76,7 +76,7 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
     seen: set[str] = set()
     for place, resource in enumerate(fabric.resources):
         if resource.name in seen:
-            yield Problem(
+            yield Violation(
                 ("resources", place, "name"),
                 f"{quoted(resource.name)} is already listed: list each RDMA resource once, with "
                 "its count",
@@ -85,7 +85,7 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @file_rule("error")
-def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
+def gpu_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject a GPU as an RDMA resource, or as an alias of one.
 
     An error: pods would request more GPUs instead of RDMA, or their GPUs would be renamed.
@@ -93,7 +93,7 @@ def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
     claimed = _claimed(parts)
     for path, name in _resources(parts):
         if _is_gpu(name, claimed):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(name)} is a GPU, or a share of one: write the resource that the RDMA "
                 "device plugin offers, such as rdma/ib",
@@ -101,7 +101,7 @@ def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
 
 
 @file_rule("warning")
-def gpu_model_as_rdma(parts: Parts) -> Iterator[Problem]:
+def gpu_model_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn of an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
 
     A warning: a site may name a device after the GPU of its nodes.
@@ -109,7 +109,7 @@ def gpu_model_as_rdma(parts: Parts) -> Iterator[Problem]:
     claimed = _claimed(parts)
     for path, name in _resources(parts):
         if _MODEL.fullmatch(name) and not _is_gpu(name, claimed):
-            yield Problem(
+            yield Violation(
                 path,
                 f"{quoted(name)} looks like a GPU (those belong in match.gpuResources): write "
                 "the resource that the RDMA device plugin offers, such as rdma/ib",
@@ -127,11 +127,11 @@ def _is_gpu(name: str, claimed: frozenset[str]) -> bool:
     )
 
 
-def _claimed(parts: Parts) -> frozenset[str]:
+def _claimed(parts: ParsedSpec) -> frozenset[str]:
     return frozenset(gpu for _, fabric in parts.fabrics() for gpu in fabric.match.gpu_resources)
 
 
-def _resources(parts: Parts) -> Iterator[tuple[Path, str]]:
+def _resources(parts: ParsedSpec) -> Iterator[tuple[Path, str]]:
     for home, fabric in parts.fabrics():
         for path, name in _names(fabric):
             yield (*home, "resources", *path), name

@@ -12,7 +12,7 @@ from webhook.config.model import FabricConfigurationSpec, FabricEntry
 from webhook.model.pod import Path
 
 
-class Problem(NamedTuple):
+class Violation(NamedTuple):
     """What a rule found: its place, and a sentence with the value and what would be right."""
 
     path: Path
@@ -20,7 +20,7 @@ class Problem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class ParsedSpec:
     """The parts of a file that could be read."""
 
     model: FabricConfigurationSpec
@@ -31,7 +31,7 @@ class Parts:
     #: Whether `defaults.fabric` is set wrongly, so that the default is not known.
     default_unsure: bool = False
 
-    def without(self, places: set[int]) -> Parts:
+    def without(self, places: set[int]) -> ParsedSpec:
         """Return a copy without the fabrics at some positions of the file."""
         kept = {at: fabric for (_, at), fabric in self.fabrics() if at not in places}
         return replace(
@@ -46,7 +46,7 @@ class Parts:
             yield ("fabrics", position), fabric
 
 
-Check = Callable[[Parts], Iterable[Problem]]
+Check = Callable[[ParsedSpec], Iterable[Violation]]
 
 
 class Rule(NamedTuple):
@@ -65,18 +65,18 @@ def file_rule(severity: Severity, *, alone: bool = False) -> Callable[[Check], R
 
 def rule(
     severity: Severity, *, alone: bool = False
-) -> Callable[[Callable[[FabricEntry], Iterable[Problem]]], Rule]:
+) -> Callable[[Callable[[FabricEntry], Iterable[Violation]]], Rule]:
     """Make a function of one fabric a rule for all fabrics of a file."""
     return lambda check: Rule(severity, _per_fabric(check), alone)
 
 
-def _per_fabric(check: Callable[[FabricEntry], Iterable[Problem]]) -> Check:
+def _per_fabric(check: Callable[[FabricEntry], Iterable[Violation]]) -> Check:
     """Turn a check of one fabric into a check of the whole file."""
 
     @wraps(check)
-    def over_all(parts: Parts) -> Iterator[Problem]:
+    def over_all(parts: ParsedSpec) -> Iterator[Violation]:
         for home, fabric in parts.fabrics():
             for path, message in check(fabric):
-                yield Problem((*home, *path), message)
+                yield Violation((*home, *path), message)
 
     return over_all

@@ -13,7 +13,7 @@ from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, fore
 from webhook.decide.examine.node_selection import misdirected
 from webhook.decide.examine.targets import Selection, select
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.scope import NO_CALL, Context, EarlierCall, Needs, Scope
+from webhook.decide.scope import NO_CALL, Context, EarlierCall, KnowledgeLevel, Scope
 from webhook.model.annotations import Requests
 from webhook.model.claims import claims_of
 from webhook.model.decision import Denial, Reason
@@ -52,10 +52,10 @@ class Ineligible(NamedTuple):
     in_status: bool
 
 
-class Standing(NamedTuple):
+class FabricKnowledge(NamedTuple):
     """How much is known about a pod's fabric, and why not more."""
 
-    known: Needs
+    known: KnowledgeLevel
     #: Why the pod as a whole gets less than all mutations, and a sentence that says so.
     why: Reason | None = None
     message: str = ""
@@ -66,7 +66,7 @@ class Standing(NamedTuple):
     @property
     def foreign(self) -> bool:
         """Whether the pod uses a NIC that no fabric claims, even if its GPU is on a fabric."""
-        return self.known is Needs.NIC
+        return self.known is KnowledgeLevel.NIC
 
     @property
     def closed(self) -> Reason | None:
@@ -80,7 +80,7 @@ class Examined(NamedTuple):
     """The scope of the mutations, and what is known about the pod as a whole."""
 
     scope: Scope
-    standing: Standing
+    standing: FabricKnowledge
     inventory: NodeInventory
     evidence: str = ""
     #: Sentences on labels that the pod requires of its node, and that nothing has.
@@ -142,20 +142,24 @@ def examine(
     return Examined(scope, standing, context.inventory, evidence, wrong)
 
 
-def _standing(scope: Scope, selection: Selection, resolution: Resolution, foreign: str) -> Standing:
+def _standing(
+    scope: Scope, selection: Selection, resolution: Resolution, foreign: str
+) -> FabricKnowledge:
     """Say how much is known; messages begin with the specifics, as warnings are cut at 120."""
     if selection.why is not None:
         known = (FOREIGN_NIC, f"{foreign}: {FOREIGN_REMEDY}")
         nothing = known if foreign else (selection.why, selection.message)
-        return Standing(Needs.NOTHING, *nothing)
+        return FabricKnowledge(KnowledgeLevel.NOTHING, *nothing)
     if foreign:
         why = FOREIGN_NIC if scope.targets else None
         remedy = f": {FOREIGN_REMEDY}" if why else ""
-        return Standing(Needs.NIC, why, f"{foreign}{remedy}", not_needed=why is None)
+        return FabricKnowledge(
+            KnowledgeLevel.NIC, why, f"{foreign}{remedy}", not_needed=why is None
+        )
     if scope.fabric is None and not scope.targets:
-        return Standing(Needs.NOTHING, not_needed=True)
+        return FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
     if scope.fabric is None:
-        return Standing(Needs.NOTHING, resolution.why, resolution.message)
+        return FabricKnowledge(KnowledgeLevel.NOTHING, resolution.why, resolution.message)
     if scope.fabric.mode == "host-network" and not scope.original.host_network:
-        return Standing(Needs.NOTHING, lacks_host_network=True)
-    return Standing(Needs.FABRIC)
+        return FabricKnowledge(KnowledgeLevel.NOTHING, lacks_host_network=True)
+    return FabricKnowledge(KnowledgeLevel.FABRIC)

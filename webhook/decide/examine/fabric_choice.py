@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.decide.examine.node_selection import (
-    Narrowing,
+    FabricConstraint,
     from_affinity,
     from_inventory,
     from_selector,
@@ -89,7 +89,7 @@ class _Search:
 
 class _Evidence(NamedTuple):
     says: str
-    narrowing: Narrowing
+    narrowing: FabricConstraint
     #: The user wrote it on purpose: it stands even if later evidence fits no fabric.
     explicit: bool = False
 
@@ -158,7 +158,7 @@ def _of_devices(
         found += _templates(claims, fabrics)
     for gpu, container in gpus.items():
         says = f"{gpu} in container {container}"
-        found.append(_Evidence(says, Narrowing(fabrics.by_gpu[gpu])))
+        found.append(_Evidence(says, FabricConstraint(fabrics.by_gpu[gpu])))
     if claims:
         found += _device_classes(claims, fabrics)
     return found
@@ -183,7 +183,7 @@ def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dic
 
 def _annotated(name: str) -> _Evidence:
     says = f"annotation {FABRIC}={name}"
-    return _Evidence(says, Narrowing(named=frozenset({name})), explicit=True)
+    return _Evidence(says, FabricConstraint(named=frozenset({name})), explicit=True)
 
 
 def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_Evidence]:
@@ -193,14 +193,16 @@ def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_
             having = fabrics.by_resource.get(name)
             if having and not is_zero(amount):
                 says = f"{name} in container {container.name}"
-                found.append(_Evidence(says, Narrowing(named=having), explicit=True))
+                found.append(_Evidence(says, FabricConstraint(named=having), explicit=True))
     return found
 
 
 def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
     """Return the fabrics whose templates the pod has claims of, whoever wrote them."""
     return [
-        _Evidence(_of_claim(claim), Narrowing(fabrics.by_template[claim.template]), explicit=True)
+        _Evidence(
+            _of_claim(claim), FabricConstraint(fabrics.by_template[claim.template]), explicit=True
+        )
         for claim in claims
         if claim.template in fabrics.by_template
     ]
@@ -209,7 +211,7 @@ def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
 def _device_classes(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
     """Return the fabrics of the device classes that are known to be claimed otherwise."""
     return [
-        _Evidence(f"{one} of {_of_claim(claim)}", Narrowing(fabrics.by_class[one]))
+        _Evidence(f"{one} of {_of_claim(claim)}", FabricConstraint(fabrics.by_class[one]))
         for claim in claims
         if claim.template not in fabrics.by_template
         for one in claim.classes

@@ -23,7 +23,7 @@ _SHOWN = 3
 _NONE: frozenset[str] = frozenset()
 
 
-class Narrowing(NamedTuple):
+class FabricConstraint(NamedTuple):
     """What a piece of evidence says: one of the `named` fabrics, if any, and none `excluded`."""
 
     named: frozenset[str] = _NONE
@@ -35,7 +35,7 @@ class Narrowing(NamedTuple):
         return left & self.named if self.named else left
 
 
-def from_selector(pod: Pod, fabrics: Fabrics) -> Iterator[tuple[str, Narrowing]]:
+def from_selector(pod: Pod, fabrics: Fabrics) -> Iterator[tuple[str, FabricConstraint]]:
     """Read `spec.nodeSelector`: one piece of evidence for each label that a fabric lists."""
     for key, value in pod.node_selector.items():
         found = _label(key, (value,), fabrics)
@@ -43,7 +43,7 @@ def from_selector(pod: Pod, fabrics: Fabrics) -> Iterator[tuple[str, Narrowing]]
             yield f"nodeSelector {key}={value}", found
 
 
-def from_affinity(pod: Pod, fabrics: Fabrics) -> Narrowing | None:
+def from_affinity(pod: Pod, fabrics: Fabrics) -> FabricConstraint | None:
     """Read the required node affinity.
 
     Its terms are alternatives: they exclude only the fabrics that all of them exclude, and name
@@ -54,13 +54,13 @@ def from_affinity(pod: Pod, fabrics: Fabrics) -> Narrowing | None:
         return None
     named = frozenset[str]().union(*(term.named for term in terms))
     excluded = terms[0].excluded.intersection(*(term.excluded for term in terms))
-    found = Narrowing(named if all(term.named for term in terms) else _NONE, excluded)
+    found = FabricConstraint(named if all(term.named for term in terms) else _NONE, excluded)
     return found if found.named or found.excluded else None
 
 
 def from_inventory(
     pod: Pod, gpus: Iterable[str], fabrics: Fabrics, inventory: NodeInventory
-) -> Iterator[tuple[str, Narrowing]]:
+) -> Iterator[tuple[str, FabricConstraint]]:
     """Look up, in the inventory, the node that the pod names, and the nodes with its GPU resource.
 
     The GPU resource is evidence only if every fabric that claims it has a node with GPUs: the user
@@ -74,7 +74,7 @@ def from_inventory(
         yield "the node that the pod names", _only(homes, fabrics)
     for gpu in gpus:
         if fabrics.by_gpu[gpu] <= inventory.with_gpus and inventory.by_gpu.get(gpu):
-            yield f"the nodes that offer {gpu}", Narrowing(named=inventory.by_gpu[gpu])
+            yield f"the nodes that offer {gpu}", FabricConstraint(named=inventory.by_gpu[gpu])
 
 
 def misdirected(
@@ -114,34 +114,38 @@ def _names_product(values: list[str], fabrics: Fabrics) -> bool:
     return any(one.match(product_of(PRODUCT, value)) for value in values for one in globs)
 
 
-def _only(homes: frozenset[str], fabrics: Fabrics) -> Narrowing:
-    return Narrowing(named=homes) if homes else Narrowing(excluded=frozenset(fabrics.fabrics))
+def _only(homes: frozenset[str], fabrics: Fabrics) -> FabricConstraint:
+    return (
+        FabricConstraint(named=homes)
+        if homes
+        else FabricConstraint(excluded=frozenset(fabrics.fabrics))
+    )
 
 
-def _term(term: NodeTerm, fabrics: Fabrics) -> Narrowing:
+def _term(term: NodeTerm, fabrics: Fabrics) -> FabricConstraint:
     named, excluded = _NONE, _NONE
     for requirement in term.requirements:
         found = _requirement(requirement, fabrics)
         if found is not None:
             named = named & found.named if named and found.named else named or found.named
             excluded |= found.excluded
-    return Narrowing(named - excluded, excluded)
+    return FabricConstraint(named - excluded, excluded)
 
 
-def _requirement(requirement: Requirement, fabrics: Fabrics) -> Narrowing | None:
+def _requirement(requirement: Requirement, fabrics: Fabrics) -> FabricConstraint | None:
     key, operator, values = requirement
     match operator:
         case "In":
             return _label(key, values, fabrics)
         case "NotIn":
-            return Narrowing(excluded=_literally(key, values, fabrics))
+            return FabricConstraint(excluded=_literally(key, values, fabrics))
         case "DoesNotExist":
-            return Narrowing(excluded=frozenset(fabrics.by_label.get(key, ())))
+            return FabricConstraint(excluded=frozenset(fabrics.by_label.get(key, ())))
         case _:
             return None
 
 
-def _label(key: str, values: Iterable[object], fabrics: Fabrics) -> Narrowing | None:
+def _label(key: str, values: Iterable[object], fabrics: Fabrics) -> FabricConstraint | None:
     """Compare the values that a label may have with the fabrics that list the label."""
     mentioning = fabrics.by_label.get(key)
     if not mentioning:
@@ -150,7 +154,7 @@ def _label(key: str, values: Iterable[object], fabrics: Fabrics) -> Narrowing | 
     named = {
         name for product in products for name, globs in mentioning.items() if globs.match(product)
     }
-    return Narrowing(frozenset(named), frozenset(mentioning.keys() - named))
+    return FabricConstraint(frozenset(named), frozenset(mentioning.keys() - named))
 
 
 def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:

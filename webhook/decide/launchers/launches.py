@@ -117,7 +117,7 @@ def _unmistakable(words: Sequence[Word]) -> str:
 # openmpi.py decides whether a launch is certainly Open MPI's, and what may still rule out the flag.
 
 
-def open_to_flag(
+def accepts_mca_flag(
     commands: Commands, path: Path, names: Collection[str]
 ) -> tuple[list[Launch], str]:
     """List the launches that accept the flag; if there are launches but none does, say why.

@@ -64,7 +64,7 @@ def starts_without_env(
     return role == "worker" or commands.mentions_sshd(path)
 
 
-def speaks_of_mpi(pod: Pod, path: Path, commands: Commands, own: Mapping[str, str | None]) -> bool:
+def mentions_mpi(pod: Pod, path: Path, commands: Commands, own: Mapping[str, str | None]) -> bool:
     """Return whether a container, whose `env` is `own`, or its pod's labels speak of MPI."""
     text, names = commands.text(path), "\n".join(("", *own))
     return (

@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import count
 
 from webhook.decide.draft import Draft
-from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.claims import (
     CLAIM_PREFIX,
     Claim,
@@ -153,7 +153,7 @@ class _Entries:
 MUTATION = Mutation(
     name="claims",
     summary="claims the fabric's NICs, where they come by Dynamic Resource Allocation",
-    needs=Needs.FABRIC,
+    needs=KnowledgeLevel.FABRIC,
     reasons=(
         ADDED,
         PRESENT,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.decide.draft import Draft
-from webhook.decide.fabric_variables import wanted_env
+from webhook.decide.fabric_variables import desired_env
 from webhook.decide.launchers.roles import starts_without_env
-from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.annotations import NCCL_CONF, has_room, size_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
@@ -52,7 +52,7 @@ def nccl_conf(
 
 
 def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:
-    wanted = wanted_env(fabric, {}, host_network=host_network)
+    wanted = desired_env(fabric, {}, host_network=host_network)
     return {name: literal(value) for name, value in wanted if name.startswith("NCCL_")}
 
 
@@ -229,7 +229,7 @@ def _obstacle(pod: Pod, conf: str) -> tuple[Reason, str] | tuple[()]:
 MUTATION = Mutation(
     name="config-files",
     summary="mounts the NCCL settings as /etc/nccl.conf, for what sshd starts",
-    needs=Needs.FABRIC,
+    needs=KnowledgeLevel.FABRIC,
     reasons=(
         *(MOUNTED, PRESENT, NOT_NEEDED, NOTHING, USER_MOUNT, MENTIONED),
         *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, KEPT, UNUSED),

@@ -12,9 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decide.draft import Draft
-from webhook.decide.fabric_variables import names_without_evidence, plan_for, wanted_env, written_by
+from webhook.decide.fabric_variables import (
+    desired_env,
+    names_without_evidence,
+    plan_for,
+    written_by,
+)
 from webhook.decide.launchers.launches import forwards_by_ssh
-from webhook.decide.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.decide.scope import KnowledgeLevel, Launcher, Mutation, Scope, Target
 from webhook.model import transport_variables
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
@@ -142,7 +147,7 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     wanted, missing, listed = plan.pairs, plan.entries, plan.listed
     excludes = "openmpi" in fabric.libraries and "if_exclude" in original.command_text
     if excludes or not plan.names.isdisjoint(own):
-        wanted = wanted_env(fabric, own, host_network=host_network, excludes_interfaces=excludes)
+        wanted = desired_env(fabric, own, host_network=host_network, excludes_interfaces=excludes)
         missing = tuple(entry(name, value) for name, value in wanted if name not in own)
         listed = ", ".join(item["name"] for item in missing)
     if not plan.pairs:
@@ -192,7 +197,7 @@ def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
 MUTATION = Mutation(
     name="env",
     summary=f"sets the fabric's variables for {', '.join(_LIBRARIES)} and {_LAST}",
-    needs=Needs.FABRIC,
+    needs=KnowledgeLevel.FABRIC,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_REASONS, NOT_FORWARDED),
     mutate=mutate,
     on_launchers=True,

@@ -14,10 +14,10 @@ from __future__ import annotations
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import names_without_evidence
 from webhook.decide.launchers.commands import Launch
-from webhook.decide.launchers.launches import open_to_flag
+from webhook.decide.launchers.launches import accepts_mca_flag
 from webhook.decide.launchers.openmpi import SWITCH
-from webhook.decide.launchers.roles import speaks_of_mpi
-from webhook.decide.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.decide.launchers.roles import mentions_mpi
+from webhook.decide.scope import KnowledgeLevel, Launcher, Mutation, Scope, Target
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import PROBLEMS, UNCLEAR
 from webhook.model.decision import Reason
@@ -107,7 +107,7 @@ def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
 
 
 def _speaks_of_mpi(scope: Scope, path: Path) -> bool:
-    return speaks_of_mpi(scope.original, path, scope.commands, scope.containers[path].env)
+    return mentions_mpi(scope.original, path, scope.commands, scope.containers[path].env)
 
 
 def _may_be_settled(scope: Scope, path: Path) -> bool:
@@ -136,7 +136,7 @@ def _flag(draft: Draft, scope: Scope, path: Path) -> str:
     # What an earlier pass may have added is no evidence.
     ours = names_without_evidence(scope.fabric) if scope.fabric else frozenset[str]()
     names = [name for name in scope.containers[path].env if name not in ours]
-    launches, why_not = open_to_flag(scope.commands, path, names)
+    launches, why_not = accepts_mca_flag(scope.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)
         where = dict.fromkeys(dotted(launch.path) for launch in launches)
@@ -169,7 +169,7 @@ def _why_not_edited(launch: Launch) -> tuple[Reason, str]:
 MUTATION = Mutation(
     name="hcoll",
     summary="switches off Open MPI's hcoll",
-    needs=Needs.NOTHING,
+    needs=KnowledgeLevel.NOTHING,
     reasons=(
         *(ADDED, IN_CASE, PRESENT, USER_VALUE, ENV_FROM, NO_MPI, CPU_RANKS, OFF),
         *(OTHER_USER, SCRIPT_TOO_LARGE, SCRIPT_UNCLEAR),

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decide.draft import Draft
-from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.annotations import has_room
 from webhook.model.decision import Reason
 from webhook.model.fabric import Defaults
@@ -187,7 +187,7 @@ def _warn(draft: Draft, scope: Scope, target: Target, why: Reason) -> None:
 MUTATION = Mutation(
     name="ipc-lock",
     summary="adds the IPC_LOCK capability, without which registering memory fails",
-    needs=Needs.NOTHING,
+    needs=KnowledgeLevel.NOTHING,
     reasons=(
         *(ADDED, PRESENT, PRIVILEGED, RAISED, DROPPED, POD_SECURITY),
         *(MISSPELT, NON_ROOT, USER_NAMESPACE, NOT_RAISED),

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MOST_ENTRIES, too_many
-from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.errors import ShapeError
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Path, Pod, dotted
 from webhook.model.pod.volumes import limited_resource
-from webhook.model.quantity import amount, equal, is_zero, written
+from webhook.model.quantity import amount, equal, format_quantity, is_zero
 
 DROPPED = Reason(
     "Dropped", "The memory limit was removed; a request that is missing gets its amount."
@@ -133,7 +133,7 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, l
 MUTATION = Mutation(
     name="memory-limit",
     summary="removes the memory limit, since registered memory counts against it",
-    needs=Needs.NIC,
+    needs=KnowledgeLevel.NIC,
     reasons=(
         *(
             DROPPED,
@@ -191,7 +191,7 @@ def summed_request(name: str, containers: Iterable[Container]) -> str | None:
         elif one.kind != "ephemeral":
             total += number
     asked = max(total, step)
-    return written(asked) if asked else None
+    return format_quantity(asked) if asked else None
 
 
 def _requested(one: Container, name: str) -> int:

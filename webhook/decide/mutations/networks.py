@@ -14,10 +14,10 @@ from collections import Counter
 import orjson
 
 from webhook.decide.draft import Draft
-from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.annotations import NETWORKS, NETWORKS_JSON
 from webhook.model.decision import Reason
-from webhook.model.quantity import whole
+from webhook.model.quantity import to_integer
 
 APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.")
 PRESENT = Reason("Present", "The pod is already attached to all networks.")
@@ -81,7 +81,7 @@ def _wanted(draft: Draft, scope: Scope) -> list[str] | None:
 
 def _devices(draft: Draft, target: Target, name: str) -> int:
     limits = draft.container(target.path).limits
-    return whole(limits[name]) if name in limits else 0
+    return to_integer(limits[name]) if name in limits else 0
 
 
 def _missing(wanted: list[str], have: Counter[str], namespace: str) -> list[str]:
@@ -102,7 +102,7 @@ def _namespace(scope: Scope) -> str:
 MUTATION = Mutation(
     name="networks",
     summary="appends the fabric's Multus networks",
-    needs=Needs.FABRIC,
+    needs=KnowledgeLevel.FABRIC,
     reasons=(APPENDED, PRESENT, NOT_CONFIGURED, HOST_NETWORK, TOO_MANY, UNREADABLE),
     mutate=mutate,
 )

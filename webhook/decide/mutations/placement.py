@@ -7,7 +7,7 @@ offer a resource of the same name.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.decide.scope import Mutation, Needs, Scope
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope
 from webhook.model.decision import Reason
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.")
@@ -43,7 +43,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
 MUTATION = Mutation(
     name="placement",
     summary="adds the fabric's nodeSelector where the site pins pods",
-    needs=Needs.FABRIC,
+    needs=KnowledgeLevel.FABRIC,
     reasons=(PINNED, PRESENT, NOT_CONFIGURED, SELECTED),
     mutate=mutate,
 )

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
 from webhook.decide.draft import Draft
-from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.errors import ShapeError
 from webhook.model.decision import Reason
 from webhook.model.fabric import OWN_DEVICE, Fabric, RdmaResource
 from webhook.model.pod import Container, Path, dotted
-from webhook.model.quantity import amount, equal, whole
+from webhook.model.quantity import amount, equal, to_integer
 from webhook.model.resources import VIRTUAL_GPU
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
@@ -93,7 +93,7 @@ def _warn_few(draft: Draft, target: Target, fabric: Fabric) -> None:
         return
     limits = draft.container(target.path).limits
     wanted = devices_for(target, fabric, None)
-    have = sum(whole(limits[name]) for name, _ in wanted if name in limits)
+    have = sum(to_integer(limits[name]) for name, _ in wanted if name in limits)
     most = sum(count for _, count in wanted)
     if 0 < have < most:
         message = f"requests {have} of the {most} devices that the fabric has for its GPUs"
@@ -116,7 +116,7 @@ def _warn_virtual(draft: Draft, target: Target) -> None:
 MUTATION = Mutation(
     name="rdma-resources",
     summary="requests the RDMA resource of the fabric that the pod's GPUs are on",
-    needs=Needs.FABRIC,
+    needs=KnowledgeLevel.FABRIC,
     reasons=(
         ADDED,
         RENAMED,

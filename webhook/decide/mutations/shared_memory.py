@@ -9,7 +9,7 @@ node's /dev/shm, which NVLink between pods needs.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.decide.scope import Mutation, Needs, Scope
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope
 from webhook.model.decision import Reason
 from webhook.model.pod.volumes import VOLUMES
 
@@ -65,7 +65,7 @@ def _mount(draft: Draft, scope: Scope, size: str) -> None:
 MUTATION = Mutation(
     name="shared-memory",
     summary="mounts a memory volume of the fabric's size at /dev/shm",
-    needs=Needs.NOTHING,
+    needs=KnowledgeLevel.NOTHING,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, USER_MOUNT, HOST_IPC, NVLINK, NAME_TAKEN),
     mutate=mutate,
 )

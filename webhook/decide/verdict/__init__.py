@@ -25,7 +25,7 @@ from webhook.decide.verdict.devices import (
     judge_device,
     judge_device_claim,
 )
-from webhook.decide.verdict.judged_pod import Seen, SeenTarget
+from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.decide.verdict.libraries import (
     MPI_REASONS,
     NCCL_REASONS,
@@ -65,13 +65,13 @@ RANKS_UNKNOWN = Reason(
 )
 
 #: Outside the network that its fabric needs, nothing else is done to a pod, so this comes first.
-_OF_POD: tuple[Callable[[Seen], Verdict | None], ...] = (
+_OF_POD: tuple[Callable[[JudgedPod], Verdict | None], ...] = (
     judge_pod_network,
     judge_pod_sandbox,
     judge_gpu_model,
     judge_node_capacity,
 )
-_PARTS: tuple[Callable[[Seen, SeenTarget], Verdict | None], ...] = (
+_PARTS: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] = (
     judge_device,
     judge_device_claim,
     judge_pinned_memory,
@@ -85,7 +85,7 @@ def judge(draft: Draft, examined: Examined, around: Surroundings) -> Verdict:
     """Judge a pod that has been examined, and that the mutations have changed."""
     scope, standing = examined.scope, examined.standing
     if scope.targets:
-        seen = Seen.of(draft, examined, around)
+        seen = JudgedPod.of(draft, examined, around)
         return _worst(_problems(seen)) or Verdict.of(EQUIPPED, _equipped(seen))
     if scope.launchers:
         return _of_launchers(scope.launchers)
@@ -93,7 +93,7 @@ def judge(draft: Draft, examined: Examined, around: Surroundings) -> Verdict:
     return Verdict.of(standing.why, standing.message)
 
 
-def _equipped(seen: Seen) -> str:
+def _equipped(seen: JudgedPod) -> str:
     """Say that all is right, and what was assumed."""
     assumed = [one.target.name for one in seen.targets if assumes_root(seen, one)]
     if not assumed:
@@ -113,7 +113,7 @@ def _of_launchers(launchers: tuple[Launcher, ...]) -> Verdict:
     return Verdict.of(LAUNCHER, message[0].lower() + message[1:])
 
 
-def _problems(seen: Seen) -> Iterator[Verdict]:
+def _problems(seen: JudgedPod) -> Iterator[Verdict]:
     for of_pod in _OF_POD:
         found = of_pod(seen)
         if found is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.decide.mutations.claims import MUTATION as CLAIMS
 from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
 from webhook.decide.scope import Target
-from webhook.decide.verdict.judged_pod import Seen, SeenTarget
+from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model.annotations import FABRIC
 from webhook.model.claims import has_nic_of
 from webhook.model.decision import Outcome, Reason, Verdict
@@ -39,7 +39,7 @@ DEVICE_REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN
 _OWN = ("sr-iov", "dra")
 
 
-def judge_device(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_device(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
     """Return what is wrong with a target's device, None if nothing is."""
     own, fabric = _requested(seen, one), seen.fabric
     if fabric is None:
@@ -58,7 +58,7 @@ def judge_device(seen: Seen, one: SeenTarget) -> Verdict | None:
     return _missing(seen, one, fabric)
 
 
-def _requested(seen: Seen, one: SeenTarget) -> list[str]:
+def _requested(seen: JudgedPod, one: JudgedTarget) -> list[str]:
     """List the RDMA resources above zero that a target has after the patch."""
     fabrics = seen.scope.fabrics
     return sorted(
@@ -68,7 +68,7 @@ def _requested(seen: Seen, one: SeenTarget) -> list[str]:
     )
 
 
-def _without_fabric(seen: Seen, one: SeenTarget, own: list[str]) -> Verdict:
+def _without_fabric(seen: JudgedPod, one: JudgedTarget, own: list[str]) -> Verdict:
     why = seen.standing.why
     assert why is not None  # a pod with targets but without a fabric is always told why
     if own and not seen.standing.foreign:
@@ -78,7 +78,7 @@ def _without_fabric(seen: Seen, one: SeenTarget, own: list[str]) -> Verdict:
     return Verdict.of(why, seen.standing.message)
 
 
-def _missing(seen: Seen, one: SeenTarget, fabric: Fabric) -> Verdict:
+def _missing(seen: JudgedPod, one: JudgedTarget, fabric: Fabric) -> Verdict:
     """Say why a target has no device."""
     target = one.target
     by = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
@@ -131,13 +131,13 @@ TEMPLATE_UNKNOWN = Reason(
 CLAIM_REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
 
 
-def claims_nic(seen: Seen, one: SeenTarget, fabric: Fabric) -> bool:
+def claims_nic(seen: JudgedPod, one: JudgedTarget, fabric: Fabric) -> bool:
     """Return whether a target gets a NIC of the fabric by a claim."""
     known = seen.scope.namespace.claims
     return any(has_nic_of(claim, fabric, known) for claim in one.claims)
 
 
-def judge_device_claim(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_device_claim(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
     """Return what is wrong with the templates of a target's claims, None if nothing is."""
     if seen.fabric is None or not one.claims:
         return None
@@ -147,7 +147,7 @@ def judge_device_claim(seen: Seen, one: SeenTarget) -> Verdict | None:
     return min(wrong, key=lambda verdict: verdict.rdma, default=None)  # "no" before "unsure"
 
 
-def _of_template(seen: Seen, wanted: DeviceClaim) -> Verdict | None:
+def _of_template(seen: JudgedPod, wanted: DeviceClaim) -> Verdict | None:
     template, request = wanted.template, wanted.request
     space, known = seen.scope.namespace.name, seen.scope.namespace.claims
     where = f"namespace {space}" if space else "the namespace"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from webhook.decide.admission_warnings import Surroundings
 from webhook.decide.draft import Draft
-from webhook.decide.examine import Examined, Standing
+from webhook.decide.examine import Examined, FabricKnowledge
 from webhook.decide.scope import Scope, Target
 from webhook.model.claims import Claim, claims_by_user, claims_of
 from webhook.model.decision import Outcome
@@ -20,7 +20,7 @@ Claims = Mapping[Path, Sequence[Claim]]
 _NO_CLAIMS: Claims = {}
 
 
-class SeenTarget(NamedTuple):
+class JudgedTarget(NamedTuple):
     """A target after the patch."""
 
     target: Target
@@ -33,23 +33,25 @@ class SeenTarget(NamedTuple):
     claims: tuple[Claim, ...] = ()
 
     @classmethod
-    def of(cls, target: Target, pod: Pod, scope: Scope, claims: Claims = _NO_CLAIMS) -> SeenTarget:
+    def of(
+        cls, target: Target, pod: Pod, scope: Scope, claims: Claims = _NO_CLAIMS
+    ) -> JudgedTarget:
         """Return what is seen of a target in the pod after all mutations."""
         path, original = target.path, scope.containers[target.path]
         own = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         return cls(target, pod.container(path), original.env, original.command_text, own)
 
 
-class Seen(NamedTuple):
+class JudgedPod(NamedTuple):
     """The pod after the patch, and the facts of its decision."""
 
     pod: Pod
     scope: Scope
-    standing: Standing
+    standing: FabricKnowledge
     #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is another.
     fabric: Fabric | None
     #: The targets that are judged.
-    targets: tuple[SeenTarget, ...]
+    targets: tuple[JudgedTarget, ...]
     outcomes: tuple[Outcome, ...]
     inventory: NodeInventory
     around: Surroundings
@@ -57,7 +59,7 @@ class Seen(NamedTuple):
     has_gpu: bool
 
     @classmethod
-    def of(cls, draft: Draft, examined: Examined, around: Surroundings) -> Seen:
+    def of(cls, draft: Draft, examined: Examined, around: Surroundings) -> JudgedPod:
         """Return what is seen of a pod after all mutations."""
         scope, standing = examined.scope, examined.standing
         pod = draft.view
@@ -67,7 +69,7 @@ class Seen(NamedTuple):
             scope=scope,
             standing=standing,
             fabric=None if standing.foreign else scope.fabric,
-            targets=tuple([SeenTarget.of(one, pod, scope, claims) for one in _judged(scope)]),
+            targets=tuple([JudgedTarget.of(one, pod, scope, claims) for one in _judged(scope)]),
             outcomes=tuple(draft.outcomes),
             inventory=examined.inventory,
             around=around,

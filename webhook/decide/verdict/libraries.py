@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decide.launchers.launches import parameters_of
-from webhook.decide.launchers.roles import speaks_of_mpi
+from webhook.decide.launchers.roles import mentions_mpi
 from webhook.decide.mutations.env import HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, NIXL
-from webhook.decide.verdict.judged_pod import Seen, SeenTarget
+from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
 
@@ -45,7 +45,7 @@ MPI_REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_UCX_TLS)
 _RDMA = frozenset({"openib", "uct", "ofi"})
 
 
-def judge_mpi_transport(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_mpi_transport(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
     """Return what keeps a target's ranks off RDMA, None if nothing does that can be seen."""
     if seen.has_gpu:
         return None
@@ -61,7 +61,7 @@ def judge_mpi_transport(seen: Seen, one: SeenTarget) -> Verdict | None:
             unsure = unsure or Verdict.of(MPI_OB1, message)
     tls = transport_variables.ucx_tls_without_rdma(own)
     # Not by its variables, some of which are ours.
-    if tls and speaks_of_mpi(scope.original, path, scope.commands, {}):
+    if tls and mentions_mpi(scope.original, path, scope.commands, {}):
         message = f"{name} runs MPI over UCX with UCX_TLS={tls:.40}: remove it"
         return Verdict.of(MPI_UCX_TLS, message)
     return unsure
@@ -88,7 +88,7 @@ _SWITCHES = frozenset(
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 
 
-def judge_nccl_settings(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_nccl_settings(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
     """Return what a target's variables say against RDMA, None if nothing."""
     if not _SWITCHES.isdisjoint(one.own):
         found = _switched_off(seen, one) or _by_plugin(one)
@@ -100,7 +100,7 @@ def judge_nccl_settings(seen: Seen, one: SeenTarget) -> Verdict | None:
     return None
 
 
-def _switched_off(seen: Seen, one: SeenTarget) -> Verdict | None:
+def _switched_off(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
     name, own = one.target.name, one.own
     disabled, socket = (
         transport_variables.nccl_ib_disabled(own),
@@ -124,7 +124,7 @@ def _switched_off(seen: Seen, one: SeenTarget) -> Verdict | None:
     return None
 
 
-def _by_plugin(one: SeenTarget) -> Verdict | None:
+def _by_plugin(one: JudgedTarget) -> Verdict | None:
     for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
         value = one.own.get(name) or ""
         if value.lower() not in _OWN_TRANSPORTS:
@@ -159,7 +159,7 @@ _TCP = {
 }
 
 
-def judge_parameter_server(_: Seen, one: SeenTarget) -> Verdict | None:
+def judge_parameter_server(_: JudgedPod, one: JudgedTarget) -> Verdict | None:
     """Return that a target's parameter server uses TCP, None if it has RDMA or is not one."""
     own, text = one.own, one.command
     if _SIGNS.isdisjoint(own) and _LAUNCHER not in text:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from webhook.decide.verdict.judged_pod import Seen
+from webhook.decide.verdict.judged_pod import JudgedPod
 from webhook.model.annotations import FABRIC
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import Fabric
@@ -67,7 +67,7 @@ class _Lack(NamedTuple):
     message: str
 
 
-def judge_node_capacity(seen: Seen) -> Verdict | None:
+def judge_node_capacity(seen: JudgedPod) -> Verdict | None:
     """Return what the nodes of the pod's fabric lack, None if nothing, or if it is not known."""
     if seen.fabric is None or not seen.inventory.by_node:
         return None
@@ -79,7 +79,7 @@ def judge_node_capacity(seen: Seen) -> Verdict | None:
     return Verdict.of(lack.elastic, f"{lack.message} now")
 
 
-def _lack(seen: Seen, fabric: Fabric) -> _Lack | None:
+def _lack(seen: JudgedPod, fabric: Fabric) -> _Lack | None:
     if fabric.name not in seen.inventory.inhabited:
         return _Lack(NO_NODES, FABRIC_NOWHERE, f"no node belongs to fabric {fabric.name}")
     requested = scheduler_requests(seen.pod)
@@ -123,7 +123,7 @@ GPU_MODEL_REASONS = (GPU_MODEL_UNKNOWN,)
 _MODEL = re.compile(r"(?<![a-z0-9])(?!sxm|hbm)[a-z]{1,4}[0-9]{1,4}[a-z]{0,2}")
 
 
-def judge_gpu_model(seen: Seen) -> Verdict | None:
+def judge_gpu_model(seen: JudgedPod) -> Verdict | None:
     """Return what the pod's node selection leaves open, None if nothing."""
     fabric = seen.fabric
     if fabric is None:
@@ -145,7 +145,7 @@ def _is_listed(key: str, fabric: Fabric) -> bool:
     return key in fabric.node_labels or key in (fabric.pin or ())
 
 
-def _is_on(fabric: Fabric, key: str, value: str, seen: Seen) -> bool:
+def _is_on(fabric: Fabric, key: str, value: str, seen: JudgedPod) -> bool:
     """Return whether a node with this label is on the fabric, or the fabric has such a product."""
     if fabric.name in seen.inventory.by_gpu_model.get((key, value), ()):
         return True

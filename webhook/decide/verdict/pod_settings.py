@@ -6,7 +6,7 @@ from webhook.decide.admission_warnings import ISTIO
 from webhook.decide.examine import HOST_NETWORK_MISSING
 from webhook.decide.mutations.ipc_lock import CAPABILITY, NON_ROOT, USER_NAMESPACE, inert, raised_by
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
-from webhook.decide.verdict.judged_pod import Seen, SeenTarget
+from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import OWN_DEVICE, Fabric
 from webhook.model.pod.sandbox import is_gvisor, is_kata
@@ -24,7 +24,7 @@ MEMLOCK_UNKNOWN = Reason(
 PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
 
 
-def judge_pinned_memory(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_pinned_memory(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
     """Return why a target may not be able to register memory, None if it can.
 
     A container whose image alone names its user counts as root: see `assumes_root`.
@@ -43,7 +43,7 @@ def judge_pinned_memory(seen: Seen, one: SeenTarget) -> Verdict | None:
     return Verdict.of(MEMLOCK_LIMITED, f"{name} {why}, and no annotation raises memlock")
 
 
-def assumes_root(seen: Seen, one: SeenTarget) -> bool:
+def assumes_root(seen: JudgedPod, one: JudgedTarget) -> bool:
     """Return whether a target has no problem here only if its image runs as root."""
     memlock = seen.scope.fabrics.defaults.memlock
     if memlock == "unlimited" or one.target.user != "image":
@@ -51,7 +51,7 @@ def assumes_root(seen: Seen, one: SeenTarget) -> bool:
     return memlock != "nri" or not raised_by(seen.pod.annotations, one.target.name)
 
 
-def _why_inert(seen: Seen, one: SeenTarget) -> str:
+def _why_inert(seen: JudgedPod, one: JudgedTarget) -> str:
     """Say why IPC_LOCK does not help a target, "" if it does."""
     target = one.target
     reason = inert(seen.pod, target, seen.scope.fabrics.defaults)
@@ -89,13 +89,13 @@ NETWORKS_NOT_ADDED = Reason(
 POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_ADDED)
 
 
-def judge_pod_network(seen: Seen) -> Verdict | None:
+def judge_pod_network(seen: JudgedPod) -> Verdict | None:
     """Return what is wrong with the pod's network, None if nothing is."""
     fabric = seen.fabric
     return (_of_mode(seen, fabric) if fabric is not None else None) or _of_sidecar(seen)
 
 
-def _of_sidecar(seen: Seen) -> Verdict | None:
+def _of_sidecar(seen: JudgedPod) -> Verdict | None:
     sidecar = seen.around.sidecar
     if not sidecar:
         return None
@@ -104,7 +104,7 @@ def _of_sidecar(seen: Seen) -> Verdict | None:
     return Verdict.of(ISTIO, message)
 
 
-def _of_mode(seen: Seen, fabric: Fabric) -> Verdict | None:
+def _of_mode(seen: JudgedPod, fabric: Fabric) -> Verdict | None:
     if seen.standing.lacks_host_network:
         message = f"fabric {fabric.name} needs hostNetwork: true, which the pod lacks"
         return Verdict.of(HOST_NETWORK_MISSING, message)
@@ -129,7 +129,7 @@ def _of_host_network(fabric: Fabric) -> Verdict | None:
     return Verdict.of(HOST_NETWORK_WRONG, message)
 
 
-def _if_not_added(seen: Seen) -> Verdict | None:
+def _if_not_added(seen: JudgedPod) -> Verdict | None:
     for one in seen.outcomes:
         if one.mutation == NETWORKS.name and one.status == "skipped" and not one.reason.quiet:
             message = f"the fabric's networks were not added: {one.message.removesuffix('.')}"
@@ -148,7 +148,7 @@ KATA = Reason(
 SANDBOX_REASONS = (GVISOR, KATA)
 
 
-def judge_pod_sandbox(seen: Seen) -> Verdict | None:
+def judge_pod_sandbox(seen: JudgedPod) -> Verdict | None:
     """Return what the pod's runtimeClassName says against RDMA, None if nothing."""
     name = seen.pod.runtime_class
     if is_gvisor(name):

@@ -22,14 +22,14 @@ from webhook.diagnose.discover.port_checks import (
     slow_slots,
     unknown_states,
 )
-from webhook.diagnose.discover.port_selection import NodeChoice
-from webhook.diagnose.discover.site import FindingLevel, FoundNode, SiteFinding, gbps, listed_nodes
+from webhook.diagnose.discover.port_selection import PortSelection
+from webhook.diagnose.discover.site import FindingLevel, SiteFinding, SiteNode, gbps, listed_nodes
 from webhook.diagnose.discover.used_ports import most_common
 
 # Find nodes that are in no fabric, or in a slower one than nodes with the same cards.
 
 
-def outside_fabrics(choice: NodeChoice) -> Iterator[SiteFinding]:
+def outside_fabrics(choice: PortSelection) -> Iterator[SiteFinding]:
     """Yield what keeps a node out of every fabric, and what is odd about its other devices."""
     node = choice.node
     if not any(port.device for port in node.ports):
@@ -162,8 +162,8 @@ _CHECKS: tuple[Callable[[FabricPlan], Iterable[SiteFinding]], ...] = (
 
 
 def site_findings(
-    nodes: Iterable[FoundNode],
-    choices: Iterable[NodeChoice],
+    nodes: Iterable[SiteNode],
+    choices: Iterable[PortSelection],
     plans: Sequence[FabricPlan],
     others: Iterable[SiteFinding] = (),
 ) -> list[SiteFinding]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.diagnose.discover.site import ClaimableDevices, KubeNode, SiteFinding
 from webhook.errors import ClusterError
-from webhook.kube.api import Reads, RefusedError
+from webhook.kube.api import ApiReader, RefusedError
 from webhook.model.claims import is_nic_class
 
 # Nodes, and the objects of their device plugins.
@@ -248,7 +248,7 @@ class LiveCluster(NamedTuple):
     unread: tuple[str, ...]
 
 
-def read_cluster(reads: Reads) -> LiveCluster:
+def read_cluster(reads: ApiReader) -> LiveCluster:
     """Return the objects; raise ClusterError if the nodes cannot be read."""
     items: list[Item] = []
     unread: list[str] = []
@@ -271,7 +271,7 @@ def _without_nodes(error: RefusedError) -> str:
     return f"cannot list nodes: {error}{all_it_needs}"
 
 
-def _all(reads: Reads, path: str, kind: str) -> Iterator[Item]:
+def _all(reads: ApiReader, path: str, kind: str) -> Iterator[Item]:
     """Yield a list page by page; the items of a typed list have no kind."""
     query = {"limit": _PAGE}
     while True:

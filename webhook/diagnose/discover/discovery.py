@@ -11,13 +11,13 @@ from webhook.diagnose.discover.groups import group_nodes
 from webhook.diagnose.discover.node import merge_node
 from webhook.diagnose.discover.plan import FabricPlan, Refused, plan_fabrics
 from webhook.diagnose.discover.plan_fields import FabricEntry
-from webhook.diagnose.discover.port_selection import NodeChoice, choose_ports
+from webhook.diagnose.discover.port_selection import PortSelection, select_ports
 from webhook.diagnose.discover.site import (
-    FoundNode,
+    DiscoverOptions,
     KubeNode,
-    Sighted,
     SiteFinding,
-    Wishes,
+    SiteNode,
+    SourcedObservation,
     natural,
 )
 
@@ -25,8 +25,8 @@ from webhook.diagnose.discover.site import (
 class Discovery(NamedTuple):
     """What was found out about a site."""
 
-    nodes: tuple[FoundNode, ...]
-    choices: tuple[NodeChoice, ...]
+    nodes: tuple[SiteNode, ...]
+    choices: tuple[PortSelection, ...]
     plans: tuple[FabricPlan | Refused, ...]
     findings: tuple[SiteFinding, ...]
     #: The fabrics file.
@@ -52,9 +52,9 @@ class Discovery(NamedTuple):
 
 
 def discover_site(
-    sighted: Mapping[str, Sequence[Sighted]],
+    sighted: Mapping[str, Sequence[SourcedObservation]],
     kube: Mapping[str, KubeNode],
-    wishes: Wishes,
+    wishes: DiscoverOptions,
     said: Sequence[SiteFinding] = (),
 ) -> Discovery:
     """Put together all nodes by name, and plan their fabrics; `said` are findings from before."""
@@ -63,7 +63,7 @@ def discover_site(
         merge_node(name, seen, found)
         for name, (seen, found) in sorted(paired.items(), key=lambda one: natural(one[0]))
     )
-    choices = tuple(choose_ports(node) for node in nodes)
+    choices = tuple(select_ports(node) for node in nodes)
     plans = tuple(plan_fabrics(group_nodes(choices), wishes))
     refused = [one.finding for one in plans if isinstance(one, Refused)]
     planned = [one for one in plans if isinstance(one, FabricPlan)]
@@ -73,14 +73,14 @@ def discover_site(
 
 
 def _paired(
-    sighted: Mapping[str, Sequence[Sighted]], kube: Mapping[str, KubeNode]
-) -> dict[str, tuple[Sequence[Sighted], KubeNode | None]]:
+    sighted: Mapping[str, Sequence[SourcedObservation]], kube: Mapping[str, KubeNode]
+) -> dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]]:
     """Pair what tools showed with nodes of the cluster, also where one has the domain's name.
 
     Of a cluster's nodes without any output, those with RDMA resources or network cards stay.
     """
     short = _unambiguous(kube)
-    found: dict[str, tuple[Sequence[Sighted], KubeNode | None]] = {}
+    found: dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]] = {}
     for name, seen in sighted.items():
         node = kube.get(name) or short.get(name.partition(".")[0].lower())
         found[node.name if node else name] = (seen, node)
@@ -111,7 +111,7 @@ def unplaced_nodes(found: Discovery) -> Iterator[tuple[str, str]]:
             yield name, "refused, see above" if name in refused else "; ".join(_lacking(choice))
 
 
-def _lacking(choice: NodeChoice) -> Iterator[str]:
+def _lacking(choice: PortSelection) -> Iterator[str]:
     if not choice.node.ports:
         yield "no RDMA device"
     reasons: dict[str, list[str]] = {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.discover.port_selection import Card, NodeChoice
-from webhook.diagnose.discover.site import FoundPort, gbps, natural
+from webhook.diagnose.discover.port_selection import Card, PortSelection
+from webhook.diagnose.discover.site import SitePort, gbps, natural
 
 
 class Group(NamedTuple):
@@ -19,7 +19,7 @@ class Group(NamedTuple):
     product: str | None
     card: Card
     rate: float | None
-    choices: tuple[NodeChoice, ...]
+    choices: tuple[PortSelection, ...]
     #: Why these nodes are apart from others with the same GPUs, card and rate; "" if none are.
     apart: str = ""
 
@@ -49,9 +49,9 @@ class Devices(NamedTuple):
     left_out: Mapping[str, str]
 
 
-def group_nodes(choices: Iterable[NodeChoice]) -> list[Group]:
+def group_nodes(choices: Iterable[PortSelection]) -> list[Group]:
     """Group the nodes whose ports are known; in natural order of their products and nodes."""
-    found: dict[tuple[str | None, Card, float | None], list[NodeChoice]] = {}
+    found: dict[tuple[str | None, Card, float | None], list[PortSelection]] = {}
     for choice in choices:
         if choice.card is not None:
             key = (choice.node.product, choice.card, choice.rate)
@@ -63,7 +63,7 @@ def group_nodes(choices: Iterable[NodeChoice]) -> list[Group]:
 
 
 def _join_with_rate(
-    found: dict[tuple[str | None, Card, float | None], list[NodeChoice]],
+    found: dict[tuple[str | None, Card, float | None], list[PortSelection]],
     key: tuple[str | None, Card, float | None],
 ) -> None:
     """Add nodes without an Active port to the only group with their GPUs and card."""
@@ -76,19 +76,19 @@ class _Part:
     """Nodes of a group among which each name is one card."""
 
     def __init__(self) -> None:
-        self.choices: list[NodeChoice] = []
+        self.choices: list[PortSelection] = []
         #: Device → a node where it is the fabric's, and a node where it is another card.
-        self._ours: dict[str, NodeChoice] = {}
-        self._foreign: dict[str, NodeChoice] = {}
+        self._ours: dict[str, PortSelection] = {}
+        self._foreign: dict[str, PortSelection] = {}
 
-    def add(self, choice: NodeChoice) -> None:
+    def add(self, choice: PortSelection) -> None:
         self.choices.append(choice)
         for device in choice.devices:
             self._ours.setdefault(device, choice)
         for device in _foreign(choice):
             self._foreign.setdefault(device, choice)
 
-    def clash(self, choice: NodeChoice) -> str:
+    def clash(self, choice: PortSelection) -> str:
         """Say which name is the fabric's card on one node, and another card on another."""
         for device in sorted(choice.devices, key=natural):
             if device in self._foreign:
@@ -100,7 +100,7 @@ class _Part:
 
 
 def _split(
-    product: str | None, card: Card, rate: float | None, choices: Sequence[NodeChoice]
+    product: str | None, card: Card, rate: float | None, choices: Sequence[PortSelection]
 ) -> list[Group]:
     """Part nodes among which one name is two cards."""
     parts: list[_Part] = []
@@ -124,7 +124,7 @@ def _split(
     ]
 
 
-def _foreign(choice: NodeChoice) -> dict[str, FoundPort]:
+def _foreign(choice: PortSelection) -> dict[str, SitePort]:
     """Return the devices of a node that are not the fabric's."""
     ours = choice.devices
     return {
@@ -134,21 +134,21 @@ def _foreign(choice: NodeChoice) -> dict[str, FoundPort]:
     }
 
 
-def _two_cards(device: str, foreign: NodeChoice, ours: NodeChoice) -> str:
+def _two_cards(device: str, foreign: PortSelection, ours: PortSelection) -> str:
     return (
         f"{device} is {_described(ours.devices[device][0])} on {ours.node.name}, and "
         f"{_described(_foreign(foreign)[device])} on {foreign.node.name}"
     )
 
 
-def _described(port: FoundPort) -> str:
+def _described(port: SitePort) -> str:
     parts = [port.model or "a card", port.link_layer or "", gbps(port.rate_gbps)]
     return " ".join(part for part in parts if part)
 
 
 def devices_of(group: Group) -> Devices:
     """Return the devices that a group uses, and those of the same card that it leaves out."""
-    ports: dict[tuple[str, int | None], list[FoundPort]] = {}
+    ports: dict[tuple[str, int | None], list[SitePort]] = {}
     for choice in group.choices:
         for port in choice.ports:
             if port.device is not None:
@@ -173,7 +173,7 @@ def devices_of(group: Group) -> Devices:
     )
 
 
-def _useless(seen: Sequence[FoundPort], group: Group) -> str:
+def _useless(seen: Sequence[SitePort], group: Group) -> str:
     """Say why a port is of no use on any node: it is down everywhere, or runs at another rate."""
     if any(port.state is None for port in seen):
         return ""

@@ -12,10 +12,10 @@ from importlib.resources import files
 from textwrap import indent
 from typing import NamedTuple
 
-from webhook.diagnose.discover.site import Sighted
-from webhook.diagnose.tools.observations import SettingSighting, Sighting
+from webhook.diagnose.discover.site import SourcedObservation
+from webhook.diagnose.tools.observations import Observation, SettingObservation
 from webhook.diagnose.tools.readers import read
-from webhook.diagnose.tools.transcripts import Capture, captures
+from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
 from webhook.diagnose.tools.transcripts.commands import short_answers
 
 # Read texts of tools, and say of which node each part is.
@@ -54,57 +54,57 @@ class NodeText(NamedTuple):
     text: str
 
 
-class SeenTexts(NamedTuple):
+class ReadInputs(NamedTuple):
     """What all texts show."""
 
     #: By node.
-    nodes: dict[str, list[Sighted]]
+    nodes: dict[str, list[SourcedObservation]]
     #: A sentence for each text in which nothing was recognised.
     problems: tuple[str, ...]
 
 
-def read_texts(texts: Iterable[NodeText]) -> SeenTexts:
+def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
     """Read texts; a text of which nothing is recognised becomes a problem."""
-    nodes: dict[str, list[Sighted]] = {}
+    nodes: dict[str, list[SourcedObservation]] = {}
     problems: list[str] = []
     for text in texts:
         found = _of_text(text)
         if not found:
             problems.append(_problem(text))
         for node, seen in found.items():
-            nodes.setdefault(node, []).extend(Sighted(text.name, one) for one in seen)
-    return SeenTexts(nodes, tuple(problems))
+            nodes.setdefault(node, []).extend(SourcedObservation(text.name, one) for one in seen)
+    return ReadInputs(nodes, tuple(problems))
 
 
-def _of_text(text: NodeText) -> dict[str, list[Sighting]]:
+def _of_text(text: NodeText) -> dict[str, list[Observation]]:
     parts = [
         (part, seen)
-        for at, part in enumerate(captures(text.text))
+        for at, part in enumerate(split_by_node(text.text))
         if (seen := _read(part, begins=at == 0)) is not None
     ]
     told = {name for _, seen in parts for name in _told(seen)}
     named = {part.node for part, _ in parts if part.node} or told
     alone = named.pop() if len(named) == 1 else None
-    found: dict[str, list[Sighting]] = {}
+    found: dict[str, list[Observation]] = {}
     for part, seen in parts:
         found.setdefault(_name(part, seen, alone) or text.node, []).extend(seen)
     return found
 
 
-def _read(part: Capture, *, begins: bool) -> tuple[Sighting, ...] | None:
+def _read(part: NodeOutput, *, begins: bool) -> tuple[Observation, ...] | None:
     """Return what a part shows, which may be nothing; None where nothing is recognised."""
     reading = read(part.lines)
     answers = tuple(short_answers(part, reading.taken, begins=begins))
     return (*reading.sightings, *answers) if reading.taken or answers else None
 
 
-def _told(seen: Iterable[Sighting]) -> set[str]:
+def _told(seen: Iterable[Observation]) -> set[str]:
     """Return the names that hostname and its like printed."""
-    settings = (one for one in seen if isinstance(one, SettingSighting))
+    settings = (one for one in seen if isinstance(one, SettingObservation))
     return {one.value for one in settings if one.setting == "hostname"}
 
 
-def _name(part: Capture, seen: Sequence[Sighting], alone: str | None) -> str | None:
+def _name(part: NodeOutput, seen: Sequence[Observation], alone: str | None) -> str | None:
     """Return the node of a part: what its prefix or prompt says, then what hostname printed.
 
     A part without either, such as the lines before the first prompt, is of the only node there is.

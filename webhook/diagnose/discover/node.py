@@ -9,31 +9,31 @@ from typing import TypeVar
 
 from webhook.diagnose.discover.ports import join_ports
 from webhook.diagnose.discover.site import (
-    Agreed,
-    FoundNode,
     GpuCount,
     KubeNode,
-    Said,
-    Sighted,
+    Reconciled,
     SiteFinding,
-    agreed,
+    SiteNode,
+    SourcedObservation,
+    Statement,
     natural,
+    reconcile,
 )
 from webhook.diagnose.tools.observations import (
-    CableSighting,
-    CardSighting,
-    CounterSighting,
-    DistanceSighting,
-    GidSighting,
-    GpuSighting,
-    InterfaceSighting,
+    CableObservation,
+    CardObservation,
+    CounterObservation,
+    DistanceObservation,
+    GidObservation,
+    GpuObservation,
+    InterfaceObservation,
+    Observation,
     Setting,
-    SettingSighting,
-    Sighting,
+    SettingObservation,
 )
 from webhook.diagnose.tools.products import machine_of
 
-_Kind = TypeVar("_Kind", bound=Sighting)
+_Kind = TypeVar("_Kind", bound=Observation)
 #: What GPU feature discovery takes out of a product's name (k8s-device-plugin, internal/lm).
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9\-_. ]")
 _COLLECT = "Collect both again at the same time; until they agree, neither is used."
@@ -41,52 +41,54 @@ _OTHER_NODE = "Check that the output is of this node, and restart GPU feature di
 _GPU_COLUMN = re.compile(r"GPU\d{1,4}")
 
 
-def merge_node(name: str, sighted: Sequence[Sighted], kube: KubeNode | None = None) -> FoundNode:
+def merge_node(
+    name: str, sighted: Sequence[SourcedObservation], kube: KubeNode | None = None
+) -> SiteNode:
     """Put together one node; the order of what was seen has no influence."""
     ports, findings = join_ports(name, sighted)
     settings, differing = _settings(name, sighted)
     gpus, gpu_findings = _gpus(name, sighted, kube)
-    node = FoundNode(
+    node = SiteNode(
         name=name,
         gpus=gpus,
         ports=ports,
         findings=(*findings, *differing, *gpu_findings),
         settings=settings,
-        interfaces=_all(sighted, InterfaceSighting),
-        distances=_all(sighted, DistanceSighting),
-        counters=_all(sighted, CounterSighting),
-        gids=_all(sighted, GidSighting),
-        cables=_all(sighted, CableSighting),
-        cards=_all(sighted, CardSighting),
+        interfaces=_all(sighted, InterfaceObservation),
+        distances=_all(sighted, DistanceObservation),
+        counters=_all(sighted, CounterObservation),
+        gids=_all(sighted, GidObservation),
+        cables=_all(sighted, CableObservation),
+        cards=_all(sighted, CardObservation),
         kube=kube,
     )
     return node._replace(machine=machine_of([one.sighting for one in sighted]))
 
 
-def _all(sighted: Iterable[Sighted], kind: type[_Kind]) -> tuple[_Kind, ...]:
+def _all(sighted: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple[_Kind, ...]:
     found = {one.sighting for one in sighted if isinstance(one.sighting, kind)}
     return tuple(sorted(found, key=lambda one: (natural(str(one[1:])), one.origin)))
 
 
 def _settings(
-    node: str, sighted: Iterable[Sighted]
+    node: str, sighted: Iterable[SourcedObservation]
 ) -> tuple[dict[Setting, str], list[SiteFinding]]:
-    said: dict[Setting, list[Said[str | None]]] = {}
+    said: dict[Setting, list[Statement[str | None]]] = {}
     for file, one in sighted:
-        if isinstance(one, SettingSighting):
-            told = Said[str | None](one.value, one.origin.tool, file, one.origin.line)
+        if isinstance(one, SettingObservation):
+            told = Statement[str | None](one.value, one.origin.tool, file, one.origin.line)
             said.setdefault(one.setting, []).append(told)
     found: dict[Setting, str] = {}
     findings: list[SiteFinding] = []
     for setting, statements in said.items():
-        result: Agreed[str] = agreed(statements)
+        result: Reconciled[str] = reconcile(statements)
         if result.value is not None:
             found[setting] = result.value
         findings += _differ(node, f"the setting {setting!r}", result)
     return found, findings
 
 
-def _differ(node: str, what: str, result: Agreed[str]) -> Iterator[SiteFinding]:
+def _differ(node: str, what: str, result: Reconciled[str]) -> Iterator[SiteFinding]:
     if result.conflict is not None:
         one, other = result.conflict
         yield SiteFinding(
@@ -106,10 +108,10 @@ _Counted = tuple[GpuCount, ...]
 
 
 def _gpus(
-    node: str, sighted: Sequence[Sighted], kube: KubeNode | None
+    node: str, sighted: Sequence[SourcedObservation], kube: KubeNode | None
 ) -> tuple[_Counted, list[SiteFinding]]:
     """Count the GPUs by product: as nvidia-smi and others list them, else as labels say."""
-    listed: Agreed[_Counted] = agreed(_counted(sighted))
+    listed: Reconciled[_Counted] = reconcile(_counted(sighted))
     if listed.conflict is not None:
         one, other = listed.conflict
         words = (
@@ -129,7 +131,7 @@ def _gpus(
     return listed.value, []
 
 
-def _counted(sighted: Iterable[Sighted]) -> Iterator[Said[_Counted | None]]:
+def _counted(sighted: Iterable[SourcedObservation]) -> Iterator[Statement[_Counted | None]]:
     """Yield what each tool lists; a tool that was run twice lists each GPU once.
 
     A tool that shows one GPU with two products contradicts itself: that makes two statements.
@@ -137,7 +139,7 @@ def _counted(sighted: Iterable[Sighted]) -> Iterator[Said[_Counted | None]]:
     listed: dict[tuple[str, str], dict[tuple[object, ...], set[str]]] = {}
     lines: dict[tuple[str, str], int] = {}
     for file, one in sighted:
-        if isinstance(one, GpuSighting) and one.product is not None:
+        if isinstance(one, GpuObservation) and one.product is not None:
             key = (one.origin.tool, file)
             identity = (one.number, one.uuid, one.pci)
             if identity == (None, None, None):
@@ -147,7 +149,7 @@ def _counted(sighted: Iterable[Sighted]) -> Iterator[Said[_Counted | None]]:
             lines[key] = min(one.origin.line, lines.get(key, one.origin.line))
     for key, gpus in listed.items():
         for counted in {_by_product(map(min, gpus.values())), _by_product(map(max, gpus.values()))}:
-            yield Said(counted, key[0], key[1], lines[key])
+            yield Statement(counted, key[0], key[1], lines[key])
 
 
 def _by_product(products: Iterable[str]) -> _Counted:
@@ -160,13 +162,15 @@ def _gpu_words(gpus: _Counted) -> str:
 
 
 def _by_label_or_topology(
-    sighted: Sequence[Sighted], kube: KubeNode | None
+    sighted: Sequence[SourcedObservation], kube: KubeNode | None
 ) -> tuple[GpuCount, ...]:
     if kube is not None and kube.gpu_product:
         count = kube.labels.get("nvidia.com/gpu.count", "")
         return (GpuCount(kube.gpu_product, int(count) if _whole(count) else None),)
-    numbers = {one.number for one in _all(sighted, GpuSighting) if one.number is not None}
-    columns = {one.gpu for one in _all(sighted, DistanceSighting) if _GPU_COLUMN.fullmatch(one.gpu)}
+    numbers = {one.number for one in _all(sighted, GpuObservation) if one.number is not None}
+    columns = {
+        one.gpu for one in _all(sighted, DistanceObservation) if _GPU_COLUMN.fullmatch(one.gpu)
+    }
     many = max(len(numbers), len(columns))
     return (GpuCount(None, many),) if many else ()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.fabrics_yaml import others_left_out
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import FoundNode, FoundPort, SiteFinding, listed_nodes, natural
-from webhook.diagnose.discover.used_ports import EqualNodes, SeenPort, equal_nodes, rails_of
-from webhook.text.terminal import Column, Sheet, Span
+from webhook.diagnose.discover.site import SiteFinding, SiteNode, SitePort, listed_nodes, natural
+from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes, rails_of
+from webhook.text.terminal import Sheet, Span, TableColumn
 
 # For programs: stable, and described by `discover.schema.json`.
 #
@@ -33,7 +33,7 @@ def discover_schema() -> str:
     return _SCHEMA.read_text(encoding="utf-8")
 
 
-def _node_form(node: FoundNode) -> dict[str, object]:
+def _node_form(node: SiteNode) -> dict[str, object]:
     return {
         "name": node.name,
         "machine": node.machine,
@@ -43,7 +43,7 @@ def _node_form(node: FoundNode) -> dict[str, object]:
     }
 
 
-def _port_form(port: FoundPort) -> dict[str, object]:
+def _port_form(port: SitePort) -> dict[str, object]:
     return {
         "device": port.device,
         "port": port.port,
@@ -157,10 +157,14 @@ def _nodes_table(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     names = max(min(len(group.title), _WIDEST_CELL) for group in groups)
     needed = names + sum(max(len(name), _RATE) + 2 for name in devices) + _DETAILS
     if needed <= width:
-        columns = [Column("NODES", _WIDEST_CELL), *map(Column, devices), Column("NODE")]
+        columns = [
+            TableColumn("NODES", _WIDEST_CELL),
+            *map(TableColumn, devices),
+            TableColumn("NODE"),
+        ]
         sheet.table(columns, [_matrix_row(group, devices) for group in groups], indent=2)
         return
-    columns = [Column("NODES", _WIDEST_CELL), Column("PORTS")]
+    columns = [TableColumn("NODES", _WIDEST_CELL), TableColumn("PORTS")]
     rows = [[Span(group.title), Span(_ports_words(group))] for group in groups]
     sheet.table(columns, rows, indent=2)
 
@@ -186,7 +190,7 @@ def _ports_words(group: EqualNodes) -> str:
     return f"{ports}; {_details(group)}"
 
 
-def _cell(port: SeenPort | None) -> Span:
+def _cell(port: PortGroup | None) -> Span:
     """Return the rate of a port, or its state; in parentheses if the fabric does not use it."""
     if port is None:
         return Span("-")

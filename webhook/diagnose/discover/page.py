@@ -10,7 +10,7 @@ from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import SiteFinding, listed_nodes, natural
 from webhook.diagnose.discover.svg import picture
-from webhook.diagnose.discover.used_ports import EqualNodes, SeenPort, equal_nodes
+from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes
 from webhook.text.escape import visible, visible_lines
 
 _STYLE = Path(__file__).with_name("site_page.css")
@@ -79,7 +79,7 @@ def _row(group: EqualNodes, devices: Sequence[str], *, named: bool) -> str:
     return f'<tr><td class="nodes">{_said(group.title)}</td>{cells}{shown}</tr>\n'
 
 
-def _cell(port: SeenPort | None) -> str:
+def _cell(port: PortGroup | None) -> str:
     if port is None:
         return "<td>-</td>"
     shown = f"({port.words})" if port.standing == "unused" else port.words

@@ -22,7 +22,13 @@ from webhook.diagnose.discover.plan_fields import (
     match_entry,
     matches,
 )
-from webhook.diagnose.discover.site import ClaimableDevices, SiteFinding, Wishes, gbps, listed_nodes
+from webhook.diagnose.discover.site import (
+    ClaimableDevices,
+    DiscoverOptions,
+    SiteFinding,
+    gbps,
+    listed_nodes,
+)
 from webhook.model.fabric import Mode
 
 #: In these modes each pod has its own devices, whose names no list can hold.
@@ -53,7 +59,7 @@ class Refused(NamedTuple):
     finding: SiteFinding
 
 
-def plan_fabrics(groups: Sequence[Group], wishes: Wishes) -> list[FabricPlan | Refused]:
+def plan_fabrics(groups: Sequence[Group], wishes: DiscoverOptions) -> list[FabricPlan | Refused]:
     """Plan a fabric for each group."""
     names = names_for(groups)
     found = matches(
@@ -65,7 +71,7 @@ def plan_fabrics(groups: Sequence[Group], wishes: Wishes) -> list[FabricPlan | R
     ]
 
 
-def _resource_names(name: str, group: Group, wishes: Wishes) -> frozenset[str]:
+def _resource_names(name: str, group: Group, wishes: DiscoverOptions) -> frozenset[str]:
     """Return the resources that the fabric of a group lists."""
     mode, _ = _mode(group, wishes)
     if mode == "dra" and claimable_of(group) is not None:
@@ -74,7 +80,7 @@ def _resource_names(name: str, group: Group, wishes: Wishes) -> frozenset[str]:
     return frozenset(one["name"] for one in listed)
 
 
-def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan | Refused:
+def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> FabricPlan | Refused:
     devices = devices_of(group)
     mode, because = _mode(group, wishes)
     if mode == "shared-device" and (finding := _without_networks(group, devices, wishes)):
@@ -113,7 +119,7 @@ def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan |
 _ETH0 = "the pod network's interface, as nearly all CNI plugins name it"
 
 
-def _mode(group: Group, wishes: Wishes) -> tuple[Mode, str]:
+def _mode(group: Group, wishes: DiscoverOptions) -> tuple[Mode, str]:
     if wishes.mode is not None:
         return wishes.mode, "as given by --mode"
     offered = claimable_of(group)
@@ -171,7 +177,9 @@ def _add_claims(
     reasons["claims"] = f"{many}, since {why}; where pods share nodes, request fewer"
 
 
-def _without_networks(group: Group, devices: Devices, wishes: Wishes) -> SiteFinding | None:
+def _without_networks(
+    group: Group, devices: Devices, wishes: DiscoverOptions
+) -> SiteFinding | None:
     """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
     if group.card.link_layer != "Ethernet" or len(wishes.networks) >= _many(devices):
         return None
@@ -218,7 +226,7 @@ def _rate_reason(group: Group) -> str:
 
 
 def _resources(
-    name: str, group: Group, devices: Devices, mode: Mode, wishes: Wishes
+    name: str, group: Group, devices: Devices, mode: Mode, wishes: DiscoverOptions
 ) -> tuple[list[ResourceEntry], str]:
     short = name.replace("-", "_")
     if mode == "sr-iov":

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Required, TypedDict
 
 from webhook.config.names import intended_product, is_interface, is_label_glob
 from webhook.diagnose.discover.groups import Devices, Group
-from webhook.diagnose.discover.port_selection import NodeChoice
+from webhook.diagnose.discover.port_selection import PortSelection
 from webhook.diagnose.discover.site import listed_nodes, natural
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.model.fabric import Mode
@@ -124,7 +124,7 @@ def host_interface(group: Group) -> HostInterface:
     return HostInterface(name, f"the only interface with an address that is up on all nodes{own}")
 
 
-def _reached(choice: NodeChoice) -> set[str]:
+def _reached(choice: PortSelection) -> set[str]:
     """Return the interfaces with an address at which other nodes may reach this one."""
     return {
         one.netdev.partition("@")[0]
@@ -136,11 +136,11 @@ def _reached(choice: NodeChoice) -> set[str]:
     }
 
 
-def _of_rdma(choice: NodeChoice) -> set[str]:
+def _of_rdma(choice: PortSelection) -> set[str]:
     return {netdev for port in choice.ports for netdev in port.netdevs}
 
 
-def _of_roce(choice: NodeChoice) -> set[str]:
+def _of_roce(choice: PortSelection) -> set[str]:
     ports = (port for port in choice.ports if port.link_layer == "Ethernet")
     return {netdev for port in ports for netdev in port.netdevs}
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.ports import pci_key
-from webhook.diagnose.discover.site import FoundNode, FoundPort, SiteFinding, gbps
+from webhook.diagnose.discover.site import SiteFinding, SiteNode, SitePort, gbps
 from webhook.diagnose.discover.used_ports import most_common, used_devices, used_ports
 from webhook.diagnose.tools.hardware import card_model, data_rate, expected_rate
-from webhook.diagnose.tools.observations import CardSighting, PcieLink
+from webhook.diagnose.tools.observations import CardObservation, PcieLink
 
 # Cards, slots and cables that slow a fabric down, or soon will.
 
@@ -68,7 +68,7 @@ def slow_slots(plan: FabricPlan) -> Iterator[SiteFinding]:
             )
 
 
-def _card_of(node: FoundNode, port: FoundPort) -> CardSighting | None:
+def _card_of(node: SiteNode, port: SitePort) -> CardObservation | None:
     if port.pci is None:
         return None
     cards = (card for card in node.cards if card.link and pci_key(card.pci) == pci_key(port.pci))

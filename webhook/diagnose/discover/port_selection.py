@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.discover.site import FoundNode, FoundPort, gbps
+from webhook.diagnose.discover.site import SiteNode, SitePort, gbps
 from webhook.diagnose.tools.observations import LinkLayer
 
 #: The distances of nvidia-smi topo -m, nearest first.
@@ -27,29 +27,29 @@ class Card(NamedTuple):
     kind: str | None
 
 
-class NodeChoice(NamedTuple):
+class PortSelection(NamedTuple):
     """The ports of a node that its fabric uses."""
 
-    node: FoundNode
+    node: SiteNode
     card: Card | None
     #: The most common rate of the Active ports in Gb/s.
     rate: float | None
     #: What the fabric may use: also ports of the same card that are down or slower.
-    ports: tuple[FoundPort, ...]
+    ports: tuple[SitePort, ...]
     #: Port → why it is left out.
-    left_out: Mapping[FoundPort, str]
+    left_out: Mapping[SitePort, str]
 
     @property
-    def devices(self) -> dict[str, list[FoundPort]]:
+    def devices(self) -> dict[str, list[SitePort]]:
         """The ports by RDMA device."""
-        found: dict[str, list[FoundPort]] = {}
+        found: dict[str, list[SitePort]] = {}
         for port in self.ports:
             if port.device is not None:
                 found.setdefault(port.device, []).append(port)
         return found
 
 
-def card_of(port: FoundPort) -> Card | None:
+def card_of(port: SitePort) -> Card | None:
     """Return the kind of card that a port is on; None if no tool says its link layer."""
     if port.link_layer is None:
         return None
@@ -57,7 +57,7 @@ def card_of(port: FoundPort) -> Card | None:
     return Card(port.link_layer, kind)
 
 
-def nearest(node: FoundNode) -> dict[str, str]:
+def nearest(node: SiteNode) -> dict[str, str]:
     """Return for each RDMA device the distance to the GPU that is nearest to it."""
     found: dict[str, str] = {}
     for one in node.distances:
@@ -67,18 +67,18 @@ def nearest(node: FoundNode) -> dict[str, str]:
     return found
 
 
-def choose_ports(node: FoundNode) -> NodeChoice:
+def select_ports(node: SiteNode) -> PortSelection:
     """Choose the ports of a node for its fabric."""
     usable = [port for port in node.ports if port.device is not None]
     real = [port for port in usable if not port.virtual] or usable
     distances = nearest(node)
-    by_card: dict[Card, list[FoundPort]] = {}
+    by_card: dict[Card, list[SitePort]] = {}
     for port in real:
         card = card_of(port)
         if card is not None:
             by_card.setdefault(card, []).append(port)
     if not by_card:
-        return NodeChoice(node, None, None, (), {port: _why_not(port) for port in node.ports})
+        return PortSelection(node, None, None, (), {port: _why_not(port) for port in node.ports})
     best = max(by_card, key=lambda card: _weight(card, by_card[card], distances))
     chosen = _near_ones(by_card[best], distances)
     rate = _common_rate(chosen)
@@ -87,11 +87,11 @@ def choose_ports(node: FoundNode) -> NodeChoice:
         for port in node.ports
         if port not in chosen
     }
-    return NodeChoice(node, best, rate, tuple(chosen), left_out)
+    return PortSelection(node, best, rate, tuple(chosen), left_out)
 
 
 def _weight(
-    card: Card, ports: Sequence[FoundPort], distances: Mapping[str, str]
+    card: Card, ports: Sequence[SitePort], distances: Mapping[str, str]
 ) -> tuple[bool, float, bool, int, str]:
     """Return what ranks a kind of card: near GPUs first, then what its Active ports carry."""
     near = any(distances.get(port.device or "") in _NEAR for port in ports)
@@ -99,7 +99,7 @@ def _weight(
     return near, carried, card.link_layer == "InfiniBand", len(ports), str(card.kind)
 
 
-def _near_ones(ports: Sequence[FoundPort], distances: Mapping[str, str]) -> list[FoundPort]:
+def _near_ones(ports: Sequence[SitePort], distances: Mapping[str, str]) -> list[SitePort]:
     """Leave out ports far from every GPU, if others of the same card are near one."""
     near = [port for port in ports if distances.get(port.device or "") in _NEAR]
     if not near:
@@ -107,13 +107,13 @@ def _near_ones(ports: Sequence[FoundPort], distances: Mapping[str, str]) -> list
     return [port for port in ports if port in near or (port.device or "") not in distances]
 
 
-def _common_rate(ports: Iterable[FoundPort]) -> float | None:
+def _common_rate(ports: Iterable[SitePort]) -> float | None:
     rates = Counter(port.rate_gbps for port in ports if port.rate_gbps is not None)
     return max(rates, key=lambda rate: (rates[rate], rate or 0), default=None)
 
 
 def _why_left_out(
-    port: FoundPort, best: Card, *, usable_virtual: bool, distances: Mapping[str, str]
+    port: SitePort, best: Card, *, usable_virtual: bool, distances: Mapping[str, str]
 ) -> str:
     if port.device is None or card_of(port) is None:
         return _why_not(port)
@@ -128,7 +128,7 @@ def _why_left_out(
     return f"no GPU is near it (nvidia-smi topo -m: {distances.get(port.device)})"
 
 
-def _why_not(port: FoundPort) -> str:
+def _why_not(port: SitePort) -> str:
     if port.device is None:
         return "no tool shows an RDMA device for it"
     return "no tool says its link layer: add the output of ibstat or ibv_devinfo"

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.site import (
-    Agreed,
-    FoundPort,
-    Said,
-    Sighted,
+    Reconciled,
     SiteFinding,
+    SitePort,
+    SourcedObservation,
+    Statement,
     Value,
-    agreed,
     natural,
+    reconcile,
 )
 from webhook.diagnose.tools.hardware import NVIDIA, card_model
-from webhook.diagnose.tools.observations import CardSighting, PortSighting, PortState
+from webhook.diagnose.tools.observations import CardObservation, PortObservation, PortState
 
-_AnySighting = TypeVar("_AnySighting", bound=PortSighting | CardSighting)
+_AnySighting = TypeVar("_AnySighting", bound=PortObservation | CardObservation)
 #: ibv_devinfo shows the OUI of some vendors, other tools their PCI id.
 _PCI_VENDORS = {0x02C9: NVIDIA}
 #: Interfaces that stand above others: both tools are right.
@@ -33,13 +33,13 @@ class _Told(NamedTuple):
     """A sighting of a port or a card, and its file."""
 
     file: str
-    seen: PortSighting | CardSighting
+    seen: PortObservation | CardObservation
 
 
 class JoinedPorts(NamedTuple):
     """The ports of a node, and where tools differ."""
 
-    ports: tuple[FoundPort, ...]
+    ports: tuple[SitePort, ...]
     findings: tuple[SiteFinding, ...]
 
 
@@ -49,13 +49,13 @@ def pci_key(address: str) -> str:
     return address if address.count(":") > 1 else f"0000:{address}"
 
 
-def join_ports(node: str, sighted: Sequence[Sighted]) -> JoinedPorts:
+def join_ports(node: str, sighted: Sequence[SourcedObservation]) -> JoinedPorts:
     """Join the sightings of one node; their order has no influence."""
-    ports = [_Told(file, seen) for file, seen in _only(sighted, PortSighting)]
-    cards = [_Told(file, seen) for file, seen in _only(sighted, CardSighting)]
+    ports = [_Told(file, seen) for file, seen in _only(sighted, PortObservation)]
+    cards = [_Told(file, seen) for file, seen in _only(sighted, CardObservation)]
     devices: dict[str, list[_Told]] = {}
     for told in ports:
-        if isinstance(told.seen, PortSighting) and told.seen.device is not None:
+        if isinstance(told.seen, PortObservation) and told.seen.device is not None:
             devices.setdefault(told.seen.device, []).append(told)
     strangers = _attach(devices, ports, cards)
     found, findings = [], []
@@ -68,7 +68,9 @@ def join_ports(node: str, sighted: Sequence[Sighted]) -> JoinedPorts:
     return JoinedPorts(tuple(found), tuple(dict.fromkeys(findings)))
 
 
-def _only(sighted: Iterable[Sighted], kind: type[_AnySighting]) -> list[tuple[str, _AnySighting]]:
+def _only(
+    sighted: Iterable[SourcedObservation], kind: type[_AnySighting]
+) -> list[tuple[str, _AnySighting]]:
     return [(one.file, one.sighting) for one in sighted if isinstance(one.sighting, kind)]
 
 
@@ -77,7 +79,9 @@ def _attach(
 ) -> dict[str, list[_Told]]:
     """Add sightings without a device to the device that they are of; return the others by PCI."""
     nameless = [
-        told for told in ports if isinstance(told.seen, PortSighting) and told.seen.device is None
+        told
+        for told in ports
+        if isinstance(told.seen, PortObservation) and told.seen.device is None
     ]
     by_pci = _owners(devices, _pcis)
     by_netdev = _owners(devices, _netdevs)
@@ -114,11 +118,11 @@ def _pcis(told: _Told) -> tuple[str, ...]:
 
 
 def _netdevs(told: _Told) -> tuple[str, ...]:
-    return (told.seen.netdevs or ()) if isinstance(told.seen, PortSighting) else ()
+    return (told.seen.netdevs or ()) if isinstance(told.seen, PortObservation) else ()
 
 
 def _numbers(told: Sequence[_Told]) -> list[int | None]:
-    counted = {one.seen.port for one in told if isinstance(one.seen, PortSighting)} - {None}
+    counted = {one.seen.port for one in told if isinstance(one.seen, PortObservation)} - {None}
     numbers: list[int | None] = [*sorted(number for number in counted if number is not None)]
     return numbers or [None]
 
@@ -140,7 +144,7 @@ class _Joining:
         key: Callable[[Value], object] = lambda value: value,
     ) -> Value | None:
         """Return the value of a field on which all agree; else None, and a finding."""
-        result = agreed(_said(told, read), key)
+        result = reconcile(_said(told, read), key)
         self._note(name, result)
         return result.value
 
@@ -152,27 +156,27 @@ class _Joining:
                 by_tool.setdefault((seen.origin.tool, file), set()).add(pci_key(seen.pci))
         common = set.intersection(*by_tool.values()) if by_tool else set()
         if not common:
-            self._note("pci", agreed(_said(self.told, lambda seen: seen.pci), pci_key))
+            self._note("pci", reconcile(_said(self.told, lambda seen: seen.pci), pci_key))
             return None
         wanted = min(common)
         spelt = {one.seen.pci for one in self.told if one.seen.pci}
         return max((one for one in spelt if pci_key(one) == wanted), key=len)
 
-    def interfaces(self, told: Iterable[tuple[str, PortSighting]]) -> tuple[str, ...]:
+    def interfaces(self, told: Iterable[tuple[str, PortObservation]]) -> tuple[str, ...]:
         """Return the network interfaces, bonds first, since a bond is what has addresses."""
         shown = [(file, port) for file, port in told if port.netdevs]
         sets = [set(port.netdevs or ()) for _, port in shown]
         names: set[str] = set().union(*sets)
         above = any(name.startswith(_ABOVE) for name in names)
         if sets and not above and not set.intersection(*sets):
-            self._note("netdevs", agreed(_said(shown, lambda port: port.netdevs)))
+            self._note("netdevs", reconcile(_said(shown, lambda port: port.netdevs)))
             return ()
         often = {name: sum(name in one for one in sets) for name in names}
         return tuple(
             sorted(names, key=lambda one: (not one.startswith(_ABOVE), -often[one], natural(one)))
         )
 
-    def _note(self, name: str, result: Agreed[Value]) -> None:
+    def _note(self, name: str, result: Reconciled[Value]) -> None:
         if result.conflict is None:
             return
         (one, other), words = result.conflict, _WORDS[name]
@@ -189,11 +193,11 @@ class _Joining:
 
 def _port(
     node: str, device: str | None, number: int | None, told: Sequence[_Told]
-) -> tuple[FoundPort, list[SiteFinding]]:
+) -> tuple[SitePort, list[SiteFinding]]:
     """Put together one port from what was said of it, and of its device as a whole."""
     of_port = [one for one in told if _port_number(one) in (None, number)]
-    joining = _Joining(node, FoundPort(device=device, port=number).name, of_port)
-    ports = [(file, seen) for file, seen in of_port if isinstance(seen, PortSighting)]
+    joining = _Joining(node, SitePort(device=device, port=number).name, of_port)
+    ports = [(file, seen) for file, seen in of_port if isinstance(seen, PortObservation)]
     state: PortState | None = joining.field("state", ports, lambda port: port.state)
     rates = [(file, seen) for file, seen in ports if _active(seen)]
     rate = joining.field("rate_gbps", rates, lambda port: port.rate_gbps)
@@ -208,7 +212,7 @@ def _port(
     ):
         vendor = NVIDIA  # whose tools alone show an id without the vendor: MT4123
     card = card_model(vendor, device_id)
-    made = FoundPort(
+    made = SitePort(
         device=device,
         port=number,
         netdevs=joining.interfaces(
@@ -243,21 +247,21 @@ def _pci_vendor(number: int) -> int:
 
 
 def _port_number(told: _Told) -> int | None:
-    return told.seen.port if isinstance(told.seen, PortSighting) else None
+    return told.seen.port if isinstance(told.seen, PortObservation) else None
 
 
-def _active(seen: PortSighting) -> bool:
+def _active(seen: PortObservation) -> bool:
     """Return whether the rate of a sighting means something: a port that is Down has none."""
     return seen.state in ("Active", None)
 
 
 def _said(
     told: Iterable[tuple[str, _AnySighting]], read: Callable[[_AnySighting], Value | None]
-) -> Iterator[Said[Value | None]]:
+) -> Iterator[Statement[Value | None]]:
     for file, seen in told:
         value = read(seen)
         if value is not None:
-            yield Said(value, seen.origin.tool, file, seen.origin.line)
+            yield Statement(value, seen.origin.tool, file, seen.origin.line)
 
 
 def _is_said(
@@ -296,7 +300,7 @@ def _model(told: Iterable[_Told]) -> str | None:
     return max(shown, key=lambda one: (len(one), one), default=None)
 
 
-def _without_device(found: list[FoundPort], strangers: dict[str, list[_Told]]) -> list[FoundPort]:
+def _without_device(found: list[SitePort], strangers: dict[str, list[_Told]]) -> list[SitePort]:
     """Return cards that have no RDMA device.
 
     As long as the PCI address of a port is not known, a card may be that port's.

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from webhook.diagnose.tools.observations import (
-    CableSighting,
-    CardSighting,
-    CounterSighting,
-    DistanceSighting,
-    GidSighting,
-    InterfaceSighting,
+    CableObservation,
+    CardObservation,
+    CounterObservation,
+    DistanceObservation,
+    GidObservation,
+    InterfaceObservation,
     LinkLayer,
+    Observation,
     PortState,
     Setting,
-    Sighting,
 )
 from webhook.model.fabric import Mode
 
@@ -40,15 +40,15 @@ class SiteFinding(NamedTuple):
     remedy: str = ""
 
 
-class Sighted(NamedTuple):
+class SourcedObservation(NamedTuple):
     """A sighting with the file that it was read from."""
 
     #: As given on the command line; "<stdin>" for standard input.
     file: str
-    sighting: Sighting
+    sighting: Observation
 
 
-class FoundPort(NamedTuple):
+class SitePort(NamedTuple):
     """A port of an RDMA device, as all tools together show it."""
 
     #: None for a card without an RDMA device.
@@ -136,22 +136,22 @@ class KubeNode(NamedTuple):
         return tuple(sorted(found))
 
 
-class FoundNode(NamedTuple):
+class SiteNode(NamedTuple):
     """A node, as all tools together show it."""
 
     name: str
     #: The machine that it is known to be: "NVIDIA DGX H100"; None if it is none that is known.
     machine: str | None = None
     gpus: tuple[GpuCount, ...] = ()
-    ports: tuple[FoundPort, ...] = ()
+    ports: tuple[SitePort, ...] = ()
     findings: tuple[SiteFinding, ...] = ()
     settings: Mapping[Setting, str] = {}
-    interfaces: tuple[InterfaceSighting, ...] = ()
-    distances: tuple[DistanceSighting, ...] = ()
-    counters: tuple[CounterSighting, ...] = ()
-    gids: tuple[GidSighting, ...] = ()
-    cables: tuple[CableSighting, ...] = ()
-    cards: tuple[CardSighting, ...] = ()
+    interfaces: tuple[InterfaceObservation, ...] = ()
+    distances: tuple[DistanceObservation, ...] = ()
+    counters: tuple[CounterObservation, ...] = ()
+    gids: tuple[GidObservation, ...] = ()
+    cables: tuple[CableObservation, ...] = ()
+    cards: tuple[CardObservation, ...] = ()
     kube: KubeNode | None = None
 
     @property
@@ -205,7 +205,7 @@ def _gpu(name: str) -> bool:
 Value = TypeVar("Value")
 
 
-class Said(NamedTuple, Generic[Value]):
+class Statement(NamedTuple, Generic[Value]):
     """One tool's value, and where it stands."""
 
     value: Value
@@ -218,45 +218,47 @@ class Said(NamedTuple, Generic[Value]):
         return f"{self.tool} says {shown} ({self.file}{f':{self.line}' if self.line else ''})"
 
 
-class Agreed(NamedTuple, Generic[Value]):
+class Reconciled(NamedTuple, Generic[Value]):
     """The value on which all that was said agrees."""
 
     #: None if nothing was said, or if tools differ.
     value: Value | None
     #: Two statements that differ, or None.
-    conflict: tuple[Said[Value], Said[Value]] | None = None
+    conflict: tuple[Statement[Value], Statement[Value]] | None = None
 
 
-def agreed(
-    said: Iterable[Said[Value | None]], key: Callable[[Value], object] = lambda value: value
-) -> Agreed[Value]:
+def reconcile(
+    said: Iterable[Statement[Value | None]], key: Callable[[Value], object] = lambda value: value
+) -> Reconciled[Value]:
     """Return the one value that was said, or the first two statements that differ.
 
     Values with one `key` are the same value; of these the longest spelling is returned.
     """
     told = list(_given(said))
     if not told:
-        return Agreed(None)
+        return Reconciled(None)
     if all(one.value == told[0].value for one in told):
-        return Agreed(told[0].value)
+        return Reconciled(told[0].value)
     told.sort(key=lambda one: (one[1:], str(one.value)))
     first = told[0]
     other = next((one for one in told if key(one.value) != key(first.value)), None)
     if other is not None:
-        return Agreed(None, (first, other))
-    return Agreed(max((one.value for one in told), key=lambda value: (len(str(value)), str(value))))
+        return Reconciled(None, (first, other))
+    return Reconciled(
+        max((one.value for one in told), key=lambda value: (len(str(value)), str(value)))
+    )
 
 
-def _given(said: Iterable[Said[Value | None]]) -> Iterator[Said[Value]]:
+def _given(said: Iterable[Statement[Value | None]]) -> Iterator[Statement[Value]]:
     for one in said:
         if one.value is not None:
-            yield Said(one.value, one.tool, one.file, one.line)
+            yield Statement(one.value, one.tool, one.file, one.line)
 
 
 # What the caller of discover decides, since no tool says it.
 
 
-class Wishes(NamedTuple):
+class DiscoverOptions(NamedTuple):
     """Decisions of the site."""
 
     #: None: what fits each fabric.

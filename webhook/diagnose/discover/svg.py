@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import gbps, natural
-from webhook.diagnose.discover.used_ports import EqualNodes, SeenPort, equal_nodes
+from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes
 from webhook.text.escape import visible
 
 _WIDTH = 1120
@@ -256,7 +256,7 @@ def _to_bus(x: int, y: int, bus: int, *, first_row: bool) -> str:
     return f"M{x + _PORT_W} {y + _PORT_H // 2}h{_PORT_GAP // 2}V{bus}"
 
 
-def _port(port: SeenPort, x: int, y: int) -> Iterator[str]:
+def _port(port: PortGroup, x: int, y: int) -> Iterator[str]:
     yield _rect(x, y, _PORT_W, _PORT_H, port.standing)
     rate = f"{port.words} Gb/s" if port.words.replace(".", "").isdigit() else port.words
     if port.standing == "unused":

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.port_selection import DISTANCES, NodeChoice
-from webhook.diagnose.discover.site import FoundNode, FoundPort, listed_nodes, natural
+from webhook.diagnose.discover.port_selection import DISTANCES, PortSelection
+from webhook.diagnose.discover.site import SiteNode, SitePort, listed_nodes, natural
 
 # Nodes of a fabric that look alike, so that a report or a picture shows them once.
 
 
-class SeenPort(NamedTuple):
+class PortGroup(NamedTuple):
     """A port as it is shown."""
 
     name: str
@@ -34,7 +34,7 @@ class EqualNodes(NamedTuple):
     #: How many GPUs a node has; 0 if unknown.
     gpu_number: int
     firmware: str
-    ports: tuple[SeenPort, ...]
+    ports: tuple[PortGroup, ...]
 
     @property
     def title(self) -> str:
@@ -64,13 +64,13 @@ def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
     return [shown._replace(names=tuple(names)) for shown, names in found.items()]
 
 
-def _ports(choice: NodeChoice, plan: FabricPlan) -> tuple[SeenPort, ...]:
+def _ports(choice: PortSelection, plan: FabricPlan) -> tuple[PortGroup, ...]:
     """Return the ports that the fabric uses, then the others."""
     seen = [_seen(port, choice, plan) for port in choice.node.ports if port.device is not None]
     return tuple(sorted(seen, key=lambda port: port.standing == "unused"))
 
 
-def gpu_words(node: FoundNode) -> str:
+def gpu_words(node: SiteNode) -> str:
     """Return the GPUs of a node for people; "" if unknown."""
     if node.without_gpus:
         return "no GPU"
@@ -79,12 +79,14 @@ def gpu_words(node: FoundNode) -> str:
     )
 
 
-def _seen(port: FoundPort, choice: NodeChoice, plan: FabricPlan) -> SeenPort:
+def _seen(port: SitePort, choice: PortSelection, plan: FabricPlan) -> PortGroup:
     near = nearest_gpus(choice.node, port.device or "")
-    return SeenPort(port.name, _words(port), _standing(port, choice, plan), near[0] if near else ())
+    return PortGroup(
+        port.name, _words(port), _standing(port, choice, plan), near[0] if near else ()
+    )
 
 
-def _words(port: FoundPort) -> str:
+def _words(port: SitePort) -> str:
     if port.state is None:
         return "unknown" if port.rate_gbps is None else f"{port.rate_gbps:g}?"
     if port.state != "Active":
@@ -92,7 +94,7 @@ def _words(port: FoundPort) -> str:
     return f"{port.rate_gbps:g}" if port.rate_gbps is not None else "Active"
 
 
-def _standing(port: FoundPort, choice: NodeChoice, plan: FabricPlan) -> str:
+def _standing(port: SitePort, choice: PortSelection, plan: FabricPlan) -> str:
     used = {name.partition(":")[0] for name in plan.devices.used}
     if port not in choice.ports or port.device not in used:
         return "unused"
@@ -141,7 +143,7 @@ def rails_of(plan: FabricPlan) -> list[Rail]:
     return found
 
 
-def nearest_gpus(node: FoundNode, device: str) -> tuple[tuple[str, ...], str] | None:
+def nearest_gpus(node: SiteNode, device: str) -> tuple[tuple[str, ...], str] | None:
     """Return the GPUs nearest to a device, and how near; None if no topology shows it."""
     rows = [one for one in node.distances if one.nic == device and one.distance in DISTANCES]
     if not rows:
@@ -156,7 +158,7 @@ def nearest_gpus(node: FoundNode, device: str) -> tuple[tuple[str, ...], str] | 
 _Counted = TypeVar("_Counted", int, str)
 
 
-def used_ports(plan: FabricPlan) -> Iterator[tuple[NodeChoice, FoundPort]]:
+def used_ports(plan: FabricPlan) -> Iterator[tuple[PortSelection, SitePort]]:
     """Yield the ports of a fabric that its pods use, node by node."""
     used = _devices(plan)
     for choice in plan.group.choices:
@@ -165,7 +167,7 @@ def used_ports(plan: FabricPlan) -> Iterator[tuple[NodeChoice, FoundPort]]:
                 yield choice, port
 
 
-def used_devices(choice: NodeChoice, plan: FabricPlan) -> set[str]:
+def used_devices(choice: PortSelection, plan: FabricPlan) -> set[str]:
     """Return the devices of a node that its fabric uses."""
     return set(choice.devices) & _devices(plan)
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, get_args
 
-Sort = Literal["transport", "setting", "slower", "trouble"]
+CauseKind = Literal["transport", "setting", "slower", "trouble"]
 Layer = Literal["link", "gid", "memory", "verbs", "socket", "ucx", "mpi", "nccl"]
 #: Lowest first.
 LAYERS: tuple[Layer, ...] = get_args(Layer)
@@ -34,7 +34,7 @@ class Cause(NamedTuple):
     """One kind of line, and what it tells."""
 
     code: str
-    sort: Sort
+    sort: CauseKind
     layer: Layer
     #: A part of every such line; it makes the search fast.
     clue: str

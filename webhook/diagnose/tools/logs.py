@@ -19,7 +19,7 @@ _LINE_END = re.compile("\n")
 _NCCL, _NCCL_INFO = ("NCCL version", " NCCL INFO ", " NCCL WARN "), " NCCL INFO "
 
 
-class SeenLine(NamedTuple):
+class MatchedLine(NamedTuple):
     """A kind of line that is in a log."""
 
     cause: Cause
@@ -37,11 +37,11 @@ class CauseLine(NamedTuple):
     line: str
 
 
-class LogFindings(NamedTuple):
+class LogReport(NamedTuple):
     """What a log says."""
 
     #: In the order of the table.
-    seen: tuple[SeenLine, ...]
+    seen: tuple[MatchedLine, ...]
     #: Whether traffic to other machines went over RDMA: "yes", "no", "mixed", or "" if it does
     #: not say.
     transport: str
@@ -52,7 +52,7 @@ class LogFindings(NamedTuple):
     gpu_direct: bool | None
 
 
-def read_log(text: str) -> LogFindings:
+def read_log(text: str) -> LogReport:
     """Read a log, or several logs of one container, in a time that grows with the length."""
     # Progress bars write their lines over each other.
     text = text.replace("\r", "\n")
@@ -62,12 +62,12 @@ def read_log(text: str) -> LogFindings:
         if lines:
             found[cause.code] = lines
     seen = tuple(
-        SeenLine(cause, found[cause.code][0], len(found[cause.code]))
+        MatchedLine(cause, found[cause.code][0], len(found[cause.code]))
         for cause in CAUSES
         if cause.code in found
     )
     channels = found.get(TRANSPORTS[0].code)
-    return LogFindings(
+    return LogReport(
         seen,
         _transport(found.keys()),
         nccl=any(word in text for word in _NCCL),

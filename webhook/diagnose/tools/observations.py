@@ -51,7 +51,7 @@ class PcieLink(NamedTuple):
     width: int
 
 
-class PortSighting(NamedTuple):
+class PortObservation(NamedTuple):
     """What one tool said of a port of an RDMA device; of the whole device where `port` is None."""
 
     origin: Origin
@@ -90,7 +90,7 @@ class PortSighting(NamedTuple):
     virtual: bool | None = None
 
 
-class CardSighting(NamedTuple):
+class CardObservation(NamedTuple):
     """What one tool said of a PCI function of a network card."""
 
     origin: Origin
@@ -109,7 +109,7 @@ class CardSighting(NamedTuple):
     virtual: bool | None = None
 
 
-class GpuSighting(NamedTuple):
+class GpuObservation(NamedTuple):
     """What one tool said of a GPU."""
 
     origin: Origin
@@ -122,7 +122,7 @@ class GpuSighting(NamedTuple):
     numa: int | None = None
 
 
-class DistanceSighting(NamedTuple):
+class DistanceObservation(NamedTuple):
     """How far a GPU is from a NIC in the machine (nvidia-smi topo -m)."""
 
     origin: Origin
@@ -134,7 +134,7 @@ class DistanceSighting(NamedTuple):
     distance: str
 
 
-class InterfaceSighting(NamedTuple):
+class InterfaceObservation(NamedTuple):
     """What one tool said of a network interface."""
 
     origin: Origin
@@ -145,7 +145,7 @@ class InterfaceSighting(NamedTuple):
     addresses: tuple[str, ...] = ()
 
 
-class GidSighting(NamedTuple):
+class GidObservation(NamedTuple):
     """A row of the GID table of a port."""
 
     origin: Origin
@@ -160,7 +160,7 @@ class GidSighting(NamedTuple):
     netdev: str | None = None
 
 
-class CableSighting(NamedTuple):
+class CableObservation(NamedTuple):
     """A link between a port of a machine and a port of a switch (iblinkinfo)."""
 
     origin: Origin
@@ -177,7 +177,7 @@ class CableSighting(NamedTuple):
     complaint: str | None = None
 
 
-class CounterSighting(NamedTuple):
+class CounterObservation(NamedTuple):
     """A counter of a port."""
 
     origin: Origin
@@ -214,7 +214,7 @@ Setting = Literal[
 ]
 
 
-class SettingSighting(NamedTuple):
+class SettingObservation(NamedTuple):
     """A setting of a whole machine."""
 
     origin: Origin
@@ -222,22 +222,22 @@ class SettingSighting(NamedTuple):
     value: str
 
 
-Sighting = (
-    PortSighting
-    | CardSighting
-    | GpuSighting
-    | DistanceSighting
-    | InterfaceSighting
-    | GidSighting
-    | CableSighting
-    | CounterSighting
-    | SettingSighting
+Observation = (
+    PortObservation
+    | CardObservation
+    | GpuObservation
+    | DistanceObservation
+    | InterfaceObservation
+    | GidObservation
+    | CableObservation
+    | CounterObservation
+    | SettingObservation
 )
 
 
 class Reading(NamedTuple):
     """What a reader took from lines."""
 
-    sightings: tuple[Sighting, ...]
+    sightings: tuple[Observation, ...]
     #: The numbers of the lines that it recognised, whether or not they said anything of use.
     taken: frozenset[int]

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from webhook.diagnose.tools.observations import (
-    CardSighting,
-    GpuSighting,
-    PortSighting,
+    CardObservation,
+    GpuObservation,
+    Observation,
+    PortObservation,
     Setting,
-    SettingSighting,
-    Sighting,
+    SettingObservation,
 )
 
 _H100 = ("NVIDIA H100 80GB HBM3",)
@@ -191,13 +191,13 @@ def is_known_product(text: str) -> bool:
     return _PRODUCTS.fullmatch(text) is not None
 
 
-def machine_of(sightings: Iterable[Sighting]) -> str | None:
+def machine_of(sightings: Iterable[Observation]) -> str | None:
     """Return the name of the machine that showed this, or None."""
     recognition = recognised(sightings)
     return recognition.name if recognition else None
 
 
-def recognised(sightings: Iterable[Sighting]) -> Recognition | None:
+def recognised(sightings: Iterable[Observation]) -> Recognition | None:
     """Return the machine that showed this, if it is a known one, and only that one."""
     shown = _shown(sightings)
     found = [machine for machine in MACHINES if _fits(machine, shown)]
@@ -219,19 +219,23 @@ class _Shown(NamedTuple):
     cards: dict[str, frozenset[int]]
 
 
-def _shown(sightings: Iterable[Sighting]) -> _Shown:
+def _shown(sightings: Iterable[Observation]) -> _Shown:
     gpus: dict[str, dict[object, str]] = {}
     dmi: dict[Setting, set[str]] = {}
     infiniband: set[str] = set()
     cards: dict[str, set[int]] = {}
     for one in sightings:
-        if isinstance(one, GpuSighting) and one.product is not None:
+        if isinstance(one, GpuObservation) and one.product is not None:
             gpus.setdefault(one.origin.tool, {})[_identity(one)] = one.product
-        elif isinstance(one, SettingSighting):
+        elif isinstance(one, SettingObservation):
             dmi.setdefault(one.setting, set()).add(one.value)
-        elif isinstance(one, PortSighting) and one.device and one.link_layer == "InfiniBand":
+        elif isinstance(one, PortObservation) and one.device and one.link_layer == "InfiniBand":
             infiniband.add(one.device)
-        if isinstance(one, CardSighting | PortSighting) and one.pci and one.device_id is not None:
+        if (
+            isinstance(one, CardObservation | PortObservation)
+            and one.pci
+            and one.device_id is not None
+        ):
             cards.setdefault(_with_domain(one.pci), set()).add(one.device_id)
     product, count = _agreed([*of_tool.values()] for of_tool in gpus.values())
     return _Shown(
@@ -243,7 +247,7 @@ def _shown(sightings: Iterable[Sighting]) -> _Shown:
     )
 
 
-def _identity(gpu: GpuSighting) -> object:
+def _identity(gpu: GpuObservation) -> object:
     """Return what tells a GPU from the others of a tool, which may have been run twice."""
     identity = (gpu.number, gpu.uuid, gpu.pci)
     return gpu.origin.line if identity == (None, None, None) else identity

@@ -15,19 +15,19 @@ from webhook.diagnose.tools.benchmarks.measurements import (
 )
 from webhook.diagnose.tools.causes import LAYERS, Cause
 from webhook.diagnose.tools.hardware import pcie_rate
-from webhook.diagnose.tools.logs import CauseLine, LogFindings
+from webhook.diagnose.tools.logs import CauseLine, LogReport
 from webhook.diagnose.tools.observations import (
-    CardSighting,
+    CardObservation,
     Line,
     Origin,
     PcieLink,
-    PortSighting,
+    PortObservation,
     Reading,
 )
 from webhook.diagnose.tools.readers import read
-from webhook.diagnose.tools.transcripts import captures
-from webhook.diagnose.verify.grade import KnownOfRun, compare, judge_run
-from webhook.diagnose.verify.results import Assessment, BusRate, Judgement, PortRate, Remark
+from webhook.diagnose.tools.transcripts import split_by_node
+from webhook.diagnose.verify.grade import RunContext, flag_outliers, grade_run
+from webhook.diagnose.verify.results import BenchmarkResult, BusRate, Evaluation, PortRate, Remark
 
 # Judge what failed: by the table of causes, the lowest layer first.
 #
@@ -37,12 +37,12 @@ from webhook.diagnose.verify.results import Assessment, BusRate, Judgement, Port
 _LONGEST = 200
 
 
-def judge_failure(found: Sequence[CauseLine], run: Measurement | None = None) -> Judgement:
+def grade_failure(found: Sequence[CauseLine], run: Measurement | None = None) -> BenchmarkResult:
     """Judge lines that tell why something failed, of a run or of none that is known."""
     first, *others = _lowest_first(one.cause for one in found)
     line = next(one.line for one in found if one.cause is first)
     lines = (found[0].number, found[-1].number)
-    return Judgement(
+    return BenchmarkResult(
         run.lines if run else lines,
         "fail",
         first.code,
@@ -60,9 +60,9 @@ def _lowest_first(causes: Iterable[Cause]) -> list[Cause]:
     return sorted(dict.fromkeys(causes), key=lambda one: LAYERS.index(one.layer))
 
 
-def judge_log(log: LogFindings, lines: tuple[int, int]) -> Judgement | None:
+def judge_log(log: LogReport, lines: tuple[int, int]) -> BenchmarkResult | None:
     """Judge the log of a job that ran no benchmark; None if it is not one."""
-    start = Judgement(lines, "inconclusive", "", "")
+    start = BenchmarkResult(lines, "inconclusive", "", "")
     if log.transport == "no":
         return _sockets(start, log)
     slower = [seen.cause for seen in log.seen if seen.cause.sort == "slower"]
@@ -95,7 +95,7 @@ def judge_log(log: LogFindings, lines: tuple[int, int]) -> Judgement | None:
     return None
 
 
-def _sockets(start: Judgement, log: LogFindings) -> Judgement:
+def _sockets(start: BenchmarkResult, log: LogReport) -> BenchmarkResult:
     reasons = [seen.cause for seen in log.seen if seen.cause.sort in ("setting", "trouble")]
     told = [seen.cause for seen in log.seen if seen.cause.rdma is False]
     causes: list[Cause] = [*_lowest_first(reasons), *told]
@@ -119,11 +119,11 @@ def _sockets(start: Judgement, log: LogFindings) -> Judgement:
 _T = TypeVar("_T")
 
 
-class ShownPorts(NamedTuple):
+class PortContext(NamedTuple):
     """What tools showed of the ports and cards of a machine."""
 
-    ports: tuple[PortSighting, ...] = ()
-    cards: tuple[CardSighting, ...] = ()
+    ports: tuple[PortObservation, ...] = ()
+    cards: tuple[CardObservation, ...] = ()
 
     def rate(self, run: Measurement) -> PortRate | None:
         """Return the rate of the port of a run; that of a port that is not Active means nothing."""
@@ -146,7 +146,7 @@ class ShownPorts(NamedTuple):
             return None
         return BusRate(carried, f"{_link(found[0])} by {_named(found[1])}")
 
-    def _ports(self, run: Measurement) -> list[PortSighting]:
+    def _ports(self, run: Measurement) -> list[PortObservation]:
         return [
             one
             for one in self.ports
@@ -156,11 +156,11 @@ class ShownPorts(NamedTuple):
         ]
 
 
-def shown_ports(reading: Reading) -> ShownPorts:
+def shown_ports(reading: Reading) -> PortContext:
     """Take the ports and cards of what was read."""
-    return ShownPorts(
-        tuple(one for one in reading.sightings if isinstance(one, PortSighting)),
-        tuple(one for one in reading.sightings if isinstance(one, CardSighting)),
+    return PortContext(
+        tuple(one for one in reading.sightings if isinstance(one, PortObservation)),
+        tuple(one for one in reading.sightings if isinstance(one, CardObservation)),
     )
 
 
@@ -190,7 +190,7 @@ class JudgedFile(NamedTuple):
     #: The machine, where the file has the output of several.
     node: str | None
     output: ToolOutput
-    shown: ShownPorts
+    shown: PortContext
     #: The first and the last line.
     lines: tuple[int, int]
 
@@ -200,7 +200,7 @@ def judged_files(name: str, text: str) -> list[JudgedFile]:
     lines = output_lines(plain_text(text))
     machines = split_machines(lines)
     if len(machines) == 1:
-        shown = [line for capture in captures(text) for line in capture.lines]
+        shown = [line for capture in split_by_node(text) for line in capture.lines]
         return [_judged_file(name, None, lines, shown)]
     return [_judged_file(name, node, own, own) for node, own in machines.items() if _any(own)]
 
@@ -215,37 +215,37 @@ def _judged_file(
     """Read the lines of one machine; `shown` are those in which tools may show its ports."""
     output = read_output_lines(lines)
     tested = any(run.device and run.kind == "bandwidth" for run in output.measurements)
-    ports = shown_ports(read(shown)) if tested else ShownPorts()
+    ports = shown_ports(read(shown)) if tested else PortContext()
     return JudgedFile(name, node, output, ports, (lines[0].number, lines[-1].number))
 
 
 def assess(
     files: Sequence[JudgedFile], rate: PortRate | None, hcas: Sequence[str] = ()
-) -> Assessment:
+) -> Evaluation:
     """Judge all files; `hcas` are the RDMA devices that should have been tested."""
-    judgements = compare([one for file in files for one in judge_file(file, rate)])
-    return Assessment(judgements, tuple(_untested(judgements, hcas)))
+    judgements = flag_outliers([one for file in files for one in judge_file(file, rate)])
+    return Evaluation(judgements, tuple(_untested(judgements, hcas)))
 
 
-def judge_file(file: JudgedFile, rate: PortRate | None) -> Iterator[Judgement]:
+def judge_file(file: JudgedFile, rate: PortRate | None) -> Iterator[BenchmarkResult]:
     """Yield the judgements on a file in the order of its lines, each without its peers."""
     runs, log = file.output.measurements, file.output.log
     of_runs, loose = _shared_out(file.output.failures, runs)
     found = [
-        judge_failure(of_runs[place], run)
+        grade_failure(of_runs[place], run)
         if place in of_runs
-        else judge_run(run, _known(file, run, rate))
+        else grade_run(run, _known(file, run, rate))
         for place, run in enumerate(runs)
     ]
-    found += [judge_failure(part) for part in loose.values()]
+    found += [grade_failure(part) for part in loose.values()]
     if not found and (judged := judge_log(log, file.lines)):
         found.append(judged)
     for one in sorted(found, key=lambda one: one.lines):
         yield one._replace(file=file.name, node=file.node)
 
 
-def _known(file: JudgedFile, run: Measurement, rate: PortRate | None) -> KnownOfRun:
-    return KnownOfRun(rate or file.shown.rate(run), file.shown.bus(run), file.output.log)
+def _known(file: JudgedFile, run: Measurement, rate: PortRate | None) -> RunContext:
+    return RunContext(rate or file.shown.rate(run), file.shown.bus(run), file.output.log)
 
 
 _Parts = dict[int, list[CauseLine]]
@@ -270,7 +270,7 @@ def _shared_out(
     return of_runs, loose
 
 
-def _untested(judgements: Sequence[Judgement], hcas: Sequence[str]) -> Iterator[Remark]:
+def _untested(judgements: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterator[Remark]:
     tested = {one.measurement.device for one in judgements if one.measurement and one.number}
     missing = [name for name in hcas if name not in tested]
     if missing:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.verify.matrix import MatrixCell, PairMatrix, pair_words, shortened_list
-from webhook.diagnose.verify.results import WORTHS, Judgement, NodePair, Worth
+from webhook.diagnose.verify.results import WORTHS, BenchmarkResult, NodePair, Worth
 
 #: Nodes of which one can stand out.
 _A_FEW = 3
@@ -82,7 +82,7 @@ _KINDS = {
 }
 
 
-def suspects(matrix: PairMatrix) -> tuple[Suspect, ...]:
+def localize_faults(matrix: PairMatrix) -> tuple[Suspect, ...]:
     """Return what to look at first, the worst and widest first."""
     search = _Search(matrix)
     for kind in _KINDS:
@@ -110,7 +110,7 @@ class _Search:
 
     def parts(self, kind: str, bad: frozenset[Worth]) -> None:
         """Name each part of a kind of which all is bad, and to which others can be compared."""
-        well = DoingWell(one for one in self._all if one.worst.verdict not in bad)
+        well = HealthyPairs(one for one in self._all if one.worst.verdict not in bad)
         waiting = defaultdict(list)
         for one in self._unexplained:
             for part in parts_of(one):
@@ -134,7 +134,7 @@ class _Search:
 
     def paths(self) -> None:
         """Name pairs of which both nodes do well with others, on the same devices."""
-        well = DoingWell(one for one in self._all if one.worst.verdict not in _BAD)
+        well = HealthyPairs(one for one in self._all if one.worst.verdict not in _BAD)
         between: dict[frozenset[str], list[MeasuredPair]] = defaultdict(list)
         for one in self._unexplained:
             if all(well.elsewhere(one, node) for node in one.pair):
@@ -179,7 +179,7 @@ class _Search:
         taken = set(map(id, own))
         return [one for one in self._all if id(one) not in taken]
 
-    def _path(self, several: list[MeasuredPair], well: DoingWell) -> None:
+    def _path(self, several: list[MeasuredPair], well: HealthyPairs) -> None:
         first, second = nodes = self._nodes(several)
         devices = list(dict.fromkeys(one.device for one in several if one.device))
         on = f" on {shortened_list(devices)}" if devices else ""
@@ -240,7 +240,7 @@ class MeasuredPair(NamedTuple):
 
     pair: NodePair
     device: str | None
-    worst: Judgement
+    worst: BenchmarkResult
 
 
 class FabricPart(NamedTuple):
@@ -251,7 +251,7 @@ class FabricPart(NamedTuple):
     device: str | None = None
 
 
-class DoingWell:
+class HealthyPairs:
     """Which nodes do well with which others."""
 
     def __init__(self, good: Iterable[MeasuredPair]) -> None:

@@ -13,13 +13,13 @@ from statistics import median
 from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
-from webhook.diagnose.tools.logs import LogFindings
+from webhook.diagnose.tools.logs import LogReport
 from webhook.diagnose.verify.results import (
     PASS,
     WARN,
+    BenchmarkResult,
     BusRate,
     DueRate,
-    Judgement,
     PortRate,
     Worth,
     due_rate,
@@ -42,18 +42,18 @@ _AGAIN_APART = (
 )
 
 
-class KnownOfRun(NamedTuple):
+class RunContext(NamedTuple):
     """What is known of a run besides its own output."""
 
     rate: PortRate | None
     bus: BusRate | None
     #: What NCCL and UCX said in the same file.
-    log: LogFindings
+    log: LogReport
 
 
-def judge_run(run: Measurement, known: KnownOfRun) -> Judgement:
+def grade_run(run: Measurement, known: RunContext) -> BenchmarkResult:
     """Judge a run that nothing made fail."""
-    start = Judgement(run.lines, "inconclusive", "", "", measurement=run)
+    start = BenchmarkResult(run.lines, "inconclusive", "", "", measurement=run)
     if not run.rows:
         return start._replace(
             code="NoResult",
@@ -69,13 +69,13 @@ def judge_run(run: Measurement, known: KnownOfRun) -> Judgement:
     return _bandwidth(start, run, known)
 
 
-def _connected(start: Judgement, run: Measurement) -> Judgement:
+def _connected(start: BenchmarkResult, run: Measurement) -> BenchmarkResult:
     pings = run.rows[0].iterations
     because = f"RDMA connects and carries data ({pings} pings); this says nothing about speed."
     return start._replace(verdict="pass", code="Connected", because=because)
 
 
-def _bandwidth(start: Judgement, run: Measurement, known: KnownOfRun) -> Judgement:
+def _bandwidth(start: BenchmarkResult, run: Measurement, known: RunContext) -> BenchmarkResult:
     best = run.best_gbps
     if best == 0:
         return start._replace(
@@ -115,7 +115,9 @@ def _bandwidth(start: Judgement, run: Measurement, known: KnownOfRun) -> Judgeme
     return _against(start, run, best, due_rate(run, known.rate, known.bus))
 
 
-def _against(start: Judgement, run: Measurement, best: float, due: DueRate) -> Judgement:
+def _against(
+    start: BenchmarkResult, run: Measurement, best: float, due: DueRate
+) -> BenchmarkResult:
     ratio = best / due.gbps
     verdict, code = _worth(ratio)
     start = start._replace(expected=due.gbps, source=due.source)
@@ -161,7 +163,7 @@ def _slow(run: Measurement) -> str:
     )
 
 
-def _latency(start: Judgement, run: Measurement) -> Judgement:
+def _latency(start: BenchmarkResult, run: Measurement) -> BenchmarkResult:
     row = min(run.rows, key=lambda one: one.size or 0)
     shown = _shown_latency(row)
     if shown is None:
@@ -189,7 +191,7 @@ def _shown_latency(row: MeasuredRow) -> float | None:
     return row.latency.typical if row.latency.typical is not None else row.latency.average
 
 
-def _collective(start: Judgement, run: Measurement, log: LogFindings) -> Judgement:
+def _collective(start: BenchmarkResult, run: Measurement, log: LogReport) -> BenchmarkResult:
     """Judge nccl-tests by what is certain: right results, and the network that was used.
 
     What bus bandwidth a job can reach depends on NVLink, on the number of HCAs and on NCCL's
@@ -247,7 +249,7 @@ _DEVIATIONS = 3 * 1.4826
 _USUAL = {"bandwidth": 0.05, "collective": 0.05, "latency": 0.2}
 
 
-def compare(judgements: Sequence[Judgement]) -> tuple[Judgement, ...]:
+def flag_outliers(judgements: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
     """Return the judgements, with a warning for each run that its peers outdo."""
     outdone: dict[int, tuple[str, float, int]] = {}
     compared: set[int] = set()
@@ -263,7 +265,7 @@ def compare(judgements: Sequence[Judgement]) -> tuple[Judgement, ...]:
     )
 
 
-def _groups(judgements: Sequence[Judgement]) -> dict[tuple[Hashable, ...], list[int]]:
+def _groups(judgements: Sequence[BenchmarkResult]) -> dict[tuple[Hashable, ...], list[int]]:
     """Return which runs are peers: of one rail first, then of all rails."""
     rails: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     every: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
@@ -284,12 +286,12 @@ def _size(run: Measurement) -> int | None:
     return min(sizes, default=None) if run.kind == "latency" else max(sizes, default=None)
 
 
-def _number(one: Judgement) -> float:
+def _number(one: BenchmarkResult) -> float:
     assert one.number is not None  # those without one are in no group
     return one.number
 
 
-def _odd(judgements: Sequence[Judgement], places: Sequence[int], middle: float) -> list[int]:
+def _odd(judgements: Sequence[BenchmarkResult], places: Sequence[int], middle: float) -> list[int]:
     """Return which runs are worse than the others by more than these differ."""
     run = judgements[places[0]].measurement
     assert run is not None
@@ -300,7 +302,7 @@ def _odd(judgements: Sequence[Judgement], places: Sequence[int], middle: float) 
     return [place for place, number in numbers.items() if sign * (number - middle) > room]
 
 
-def _warned(one: Judgement, where: str, middle: float, count: int) -> Judgement:
+def _warned(one: BenchmarkResult, where: str, middle: float, count: int) -> BenchmarkResult:
     latency = one.measurement is not None and one.measurement.kind == "latency"
     unit, word = ("µs", "Slower") if latency else ("Gb/s", "Less")
     said = f"{word} than its peers: their median is {middle:g} {unit} ({count} runs {where})."
@@ -315,7 +317,7 @@ def _warned(one: Judgement, where: str, middle: float, count: int) -> Judgement:
     )
 
 
-def _settled(one: Judgement, compared: bool) -> Judgement:
+def _settled(one: BenchmarkResult, compared: bool) -> BenchmarkResult:
     """Let a latency pass that is as its peers are."""
     if not compared or one.code != "NoPeers":
         return one

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.verify.output import title_of
-from webhook.diagnose.verify.results import WORTHS, Judgement, NodePair, RunReport, Worth, weight_of
+from webhook.diagnose.verify.results import (
+    WORTHS,
+    BenchmarkResult,
+    NodePair,
+    RunReport,
+    Worth,
+    severity_key,
+)
 
 #: Nodes whose pairs are best shown as a list.
 _FEW = 2
@@ -19,10 +26,10 @@ class MatrixCell(NamedTuple):
     """What was judged of a pair, of one device or of all."""
 
     pair: NodePair
-    judgements: tuple[Judgement, ...]
+    judgements: tuple[BenchmarkResult, ...]
 
     @property
-    def worst(self) -> Judgement:
+    def worst(self) -> BenchmarkResult:
         """The judgement to show: the worst, and of equals the lowest bandwidth."""
         return max(self.judgements, key=_standing)
 
@@ -66,7 +73,7 @@ class PairMatrix(NamedTuple):
     @property
     def columns(self) -> dict[MatrixColumn, Cells]:
         """The cells of each device, of bandwidths and of latencies, sorted by device."""
-        found: dict[MatrixColumn, dict[NodePair, list[Judgement]]] = {}
+        found: dict[MatrixColumn, dict[NodePair, list[BenchmarkResult]]] = {}
         for pair, cell in self.cells.items():
             for one in cell.judgements:
                 found.setdefault(_column_of(one), {}).setdefault(pair, []).append(one)
@@ -78,7 +85,7 @@ class PairMatrix(NamedTuple):
 
 def pair_matrix(report: RunReport) -> PairMatrix:
     """Arrange a report; results of one pair go into one cell."""
-    found: dict[NodePair, tuple[Judgement, ...]] = {}
+    found: dict[NodePair, tuple[BenchmarkResult, ...]] = {}
     for pair, judgements in report.results:
         if judgements:
             found[pair] = (*found.get(pair, ()), *judgements)
@@ -115,7 +122,7 @@ def shortened_list(words: Sequence[str], most: int = 4) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _column_of(one: Judgement) -> MatrixColumn:
+def _column_of(one: BenchmarkResult) -> MatrixColumn:
     run = one.measurement
     return MatrixColumn(run.device, run.kind == "latency") if run else MatrixColumn(None, False)
 
@@ -126,10 +133,10 @@ def _column_order(column: MatrixColumn) -> tuple[bool, int, str, bool]:
     return column.device is None, len(name), name, column.latency
 
 
-def _standing(one: Judgement) -> tuple[int, int, bool, float]:
+def _standing(one: BenchmarkResult) -> tuple[int, int, bool, float]:
     """Order judgements: the verdict, the layer, bandwidths above latencies, the worse number."""
     number = -one.gbps if one.gbps is not None else one.latency_us or 0.0
-    return (*weight_of(one), one.gbps is not None, number)
+    return (*severity_key(one), one.gbps is not None, number)
 
 
 # What is to be said of the cells that do not pass: equal things once.
@@ -150,7 +157,7 @@ class SaidOfPairs(NamedTuple):
         return [pair_words(pair) for pair in dict.fromkeys(self.pairs)]
 
 
-class Complaint(NamedTuple):
+class FindingGroup(NamedTuple):
     """All judgements with one verdict, code and remedy."""
 
     verdict: Worth
@@ -160,18 +167,18 @@ class Complaint(NamedTuple):
     said: tuple[SaidOfPairs, ...]
 
 
-def complaints(matrix: PairMatrix) -> tuple[Complaint, ...]:
+def group_findings(matrix: PairMatrix) -> tuple[FindingGroup, ...]:
     """Return what does not pass, the worst first."""
-    found: dict[tuple[Worth, str, str], list[tuple[NodePair, Judgement]]] = defaultdict(list)
+    found: dict[tuple[Worth, str, str], list[tuple[NodePair, BenchmarkResult]]] = defaultdict(list)
     for pair, cell in matrix.cells.items():
         for one in cell.judgements:
             if one.verdict != "pass":
                 found[one.verdict, one.code, one.remedy].append((pair, one))
     ordered = sorted(found.items(), key=lambda item: -WORTHS.index(item[0][0]))
-    return tuple(Complaint(*key, _said(judged)) for key, judged in ordered)
+    return tuple(FindingGroup(*key, _said(judged)) for key, judged in ordered)
 
 
-def _said(judged: list[tuple[NodePair, Judgement]]) -> tuple[SaidOfPairs, ...]:
+def _said(judged: list[tuple[NodePair, BenchmarkResult]]) -> tuple[SaidOfPairs, ...]:
     pairs: dict[tuple[str, str], list[NodePair]] = defaultdict(list)
     for pair, one in sorted(judged, key=lambda item: _lowest(item[1])):
         tested = title_of(one.measurement) if one.measurement else ""
@@ -179,5 +186,5 @@ def _said(judged: list[tuple[NodePair, Judgement]]) -> tuple[SaidOfPairs, ...]:
     return tuple(SaidOfPairs(*key, tuple(several)) for key, several in pairs.items())
 
 
-def _lowest(one: Judgement) -> tuple[bool, float]:
+def _lowest(one: BenchmarkResult) -> tuple[bool, float]:
     return one.gbps is None, one.gbps or 0.0

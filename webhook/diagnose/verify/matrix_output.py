@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from webhook.diagnose.verify.fault_localization import Suspect, suspects
+from webhook.diagnose.verify.fault_localization import Suspect, localize_faults
 from webhook.diagnose.verify.matrix import (
-    Complaint,
+    FindingGroup,
     MatrixCell,
     PairMatrix,
-    complaints,
+    group_findings,
     is_dense,
     pair_matrix,
     pair_words,
@@ -30,7 +30,7 @@ from webhook.diagnose.verify.output import (
     write_said,
     write_whole,
 )
-from webhook.diagnose.verify.results import Assessment, NodePair, Remark, RunReport
+from webhook.diagnose.verify.results import Evaluation, NodePair, Remark, RunReport
 from webhook.model.json import JsonObject
 from webhook.text.terminal import Sheet, Span
 
@@ -52,7 +52,7 @@ def matrix_form(report: RunReport) -> JsonObject:
         "nodes": list(matrix.nodes),
         "pairs": [_pair(cell) for cell in matrix.cells.values()],
         "findings": [
-            *(_finding(one) for one in suspects(matrix)),
+            *(_finding(one) for one in localize_faults(matrix)),
             *(_remark(one) for one in report.remarks),
         ],
     }
@@ -117,8 +117,8 @@ def matrix_text(report: RunReport, *, width: int = 100, colour: bool = False) ->
         sheet.blank()
         _overview(sheet, matrix)
     _expected(sheet, report.assessment)
-    _first(sheet, suspects(matrix))
-    for one in complaints(matrix):
+    _first(sheet, localize_faults(matrix))
+    for one in group_findings(matrix):
         sheet.blank()
         _complaint(sheet, one)
     for remark in report.remarks:
@@ -209,7 +209,7 @@ def _pair_lines(matrix: PairMatrix) -> Iterator[list[Span]]:
         yield line
 
 
-def _expected(sheet: Sheet, assessment: Assessment) -> None:
+def _expected(sheet: Sheet, assessment: Evaluation) -> None:
     """Write each expectation once, with its source."""
     found = dict.fromkeys(
         (one.expected, one.source) for one in assessment.judgements if one.expected is not None
@@ -227,7 +227,7 @@ def _first(sheet: Sheet, found: Sequence[Suspect]) -> None:
         write_said(sheet, one)
 
 
-def _complaint(sheet: Sheet, one: Complaint) -> None:
+def _complaint(sheet: Sheet, one: FindingGroup) -> None:
     """Write what is to be said of many cells, and once what to do about it."""
     sheet.paragraph(Span(one.code, "bold"), sign=SIGNS[one.verdict])
     for said in one.said[:_MOST_SENTENCES]:

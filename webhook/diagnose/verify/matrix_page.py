@@ -11,20 +11,20 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from webhook.diagnose.verify.fault_localization import suspects
+from webhook.diagnose.verify.fault_localization import localize_faults
 from webhook.diagnose.verify.matrix import (
     Cells,
-    Complaint,
+    FindingGroup,
     MatrixCell,
     SaidOfPairs,
-    complaints,
+    group_findings,
     is_dense,
     pair_matrix,
     pair_words,
     shortened_list,
 )
 from webhook.diagnose.verify.output import SIGNS, Sayable
-from webhook.diagnose.verify.results import WORTHS, Judgement, NodePair, RunReport, Worth
+from webhook.diagnose.verify.results import WORTHS, BenchmarkResult, NodePair, RunReport, Worth
 from webhook.text.escape import visible
 
 _STYLE = Path(__file__).with_name("matrix_page.css")
@@ -52,7 +52,7 @@ class _Page:
     def __init__(self, report: RunReport) -> None:
         self._report = report
         self._matrix = pair_matrix(report)
-        self._complaints = complaints(self._matrix)
+        self._complaints = group_findings(self._matrix)
         self._marks = {
             (one.verdict, one.code, one.remedy): f"c{at}"
             for at, one in enumerate(self._complaints, 1)
@@ -63,7 +63,7 @@ class _Page:
         yield f"{_HEAD}<title>{_said(self._report.name)}: {_said(self._report.fabric)}</title>\n"
         yield f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
         yield from self._summary()
-        yield from _first([*suspects(self._matrix), *self._report.remarks])
+        yield from _first([*localize_faults(self._matrix), *self._report.remarks])
         yield from self._tables()
         if self._complaints:
             yield "<h2>What does not pass</h2>\n"
@@ -160,7 +160,7 @@ def _sign(verdict: Worth) -> str:
     return f'<span aria-hidden="true">{SIGNS[verdict].words}</span><i>{verdict}</i>'
 
 
-def _tenths(one: Judgement) -> int:
+def _tenths(one: BenchmarkResult) -> int:
     """Return how many tenths of what is expected were reached: 0 to 10."""
     if one.verdict == "pass":
         return 10
@@ -179,7 +179,7 @@ def _first(found: Sequence[Sayable]) -> Iterator[str]:
     yield "</ul>\n"
 
 
-def _complaint(one: Complaint, mark: str) -> Iterator[str]:
+def _complaint(one: FindingGroup, mark: str) -> Iterator[str]:
     yield f'<section id="{mark}" class="{one.verdict}">\n'
     yield f"<h3>{_sign(one.verdict)} {_said(one.code)}</h3>\n<ul>\n"
     yield from map(_sentence, one.said[:_MOST_SENTENCES])

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
-from webhook.diagnose.verify.results import WORTHS, Assessment, Judgement, Remark, Worth
+from webhook.diagnose.verify.results import WORTHS, BenchmarkResult, Evaluation, Remark, Worth
 from webhook.model.json import JsonObject
 from webhook.text.escape import visible
 from webhook.text.terminal import Sheet, Span
@@ -42,7 +42,7 @@ class Sayable(Protocol):
         """What to do; empty if there is nothing to do."""
 
 
-def verify_text(assessment: Assessment, *, width: int = 100, colour: bool = False) -> str:
+def verify_text(assessment: Evaluation, *, width: int = 100, colour: bool = False) -> str:
     """Return an assessment as lines of at most `width` columns."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
     for one in assessment.judgements:
@@ -75,7 +75,7 @@ def title_of(run: Measurement | None) -> str:
     return " ".join(word for word in words if word)
 
 
-def where_judged(one: Judgement) -> str:
+def where_judged(one: BenchmarkResult) -> str:
     """Name where a judgement was read: file, line, and machine where there are several."""
     of = f" of {one.node}" if one.node else ""
     return f"{one.file}:{one.lines[0]}{of}"
@@ -88,7 +88,7 @@ def write_said(sheet: Sheet, one: Sayable) -> None:
         sheet.paragraph(Span(one.remedy), sign=_ARROW, indent=2 * _INDENT)
 
 
-def write_whole(sheet: Sheet, assessment: Assessment) -> None:
+def write_whole(sheet: Sheet, assessment: Evaluation) -> None:
     """Write the last line: what decides, and how many there are of each verdict."""
     worst = assessment.worst
     counted = Counter(one.verdict for one in assessment.everything)
@@ -103,7 +103,7 @@ def write_whole(sheet: Sheet, assessment: Assessment) -> None:
 _SCHEMA = Path(__file__).with_name("verify.schema.json")
 
 
-def verify_form(assessment: Assessment) -> JsonObject:
+def verify_form(assessment: Evaluation) -> JsonObject:
     """Return an assessment as plain JSON values."""
     worst = assessment.worst
     return {
@@ -116,7 +116,7 @@ def verify_form(assessment: Assessment) -> JsonObject:
     }
 
 
-def judgement_form(one: Judgement) -> JsonObject:
+def judgement_form(one: BenchmarkResult) -> JsonObject:
     """Return a judgement as plain JSON values."""
     return {
         "verdict": one.verdict,
@@ -189,10 +189,10 @@ class JunitCase(NamedTuple):
 
     classname: str
     name: str
-    said: Judgement | Remark
+    said: BenchmarkResult | Remark
 
 
-def verify_junit(assessment: Assessment) -> str:
+def verify_junit(assessment: Evaluation) -> str:
     """Return an assessment as an XML document."""
     runs = (
         JunitCase(title_of(one.measurement), where_judged(one), one)

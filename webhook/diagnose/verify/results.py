@@ -14,7 +14,7 @@ Worth = Literal["pass", "warn", "inconclusive", "fail"]
 WORTHS: tuple[Worth, ...] = ("pass", "warn", "inconclusive", "fail")
 
 
-class Judgement(NamedTuple):
+class BenchmarkResult(NamedTuple):
     """What is to be said of one run, one failure or one log."""
 
     lines: tuple[int, int]
@@ -53,26 +53,26 @@ class Remark(NamedTuple):
     remedy: str
 
 
-class Assessment(NamedTuple):
+class Evaluation(NamedTuple):
     """All that was judged."""
 
-    judgements: tuple[Judgement, ...]
+    judgements: tuple[BenchmarkResult, ...]
     remarks: tuple[Remark, ...]
 
     @property
-    def worst(self) -> Judgement | Remark:
+    def worst(self) -> BenchmarkResult | Remark:
         """What decides: the worst verdict; of failures, the first one of the lowest layer."""
-        return max(self.everything, key=weight_of)
+        return max(self.everything, key=severity_key)
 
     @property
-    def everything(self) -> list[Judgement | Remark]:
+    def everything(self) -> list[BenchmarkResult | Remark]:
         """All that has a verdict."""
         return [*self.judgements, *self.remarks]
 
 
-def weight_of(one: Judgement | Remark) -> tuple[int, int]:
+def severity_key(one: BenchmarkResult | Remark) -> tuple[int, int]:
     """Return what decides between two: the verdict; of failures, the lower layer weighs more."""
-    layer = one.layer if isinstance(one, Judgement) else None
+    layer = one.layer if isinstance(one, BenchmarkResult) else None
     height = LAYERS.index(layer) if layer else len(LAYERS)
     return WORTHS.index(one.verdict), -height
 
@@ -143,7 +143,7 @@ class PairResult(NamedTuple):
 
     pair: NodePair
     #: One for each device and test; where nothing was measured, one that says why.
-    judgements: tuple[Judgement, ...]
+    judgements: tuple[BenchmarkResult, ...]
 
 
 class RunReport(NamedTuple):
@@ -160,7 +160,7 @@ class RunReport(NamedTuple):
     remarks: tuple[Remark, ...] = ()
 
     @property
-    def assessment(self) -> Assessment:
+    def assessment(self) -> Evaluation:
         """All that was judged; it has at least one judgement or remark."""
         judged = tuple(one for result in self.results for one in result.judgements)
-        return Assessment(judged, self.remarks)
+        return Evaluation(judged, self.remarks)

@@ -25,11 +25,11 @@ from webhook.kube.api import ObjectReads, Query, RefusedError
 from webhook.kube.cluster_reads import (
     FORBIDDEN,
     NOT_FOUND,
+    BestEffortFacts,
+    BestEffortReads,
     OwnerChain,
-    PermittedFacts,
-    PermittedReads,
-    Unread,
-    permitted_nodes,
+    ReadFailure,
+    best_effort_nodes,
     reason_of,
 )
 from webhook.kube.objects import Event, KubernetesObject, Node, Pod
@@ -90,12 +90,12 @@ class Collector:
         self._reads = reads
         self._inside = inside
         self._options = options
-        self._permitted = PermittedReads(reads)
+        self._permitted = BestEffortReads(reads)
         self._all_nodes: dict[str, _ReadNode] | None = None
 
     def collect(self, namespace: str, name: str) -> PodEvidence:
         """Collect what is known about a pod; NoPodError if it cannot be read itself."""
-        self._permitted = PermittedReads(self._reads)
+        self._permitted = BestEffortReads(self._reads)
         pod = self._pod(namespace, name)
         owners = OwnerChain(self._permitted, namespace).of(pod)
         bare = PodEvidence(pod=pod)
@@ -141,9 +141,9 @@ class Collector:
                 return f"{absent}; {owner.title} could not create a pod: {event.text}"
         return f"{absent}; to list its pods: kubectl get pods -n {namespace}"
 
-    def _known(self, namespace: str, fabrics: Fabrics) -> PermittedFacts:
+    def _known(self, namespace: str, fabrics: Fabrics) -> BestEffortFacts:
         """Read what a decision on the pod depends on, as `preview --live` does."""
-        known = PermittedFacts(self._reads, self._permitted)
+        known = BestEffortFacts(self._reads, self._permitted)
         known.read_namespace(namespace)
         if fabrics.by_template:
             known.read_claims(namespace)
@@ -151,7 +151,7 @@ class Collector:
             known.nodes = {name: node.facts for name, node in (self._nodes() or {}).items()}
         return known
 
-    def _namespace(self, namespace: str, known: PermittedFacts | None) -> KubernetesObject | None:
+    def _namespace(self, namespace: str, known: BestEffortFacts | None) -> KubernetesObject | None:
         if known is not None:
             objects = map(KubernetesObject.read, known.objects)
             return next((item for item in objects if item.kind == "Namespace"), None)
@@ -182,7 +182,7 @@ class Collector:
     def _nodes(self) -> dict[str, _ReadNode] | None:
         """Read what is needed of all nodes: once, for all pods."""
         if self._all_nodes is None:
-            self._all_nodes = permitted_nodes(_read_node, self._reads, self._permitted)
+            self._all_nodes = best_effort_nodes(_read_node, self._reads, self._permitted)
         return self._all_nodes
 
     def _shown_nodes(self) -> tuple[Node, ...] | None:
@@ -260,7 +260,7 @@ class Collector:
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 
-def _lacking(unread: Unread) -> str:
+def _lacking(unread: ReadFailure) -> str:
     """Say what could not be read, in a sentence."""
     what = unread.what
     if unread.code == FORBIDDEN:

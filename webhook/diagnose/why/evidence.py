@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import PlainValidator
 
 from webhook.admission.registration import WEBHOOK_NAME
-from webhook.diagnose.tools.logs import LogFindings
+from webhook.diagnose.tools.logs import LogReport
 from webhook.kube.objects import (
     Event,
     KubernetesObject,
@@ -58,7 +58,7 @@ class ContainerLog(NamedTuple):
     """What the log of one container says."""
 
     container: str
-    findings: LogFindings
+    findings: LogReport
     #: Whether it is the log of the run before the last restart.
     previous: bool = False
 

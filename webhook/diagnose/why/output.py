@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from webhook.diagnose.codes import Explained
+from webhook.diagnose.codes import CodeExplanation
 from webhook.diagnose.why.explanation import HEADINGS, Explanation, Level, Sentence
 from webhook.model.json import JsonObject
 from webhook.text.terminal import Sheet, Span
@@ -45,7 +45,7 @@ def _sentence_form(sentence: Sentence) -> dict[str, str]:
     }
 
 
-def code_form(found: Explained) -> JsonObject:
+def code_form(found: CodeExplanation) -> JsonObject:
     """Return what a code means as plain JSON values."""
     return {
         "code": found.code,
@@ -105,7 +105,7 @@ def _sentence(sheet: Sheet, sentence: Sentence) -> None:
         sheet.paragraph(Span(sentence.remedy), sign=_ARROW, indent=2 * _INDENT)
 
 
-def code_text(found: Explained, *, width: int = 100, colour: bool = False) -> str:
+def code_text(found: CodeExplanation, *, width: int = 100, colour: bool = False) -> str:
     """Return what a reason code means."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
     sheet.paragraph(Span(found.code, "bold"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.diagnose.tools.causes import LAYERS, Cause
-from webhook.diagnose.tools.logs import LogFindings
+from webhook.diagnose.tools.logs import LogReport
 from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PodEvidence
 from webhook.diagnose.why.explanation import Level, Sentence
 
@@ -89,7 +89,7 @@ _LEVELS: dict[str, Level] = {
 }
 
 
-def _transport(findings: LogFindings, whose: str) -> Sentence:
+def _transport(findings: LogReport, whose: str) -> Sentence:
     if findings.transport == "yes":
         how = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
         text = f"{whose} shows RDMA{how[findings.gpu_direct]}."

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.model.inventory import FabricHoldings, FabricInventory
+from webhook.model.inventory import FabricCapacity, FabricInventory
 from webhook.model.json import JsonObject
 from webhook.preview.formats import JSON_TYPES, TEXT_TYPES, OutputFormat
 from webhook.text.escape import visible_json
@@ -66,7 +66,7 @@ def fabrics_form(found: FabricInventory) -> JsonObject:
                 "nearest": one.nearest or None,
                 "why": one.why,
             }
-            for one in found.misfits
+            for one in found.unassigned_nodes
         ],
         "nodes": found.nodes,
         "otherNodes": found.others,
@@ -96,7 +96,7 @@ def fabrics_output_schema() -> str:
     return _SCHEMA.read_text(encoding="utf-8")
 
 
-def _fabric(one: FabricHoldings) -> JsonObject:
+def _fabric(one: FabricCapacity) -> JsonObject:
     return {
         "name": one.name,
         "nodes": list(one.nodes),

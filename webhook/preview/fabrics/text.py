@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from webhook.model.inventory import FabricHoldings, FabricInventory, Misfits, some
-from webhook.text.terminal import Column, Sheet, Span
+from webhook.model.inventory import FabricCapacity, FabricInventory, UnassignedNodes, some
+from webhook.text.terminal import Sheet, Span, TableColumn
 
 _WRONG = Span("✘", "red")
 _HEADINGS = ("fabric", "nodes", "GPUs", "RDMA resources")
@@ -23,7 +23,7 @@ def fabrics_text(
     for fabric in found.fabrics:
         for problem in fabric.problems:
             sheet.paragraph(Span(f"{fabric.name}: {problem.text}"), sign=_WRONG)
-    for one in found.misfits:
+    for one in found.unassigned_nodes:
         nodes = ", ".join(one.nodes) if wide else some(one.nodes)
         sheet.paragraph(Span(_misfit(one, nodes)), sign=_WRONG)
     sheet.paragraph(Span(_others(found), "dim"))
@@ -34,14 +34,14 @@ def anonymous_text(found: FabricInventory, *, width: int) -> str:
     """Return what those may read who may not know the nodes: as `anonymous_form` has it."""
     sheet = Sheet(width)
     rows = [_cells(one) for one in found.fabrics]
-    sheet.table([Column(heading) for heading in _HEADINGS], rows)
+    sheet.table([TableColumn(heading) for heading in _HEADINGS], rows)
     for fabric in found.fabrics:
         for problem in fabric.problems:
             sheet.paragraph(Span(f"{fabric.name}: {problem.anonymous}"), sign=_WRONG)
     return sheet.text
 
 
-def _table(sheet: Sheet, fabrics: Sequence[FabricHoldings], *, wide: bool) -> None:
+def _table(sheet: Sheet, fabrics: Sequence[FabricCapacity], *, wide: bool) -> None:
     known = any(one.free is not None for one in fabrics)
     headings = [*_HEADINGS, *(["free"] if known else []), "which"]
     rows = []
@@ -49,10 +49,10 @@ def _table(sheet: Sheet, fabrics: Sequence[FabricHoldings], *, wide: bool) -> No
         free = [Span(_amounts(one.free or {}))] if known else []
         names = ", ".join(one.nodes) if wide else some(one.nodes)
         rows.append([*_cells(one), *free, Span(names)])
-    sheet.table([Column(heading) for heading in headings], rows)
+    sheet.table([TableColumn(heading) for heading in headings], rows)
 
 
-def _cells(one: FabricHoldings) -> list[Span]:
+def _cells(one: FabricCapacity) -> list[Span]:
     """Return the first cells of a fabric's row, which name no node."""
     amounts = (str(len(one.nodes)), _amounts(one.gpus), _amounts(one.resources))
     return [Span(one.name, "bold"), *map(Span, amounts)]
@@ -62,7 +62,7 @@ def _amounts(amounts: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {many}" for name, many in amounts.items()) or "none"
 
 
-def _misfit(one: Misfits, nodes: str) -> str:
+def _misfit(one: UnassignedNodes, nodes: str) -> str:
     alone = len(one.nodes) == 1
     who = f"node {nodes} fits" if alone else f"{len(one.nodes)} nodes ({nodes}) fit"
     if one.fits:

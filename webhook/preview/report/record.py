@@ -167,7 +167,7 @@ def _said(preview: Preview) -> Iterator[tuple[str, str]]:
 # The verdict on a pod in a few words, and why some mutations were held back.
 
 
-class Headline(NamedTuple):
+class VerdictHeadline(NamedTuple):
     """Whether a pod will have RDMA, how the summary counts it, and how it is shown."""
 
     word: str
@@ -206,7 +206,7 @@ def not_opted_in(preview: Preview) -> bool:
     return preview.decision.reason.code == NOT_OPTED_IN.code
 
 
-def headline_of(preview: Preview) -> Headline:
+def headline_of(preview: Preview) -> VerdictHeadline:
     """Return what a reader wants to know first: whether the pod will have RDMA."""
     verdict = preview.verdict
     if verdict is None:
@@ -216,21 +216,21 @@ def headline_of(preview: Preview) -> Headline:
     return _HEADLINES[verdict.rdma] if preview.decision.allowed else _DENIED
 
 
-_NOT_OPTED_IN = Headline("not opted in", "not opted in", "○", "yellow")
-_NOT_CALLED = Headline("no RDMA", "not called", "✘", "bold red")
-_DENIED = Headline("denied", "denied", "✘", "bold red")
-_HEADLINES: dict[Rdma, Headline] = {
-    "yes": Headline("equipped for RDMA", "equipped for RDMA", "✔", "bold green"),
-    "no": Headline("no RDMA", "without RDMA", "✘", "bold red"),
-    "unsure": Headline("RDMA not certain", "not certain", "?", "bold yellow"),
-    "none": Headline("launcher", "only launching", "○", "bold"),
+_NOT_OPTED_IN = VerdictHeadline("not opted in", "not opted in", "○", "yellow")
+_NOT_CALLED = VerdictHeadline("no RDMA", "not called", "✘", "bold red")
+_DENIED = VerdictHeadline("denied", "denied", "✘", "bold red")
+_HEADLINES: dict[Rdma, VerdictHeadline] = {
+    "yes": VerdictHeadline("equipped for RDMA", "equipped for RDMA", "✔", "bold green"),
+    "no": VerdictHeadline("no RDMA", "without RDMA", "✘", "bold red"),
+    "unsure": VerdictHeadline("RDMA not certain", "not certain", "?", "bold yellow"),
+    "none": VerdictHeadline("launcher", "only launching", "○", "bold"),
 }
 
 
 # How readers of a preview request another one: by options, or by parameters over HTTP.
 
 
-class Ways(NamedTuple):
+class Wording(NamedTuple):
     """The words for one kind of reader, as parts of sentences."""
 
     enable: str  #: as if the pods had opted in
@@ -240,14 +240,14 @@ class Ways(NamedTuple):
 
 
 #: With the options of `rdma-webhook preview`.
-OPTIONS = Ways(
+OPTIONS = Wording(
     "--enable",
     f"give --live, --namespace-label {LABEL}=true or --facts FILE",
     "give yours with -c FABRICS",
     "give it with -c, or use check-config",
 )
 #: With the parameters of `/preview`.
-PARAMETERS = Ways(
+PARAMETERS = Wording(
     "?enable=true",
     f"give ?namespace-label={LABEL}=true",
     "this server was started without fabrics",

@@ -24,14 +24,14 @@ from webhook.preview.report.record import (
     Barrier,
     Preview,
     Report,
-    Ways,
+    Wording,
     barrier_of,
     first_names,
     folded,
     headline_of,
     not_opted_in,
 )
-from webhook.text.terminal import Column, Sheet, Span
+from webhook.text.terminal import Sheet, Span, TableColumn
 
 _STYLES: dict[Status, str] = {
     "applied": "green",
@@ -40,7 +40,12 @@ _STYLES: dict[Status, str] = {
     "warned": "yellow",
     "failed": "bold red",
 }
-_COLUMNS = (Column("mutation"), Column("container", 24), Column("status"), Column("why"))
+_COLUMNS = (
+    TableColumn("mutation"),
+    TableColumn("container", 24),
+    TableColumn("status"),
+    TableColumn("why"),
+)
 _INDENT = 2
 #: A narrower text cannot be read.
 _NARROWEST = 40
@@ -74,7 +79,7 @@ class _Shown(NamedTuple):
 
 
 def report_text(
-    report: Report, *, width: int = 100, colour: bool = False, ways: Ways = OPTIONS
+    report: Report, *, width: int = 100, colour: bool = False, ways: Wording = OPTIONS
 ) -> str:
     """Return the report as lines of at most `width` columns; `colour` adds ANSI colours."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
@@ -93,11 +98,11 @@ def report_text(
     return sheet.text
 
 
-def _example(names: str, ways: Ways) -> str:
+def _example(names: str, ways: Wording) -> str:
     return f"EXAMPLE: these are example fabrics ({names}), not yours; {ways.fabrics}"
 
 
-def _show(sheet: Sheet, preview: Preview, ways: Ways) -> _Shown:
+def _show(sheet: Sheet, preview: Preview, ways: Wording) -> _Shown:
     """Write all about one pod; return what to say of it below."""
     decision = preview.decision
     barrier = barrier_of(decision)
@@ -136,7 +141,7 @@ def _heading(preview: Preview) -> Iterator[Span]:
     yield Span(f"  {preview.source}:{preview.line}", "dim")
 
 
-def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None:
+def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Wording) -> None:
     """Write whether the pod will have RDMA; if the webhook is not called, that is why not."""
     headline = headline_of(preview)
     line = [Span(headline.word, headline.style), *_fabric(preview)]
@@ -167,7 +172,7 @@ def _code(preview: Preview) -> str:
     return f" [{verdict.because.code}]"
 
 
-def _because(preview: Preview, ways: Ways) -> str:
+def _because(preview: Preview, ways: Wording) -> str:
     """Say why a pod will have no RDMA, or may have none; "" if it is equipped."""
     verdict = preview.verdict
     if verdict is None and preview.bare:
@@ -271,7 +276,7 @@ def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
             yield f"{label}: {', '.join(names)}"
 
 
-def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
+def _remark(sheet: Sheet, report: Report, ways: Wording) -> None:
     """Write remarks on several pods or none: unknown namespaces, notes, objects without pods."""
     unsure = [one for one in report.previews if one.called is None and not not_opted_in(one)]
     unknown = dict.fromkeys(one.namespace for one in unsure if not one.labels_known)
@@ -294,7 +299,7 @@ def _others(notes: int) -> list[str]:
     return [f"{notes - _NOTES:,} more notes (see the JSON output)"] if notes > _NOTES else []
 
 
-def _unknown(namespaces: list[str], ways: Ways) -> str:
+def _unknown(namespaces: list[str], ways: Wording) -> str:
     names = first_names(namespaces, most=_NAMES)
     which = f"namespace {names} has" if len(namespaces) == 1 else f"namespaces {names} have"
     return (

@@ -15,17 +15,17 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from webhook.admission.configuration_review import Faults, configuration_answer
+from webhook.admission.configuration_review import ConfigurationErrors, configuration_answer
 from webhook.config.findings import Finding, InvalidConfiguration, Severity
 from webhook.config.load import Loaded, parse_fabrics, parse_object
-from webhook.errors import DocumentError, defect
+from webhook.errors import DocumentError, crash_summary
 from webhook.model.fabric import Fabrics
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import writer
 from webhook.preview.report.record import PARAMETERS
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
-from webhook.preview.writers import Display, Shown
+from webhook.preview.writers import Output, OutputOptions
 from webhook.text.escape import visible
 from webhook.text.yaml.documents import read_documents
 
@@ -75,7 +75,7 @@ class Operations:
         except MemoryError:
             pass  # the objects that fill the memory are freed with the exception, after this clause
         except Exception as error:  # noqa: BLE001 -- reported; the next request may succeed
-            return Reply({"status": 500, **defect(error)})
+            return Reply({"status": 500, **crash_summary(error)})
         return _refused(413, _TOO_MUCH[head["operation"]])
 
     def _configure(self, head: Head, body: bytes) -> Reply:
@@ -103,7 +103,7 @@ class Operations:
                 "the body contains no documents: send a pod or a workload as YAML or JSON"
             )
         report = preview_documents(documents, _options(head, self._fabrics))
-        shown = writer(head["format"])(documents, report, Display(ways=PARAMETERS))
+        shown = writer(head["format"])(documents, report, OutputOptions(ways=PARAMETERS))
         answer = (_comments(shown) + shown.text).encode(errors="replace")
         return _refused(413, TOO_LARGE) if len(answer) > ANSWER_BYTES else _well(answer)
 
@@ -120,7 +120,7 @@ def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
     )
 
 
-def _comments(shown: Shown) -> str:
+def _comments(shown: Output) -> str:
     """Return comments for the top of an answer: what the documents cannot show, such as denials."""
     return "".join(
         f"# {label}: {' '.join(sentence.split())}\n" for label, sentence in shown.remarks
@@ -141,13 +141,13 @@ def _refused(status: int, sentence: str) -> Reply:
 _WHOLE = "the object"
 
 
-def configuration_faults(item: Mapping[str, object]) -> Faults:
+def configuration_faults(item: Mapping[str, object]) -> ConfigurationErrors:
     """Apply the rules of `check-config` to an object."""
     try:
         found: Loaded | InvalidConfiguration = parse_object(item, _WHOLE)
     except InvalidConfiguration as error:
         found = error
-    return Faults(
+    return ConfigurationErrors(
         errors=_said(found.findings, "error"),
         more_errors=found.more.errors,
         warnings=_said(found.findings, "warning"),

@@ -15,7 +15,7 @@ from fastapi import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from webhook.errors import RequestError
-from webhook.serve.worker.queue import Allotment
+from webhook.serve.worker.queue import Quota
 
 Headers = Mapping[bytes, bytes]
 
@@ -97,7 +97,7 @@ SECONDS = 60.0
 _Result = TypeVar("_Result")
 
 
-async def while_there(work: Coroutine[None, None, _Result], receive: Receive) -> _Result:
+async def until_disconnect(work: Coroutine[None, None, _Result], receive: Receive) -> _Result:
     """Await `work`; if the caller leaves first, cancel it and raise DisconnectedError.
 
     The request's body must have been read before.
@@ -120,14 +120,14 @@ async def _left(receive: Receive) -> None:
         pass
 
 
-class Pieces(Response):
+class ChunkedBody(Response):
     """An answer that is sent as fast as the caller reads it.
 
     It counts against `share` until it is sent; after SECONDS, the connection is closed.
     """
 
     def __init__(
-        self, pieces: Sequence[bytes], media_type: str, share: Allotment, address: str
+        self, pieces: Sequence[bytes], media_type: str, share: Quota, address: str
     ) -> None:
         self._pieces = pieces
         self._size = sum(map(len, pieces))

@@ -27,15 +27,15 @@ from typing import NamedTuple
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from webhook.admission.response import answer, failure, leave
+from webhook.admission.response import allow_unchanged, answer, failure
 from webhook.admission.review import AdmissionRequest, read_review
 from webhook.decide.scope import Context
-from webhook.errors import RequestError, defect
+from webhook.errors import RequestError, crash_summary
 from webhook.model.annotations import ENABLE
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision
 from webhook.model.pod import PodManifest, at
-from webhook.serve.events import TellOwner, tell_nobody
+from webhook.serve.events import NotifyOwner, notify_nobody
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers
 from webhook.serve.http.review_body import (
@@ -86,7 +86,7 @@ class Mutate:
         metrics: Metrics,
         log: Log,
         decide: Decide,
-        tell_owner: TellOwner = tell_nobody,
+        tell_owner: NotifyOwner = notify_nobody,
     ) -> None:
         self._state = state
         self._metrics = metrics
@@ -154,7 +154,7 @@ class Mutate:
 
     def _decided(self, request: AdmissionRequest) -> Answer:
         if request.ignored:
-            left = orjson.dumps(leave(request.uid, request.ignored))
+            left = orjson.dumps(allow_unchanged(request.uid, request.ignored))
             return Answer(200, left, request=request, problem=request.ignored)
         context = self._state.context_for(request.namespace, request.pod)
         if context is None:
@@ -178,7 +178,7 @@ class Mutate:
                 uid=result.uid[:LONGEST_NAME],
                 duration_ms=took,
                 traceparent=trace,
-                **defect(result.error),
+                **crash_summary(result.error),
             )
         elif request is None or decision is None:
             self._log.write(

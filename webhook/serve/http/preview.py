@@ -13,16 +13,16 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from webhook.errors import RequestError
-from webhook.model.inventory import take_inventory
+from webhook.model.inventory import build_inventory
 from webhook.model.nodes import NodeInventory
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsReader, fabrics_output
 from webhook.preview.formats import APPLIED, SERVED, TEXT_TYPES
-from webhook.serve.http.asgi import Bodies, DisconnectedError, Pieces, while_there
+from webhook.serve.http.asgi import Bodies, ChunkedBody, DisconnectedError, until_disconnect
 from webhook.serve.http.query import Query, negotiate, read_query, requested_format
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration, State
-from webhook.serve.worker.queue import Allotment, Turns
+from webhook.serve.worker.queue import FairQueue, Quota
 from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
 # `/preview`: what the webhook would do with a pod or a workload, for people and their tools.
@@ -87,7 +87,7 @@ class PreviewApp:
         metrics: Metrics,
         log: Log,
         worker: Worker,
-        turns: Turns | None = None,
+        turns: FairQueue | None = None,
         *,
         example: bool = False,
     ) -> None:
@@ -102,9 +102,9 @@ class PreviewApp:
         self._log = log
         self._worker = worker
         self._bodies = Bodies()
-        self._places = Allotment("previews", PENDING, EACH_PENDING)
-        self._held = Allotment("large previews", HELD, EACH_HELD)
-        self._turns = turns or Turns()
+        self._places = Quota("previews", PENDING, EACH_PENDING)
+        self._held = Quota("large previews", HELD, EACH_HELD)
+        self._turns = turns or FairQueue()
         self._amounts = FabricAmounts(state)
         self._app = self._routes()
 
@@ -160,10 +160,10 @@ class PreviewApp:
         address = request.client.host if request.client else ""
         computed = self._compute(job, current, address)
         try:
-            answer = await while_there(computed, request.receive)
+            answer = await until_disconnect(computed, request.receive)
         except RequestError as error:
             raise _without_line_breaks(error, request, body) from None
-        return Pieces(answer.pieces, wanted.media_types[0], self._held, address)
+        return ChunkedBody(answer.pieces, wanted.media_types[0], self._held, address)
 
     def _parameters(self, query: Query, output: str) -> dict[str, object]:
         """Return what the worker needs to know besides the documents."""
@@ -263,5 +263,5 @@ class FabricAmounts:
 
 def _written(current: PreparedConfiguration) -> dict[str, bytes]:
     """Write the amounts in each format, which takes little beside adding them up."""
-    found = take_inventory(current.nodes, current.fabrics)
+    found = build_inventory(current.nodes, current.fabrics)
     return {one.name: fabrics_output(found, one.name, _ANYBODY).encode() for one in FABRICS_FORMATS}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.config.messages import meant
+from webhook.config.messages import suggestion
 from webhook.config.names import LABEL_FORM, is_dns_label
 from webhook.errors import RequestError
 from webhook.preview.formats import SERVED, OutputFormat
@@ -52,7 +52,7 @@ def _single(given: Sequence[tuple[str, str]], known: Sequence[str]) -> dict[str,
     """Return the parameters by name; RequestError for another one, and for one that repeats."""
     for name, times in Counter(name for name, _ in given).items():
         if name not in known:
-            hint = meant(name, known)
+            hint = suggestion(name, known)
             raise RequestError(
                 400, f"{name!r:.80} is not a parameter{hint}: use {', '.join(known)}"
             )

@@ -33,7 +33,7 @@ _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _Review = TypeVar("_Review")
 
 
-class UnreadReview(NamedTuple):
+class InvalidReview(NamedTuple):
     """The HTTP answer to a request that could not be read, and what the log has to know of it."""
 
     status: int
@@ -58,7 +58,7 @@ async def review_body(
     return body
 
 
-def read_as(body: bytes, read: Callable[[object], _Review]) -> _Review | UnreadReview:
+def read_as(body: bytes, read: Callable[[object], _Review]) -> _Review | InvalidReview:
     """Read a body as a review, or return the answer to an invalid one; never raises.
 
     `read` raises ReviewError for JSON that is none.
@@ -84,19 +84,19 @@ def traceparent(headers: Headers) -> str | None:
     return value.decode() if value and _TRACEPARENT.fullmatch(value) else None
 
 
-def refused_review(uid: str, problem: str) -> UnreadReview:
+def refused_review(uid: str, problem: str) -> InvalidReview:
     """Return the answer to a body that is wrong: a review if its uid is known."""
     if not uid:
         return text_answer(400, problem)
-    return UnreadReview(200, orjson.dumps(reject(uid, 400, problem)), problem=problem, uid=uid)
+    return InvalidReview(200, orjson.dumps(reject(uid, 400, problem)), problem=problem, uid=uid)
 
 
-def text_answer(status: int, problem: str) -> UnreadReview:
+def text_answer(status: int, problem: str) -> InvalidReview:
     """Return an answer of one line of text."""
-    return UnreadReview(status, f"{problem}\n".encode(errors="replace"), TEXT, problem)
+    return InvalidReview(status, f"{problem}\n".encode(errors="replace"), TEXT, problem)
 
 
-def defective(uid: str, error: Exception, document: object, depth: int) -> UnreadReview:
+def defective(uid: str, error: Exception, document: object, depth: int) -> InvalidReview:
     """Return the answer to a body that made an error: an error of ours, if it is not too deep."""
     if _deeper_than(document, depth):
         return refused_review(uid, f"the body is nested deeper than {DEPTH} levels")
@@ -104,7 +104,7 @@ def defective(uid: str, error: Exception, document: object, depth: int) -> Unrea
         "internal error of rdma-webhook; its log has the details, with the uid "
         f"{uid[:LONGEST_NAME]}"
     )
-    return UnreadReview(500, orjson.dumps(failure(500, message)), uid=uid, error=error)
+    return InvalidReview(500, orjson.dumps(failure(500, message)), uid=uid, error=error)
 
 
 def _check(path: str, scope: Scope, headers: Headers) -> None:

@@ -27,23 +27,23 @@ import orjson
 from starlette.types import Receive, Scope, Send
 
 from webhook.admission.configuration_review import (
+    ConfigurationErrors,
     ConfigurationRequest,
-    Faults,
     configuration_answer,
     read_configuration_review,
 )
-from webhook.admission.response import failure, leave
+from webhook.admission.response import allow_unchanged, failure
 from webhook.config.custom_resource import NAME
 from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
-from webhook.errors import RequestError, defect
+from webhook.errors import RequestError, crash_summary
 from webhook.model.pod import at
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers, while_there
+from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers, until_disconnect
 from webhook.serve.http.review_body import (
     DEPTH,
     LONGEST_NAME,
-    UnreadReview,
+    InvalidReview,
     defective,
     read_as,
     review_body,
@@ -53,7 +53,7 @@ from webhook.serve.http.review_body import (
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker.queue import Allotment, Turns
+from webhook.serve.worker.queue import FairQueue, Quota
 from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
 PATH = "/validate"
@@ -102,7 +102,7 @@ class Validate:
     """The ASGI application of `/validate`."""
 
     def __init__(
-        self, state: State, metrics: Metrics, log: Log, worker: Worker, turns: Turns
+        self, state: State, metrics: Metrics, log: Log, worker: Worker, turns: FairQueue
     ) -> None:
         self._state = state
         self._metrics = metrics
@@ -110,8 +110,8 @@ class Validate:
         self._worker = worker
         self._turns = turns
         self._bodies = Bodies()
-        self._places = Allotment("validations", PENDING, EACH_PENDING)
-        self._held = Allotment("large validations", HELD, EACH_HELD)
+        self._places = Quota("validations", PENDING, EACH_PENDING)
+        self._held = Quota("large validations", HELD, EACH_HELD)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -120,7 +120,7 @@ class Validate:
         address = scope["client"][0] if scope.get("client") else ""
         try:
             prepared = _prepared(await review_body(PATH, scope, headers, self._bodies, receive))
-            result = await while_there(self._answer(prepared, address), receive)
+            result = await until_disconnect(self._answer(prepared, address), receive)
             close = self._state.draining
         except RequestError as error:
             result = _unread(text_answer(error.status, str(error)))
@@ -193,14 +193,14 @@ def _prepared(body: bytes) -> Validation | Prepared:
     Nothing of the parsed body is kept: it may take a hundred times as much memory.
     """
     read = read_as(body, _review)
-    if isinstance(read, UnreadReview):
+    if isinstance(read, InvalidReview):
         return _unread(read)
     request = read._replace(object={})
     if request.ignored:
-        left = orjson.dumps(leave(request.uid, request.ignored))
+        left = orjson.dumps(allow_unchanged(request.uid, request.ignored))
         return Validation(200, left, problem=request.ignored, request=request)
     if request.settled:
-        accepted = orjson.dumps(configuration_answer(request.uid, {}, Faults()))
+        accepted = orjson.dumps(configuration_answer(request.uid, {}, ConfigurationErrors()))
         return Validation(200, accepted, request=request)
     try:
         written = orjson.dumps(_checked(read.object))
@@ -213,8 +213,8 @@ def _review(document: object) -> ConfigurationRequest:
     return read_configuration_review(document, _GROUP, KIND)
 
 
-def _unread(unread: UnreadReview) -> Validation:
-    error = None if unread.error is None else defect(unread.error)
+def _unread(unread: InvalidReview) -> Validation:
+    error = None if unread.error is None else crash_summary(unread.error)
     return Validation(*unread[:-1], error=error)
 
 
@@ -230,7 +230,7 @@ def _about(request: ConfigurationRequest) -> dict[str, str]:
 
 def _too_large(request: ConfigurationRequest) -> Validation:
     said = f"is larger than {LIMITS.octets:,} characters, the maximum"
-    faults = Faults(errors=[("the object", said)])
+    faults = ConfigurationErrors(errors=[("the object", said)])
     answer = configuration_answer(request.uid, _about(request), faults)
     return Validation(200, orjson.dumps(answer), request=request, found=(1, 0))
 

@@ -13,8 +13,8 @@ from certs.errors import ApiError
 from certs.installation import Api, Installation
 from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
-from webhook.kube.informers import Feed, connect_reads
-from webhook.kube.watched_resources import QUIET, Item, Kind
+from webhook.kube.informers import Informers, connect_reads
+from webhook.kube.watched_resources import QUIET, Item, WatchedResource
 from webhook.model.objects import ClusterObject
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class CertificateApi:
 class CertificateWatch:
     """Tells when one of the objects has changed."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Informers) -> None:
         self._feed = feed
         self._changed: Callable[[], None] = lambda: None
 
@@ -87,13 +87,13 @@ class CertificateWatch:
 def certificate_watch(kubeconfig: Path | None, installation: Installation) -> CertificateWatch:
     """Prepare to watch the Secret and the webhook configurations of an installation."""
     return CertificateWatch(
-        Feed(partial(connect_reads, kubeconfig), delays, kinds=kinds(installation))
+        Informers(partial(connect_reads, kubeconfig), delays, kinds=kinds(installation))
     )
 
 
-def kinds(installation: Installation) -> tuple[Kind[object], ...]:
+def kinds(installation: Installation) -> tuple[WatchedResource[object], ...]:
     """Return what to watch: each object by its name, as RBAC requires it."""
-    secret = Kind(
+    secret = WatchedResource(
         resource="secrets",
         namespace=installation.namespace,
         selector=f"metadata.name={installation.ca_secret}",
@@ -101,7 +101,7 @@ def kinds(installation: Installation) -> tuple[Kind[object], ...]:
         lasts=QUIET,
     )
     others = (
-        Kind(
+        WatchedResource(
             resource=f"{one.kind.lower()}s",
             group="admissionregistration.k8s.io",
             selector=f"metadata.name={one.name}",

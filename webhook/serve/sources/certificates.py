@@ -14,7 +14,7 @@ from typing import Protocol
 from certs.installation import Installation, server_name
 from certs.self_managed import SelfManaged, Status
 from certs.serving import CertificateFiles, ServingContext
-from webhook.errors import ConfigError, defect
+from webhook.errors import ConfigError, crash_summary
 from webhook.kube.access import IN_CLUSTER, SERVICE_ACCOUNT, own_namespace
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -177,7 +177,7 @@ class SelfManagedCertificate:
             log.write("warning", message, problem=now.problem)
             if now.defect is not None:
                 metrics.internal_errors.inc()
-                log.write("error", "internal error", **defect(now.defect))
+                log.write("error", "internal error", **crash_summary(now.defect))
         elif now.trusted and (before.problem or not before.trusted):
             log.write("info", "certificate trusted", not_after=now.not_after)
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 
-from webhook.kube.informers import Feed
+from webhook.kube.informers import Informers
 from webhook.kube.reflector import Change
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS
 from webhook.model.claims import ClaimFacts, KnownClaims, RequestedClasses
@@ -34,7 +34,7 @@ class ClusterClaims:
 
     def __init__(
         self,
-        feeds: Callable[[], Feed],
+        feeds: Callable[[], Informers],
         state: State,
         metrics: Metrics,
         clock: Callable[[], float] = monotonic,
@@ -114,7 +114,7 @@ class ClusterClaims:
 class _ClaimWatch:
     """One feed of both kinds, and what it has delivered."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Informers) -> None:
         self.feed = feed
         self._problems = ProblemLog(feed, "claims")
         self._listed: set[str] = set()

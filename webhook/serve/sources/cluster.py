@@ -14,9 +14,9 @@ from time import monotonic
 
 from certs.clock import delays
 from webhook.config.files import load_facts
-from webhook.errors import defect
+from webhook.errors import crash_summary
 from webhook.kube.access import IN_CLUSTER
-from webhook.kube.informers import Assembly, Feed, connect_reads
+from webhook.kube.informers import FactsStore, Informers, connect_reads
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NAMESPACES, NODES
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
@@ -46,11 +46,11 @@ WINDOW = 0.01
 class ClusterFacts:
     """Uses the changes of a feed, once it has delivered a whole list of each kind."""
 
-    def __init__(self, feed: Feed, state: State, metrics: Metrics) -> None:
+    def __init__(self, feed: Informers, state: State, metrics: Metrics) -> None:
         self._feed = feed
         self._pending = PendingFacts()
         self._state = state
-        self._assembly = Assembly()
+        self._assembly = FactsStore()
         self._listed: set[str] = set()
         self._told = FeedLog(feed, "facts")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -125,10 +125,10 @@ def facts_of(
     if options.dev or not options.watch or not reachable:
         return ()
     connect = partial(connect_reads, options.kubeconfig)
-    claims = partial(Feed, connect, delays, kinds=[CLAIM_TEMPLATES, CLAIMS])
-    nodes = Feed(connect, delays, kinds=[NODES])
+    claims = partial(Informers, connect, delays, kinds=[CLAIM_TEMPLATES, CLAIMS])
+    nodes = Informers(connect, delays, kinds=[NODES])
     return (
-        ClusterFacts(Feed(connect, delays), state, metrics),
+        ClusterFacts(Informers(connect, delays), state, metrics),
         ClusterClaims(claims, state, metrics),
         ClusterNodes(nodes, state, metrics),
     )
@@ -154,7 +154,7 @@ class ClusterNodes:
 
     def __init__(
         self,
-        feed: Feed,
+        feed: Informers,
         state: State,
         metrics: Metrics,
         clock: Callable[[], float] = monotonic,
@@ -248,7 +248,7 @@ class ClusterNodes:
         self._told.tell(metrics, log, synced=self.synced)
         while self._defects:
             metrics.internal_errors.inc()
-            log.write("error", "internal error", **defect(self._defects.pop(0)))
+            log.write("error", "internal error", **crash_summary(self._defects.pop(0)))
 
     def check(self) -> ReadinessCheck:
         """Report to `/readyz`, which does not depend on the nodes."""

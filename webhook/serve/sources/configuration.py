@@ -13,7 +13,7 @@ from webhook.config.files import decode, read_file
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
 from webhook.kube.access import IN_CLUSTER
-from webhook.kube.informers import Feed, connect_reads
+from webhook.kube.informers import Informers, connect_reads
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -48,7 +48,7 @@ def configuration_source(
     reachable = options.kubeconfig is not None or IN_CLUSTER in environment
     if given or not reachable:
         return FileConfiguration(ConfigWatch(options.fabrics), state, in_use)
-    feed = Feed(partial(connect_reads, options.kubeconfig), delays, kinds=(CONFIGURATIONS,))
+    feed = Informers(partial(connect_reads, options.kubeconfig), delays, kinds=(CONFIGURATIONS,))
     metrics.watches.add(feed)
     return ObjectConfiguration(feed, state, in_use)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from webhook.config.load import Loaded
-from webhook.serve.events import TellBroken
+from webhook.serve.events import ReportFailure
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import (
@@ -25,7 +25,9 @@ class ConfigurationInUse:
     All methods are for the event loop, except `prepare`.
     """
 
-    def __init__(self, state: State, metrics: Metrics, log: Log, tell_broken: TellBroken) -> None:
+    def __init__(
+        self, state: State, metrics: Metrics, log: Log, tell_broken: ReportFailure
+    ) -> None:
         #: The last good configuration; None if there was none yet, or if it is gone.
         self.loaded: Loaded | None = None
         #: How many configurations have come into use.

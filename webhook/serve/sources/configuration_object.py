@@ -20,7 +20,7 @@ from typing import NamedTuple, TypedDict, TypeGuard
 from webhook.config.custom_resource import OBJECT
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_object
-from webhook.kube.informers import Feed
+from webhook.kube.informers import Informers
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
@@ -65,7 +65,7 @@ class _Kept(TypedDict, total=False):
     metadata: _Metadata
 
 
-class Observed(NamedTuple):
+class ObservedObject(NamedTuple):
     """The object as the watch delivered it last."""
 
     #: Its metadata.generation.
@@ -92,7 +92,7 @@ class ObjectConfiguration:
 
     def __init__(
         self,
-        feed: Feed,
+        feed: Informers,
         state: State,
         in_use: ConfigurationInUse,
         clock: Callable[[], float] = time.monotonic,
@@ -105,7 +105,7 @@ class ObjectConfiguration:
         self._clock, self._wall_clock = clock, wall_clock
         self._ready_at = 0.0
         #: None without an object. The thread of the watch assigns it; any thread may read it.
-        self.observed: Observed | None = None
+        self.observed: ObservedObject | None = None
         self._waiting: deque[_Learnt] = deque()
         #: Whether there has been a list, and what it lacked; for the thread of the watch.
         self._listed, self._lacked = False, ""
@@ -163,17 +163,17 @@ class ObjectConfiguration:
             return use, prepared
         return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
 
-    def _read(self, item: _Kept) -> tuple[Observed, PreparedConfiguration | None]:
+    def _read(self, item: _Kept) -> tuple[ObservedObject, PreparedConfiguration | None]:
         """Read the object; never raises, since the watch would lose the change."""
         generation = item["metadata"].get("generation", 0)
         try:
             loaded = parse_object(item, OBJECT)
-            return Observed(generation, loaded, ""), self._in_use.prepare(loaded)
+            return ObservedObject(generation, loaded, ""), self._in_use.prepare(loaded)
         except InvalidConfiguration as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
             problem = visible(f"{OBJECT}: {error!r}")
-        return Observed(generation, None, problem), None
+        return ObservedObject(generation, None, problem), None
 
     def _absence(self) -> Iterator[Callable[[], None]]:
         """Yield what to do without the object, unless that was done at the last list, too."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from certs.installation import WebhookConfiguration
 from webhook.errors import ClusterError
 from webhook.kube.access import IN_CLUSTER
-from webhook.kube.permission_probe import Sends, Tried, try_patches
+from webhook.kube.permission_probe import DryRunResult, Sends, probe_permissions
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, configurations
@@ -31,7 +31,7 @@ CONFIRM = 10.0
 _Known = dict[WebhookConfiguration, bool]
 
 
-class GuardProof:
+class PermissionCheck:
     """Tries in a thread, and reports in the log, in a metric and on `/readyz`."""
 
     def __init__(
@@ -78,13 +78,13 @@ class GuardProof:
             return MAY_CHANGE
         return UNKNOWN if problem else WELL
 
-    def _try(self, configuration: WebhookConfiguration) -> Tried:
+    def _try(self, configuration: WebhookConfiguration) -> DryRunResult:
         try:
             if self._api is None:
                 self._api = self._connect()
-            return try_patches(self._api, configuration.path)
+            return probe_permissions(self._api, configuration.path)
         except ClusterError as error:
-            return Tried(None, str(error))
+            return DryRunResult(None, str(error))
 
     def poll(self) -> bool:
         """Return whether anything changed since `apply` reported."""
@@ -126,14 +126,14 @@ def _problem(known: _Known) -> str:
 
 def guard_of(
     options: ServeOptions, state: State, environment: Mapping[str, str]
-) -> tuple[GuardProof, ...]:
+) -> tuple[PermissionCheck, ...]:
     """Return the source that tries, if there is a cluster."""
     if options.dev or (options.kubeconfig is None and IN_CLUSTER not in environment):
         return ()
     guarded = configurations(
         options.webhook_configuration, options.validating_webhook_configuration
     )
-    return (GuardProof(partial(_connect, options.kubeconfig), guarded, state),)
+    return (PermissionCheck(partial(_connect, options.kubeconfig), guarded, state),)
 
 
 def _connect(kubeconfig: Path | None) -> Sends:

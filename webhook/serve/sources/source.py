@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from webhook.errors import defect
-from webhook.kube.informers import Feed
-from webhook.kube.watched_resources import Kind
+from webhook.errors import crash_summary
+from webhook.kube.informers import Informers
+from webhook.kube.watched_resources import WatchedResource
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 
@@ -27,7 +27,7 @@ class _Told(NamedTuple):
 class ProblemLog:
     """Reports each problem of a feed, and its end."""
 
-    def __init__(self, feed: Feed, what: str) -> None:
+    def __init__(self, feed: Informers, what: str) -> None:
         """Watch a feed; `what`: the noun of its messages."""
         self._feed = feed
         self._what = what
@@ -47,13 +47,13 @@ class ProblemLog:
         for reflector in self._feed.reflectors:
             if reflector.defect is not None:
                 metrics.internal_errors.inc()
-                log.write("error", "internal error", **defect(reflector.defect))
+                log.write("error", "internal error", **crash_summary(reflector.defect))
 
 
 class FeedLog:
     """Reports whether a feed keeps up."""
 
-    def __init__(self, feed: Feed, what: str) -> None:
+    def __init__(self, feed: Informers, what: str) -> None:
         """Watch a feed; `what`: the noun of its messages, in the plural."""
         self._feed = feed
         self._what = what
@@ -74,7 +74,7 @@ class FeedLog:
         )
         return next(problems, "")
 
-    def current(self, kind: Kind[object]) -> str:
+    def current(self, kind: WatchedResource[object]) -> str:
         """Say how many objects of a kind are known, how old that is, and why it is not newer."""
         many = self._objects()[kind.resource]
         detail = f"{many} {kind.resource}, last update {self.age:.0f} s ago"

@@ -14,7 +14,7 @@ from typing import cast
 
 from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
-from webhook.serve.transport.budget import Budget, Reason, Share
+from webhook.serve.transport.budget import Budget, ConnectionUsage, Reason
 from webhook.serve.transport.connection import Connection
 from webhook.serve.transport.process import trim_memory
 
@@ -31,7 +31,7 @@ _MANY = 100
 _PAUSE_SECONDS = 0.1
 
 
-class Accepting:
+class Acceptor:
     """Accepts on a socket until it is closed; uvicorn uses it like a server of asyncio.
 
     `seconds`: how long an answer may wait to be read. Both callbacks are called once for each
@@ -164,7 +164,7 @@ class Accepting:
         self._looks = self._loop.call_later(self._look_seconds, self._look)
 
 
-class _Accepted(Share):
+class _Accepted(ConnectionUsage):
     """A connection, from the moment it was accepted."""
 
     __slots__ = ("_since", "_tell", "raw")

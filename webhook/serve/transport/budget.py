@@ -34,7 +34,7 @@ class Limits:
         return replace(self, connection=max(self.connection, self.in_all // max(descriptors, 1)))
 
 
-class Share(ABC):
+class ConnectionUsage(ABC):
     """The memory that one connection uses."""
 
     __slots__ = ("_budget", "_of", "begun", "left", "octets", "reason")
@@ -100,7 +100,7 @@ class _Address:
     def __init__(self, key: bytes) -> None:
         self.key = key
         self.octets = 0
-        self.waiting: dict[Share, None] = {}
+        self.waiting: dict[ConnectionUsage, None] = {}
 
 
 class Budget:
@@ -110,7 +110,7 @@ class Budget:
         self.limits = limits
         self.octets = 0
         #: The shares without a complete request, the longest first.
-        self.waiting: dict[Share, None] = {}
+        self.waiting: dict[ConnectionUsage, None] = {}
         self._addresses: dict[bytes, _Address] = {}
 
     def address(self, told: str) -> _Address:
@@ -118,7 +118,7 @@ class Budget:
         key = address_key(told)
         return self._addresses.setdefault(key, _Address(key))
 
-    def count(self, share: Share, of: _Address, octets: int) -> None:
+    def count(self, share: ConnectionUsage, of: _Address, octets: int) -> None:
         """Add to the memory of a share, or subtract from it."""
         share.octets += octets
         of.octets += octets

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.protocols.utils import is_ssl
 from uvicorn.server import ServerState
 
-from webhook.serve.transport.budget import Reason, Share
+from webhook.serve.transport.budget import ConnectionUsage, Reason
 
 #: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
 #: trailers. A head has at most one long line; Go's server accepts 1 MiB, which nobody needs here.
@@ -57,7 +57,7 @@ class Connection(HttpToolsProtocol):
     #: How long a request may take to arrive, and its answer to be read.
     seconds: float
     #: What this connection uses of its listener's budget; set by `Accepting`.
-    share: Share
+    share: ConnectionUsage
 
     def __init__(
         self, config: Config, server_state: ServerState, app_state: dict[str, object]
@@ -248,7 +248,7 @@ class _Joining:
 
     __slots__ = ("_head", "_largest", "_share", "_transport", "_write")
 
-    def __init__(self, transport: asyncio.Transport, share: Share) -> None:
+    def __init__(self, transport: asyncio.Transport, share: ConnectionUsage) -> None:
         self._transport = transport
         self._write = transport.write
         self._share = share

@@ -14,7 +14,7 @@ SECONDS_LEFT = 1.0
 INTERRUPTED = "a configuration is checked first: try again"
 
 
-class Allotment:
+class Quota:
     """A limited amount of something, with a smaller limit for each address."""
 
     def __init__(self, what: str, in_all: int, each: int) -> None:
@@ -44,7 +44,7 @@ class Allotment:
 _Queue = dict[str, deque[asyncio.Future[None]]]
 
 
-class Turns:
+class FairQueue:
     """Run one at a time. Addresses take turns, so one with many requests delays others little.
 
     Urgent requests come first, and interrupt another that runs for a second more.

@@ -140,7 +140,7 @@ def unended_block(text: str, root: YamlNode) -> tuple[int, int, str] | None:
     return header.start(), header.end(), f"{header[1]}{header[2] or header[4]}-"
 
 
-def with_line_break(text: str) -> str:
+def ensure_final_newline(text: str) -> str:
     """Return the text of one document with a line break at its end, and the same meaning."""
     if not text or text.endswith("\n"):
         return text

@@ -45,7 +45,7 @@ def splice(document: Document, value: JsonObject) -> Spliced:
                 return Spliced(text, plain=False, warning="")
     if root is None or document.syntax == "json":
         return Spliced(_json(document.text, value), plain=True, warning="")
-    warning = _ANEW + cause_of(root, document.value, value, _lines(document, root))
+    warning = _ANEW + rewrite_obstacle(root, document.value, value, _lines(document, root))
     return Spliced(_anew(document.text, root, value, warning), plain=True, warning=warning)
 
 
@@ -137,7 +137,7 @@ _CAUSES = {
 }
 
 
-def cause_of(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
+def rewrite_obstacle(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
     """Return the cause in a sentence, with its line; `old` and `new` are the root's values."""
     found: dict[str, str] = {}
     for kind, node, name in _met(root, old, new):

@@ -11,14 +11,14 @@ from webhook.decide.examine import (
     MIRROR_POD,
     WINDOWS_POD,
     Examined,
-    Standing,
+    FabricKnowledge,
     examine,
     ineligible,
 )
 from webhook.decide.examine.fabric_choice import FABRIC_UNKNOWN
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
 from webhook.decide.examine.targets import NO_TARGET
-from webhook.decide.scope import Needs
+from webhook.decide.scope import KnowledgeLevel
 from webhook.model.annotations import Requests
 from webhook.model.decision import Denial
 from webhook.model.nodes import NodeInventory
@@ -58,7 +58,10 @@ def test_a_scope_holds_what_mutations_may_know() -> None:
     manifest = pod(gpu(), container("proxy"), hostNetwork=True)
     found = examined(manifest)
     scope = found.scope
-    standing, evidence = Standing(Needs.FABRIC), "nvidia.com/v100 in container trainer"
+    standing, evidence = (
+        FabricKnowledge(KnowledgeLevel.FABRIC),
+        "nvidia.com/v100 in container trainer",
+    )
     assert found == Examined(scope, standing, NodeInventory(), evidence)
     assert [target.name for target in scope.targets] == ["trainer"]
     assert [one.name for one in scope.original.containers] == ["trainer", "proxy"]
@@ -89,8 +92,8 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     found = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
     assert (found.evidence, found.standing) == (
         "",
-        Standing(
-            Needs.NIC,
+        FabricKnowledge(
+            KnowledgeLevel.NIC,
             FOREIGN_NIC,
             f"vpc.amazonaws.com/efa in container b is {CLAIMED_BY_NONE}",
         ),
@@ -132,7 +135,7 @@ def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() 
 def test_a_launcher_without_a_fabric_stands_well() -> None:
     """Why its fabric is unknown only closes the mutations that need one."""
     standing = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).standing
-    assert standing == Standing(Needs.NOTHING, not_needed=True)
+    assert standing == FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
     assert standing.closed is FABRIC_NOT_NEEDED
 
 

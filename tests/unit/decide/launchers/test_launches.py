@@ -4,7 +4,7 @@ import pytest
 
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.launchers.launches import forwards_by_ssh, open_to_flag, parameters_of
+from webhook.decide.launchers.launches import accepts_mca_flag, forwards_by_ssh, parameters_of
 from webhook.decide.mutations.hcoll import insert_flag
 from webhook.model.pod import Path, Pod
 
@@ -40,18 +40,18 @@ def running(*command: str) -> Commands:
 )
 def test_why_no_launch_takes_the_flag(script: str, why: str) -> None:
     """Each reason is given once; sudo and scripts that are too large are reported elsewhere."""
-    assert open_to_flag(running("sh", "-c", script), FIRST, ()) == ([], why)
+    assert accepts_mca_flag(running("sh", "-c", script), FIRST, ()) == ([], why)
 
 
 def test_one_that_takes_it_is_enough() -> None:
     """The result is then the launch that takes the flag, without a reason for the others."""
-    (launch,), why = open_to_flag(running("sh", "-c", "mpirun a; orterun b"), FIRST, ())
+    (launch,), why = accepts_mca_flag(running("sh", "-c", "mpirun a; orterun b"), FIRST, ())
     assert (launch.words, why) == (("orterun", "b"), "")
-    found, why = open_to_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
+    found, why = accepts_mca_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
     assert (len(found), why) == (1, "")
     names = ("OMPI_MCA_btl", "I_MPI_FABRICS")
     why = "the container speaks of another MPI"
-    assert open_to_flag(running("mpirun", "a"), FIRST, names) == ([], why)
+    assert accepts_mca_flag(running("mpirun", "a"), FIRST, names) == ([], why)
 
 
 def test_the_flag_goes_behind_the_word() -> None:
@@ -60,7 +60,7 @@ def test_the_flag_goes_behind_the_word() -> None:
         (("orterun", "a"), ["orterun", "-mca", "coll_hcoll_enable", "0", "a"]),
         (("sh", "-c", "orterun a"), ["sh", "-c", "orterun -mca coll_hcoll_enable 0 a"]),
     ):
-        launches, _ = open_to_flag(running(*command), FIRST, ())
+        launches, _ = accepts_mca_flag(running(*command), FIRST, ())
         draft = Draft({"spec": {"containers": [{"command": list(command)}]}})
         insert_flag(draft, FIRST, launches)
         assert draft.get((*FIRST, "command")) == after

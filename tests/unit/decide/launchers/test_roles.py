@@ -9,7 +9,7 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import (
     Launching,
     launchers_of,
-    speaks_of_mpi,
+    mentions_mpi,
     starts_without_env,
 )
 from webhook.model.pod import Pod
@@ -245,4 +245,4 @@ def test_what_speaks_of_mpi(labels: Any, fields: dict[str, Any], speaks: bool) -
     """Words, variables and the role of a worker do; letters within other words do not."""
     pod = Pod({"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}})
     path = ("spec", "containers", 0)
-    assert speaks_of_mpi(pod, path, Commands(pod), pod.container(path).env) is speaks
+    assert mentions_mpi(pod, path, Commands(pod), pod.container(path).env) is speaks

@@ -12,7 +12,7 @@ import pytest
 import webhook
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS
-from webhook.decide.scope import Mutation, Needs
+from webhook.decide.scope import KnowledgeLevel, Mutation
 from webhook.model.decision import Reason
 
 SOURCES = Path(webhook.__file__).parent
@@ -36,11 +36,11 @@ def test_the_order_is_that_of_the_documentation() -> None:
 def test_each_needs_as_much_of_the_fabric_as_documented() -> None:
     """The needs match the documented cases: fabric known, foreign NIC, fabric unknown."""
     documented = {
-        **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], Needs.NOTHING),
-        "memory-limit": Needs.NIC,
+        **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], KnowledgeLevel.NOTHING),
+        "memory-limit": KnowledgeLevel.NIC,
         **dict.fromkeys(
             ["rdma-resources", "claims", "networks", "env", "config-files", "placement"],
-            Needs.FABRIC,
+            KnowledgeLevel.FABRIC,
         ),
     }
     needs = {mutation.name: mutation.needs for mutation in MUTATIONS}

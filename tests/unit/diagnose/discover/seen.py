@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webhook.diagnose.discover.discovery import Discovery, discover_site
-from webhook.diagnose.discover.site import KubeNode, Sighted, Wishes
+from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import (
-    DistanceSighting,
-    GpuSighting,
-    InterfaceSighting,
+    DistanceObservation,
+    GpuObservation,
+    InterfaceObservation,
+    Observation,
     Origin,
-    PortSighting,
+    PortObservation,
     Setting,
-    SettingSighting,
-    Sighting,
+    SettingObservation,
 )
 
 IBSTAT = Origin("ibstat", 1)
 
 
-def port(device: str, **fields: Any) -> PortSighting:
+def port(device: str, **fields: Any) -> PortObservation:
     """Return an InfiniBand port of a ConnectX-6 at 200 Gb/s, with other fields where given."""
     usual: dict[str, Any] = {
         "origin": IBSTAT,
@@ -32,15 +32,15 @@ def port(device: str, **fields: Any) -> PortSighting:
         "vendor_id": 0x15B3,
         "device_id": 0x101B,
     }
-    return PortSighting(device=device, **{**usual, **fields})
+    return PortObservation(device=device, **{**usual, **fields})
 
 
-def down(device: str, **fields: Any) -> PortSighting:
+def down(device: str, **fields: Any) -> PortObservation:
     """Return a port that is down, with the meaningless rate that ibstat then prints."""
     return port(device, **{"state": "Down", "rate_gbps": 10.0, **fields})
 
 
-def ethernet(device: str, **fields: Any) -> PortSighting:
+def ethernet(device: str, **fields: Any) -> PortObservation:
     """Return a RoCE port of a ConnectX-6 Dx at 100 Gb/s."""
     return port(
         device,
@@ -48,42 +48,44 @@ def ethernet(device: str, **fields: Any) -> PortSighting:
     )
 
 
-def gpus(product: str = "NVIDIA A100-SXM4-40GB", number: int = 8) -> list[GpuSighting]:
+def gpus(product: str = "NVIDIA A100-SXM4-40GB", number: int = 8) -> list[GpuObservation]:
     """Return what nvidia-smi -L lists."""
     origin = Origin("nvidia-smi -L", 1)
     return [
-        GpuSighting(origin, number=at, product=product, uuid=f"GPU-{at}") for at in range(number)
+        GpuObservation(origin, number=at, product=product, uuid=f"GPU-{at}") for at in range(number)
     ]
 
 
-def near(gpu: str, nic: str, distance: str = "PIX") -> DistanceSighting:
+def near(gpu: str, nic: str, distance: str = "PIX") -> DistanceObservation:
     """Return a cell of nvidia-smi topo -m."""
-    return DistanceSighting(Origin("nvidia-smi topo -m", 1), gpu, nic, distance)
+    return DistanceObservation(Origin("nvidia-smi topo -m", 1), gpu, nic, distance)
 
 
-def interface(netdev: str, address: str = "10.0.0.4/24", state: str = "UP") -> InterfaceSighting:
+def interface(netdev: str, address: str = "10.0.0.4/24", state: str = "UP") -> InterfaceObservation:
     """Return a line of ip -br a."""
-    return InterfaceSighting(Origin("ip -br a", 1), netdev, state, (address,))
+    return InterfaceObservation(Origin("ip -br a", 1), netdev, state, (address,))
 
 
-def setting(name: Setting, value: str) -> SettingSighting:
+def setting(name: Setting, value: str) -> SettingObservation:
     """Return a setting of the machine."""
-    return SettingSighting(Origin("sysfs", 0), name, value)
+    return SettingObservation(Origin("sysfs", 0), name, value)
 
 
-def seen(*of: Sighting | Iterable[Sighting], file: str = "node.txt") -> list[Sighted]:
+def seen(
+    *of: Observation | Iterable[Observation], file: str = "node.txt"
+) -> list[SourcedObservation]:
     """Return sightings with their file; lists of sightings are taken apart."""
-    found: list[Sighted] = []
+    found: list[SourcedObservation] = []
     for one in of:
         many = [one] if hasattr(one, "origin") else one
-        found += (Sighted(file, each) for each in many)  # type: ignore[arg-type]
+        found += (SourcedObservation(file, each) for each in many)  # type: ignore[arg-type]
     return found
 
 
 def discovered(
-    nodes: Mapping[str, list[Sighted]],
+    nodes: Mapping[str, list[SourcedObservation]],
     kube: Mapping[str, KubeNode] | None = None,
     **wishes: Any,
 ) -> Discovery:
     """Discover a site."""
-    return discover_site(nodes, kube or {}, Wishes(**wishes))
+    return discover_site(nodes, kube or {}, DiscoverOptions(**wishes))

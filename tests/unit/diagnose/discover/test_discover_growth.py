@@ -12,10 +12,10 @@ from tests.unit.diagnose.discover.seen import discovered, ethernet, gpus, port, 
 from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.plugin.files import plugin_side
-from webhook.diagnose.discover.site import Sighted, Wishes
+from webhook.diagnose.discover.site import DiscoverOptions, SourcedObservation
 from webhook.diagnose.discover.svg import picture
 
-Node = Callable[[int], list[Sighted]]
+Node = Callable[[int], list[SourcedObservation]]
 
 #: What the node of a number shows.
 SITES: dict[str, Node] = {
@@ -34,7 +34,7 @@ def _everything(node: Node, many: int) -> None:
     found = discovered({f"n{number}": node(number) for number in range(many)})
     discover_text(found, width=120, colour=False)
     discover_form(found)
-    plugin_side(found.written, Wishes())
+    plugin_side(found.written, DiscoverOptions())
     picture(found.fabrics)
     site_page(found)
 

@@ -21,13 +21,13 @@ from tests.unit.diagnose.discover.seen import (
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.plan_fields import FabricEntry
-from webhook.diagnose.discover.site import KubeNode, Sighted
+from webhook.diagnose.discover.site import KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import (
-    CardSighting,
-    CounterSighting,
-    GidSighting,
+    CardObservation,
+    CounterObservation,
+    GidObservation,
     Origin,
-    PortSighting,
+    PortObservation,
 )
 
 V100 = "Tesla V100-SXM2-32GB"
@@ -52,7 +52,7 @@ def messages(found: Discovery, severity: str) -> list[str]:
     ]
 
 
-def a100_nodes() -> dict[str, list[Sighted]]:
+def a100_nodes() -> dict[str, list[SourcedObservation]]:
     """Return two nodes with two ports each, of which another one is down on each node."""
     return {
         "a100-1": seen(port("mlx5_0"), down("mlx5_1", physical_state="Disabled"), BOND, gpus()),
@@ -449,7 +449,9 @@ def test_a_label_that_contradicts_the_output_is_reported() -> None:
 def test_without_a_link_layer_there_is_no_fabric() -> None:
     """ibdev2netdev alone shows neither state nor link layer, so nothing is guessed."""
     origin = Origin("ibdev2netdev", 1)
-    sighted = seen(PortSighting(origin, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=True))
+    sighted = seen(
+        PortObservation(origin, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=True)
+    )
     found = discovered({"n1": sighted})
     assert entries(found) == {}
     assert found.nodes[0].ports[0].state is None
@@ -471,7 +473,7 @@ def test_a_node_without_devices_is_an_error() -> None:
 
 def test_a_card_without_a_device_is_said_only_beside_others() -> None:
     """Lspci alone shows no RDMA device, but no tool that would have was run."""
-    card = CardSighting(Origin("lspci", 1), "5e:00.0", 0x0207, 0x15B3, 0x101B)
+    card = CardObservation(Origin("lspci", 1), "5e:00.0", 0x0207, 0x15B3, 0x101B)
     beside = seen(port("mlx5_0", pci="3b:00.0"), card, gpus())
     assert messages(discovered({"n1": beside}), "warning") == [
         "n1: ConnectX-6 at 5e:00.0 has no RDMA device"
@@ -506,7 +508,7 @@ def test_findings_of_a_group() -> None:
             setting("netns", "exclusive"),
             setting("memlock", "65536"),
             setting("peermem", "no"),
-            CounterSighting(Origin("sysfs", 0), "mlx5_0", 1, "symbol_error", 12),
+            CounterObservation(Origin("sysfs", 0), "mlx5_0", 1, "symbol_error", 12),
         ),
     }
     found = discovered(nodes)
@@ -553,7 +555,7 @@ def test_a_missing_card_is_an_error() -> None:
 def test_a_roce_port_without_an_address_is_an_error() -> None:
     """Without a RoCE v2 GID, nothing connects."""
     origin, gid = Origin("show_gids", 1), "fe80:0000:0000:0000:0e42:a1ff:fe00:0001"
-    old = GidSighting(origin, "mlx5_0", 1, 0, gid, "v1")
+    old = GidObservation(origin, "mlx5_0", 1, 0, gid, "v1")
     roce = ethernet("mlx5_0", netdevs=("ens1",))
     found = discovered({"n1": seen(roce, old, gpus())})
     assert messages(found, "error") == ["n1: mlx5_0 has no RoCE v2 GID"]
@@ -576,7 +578,7 @@ def test_slower_nodes_are_another_fabric_and_a_warning() -> None:
 
 def test_a_fabric_that_check_config_would_question_stands_in_comments() -> None:
     """A site that calls a device eth0 must decide itself; the file loads all the same."""
-    nodes: Mapping[str, list[Sighted]] = {
+    nodes: Mapping[str, list[SourcedObservation]] = {
         "n1": seen(port("eth0"), gpus(V100)),
         "n2": seen(port("mlx5_0"), gpus()),
     }

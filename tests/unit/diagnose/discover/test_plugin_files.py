@@ -10,14 +10,14 @@ import yaml
 from tests.unit.diagnose.discover.seen import discovered, down, ethernet, gpus, port, seen
 from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.plugin.files import plugin_side
-from webhook.diagnose.discover.site import KubeNode, Wishes
+from webhook.diagnose.discover.site import DiscoverOptions, KubeNode
 
 BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0", "ens9"))
 
 
 def files(found: Discovery, **wishes: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the objects in each file; nothing needs a person's attention."""
-    side = plugin_side(found.written, Wishes(**wishes))
+    side = plugin_side(found.written, DiscoverOptions(**wishes))
     assert side.notes == ()
     return {file.name: list(yaml.safe_load_all(file.text)) for file in side.files}
 
@@ -100,7 +100,7 @@ def test_a_bond_is_selected_by_the_ids_of_its_card() -> None:
 def test_a_port_that_is_not_used_is_said_if_it_cannot_be_told_apart() -> None:
     """Two ports with the same id and no interfaces, of which one is down on all nodes."""
     nodes = {"n1": seen(port("mlx5_0"), down("mlx5_1"), gpus())}
-    side = plugin_side(discovered(nodes).written, Wishes())
+    side = plugin_side(discovered(nodes).written, DiscoverOptions())
     assert side.notes == ("fabric a100-ib: the selectors are not right for mlx5_1 on n1",)
     assert "# WRONG, and no selectors are right" in side.files[0].text
 
@@ -108,7 +108,7 @@ def test_a_port_that_is_not_used_is_said_if_it_cannot_be_told_apart() -> None:
 def test_devices_without_ids_and_interfaces_cannot_be_selected() -> None:
     """No file is written for them, and it is said what to add."""
     nodes = {"n1": seen(port("mlx5_0", vendor_id=None, device_id=None), gpus())}
-    side = plugin_side(discovered(nodes).written, Wishes())
+    side = plugin_side(discovered(nodes).written, DiscoverOptions())
     assert side.files == ()
     assert "add the output of lspci -nn" in side.notes[0]
 
@@ -120,7 +120,7 @@ def test_the_driver_is_replaced_only_where_asked() -> None:
     assert "ofedDriver" not in policy["spec"]
     (policy,) = files(found, ofed=True)["nic-cluster-policy.yaml"]
     assert policy["spec"]["ofedDriver"]["upgradePolicy"]["autoUpgrade"] is False
-    text = next(file.text for file in plugin_side(found.written, Wishes(ofed=True)).files
+    text = next(file.text for file in plugin_side(found.written, DiscoverOptions(ofed=True)).files
                 if file.name == "nic-cluster-policy.yaml")  # fmt: skip
     assert "# ofedDriver replaces the RDMA driver of EVERY node" in text
 
@@ -196,7 +196,7 @@ def test_a_macvlan_needs_one_interface_on_all_nodes() -> None:
         "n2": seen(ethernet("mlx5_0", netdevs=("ens7",)), gpus()),
     }
     found = discovered(nodes, networks=("rail0",))
-    side = plugin_side(found.written, Wishes(networks=("rail0",)))
+    side = plugin_side(found.written, DiscoverOptions(networks=("rail0",)))
     text = next(file.text for file in side.files if file.name == "networks-a100-roce.yaml")
     assert list(yaml.safe_load_all(text)) in ([], [None])
     assert "the interface of mlx5_0 is not one on all nodes: ens1, ens7" in text
@@ -236,5 +236,7 @@ def test_objects_have_the_fields_of_their_kinds() -> None:
 def test_ids_stay_text() -> None:
     """Some readers of YAML take 10e5 for a number, and all of them 1017."""
     sighted = seen(port("mlx5_0", device_id=0x1017, netdevs=("ib0",)), gpus())
-    side = plugin_side(discovered({"n": sighted}, mode="sr-iov").written, Wishes(mode="sr-iov"))
+    side = plugin_side(
+        discovered({"n": sighted}, mode="sr-iov").written, DiscoverOptions(mode="sr-iov")
+    )
     assert 'deviceID: "1017"' in side.files[0].text

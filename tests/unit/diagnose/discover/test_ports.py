@@ -9,22 +9,22 @@ import pytest
 
 from tests.unit.diagnose.discover.seen import down, ethernet, port, seen
 from webhook.diagnose.discover.ports import join_ports
-from webhook.diagnose.discover.site import FoundPort, Sighted
-from webhook.diagnose.tools.observations import CardSighting, Origin, PcieLink, PortSighting
+from webhook.diagnose.discover.site import SitePort, SourcedObservation
+from webhook.diagnose.tools.observations import CardObservation, Origin, PcieLink, PortObservation
 
 IBDEV = Origin("ibdev2netdev", 4)
 LSPCI = Origin("lspci", 9)
 MST = Origin("mst status -v", 7)
 
 
-def ports(*sighted: Any) -> tuple[FoundPort, ...]:
+def ports(*sighted: Any) -> tuple[SitePort, ...]:
     """Return the ports of a node on which all tools agree."""
     found, findings = join_ports("node1", seen(*sighted))
     assert findings == ()
     return found
 
 
-def only(*sighted: Any) -> FoundPort:
+def only(*sighted: Any) -> SitePort:
     """Return the only port."""
     (found,) = ports(*sighted)
     return found
@@ -34,8 +34,8 @@ def test_each_tool_adds_what_it_knows() -> None:
     """Ibstat knows the state, ibdev2netdev the interface, lspci the card's link."""
     found = only(
         port("mlx5_0", pci="0000:3b:00.0", firmware="20.31.1014"),
-        PortSighting(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=False),
-        CardSighting(LSPCI, "3b:00.0", vendor_id=0x15B3, device_id=0x101B, numa=1),
+        PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=False),
+        CardObservation(LSPCI, "3b:00.0", vendor_id=0x15B3, device_id=0x101B, numa=1),
     )
     assert found.device == "mlx5_0"
     assert found.netdevs == ("ib0",)
@@ -50,7 +50,7 @@ def test_each_tool_adds_what_it_knows() -> None:
 
 def test_an_interface_that_is_up_is_no_port_that_is_active() -> None:
     """(Up) and (Down) of ibdev2netdev are the interface's: the port's state stays unknown."""
-    found = only(PortSighting(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=True))
+    found = only(PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=True))
     assert found.state is None
     assert found.rate_gbps is None
     assert found.link_layer is None
@@ -123,8 +123,8 @@ def test_what_tools_say_differently_is_reported_and_not_used(
 def test_a_bond_has_two_pci_functions() -> None:
     """Mst lists mlx5_bond_0 for both; the first that all tools know is the bond's."""
     found = only(
-        PortSighting(MST, device="mlx5_bond_0", pci="99:00.0", netdevs=("eth4",)),
-        PortSighting(MST, device="mlx5_bond_0", pci="99:00.1", netdevs=("eth5",)),
+        PortObservation(MST, device="mlx5_bond_0", pci="99:00.0", netdevs=("eth4",)),
+        PortObservation(MST, device="mlx5_bond_0", pci="99:00.1", netdevs=("eth5",)),
         ethernet("mlx5_bond_0", netdevs=("bond0",), pci="0000:99:00.1"),
     )
     assert found.pci == "0000:99:00.1"
@@ -136,8 +136,8 @@ def test_addresses_of_other_domains_are_other_cards() -> None:
     first, second = ports(
         port("mlx5_0", pci="0000:03:00.0"),
         port("mlx5_1", pci="0002:03:00.0"),
-        CardSighting(LSPCI, "03:00.0", numa=0),
-        CardSighting(LSPCI, "0002:03:00.0", numa=1),
+        CardObservation(LSPCI, "03:00.0", numa=0),
+        CardObservation(LSPCI, "0002:03:00.0", numa=1),
     )
     assert (first.numa, second.numa) == (0, 1)
 
@@ -147,7 +147,7 @@ def test_a_tool_without_devices_is_joined_over_the_interface() -> None:
     first, second = ports(
         port("mlx5_0", netdevs=("ib0",)),
         port("mlx5_1", netdevs=("ib1",)),
-        PortSighting(MST, netdevs=("ib1",), pci="5e:00.0", numa=1),
+        PortObservation(MST, netdevs=("ib1",), pci="5e:00.0", numa=1),
     )
     assert first.pci is None
     assert (second.pci, second.numa) == ("5e:00.0", 1)
@@ -158,7 +158,7 @@ def test_an_interface_of_two_devices_joins_nothing() -> None:
     first, second = ports(
         ethernet("mlx5_3", netdevs=("bond0",)),
         ethernet("mlx5_7", netdevs=("bond0",)),
-        PortSighting(MST, netdevs=("bond0",), numa=1),
+        PortObservation(MST, netdevs=("bond0",), numa=1),
     )
     assert (first.numa, second.numa) == (None, None)
 
@@ -168,7 +168,7 @@ def test_two_ports_of_a_device_share_what_is_the_cards() -> None:
     first, second = ports(
         port("mlx4_0", port=2, netdevs=("eth2",), link_layer="Ethernet", rate_gbps=40.0),
         port("mlx4_0", port=1, netdevs=("ib0",), rate_gbps=56.0),
-        PortSighting(MST, device="mlx4_0", firmware="2.42.5000", netdevs=("ib0", "eth2")),
+        PortObservation(MST, device="mlx4_0", firmware="2.42.5000", netdevs=("ib0", "eth2")),
     )
     assert [first.port, second.port] == [1, 2]
     assert first.firmware == second.firmware == "2.42.5000"
@@ -214,8 +214,8 @@ def test_a_card_without_an_rdma_device_is_shown() -> None:
     """Its driver is not loaded; other vendors' cards in lspci are not looked at."""
     found = ports(
         port("mlx5_0", pci="0000:3b:00.0"),
-        CardSighting(LSPCI, "5e:00.0", 0x0207, 0x15B3, 0x101B),
-        CardSighting(LSPCI, "01:00.0", 0x0200, 0x8086, 0x1521),
+        CardObservation(LSPCI, "5e:00.0", 0x0207, 0x15B3, 0x101B),
+        CardObservation(LSPCI, "01:00.0", 0x0200, 0x8086, 0x1521),
     )
     assert [one.device for one in found] == ["mlx5_0", None]
     assert found[1].pci == "5e:00.0"
@@ -225,8 +225,8 @@ def test_a_card_without_an_rdma_device_is_shown() -> None:
 def test_a_card_may_be_a_port_whose_address_is_unknown() -> None:
     """ibdev2netdev and lspci -n alone cannot be joined, so no card is counted twice."""
     found = ports(
-        PortSighting(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",)),
-        CardSighting(LSPCI, "5e:00.0", 0x0207, 0x15B3, 0x101B, link=PcieLink(16, 16)),
+        PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",)),
+        CardObservation(LSPCI, "5e:00.0", 0x0207, 0x15B3, 0x101B, link=PcieLink(16, 16)),
     )
     assert [one.device for one in found] == ["mlx5_0"]
 
@@ -235,13 +235,13 @@ def test_the_order_of_sightings_has_no_influence() -> None:
     """All orders of the same sightings give the same ports and findings."""
     sighted = [
         *seen(port("mlx5_0", pci="0000:3b:00.0", firmware="20.31.1014"), file="a"),
-        *seen(PortSighting(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",)), file="b"),
+        *seen(PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",)), file="b"),
         *seen(port("mlx5_0", origin=Origin("ibv_devinfo", 3), firmware="20.28.1"), file="c"),
-        *seen(CardSighting(LSPCI, "3b:00.0", numa=1), file="d"),
+        *seen(CardObservation(LSPCI, "3b:00.0", numa=1), file="d"),
     ]
     results = {_hashable(list(order)) for order in permutations(sighted)}
     assert len(results) == 1
 
 
-def _hashable(sighted: list[Sighted]) -> str:
+def _hashable(sighted: list[SourcedObservation]) -> str:
     return repr(join_ports("node1", sighted))

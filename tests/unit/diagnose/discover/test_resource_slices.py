@@ -12,7 +12,7 @@ from tests.unit.diagnose.discover.seen import discovered, gpus, port, seen
 from webhook.diagnose.discover.cluster import claimable_devices, cluster_findings, kube_nodes
 from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.plugin.files import plugin_side
-from webhook.diagnose.discover.site import ClaimableDevices, KubeNode, Wishes
+from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, KubeNode
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 A100 = "NVIDIA-A100-SXM4-40GB"
@@ -182,7 +182,7 @@ def test_the_fewest_nics_of_all_nodes_are_claimed() -> None:
     small = slices("dra.net", device(rdma=True), node="n2")
     kube = nodes(NICS, small, NIC_CLASS, names=("n1", "n2"), gpu="8")
     found = discovered({name: seen(port("mlx5_0"), gpus()) for name in kube}, kube)
-    side = plugin_side(found.written, Wishes(namespace="lab"))
+    side = plugin_side(found.written, DiscoverOptions(namespace="lab"))
     (file,) = side.files
     assert (file.name, side.notes) == ("claims-a100-ib.yaml", ())
     (template,) = yaml.safe_load_all(file.text)

@@ -6,10 +6,10 @@ import pytest
 
 from webhook.diagnose.codes import CODES
 from webhook.diagnose.tools.causes import CAUSES, TRANSPORTS, Cause
-from webhook.diagnose.tools.logs import LogFindings, read_log
+from webhook.diagnose.tools.logs import LogReport, read_log
 
 
-def read(*lines: str) -> LogFindings:
+def read(*lines: str) -> LogReport:
     """Read a log with these lines."""
     return read_log("\n".join(lines))
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from webhook.diagnose.tools.observations import (
-    CardSighting,
-    GpuSighting,
+    CardObservation,
+    GpuObservation,
+    Observation,
     Origin,
-    PortSighting,
+    PortObservation,
     Setting,
-    SettingSighting,
-    Sighting,
+    SettingObservation,
 )
 from webhook.diagnose.tools.products import MACHINES, KnownMachine, machine_of, recognised
 
@@ -33,37 +33,37 @@ DMI: dict[str, dict[Setting, str]] = {
 }
 
 
-def gpus(product: str, count: int, origin: Origin = L) -> list[Sighting]:
+def gpus(product: str, count: int, origin: Origin = L) -> list[Observation]:
     """Return GPUs as a tool counts them."""
-    return [GpuSighting(origin, number, product) for number in range(count)]
+    return [GpuObservation(origin, number, product) for number in range(count)]
 
 
-def dmi(**values: str) -> list[Sighting]:
+def dmi(**values: str) -> list[Observation]:
     """Return what DMI says."""
     keys: dict[str, Setting] = {"product": "product", "vendor": "vendor", "tag": "asset-tag"}
     origin = Origin("sysfs", 30)
-    return [SettingSighting(origin, keys[key], value) for key, value in values.items()]
+    return [SettingObservation(origin, keys[key], value) for key, value in values.items()]
 
 
-def infiniband(*devices: str) -> list[Sighting]:
+def infiniband(*devices: str) -> list[Observation]:
     """Return devices as ibstat shows them."""
     origin = Origin("ibstat", 40)
-    return [PortSighting(origin, one, 1, link_layer="InfiniBand") for one in devices]
+    return [PortObservation(origin, one, 1, link_layer="InfiniBand") for one in devices]
 
 
-def cards(*addresses: tuple[str, int]) -> list[Sighting]:
+def cards(*addresses: tuple[str, int]) -> list[Observation]:
     """Return cards as `lspci -n` shows them."""
     origin = Origin("lspci", 60)
-    return [CardSighting(origin, pci, device_id=device) for pci, device in addresses]
+    return [CardObservation(origin, pci, device_id=device) for pci, device in addresses]
 
 
-def shows(machine: KnownMachine) -> list[Sighting]:
+def shows(machine: KnownMachine) -> list[Observation]:
     """Return what a machine of the table shows, each part of it once."""
     values = {what: form.replace("\\", "") for what, form in machine.dmi}
     values.update(DMI.get(machine.name, {}))
     return [
         *gpus(machine.products[-1], machine.gpus),
-        *(SettingSighting(Origin("sysfs", 30), what, value) for what, value in values.items()),
+        *(SettingObservation(Origin("sysfs", 30), what, value) for what, value in values.items()),
         *infiniband(*machine.devices),
         *cards(*machine.cards),
     ]
@@ -77,8 +77,8 @@ DGX = [*gpus(H100, 8), *dmi(product="DGXH100")]
 @each_machine
 def test_a_machine_is_recognised_by_what_it_shows(machine: KnownMachine) -> None:
     """A machine of the table is found by its signs, whatever else it shows."""
-    ethernet = PortSighting(L, "mlx5_an0", 1, link_layer="Ethernet")
-    found = recognised([ethernet, GpuSighting(L, 0, numa=0), *shows(machine)])
+    ethernet = PortObservation(L, "mlx5_an0", 1, link_layer="Ethernet")
+    found = recognised([ethernet, GpuObservation(L, 0, numa=0), *shows(machine)])
     assert found is not None
     assert (found.name, found.source) == (machine.name, machine.source)
     assert found.because.startswith(f"{machine.gpus} x {machine.products[-1]}, ")
@@ -99,7 +99,7 @@ def test_without_one_part_nothing_is_recognised(machine: KnownMachine) -> None:
         pytest.param(dmi(vendor="NVIDIA Corporation"), id="NVIDIA Corporation"),
     ],
 )
-def test_what_need_not_be_shown_may_be(more: Sequence[Sighting]) -> None:
+def test_what_need_not_be_shown_may_be(more: Sequence[Observation]) -> None:
     """What is not needed must only not contradict."""
     assert machine_of(DGX) == machine_of([*DGX, *more]) == "DGX H100"
 
@@ -119,7 +119,7 @@ def test_rows_of_machines_are_whole(machine: KnownMachine) -> None:
         pytest.param([*gpus(H100, 9), *dmi(product="DGXH100")], id="too many GPUs"),
         pytest.param([*gpus(H200, 8), *dmi(product="DGXH100")], id="other GPUs"),
         pytest.param(
-            [*gpus(H100, 7), GpuSighting(L, 7, H200), *dmi(product="DGXH100")], id="mixed GPUs"
+            [*gpus(H100, 7), GpuObservation(L, 7, H200), *dmi(product="DGXH100")], id="mixed GPUs"
         ),
         pytest.param([*DGX, *gpus(H100, 4, QUERY)], id="two tools count differently"),
         pytest.param([*DGX, *dmi(vendor="Other")], id="another vendor"),
@@ -133,14 +133,14 @@ def test_rows_of_machines_are_whole(machine: KnownMachine) -> None:
         ),
     ],
 )
-def test_nothing_is_guessed(sightings: Sequence[Sighting]) -> None:
+def test_nothing_is_guessed(sightings: Sequence[Observation]) -> None:
     """Where signs are missing or contradict each other, no machine is named."""
     assert machine_of(sightings) is None
 
 
 def test_ethernet_devices_do_not_count_as_infiniband() -> None:
     """A device named like Azure's is no sign unless it was shown as InfiniBand."""
-    ports = [PortSighting(L, f"mlx5_ib{number}", 1) for number in range(8)]
+    ports = [PortObservation(L, f"mlx5_ib{number}", 1) for number in range(8)]
     assert machine_of([*gpus(H100, 8), *ports]) is None
 
 
@@ -152,7 +152,9 @@ def test_a_tool_that_ran_twice_counts_once() -> None:
 
 def test_rows_without_a_number_count_each() -> None:
     """Where a tool shows only the product, each of its lines is a GPU."""
-    rows = [GpuSighting(Origin("nvidia-smi --query-gpu", line), product=H100) for line in range(8)]
+    rows = [
+        GpuObservation(Origin("nvidia-smi --query-gpu", line), product=H100) for line in range(8)
+    ]
     assert machine_of([*rows, *dmi(product="DGXH100")]) == "DGX H100"
 
 
@@ -160,7 +162,7 @@ def test_addresses_without_a_domain_are_in_the_first() -> None:
     """The domain 0000 is left out by lspci, and two tools may show the same card."""
     machine = next(one for one in MACHINES if one.name == "OCI BM.GPU.H100.8")
     short = [(pci.removeprefix("0000:"), device) for pci, device in machine.cards]
-    ports = [PortSighting(L, "mlx5_0", 1, pci="0000:0c:00.0", device_id=0x1021)]
+    ports = [PortObservation(L, "mlx5_0", 1, pci="0000:0c:00.0", device_id=0x1021)]
     parts = [*gpus(H100, 8), *dmi(tag="OracleCloud.com"), *cards(*short), *ports]
     assert machine_of(parts) == machine.name
     assert machine_of([*parts, *cards(("0c:00.0", 0x101E))]) is None

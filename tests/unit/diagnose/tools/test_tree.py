@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from webhook.diagnose.tools.observations import CounterSighting, GidSighting, Origin, PortSighting
+from webhook.diagnose.tools.observations import (
+    CounterObservation,
+    GidObservation,
+    Origin,
+    PortObservation,
+)
 from webhook.diagnose.tools.readers.sysfs import read_tree
 
 SYSFS = Origin("sysfs", 0)
@@ -22,8 +27,10 @@ def test_a_tree_is_read() -> None:
         "README": "a tree of gpu-01\n",
     }
     assert set(read_tree(files)) == {
-        PortSighting(SYSFS, "mlx5_0", netdevs=("ibs1",), pci="0000:38:00.0", firmware="28.39.1002"),
-        PortSighting(SYSFS, "mlx5_0", 1, rate_gbps=400.0),
-        GidSighting(SYSFS, "mlx5_0", 1, 0, "fe80:0000:0000:0000:a088:c203:0012:3456"),
-        CounterSighting(SYSFS, "mlx5_0", 1, "link_downed", 4),
+        PortObservation(
+            SYSFS, "mlx5_0", netdevs=("ibs1",), pci="0000:38:00.0", firmware="28.39.1002"
+        ),
+        PortObservation(SYSFS, "mlx5_0", 1, rate_gbps=400.0),
+        GidObservation(SYSFS, "mlx5_0", 1, 0, "fe80:0000:0000:0000:a088:c203:0012:3456"),
+        CounterObservation(SYSFS, "mlx5_0", 1, "link_downed", 4),
     }

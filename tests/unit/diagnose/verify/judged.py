@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webhook.diagnose.verify.evaluate import assess, judged_files
-from webhook.diagnose.verify.results import Assessment, Judgement, PortRate
+from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, PortRate
 
 
-def judged(*texts: str, rate: float | None = 100, hcas: Sequence[str] = ()) -> Assessment:
+def judged(*texts: str, rate: float | None = 100, hcas: Sequence[str] = ()) -> Evaluation:
     """Judge each text as a file of its own, called a, b, c and so on."""
     names = [chr(ord("a") + place) for place in range(len(texts))]
     files = [
@@ -17,7 +17,7 @@ def judged(*texts: str, rate: float | None = 100, hcas: Sequence[str] = ()) -> A
     return assess(files, PortRate(rate, f"--rate {rate:g}") if rate else None, hcas)
 
 
-def the_only(text: str, rate: float | None = 100) -> Judgement:
+def the_only(text: str, rate: float | None = 100) -> BenchmarkResult:
     """Judge a text with one run or failure."""
     (found,) = judged(text, rate=rate).judgements
     return found

@@ -13,7 +13,7 @@ from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, ncc
 from tests.unit.diagnose.verify.judged import judged, the_only
 from webhook.diagnose.tools.causes import CAUSES, SETTINGS, SLOWER, TRANSPORTS, TROUBLES, Cause
 from webhook.diagnose.verify.output import verify_form, verify_schema, verify_text
-from webhook.diagnose.verify.results import Assessment
+from webhook.diagnose.verify.results import Evaluation
 
 SCHEMA = json.loads(verify_schema())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -21,7 +21,7 @@ BY_CODE = {cause.code: cause for cause in CAUSES}
 OVER_RDMA, OVER_SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
 
 
-def codes(found: Assessment) -> list[tuple[str, str]]:
+def codes(found: Evaluation) -> list[tuple[str, str]]:
     """List the verdict and the code of each run."""
     return [(one.verdict, one.code) for one in found.judgements]
 

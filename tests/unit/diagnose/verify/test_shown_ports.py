@@ -10,14 +10,14 @@ from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
 from tests.unit.diagnose.verify.judged import judged, the_only
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
 from webhook.diagnose.tools.observations import (
-    CardSighting,
+    CardObservation,
     Origin,
     PcieLink,
-    PortSighting,
+    PortObservation,
     Reading,
-    SettingSighting,
+    SettingObservation,
 )
-from webhook.diagnose.verify.evaluate import ShownPorts, shown_ports
+from webhook.diagnose.verify.evaluate import PortContext, shown_ports
 from webhook.diagnose.verify.results import BusRate, DueRate, PortRate, due_rate
 
 IBSTAT = Origin("ibstat", 12)
@@ -26,19 +26,19 @@ RUN = Measurement("perftest", "ib_write_bw", "bandwidth", (1, 1), device="mlx5_4
 GEN3 = PcieLink(8, 16)
 
 
-def port(**told: Any) -> PortSighting:
+def port(**told: Any) -> PortObservation:
     """Return what ibstat shows of a port that is Active."""
-    return PortSighting(
+    return PortObservation(
         IBSTAT, **{"device": "mlx5_4", "port": 1, "state": "Active", "rate_gbps": 200.0, **told}
     )
 
 
 def test_the_rate_of_the_port() -> None:
     """It is that of the device, with the tool that shows it."""
-    ports = ShownPorts((port(), port(device="mlx5_5", rate_gbps=100.0)))
+    ports = PortContext((port(), port(device="mlx5_5", rate_gbps=100.0)))
     assert ports.rate(RUN) == PortRate(200, "200 Gb/s by ibstat, line 12")
     sysfs = port()._replace(origin=Origin("sysfs", 0))
-    assert ShownPorts((sysfs, port())).rate(RUN) == PortRate(200, "200 Gb/s by sysfs")
+    assert PortContext((sysfs, port())).rate(RUN) == PortRate(200, "200 Gb/s by sysfs")
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,15 @@ def test_the_rate_of_the_port() -> None:
     ],
     ids=["none", "other", "unnamed", "down", "stateless", "rateless", "contradiction", "ports"],
 )
-def test_a_rate_that_is_not_certain(shown: tuple[PortSighting, ...]) -> None:
+def test_a_rate_that_is_not_certain(shown: tuple[PortObservation, ...]) -> None:
     """Of another device, of a port that is down, or contradicted: it is not used."""
-    assert ShownPorts(shown).rate(RUN) is None
-    assert ShownPorts((port(),)).rate(RUN._replace(device=None)) is None
+    assert PortContext(shown).rate(RUN) is None
+    assert PortContext((port(),)).rate(RUN._replace(device=None)) is None
 
 
 def test_the_port_of_the_command() -> None:
     """Where the command names the port, only that one counts."""
-    ports = ShownPorts((port(), port(port=2, rate_gbps=100.0)))
+    ports = PortContext((port(), port(port=2, rate_gbps=100.0)))
     rate = ports.rate(RUN._replace(port=2))
     assert rate is not None
     assert rate.gbps == 100
@@ -73,8 +73,11 @@ def test_the_port_of_the_command() -> None:
 @pytest.mark.parametrize("pci", ["0000:3b:00.0", "3b:00.0"])
 def test_the_link_of_the_card(pci: str) -> None:
     """The card is found by its address, with or without the domain."""
-    cards = (CardSighting(LSPCI, pci, link=GEN3), CardSighting(LSPCI, "0000:5e:00.0", link=None))
-    bus = ShownPorts((port(pci="0000:3b:00.0"),), cards).bus(RUN)
+    cards = (
+        CardObservation(LSPCI, pci, link=GEN3),
+        CardObservation(LSPCI, "0000:5e:00.0", link=None),
+    )
+    bus = PortContext((port(pci="0000:3b:00.0"),), cards).bus(RUN)
     assert bus is not None
     assert bus.gbps == pytest.approx(115.2, abs=0.1)
     assert bus.source == "PCIe 8 GT/s x16 by lspci, line 40"
@@ -84,29 +87,29 @@ def test_the_link_of_the_card(pci: str) -> None:
     "cards",
     [
         (),
-        (CardSighting(LSPCI, "0000:5e:00.0", link=GEN3),),
-        (CardSighting(LSPCI, "0001:3b:00.0", link=GEN3),),
-        (CardSighting(LSPCI, "0000:3b:00.0"),),
-        (CardSighting(LSPCI, "0000:3b:00.0", link=PcieLink(3, 16)),),
+        (CardObservation(LSPCI, "0000:5e:00.0", link=GEN3),),
+        (CardObservation(LSPCI, "0001:3b:00.0", link=GEN3),),
+        (CardObservation(LSPCI, "0000:3b:00.0"),),
+        (CardObservation(LSPCI, "0000:3b:00.0", link=PcieLink(3, 16)),),
         (
-            CardSighting(LSPCI, "0000:3b:00.0", link=GEN3),
-            CardSighting(LSPCI, "3b:00.0", link=PcieLink(8, 8)),
+            CardObservation(LSPCI, "0000:3b:00.0", link=GEN3),
+            CardObservation(LSPCI, "3b:00.0", link=PcieLink(8, 8)),
         ),
     ],
     ids=["none", "other", "domain", "unknown", "speed", "contradiction"],
 )
-def test_a_link_that_is_not_certain(cards: tuple[CardSighting, ...]) -> None:
+def test_a_link_that_is_not_certain(cards: tuple[CardObservation, ...]) -> None:
     """Of another card, of an unknown speed, or contradicted: it is not used."""
-    assert ShownPorts((port(pci="0000:3b:00.0"),), cards).bus(RUN) is None
-    assert ShownPorts((port(),), cards).bus(RUN) is None
+    assert PortContext((port(pci="0000:3b:00.0"),), cards).bus(RUN) is None
+    assert PortContext((port(),), cards).bus(RUN) is None
 
 
 def test_what_is_taken() -> None:
     """Ports and cards; other sightings say nothing of a link."""
-    card = CardSighting(LSPCI, "3b:00.0")
-    other = SettingSighting(Origin("uname -r", 1), "kernel", "6.1")
+    card = CardObservation(LSPCI, "3b:00.0")
+    other = SettingObservation(Origin("uname -r", 1), "kernel", "6.1")
     reading = Reading((other, port(), card), frozenset())
-    assert shown_ports(reading) == ShownPorts((port(),), (card,))
+    assert shown_ports(reading) == PortContext((port(),), (card,))
 
 
 def test_a_slow_slot() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, every_pair, measured_run
-from webhook.diagnose.verify.fault_localization import Suspect, suspects
+from webhook.diagnose.verify.fault_localization import Suspect, localize_faults
 from webhook.diagnose.verify.matrix import pair_matrix
 from webhook.diagnose.verify.results import NodePair, RunReport
 
@@ -16,12 +16,12 @@ DEVICES = ("mlx5_0", "mlx5_1")
 
 def found(report: RunReport) -> list[tuple[str, tuple[str, ...], str | None]]:
     """Return what is suspected: codes, nodes and device."""
-    return [(one.code, one.nodes, one.device) for one in suspects(pair_matrix(report))]
+    return [(one.code, one.nodes, one.device) for one in localize_faults(pair_matrix(report))]
 
 
 def the_only(report: RunReport) -> Suspect:
     """Return the only suspect."""
-    (one,) = suspects(pair_matrix(report))
+    (one,) = localize_faults(pair_matrix(report))
     return one
 
 
@@ -60,7 +60,7 @@ def test_a_node_fails_where_others_are_slow() -> None:
     """The node that fails is told from all the others, which only warn."""
     report = measured_run(NODES, lambda pair, _: 12 if "c" in pair else 80)
     assert found(report) == [("SuspectNode", ("c",), None), ("AllAlike", (), None)]
-    other = suspects(pair_matrix(report))[1]
+    other = localize_faults(pair_matrix(report))[1]
     assert other.because == "All 6 other measurements are bad (6 warn)."
     assert other.verdict == "warn"
 
@@ -118,7 +118,7 @@ def test_a_rail_is_compared_with_other_rails() -> None:
     report = measured_run(
         NODES, lambda _, device: 12 if device == "mlx5_1" else nameless, devices=DEVICES
     )
-    assert "SuspectRail" not in [one.code for one in suspects(pair_matrix(report))]
+    assert "SuspectRail" not in [one.code for one in localize_faults(pair_matrix(report))]
 
 
 def test_a_sender_and_a_receiver() -> None:
@@ -197,7 +197,7 @@ def test_a_known_cause_beside_another_suspect() -> None:
             return 12
         return NO_MEMORY if pair.client == "a" else 96
 
-    node, sender = suspects(pair_matrix(measured_run((*NODES, "e"), outcome)))
+    node, sender = localize_faults(pair_matrix(measured_run((*NODES, "e"), outcome)))
     assert (node.code, node.nodes) == ("SuspectNode", ("e",))
     assert (sender.code, sender.nodes) == ("SuspectSender", ("a",))
     assert "all 4 measurements in which it is the client are bad (4 fail)." in sender.because

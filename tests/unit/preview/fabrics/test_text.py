@@ -5,13 +5,13 @@ import re
 
 from jsonschema import Draft202012Validator
 
-from webhook.model.inventory import FabricHoldings, FabricInventory, Misfits, NodeProblem
+from webhook.model.inventory import FabricCapacity, FabricInventory, NodeProblem, UnassignedNodes
 from webhook.preview.fabrics.record import anonymous_form, fabrics_form, fabrics_output_schema
 from webhook.preview.fabrics.text import anonymous_text, fabrics_text
 
 NODES = tuple(f"node-{number}" for number in range(1, 6))
 LACKING = "the GPU nvidia.com/v100, but not rdma/v100"
-V100 = FabricHoldings(
+V100 = FabricCapacity(
     name="v100-ib",
     nodes=NODES,
     gpus={"nvidia.com/v100": 40},
@@ -19,7 +19,7 @@ V100 = FabricHoldings(
     free={"nvidia.com/v100": 8, "rdma/v100": 200},
     problems=(NodeProblem("NodeWithoutResource", ("node-5",), LACKING),),
 )
-EMPTY = FabricHoldings(
+EMPTY = FabricCapacity(
     name="h100",
     nodes=(),
     gpus={},
@@ -29,10 +29,10 @@ EMPTY = FabricHoldings(
 )
 FOUND = FabricInventory(
     fabrics=(V100, EMPTY),
-    misfits=(
-        Misfits(("p1", "p2"), (), "v100-ib", "nvidia.com/v100 is not offered"),
-        Misfits(("b",), ("x", "y"), "", "nvidia.com/gpu fits all of them"),
-        Misfits(("c",), (), "", "there are no fabrics"),
+    unassigned_nodes=(
+        UnassignedNodes(("p1", "p2"), (), "v100-ib", "nvidia.com/v100 is not offered"),
+        UnassignedNodes(("b",), ("x", "y"), "", "nvidia.com/gpu fits all of them"),
+        UnassignedNodes(("c",), (), "", "there are no fabrics"),
     ),
     nodes=10,
     others=1,
@@ -62,7 +62,9 @@ def test_the_table_and_what_is_wrong() -> None:
 
 def test_without_pods_nothing_is_said_of_what_is_free() -> None:
     """The column is missing; `wide` names all nodes."""
-    found = FOUND._replace(fabrics=(V100._replace(free=None),), misfits=(), nodes=1, others=2)
+    found = FOUND._replace(
+        fabrics=(V100._replace(free=None),), unassigned_nodes=(), nodes=1, others=2
+    )
     table, row, *_, last = fabrics_text(found, width=200, wide=True).splitlines()
     assert table.split("  ")[-1] == "which"
     assert "free" not in table
@@ -72,7 +74,7 @@ def test_without_pods_nothing_is_said_of_what_is_free() -> None:
 
 def test_nodes_outside_are_named_as_in_the_table() -> None:
     """Three and a count; all of them with `wide`."""
-    outside = Misfits(NODES, (), "", "there are no fabrics")
+    outside = UnassignedNodes(NODES, (), "", "there are no fabrics")
     found = FabricInventory((), (outside,), 5, 0)
     some, every = (fabrics_text(found, width=200, wide=wide) for wide in (False, True))
     said = "fit no fabric: there are no fabrics"

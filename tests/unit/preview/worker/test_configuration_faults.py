@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from webhook.config.findings import InvalidConfiguration, More
+from webhook.config.findings import InvalidConfiguration, Truncation
 from webhook.config.load import MOST_FABRICS, Loaded, parse_fabrics
 from webhook.preview.worker.operations import configuration_faults
 
@@ -39,7 +39,7 @@ def test_the_same_is_said_as_about_the_file(count: int) -> None:
     said = [f"{path}: {sentence}" for path, sentence in (*faults.errors, *faults.warnings)]
     assert sorted(said) == sorted(one._replace(line=None).text("") for one in found.findings)
     assert bool(faults.errors) == (count > 1)
-    assert More(faults.more_errors, faults.more_warnings) == found.more
+    assert Truncation(faults.more_errors, faults.more_warnings) == found.more
 
 
 def test_what_has_no_room_is_counted() -> None:

@@ -9,8 +9,8 @@ from starlette.types import Message
 from tests.unit.serve.client import Answer
 from webhook.errors import RequestError
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import DisconnectedError, Pieces, while_there
-from webhook.serve.worker.queue import Allotment
+from webhook.serve.http.asgi import ChunkedBody, DisconnectedError, until_disconnect
+from webhook.serve.worker.queue import Quota
 
 
 async def _stays() -> Message:
@@ -27,9 +27,9 @@ def test_work_for_who_stays_is_done() -> None:
     async def fail() -> int:
         raise ZeroDivisionError
 
-    assert asyncio.run(while_there(work(), _stays)) == 7
+    assert asyncio.run(until_disconnect(work(), _stays)) == 7
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(while_there(fail(), _stays))
+        asyncio.run(until_disconnect(fail(), _stays))
 
 
 def test_work_for_who_leaves_is_cancelled() -> None:
@@ -51,11 +51,11 @@ def test_work_for_who_leaves_is_cancelled() -> None:
         return messages.pop(0)
 
     with pytest.raises(DisconnectedError):
-        asyncio.run(while_there(work(), leaves))
+        asyncio.run(until_disconnect(work(), leaves))
     assert (ended, messages) == (["cancelled"], [])
 
 
-def _sent(response: Pieces, *, after: int = 1000) -> list[Message]:
+def _sent(response: ChunkedBody, *, after: int = 1000) -> list[Message]:
     """Send an answer to a client that takes `after` messages and then no more."""
     sent: list[Message] = []
 
@@ -71,8 +71,8 @@ def _sent(response: Pieces, *, after: int = 1000) -> list[Message]:
 
 def test_an_answer_is_sent_in_its_pieces() -> None:
     """Each piece is one message, so that none waits in this process for a slow reader."""
-    share = Allotment("answers", 10, 10)
-    sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"))
+    share = Quota("answers", 10, 10)
+    sent = _sent(ChunkedBody([b"abc", b"de"], "text/plain", share, "a"))
     answer = Answer(
         sent[0]["status"], dict(sent[0]["headers"]), b"".join(m["body"] for m in sent[1:])
     )
@@ -85,18 +85,18 @@ def test_an_answer_is_sent_in_its_pieces() -> None:
 
 def test_an_answer_counts_until_it_is_sent() -> None:
     """Beyond its address's share it is refused before anything is sent."""
-    share = Allotment("answers", 10, 4)
+    share = Quota("answers", 10, 4)
 
     with pytest.raises(RequestError, match="too many answers at once from your address"):
-        _sent(Pieces([b"abcde"], "text/plain", share, "a"))
-    assert len(_sent(Pieces([b"abcd"], "text/plain", share, "a"))) == 3
+        _sent(ChunkedBody([b"abcde"], "text/plain", share, "a"))
+    assert len(_sent(ChunkedBody([b"abcd"], "text/plain", share, "a"))) == 3
 
 
 def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer stays incomplete, so the server closes the connection; it counts no longer."""
     monkeypatch.setattr(asgi, "SECONDS", 0.01)
-    share = Allotment("answers", 10, 10)
-    sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"), after=2)
+    share = Quota("answers", 10, 10)
+    sent = _sent(ChunkedBody([b"abc", b"de"], "text/plain", share, "a"), after=2)
 
     assert [message.get("body") for message in sent] == [None, b"abc"]
     assert not share._taken

@@ -19,7 +19,7 @@ from webhook.serve.http.validate import EACH_HELD, EACH_PENDING, NOT_CHECKED, Va
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker import supervisor
-from webhook.serve.worker.queue import Turns
+from webhook.serve.worker.queue import FairQueue
 from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -38,11 +38,11 @@ class Server:
     runner: asyncio.Runner
     worker: Worker
 
-    def __init__(self, worker: Any = None, turns: Turns | None = None) -> None:
+    def __init__(self, worker: Any = None, turns: FairQueue | None = None) -> None:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.turns = turns or Turns()
+        self.turns = turns or FairQueue()
         self.app = Validate(
             self.state, self.metrics, self.lines.log, worker or self.worker, self.turns
         )
@@ -385,7 +385,7 @@ def test_other_addresses_are_not_concerned_by_a_flood() -> None:
     assert (first.status, second.status, other.status) == (200, 503, 200)
 
 
-class NotingTurns(Turns):
+class NotingTurns(FairQueue):
     """Turns that note what was asked for."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from tests.unit.certs.objects import INSTALLATION, SECRETS
 from tests.unit.kube.cluster import Cluster
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube.informers import Feed
+from webhook.kube.informers import Informers
 from webhook.serve.sources.certificate_api import CertificateWatch, certificate_watch, kinds
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -39,7 +39,7 @@ def test_changes_are_told_while_all_is_well() -> None:
     """It is current as soon as everything is listed, and not while a list or a watch fails."""
     cluster, told = Cluster(), [0]
     cluster.failures.append(ClusterError("not yet"))
-    feed = Feed(lambda: cluster, lambda: iter([0.01] * 1000), kinds=kinds(INSTALLATION))
+    feed = Informers(lambda: cluster, lambda: iter([0.01] * 1000), kinds=kinds(INSTALLATION))
     watch: Watch = CertificateWatch(feed)
 
     def changed() -> None:

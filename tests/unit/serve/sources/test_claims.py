@@ -13,7 +13,7 @@ from tests.unit.kube.cluster import Cluster, refused
 from tests.unit.serve.client import Lines
 from tests.unit.serve.sources.stepping import PAUSE, run_steps
 from webhook.errors import ClusterError
-from webhook.kube.informers import Feed
+from webhook.kube.informers import Informers
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim, Fabrics
@@ -54,16 +54,16 @@ class Server:
 
     def __init__(self, cluster: Cluster) -> None:
         self.now = 0.0
-        self.feeds: list[Feed] = []
+        self.feeds: list[Informers] = []
         self.cluster = cluster
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
         self.source = ClusterClaims(self._feed, self.state, self.metrics, lambda: self.now)
 
-    def _feed(self) -> Feed:
+    def _feed(self) -> Informers:
         self.feeds.append(
-            Feed(
+            Informers(
                 lambda: self.cluster,
                 lambda: iter([PAUSE] * 10_000),
                 kinds=(CLAIM_TEMPLATES, CLAIMS),

@@ -18,7 +18,7 @@ from tests.unit.kube.cluster import (
 from tests.unit.serve.client import Lines
 from tests.unit.serve.sources.stepping import PAUSE, run_steps
 from webhook.errors import ClusterError
-from webhook.kube.informers import Feed
+from webhook.kube.informers import Informers
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import Node
 from webhook.serve.metrics import Metrics
@@ -37,7 +37,7 @@ class Server:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = configured(fabrics())
-        feed = Feed(lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now)
+        feed = Informers(lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now)
         self.facts = ClusterFacts(feed, self.state, self.metrics)
 
     def run(self, *steps: Callable[[], bool]) -> None:

@@ -14,7 +14,7 @@ from tests.unit.serve.client import Lines
 from tests.unit.serve.sources.stepping import PAUSE, run_steps
 from webhook.errors import ClusterError
 from webhook.kube import watched_resources
-from webhook.kube.informers import Feed
+from webhook.kube.informers import Informers
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import NodeInventory, inventory_of
 from webhook.serve.metrics import Metrics
@@ -38,7 +38,7 @@ class Server:
         self.state = State()
         if configured:
             use(self.state, fabrics())
-        feed = Feed(
+        feed = Informers(
             lambda: cluster,
             lambda: iter([PAUSE] * 10_000),
             lambda: self.now,

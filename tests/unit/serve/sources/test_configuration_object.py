@@ -19,7 +19,7 @@ from webhook.config import EXAMPLE
 from webhook.config.custom_resource import OBJECT
 from webhook.config.load import parse_object
 from webhook.errors import ClusterError
-from webhook.kube.informers import Feed
+from webhook.kube.informers import Informers
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node, NodeInventory, inventory_of
@@ -76,7 +76,7 @@ class Server:
             self.state, self.metrics, self.lines.log, lambda *told: self.broken.append(told)
         )
         pauses = lambda: iter([PAUSE] * 100_000)  # noqa: E731
-        feed = Feed(lambda: cluster, pauses, kinds=(CONFIGURATIONS,))
+        feed = Informers(lambda: cluster, pauses, kinds=(CONFIGURATIONS,))
         self.source = ObjectConfiguration(feed, self.state, self.in_use, lambda: self.now)
 
     def run(self, *steps: Callable[[], Any]) -> None:

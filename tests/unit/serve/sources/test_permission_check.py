@@ -17,7 +17,7 @@ from webhook.serve.sources.permission_check import (
     MAY_CHANGE,
     UNKNOWN,
     WELL,
-    GuardProof,
+    PermissionCheck,
     guard_of,
 )
 from webhook.serve.state import State
@@ -34,7 +34,7 @@ class Server:
         self.codes = {MUTATING.path: 403, VALIDATING.path: 403}
         self.connections, self.reachable = 0, False
         self.state, self.metrics, self.lines = State(), Metrics(), Lines()
-        self.proof = GuardProof(self._connect, INSTALLATION.configurations, self.state)
+        self.proof = PermissionCheck(self._connect, INSTALLATION.configurations, self.state)
 
     def _connect(self) -> Server:
         self.connections += 1

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.serve.transport.budget import Budget, Limits, Share, address_key
+from webhook.serve.transport.budget import Budget, ConnectionUsage, Limits, address_key
 
 #: Ten connections in all, of which one address may have six.
 LIMITS = Limits(connection=10, in_all=100, per_address=60)
 
 
-class Held(Share):
+class Held(ConnectionUsage):
     """A share that records whether it was ended."""
 
     __slots__ = ("ended",)

@@ -8,12 +8,12 @@ import pytest
 
 from webhook.errors import RequestError
 from webhook.serve.worker import queue as turns_module
-from webhook.serve.worker.queue import Allotment, Turns
+from webhook.serve.worker.queue import FairQueue, Quota
 
 
 def test_a_share_has_an_end_for_all_and_for_each() -> None:
     """Beyond the common share a request gets a 503, and beyond that of its address a 429."""
-    share = Allotment("cakes", 4, 3)
+    share = Quota("cakes", 4, 3)
     with share.take("a"), share.take("a", 2):
         with pytest.raises(RequestError) as own, share.take("a"):
             pass
@@ -28,7 +28,7 @@ def test_a_share_has_an_end_for_all_and_for_each() -> None:
 
 def test_a_share_is_given_back() -> None:
     """This holds even after an error, and addresses without a share are not remembered."""
-    share = Allotment("cakes", 4, 3)
+    share = Quota("cakes", 4, 3)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), share.take("a", 3):
             raise ZeroDivisionError
@@ -37,7 +37,7 @@ def test_a_share_is_given_back() -> None:
 
 async def _order(*addresses: str) -> list[str]:
     """Let these wait behind one that has the turn; return the order in which they get it."""
-    turns, called = Turns(), []
+    turns, called = FairQueue(), []
 
     async def wait(number: int, address: str) -> None:
         async with turns.turn(address, 60):
@@ -61,7 +61,7 @@ def test_nobody_waits_where_nobody_works() -> None:
     """Each of several turns, one after the other, is free at once."""
 
     async def one_after_the_other() -> None:
-        turns = Turns()
+        turns = FairQueue()
         for _ in range(3):
             async with turns.turn("a", 0):
                 pass
@@ -73,7 +73,7 @@ def test_who_waits_too_long_is_told_and_passed_over() -> None:
     """The next waiting request then gets the turn."""
 
     async def late() -> None:
-        turns = Turns()
+        turns = FairQueue()
         async with turns.turn("a", 60):
             with pytest.raises(TimeoutError):
                 async with turns.turn("b", 0.01):
@@ -88,7 +88,7 @@ def test_who_leaves_just_when_called_passes_the_turn_on() -> None:
     """If a request is called and canceled at the same moment, the turn is not lost."""
 
     async def leave() -> None:
-        turns = Turns()
+        turns = FairQueue()
 
         async def wait(address: str) -> str:
             async with turns.turn(address, 60):
@@ -108,7 +108,7 @@ def test_who_leaves_just_when_called_passes_the_turn_on() -> None:
 
 async def _mixed(*waiting: str) -> list[str]:
     """Let these wait behind one that has the turn, capitals as urgent; return the order."""
-    turns, called = Turns(), []
+    turns, called = FairQueue(), []
 
     async def wait(name: str) -> None:
         async with turns.turn(name[0], 60, urgent=name.isupper()):
@@ -133,7 +133,7 @@ def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
 
     async def interrupted() -> None:
-        turns = Turns()
+        turns = FairQueue()
         began = asyncio.Event()
 
         async def endless() -> None:
@@ -157,7 +157,7 @@ def test_only_who_is_not_urgent_is_interrupted(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
 
     async def undisturbed() -> list[str]:
-        turns, done = Turns(), []
+        turns, done = FairQueue(), []
 
         async def work(name: str, seconds: float, *, urgent: bool) -> None:
             async with turns.turn(name, 60, urgent=urgent):
@@ -178,7 +178,7 @@ def test_a_timeout_of_the_work_is_its_own() -> None:
     """A TimeoutError in the block is not taken for an interruption."""
 
     async def late() -> None:
-        async with Turns().turn("a", 60):
+        async with FairQueue().turn("a", 60):
             raise TimeoutError
 
     with pytest.raises(TimeoutError):

@@ -10,8 +10,8 @@ import pytest
 from webhook.model.decision import PatchOp
 from webhook.preview.workloads.patch import patched
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
-from webhook.text.yaml.edits import with_line_break
-from webhook.text.yaml.splice import Spliced, cause_of, splice
+from webhook.text.yaml.edits import ensure_final_newline
+from webhook.text.yaml.splice import Spliced, rewrite_obstacle, splice
 from webhook.text.yaml.tree import LineIndex, roots_of
 
 
@@ -464,7 +464,7 @@ def test_the_cause_is_what_stands_where_the_patch_edits(
 ) -> None:
     """Of several, the likeliest is named, with its line."""
     (root,) = roots_of(text, DOCUMENT_LIMITS)
-    assert cause_of(root.node, old, new, LineIndex(text)) == said
+    assert rewrite_obstacle(root.node, old, new, LineIndex(text)) == said
 
 
 @pytest.mark.parametrize(
@@ -483,7 +483,7 @@ def test_the_cause_is_what_stands_where_the_patch_edits(
 )
 def test_a_line_break_at_the_end_changes_no_value(text: str, ended: str) -> None:
     """A block at the end gets a header that keeps the line break out of its string."""
-    assert with_line_break(text) == ended
+    assert ensure_final_newline(text) == ended
 
 
 def test_a_cause_has_its_line_in_the_input() -> None:

@@ -22,7 +22,7 @@ from webhook.decide.mutations.nvlink.requirements import (
     lacking,
     obstacles,
 )
-from webhook.decide.scope import Mutation, Needs, Scope, Target
+from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.decide.shell.argv import unwrap
 from webhook.model.decision import Reason
 
@@ -90,7 +90,7 @@ def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
 MUTATION = Mutation(
     name="nvlink",
     summary="lets privileged pods of one node use NVLink between them, each with its own GPUs",
-    needs=Needs.NOTHING,
+    needs=KnowledgeLevel.NOTHING,
     reasons=(
         *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),
         *(*OBSTACLES, *TRANSPORT_REASONS),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import FoundPort, natural
+from webhook.diagnose.discover.site import SitePort, natural
 from webhook.diagnose.discover.used_ports import used_ports
 from webhook.text.escape import visible
 
@@ -211,7 +211,7 @@ class Selectors(NamedTuple):
     interfaces: tuple[str, ...] = ()
     link_types: tuple[str, ...] = ()
 
-    def take(self, port: FoundPort) -> bool:
+    def take(self, port: SitePort) -> bool:
         """Return whether a device with these facts is selected."""
         return all(
             not wanted or value in wanted for wanted, value in zip(self, _facts(port), strict=True)
@@ -232,7 +232,7 @@ class Selected(NamedTuple):
 _Facts = tuple[str | None, ...]
 
 
-def _facts(port: FoundPort) -> _Facts:
+def _facts(port: SitePort) -> _Facts:
     link = _LINK_TYPES.get(port.link_layer or "")
     return _hex(port.vendor_id), _hex(port.device_id), own_interface(port), link
 
@@ -256,13 +256,13 @@ class PortCensus:
         return sum(counts[values] for values in product(*compress(selectors, given)))
 
 
-def _ports_of(plan: FabricPlan) -> Iterator[FoundPort]:
+def _ports_of(plan: FabricPlan) -> Iterator[SitePort]:
     """Yield all RDMA ports of a fabric's nodes, also those that it does not use."""
     for choice in plan.group.choices:
         yield from (port for port in choice.node.ports if port.device)
 
 
-def own_interface(port: FoundPort) -> str | None:
+def own_interface(port: SitePort) -> str | None:
     """Return the interface that the plugin sees under the PCI device; None if no tool shows it."""
     return next((name for name in port.netdevs if not name.startswith(_NO_DEVICE)), None)
 

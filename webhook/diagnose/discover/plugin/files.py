@@ -23,7 +23,7 @@ from webhook.diagnose.discover.plugin.device_plugin import (
     shared_plugin_files,
 )
 from webhook.diagnose.discover.plugin.networks import network_files
-from webhook.diagnose.discover.site import Wishes
+from webhook.diagnose.discover.site import DiscoverOptions
 
 
 class PluginSide(NamedTuple):
@@ -34,7 +34,7 @@ class PluginSide(NamedTuple):
     notes: tuple[str, ...]
 
 
-def plugin_side(plans: Sequence[FabricPlan], wishes: Wishes) -> PluginSide:
+def plugin_side(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> PluginSide:
     """Return the files for all fabrics."""
     entries = shared_entries(plans)
     files = [
@@ -64,12 +64,12 @@ def plugin_side(plans: Sequence[FabricPlan], wishes: Wishes) -> PluginSide:
 # since devices of two claims cannot be aligned.
 
 
-def claim_template_files(plans: Sequence[FabricPlan], wishes: Wishes) -> list[PluginFile]:
+def claim_template_files(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> list[PluginFile]:
     """Return the template of each fabric whose NICs come by claim."""
     return [_template(plan, wishes) for plan in plans if plan.mode == "dra"]
 
 
-def _template(plan: FabricPlan, wishes: Wishes) -> PluginFile:
+def _template(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
     offered = claimable_of(plan.group)
     assert offered is not None  # the mode is dra
     (claim,) = plan.entry["claims"]
@@ -131,7 +131,7 @@ _OFED: dict[str, object] = {
 
 
 def operator_policy(
-    plans: Sequence[FabricPlan], entries: Sequence[SharedEntry], wishes: Wishes
+    plans: Sequence[FabricPlan], entries: Sequence[SharedEntry], wishes: DiscoverOptions
 ) -> list[PluginFile]:
     """Return the policy, if a fabric needs a plugin that the operator runs."""
     spec: dict[str, object] = {}

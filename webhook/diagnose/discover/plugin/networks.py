@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.plugin.device_plugin import PluginFile, manifest, own_interface
-from webhook.diagnose.discover.site import FoundPort, Wishes, natural
+from webhook.diagnose.discover.site import DiscoverOptions, SitePort, natural
 from webhook.diagnose.discover.used_ports import used_ports
 
 _OPERATOR = "nvidia-network-operator"
@@ -24,7 +24,7 @@ _POOLS = (
 )
 
 
-def network_files(plans: Sequence[FabricPlan], wishes: Wishes) -> list[PluginFile]:
+def network_files(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> list[PluginFile]:
     """Return the networks of all fabrics that need some."""
     found = []
     for plan in plans:
@@ -37,7 +37,7 @@ def network_files(plans: Sequence[FabricPlan], wishes: Wishes) -> list[PluginFil
     return found
 
 
-def _sriov(plan: FabricPlan, wishes: Wishes) -> PluginFile:
+def _sriov(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
     objects = [
         one
         for rail, (device, resource) in enumerate(
@@ -62,7 +62,7 @@ def _rails(plan: FabricPlan) -> list[str]:
 
 
 def _rail(
-    plan: FabricPlan, rail: int, device: str, resource: str, wishes: Wishes
+    plan: FabricPlan, rail: int, device: str, resource: str, wishes: DiscoverOptions
 ) -> Iterator[dict[str, object]]:
     """Yield the policy and the network of one rail."""
     infiniband = plan.group.card.link_layer == "InfiniBand"
@@ -120,11 +120,11 @@ def _nic_selector(plan: FabricPlan, device: str) -> dict[str, object]:
     return selector
 
 
-def _interfaces(ports: Sequence[FoundPort]) -> list[str]:
+def _interfaces(ports: Sequence[SitePort]) -> list[str]:
     return sorted({name for port in ports if (name := own_interface(port))}, key=natural)
 
 
-def _host_device(plan: FabricPlan, wishes: Wishes) -> PluginFile:
+def _host_device(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
     name = plan.entry["resources"][0]["name"].rpartition("/")[2]
     network = {
         "apiVersion": "mellanox.com/v1alpha1",
@@ -144,7 +144,7 @@ def _host_device(plan: FabricPlan, wishes: Wishes) -> PluginFile:
     return PluginFile(f"host-device-{plan.name}.yaml", manifest(comments, network))
 
 
-def _macvlan(plan: FabricPlan, wishes: Wishes) -> PluginFile:
+def _macvlan(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
     """Return a network for each RoCE device, on that device's interface."""
     comments = [
         (

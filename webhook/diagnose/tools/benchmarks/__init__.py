@@ -14,7 +14,7 @@ from webhook.diagnose.tools.benchmarks.nccl_tests import read_nccl_tests
 from webhook.diagnose.tools.benchmarks.perftest import read_perftest
 from webhook.diagnose.tools.benchmarks.perftest_json import read_perftest_json
 from webhook.diagnose.tools.benchmarks.ucx_perftest import read_rping, read_ucx_perftest
-from webhook.diagnose.tools.logs import CauseLine, LogFindings, cause_lines, read_log
+from webhook.diagnose.tools.logs import CauseLine, LogReport, cause_lines, read_log
 from webhook.diagnose.tools.observations import Line
 
 _Read = Callable[[Sequence[Line]], list[Measurement]]
@@ -36,7 +36,7 @@ class ToolOutput(NamedTuple):
     #: Lines that tell why something failed, in the order of the text.
     failures: tuple[CauseLine, ...]
     #: What NCCL and UCX said.
-    log: LogFindings
+    log: LogReport
 
 
 def read_output(text: str) -> ToolOutput:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from webhook.diagnose.tools.observations import Line, Origin, Reading, Setting, SettingSighting
+from webhook.diagnose.tools.observations import Line, Origin, Reading, Setting, SettingObservation
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import dmi_value, mlx5_driver, ofed_driver
 
@@ -36,9 +36,9 @@ def _uname_row(line: Line) -> RowReading | None:
     origin = Origin(_UNAME, line.number)
     whole, alone = _ALL.fullmatch(line.text), _ALONE.fullmatch(line.text)
     if whole:
-        host = SettingSighting(origin, "hostname", whole["host"])
-        return RowReading((host, SettingSighting(origin, "kernel", whole["release"])))
-    return RowReading((SettingSighting(origin, "kernel", alone[1]),)) if alone else None
+        host = SettingObservation(origin, "hostname", whole["host"])
+        return RowReading((host, SettingObservation(origin, "kernel", whole["release"])))
+    return RowReading((SettingObservation(origin, "kernel", alone[1]),)) if alone else None
 
 
 read_uname = ReadsRows(_uname_row)
@@ -84,7 +84,7 @@ _INFINITE = frozenset({"infinity", "unlimited", str(2**64 - 1)})
 
 def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
     """Read the limits of containerd; where both are shown, the soft one is the one that counts."""
-    found: list[tuple[bool, SettingSighting]] = []
+    found: list[tuple[bool, SettingObservation]] = []
     taken: set[int] = set()
     unit = ""
     for line in lines:
@@ -97,7 +97,10 @@ def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
         if limit and value and "containerd" in (unit or "containerd"):
             soft = limit.groupdict().get("soft") is not None
             found.append(
-                (soft, SettingSighting(Origin(_CONTAINERD_MEMLOCK, line.number), "memlock", value))
+                (
+                    soft,
+                    SettingObservation(Origin(_CONTAINERD_MEMLOCK, line.number), "memlock", value),
+                )
             )
     only_soft = any(soft for soft, _ in found)
     return Reading(tuple(one for soft, one in found if soft or not only_soft), frozenset(taken))
@@ -146,7 +149,7 @@ _DMIDECODE_SETTINGS: dict[tuple[str, str], Setting] = {
 
 def read_dmidecode(lines: Sequence[Line]) -> Reading:
     """Read the fields of the machine, which stand below their headings."""
-    sightings: list[SettingSighting] = []
+    sightings: list[SettingObservation] = []
     taken: set[int] = set()
     part = ""
     for line in lines:
@@ -158,7 +161,7 @@ def read_dmidecode(lines: Sequence[Line]) -> Reading:
         setting = _DMIDECODE_SETTINGS.get((part, field[1])) if field else None
         value = dmi_value(field[2]) if field else None
         if setting and value:
-            sightings.append(SettingSighting(Origin(_DMIDECODE, line.number), setting, value))
+            sightings.append(SettingObservation(Origin(_DMIDECODE, line.number), setting, value))
     return Reading(tuple(sightings), frozenset(taken))
 
 
@@ -203,7 +206,7 @@ def _hostnamectl_row(line: Line) -> RowReading | None:
     if value is None or (name == "Static hostname" and value.startswith("(")):
         return RowReading()
     return RowReading(
-        (SettingSighting(Origin(_HOSTNAMECTL, line.number), _HOSTNAMECTL_SETTINGS[name], value),)
+        (SettingObservation(Origin(_HOSTNAMECTL, line.number), _HOSTNAMECTL_SETTINGS[name], value),)
     )
 
 
@@ -238,7 +241,7 @@ _MODULE = re.compile(
 
 def read_lsmod(lines: Sequence[Line]) -> Reading:
     """Read the rows of the modules that matter; other rows only below the header."""
-    sightings: list[SettingSighting] = []
+    sightings: list[SettingObservation] = []
     taken: set[int] = set()
     above: set[str] | None = None  # the names in lsmod's list so far
     for line in lines:
@@ -251,7 +254,7 @@ def read_lsmod(lines: Sequence[Line]) -> Reading:
         if above is not None or loaded or (module and module["live"]):
             taken.add(line.number)
         if loaded:
-            sightings.append(SettingSighting(Origin(_LSMOD, line.number), "peermem", loaded))
+            sightings.append(SettingObservation(Origin(_LSMOD, line.number), "peermem", loaded))
     return Reading(tuple(sightings), frozenset(taken))
 
 
@@ -292,7 +295,7 @@ _MODINFO_FIELD = re.compile(
 
 def read_modinfo(lines: Sequence[Line]) -> Reading:
     """Read the description of the module mlx5_core, not those of others."""
-    sightings: list[SettingSighting] = []
+    sightings: list[SettingObservation] = []
     taken: set[int] = set()
     module = ""
     for line in lines:
@@ -310,13 +313,13 @@ def read_modinfo(lines: Sequence[Line]) -> Reading:
 
 def _driver(
     line: Line, start: re.Match[str] | None, field: re.Match[str] | None
-) -> tuple[SettingSighting, ...]:
+) -> tuple[SettingObservation, ...]:
     driver = None
     if start and start["place"] == "kernel":
         driver = "inbox"
     elif field and field["name"] == "version":
         driver = mlx5_driver(field["value"].strip())
-    return (SettingSighting(Origin(_MODINFO, line.number), "driver", driver),) if driver else ()
+    return (SettingObservation(Origin(_MODINFO, line.number), "driver", driver),) if driver else ()
 
 
 MODINFO = Reader(_MODINFO, read_modinfo)
@@ -342,7 +345,7 @@ def _ofed_info_row(line: Line) -> RowReading | None:
     driver = row and ofed_driver(row[1])
     if driver is None:
         return None
-    return RowReading((SettingSighting(Origin(_OFED_INFO, line.number), "driver", driver),))
+    return RowReading((SettingObservation(Origin(_OFED_INFO, line.number), "driver", driver),))
 
 
 read_ofed_info = ReadsRows(_ofed_info_row)

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from webhook.diagnose.tools.observations import (
-    CableSighting,
-    CounterSighting,
-    GidSighting,
+    CableObservation,
+    CounterObservation,
+    GidObservation,
     Line,
+    Observation,
     Origin,
-    PortSighting,
+    PortObservation,
     Reading,
-    Sighting,
 )
 from webhook.diagnose.tools.readers.layouts import (
     Block,
@@ -89,7 +89,7 @@ def read_ibstat(lines: Sequence[Line]) -> Reading:
     return read_blocks(lines, _IBSTAT_SHAPE, _ibstat_ports)
 
 
-def _ibstat_ports(block: Block) -> tuple[PortSighting]:
+def _ibstat_ports(block: Block) -> tuple[PortObservation]:
     model = str(block.fields.get("model", ""))
     device_id = mellanox_type(model)
     if device_id is not None:
@@ -170,16 +170,16 @@ class _LinkTable:
         return self._head["name"] if (self._head["type"] == "CA") == bool(row["guid"]) else None
 
 
-def _cable(origin: Origin, row: re.Match[str], near: str | None) -> tuple[CableSighting, ...]:
+def _cable(origin: Origin, row: re.Match[str], near: str | None) -> tuple[CableObservation, ...]:
     port, far, far_port = int(row["port"]), row["far"] or None, number(row["far_port"] or "")
     machine, far_machine = _MACHINE.fullmatch(near or ""), _MACHINE.fullmatch(far or "")
     rate, complaint = _rate(row), row["complaint"] or None
     if machine is not None or (row["guid"] and not row["name"]):
         node, device = (machine["node"], machine["device"]) if machine else (None, None)
-        return (CableSighting(origin, node, device, port, rate, far, far_port, complaint),)
+        return (CableObservation(origin, node, device, port, rate, far, far_port, complaint),)
     if far_machine is not None and far_port is not None:
         node, device = far_machine["node"], far_machine["device"]
-        return (CableSighting(origin, node, device, far_port, rate, near, port, complaint),)
+        return (CableObservation(origin, node, device, far_port, rate, near, port, complaint),)
     return ()
 
 
@@ -232,11 +232,11 @@ def read_ibstatus(lines: Sequence[Line]) -> Reading:
     return read_blocks(lines, _IBSTATUS_SHAPE, _ibstatus_ports)
 
 
-def _ibstatus_ports(block: Block) -> Iterator[Sighting]:
+def _ibstatus_ports(block: Block) -> Iterator[Observation]:
     first = str(block.fields.pop("gid", _NO_GID))
     yield _IBSTATUS_SHAPE.port_sighting(block)
     if first != _NO_GID and block.port is not None:
-        yield GidSighting(Origin(_IBSTATUS, block.line), block.device, block.port, 0, first)
+        yield GidObservation(Origin(_IBSTATUS, block.line), block.device, block.port, 0, first)
 
 
 IBSTATUS = Reader(_IBSTATUS, read_ibstatus)
@@ -319,7 +319,7 @@ def _counter(origin: Origin, head: re.Match[str], row: re.Match[str]) -> RowRead
     if name is None or value is None:
         return RowReading() if row["name"] in _OTHER else None
     lid, port = int(head["lid"]), int(head["port"])
-    return RowReading((CounterSighting(origin, None, port, name, value, lid),))
+    return RowReading((CounterObservation(origin, None, port, name, value, lid),))
 
 
 PERFQUERY = Reader(_PERFQUERY, read_perfquery)

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from webhook.diagnose.tools.observations import (
-    InterfaceSighting,
+    InterfaceObservation,
     Line,
     Origin,
-    PortSighting,
+    PortObservation,
     Reading,
-    SettingSighting,
+    SettingObservation,
 )
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import (
@@ -58,9 +58,11 @@ def _rdma_link_row(line: Line) -> RowReading | None:
     return RowReading((sighting,), understood=not len(words) % 2 and _known(sighting, shown))
 
 
-def _rdma_link_port(origin: Origin, row: re.Match[str], shown: Mapping[str, str]) -> PortSighting:
+def _rdma_link_port(
+    origin: Origin, row: re.Match[str], shown: Mapping[str, str]
+) -> PortObservation:
     netdev = shown.get("netdev")
-    return PortSighting(
+    return PortObservation(
         origin,
         row["device"],
         number(row["port"]),
@@ -71,7 +73,7 @@ def _rdma_link_port(origin: Origin, row: re.Match[str], shown: Mapping[str, str]
     )
 
 
-def _known(sighting: PortSighting, shown: Iterable[str]) -> bool:
+def _known(sighting: PortObservation, shown: Iterable[str]) -> bool:
     values = {"state": sighting.state, "physical_state": sighting.physical_state}
     return all(word in _WORDS and values.get(word, "") is not None for word in shown)
 
@@ -122,7 +124,7 @@ def _ip_brief_row(line: Line) -> RowReading | None:
     if not link and (rest or not (addresses or wide)):
         return None
     origin = Origin("ip -br link" if link else "ip -br address", line.number)
-    shown = InterfaceSighting(origin, row["netdev"], row["state"], tuple(addresses))
+    shown = InterfaceObservation(origin, row["netdev"], row["state"], tuple(addresses))
     return RowReading((shown,))
 
 
@@ -155,7 +157,7 @@ def read_rdma_link_json(lines: Sequence[Line]) -> Reading:
     """Read the objects, one for each port."""
     text = "\n".join(line.text for line in lines)
     starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
-    sightings: list[PortSighting] = []
+    sightings: list[PortObservation] = []
     taken: set[int] = set()
     for begun in _BEGIN.finditer(text):
         shown, end = _pairs(text, begun.end())
@@ -177,9 +179,9 @@ def _pairs(text: str, at: int) -> tuple[dict[str, str], int]:
     return shown, at + (len(text[at : at + 80]) - len(text[at : at + 80].lstrip()))
 
 
-def _json_port(origin: Origin, begun: re.Match[str], shown: dict[str, str]) -> PortSighting:
+def _json_port(origin: Origin, begun: re.Match[str], shown: dict[str, str]) -> PortObservation:
     netdev = shown.get("netdev")
-    return PortSighting(
+    return PortObservation(
         origin,
         begun["device"],
         int(begun["port"]),
@@ -218,7 +220,7 @@ def _rdma_system_row(line: Line) -> RowReading | None:
     mode = _RDMA_SYSTEM_ROW.fullmatch(line.text) or _JSON.fullmatch(line.text)
     if mode is None:
         return None
-    return RowReading((SettingSighting(Origin(_RDMA_SYSTEM, line.number), "netns", mode[1]),))
+    return RowReading((SettingObservation(Origin(_RDMA_SYSTEM, line.number), "netns", mode[1]),))
 
 
 read_rdma_system = ReadsRows(_rdma_system_row)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from webhook.diagnose.tools.observations import Line, Origin, PortSighting, Reading, Sighting
+from webhook.diagnose.tools.observations import Line, Observation, Origin, PortObservation, Reading
 from webhook.diagnose.tools.readers.notation import number
 
 # Read the output of tools that write a block for each device, and in it one for each port.
@@ -27,7 +27,7 @@ _KEY = re.compile(r"\s{0,80}([A-Za-z][\w ]{0,40}?)\s{0,10}:(?:\s{1,80}(\S.{0,200
 #: Characters of a line; these tools' are shorter.
 _LONGEST_KEY_LINE = 400
 #: Makes a record of a port from fields that were read under their names.
-port_of_fields: Callable[..., PortSighting] = PortSighting
+port_of_fields: Callable[..., PortObservation] = PortObservation
 
 
 @dataclass
@@ -59,8 +59,8 @@ class BlockFormat(NamedTuple):
     #: indentation is lost, nothing tells whose they are but the block that is open.
     columns: Mapping[str, range] = MappingProxyType({})
 
-    def port_sighting(self, block: Block) -> PortSighting:
-        """Make the record of a block whose fields are those of `PortSighting`."""
+    def port_sighting(self, block: Block) -> PortObservation:
+        """Make the record of a block whose fields are those of `PortObservation`."""
         origin = Origin(self.tool, block.line)
         return port_of_fields(origin, block.device, block.port, **block.fields)
 
@@ -73,7 +73,7 @@ def takes_none(_line: Line, _block: Block) -> bool:
 def read_blocks(
     lines: Iterable[Line],
     shape: BlockFormat,
-    tell: Callable[[Block], Iterable[Sighting]],
+    tell: Callable[[Block], Iterable[Observation]],
     takes_other: Callable[[Line, Block], bool] = takes_none,
 ) -> Reading:
     """Read all blocks.
@@ -161,7 +161,7 @@ _REMEMBERED = 16_384
 class RowReading(NamedTuple):
     """What a line says that is certainly a tool's own."""
 
-    sightings: tuple[Sighting, ...] = ()
+    sightings: tuple[Observation, ...] = ()
     #: False if a part of it could not be read: the line stays visible as not understood.
     understood: bool = True
 
@@ -171,7 +171,7 @@ RowReader = Callable[[Line], RowReading | None]
 
 def read_rows(lines: Iterable[Line], read_row: RowReader) -> Reading:
     """Read line by line; `read_row` returns None for a line of another tool."""
-    sightings: list[Sighting] = []
+    sightings: list[Observation] = []
     taken: set[int] = set()
     for line in lines:
         row = read_row(line) if len(line.text) <= _LONGEST_ROW else None
@@ -224,5 +224,5 @@ def together(readers: Iterable[ReadsRows]) -> ReadsRows:
     return ReadsRows(row)
 
 
-def _at(line: Line, sighting: Sighting) -> Sighting:
+def _at(line: Line, sighting: Observation) -> Observation:
     return sighting._replace(origin=sighting.origin._replace(line=line.number))

@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.tools.observations import DistanceSighting, GpuSighting, Line, Origin, Reading
+from webhook.diagnose.tools.observations import (
+    DistanceObservation,
+    GpuObservation,
+    Line,
+    Origin,
+    Reading,
+)
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number, pci_of_gpu
 
@@ -32,7 +38,7 @@ def _nvidia_smi_gpus_row(line: Line) -> RowReading | None:
     if gpu is None:
         return RowReading() if _MIG.fullmatch(line.text) else None
     return RowReading(
-        (GpuSighting(Origin(_NVIDIA_SMI_GPUS, line.number), number(gpu[1]), gpu[2], gpu[3]),)
+        (GpuObservation(Origin(_NVIDIA_SMI_GPUS, line.number), number(gpu[1]), gpu[2], gpu[3]),)
     )
 
 
@@ -61,7 +67,7 @@ _NO_MODEL = "Unknown"
 
 def read_nvidia_proc(lines: Sequence[Line]) -> Reading:
     """Read the GPUs, one for each path."""
-    gpus: dict[str, GpuSighting] = {}
+    gpus: dict[str, GpuObservation] = {}
     taken: set[int] = set()
     for line in lines:
         field = _FILE.fullmatch(line.text)
@@ -69,7 +75,7 @@ def read_nvidia_proc(lines: Sequence[Line]) -> Reading:
             continue
         taken.add(line.number)
         gpu = gpus.get(
-            field["pci"], GpuSighting(Origin(_NVIDIA_PROC, line.number), pci=field["pci"])
+            field["pci"], GpuObservation(Origin(_NVIDIA_PROC, line.number), pci=field["pci"])
         )
         value = field["value"]
         if field["name"] == "Model" and not _NO_MODEL.startswith(value):
@@ -116,7 +122,7 @@ _MOST_GPUS = 250
 
 def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
     """Read each header, and the rows that follow it."""
-    gpus: list[GpuSighting] = []
+    gpus: list[GpuObservation] = []
     taken: set[int] = set()
     header: list[str] = []
     for line in lines:
@@ -143,7 +149,7 @@ def _is_header(fields: Sequence[str]) -> bool:
     return bool(known) and all(map(_HEADER.fullmatch, fields))
 
 
-def _gpu(origin: Origin, header: Sequence[str], fields: Sequence[str]) -> GpuSighting | None:
+def _gpu(origin: Origin, header: Sequence[str], fields: Sequence[str]) -> GpuObservation | None:
     if not header or len(header) != len(fields):
         return None
     shown = {
@@ -153,7 +159,7 @@ def _gpu(origin: Origin, header: Sequence[str], fields: Sequence[str]) -> GpuSig
     }
     if not shown or not all(_VALUES[column].fullmatch(field) for column, field in shown.items()):
         return None
-    return GpuSighting(
+    return GpuObservation(
         origin,
         number(shown.get("index", "")),
         shown.get("name"),
@@ -216,7 +222,7 @@ class _Matrix(NamedTuple):
 def read_nvidia_smi_topo(lines: Sequence[Line]) -> Reading:
     """Read each matrix, with the legend that follows it."""
     taken: set[int] = set()
-    sightings: list[DistanceSighting | GpuSighting] = []
+    sightings: list[DistanceObservation | GpuObservation] = []
     for matrix in _matrices(lines, taken):
         for line, words in matrix.rows:
             if _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
@@ -281,13 +287,13 @@ def _nvidia_smi_topo_row(words: Sequence[str], matrix: _Matrix) -> list[str]:
 
 def _of_gpu(
     origin: Origin, words: Sequence[str], matrix: _Matrix
-) -> Iterator[DistanceSighting | GpuSighting]:
+) -> Iterator[DistanceObservation | GpuObservation]:
     gpu, columns = words[0], matrix.columns
     for column, cell in zip(columns, words[1:], strict=False):
         if not _NVIDIA_SMI_TOPO_GPU.fullmatch(column) and cell in _DISTANCES:
-            yield DistanceSighting(origin, gpu, matrix.names.get(column, column), cell)
+            yield DistanceObservation(origin, gpu, matrix.names.get(column, column), cell)
     numa = _numa(matrix.affinities, words[1 + len(columns) :])
-    yield GpuSighting(origin, number(gpu.removeprefix("GPU")), numa=numa)
+    yield GpuObservation(origin, number(gpu.removeprefix("GPU")), numa=numa)
 
 
 def _numa(names: Sequence[str], values: Sequence[str]) -> int | None:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from webhook.diagnose.tools.observations import (
-    CardSighting,
+    CardObservation,
     Line,
     Origin,
     PcieLink,
-    PortSighting,
+    PortObservation,
     Reading,
 )
 from webhook.diagnose.tools.readers.layouts import Reader, RowReading, read_rows
@@ -67,11 +67,11 @@ def read_pci_sysfs(lines: Sequence[Line]) -> Reading:
     return Reading(tuple(card for card in cards if card), frozenset(taken))
 
 
-def _pci_sysfs_card(pci: str, line: int, files: Mapping[str, str]) -> CardSighting | None:
+def _pci_sysfs_card(pci: str, line: int, files: Mapping[str, str]) -> CardObservation | None:
     numbers = {name: int(value, 16) for name, value in files.items() if value.startswith("0x")}
     if numbers.get("class", 0) >> 16 != _NETWORK_CLASS:
         return None
-    return CardSighting(
+    return CardObservation(
         Origin(_PCI_SYSFS, line),
         pci,
         numbers["class"] >> 8,
@@ -151,7 +151,7 @@ _CLASSES = frozenset(_CONTROLLERS.values())
 
 def read_lspci(lines: Sequence[Line]) -> Reading:
     """Read one function after the other, each with what stands below it."""
-    cards: list[CardSighting] = []
+    cards: list[CardObservation] = []
     taken: set[int] = set()
     for head, below in _functions(lines):
         taken.update(line.number for line in below)
@@ -189,14 +189,14 @@ def _is_network(found: re.Match[str]) -> bool:
     )
 
 
-def _lspci_card(origin: Origin, found: re.Match[str]) -> CardSighting | None:
+def _lspci_card(origin: Origin, found: re.Match[str]) -> CardObservation | None:
     """Return the card, or None if it is none, or if its ids cannot be read."""
     if not _is_network(found):
         return None
     pci = found["pci"].lower()
     if found["numeric"]:
         ids = _IDS.fullmatch(found["rest"])
-        return ids and CardSighting(
+        return ids and CardObservation(
             origin, pci, int(found["numeric"], 16), int(ids[1], 16), int(ids[2], 16)
         )
     named = _NAMED.fullmatch(found["rest"])
@@ -205,7 +205,7 @@ def _lspci_card(origin: Origin, found: re.Match[str]) -> CardSighting | None:
     model = named["model"]
     if model.count("(") > model.count(")"):  # cut within a revision
         model = model.rpartition("(")[0].strip()
-    return CardSighting(
+    return CardObservation(
         origin,
         pci,
         int(found["class"], 16) if found["class"] else _CONTROLLERS[found["name"]],
@@ -220,7 +220,7 @@ def _hexadecimal(text: str | None) -> int | None:
     return None if text is None else int(text, 16)
 
 
-def _with_details(card: CardSighting, below: Sequence[Line]) -> CardSighting:
+def _with_details(card: CardObservation, below: Sequence[Line]) -> CardObservation:
     for line in below:
         link, numa = _LINK.fullmatch(line.text), _NUMA.fullmatch(line.text)
         if numa:
@@ -309,7 +309,9 @@ class _Found:
 
 def _mst_status_card(line: Line, device: re.Match[str], address: re.Match[str]) -> RowReading:
     pci, device_id = address["pci"].lower(), number(device["id"] or "")
-    return RowReading((CardSighting(Origin(_MST_STATUS, line.number), pci, device_id=device_id),))
+    return RowReading(
+        (CardObservation(Origin(_MST_STATUS, line.number), pci, device_id=device_id),)
+    )
 
 
 def _function(line: Line) -> RowReading | None:
@@ -318,7 +320,7 @@ def _function(line: Line) -> RowReading | None:
         return None
     whole = row["rest"] is not None
     net = (row["net"] or "").split(",")
-    sighting = PortSighting(
+    sighting = PortObservation(
         Origin(_MST_STATUS, line.number),
         row["device"],
         netdevs=tuple(one.removeprefix("net-") for one in net if one) if whole else None,

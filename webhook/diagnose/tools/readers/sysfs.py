@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from webhook.diagnose.tools.observations import (
-    CounterSighting,
-    GidSighting,
+    CounterObservation,
+    GidObservation,
     Line,
+    Observation,
     Origin,
-    PortSighting,
+    PortObservation,
     Reading,
     Setting,
-    SettingSighting,
-    Sighting,
+    SettingObservation,
 )
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading, port_of_fields
 from webhook.diagnose.tools.readers.notation import (
@@ -105,7 +105,7 @@ def read_ib_sysfs(lines: Sequence[Line]) -> Reading:
     return Reading(tuple(tree.sightings()), frozenset(taken))
 
 
-def read_tree(files: Mapping[str, str]) -> tuple[Sighting, ...]:
+def read_tree(files: Mapping[str, str]) -> tuple[Observation, ...]:
     """Read what is in files; their paths begin at the device: "mlx5_0/ports/1/rate"."""
     tree = _Tree()
     for name, text in files.items():
@@ -153,7 +153,7 @@ class _Tree:
         self._parts: dict[tuple[str, int | None], list[_Part[object]]] = {}
         #: By the device, the port and the index.
         self._gids: dict[tuple[str, int, int], _Part[str]] = {}
-        self._counters: list[CounterSighting] = []
+        self._counters: list[CounterObservation] = []
 
     def takes(self, line: int, path: re.Match[str], value: str) -> bool:
         """Take a file; return whether it and its value are understood."""
@@ -174,7 +174,7 @@ class _Tree:
     def _counts(self, line: int, device: str, port: int, counter: str, value: str) -> bool:
         count = number(value)
         if count is not None:
-            found = CounterSighting(Origin(_IB_SYSFS, line), device, port, counter, count)
+            found = CounterObservation(Origin(_IB_SYSFS, line), device, port, counter, count)
             self._counters.append(found)
         return count is not None
 
@@ -188,7 +188,7 @@ class _Tree:
             parts.append(_Part(line))
         parts[-1].fields[name] = value
 
-    def sightings(self) -> Iterator[Sighting]:
+    def sightings(self) -> Iterator[Observation]:
         """Yield what the files say."""
         for (device, port), parts in self._parts.items():
             for part in parts:
@@ -197,7 +197,7 @@ class _Tree:
         for (device, number_of_port, index), row in self._gids.items():
             address = kernel_gid(row.fields.get("gids", _NO_GID))
             if address is not None and address != _NO_GID:
-                yield GidSighting(
+                yield GidObservation(
                     Origin(_IB_SYSFS, row.line),
                     device,
                     number_of_port,
@@ -279,10 +279,10 @@ def _device_list_row(line: Line) -> RowReading | None:
     if link is not None:
         addresses = _ADDRESS.findall(link["path"])
         pci = addresses[-1].lower() if addresses else None
-        return RowReading((PortSighting(origin, link["device"], pci=pci),))
+        return RowReading((PortObservation(origin, link["device"], pci=pci),))
     names = line.text.split()
     if names and all(map(_NAME.fullmatch, names)):
-        return RowReading(tuple(PortSighting(origin, name) for name in names))
+        return RowReading(tuple(PortObservation(origin, name) for name in names))
     return RowReading() if _DEVICE_LIST_HEAD.fullmatch(line.text) else None
 
 
@@ -341,7 +341,7 @@ def _host_sysfs_row(line: Line) -> RowReading | None:
     value = meaning(file[2])
     if value is None:
         return RowReading(understood=setting not in {"netns", "driver", "gpus"})
-    return RowReading((SettingSighting(Origin(_HOST_SYSFS, line.number), setting, value),))
+    return RowReading((SettingObservation(Origin(_HOST_SYSFS, line.number), setting, value),))
 
 
 read_host_sysfs = ReadsRows(_host_sysfs_row)

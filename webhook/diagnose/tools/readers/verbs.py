@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from webhook.diagnose.tools.observations import (
-    GidSighting,
+    GidObservation,
     Line,
+    Observation,
     Origin,
-    PortSighting,
+    PortObservation,
     Reading,
-    Sighting,
 )
 from webhook.diagnose.tools.readers.layouts import (
     Block,
@@ -59,7 +59,7 @@ def _ibv_devices_row(line: Line) -> RowReading | None:
     row = _IBV_DEVICES_ROW.fullmatch(line.text)
     if row is None:
         return RowReading() if _HEAD.fullmatch(line.text) else None
-    sighting = PortSighting(
+    sighting = PortObservation(
         Origin(_IBV_DEVICES, line.number), row["device"], node_guid=guid(row["guid"])
     )
     return RowReading((sighting,))
@@ -104,7 +104,7 @@ def _ibdev2netdev_row(line: Line) -> RowReading | None:
     if row is None or (row["state"] is None) != (row["verbose"] is None):
         return None
     state = port_state(row["state"] or "")
-    sighting = PortSighting(
+    sighting = PortObservation(
         Origin(_IBDEV2NETDEV, line.number),
         row["device"],
         number(row["port"]),
@@ -230,7 +230,7 @@ def _takes_other(line: Line, block: Block) -> bool:
     return written is not None
 
 
-def _tell(block: Block) -> Iterator[Sighting]:
+def _tell(block: Block) -> Iterator[Observation]:
     width, speed = block.fields.pop("width", None), block.fields.pop("speed", None)
     if block.fields.get("device_id") == 0:
         del block.fields["device_id"]
@@ -238,7 +238,7 @@ def _tell(block: Block) -> Iterator[Sighting]:
         block.fields["rate_gbps"] = width * speed
     yield _SHAPE.port_sighting(block)
     for line, index, written, version in block.gids:
-        yield GidSighting(
+        yield GidObservation(
             Origin(_IBV_DEVINFO, line), block.device, block.port or 0, index, written, version
         )
 
@@ -274,7 +274,7 @@ def _show_gids_row(line: Line) -> RowReading | None:
     address = gid(row["gid"]) if row else None
     if row is None or address is None:
         return RowReading() if _OTHER.fullmatch(line.text) else None
-    found = GidSighting(
+    found = GidObservation(
         Origin(_SHOW_GIDS, line.number),
         row["device"],
         int(row["port"]),

@@ -17,26 +17,26 @@ from webhook.diagnose.tools.transcripts.prefixes import (
     split_by_prefix,
 )
 from webhook.diagnose.tools.transcripts.segments import (
-    Capture,
+    NodeOutput,
     plain_lines,
     split,
     split_at_headers,
 )
 
-__all__ = ["Capture", "captures"]
+__all__ = ["NodeOutput", "split_by_node"]
 
 
-def captures(text: str) -> tuple[Capture, ...]:
+def split_by_node(text: str) -> tuple[NodeOutput, ...]:
     """Take a text apart, in a time that grows with its length; any text will do.
 
     A machine has a capture for each command where the text shows commands, without their prompts.
     Machines whose output clush or dshbak folded into one share the same tuple of lines.
     """
-    whole = Capture(None, tuple(plain_lines(text)))
+    whole = NodeOutput(None, tuple(plain_lines(text)))
     return tuple(capture for log in split_by_pod(whole) for capture in _of_one_log(log))
 
 
-def _of_one_log(whole: Capture) -> Iterator[Capture]:
+def _of_one_log(whole: NodeOutput) -> Iterator[NodeOutput]:
     finders = (find_ansible, find_folded_header, Prompts().find)
     for outer in split(whole, finders):
         for prefixed in split_by_prefix(outer):

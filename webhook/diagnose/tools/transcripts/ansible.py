@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from webhook.diagnose.tools.observations import Line
-from webhook.diagnose.tools.transcripts.segments import HOST, Sign, plain_lines
+from webhook.diagnose.tools.transcripts.segments import HOST, NodeMarker, plain_lines
 
 # The results of Ansible, each with the name of its machine.
 #
@@ -47,7 +47,7 @@ _OWN = re.compile(
 _PARTS = re.compile(r" ?\(std(?:out|err)\) ")
 
 
-def find_ansible(lines: Sequence[Line], at: int) -> Sign | None:
+def find_ansible(lines: Sequence[Line], at: int) -> NodeMarker | None:
     """Find what Ansible prints of a machine, or a line of its own."""
     text = lines[at].text
     result = _RESULT.fullmatch(text)
@@ -61,11 +61,11 @@ def find_ansible(lines: Sequence[Line], at: int) -> Sign | None:
             for line in plain_lines(part.replace("\\r", "").replace("\\n", "\n"))
         )
         enclosed = shown if raw["stdout"] else None
-        return Sign((raw["node"],), at + 1, exit_status=int(raw["status"]), enclosed=enclosed)
-    return Sign((None,), at + 1) if _OWN.fullmatch(text) else None
+        return NodeMarker((raw["node"],), at + 1, exit_status=int(raw["status"]), enclosed=enclosed)
+    return NodeMarker((None,), at + 1) if _OWN.fullmatch(text) else None
 
 
-def _enclosed(result: re.Match[str], lines: Sequence[Line], at: int) -> Sign:
+def _enclosed(result: re.Match[str], lines: Sequence[Line], at: int) -> NodeMarker:
     """Gather the indented lines below a result, and a closing brace."""
     behind = at + 1
     if result["json"] is None or not result["json"].rstrip().endswith("}"):
@@ -75,9 +75,9 @@ def _enclosed(result: re.Match[str], lines: Sequence[Line], at: int) -> Sign:
     below = lines[at + 1 : behind]
     node = result["play"] or result["adhoc"]
     if result["json"] is None:
-        return Sign((node,), behind, enclosed=lines_in_yaml(below))
+        return NodeMarker((node,), behind, enclosed=lines_in_yaml(below))
     first = lines[at]._replace(text=result["json"])
-    return Sign((node,), behind, enclosed=lines_in_json((first, *below)))
+    return NodeMarker((node,), behind, enclosed=lines_in_json((first, *below)))
 
 
 # The lines that a result of Ansible holds: an output that it registered, as JSON or as YAML.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from webhook.diagnose.tools.observations import Line, Origin, Setting, SettingSighting
+from webhook.diagnose.tools.observations import Line, Origin, Setting, SettingObservation
 from webhook.diagnose.tools.products import is_known_product
 from webhook.diagnose.tools.readers.notation import dmi_value
-from webhook.diagnose.tools.transcripts.segments import HOST, Capture
+from webhook.diagnose.tools.transcripts.segments import HOST, NodeOutput
 
 # Which machine a typed command shows: `ssh gpu-01 ibstat` shows gpu-01.
 #
@@ -146,8 +146,8 @@ _LONGEST = 300
 
 
 def short_answers(
-    capture: Capture, taken: Collection[int], *, begins: bool
-) -> Iterator[SettingSighting]:
+    capture: NodeOutput, taken: Collection[int], *, begins: bool
+) -> Iterator[SettingObservation]:
     """Yield what short commands answered; `taken` are the numbers of the lines of other tools.
 
     `begins`: whether the text begins with these lines.
@@ -159,11 +159,11 @@ def short_answers(
     if begins and len(lines) > 1 and lines[1].number in taken:
         name = lines[0].text.strip()
         if lines[0].number not in taken and _is_node(name):
-            yield SettingSighting(Origin("hostname", lines[0].number), "hostname", name)
+            yield SettingObservation(Origin("hostname", lines[0].number), "hostname", name)
     for line in lines:
         if line.number not in taken and is_known_product(line.text.strip()):
             product = line.text.strip()
-            yield SettingSighting(Origin("dmidecode -s", line.number), "product", product)
+            yield SettingObservation(Origin("dmidecode -s", line.number), "product", product)
 
 
 def _is_answer(line: Line) -> bool:
@@ -171,7 +171,7 @@ def _is_answer(line: Line) -> bool:
     return len(line.text) <= _LONGEST and bool(line.text.strip()) and line.text[0] != "#"
 
 
-def _of_command(command: str, lines: Sequence[Line]) -> Iterator[SettingSighting]:
+def _of_command(command: str, lines: Sequence[Line]) -> Iterator[SettingObservation]:
     typed, *others = re.split(r"\s*(?:;|&&)\s*", " ".join(command.split()), maxsplit=1)
     typed = _HOSTNAME_OPTION.sub("", typed.removeprefix("sudo "))
     setting = _ANSWERS.get(typed)
@@ -179,7 +179,7 @@ def _of_command(command: str, lines: Sequence[Line]) -> Iterator[SettingSighting
         return
     value = dmi_value(lines[0].text)
     if value is not None and (setting != "hostname" or _HOST_ANSWER.fullmatch(value)):
-        yield SettingSighting(Origin(typed, lines[0].number), setting, value)
+        yield SettingObservation(Origin(typed, lines[0].number), setting, value)
 
 
 def _is_node(name: str) -> bool:

@@ -9,7 +9,12 @@ from webhook.diagnose.tools.observations import Line
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.readers.sysfs import DEVICE_LIST
 from webhook.diagnose.tools.transcripts.commands import is_command, where
-from webhook.diagnose.tools.transcripts.segments import HOST, Capture, Sign, is_script_header
+from webhook.diagnose.tools.transcripts.segments import (
+    HOST,
+    NodeMarker,
+    NodeOutput,
+    is_script_header,
+)
 
 # The prefixes of pdsh and clush: each line begins with the name of its machine.
 #
@@ -24,7 +29,7 @@ _NODE_PREFIX = re.compile(rf"(?P<node>{HOST}):(?: (?P<text>.*))?", re.ASCII | re
 _REMARK = re.compile(rf"(?:pdsh@{HOST}|clush): (?P<node>{HOST}): (?P<text>.*)", re.ASCII)
 
 
-def split_by_prefix(whole: Capture) -> Iterator[Capture]:
+def split_by_prefix(whole: NodeOutput) -> Iterator[NodeOutput]:
     """Split into what has no prefix, if there is any, and a capture for each machine."""
     split = [_prefixed(line) for line in whole.lines]
     nodes = _nodes(one for one in split if one is not None)
@@ -41,7 +46,7 @@ def split_by_prefix(whole: Capture) -> Iterator[Capture]:
     if any(line.text.strip() for line in rest):
         yield whole._replace(lines=tuple(rest))
     for node, lines in by_node.items():
-        yield Capture(node, tuple(lines))
+        yield NodeOutput(node, tuple(lines))
 
 
 def _prefixed(line: Line) -> tuple[str, Line] | None:
@@ -91,7 +96,7 @@ _NAMES = re.compile(r"(\S{1,4000})(?: \(\d{1,6}\))?\s*", re.ASCII)
 _MOST = 10_000_000
 
 
-def find_folded_header(lines: Sequence[Line], at: int) -> Sign | None:
+def find_folded_header(lines: Sequence[Line], at: int) -> NodeMarker | None:
     """Find a header of three lines."""
     if not lines[at].text.startswith("---") or len(lines) < at + 3:
         return None
@@ -100,7 +105,7 @@ def find_folded_header(lines: Sequence[Line], at: int) -> Sign | None:
     if names is None or not _RULE.fullmatch(rule) or rule.strip() != end.strip():
         return None
     nodes = unfold(names[1])
-    return Sign(nodes, at + 3) if 0 < len(nodes) * len(lines) <= _MOST else None
+    return NodeMarker(nodes, at + 3) if 0 < len(nodes) * len(lines) <= _MOST else None
 
 
 # Unfold the names of machines: "n[01-03,7],m1" is n01, n02, n03, n7 and m1.
@@ -158,7 +163,7 @@ def _numbers(listed: str) -> tuple[str, ...]:
 _POD_PREFIX = re.compile(r"\[(?P<pod>pod/[a-z0-9.-]{1,253}/[a-z0-9.-]{1,253})\](?: (?P<text>.*))?")
 
 
-def split_by_pod(whole: Capture) -> Iterator[Capture]:
+def split_by_pod(whole: NodeOutput) -> Iterator[NodeOutput]:
     """Split into the lines without such a prefix, and a capture for each container."""
     rest: list[Line] = []
     by_pod: dict[str, list[Line]] = {}
@@ -211,7 +216,7 @@ class Prompts:
         #: The machine whose shell was opened, for prompts that name none.
         self._shell: str | None = None
 
-    def find(self, lines: Sequence[Line], at: int) -> Sign | None:
+    def find(self, lines: Sequence[Line], at: int) -> NodeMarker | None:
         """Find a prompt; a command may go on in the next lines."""
         text = lines[at].text
         prompt = _prompt(text) if len(text) <= _LONGEST else None
@@ -225,7 +230,7 @@ class Prompts:
         # A prompt that looks otherwise than the last one, and names no machine, may be any's.
         shell = None if named else self._shell
         output, self._shell = where(command, named or shell, shell)
-        return Sign((output,), behind, command or None)
+        return NodeMarker((output,), behind, command or None)
 
 
 def _prompt(text: str) -> re.Match[str] | None:

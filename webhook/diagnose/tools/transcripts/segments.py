@@ -20,7 +20,7 @@ _TERMINAL = re.compile(
 )
 
 
-class Capture(NamedTuple):
+class NodeOutput(NamedTuple):
     """Lines that are from one machine, and in one piece."""
 
     #: None if nothing says which machine it is.
@@ -41,7 +41,7 @@ def plain_lines(text: str, first: int = 1) -> list[Line]:
     ]
 
 
-class Sign(NamedTuple):
+class NodeMarker(NamedTuple):
     """Something in a text that says which machine lines are from."""
 
     #: The machines; (None,) for one that nothing names.
@@ -55,10 +55,10 @@ class Sign(NamedTuple):
 
 
 #: Looks for a sign that begins at an index of the lines.
-FindsSign = Callable[[Sequence[Line], int], Sign | None]
+FindsSign = Callable[[Sequence[Line], int], NodeMarker | None]
 
 
-def split(whole: Capture, finders: Sequence[FindsSign]) -> Iterator[Capture]:
+def split(whole: NodeOutput, finders: Sequence[FindsSign]) -> Iterator[NodeOutput]:
     """Split a capture at signs; the lines before the first one stay with its machine."""
     nodes: tuple[str | None, ...] = (whole.node,)
     lines, at = whole.lines, 0
@@ -79,10 +79,10 @@ def split(whole: Capture, finders: Sequence[FindsSign]) -> Iterator[Capture]:
 
 def _captures(
     nodes: Iterable[str | None], lines: Sequence[Line], command: str | None, status: int | None
-) -> Iterator[Capture]:
+) -> Iterator[NodeOutput]:
     shared = tuple(lines)
     if command is not None or any(line.text.strip() for line in shared):
-        yield from (Capture(node, shared, command, status) for node in nodes)
+        yield from (NodeOutput(node, shared, command, status) for node in nodes)
 
 
 # The headers that the script of `rdma-webhook discover script` writes.
@@ -106,27 +106,27 @@ def is_script_header(text: str) -> bool:
     return any(header.fullmatch(text) for header in (_BEGIN, _HOST, _NOTE, _RAN))
 
 
-def split_at_headers(whole: Capture) -> tuple[Capture, ...]:
+def split_at_headers(whole: NodeOutput) -> tuple[NodeOutput, ...]:
     """Split a capture at the headers; the host that they name is the machine."""
     node = whole.node
 
-    def find(lines: Sequence[Line], at: int) -> Sign | None:
+    def find(lines: Sequence[Line], at: int) -> NodeMarker | None:
         nonlocal node
         text = lines[at].text
         if not text.startswith("### "):
             return None
         if _BEGIN.fullmatch(text):
             node = whole.node
-            return Sign((node,), at + 1)
+            return NodeMarker((node,), at + 1)
         host = _HOST.fullmatch(text)
         if host is not None:
             node = host["node"]
-            return Sign((node,), at + 1)
+            return NodeMarker((node,), at + 1)
         if _NOTE.fullmatch(text):
-            return Sign((node,), at + 1)
+            return NodeMarker((node,), at + 1)
         ran = _RAN.fullmatch(text)
         if ran is None:
             return None
-        return Sign((node,), at + 1, ran["command"], int(ran["status"]))
+        return NodeMarker((node,), at + 1, ran["command"], int(ran["status"]))
 
     return tuple(split(whole, (find,)))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from webhook.diagnose.tools.causes import CAUSES
-from webhook.diagnose.verify.results import Judgement, Remark
+from webhook.diagnose.verify.results import BenchmarkResult, Remark
 from webhook.diagnose.verify.runs.plan import PodProblem
 from webhook.errors import WebhookError
 from webhook.kube.objects import Pod
@@ -17,10 +17,10 @@ _READ_POD = "Read the pod while a run waits for it: kubectl describe pod."
 _LONGEST = 400
 
 
-class NotMeasuredError(WebhookError):
+class MeasurementError(WebhookError):
     """A pair measured nothing."""
 
-    def __init__(self, judgement: Judgement) -> None:
+    def __init__(self, judgement: BenchmarkResult) -> None:
         super().__init__(judgement.because)
         self.judgement = judgement
 
@@ -60,7 +60,7 @@ def without_rdma(pod: str, problem: PodProblem | None) -> RunStopError:
     return RunStopError(Remark("fail", *found))
 
 
-def pod_rejected(role: str, node: str, said: str) -> NotMeasuredError:
+def pod_rejected(role: str, node: str, said: str) -> MeasurementError:
     """Return the error for a pod that the API server did not create."""
     return _inconclusive(
         "PodRejected",
@@ -71,7 +71,7 @@ def pod_rejected(role: str, node: str, said: str) -> NotMeasuredError:
 
 def not_started(
     role: str, node: str, seconds: float, problem: PodProblem | None
-) -> NotMeasuredError:
+) -> MeasurementError:
     """Return the error for a pod that did not start in time, or never will."""
     start = f"The {role} on {node} did not start within {seconds:g} s."
     if problem is None:
@@ -79,13 +79,13 @@ def not_started(
     return _inconclusive(problem.code, f"{start} {problem.because}", problem.remedy)
 
 
-def late(role: str, node: str, seconds: float) -> NotMeasuredError:
+def late(role: str, node: str, seconds: float) -> MeasurementError:
     """Return the error for a client that did not end."""
     because = f"The {role} on {node} did not end within {seconds:g} s."
     return _inconclusive("NotEnded", because, "Check that the node and its kubelet answer.")
 
 
-def pod_gone(role: str, node: str) -> NotMeasuredError:
+def pod_gone(role: str, node: str) -> MeasurementError:
     """Return the error for a pod that somebody else deleted."""
     return _inconclusive(
         "PodGone",
@@ -94,7 +94,7 @@ def pod_gone(role: str, node: str) -> NotMeasuredError:
     )
 
 
-def log_unreadable(role: str, node: str, said: str) -> NotMeasuredError:
+def log_unreadable(role: str, node: str, said: str) -> MeasurementError:
     """Return the error for a log that could not be read."""
     return _inconclusive(
         "LogUnreadable",
@@ -103,7 +103,7 @@ def log_unreadable(role: str, node: str, said: str) -> NotMeasuredError:
     )
 
 
-def pod_failed(role: str, node: str, pod: Pod) -> NotMeasuredError:
+def pod_failed(role: str, node: str, pod: Pod) -> MeasurementError:
     """Return the error for a pod that ended before its container ran, or by the kernel."""
     message = " ".join(pod.status.message.split())[:_LONGEST]
     reason = ": ".join(filter(None, (pod.status.reason, message)))
@@ -111,9 +111,9 @@ def pod_failed(role: str, node: str, pod: Pod) -> NotMeasuredError:
     return _inconclusive("PodFailed", because, "Repair what the message names, and run it again.")
 
 
-def killed_for_memory(role: str, node: str) -> NotMeasuredError:
+def killed_for_memory(role: str, node: str) -> MeasurementError:
     """Return the error for a pod that had too little memory."""
-    judgement = Judgement(
+    judgement = BenchmarkResult(
         _NOWHERE,
         "fail",
         _KILLED.code,
@@ -122,8 +122,8 @@ def killed_for_memory(role: str, node: str) -> NotMeasuredError:
         source=_KILLED.source,
         layer=_KILLED.layer,
     )
-    return NotMeasuredError(judgement)
+    return MeasurementError(judgement)
 
 
-def _inconclusive(code: str, because: str, remedy: str) -> NotMeasuredError:
-    return NotMeasuredError(Judgement(_NOWHERE, "inconclusive", code, because, remedy))
+def _inconclusive(code: str, because: str, remedy: str) -> MeasurementError:
+    return MeasurementError(BenchmarkResult(_NOWHERE, "inconclusive", code, because, remedy))

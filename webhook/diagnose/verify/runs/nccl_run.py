@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from webhook.diagnose.verify.evaluate import assess, judged_files
-from webhook.diagnose.verify.results import Assessment, Judgement, Remark
+from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, Remark
 from webhook.diagnose.verify.runs import errors
 from webhook.diagnose.verify.runs import pods as pod_state
 from webhook.diagnose.verify.runs.nccl_job import ROLE_LABEL, NcclPlan, mpi_job
-from webhook.diagnose.verify.runs.plan import RunSite
+from webhook.diagnose.verify.runs.plan import RunEnvironment
 from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, PodWatch, remove_pods, run_selector
 from webhook.errors import ClusterError
 from webhook.kube.objects import Manifest, Pod
@@ -41,7 +41,7 @@ class MpiJobAccess(Protocol):
 class NcclSite(NamedTuple):
     """Where a run of nccl-tests happens."""
 
-    site: RunSite
+    site: RunEnvironment
     jobs: MpiJobAccess
     #: Takes what happens.
     tell: Callable[[str], None]
@@ -58,25 +58,25 @@ class NcclRun:
         self._watch = PodWatch(place.site, run_selector(plan.name))
         self._told = ""
 
-    def measure(self) -> Assessment:
+    def measure(self) -> Evaluation:
         """Run the job to its end, and judge it.
 
         Raises RefusedError if the job is refused, as it is without mpi-operator, and ClusterError
         if the API server stays silent.
         """
         try:
-            return Assessment(self._measured(), ())
-        except errors.NotMeasuredError as error:
-            return Assessment((error.judgement._replace(file=_LAUNCHER),), ())
+            return Evaluation(self._measured(), ())
+        except errors.MeasurementError as error:
+            return Evaluation((error.judgement._replace(file=_LAUNCHER),), ())
         except errors.RunStopError as stop:
-            return Assessment((), (stop.remark,))
+            return Evaluation((), (stop.remark,))
 
     def remove(self, rest: Callable[[float], object]) -> list[Pod]:
         """Delete the job and its pods, and return these once none is left."""
         selector = run_selector(self._plan.name)
         return remove_jobs_and_pods(self._place, selector, rest)
 
-    def _measured(self) -> tuple[Judgement, ...]:
+    def _measured(self) -> tuple[BenchmarkResult, ...]:
         self._watch.patiently(lambda: self._place.jobs.create(mpi_job(self._plan)))
         self._tell("MPIJob created")
         self._until(self._plan.patience, self._launched)
@@ -136,7 +136,7 @@ class NcclRun:
         """Raise why a worker ended before the launcher began."""
         log = self._log(pod, _WORKER)
         if missing := missing_program(log):
-            raise errors.NotMeasuredError(lacks(missing))
+            raise errors.MeasurementError(lacks(missing))
         raise errors.pod_failed(_WORKER, node, pod)
 
     def _log(self, pod: Pod, role: str) -> str:
@@ -152,11 +152,11 @@ class NcclRun:
         except ClusterError as error:
             raise errors.log_unreadable(role, node, str(error)) from None
 
-    def _late(self, patience: float) -> errors.NotMeasuredError:
+    def _late(self, patience: float) -> errors.MeasurementError:
         """Return the error for pods that did not come as far as they should in time."""
         pods = [*self._of_role(_LAUNCHER), *self._of_role(_WORKER)]
         if not pods:
-            return errors.NotMeasuredError(_no_pods(patience))
+            return errors.MeasurementError(_no_pods(patience))
         launcher = self._of_role(_LAUNCHER)
         if launcher and pod_state.is_running(launcher[0]):
             return errors.late(_LAUNCHER, pod_state.node_of(launcher[0]), patience)
@@ -187,8 +187,8 @@ def _role_of(pod: Pod) -> str:
     return pod.metadata.labels.get(ROLE_LABEL) or "pod"
 
 
-def _no_pods(patience: float) -> Judgement:
-    return Judgement(
+def _no_pods(patience: float) -> BenchmarkResult:
+    return BenchmarkResult(
         (1, 1),
         "inconclusive",
         "NotStarted",
@@ -213,7 +213,7 @@ _PARTS = {
 }
 
 
-def judge_launcher(name: str, log: str) -> tuple[Judgement, ...]:
+def judge_launcher(name: str, log: str) -> tuple[BenchmarkResult, ...]:
     """Judge the log of a launcher; there is at least one judgement. `name` stands for its file."""
     found = assess(judged_files(name, log), None).judgements
     if missing := missing_program(log):
@@ -229,10 +229,10 @@ def missing_program(log: str) -> str:
     return ""
 
 
-def lacks(program: str) -> Judgement:
+def lacks(program: str) -> BenchmarkResult:
     """Return the judgement on an image without a program."""
     part = _PARTS.get(program, "nccl-tests")
-    return Judgement(
+    return BenchmarkResult(
         (1, 1),
         "inconclusive",
         "NoNcclTests",
@@ -242,10 +242,10 @@ def lacks(program: str) -> Judgement:
     )
 
 
-def _nothing(log: str) -> Judgement:
+def _nothing(log: str) -> BenchmarkResult:
     last = next((line for line in reversed(log.splitlines()) if line.strip()), "")
     said = f" Its last line: {last.strip():.200}" if last else ""
-    return Judgement(
+    return BenchmarkResult(
         (1, max(1, log.count("\n"))),
         "inconclusive",
         "NoResult",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
 from webhook.diagnose.tools.causes import CAUSES
 from webhook.diagnose.verify.evaluate import judge_file, judged_files
-from webhook.diagnose.verify.results import Assessment, Judgement, NodePair
+from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, NodePair
 from webhook.diagnose.verify.runs.plan import RunPlan
 
 _COMMAND = re.compile(r"\+ (ib_\w{1,20}) -d (\S{1,64}) -p (\d{1,5}) ")
@@ -98,7 +98,7 @@ def pair_name(pair: NodePair) -> str:
     return f"{pair.client} → {pair.server}"
 
 
-def judge_pair(pair: NodePair, log: PairLog, plan: RunPlan) -> tuple[Judgement, ...]:
+def judge_pair(pair: NodePair, log: PairLog, plan: RunPlan) -> tuple[BenchmarkResult, ...]:
     """Judge the logs of a pair; there is at least one judgement."""
     name = pair_name(pair)
     found = [one for file in judged_files(name, log.text) for one in judge_file(file, plan.rate)]
@@ -120,16 +120,16 @@ def _not_begun(log: PairLog, plan: RunPlan) -> list[SectionOfTest]:
     return [SectionOfTest(*one, _NOWHERE, ()) for one in every if one not in begun]
 
 
-def named_after(pair: NodePair, judgement: Judgement) -> Judgement:
+def named_after(pair: NodePair, judgement: BenchmarkResult) -> BenchmarkResult:
     """Return a judgement on a pair that measured nothing, under the name of the pair."""
     return judgement._replace(file=pair_name(pair))
 
 
-def _is_in(one: Judgement, section: SectionOfTest) -> bool:
+def _is_in(one: BenchmarkResult, section: SectionOfTest) -> bool:
     return section.lines[0] <= one.lines[0] <= section.lines[1]
 
 
-def _of_section(section: SectionOfTest, found: Sequence[Judgement]) -> Judgement:
+def _of_section(section: SectionOfTest, found: Sequence[BenchmarkResult]) -> BenchmarkResult:
     """Return the judgement on a test of which both ends said something.
 
     The client is the one that measures. If it did not, the lowest layer that failed at either end
@@ -141,26 +141,26 @@ def _of_section(section: SectionOfTest, found: Sequence[Judgement]) -> Judgement
     failed = [one for one in found if one.verdict == "fail"]
     if not failed:
         return found[0] if found and not section.notes else _by_notes(section)
-    worst = Assessment(tuple(failed), ()).worst
-    assert isinstance(worst, Judgement)
+    worst = Evaluation(tuple(failed), ()).worst
+    assert isinstance(worst, BenchmarkResult)
     others = [code for one in failed for code in (one.code, *one.also) if code != worst.code]
     return worst._replace(also=tuple(dict.fromkeys(others)))
 
 
-def _by_notes(section: SectionOfTest) -> Judgement:
+def _by_notes(section: SectionOfTest) -> BenchmarkResult:
     """Judge a test of which neither end printed anything that is known."""
     kind: Kind = "latency" if section.test.endswith("_lat") else "bandwidth"
     run = Measurement("perftest", section.test, kind, section.lines, device=section.device)
-    start = Judgement(section.lines, "inconclusive", "NoResult", "", _READ, measurement=run)
+    start = BenchmarkResult(section.lines, "inconclusive", "NoResult", "", _READ, measurement=run)
     said = next(iter(section.notes), f"{section.device} ({section.test}) printed no result")
     if "no result within" in said:
         return start._replace(verdict="fail", code="TimedOut", because=f"{said}.")
     return start._replace(because=f"{said}, and nothing that is known.")
 
 
-def _without_tests(log: PairLog, found: Sequence[Judgement]) -> Judgement:
+def _without_tests(log: PairLog, found: Sequence[BenchmarkResult]) -> BenchmarkResult:
     """Judge logs in which no test began."""
-    start = Judgement(_NOWHERE, "inconclusive", "NoResult", "")
+    start = BenchmarkResult(_NOWHERE, "inconclusive", "NoResult", "")
     for note in log.notes:
         if note.startswith("this image has no "):
             return start._replace(

@@ -9,7 +9,7 @@ from webhook.diagnose.verify.results import NodePair, PortRate
 from webhook.kube.objects import Manifest, Node
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import Facts, key_of
-from webhook.model.inventory import as_counted
+from webhook.model.inventory import natural_key
 from webhook.model.nodes import Node as NodeFacts
 
 # Which nodes of a cluster can measure a fabric, and why the others cannot.
@@ -32,7 +32,7 @@ def fabric_nodes(items: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric) ->
     homes = facts.inventory(fabrics).by_node
     fit: list[str] = []
     unfit: dict[str, str] = {}
-    for name in sorted(listed, key=as_counted):
+    for name in sorted(listed, key=natural_key):
         if fabric.name not in homes[name]:
             continue
         if why := _obstacle(Node.model_validate(listed[name]), facts.nodes[name], fabric):
@@ -169,7 +169,7 @@ class PodProblem(NamedTuple):
     remedy: str
 
 
-class RunSite(NamedTuple):
+class RunEnvironment(NamedTuple):
     """Where a run happens."""
 
     pods: RunPods

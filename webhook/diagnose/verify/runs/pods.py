@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Literal, TypeVar
 
 from webhook.diagnose.verify.results import NodePair
-from webhook.diagnose.verify.runs.plan import RunPlan, RunPods, RunSite
+from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan, RunPods
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
 from webhook.kube.objects import ContainerStatus, Pod
@@ -264,7 +264,7 @@ _T = TypeVar("_T")
 class PodWatch:
     """Looks at the pods of one run."""
 
-    def __init__(self, site: RunSite, selector: str) -> None:
+    def __init__(self, site: RunEnvironment, selector: str) -> None:
         self._site = site
         self._selector = selector
         #: By name.

@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from typing import TypeVar
 
-from webhook.diagnose.verify.grade import compare
+from webhook.diagnose.verify.grade import flag_outliers
 from webhook.diagnose.verify.results import (
     WORTHS,
-    Judgement,
+    BenchmarkResult,
     NodePair,
     PairResult,
     Remark,
@@ -28,7 +28,7 @@ from webhook.diagnose.verify.runs.pair_output import (
     named_after,
     pair_log,
 )
-from webhook.diagnose.verify.runs.plan import Round, RunPlan, RunSite
+from webhook.diagnose.verify.runs.plan import Round, RunEnvironment, RunPlan
 from webhook.diagnose.verify.runs.pods import (
     CONTAINER,
     PodWatch,
@@ -49,7 +49,7 @@ _PAUSE = 1.0
 class NodeRun:
     """One run; what is left of its pods is for `remove_pods`."""
 
-    def __init__(self, plan: RunPlan, site: RunSite) -> None:
+    def __init__(self, plan: RunPlan, site: RunEnvironment) -> None:
         self._plan = plan
         self._site = site
         self._watch = PodWatch(site, run_selector(plan.name))
@@ -72,7 +72,7 @@ class NodeRun:
     def report(self) -> RunReport:
         """What was measured so far; each number is compared with those of its peers."""
         plan, results = self._plan, [self._results[place] for place in sorted(self._results)]
-        compared = iter(compare([one for result in results for one in result.judgements]))
+        compared = iter(flag_outliers([one for result in results for one in result.judgements]))
         return RunReport(
             plan.name,
             plan.fabric.name,
@@ -117,7 +117,7 @@ class PairRun:
     """A pair of a run; `place` counts the pairs."""
 
     def __init__(
-        self, plan: RunPlan, site: RunSite, watch: PodWatch, place: int, pair: NodePair
+        self, plan: RunPlan, site: RunEnvironment, watch: PodWatch, place: int, pair: NodePair
     ) -> None:
         self._plan = plan
         self._site = site
@@ -131,14 +131,14 @@ class PairRun:
         """Measure, and delete the pods; RunStopError if no other pair would come further."""
         try:
             judgements = yield from self._measured()
-        except errors.NotMeasuredError as error:
+        except errors.MeasurementError as error:
             judgements = (named_after(self._pair, error.judgement),)
         for pod in self._created:
             self._watch.patiently(_deletion(self._site, pod))
         self._tell(_summary(judgements))
         return PairResult(self._pair, judgements)
 
-    def _measured(self) -> _Steps[tuple[Judgement, ...]]:
+    def _measured(self) -> _Steps[tuple[BenchmarkResult, ...]]:
         server = self._create("server", server_pod(self._plan, self._place, self._pair))
         pod = yield from self._started("server", server, pods.is_ready)
         if pods.has_ended(pod):
@@ -154,7 +154,7 @@ class PairRun:
         rest = yield from self._last_words(server)
         return self._judged(pair_log(self._log("client", ended), rest))
 
-    def _judged(self, log: PairLog) -> tuple[Judgement, ...]:
+    def _judged(self, log: PairLog) -> tuple[BenchmarkResult, ...]:
         self._site.keep(self._pair, log.text)
         return judge_pair(self._pair, log, self._plan)
 
@@ -210,7 +210,7 @@ class PairRun:
             yield
         try:
             return self._log("server", self._seen("server", server))
-        except errors.NotMeasuredError as error:
+        except errors.MeasurementError as error:
             if error.judgement.verdict == "fail":
                 raise
             return ""
@@ -244,11 +244,11 @@ class PairRun:
         self._told = what
 
 
-def _deletion(site: RunSite, pod: Pod) -> Callable[[], None]:
+def _deletion(site: RunEnvironment, pod: Pod) -> Callable[[], None]:
     return lambda: site.pods.delete(pod.manifest)
 
 
-def _summary(judgements: tuple[Judgement, ...]) -> str:
+def _summary(judgements: tuple[BenchmarkResult, ...]) -> str:
     """Name the worst verdict, and the codes that have it."""
     worst = max((one.verdict for one in judgements), key=WORTHS.index)
     codes = dict.fromkeys(one.code for one in judgements if one.verdict == worst)

@@ -20,7 +20,7 @@ from pydantic import Field
 from webhook.decide.draft import Draft
 from webhook.kube.records import Flag, Record
 from webhook.model.pod import mapping
-from webhook.model.quantity import whole
+from webhook.model.quantity import to_integer
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     FIRST,
@@ -249,6 +249,6 @@ def _amounts(resources: Resources) -> list[tuple[str, str]]:
 def _whole(quantity: object) -> int:
     """Return the quantity as a whole number; 0 for one that the API server refuses."""
     try:
-        return whole(quantity or 0)
+        return to_integer(quantity or 0)
     except ValueError:
         return 0

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from webhook.diagnose.tools import readers
-from webhook.diagnose.tools.observations import Line, Sighting
+from webhook.diagnose.tools.observations import Line, Observation
 from webhook.diagnose.tools.readers import READERS, read
 from webhook.diagnose.tools.readers.layouts import Reader
-from webhook.diagnose.tools.transcripts import captures
+from webhook.diagnose.tools.transcripts import split_by_node
 
 FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))
 
@@ -19,7 +19,7 @@ FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))
 HEXADECIMAL = {"pci_class", "vendor_id", "device_id"}
 
 
-def written(sighting: Sighting) -> str:
+def written(sighting: Observation) -> str:
     """Write a record on one line, without the fields that the tool did not show."""
     fields = sighting._asdict()
     tool, line = fields.pop("origin")
@@ -47,7 +47,7 @@ def expected(lines: list[Line]) -> str:
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda one: str(one.stem))
 def test_the_output_is_read(fixture: Path) -> None:
     """What is beside a saved output is all that is read from it, and what is not understood."""
-    (capture,) = captures(fixture.read_text(encoding="utf-8"))
+    (capture,) = split_by_node(fixture.read_text(encoding="utf-8"))
     found, golden = expected(list(capture.lines)), fixture.with_suffix(".expected")
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(found, encoding="utf-8")
@@ -64,7 +64,7 @@ def test_every_tool_has_a_saved_output() -> None:
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda one: str(one.stem))
 def test_a_line_has_one_reader(fixture: Path) -> None:
     """No two readers take the same line: one of them would be wrong."""
-    (capture,) = captures(fixture.read_text(encoding="utf-8"))
+    (capture,) = split_by_node(fixture.read_text(encoding="utf-8"))
     taken = [number for reader in READERS for number in reader.read(capture.lines).taken]
     assert len(taken) == len(set(taken))
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from webhook.diagnose.tools.observations import Line
-from webhook.diagnose.tools.transcripts import Capture, captures
+from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
 from webhook.diagnose.tools.transcripts.commands import is_command, where
 from webhook.diagnose.tools.transcripts.prefixes import MOST, unfold
 
 FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/captures/*.txt"))
 
 
-def written(capture: Capture) -> str:
+def written(capture: NodeOutput) -> str:
     """Write a capture as its machine, its command, and its lines with their numbers."""
     status = "" if capture.exit_status is None else f" (exit {capture.exit_status})"
     head = f"{capture.node or '-'}: {capture.command or ''}{status}".rstrip()
@@ -25,7 +25,7 @@ def written(capture: Capture) -> str:
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda one: str(one.stem))
 def test_a_text_is_taken_apart(fixture: Path) -> None:
     """Beside a text is what each machine shows in it, in each form that a text may have."""
-    found = "".join(map(written, captures(fixture.read_text(encoding="utf-8"))))
+    found = "".join(map(written, split_by_node(fixture.read_text(encoding="utf-8"))))
     golden = fixture.with_suffix(".expected")
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(found, encoding="utf-8")
@@ -35,21 +35,21 @@ def test_a_text_is_taken_apart(fixture: Path) -> None:
 def test_what_terminals_add_is_removed() -> None:
     """Colours, titles, a byte order mark, no-break blanks and carriage returns are no text."""
     text = "\ufeff\x1b]0;root@n1\x07\x1b[01;32mmlx5_0\x1b[0m\xa0port\r\n\x1b(B 50%\r100%\r\r\n"
-    assert captures(text) == (
-        Capture(None, (Line(1, "mlx5_0 port"), Line(2, " 50%"), Line(2, "100%"), Line(3, ""))),
+    assert split_by_node(text) == (
+        NodeOutput(None, (Line(1, "mlx5_0 port"), Line(2, " 50%"), Line(2, "100%"), Line(3, ""))),
     )
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "root@gpu-01:~# \n\n"], ids=["empty", "blank", "-"])
 def test_nothing_is_no_capture(text: str) -> None:
     """A text without a word has no captures."""
-    assert captures(text) == ()
+    assert split_by_node(text) == ()
 
 
 def test_folded_machines_share_their_lines() -> None:
     """The lines of an output that many machines have are in memory once."""
     dashes = "-" * 15
-    first, second = captures(f"{dashes}\nn[1-2] (2)\n{dashes}\nCA 'mlx5_0'")
+    first, second = split_by_node(f"{dashes}\nn[1-2] (2)\n{dashes}\nCA 'mlx5_0'")
     assert (first.node, second.node) == ("n1", "n2")
     assert first.lines is second.lines
 
@@ -57,7 +57,7 @@ def test_folded_machines_share_their_lines() -> None:
 def test_a_short_text_does_not_become_endless() -> None:
     """A header that would multiply a long text by many machines is text."""
     dashes, text = "-" * 15, "x\n" * 11_000
-    assert len(captures(f"{dashes}\nn[1-1000]\n{dashes}\n{text}")) == 1
+    assert len(split_by_node(f"{dashes}\nn[1-1000]\n{dashes}\n{text}")) == 1
 
 
 @pytest.mark.parametrize(
@@ -138,5 +138,5 @@ def test_a_comment_is_no_command(text: str, known: bool) -> None:
 def test_a_command_goes_on_in_the_next_line() -> None:
     """Behind a backslash, with a blank before it or not; the shell's > is no part of it."""
     for typed in ("ibdev2netdev \\\n> -v", "ibdev2netdev\\\n-v"):
-        (capture,) = captures(f"$ {typed}\nmlx5_0\n")
+        (capture,) = split_by_node(f"$ {typed}\nmlx5_0\n")
         assert (capture.command, len(capture.lines)) == ("ibdev2netdev -v", 2)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from webhook.diagnose.discover.inputs import NodeText, read_texts
 from webhook.diagnose.tools.readers import read
-from webhook.diagnose.tools.transcripts import captures
+from webhook.diagnose.tools.transcripts import split_by_node
 from webhook.diagnose.tools.transcripts.commands import short_answers
 
 FIXTURES = [one.read_text() for one in sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))]
@@ -21,7 +21,7 @@ def answers(text: str) -> list[tuple[str, str, str]]:
     """Return tool, setting and value of all short answers of a text."""
     return [
         (one.origin.tool, one.setting, one.value)
-        for at, part in enumerate(captures(text))
+        for at, part in enumerate(split_by_node(text))
         for one in short_answers(part, read(part.lines).taken, begins=at == 0)
     ]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from tests.unit.diagnose.tools.benchmarks.outputs import nccl_tests
 from tests.unit.diagnose.verify.runs.plans import FABRIC
-from webhook.diagnose.verify.results import Assessment
+from webhook.diagnose.verify.results import Evaluation
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclRun, NcclSite
-from webhook.diagnose.verify.runs.plan import PodProblem, RunSite
+from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment
 
 Object = dict[str, Any]
 ROLE = "training.kubeflow.org/job-role"
@@ -67,7 +67,7 @@ class FakeOperator:
     _looks: int = 0
     _pauses: int = 0
 
-    def run(self, plan: NcclPlan = PLAN) -> Assessment:
+    def run(self, plan: NcclPlan = PLAN) -> Evaluation:
         """Measure, and delete what the run made."""
         made = NcclRun(plan, self.place)
         try:
@@ -78,7 +78,7 @@ class FakeOperator:
     @property
     def place(self) -> NcclSite:
         """What a run is given."""
-        site = RunSite(
+        site = RunEnvironment(
             self, lambda _: self.problem, lambda *_: None, lambda *_: None, self.pause,
             lambda: self.time,
         )  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.diagnose.verify.results import NodePair
-from webhook.diagnose.verify.runs.plan import PodProblem, RunPlan, RunSite
+from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment, RunPlan
 from webhook.diagnose.verify.runs.run import NodeRun
 
 Pod = dict[str, Any]
@@ -145,9 +145,9 @@ class FakeSite:
     _pauses: int = 0
 
     @property
-    def site(self) -> RunSite:
+    def site(self) -> RunEnvironment:
         """What the run is given."""
-        return RunSite(
+        return RunEnvironment(
             self.pods, lambda _: self.problem, self._tell, self._keep, self.pause, lambda: self.time
         )
 

@@ -14,13 +14,13 @@ from tests.unit.diagnose.verify.runs.fake_operator import (
     FakeOperator,
     container,
 )
-from webhook.diagnose.verify.results import Judgement, Remark
+from webhook.diagnose.verify.results import BenchmarkResult, Remark
 from webhook.diagnose.verify.runs.plan import PodProblem
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
 
 
-def the_only(operator: FakeOperator) -> Judgement:
+def the_only(operator: FakeOperator) -> BenchmarkResult:
     """Run, and return the only judgement; nothing is left."""
     (found,) = operator.run().judgements
     assert (operator.jobs, operator.pods) == ([], [])

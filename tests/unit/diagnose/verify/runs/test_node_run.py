@@ -21,7 +21,7 @@ from tests.unit.diagnose.verify.runs.fake_pods import (
     waiting,
 )
 from tests.unit.diagnose.verify.runs.plans import FABRIC, HCAS, client_log, command, plan_of
-from webhook.diagnose.verify.results import Judgement, NodePair
+from webhook.diagnose.verify.results import BenchmarkResult, NodePair
 from webhook.diagnose.verify.runs.plan import PodProblem, all_pair_rounds
 from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.errors import ClusterError
@@ -41,7 +41,7 @@ def stories(server: Story = SERVER, client: Story = CLIENT) -> Any:
     return lambda pod: server if role_of(pod) == "server" else client
 
 
-def only(pods: FakePods, **how: Any) -> Judgement:
+def only(pods: FakePods, **how: Any) -> BenchmarkResult:
     """Run one pair, and return its only judgement; its pods are gone after that."""
     report = FakeSite(pods, **how).run(plan_of()).report
     ((pair, (found,)),) = report.results

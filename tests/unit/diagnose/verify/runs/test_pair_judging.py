@@ -15,7 +15,7 @@ from tests.unit.diagnose.verify.runs.plans import (
     measured,
     plan_of,
 )
-from webhook.diagnose.verify.results import Judgement, NodePair
+from webhook.diagnose.verify.results import BenchmarkResult, NodePair
 from webhook.diagnose.verify.runs.pair_output import devices_in, judge_pair, pair_log
 from webhook.diagnose.verify.runs.plan import RunPlan
 
@@ -24,7 +24,7 @@ ONE = plan_of(fabric=replace(FABRIC, hcas=("mlx5_0",)))
 BEGUN, SERVED = command("mlx5_0", 18515, "10.1.2.3"), command("mlx5_0", 18515)
 
 
-def judged(client: str, server: str, plan: RunPlan = ONE) -> tuple[Judgement, ...]:
+def judged(client: str, server: str, plan: RunPlan = ONE) -> tuple[BenchmarkResult, ...]:
     """Judge the logs of a pair."""
     return judge_pair(PAIR, pair_log(client, server), plan)
 
