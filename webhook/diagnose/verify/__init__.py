@@ -1,7 +1,7 @@
-"""Whether a network is as fast as it should be: from measurements to verdicts.
+"""Verdicts on the speed of a network, from measurements.
 
-`grade` grades a run on its own and compares it with others, `evaluate` puts files together,
+`grade` grades a run by itself and compares it with others, `evaluate` combines files,
 `fault_localization` finds what bad results have in common, `matrix` and the outputs show it. `runs`
-measures with pods. What benchmarks print is read in `webhook.diagnose.tools.benchmarks`. `results`
-has the limits of a good link (`PASS`, `WARN`). Start with `evaluate`.
+measures with pods. The output of benchmarks is read in `webhook.diagnose.tools.benchmarks`.
+`results` has the limits of a good link (`PASS`, `WARN`). Start with `evaluate`.
 """

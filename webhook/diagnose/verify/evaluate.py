@@ -1,4 +1,4 @@
-"""Judge files together: each run, each failure, and whether every HCA was tested."""
+"""Judgements on files: on each run and each failure, and whether every HCA was tested."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from webhook.diagnose.tools.transcripts import split_by_node
 from webhook.diagnose.verify.grade import RunContext, flag_outliers, grade_run
 from webhook.diagnose.verify.results import BenchmarkResult, BusRate, Evaluation, PortRate, Remark
 
-# Judge what failed: by the table of causes, the lowest layer first.
+# Judge failures by the table of causes, the lowest layer first.
 #
-# A port that is down makes registering memory, connecting and NCCL fail after it, so the lowest
-# layer is the one to repair; the others are listed.
+# When a port is down, registering memory, connecting and NCCL fail as well, so the lowest layer is
+# the one to repair; the others are listed.
 
 _LONGEST = 200
 
 
-def grade_failure(found: Sequence[CauseLine], run: Measurement | None = None) -> BenchmarkResult:
-    """Judge lines that tell why something failed, of a run or of none that is known."""
-    first, *others = _lowest_first(one.cause for one in found)
-    line = next(one.line for one in found if one.cause is first)
-    lines = (found[0].number, found[-1].number)
+def grade_failure(failures: Sequence[CauseLine], run: Measurement | None = None) -> BenchmarkResult:
+    """Judge the log lines of a failure, of a run if it is known."""
+    first, *further = _lowest_first(failure.cause for failure in failures)
+    line = next(failure.line for failure in failures if failure.cause is first)
+    lines = (failures[0].number, failures[-1].number)
     return BenchmarkResult(
         run.lines if run else lines,
         "fail",
@@ -51,21 +51,21 @@ def grade_failure(found: Sequence[CauseLine], run: Measurement | None = None) ->
         source=first.source,
         measurement=run,
         layer=first.layer,
-        also=tuple(one.code for one in others),
+        also=tuple(cause.code for cause in further),
     )
 
 
 def _lowest_first(causes: Iterable[Cause]) -> list[Cause]:
-    """Return each cause once; within a layer in the order of the text."""
-    return sorted(dict.fromkeys(causes), key=lambda one: LAYERS.index(one.layer))
+    """Return each cause once, the lowest layer first; within a layer in the order of the text."""
+    return sorted(dict.fromkeys(causes), key=lambda cause: LAYERS.index(cause.layer))
 
 
 def judge_log(log: LogReport, lines: tuple[int, int]) -> BenchmarkResult | None:
-    """Judge the log of a job that ran no benchmark; None if it is not one."""
+    """Judge the log of a job that ran no benchmark; None if the text is not such a log."""
     start = BenchmarkResult(lines, "inconclusive", "", "")
     if log.transport == "no":
         return _sockets(start, log)
-    slower = [seen.cause for seen in log.seen if seen.cause.sort == "slower"]
+    slower = [line.cause for line in log.seen if line.cause.sort == "slower"]
     if log.transport == "mixed":
         return start._replace(
             verdict="warn",
@@ -83,8 +83,8 @@ def judge_log(log: LogReport, lines: tuple[int, int]) -> BenchmarkResult | None:
             source=cause.source,
         )
     if log.transport == "yes":
-        how = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
-        because = f"The log shows RDMA{how[log.gpu_direct]}. It says nothing about speed."
+        suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
+        because = f"The log shows RDMA{suffixes[log.gpu_direct]}. It says nothing about speed."
         return start._replace(verdict="pass", code="OverRdma", because=because)
     if log.nccl:
         return start._replace(
@@ -96,10 +96,10 @@ def judge_log(log: LogReport, lines: tuple[int, int]) -> BenchmarkResult | None:
 
 
 def _sockets(start: BenchmarkResult, log: LogReport) -> BenchmarkResult:
-    reasons = [seen.cause for seen in log.seen if seen.cause.sort in ("setting", "trouble")]
-    told = [seen.cause for seen in log.seen if seen.cause.rdma is False]
-    causes: list[Cause] = [*_lowest_first(reasons), *told]
-    first, others = causes[0], causes[1:]
+    reasons = [line.cause for line in log.seen if line.cause.sort in ("setting", "trouble")]
+    transports = [line.cause for line in log.seen if line.cause.rdma is False]
+    causes: list[Cause] = [*_lowest_first(reasons), *transports]
+    first, further = causes[0], causes[1:]
     return start._replace(
         verdict="fail",
         code=first.code,
@@ -107,171 +107,191 @@ def _sockets(start: BenchmarkResult, log: LogReport) -> BenchmarkResult:
         remedy=first.remedy,
         source=first.source,
         layer=first.layer,
-        also=tuple(one.code for one in others),
+        also=tuple(cause.code for cause in further),
     )
 
 
-# What other tools in the same text show of the ports that were tested: rates and PCIe links.
+# Rates and PCIe links of the tested ports, from other tools in the same text.
 #
-# `ibstat` and `lspci -vv` above a benchmark save the reader `--rate`. What contradicts itself, or
-# is of another device, is not used.
+# With the output of `ibstat` and `lspci -vv` above a benchmark, `--rate` is not needed. Values that
+# contradict each other, or belong to another device, are not used.
 
 _T = TypeVar("_T")
 
 
 class PortContext(NamedTuple):
-    """What tools showed of the ports and cards of a machine."""
+    """The ports and cards of a node, as tools showed them."""
 
     ports: tuple[PortObservation, ...] = ()
     cards: tuple[CardObservation, ...] = ()
 
     def rate(self, run: Measurement) -> PortRate | None:
-        """Return the rate of the port of a run; that of a port that is not Active means nothing."""
-        shown = [
-            (one.rate_gbps, one.origin)
-            for one in self._ports(run)
-            if one.state == "Active" and one.rate_gbps
+        """Return the rate of the port of a run; None unless the port is Active."""
+        rates = [
+            (port.rate_gbps, port.origin)
+            for port in self._ports(run)
+            if port.state == "Active" and port.rate_gbps
         ]
-        found = _only(shown)
-        return found and PortRate(found[0], f"{found[0]:g} Gb/s by {_named(found[1])}")
+        rate = _agreed(rates)
+        return rate and PortRate(rate[0], f"{rate[0]:g} Gb/s by {_tool_line(rate[1])}")
 
     def bus(self, run: Measurement) -> BusRate | None:
-        """Return what the PCIe link of the card carries."""
-        places = {_short(one.pci) for one in self._ports(run) if one.pci}
-        found = _only(
-            (one.link, one.origin) for one in self.cards if one.link and _short(one.pci) in places
+        """Return the rate of the card's PCIe link; None if unknown."""
+        addresses = {_without_domain(port.pci) for port in self._ports(run) if port.pci}
+        link = _agreed(
+            (card.link, card.origin)
+            for card in self.cards
+            if card.link and _without_domain(card.pci) in addresses
         )
-        carried = pcie_rate(found[0]) if found else None
-        if found is None or carried is None:
+        gbps = pcie_rate(link[0]) if link else None
+        if link is None or gbps is None:
             return None
-        return BusRate(carried, f"{_link(found[0])} by {_named(found[1])}")
+        return BusRate(gbps, f"{_link_title(link[0])} by {_tool_line(link[1])}")
 
     def _ports(self, run: Measurement) -> list[PortObservation]:
         return [
-            one
-            for one in self.ports
+            port
+            for port in self.ports
             if run.device is not None
-            and one.device == run.device
-            and (run.port is None or one.port in (None, run.port))
+            and port.device == run.device
+            and (run.port is None or port.port in (None, run.port))
         ]
 
 
 def shown_ports(reading: Reading) -> PortContext:
-    """Take the ports and cards of what was read."""
+    """Return the ports and cards of a reading."""
     return PortContext(
-        tuple(one for one in reading.sightings if isinstance(one, PortObservation)),
-        tuple(one for one in reading.sightings if isinstance(one, CardObservation)),
+        tuple(
+            observation
+            for observation in reading.sightings
+            if isinstance(observation, PortObservation)
+        ),
+        tuple(
+            observation
+            for observation in reading.sightings
+            if isinstance(observation, CardObservation)
+        ),
     )
 
 
-def _only(shown: Iterable[tuple[_T, Origin]]) -> tuple[_T, Origin] | None:
-    """Return the value that all agree on, with the first tool that shows it."""
-    found = list(shown)
-    return found[0] if len({value for value, _ in found}) == 1 else None
+def _agreed(values: Iterable[tuple[_T, Origin]]) -> tuple[_T, Origin] | None:
+    """Return the value that all tools agree on, with the first tool; None if they differ."""
+    candidates = list(values)
+    return candidates[0] if len({value for value, _ in candidates}) == 1 else None
 
 
-def _short(pci: str) -> str:
-    """Return a PCI address without the domain that some tools leave out."""
+def _without_domain(pci: str) -> str:
+    """Return a PCI address without the domain 0000, which some tools omit."""
     return pci.removeprefix("0000:")
 
 
-def _named(origin: Origin) -> str:
+def _tool_line(origin: Origin) -> str:
     return f"{origin.tool}, line {origin.line}" if origin.line else origin.tool
 
 
-def _link(link: PcieLink) -> str:
+def _link_title(link: PcieLink) -> str:
     return f"PCIe {link.speed:g} GT/s x{link.width}"
 
 
 class JudgedFile(NamedTuple):
-    """A file, or what one machine wrote into it, as it was read."""
+    """The content of a file, or the part of it from one node."""
 
     name: str
-    #: The machine, where the file has the output of several.
+    #: None unless the file has the output of several nodes.
     node: str | None
     output: ToolOutput
-    shown: PortContext
+    ports: PortContext
     #: The first and the last line.
     lines: tuple[int, int]
 
 
 def judged_files(name: str, text: str) -> list[JudgedFile]:
-    """Read a file, or each machine of a file by itself: pdsh and clush put many into one."""
+    """Read a file, each node by itself: pdsh and clush write the output of many into one file."""
     lines = output_lines(plain_text(text))
-    machines = split_machines(lines)
-    if len(machines) == 1:
-        shown = [line for capture in split_by_node(text) for line in capture.lines]
-        return [_judged_file(name, None, lines, shown)]
-    return [_judged_file(name, node, own, own) for node, own in machines.items() if _any(own)]
+    nodes = split_machines(lines)
+    if len(nodes) == 1:
+        port_lines = [line for capture in split_by_node(text) for line in capture.lines]
+        return [_judged_file(name, None, lines, port_lines)]
+    return [
+        _judged_file(name, node, node_lines, node_lines)
+        for node, node_lines in nodes.items()
+        if _has_text(node_lines)
+    ]
 
 
-def _any(lines: Sequence[Line]) -> bool:
+def _has_text(lines: Sequence[Line]) -> bool:
     return any(line.text for line in lines)
 
 
 def _judged_file(
-    name: str, node: str | None, lines: Sequence[Line], shown: Sequence[Line]
+    name: str, node: str | None, lines: Sequence[Line], port_lines: Sequence[Line]
 ) -> JudgedFile:
-    """Read the lines of one machine; `shown` are those in which tools may show its ports."""
+    """Read the lines of one node; `port_lines` may have the output of tools that show its ports."""
     output = read_output_lines(lines)
     tested = any(run.device and run.kind == "bandwidth" for run in output.measurements)
-    ports = shown_ports(read(shown)) if tested else PortContext()
+    ports = shown_ports(read(port_lines)) if tested else PortContext()
     return JudgedFile(name, node, output, ports, (lines[0].number, lines[-1].number))
 
 
 def assess(
     files: Sequence[JudgedFile], rate: PortRate | None, hcas: Sequence[str] = ()
 ) -> Evaluation:
-    """Judge all files; `hcas` are the RDMA devices that should have been tested."""
-    judgements = flag_outliers([one for file in files for one in judge_file(file, rate)])
+    """Judge all files; `hcas` are the RDMA devices that the runs should have tested."""
+    judgements = flag_outliers(
+        [judgement for file in files for judgement in judge_file(file, rate)]
+    )
     return Evaluation(judgements, tuple(_untested(judgements, hcas)))
 
 
 def judge_file(file: JudgedFile, rate: PortRate | None) -> Iterator[BenchmarkResult]:
-    """Yield the judgements on a file in the order of its lines, each without its peers."""
+    """Yield the judgements on a file in the order of its lines, not yet compared with peers."""
     runs, log = file.output.measurements, file.output.log
-    of_runs, loose = _shared_out(file.output.failures, runs)
-    found = [
-        grade_failure(of_runs[place], run)
-        if place in of_runs
-        else grade_run(run, _known(file, run, rate))
-        for place, run in enumerate(runs)
+    run_failures, other_failures = _by_run(file.output.failures, runs)
+    judgements = [
+        grade_failure(run_failures[index], run)
+        if index in run_failures
+        else grade_run(run, _run_context(file, run, rate))
+        for index, run in enumerate(runs)
     ]
-    found += [grade_failure(part) for part in loose.values()]
-    if not found and (judged := judge_log(log, file.lines)):
-        found.append(judged)
-    for one in sorted(found, key=lambda one: one.lines):
-        yield one._replace(file=file.name, node=file.node)
+    judgements += [grade_failure(failures) for failures in other_failures.values()]
+    if not judgements and (judgement := judge_log(log, file.lines)):
+        judgements.append(judgement)
+    for judgement in sorted(judgements, key=lambda judgement: judgement.lines):
+        yield judgement._replace(file=file.name, node=file.node)
 
 
-def _known(file: JudgedFile, run: Measurement, rate: PortRate | None) -> RunContext:
-    return RunContext(rate or file.shown.rate(run), file.shown.bus(run), file.output.log)
+def _run_context(file: JudgedFile, run: Measurement, rate: PortRate | None) -> RunContext:
+    return RunContext(rate or file.ports.rate(run), file.ports.bus(run), file.output.log)
 
 
-_Parts = dict[int, list[CauseLine]]
+_Failures = dict[int, list[CauseLine]]
 
 
-def _shared_out(
+def _by_run(
     failures: Sequence[CauseLine], runs: Sequence[Measurement]
-) -> tuple[_Parts, _Parts]:
-    """Return the failures of each run, and those of no run, by the run that they stand after.
+) -> tuple[_Failures, _Failures]:
+    """Return the failures of each run, and all others by the index of the run before them.
 
-    A run with rows has failed only where a failure stands among its lines; all that follows a run
-    without rows tells why it has none.
+    A run with rows has failed only if a failure is among its lines. A run without rows has all
+    failures that follow it.
     """
     starts = [run.lines[0] for run in runs]
-    of_runs: _Parts = {}
-    loose: _Parts = {}
-    for one in failures:
-        place = bisect_right(starts, one.number) - 1
-        run = runs[place] if place >= 0 else None
-        own = run is not None and (not run.rows or one.number <= run.lines[1])
-        (of_runs if own else loose).setdefault(place, []).append(one)
-    return of_runs, loose
+    run_failures: _Failures = {}
+    other_failures: _Failures = {}
+    for failure in failures:
+        index = bisect_right(starts, failure.number) - 1
+        run = runs[index] if index >= 0 else None
+        is_of_run = run is not None and (not run.rows or failure.number <= run.lines[1])
+        (run_failures if is_of_run else other_failures).setdefault(index, []).append(failure)
+    return run_failures, other_failures
 
 
 def _untested(judgements: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterator[Remark]:
-    tested = {one.measurement.device for one in judgements if one.measurement and one.number}
+    tested = {
+        judgement.measurement.device
+        for judgement in judgements
+        if judgement.measurement and judgement.number
+    }
     missing = [name for name in hcas if name not in tested]
     if missing:
         names = ", ".join(missing)

@@ -1,8 +1,8 @@
-"""Judge one run on its own.
+"""The judgement on a single run.
 
-A number can prove that a link is good; that it is bad, only where the run could have filled the
-link. One queue pair with small messages cannot (linux-rdma/perftest, issue 318), and data that
-never left the machine says nothing about a cable.
+A number can prove that a link is good. It proves that a link is bad only if the run could have
+filled the link: one queue pair with small messages cannot (linux-rdma/perftest, issue 318). Data
+that never left the node proves nothing about a cable.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from webhook.diagnose.verify.results import (
     due_rate,
 )
 
-#: A message of this many bytes fills a link with one queue pair.
+#: Bytes of a message that fills a link with one queue pair.
 LARGE = 1 << 20
-#: More than this part of the expectation is no luck: the rate is wrong, or no cable was used.
+#: Above this share of the expectation, the rate is wrong, or no cable was used.
 _TOO_FAST = 1.05
 #: µs of small messages that NVIDIA's test accepts (Mellanox/ngc_multinode_perf).
 _QUICK = {"ib_write_lat": 2.5, "ib_send_lat": 2.5, "ib_read_lat": 4.5}
 _QUICK_SOURCE = "Mellanox/ngc_multinode_perf accepts {} µs"
-#: Bytes of a message that is small enough for these.
+#: The largest message, in bytes, to which these apply.
 _SMALL = 64
 
-_AGAIN_LARGE = "Run it again with -s 1048576 (1 MiB), with -q 4, or with -a for all sizes."
-_AGAIN_APART = (
+_USE_LARGE_MESSAGES = "Run it again with -s 1048576 (1 MiB), with -q 4, or with -a for all sizes."
+_USE_TWO_NODES = (
     "Run the server on one machine and the client on another, and give the client the other "
     "machine's address."
 )
 
 
 class RunContext(NamedTuple):
-    """What is known of a run besides its own output."""
+    """Facts about a run from outside its own output."""
 
     rate: PortRate | None
     bus: BusRate | None
-    #: What NCCL and UCX said in the same file.
+    #: The log of NCCL and UCX in the same file.
     log: LogReport
 
 
-def grade_run(run: Measurement, known: RunContext) -> BenchmarkResult:
-    """Judge a run that nothing made fail."""
+def grade_run(run: Measurement, context: RunContext) -> BenchmarkResult:
+    """Judge a run without a failure in its output."""
     start = BenchmarkResult(run.lines, "inconclusive", "", "", measurement=run)
     if not run.rows:
         return start._replace(
@@ -65,8 +65,8 @@ def grade_run(run: Measurement, known: RunContext) -> BenchmarkResult:
     if run.kind == "latency":
         return _latency(start, run)
     if run.kind == "collective":
-        return _collective(start, run, known.log)
-    return _bandwidth(start, run, known)
+        return _collective(start, run, context.log)
+    return _bandwidth(start, run, context)
 
 
 def _connected(start: BenchmarkResult, run: Measurement) -> BenchmarkResult:
@@ -75,53 +75,53 @@ def _connected(start: BenchmarkResult, run: Measurement) -> BenchmarkResult:
     return start._replace(verdict="pass", code="Connected", because=because)
 
 
-def _bandwidth(start: BenchmarkResult, run: Measurement, known: RunContext) -> BenchmarkResult:
-    best = run.best_gbps
-    if best == 0:
+def _bandwidth(start: BenchmarkResult, run: Measurement, context: RunContext) -> BenchmarkResult:
+    gbps = run.best_gbps
+    if gbps == 0:
         return start._replace(
             code="ZeroBandwidth",
             because=f"{run.program} shows a bandwidth of 0. Most likely it could not measure the "
             "processor's clock, as on a busy machine (Correlation coefficient r^2).",
             remedy="Run it again when the machine has less to do.",
         )
-    if best is None:
+    if gbps is None:
         return start._replace(
             code="UnitUnproven",
             because="No row has a bandwidth whose unit the message rate proves.",
             remedy="Give the whole table, with the column MsgRate.",
         )
-    start = start._replace(gbps=best)
-    if run.program == "ucx_perftest" and known.log.transport == "no":
+    start = start._replace(gbps=gbps)
+    if run.program == "ucx_perftest" and context.log.transport == "no":
         return start._replace(
             verdict="fail",
             code="NotRdma",
-            because=f"UCX carried {_gbps(best)} over TCP, not over RDMA.",
+            because=f"UCX carried {_rate_text(gbps)} over TCP, not over RDMA.",
             remedy="Check UCX_TLS and UCX_NET_DEVICES: rdma-webhook why --logs names the cause.",
             layer="ucx",
         )
     if run.loopback:
         return start._replace(
             code="Loopback",
-            because=f"{_gbps(best)} within one machine: {run.loopback}. No cable was tested.",
-            remedy=_AGAIN_APART,
+            because=f"{_rate_text(gbps)} within one machine: {run.loopback}. No cable was tested.",
+            remedy=_USE_TWO_NODES,
         )
-    if known.rate is None:
+    if context.rate is None:
         return start._replace(
             code="NoRate",
-            because=f"{_gbps(best)}, but the rate of the port is not known.",
+            because=f"{_rate_text(gbps)}, but the rate of the port is not known.",
             remedy="Give it with --rate GBPS, with -c FABRICS --fabric NAME, or by the output of "
             "ibstat in the same file.",
         )
-    return _against(start, run, best, due_rate(run, known.rate, known.bus))
+    return _against(start, run, gbps, due_rate(run, context.rate, context.bus))
 
 
 def _against(
-    start: BenchmarkResult, run: Measurement, best: float, due: DueRate
+    start: BenchmarkResult, run: Measurement, gbps: float, due: DueRate
 ) -> BenchmarkResult:
-    ratio = best / due.gbps
+    ratio = gbps / due.gbps
     verdict, code = _worth(ratio)
     start = start._replace(expected=due.gbps, source=due.source)
-    because = f"{_gbps(best)} of {due.gbps:g} Gb/s ({ratio:.2f})"
+    because = f"{_rate_text(gbps)} of {due.gbps:g} Gb/s ({ratio:.2f})"
     if ratio > _TOO_FAST:
         return start._replace(
             code="FasterThanRate",
@@ -132,7 +132,7 @@ def _against(
         return start._replace(
             code="SmallMessages",
             because=f"{because}: one queue pair with messages below 1 MiB may not fill the link.",
-            remedy=_AGAIN_LARGE,
+            remedy=_USE_LARGE_MESSAGES,
         )
     remedy = "" if verdict == "pass" else _slow(run)
     return start._replace(
@@ -151,7 +151,7 @@ def _worth(ratio: float) -> tuple[Worth, str]:
 
 
 def _small(run: Measurement) -> bool:
-    """Return whether no row could be sure to fill the link; unknown queue pairs count as one."""
+    """Return whether no row is certain to fill the link; unknown queue pairs count as one."""
     return (run.qps or 1) == 1 and all((row.size or 0) < LARGE for row in run.rows)
 
 
@@ -164,42 +164,42 @@ def _slow(run: Measurement) -> str:
 
 
 def _latency(start: BenchmarkResult, run: Measurement) -> BenchmarkResult:
-    row = min(run.rows, key=lambda one: one.size or 0)
-    shown = _shown_latency(row)
-    if shown is None:
+    row = min(run.rows, key=lambda row: row.size or 0)
+    latency = _shown_latency(row)
+    if latency is None:
         return start._replace(code="NoResult", because="No row has a latency.")
-    start = start._replace(latency_us=shown)
-    said = f"{shown:g} µs at {row.size} bytes"
+    start = start._replace(latency_us=latency)
+    statement = f"{latency:g} µs at {row.size} bytes"
     if run.loopback:
-        because = f"{said} within one machine: {run.loopback}. No cable was tested."
-        return start._replace(code="Loopback", because=because, remedy=_AGAIN_APART)
+        because = f"{statement} within one machine: {run.loopback}. No cable was tested."
+        return start._replace(code="Loopback", because=because, remedy=_USE_TWO_NODES)
     quick = _QUICK.get(run.test or "")
-    if quick is not None and shown <= quick and (row.size or 0) <= _SMALL:
+    if quick is not None and latency <= quick and (row.size or 0) <= _SMALL:
         source = _QUICK_SOURCE.format(quick)
-        return start._replace(verdict="pass", code="Quick", because=f"{said}.", source=source)
+        return start._replace(verdict="pass", code="Quick", because=f"{statement}.", source=source)
     return start._replace(
         code="NoPeers",
-        because=f"{said}; what is normal depends on cards and switches.",
+        because=f"{statement}; what is normal depends on cards and switches.",
         remedy="Give the outputs of at least three pairs of machines, so that they are compared.",
     )
 
 
 def _shown_latency(row: MeasuredRow) -> float | None:
-    """Return the typical latency; the average of a run for a time, which has no other."""
+    """Return the typical latency, or the average of a run with a duration, which has no other."""
     if row.latency is None:
         return None
     return row.latency.typical if row.latency.typical is not None else row.latency.average
 
 
 def _collective(start: BenchmarkResult, run: Measurement, log: LogReport) -> BenchmarkResult:
-    """Judge nccl-tests by what is certain: right results, and the network that was used.
+    """Judge nccl-tests by what is certain: correct results, and the network in use.
 
-    What bus bandwidth a job can reach depends on NVLink, on the number of HCAs and on NCCL's
-    algorithm (NVIDIA/nccl-tests, doc/PERFORMANCE.md), so that no ratio fails it.
+    The bus bandwidth within a job's reach depends on NVLink, on the number of HCAs and on NCCL's
+    algorithm (NVIDIA/nccl-tests, doc/PERFORMANCE.md), so no ratio makes it fail.
     """
-    best = run.best_gbps
-    start = start._replace(gbps=best)
-    said = "Results" if best is None else f"Bus bandwidth {_gbps(best)}"
+    gbps = run.best_gbps
+    start = start._replace(gbps=gbps)
+    statement = "Results" if gbps is None else f"Bus bandwidth {_rate_text(gbps)}"
     if run.wrong:
         return start._replace(
             verdict="fail",
@@ -212,104 +212,112 @@ def _collective(start: BenchmarkResult, run: Measurement, log: LogReport) -> Ben
         return start._replace(
             verdict="fail",
             code="NotRdma",
-            because=f"{said} over TCP sockets, not over RDMA.",
+            because=f"{statement} over TCP sockets, not over RDMA.",
             remedy="Look for the reason in NCCL's log: rdma-webhook why --logs names the cause.",
             layer="nccl",
         )
     if run.machines == 1:
         return start._replace(
             code="Loopback",
-            because=f"{said} within one machine: no cable was tested.",
+            because=f"{statement} within one machine: no cable was tested.",
             remedy="Run it on at least two machines.",
         )
     if log.transport == "yes":
-        because = f"{said} over RDMA, without wrong results. No ratio is judged."
+        because = f"{statement} over RDMA, without wrong results. No ratio is judged."
         return start._replace(verdict="pass", code="OverRdma", because=because)
     return start._replace(
         code="TransportUnknown",
-        because=f"{said}, but the output does not say over which network.",
+        because=f"{statement}, but the output does not say over which network.",
         remedy="Run it again with NCCL_DEBUG=INFO, and give the whole output.",
     )
 
 
-def _gbps(number: float) -> str:
+def _rate_text(number: float) -> str:
     return f"{number:.1f} Gb/s" if number >= 1 else f"{number:g} Gb/s"
 
 
 # Compare runs with their peers: the others on the same rail, and all of the same test.
 #
-# The median and the median absolute deviation stand firm where up to half of the runs are odd,
-# and need three runs (Rousseeuw and Croux, 1993; 1.4826 makes the deviation that of a normal
-# distribution). Whatever varies less than `_USUAL` is noise.
+# The median and the median absolute deviation hold while up to half of the runs are outliers, and
+# need three runs (Rousseeuw and Croux, 1993; 1.4826 scales the deviation to a normal distribution).
+# Variation below `_USUAL` is noise.
 
-#: Fewer runs have no median that one of them does not decide.
+#: The fewest runs whose median no single run decides.
 ENOUGH = 3
 _DEVIATIONS = 3 * 1.4826
-#: The part of the median by which runs may differ.
+#: The share of the median by which runs may differ.
 _USUAL = {"bandwidth": 0.05, "collective": 0.05, "latency": 0.2}
 
 
 def flag_outliers(judgements: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
-    """Return the judgements, with a warning for each run that its peers outdo."""
-    outdone: dict[int, tuple[str, float, int]] = {}
+    """Return the judgements, with a warning for each run that is worse than its peers."""
+    outliers: dict[int, tuple[str, float, int]] = {}
     compared: set[int] = set()
-    for what, places in _groups(judgements).items():
-        if len(places) >= ENOUGH:
-            compared.update(places)
-            middle = median(_number(judgements[place]) for place in places)
-            for place in _odd(judgements, places, middle):
-                outdone.setdefault(place, (str(what[0]), middle, len(places)))
+    for group, peers in _groups(judgements).items():
+        if len(peers) >= ENOUGH:
+            compared.update(peers)
+            peer_median = median(_number(judgements[index]) for index in peers)
+            for index in _outliers(judgements, peers, peer_median):
+                outliers.setdefault(index, (str(group[0]), peer_median, len(peers)))
     return tuple(
-        _warned(one, *outdone[place]) if place in outdone else _settled(one, place in compared)
-        for place, one in enumerate(judgements)
+        _with_warning(judgement, *outliers[index])
+        if index in outliers
+        else _pass_if_compared(judgement, index in compared)
+        for index, judgement in enumerate(judgements)
     )
 
 
 def _groups(judgements: Sequence[BenchmarkResult]) -> dict[tuple[Hashable, ...], list[int]]:
-    """Return which runs are peers: of one rail first, then of all rails."""
+    """Return the indexes of runs that are peers: on one rail first, then on all rails."""
     rails: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
-    every: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
-    for place, one in enumerate(judgements):
-        run = one.measurement
-        if run is None or one.number is None or one.code == "Loopback":
+    tests: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+    for index, judgement in enumerate(judgements):
+        run = judgement.measurement
+        if run is None or judgement.number is None or judgement.code == "Loopback":
             continue
-        alike = (run.test, run.kind, run.bidirectional, run.cuda, run.ranks, _size(run))
-        every[("of the test", *alike)].append(place)
+        key = (run.test, run.kind, run.bidirectional, run.cuda, run.ranks, _size(run))
+        tests[("of the test", *key)].append(index)
         if run.device is not None:
-            rails[(f"on {run.device}", *alike)].append(place)
-    return {**rails, **every}
+            rails[(f"on {run.device}", *key)].append(index)
+    return {**rails, **tests}
 
 
 def _size(run: Measurement) -> int | None:
-    """Return the size that counts: latencies of the smallest message, bandwidths of the largest."""
+    """Return the size to compare at: the smallest message for latencies, else the largest."""
     sizes = [row.size for row in run.rows if row.size is not None]
     return min(sizes, default=None) if run.kind == "latency" else max(sizes, default=None)
 
 
-def _number(one: BenchmarkResult) -> float:
-    assert one.number is not None  # those without one are in no group
-    return one.number
+def _number(judgement: BenchmarkResult) -> float:
+    assert judgement.number is not None  # a judgement without a number is in no group
+    return judgement.number
 
 
-def _odd(judgements: Sequence[BenchmarkResult], places: Sequence[int], middle: float) -> list[int]:
-    """Return which runs are worse than the others by more than these differ."""
-    run = judgements[places[0]].measurement
+def _outliers(
+    judgements: Sequence[BenchmarkResult], peers: Sequence[int], peer_median: float
+) -> list[int]:
+    """Return the indexes of runs that are worse than the median by more than the tolerance."""
+    run = judgements[peers[0]].measurement
     assert run is not None
-    numbers = {place: _number(judgements[place]) for place in places}
-    spread = _DEVIATIONS * median(abs(one - middle) for one in numbers.values())
-    room = max(spread, middle * _USUAL.get(run.kind or "", max(_USUAL.values())))
+    numbers = {index: _number(judgements[index]) for index in peers}
+    spread = _DEVIATIONS * median(abs(number - peer_median) for number in numbers.values())
+    tolerance = max(spread, peer_median * _USUAL.get(run.kind or "", max(_USUAL.values())))
     sign = 1 if run.kind == "latency" else -1
-    return [place for place, number in numbers.items() if sign * (number - middle) > room]
+    return [index for index, number in numbers.items() if sign * (number - peer_median) > tolerance]
 
 
-def _warned(one: BenchmarkResult, where: str, middle: float, count: int) -> BenchmarkResult:
-    latency = one.measurement is not None and one.measurement.kind == "latency"
+def _with_warning(
+    judgement: BenchmarkResult, scope: str, peer_median: float, count: int
+) -> BenchmarkResult:
+    latency = judgement.measurement is not None and judgement.measurement.kind == "latency"
     unit, word = ("µs", "Slower") if latency else ("Gb/s", "Less")
-    said = f"{word} than its peers: their median is {middle:g} {unit} ({count} runs {where})."
-    because = f"{one.because} {said}"
-    if one.verdict == "fail":
-        return one._replace(because=because)
-    return one._replace(
+    comparison = (
+        f"{word} than its peers: their median is {peer_median:g} {unit} ({count} runs {scope})."
+    )
+    because = f"{judgement.because} {comparison}"
+    if judgement.verdict == "fail":
+        return judgement._replace(because=because)
+    return judgement._replace(
         verdict="warn",
         code="Outlier",
         because=because,
@@ -317,9 +325,11 @@ def _warned(one: BenchmarkResult, where: str, middle: float, count: int) -> Benc
     )
 
 
-def _settled(one: BenchmarkResult, compared: bool) -> BenchmarkResult:
-    """Let a latency pass that is as its peers are."""
-    if not compared or one.code != "NoPeers":
-        return one
-    said = one.because.partition(";")[0]
-    return one._replace(verdict="pass", code="AsPeers", because=f"{said}, as its peers.", remedy="")
+def _pass_if_compared(judgement: BenchmarkResult, compared: bool) -> BenchmarkResult:
+    """Return a judgement that passes if its latency was compared with peers, else unchanged."""
+    if not compared or judgement.code != "NoPeers":
+        return judgement
+    statement = judgement.because.partition(";")[0]
+    return judgement._replace(
+        verdict="pass", code="AsPeers", because=f"{statement}, as its peers.", remedy=""
+    )

@@ -1,4 +1,4 @@
-"""The matrix of a run: for each pair of nodes and each device, what was judged."""
+"""The matrix of a run: the judgements for each pair of nodes and each device."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from webhook.diagnose.verify.results import (
     severity_key,
 )
 
-#: Nodes whose pairs are best shown as a list.
-_FEW = 2
+#: The most nodes whose pairs are shown as a list.
+_MOST_LIST_NODES = 2
 #: Below each of these, a number in a cell has one more decimal.
 _STEPS = (100, 10)
 
 
 class MatrixCell(NamedTuple):
-    """What was judged of a pair, of one device or of all."""
+    """The judgements on a pair, for a single device or for all."""
 
     pair: NodePair
     judgements: tuple[BenchmarkResult, ...]
 
     @property
     def worst(self) -> BenchmarkResult:
-        """The judgement to show: the worst, and of equals the lowest bandwidth."""
-        return max(self.judgements, key=_standing)
+        """The judgement to show: the worst, and among equals the lowest bandwidth."""
+        return max(self.judgements, key=_rank)
 
     @property
     def verdict(self) -> Worth:
-        """The verdict of the worst."""
+        """The verdict of the worst judgement."""
         return self.worst.verdict
 
     @property
     def number(self) -> str:
-        """The number of the worst, in Gb/s unless it says "µs"; "" if nothing was measured."""
+        """The number of the worst judgement, in Gb/s unless "µs" follows; "" without a number."""
         worst = self.worst
         if worst.number is None:
             return ""
@@ -51,7 +51,7 @@ Cells = dict[NodePair, MatrixCell]
 
 
 class MatrixColumn(NamedTuple):
-    """What pairs have in common that one table or one column shows."""
+    """The device and the kind of number that a column, or a table, shows."""
 
     #: None for failures without a device.
     device: str | None
@@ -73,37 +73,41 @@ class PairMatrix(NamedTuple):
     @property
     def columns(self) -> dict[MatrixColumn, Cells]:
         """The cells of each device, of bandwidths and of latencies, sorted by device."""
-        found: dict[MatrixColumn, dict[NodePair, list[BenchmarkResult]]] = {}
+        columns: dict[MatrixColumn, dict[NodePair, list[BenchmarkResult]]] = {}
         for pair, cell in self.cells.items():
-            for one in cell.judgements:
-                found.setdefault(_column_of(one), {}).setdefault(pair, []).append(one)
+            for judgement in cell.judgements:
+                columns.setdefault(_column_of(judgement), {}).setdefault(pair, []).append(judgement)
         return {
-            column: {pair: MatrixCell(pair, tuple(several)) for pair, several in pairs.items()}
-            for column, pairs in sorted(found.items(), key=lambda item: _column_order(item[0]))
+            column: {
+                pair: MatrixCell(pair, tuple(judgements)) for pair, judgements in pairs.items()
+            }
+            for column, pairs in sorted(
+                columns.items(), key=lambda column_cells: _column_order(column_cells[0])
+            )
         }
 
 
 def pair_matrix(report: RunReport) -> PairMatrix:
     """Arrange a report; results of one pair go into one cell."""
-    found: dict[NodePair, tuple[BenchmarkResult, ...]] = {}
+    cells: dict[NodePair, tuple[BenchmarkResult, ...]] = {}
     for pair, judgements in report.results:
         if judgements:
-            found[pair] = (*found.get(pair, ()), *judgements)
-    nodes = dict.fromkeys([*report.nodes, *(node for pair in found for node in pair)])
+            cells[pair] = (*cells.get(pair, ()), *judgements)
+    nodes = dict.fromkeys([*report.nodes, *(node for pair in cells for node in pair)])
     return PairMatrix(
         tuple(nodes),
-        {pair: MatrixCell(pair, several) for pair, several in found.items()},
+        {pair: MatrixCell(pair, judgements) for pair, judgements in cells.items()},
     )
 
 
 def is_dense(matrix: PairMatrix) -> bool:
-    """Return whether so many pairs were measured that a matrix shows more than a list."""
+    """Return whether enough pairs were measured for a matrix instead of a list."""
     nodes = len(matrix.nodes)
-    return nodes > _FEW and len(matrix.cells) >= nodes * (nodes - 1) // 2
+    return nodes > _MOST_LIST_NODES and len(matrix.cells) >= nodes * (nodes - 1) // 2
 
 
 def short_number(number: float | None) -> str:
-    """Return a number with about three digits, as many as a cell has room for."""
+    """Return a number with about three digits, which fit into a cell; "" for None."""
     if number is None:
         return ""
     decimals = sum(number < step for step in _STEPS)
@@ -115,45 +119,45 @@ def pair_words(pair: NodePair) -> str:
     return f"{pair.client} → {pair.server}"
 
 
-def shortened_list(words: Sequence[str], most: int = 4) -> str:
-    """List words; of many, the first ones and how many more there are."""
-    shown = ", ".join(words[:most])
-    more = len(words) - most
-    return f"{shown} and {more} more" if more > 0 else shown
+def shortened_list(words: Sequence[str], limit: int = 4) -> str:
+    """List words; of more than `limit`, the first ones and the count of the others."""
+    start = ", ".join(words[:limit])
+    omitted = len(words) - limit
+    return f"{start} and {omitted} more" if omitted > 0 else start
 
 
-def _column_of(one: BenchmarkResult) -> MatrixColumn:
-    run = one.measurement
+def _column_of(judgement: BenchmarkResult) -> MatrixColumn:
+    run = judgement.measurement
     return MatrixColumn(run.device, run.kind == "latency") if run else MatrixColumn(None, False)
 
 
 def _column_order(column: MatrixColumn) -> tuple[bool, int, str, bool]:
-    """Sort mlx5_2 before mlx5_10, and what has no device last."""
+    """Sort mlx5_2 before mlx5_10, and columns without a device last."""
     name = column.device or ""
     return column.device is None, len(name), name, column.latency
 
 
-def _standing(one: BenchmarkResult) -> tuple[int, int, bool, float]:
+def _rank(judgement: BenchmarkResult) -> tuple[int, int, bool, float]:
     """Order judgements: the verdict, the layer, bandwidths above latencies, the worse number."""
-    number = -one.gbps if one.gbps is not None else one.latency_us or 0.0
-    return (*severity_key(one), one.gbps is not None, number)
+    number = -judgement.gbps if judgement.gbps is not None else judgement.latency_us or 0.0
+    return (*severity_key(judgement), judgement.gbps is not None, number)
 
 
-# What is to be said of the cells that do not pass: equal things once.
+# Statements on the cells that do not pass; equal statements are merged.
 
 
-class SaidOfPairs(NamedTuple):
-    """A sentence, what was tested, and the pairs of which it is said."""
+class PairStatement(NamedTuple):
+    """A sentence, the test, and the pairs that they apply to."""
 
     because: str
-    #: The test and its device; "" if nothing is known of a test.
+    #: The test and its device; "" if unknown.
     tested: str
-    #: As often as it was said of each.
+    #: A pair is repeated for each of its judgements.
     pairs: tuple[NodePair, ...]
 
     @property
     def names(self) -> list[str]:
-        """The pairs in words, each once."""
+        """The names of the pairs, without repetition."""
         return [pair_words(pair) for pair in dict.fromkeys(self.pairs)]
 
 
@@ -164,27 +168,29 @@ class FindingGroup(NamedTuple):
     code: str
     remedy: str
     #: The lowest number first.
-    said: tuple[SaidOfPairs, ...]
+    statements: tuple[PairStatement, ...]
 
 
 def group_findings(matrix: PairMatrix) -> tuple[FindingGroup, ...]:
-    """Return what does not pass, the worst first."""
-    found: dict[tuple[Worth, str, str], list[tuple[NodePair, BenchmarkResult]]] = defaultdict(list)
+    """Return the judgements that do not pass, the worst group first."""
+    groups: dict[tuple[Worth, str, str], list[tuple[NodePair, BenchmarkResult]]] = defaultdict(list)
     for pair, cell in matrix.cells.items():
-        for one in cell.judgements:
-            if one.verdict != "pass":
-                found[one.verdict, one.code, one.remedy].append((pair, one))
-    ordered = sorted(found.items(), key=lambda item: -WORTHS.index(item[0][0]))
-    return tuple(FindingGroup(*key, _said(judged)) for key, judged in ordered)
+        for judgement in cell.judgements:
+            if judgement.verdict != "pass":
+                groups[judgement.verdict, judgement.code, judgement.remedy].append(
+                    (pair, judgement)
+                )
+    ordered = sorted(groups.items(), key=lambda group: -WORTHS.index(group[0][0]))
+    return tuple(FindingGroup(*key, _statements(judged)) for key, judged in ordered)
 
 
-def _said(judged: list[tuple[NodePair, BenchmarkResult]]) -> tuple[SaidOfPairs, ...]:
-    pairs: dict[tuple[str, str], list[NodePair]] = defaultdict(list)
-    for pair, one in sorted(judged, key=lambda item: _lowest(item[1])):
-        tested = title_of(one.measurement) if one.measurement else ""
-        pairs[one.because, tested].append(pair)
-    return tuple(SaidOfPairs(*key, tuple(several)) for key, several in pairs.items())
+def _statements(judged: list[tuple[NodePair, BenchmarkResult]]) -> tuple[PairStatement, ...]:
+    by_statement: dict[tuple[str, str], list[NodePair]] = defaultdict(list)
+    for pair, judgement in sorted(judged, key=lambda pair_judgement: _lowest(pair_judgement[1])):
+        tested = title_of(judgement.measurement) if judgement.measurement else ""
+        by_statement[judgement.because, tested].append(pair)
+    return tuple(PairStatement(*key, tuple(pairs)) for key, pairs in by_statement.items())
 
 
-def _lowest(one: BenchmarkResult) -> tuple[bool, float]:
-    return one.gbps is None, one.gbps or 0.0
+def _lowest(judgement: BenchmarkResult) -> tuple[bool, float]:
+    return judgement.gbps is None, judgement.gbps or 0.0

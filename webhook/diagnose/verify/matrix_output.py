@@ -1,6 +1,7 @@
-"""A run for programs: stable, and described by `verify-run.schema.json`.
+"""A run as JSON, as JUnit XML and as text.
 
-Keys may be added, but are never renamed; so is every code.
+The JSON is stable and described by `verify-run.schema.json`: keys may be added, but neither keys
+nor codes are ever renamed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from webhook.diagnose.verify.output import (
     junit_document,
     title_of,
     verify_schema,
-    write_said,
-    write_whole,
+    write_judgement,
+    write_summary,
 )
 from webhook.diagnose.verify.results import Evaluation, NodePair, Remark, RunReport
 from webhook.model.json import JsonObject
@@ -52,8 +53,8 @@ def matrix_form(report: RunReport) -> JsonObject:
         "nodes": list(matrix.nodes),
         "pairs": [_pair(cell) for cell in matrix.cells.values()],
         "findings": [
-            *(_finding(one) for one in localize_faults(matrix)),
-            *(_remark(one) for one in report.remarks),
+            *(_finding(suspect) for suspect in localize_faults(matrix)),
+            *(_remark(remark) for remark in report.remarks),
         ],
     }
 
@@ -63,20 +64,20 @@ def _pair(cell: MatrixCell) -> JsonObject:
         "client": cell.pair.client,
         "server": cell.pair.server,
         "verdict": cell.verdict,
-        "measurements": [judgement_form(one) for one in cell.judgements],
+        "measurements": [judgement_form(judgement) for judgement in cell.judgements],
     }
 
 
-def _finding(one: Suspect) -> JsonObject:
-    return {**one._asdict(), "nodes": list(one.nodes)}
+def _finding(suspect: Suspect) -> JsonObject:
+    return {**suspect._asdict(), "nodes": list(suspect.nodes)}
 
 
-def _remark(one: Remark) -> JsonObject:
-    return {**one._asdict(), "nodes": [], "device": None}
+def _remark(remark: Remark) -> JsonObject:
+    return {**remark._asdict(), "nodes": [], "device": None}
 
 
 def matrix_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of the form, with that of a judgement in it."""
+    """Return the JSON Schema (draft 2020-12) of the form, including the schema of a judgement."""
     schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
     schema["$defs"] = json.loads(verify_schema())["$defs"]
     return json.dumps(schema, indent=2) + "\n"
@@ -88,22 +89,22 @@ def matrix_schema() -> str:
 def matrix_junit(report: RunReport) -> str:
     """Return a run as an XML document."""
     pairs = (
-        JunitCase(pair_words(pair), title_of(one.measurement), one)
+        JunitCase(pair_words(pair), title_of(judgement.measurement), judgement)
         for pair, cell in pair_matrix(report).cells.items()
-        for one in cell.judgements
+        for judgement in cell.judgements
     )
-    remarks = (JunitCase("The whole run", one.code, one) for one in report.remarks)
+    remarks = (JunitCase("The whole run", remark.code, remark) for remark in report.remarks)
     return junit_document([*pairs, *remarks])
 
 
-# A run for people: the matrix, what to look at first, and what is to be said of its cells.
+# A run as text: the matrix, the suspects, and statements on its cells.
 
 _ARROW = Span("→", "bold")
 _NARROWEST = 40
 _INDENT = 2
 _CORNER = "from ↓ to →"
 _NOT_MEASURED = Span("·", "dim")
-#: Sentences of one code, and pairs of one sentence, that are written out.
+#: The most sentences of a code, and the most pairs of a sentence, that are written out.
 _MOST_SENTENCES = 6
 _MOST_PAIRS = 4
 
@@ -117,28 +118,28 @@ def matrix_text(report: RunReport, *, width: int = 100, colour: bool = False) ->
         sheet.blank()
         _overview(sheet, matrix)
     _expected(sheet, report.assessment)
-    _first(sheet, localize_faults(matrix))
-    for one in group_findings(matrix):
+    _suspects(sheet, localize_faults(matrix))
+    for group in group_findings(matrix):
         sheet.blank()
-        _complaint(sheet, one)
+        _finding_group(sheet, group)
     for remark in report.remarks:
         sheet.blank()
         sheet.paragraph(Span("The whole run", "bold"))
-        write_said(sheet, remark)
+        write_judgement(sheet, remark)
     sheet.blank()
-    write_whole(sheet, report.assessment)
+    write_summary(sheet, report.assessment)
     return sheet.text
 
 
 def run_title(report: RunReport, matrix: PairMatrix) -> str:
-    """Name a run, and how much was measured."""
+    """Name a run, with the counts of its nodes and pairs."""
     nodes, pairs = len(matrix.nodes), len(matrix.cells)
-    many = f"{nodes} node{'s' * (nodes != 1)}, {pairs} pair{'s' * (pairs != 1)}"
-    return f"{report.name}: {many} of {report.fabric}"
+    counts = f"{nodes} node{'s' * (nodes != 1)}, {pairs} pair{'s' * (pairs != 1)}"
+    return f"{report.name}: {counts} of {report.fabric}"
 
 
 def _overview(sheet: Sheet, matrix: PairMatrix) -> None:
-    """Write the matrix as wide as it fits; else, or if most of it would be empty, a list."""
+    """Write the widest matrix that fits, or a list if none fits or few pairs were measured."""
     if is_dense(matrix):
         of_all = ", the worst of all devices" if len(matrix.columns) > 1 else ""
         sheet.paragraph(Span(f"Gb/s{of_all}", "dim"))
@@ -156,29 +157,31 @@ def _overview(sheet: Sheet, matrix: PairMatrix) -> None:
 
 
 def _matrix(matrix: PairMatrix, *, named: bool, numbers: bool) -> list[list[Span]]:
-    """Return a heading and a row for each client; columns are named, or numbered as the rows."""
+    """Return a heading and a row for each client; columns are named, or numbered like the rows."""
     nodes = matrix.nodes
-    marks = [str(at) for at in range(1, len(nodes) + 1)]
-    heading = [Span(one, "dim") for one in (_CORNER, *(nodes if named else marks))]
-    wide = len(marks[-1])
+    marks = [str(number) for number in range(1, len(nodes) + 1)]
+    heading = [Span(title, "dim") for title in (_CORNER, *(nodes if named else marks))]
+    width = len(marks[-1])
     rows = [heading]
     for mark, client in zip(marks, nodes, strict=True):
-        name = client if named else f"{mark:>{wide}} {client}"
+        name = client if named else f"{mark:>{width}} {client}"
         cells = [matrix.cells.get(NodePair(client, server)) for server in nodes]
-        own = nodes.index(client)
+        diagonal = nodes.index(client)
         rows.append(
             [
                 Span(name),
                 *(
-                    Span("") if at == own and cell is None else _shown(cell, numbers=numbers)
-                    for at, cell in enumerate(cells)
+                    Span("")
+                    if column == diagonal and cell is None
+                    else _cell_span(cell, numbers=numbers)
+                    for column, cell in enumerate(cells)
                 ),
             ]
         )
     return rows
 
 
-def _shown(cell: MatrixCell | None, *, numbers: bool = True) -> Span:
+def _cell_span(cell: MatrixCell | None, *, numbers: bool = True) -> Span:
     """Return the sign and the number of a cell."""
     if cell is None:
         return _NOT_MEASURED
@@ -190,9 +193,9 @@ def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:
     """Return a row for each pair, and a column for each device."""
     columns = matrix.columns
     titles = (column.title for column in columns)
-    heading = [Span(one, "dim") for one in ("client → server", *titles)]
+    heading = [Span(title, "dim") for title in ("client → server", *titles)]
     rows = [
-        [Span(pair_words(pair)), *(_shown(cells.get(pair)) for cells in columns.values())]
+        [Span(pair_words(pair)), *(_cell_span(cells.get(pair)) for cells in columns.values())]
         for pair in matrix.cells
     ]
     return [heading, *rows]
@@ -205,37 +208,39 @@ def _pair_lines(matrix: PairMatrix) -> Iterator[list[Span]]:
         line = [Span(pair_words(pair), "bold")]
         for column, cells in columns.items():
             if pair in cells:
-                line += [Span("  "), _shown(cells[pair]), Span(f" {column.title}")]
+                line += [Span("  "), _cell_span(cells[pair]), Span(f" {column.title}")]
         yield line
 
 
 def _expected(sheet: Sheet, assessment: Evaluation) -> None:
     """Write each expectation once, with its source."""
-    found = dict.fromkeys(
-        (one.expected, one.source) for one in assessment.judgements if one.expected is not None
+    expectations = dict.fromkeys(
+        (judgement.expected, judgement.source)
+        for judgement in assessment.judgements
+        if judgement.expected is not None
     )
-    for expected, source in found:
+    for expected, source in expectations:
         sheet.paragraph(Span(f"expected: {expected:g} Gb/s: {source}", "dim"))
 
 
-def _first(sheet: Sheet, found: Sequence[Suspect]) -> None:
-    if not found:
+def _suspects(sheet: Sheet, suspects: Sequence[Suspect]) -> None:
+    if not suspects:
         return
     sheet.blank()
     sheet.paragraph(Span("What to look at first", "bold"))
-    for one in found:
-        write_said(sheet, one)
+    for suspect in suspects:
+        write_judgement(sheet, suspect)
 
 
-def _complaint(sheet: Sheet, one: FindingGroup) -> None:
-    """Write what is to be said of many cells, and once what to do about it."""
-    sheet.paragraph(Span(one.code, "bold"), sign=SIGNS[one.verdict])
-    for said in one.said[:_MOST_SENTENCES]:
-        pairs = shortened_list(said.names, _MOST_PAIRS)
-        where = f"{said.tested}, {pairs}" if said.tested else pairs
-        sheet.paragraph(Span(f"{where}: ", "dim"), Span(said.because), indent=_INDENT)
-    more = sum(len(said.pairs) for said in one.said[_MOST_SENTENCES:])
-    if more:
-        sheet.paragraph(Span(f"and {more} more, which -o json shows", "dim"), indent=_INDENT)
-    if one.remedy:
-        sheet.paragraph(Span(one.remedy), sign=_ARROW, indent=_INDENT)
+def _finding_group(sheet: Sheet, group: FindingGroup) -> None:
+    """Write the statements of a group, and its remedy once."""
+    sheet.paragraph(Span(group.code, "bold"), sign=SIGNS[group.verdict])
+    for statement in group.statements[:_MOST_SENTENCES]:
+        pairs = shortened_list(statement.names, _MOST_PAIRS)
+        place = f"{statement.tested}, {pairs}" if statement.tested else pairs
+        sheet.paragraph(Span(f"{place}: ", "dim"), Span(statement.because), indent=_INDENT)
+    omitted = sum(len(statement.pairs) for statement in group.statements[_MOST_SENTENCES:])
+    if omitted:
+        sheet.paragraph(Span(f"and {omitted} more, which -o json shows", "dim"), indent=_INDENT)
+    if group.remedy:
+        sheet.paragraph(Span(group.remedy), sign=_ARROW, indent=_INDENT)

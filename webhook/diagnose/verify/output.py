@@ -1,4 +1,4 @@
-"""An assessment for people."""
+"""An assessment as text, as JSON and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.model.json import JsonObject
 from webhook.text.escape import visible
 from webhook.text.terminal import Sheet, Span
 
-#: Of a verdict.
+#: The sign of each verdict.
 SIGNS: dict[Worth, Span] = {
     "pass": Span("✔", "green"),
     "warn": Span("!", "yellow"),
@@ -26,41 +26,41 @@ _INDENT = 2
 _NARROWEST = 40
 
 
-class Sayable(Protocol):
-    """What has a verdict, a reason and a remedy."""
+class Reportable(Protocol):
+    """A judgement, remark or suspect: a verdict, a reason and a remedy."""
 
     @property
     def verdict(self) -> Worth:
-        """How bad it is."""
+        """The verdict."""
 
     @property
     def because(self) -> str:
-        """A sentence."""
+        """The reason, as a sentence."""
 
     @property
     def remedy(self) -> str:
-        """What to do; empty if there is nothing to do."""
+        """The remedy; "" if no action is needed."""
 
 
 def verify_text(assessment: Evaluation, *, width: int = 100, colour: bool = False) -> str:
     """Return an assessment as lines of at most `width` columns."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
-    for one in assessment.judgements:
+    for judgement in assessment.judgements:
         heading = [
-            Span(title_of(one.measurement), "bold"),
-            Span(f"  {where_judged(one)}", "dim"),
+            Span(title_of(judgement.measurement), "bold"),
+            Span(f"  {where_judged(judgement)}", "dim"),
         ]
         sheet.paragraph(*heading)
-        write_said(sheet, one)
-        if one.expected is not None:
-            sheet.paragraph(Span(f"expected: {one.source}", "dim"), indent=2 * _INDENT)
-        if one.also:
-            sheet.paragraph(Span(f"also: {', '.join(one.also)}", "dim"), indent=2 * _INDENT)
+        write_judgement(sheet, judgement)
+        if judgement.expected is not None:
+            sheet.paragraph(Span(f"expected: {judgement.source}", "dim"), indent=2 * _INDENT)
+        if judgement.also:
+            sheet.paragraph(Span(f"also: {', '.join(judgement.also)}", "dim"), indent=2 * _INDENT)
     for remark in assessment.remarks:
         sheet.paragraph(Span("All runs", "bold"))
-        write_said(sheet, remark)
+        write_judgement(sheet, remark)
     sheet.blank()
-    write_whole(sheet, assessment)
+    write_summary(sheet, assessment)
     return sheet.text
 
 
@@ -75,30 +75,30 @@ def title_of(run: Measurement | None) -> str:
     return " ".join(word for word in words if word)
 
 
-def where_judged(one: BenchmarkResult) -> str:
-    """Name where a judgement was read: file, line, and machine where there are several."""
-    of = f" of {one.node}" if one.node else ""
-    return f"{one.file}:{one.lines[0]}{of}"
+def where_judged(judgement: BenchmarkResult) -> str:
+    """Return the place of a judgement: file and line, and the node if there are several."""
+    of = f" of {judgement.node}" if judgement.node else ""
+    return f"{judgement.file}:{judgement.lines[0]}{of}"
 
 
-def write_said(sheet: Sheet, one: Sayable) -> None:
-    """Write what is to be said, and what to do."""
-    sheet.paragraph(Span(one.because), sign=SIGNS[one.verdict], indent=_INDENT)
-    if one.remedy:
-        sheet.paragraph(Span(one.remedy), sign=_ARROW, indent=2 * _INDENT)
+def write_judgement(sheet: Sheet, judgement: Reportable) -> None:
+    """Write the reason and the remedy."""
+    sheet.paragraph(Span(judgement.because), sign=SIGNS[judgement.verdict], indent=_INDENT)
+    if judgement.remedy:
+        sheet.paragraph(Span(judgement.remedy), sign=_ARROW, indent=2 * _INDENT)
 
 
-def write_whole(sheet: Sheet, assessment: Evaluation) -> None:
-    """Write the last line: what decides, and how many there are of each verdict."""
+def write_summary(sheet: Sheet, assessment: Evaluation) -> None:
+    """Write the last line: the deciding judgement, and the count of each verdict."""
     worst = assessment.worst
-    counted = Counter(one.verdict for one in assessment.everything)
-    tally = ", ".join(f"{counted[one]} {one}" for one in WORTHS if counted[one])
+    counts = Counter(judgement.verdict for judgement in assessment.everything)
+    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WORTHS if counts[verdict])
     sheet.paragraph(Span(f"{worst.verdict} ({worst.code}): {tally}"), sign=SIGNS[worst.verdict])
 
 
-# An assessment for programs: stable, and described by `verify.schema.json`.
+# An assessment as JSON, which is stable and described by `verify.schema.json`.
 #
-# Keys may be added, but are never renamed; so is every code.
+# Keys may be added, but neither keys nor codes are ever renamed.
 
 _SCHEMA = Path(__file__).with_name("verify.schema.json")
 
@@ -111,28 +111,28 @@ def verify_form(assessment: Evaluation) -> JsonObject:
         "code": worst.code,
         "because": worst.because,
         "remedy": worst.remedy,
-        "measurements": [judgement_form(one) for one in assessment.judgements],
-        "findings": [one._asdict() for one in assessment.remarks],
+        "measurements": [judgement_form(judgement) for judgement in assessment.judgements],
+        "findings": [remark._asdict() for remark in assessment.remarks],
     }
 
 
-def judgement_form(one: BenchmarkResult) -> JsonObject:
+def judgement_form(judgement: BenchmarkResult) -> JsonObject:
     """Return a judgement as plain JSON values."""
     return {
-        "verdict": one.verdict,
-        "code": one.code,
-        "gbps": one.gbps,
-        "latencyUs": one.latency_us,
-        "expected": one.expected,
-        "because": one.because,
-        "remedy": one.remedy,
-        "source": one.source,
-        "layer": one.layer,
-        "also": list(one.also),
-        "file": one.file,
-        "node": one.node,
-        "lines": list(one.lines),
-        "run": _run(one.measurement) if one.measurement else None,
+        "verdict": judgement.verdict,
+        "code": judgement.code,
+        "gbps": judgement.gbps,
+        "latencyUs": judgement.latency_us,
+        "expected": judgement.expected,
+        "because": judgement.because,
+        "remedy": judgement.remedy,
+        "source": judgement.source,
+        "layer": judgement.layer,
+        "also": list(judgement.also),
+        "file": judgement.file,
+        "node": judgement.node,
+        "lines": list(judgement.lines),
+        "run": _run(judgement.measurement) if judgement.measurement else None,
     }
 
 
@@ -179,56 +179,61 @@ def verify_schema() -> str:
 # An assessment as JUnit XML, which CI systems show as tests.
 #
 # A run is a test case: a failure for fail, skipped for inconclusive; a warning passes, with its
-# text. Elements and attributes: the XML of Ant's JUnit task, as Jenkins and GitLab read it.
+# text. Elements and attributes are those of Ant's JUnit task, which Jenkins and GitLab read.
 
 _NAME = "rdma-webhook verify"
 
 
 class JunitCase(NamedTuple):
-    """A test case, and what is said of it."""
+    """A test case, and the judgement on it."""
 
     classname: str
     name: str
-    said: BenchmarkResult | Remark
+    judgement: BenchmarkResult | Remark
 
 
 def verify_junit(assessment: Evaluation) -> str:
     """Return an assessment as an XML document."""
     runs = (
-        JunitCase(title_of(one.measurement), where_judged(one), one)
-        for one in assessment.judgements
+        JunitCase(title_of(judgement.measurement), where_judged(judgement), judgement)
+        for judgement in assessment.judgements
     )
-    remarks = (JunitCase("All runs", one.code, one) for one in assessment.remarks)
+    remarks = (JunitCase("All runs", remark.code, remark) for remark in assessment.remarks)
     return junit_document([*runs, *remarks])
 
 
 def junit_document(cases: Sequence[JunitCase]) -> str:
-    """Return an XML document with a suite of these cases."""
-    counted = Counter(one.said.verdict for one in cases)
+    """Return an XML document with a single suite, of these cases."""
+    counts = Counter(case.judgement.verdict for case in cases)
     suite = Element(
         "testsuite",
         name=_NAME,
         tests=str(len(cases)),
-        failures=str(counted["fail"]),
+        failures=str(counts["fail"]),
         errors="0",
-        skipped=str(counted["inconclusive"]),
+        skipped=str(counts["inconclusive"]),
     )
-    for one in cases:
-        _case(suite, one)
+    for case in cases:
+        _case(suite, case)
     suites = Element("testsuites", name=_NAME)
     suites.append(suite)
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(suite: Element, of: JunitCase) -> None:
-    """Add a test case; control characters, which XML does not have, are escaped."""
-    case = SubElement(suite, "testcase", classname=visible(of.classname), name=visible(of.name))
-    one, code = of.said, visible(of.said.code)
-    because, text = visible(one.because), visible(f"{one.because} {one.remedy}".strip())
-    if one.verdict == "fail":
-        SubElement(case, "failure", type=code, message=because).text = text
-    elif one.verdict == "inconclusive":
-        SubElement(case, "skipped", message=f"{code}: {text}")
+def _case(suite: Element, case: JunitCase) -> None:
+    """Add a test case; control characters, which XML does not allow, are escaped."""
+    element = SubElement(
+        suite, "testcase", classname=visible(case.classname), name=visible(case.name)
+    )
+    judgement, code = case.judgement, visible(case.judgement.code)
+    because, text = (
+        visible(judgement.because),
+        visible(f"{judgement.because} {judgement.remedy}".strip()),
+    )
+    if judgement.verdict == "fail":
+        SubElement(element, "failure", type=code, message=because).text = text
+    elif judgement.verdict == "inconclusive":
+        SubElement(element, "skipped", message=f"{code}: {text}")
     else:
-        SubElement(case, "system-out").text = f"{one.verdict} ({code}): {text}"
+        SubElement(element, "system-out").text = f"{judgement.verdict} ({code}): {text}"

@@ -1,4 +1,4 @@
-"""Why a pair, or a whole run, measured nothing: each as an error with what is to be said.
+"""Errors for a pair, or a whole run, without a measurement: each has its judgement.
 
 `inconclusive`: the network may be good. `fail`: other pods would fail like this one.
 """
@@ -12,13 +12,13 @@ from webhook.errors import WebhookError
 from webhook.kube.objects import Pod
 
 _NOWHERE = (1, 1)
-_KILLED = next(one for one in CAUSES if one.code == "OomKilled")
+_KILLED = next(cause for cause in CAUSES if cause.code == "OomKilled")
 _READ_POD = "Read the pod while a run waits for it: kubectl describe pod."
 _LONGEST = 400
 
 
 class MeasurementError(WebhookError):
-    """A pair measured nothing."""
+    """The error for a pair without a measurement."""
 
     def __init__(self, judgement: BenchmarkResult) -> None:
         super().__init__(judgement.because)
@@ -26,7 +26,7 @@ class MeasurementError(WebhookError):
 
 
 class RunStopError(WebhookError):
-    """No other pair would come further."""
+    """The error for a run whose other pairs would all fail as well."""
 
     def __init__(self, remark: Remark) -> None:
         super().__init__(remark.because)
@@ -34,37 +34,37 @@ class RunStopError(WebhookError):
 
 
 def interrupted(done: int, pairs: int) -> RunStopError:
-    """Return the error for a run that was ended before all of its pairs were measured."""
+    """Return the error for a run that was interrupted before all of its pairs were measured."""
     because = f"The run was interrupted after {done} of {pairs} pairs."
     remedy = "Run it again to measure the others."
     return RunStopError(Remark("inconclusive", "Interrupted", because, remedy))
 
 
 def not_called(pod: str, problem: PodProblem | None) -> RunStopError:
-    """Return the error for a pod for which the webhook was not called."""
-    found = problem or PodProblem(
+    """Return the error for a pod that the webhook was not called for."""
+    details = problem or PodProblem(
         "NotCalled",
         f"The webhook was not called for pod {pod}: it has no rdma.lab/status.",
         'Check that the namespace has the label rdma.lab/enable: "true".',
     )
-    return RunStopError(Remark("fail", *found))
+    return RunStopError(Remark("fail", *details))
 
 
 def without_rdma(pod: str, problem: PodProblem | None) -> RunStopError:
-    """Return the error for a pod of which the webhook says that it will have no RDMA."""
-    found = problem or PodProblem(
+    """Return the error for a pod that has no RDMA according to its status."""
+    details = problem or PodProblem(
         "NoRdma",
         f"The webhook could not equip pod {pod} for RDMA.",
         f"Ask why, while a run waits: rdma-webhook why {pod}.",
     )
-    return RunStopError(Remark("fail", *found))
+    return RunStopError(Remark("fail", *details))
 
 
-def pod_rejected(role: str, node: str, said: str) -> MeasurementError:
+def pod_rejected(role: str, node: str, message: str) -> MeasurementError:
     """Return the error for a pod that the API server did not create."""
     return _inconclusive(
         "PodRejected",
-        f"The {role} for {node} was not created. {said[:_LONGEST]}",
+        f"The {role} for {node} was not created. {message[:_LONGEST]}",
         "Change what the message names: a quota, a policy, the annotations or a webhook.",
     )
 
@@ -86,7 +86,7 @@ def late(role: str, node: str, seconds: float) -> MeasurementError:
 
 
 def pod_gone(role: str, node: str) -> MeasurementError:
-    """Return the error for a pod that somebody else deleted."""
+    """Return the error for a pod that was deleted from outside the run."""
     return _inconclusive(
         "PodGone",
         f"The {role} on {node} was deleted while the run went on.",
@@ -94,17 +94,17 @@ def pod_gone(role: str, node: str) -> MeasurementError:
     )
 
 
-def log_unreadable(role: str, node: str, said: str) -> MeasurementError:
+def log_unreadable(role: str, node: str, message: str) -> MeasurementError:
     """Return the error for a log that could not be read."""
     return _inconclusive(
         "LogUnreadable",
-        f"The log of the {role} on {node} could not be read: {said[:_LONGEST]}",
+        f"The log of the {role} on {node} could not be read: {message[:_LONGEST]}",
         "Check that you have the right to get pods/log, and that the node's kubelet answers.",
     )
 
 
 def pod_failed(role: str, node: str, pod: Pod) -> MeasurementError:
-    """Return the error for a pod that ended before its container ran, or by the kernel."""
+    """Return the error for a pod that ended before its container ran, or was killed."""
     message = " ".join(pod.status.message.split())[:_LONGEST]
     reason = ": ".join(filter(None, (pod.status.reason, message)))
     because = f"The {role} on {node} failed before it ran. {reason}".rstrip()

@@ -1,7 +1,7 @@
 """The MPIJob of a run (kubeflow.org/v2beta1): a launcher, and one worker on each node.
 
-The fields are those of kubeflow/mpi-operator v0.6.0, pkg/apis/kubeflow/v2beta1/types.go. The pods
-have the labels of all runs, so that they are found and deleted as those of perftest.
+Fields: kubeflow/mpi-operator v0.6.0, pkg/apis/kubeflow/v2beta1/types.go. The pods have the labels
+of all runs, so that they are listed and deleted like the pods of perftest.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from webhook.model.annotations import ENABLE, FABRIC
 from webhook.model.fabric import Fabric
 from webhook.model.json import JsonObject
 
-#: The label by which mpi-operator tells launcher and workers apart.
+#: The label with which mpi-operator marks launcher and workers.
 ROLE_LABEL = "training.kubeflow.org/job-role"
 _PORT = 2222
-#: Seconds after which mpi-operator deletes a job that has ended, and that nobody deleted.
-_KEPT = 600
+#: Seconds after its end in which mpi-operator deletes a job.
+_TTL_SECONDS = 600
 
 
 def mpi_job(plan: NcclPlan) -> JsonObject:
-    """Return the MPIJob; each worker has a node of its own, and the launcher any."""
+    """Return the MPIJob; each worker has a node to itself, and the launcher runs on any of them."""
     return {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
@@ -35,7 +35,7 @@ def mpi_job(plan: NcclPlan) -> JsonObject:
                 "cleanPodPolicy": "Running",
                 "backoffLimit": 0,
                 "activeDeadlineSeconds": int(2 * plan.patience) + plan.limit,
-                "ttlSecondsAfterFinished": _KEPT,
+                "ttlSecondsAfterFinished": _TTL_SECONDS,
             },
             "mpiReplicaSpecs": {
                 "Launcher": {"replicas": 1, "restartPolicy": "Never", "template": _launcher(plan)},
@@ -66,10 +66,13 @@ def _worker(plan: NcclPlan) -> JsonObject:
     spec = template["spec"]
     (container,) = spec["containers"]
     container["readinessProbe"] = {"tcpSocket": {"port": _PORT}, "periodSeconds": 1}
-    # The ranks of a node exchange data in /dev/shm, of which containerd gives 64 MiB.
+    # The ranks of a node exchange data in /dev/shm, which is 64 MiB by default in containerd.
     container["volumeMounts"] = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108
     spec["volumes"] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
-    spec["affinity"] = {"nodeAffinity": _on(plan.nodes), "podAntiAffinity": _apart(plan)}
+    spec["affinity"] = {
+        "nodeAffinity": _on(plan.nodes),
+        "podAntiAffinity": _on_separate_nodes(plan),
+    }
     if plan.fabric.mode == "host-network":
         spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
     return template
@@ -91,7 +94,7 @@ def _template(plan: NcclPlan, command: list[str], resources: JsonObject) -> Json
         ],
     }
     if plan.pull_secrets:
-        spec["imagePullSecrets"] = [{"name": one} for one in plan.pull_secrets]
+        spec["imagePullSecrets"] = [{"name": secret} for secret in plan.pull_secrets]
     annotations = {ENABLE: "true", FABRIC: plan.fabric.name}
     return {"metadata": {"labels": _labels(plan), "annotations": annotations}, "spec": spec}
 
@@ -103,7 +106,7 @@ def _script(name: str) -> list[str]:
 
 
 def _on(nodes: Sequence[str]) -> JsonObject:
-    """Return the affinity to the nodes, where the image is needed anyway."""
+    """Return the affinity to the nodes of the run, which need the image in any case."""
     terms = [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
         for node in nodes
@@ -111,37 +114,37 @@ def _on(nodes: Sequence[str]) -> JsonObject:
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
 
 
-def _apart(plan: NcclPlan) -> JsonObject:
+def _on_separate_nodes(plan: NcclPlan) -> JsonObject:
     """Return the anti-affinity that puts one worker on each node."""
-    others = {
+    workers = {
         "labelSelector": {"matchLabels": {**_labels(plan), ROLE_LABEL: "worker"}},
         "topologyKey": "kubernetes.io/hostname",
     }
-    return {"requiredDuringSchedulingIgnoredDuringExecution": [others]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [workers]}
 
 
-# What a run of nccl-tests measures, and how.
+# The plan of a run of nccl-tests.
 
-#: Seconds in which a collective of some GiB ends on a slow network, NCCL's start included.
+#: Seconds for a collective of some GiB on a slow network, including the start of NCCL.
 _LIMIT = 600
 
 
 class NcclPlan(NamedTuple):
-    """A run, as it was asked for."""
+    """The plan of a run: nodes, image, test and limits."""
 
-    #: The value of the label on all that it creates, and the name of the MPIJob.
+    #: The value of the label on all objects that the run creates, and the name of the MPIJob.
     name: str
     fabric: Fabric
     nodes: tuple[str, ...]
-    #: GPUs of each node, by the name of their resource; a rank has one GPU.
+    #: GPUs of each node, and their resource; a rank has a single GPU.
     gpus: int
     gpu_resource: str
     image: str
     #: A program of nccl-tests: a name on the PATH, or a path.
     test: str
-    #: The largest message, as nccl-tests writes sizes: 1G.
+    #: The largest message, in the notation of nccl-tests: 1G.
     largest: str
-    #: Seconds in which the workers must be ready.
+    #: Seconds in which the workers must become ready.
     patience: float
     pull_secrets: tuple[str, ...] = ()
     #: Tolerations as in a pod.
@@ -149,10 +152,10 @@ class NcclPlan(NamedTuple):
 
     @property
     def ranks(self) -> int:
-        """How many ranks there are in all."""
+        """The total number of ranks."""
         return self.gpus * len(self.nodes)
 
     @property
     def limit(self) -> int:
-        """Seconds after which mpirun is ended."""
+        """Seconds after which mpirun is terminated."""
         return _LIMIT

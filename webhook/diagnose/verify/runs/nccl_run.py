@@ -1,6 +1,6 @@
-"""A run of nccl-tests: the MPIJob, its pods, and what the launcher printed.
+"""A run of nccl-tests: the MPIJob, its pods, and the output of the launcher.
 
-mpi-operator makes the pods: first the workers, and the launcher once they are ready.
+mpi-operator creates the pods: first the workers, and the launcher once they are ready.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, PodWatch, remove_p
 from webhook.errors import ClusterError
 from webhook.kube.objects import Manifest, Pod
 
-#: Seconds between two looks at the pods.
+#: Seconds between two polls of the pods.
 _PAUSE = 1.0
-#: Seconds that the launcher's pod may take beside its program.
-_AROUND = 60.0
+#: Seconds that the launcher's pod may take in addition to its program.
+_LAUNCHER_OVERHEAD = 60.0
 _LAUNCHER, _WORKER = "launcher", "worker"
 
 
@@ -29,40 +29,40 @@ class MpiJobAccess(Protocol):
     """MPIJobs; `webhook.kube.pods` implements them over HTTP."""
 
     def create(self, job: Manifest) -> None:
-        """Create a job; RefusedError if the cluster has no MPIJobs, or does not take it."""
+        """Create a job; RefusedError if the cluster has no MPIJobs, or rejects it."""
 
     def list(self, selector: str) -> list[Manifest]:
         """Return the jobs with these labels."""
 
     def delete(self, job: Manifest) -> None:
-        """Delete a job, and by that its pods."""
+        """Delete a job, and thereby its pods."""
 
 
 class NcclSite(NamedTuple):
-    """Where a run of nccl-tests happens."""
+    """The environment of a run of nccl-tests."""
 
     site: RunEnvironment
     jobs: MpiJobAccess
-    #: Takes what happens.
+    #: Takes a message on progress.
     tell: Callable[[str], None]
     #: Takes the log of the launcher.
     keep: Callable[[str], None]
 
 
 class NcclRun:
-    """One run; what is left of it is for `remove`."""
+    """A run; `remove` deletes its objects."""
 
     def __init__(self, plan: NcclPlan, place: NcclSite) -> None:
         self._plan = plan
         self._place = place
         self._watch = PodWatch(place.site, run_selector(plan.name))
-        self._told = ""
+        self._last_message = ""
 
     def measure(self) -> Evaluation:
         """Run the job to its end, and judge it.
 
-        Raises RefusedError if the job is refused, as it is without mpi-operator, and ClusterError
-        if the API server stays silent.
+        Raises RefusedError if the job is refused, for instance without mpi-operator, and
+        ClusterError if the API server stays silent.
         """
         try:
             return Evaluation(self._measured(), ())
@@ -71,45 +71,45 @@ class NcclRun:
         except errors.RunStopError as stop:
             return Evaluation((), (stop.remark,))
 
-    def remove(self, rest: Callable[[float], object]) -> list[Pod]:
-        """Delete the job and its pods, and return these once none is left."""
+    def remove(self, sleep: Callable[[float], object]) -> list[Pod]:
+        """Delete the job and its pods, and return the pods once all are gone."""
         selector = run_selector(self._plan.name)
-        return remove_jobs_and_pods(self._place, selector, rest)
+        return remove_jobs_and_pods(self._place, selector, sleep)
 
     def _measured(self) -> tuple[BenchmarkResult, ...]:
-        self._watch.patiently(lambda: self._place.jobs.create(mpi_job(self._plan)))
-        self._tell("MPIJob created")
+        self._watch.with_retries(lambda: self._place.jobs.create(mpi_job(self._plan)))
+        self._report_progress("MPIJob created")
         self._until(self._plan.patience, self._launched)
-        self._tell("runs")
-        launcher = self._until(self._plan.limit + _AROUND, self._ended)
-        self._tell("reads what the launcher printed")
+        self._report_progress("runs")
+        launcher = self._until(self._plan.limit + _LAUNCHER_OVERHEAD, self._ended)
+        self._report_progress("reads what the launcher printed")
         log = self._log(launcher, _LAUNCHER)
         self._place.keep(log)
         return judge_launcher(_LAUNCHER, log)
 
     def _until(self, patience: float, done: Callable[[], Pod | None]) -> Pod:
-        """Look at the pods until one is as it should be."""
+        """Poll the pods until `done` returns a pod, and return it."""
         site = self._place.site
         deadline = site.now() + patience
         while True:
-            self._watch.look()
+            self._watch.poll()
             for pod in self._watch.pods.values():
                 self._check(pod)
-            if (found := done()) is not None:
-                return found
+            if (matching_pod := done()) is not None:
+                return matching_pod
             if site.now() > deadline:
                 raise self._late(patience)
             if site.pause(_PAUSE):
                 raise _interrupted()
 
     def _launched(self) -> Pod | None:
-        """Return the launcher once its container runs, or has ended."""
+        """Return the launcher if its container runs, or has ended; None otherwise."""
         launcher = self._of_role(_LAUNCHER)
         if launcher and pod_state.is_running(launcher[0]):
             return launcher[0]
         for pod in (*launcher, *self._of_role(_WORKER)):
             if awaited := pod_state.awaits(pod):
-                self._tell(f"{_role_of(pod)} waits: {awaited}")
+                self._report_progress(f"{_role_of(pod)} waits: {awaited}")
         return None
 
     def _ended(self) -> Pod | None:
@@ -119,7 +119,7 @@ class NcclRun:
         return launcher[0] if pod_state.has_ended(launcher[0]) else None
 
     def _check(self, pod: Pod) -> None:
-        """Raise what keeps a pod from measuring."""
+        """Raise the error that keeps a pod from measuring, if there is one."""
         name, role, node = pod.metadata.name, _role_of(pod), pod_state.node_of(pod)
         rdma = pod_state.rdma_of(pod)
         if rdma is None:
@@ -133,14 +133,14 @@ class NcclRun:
             self._worker_ended(pod, node)
 
     def _worker_ended(self, pod: Pod, node: str) -> None:
-        """Raise why a worker ended before the launcher began."""
+        """Raise the error for a worker that ended before the launcher began."""
         log = self._log(pod, _WORKER)
         if missing := missing_program(log):
             raise errors.MeasurementError(lacks(missing))
         raise errors.pod_failed(_WORKER, node, pod)
 
     def _log(self, pod: Pod, role: str) -> str:
-        """Return the log of a pod that has ended; raise why there is none."""
+        """Return the log of a pod that has ended; raises MeasurementError if it has none."""
         node = pod_state.node_of(pod)
         if pod_state.was_killed_for_memory(pod):
             raise errors.killed_for_memory(role, node)
@@ -148,39 +148,39 @@ class NcclRun:
             raise errors.pod_failed(role, node, pod)
         name = pod.metadata.name
         try:
-            return self._watch.patiently(lambda: self._place.site.pods.log(name, NCCL_CONTAINER))
+            return self._watch.with_retries(lambda: self._place.site.pods.log(name, NCCL_CONTAINER))
         except ClusterError as error:
             raise errors.log_unreadable(role, node, str(error)) from None
 
     def _late(self, patience: float) -> errors.MeasurementError:
-        """Return the error for pods that did not come as far as they should in time."""
+        """Return the error for pods that missed their deadline."""
         pods = [*self._of_role(_LAUNCHER), *self._of_role(_WORKER)]
         if not pods:
             return errors.MeasurementError(_no_pods(patience))
         launcher = self._of_role(_LAUNCHER)
         if launcher and pod_state.is_running(launcher[0]):
             return errors.late(_LAUNCHER, pod_state.node_of(launcher[0]), patience)
-        pod = next((one for one in pods if not pod_state.is_ready(one)), pods[0])
+        pod = next((pod for pod in pods if not pod_state.is_ready(pod)), pods[0])
         problem = self._place.site.explain(pod.metadata.name)
         return errors.not_started(_role_of(pod), pod_state.node_of(pod), patience, problem)
 
     def _of_role(self, role: str) -> list[Pod]:
         return [pod for pod in self._watch.pods.values() if _role_of(pod) == role]
 
-    def _tell(self, what: str) -> None:
-        """Tell what happens, unless it was told last."""
-        if what != self._told:
-            self._place.tell(what)
-        self._told = what
+    def _report_progress(self, message: str) -> None:
+        """Report progress, unless the last message was the same."""
+        if message != self._last_message:
+            self._place.tell(message)
+        self._last_message = message
 
 
 def remove_jobs_and_pods(
-    place: NcclSite, selector: str, rest: Callable[[float], object]
+    place: NcclSite, selector: str, sleep: Callable[[float], object]
 ) -> list[Pod]:
-    """Delete jobs, which would make their pods anew, and then the pods with these labels."""
+    """Delete jobs, which would replace their pods, and then the pods with these labels."""
     for job in place.jobs.list(selector):
         place.jobs.delete(job)
-    return remove_pods(place.site.pods, selector, rest, place.site.now)
+    return remove_pods(place.site.pods, selector, sleep, place.site.now)
 
 
 def _role_of(pod: Pod) -> str:
@@ -203,7 +203,7 @@ def _interrupted() -> errors.RunStopError:
     return errors.RunStopError(Remark("inconclusive", "Interrupted", because, "Run it again."))
 
 
-# Judge what the launcher of nccl-tests printed.
+# Judge the output of the launcher of nccl-tests.
 
 _NOTE = "rdma-verify: this image has no "
 _PARTS = {
@@ -214,15 +214,15 @@ _PARTS = {
 
 
 def judge_launcher(name: str, log: str) -> tuple[BenchmarkResult, ...]:
-    """Judge the log of a launcher; there is at least one judgement. `name` stands for its file."""
-    found = assess(judged_files(name, log), None).judgements
+    """Return the judgements on the log of a launcher, at least one; `name` is their file."""
+    judgements = assess(judged_files(name, log), None).judgements
     if missing := missing_program(log):
         return (lacks(missing)._replace(file=name),)
-    return found or (_nothing(log)._replace(file=name),)
+    return judgements or (_no_result(log)._replace(file=name),)
 
 
 def missing_program(log: str) -> str:
-    """Return the program that an image lacks, by what our scripts say; "" if it has all."""
+    """Return the program that an image lacks, as our scripts note; "" if it has all."""
     for line in log.splitlines():
         if line.startswith(_NOTE):
             return line.removeprefix(_NOTE).strip()
@@ -242,13 +242,13 @@ def lacks(program: str) -> BenchmarkResult:
     )
 
 
-def _nothing(log: str) -> BenchmarkResult:
+def _no_result(log: str) -> BenchmarkResult:
     last = next((line for line in reversed(log.splitlines()) if line.strip()), "")
-    said = f" Its last line: {last.strip():.200}" if last else ""
+    quote = f" Its last line: {last.strip():.200}" if last else ""
     return BenchmarkResult(
         (1, max(1, log.count("\n"))),
         "inconclusive",
         "NoResult",
-        f"The launcher printed nothing that is known.{said}",
+        f"The launcher printed nothing that is known.{quote}",
         "Read its whole output: --logs DIR keeps it.",
     )

@@ -1,6 +1,6 @@
-"""What both ends of a pair printed, as one text: of each test the client's part, then the server's.
+"""The output of both ends of a pair as one text: for each test the client's, then the server's.
 
-The ends print each command before what it says (`pair.sh`), and a test has the same port at both.
+The ends print each command before its output (`pair.sh`), and a test has the same port at both.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ class SectionOfTest(NamedTuple):
 
     test: str
     device: str
-    #: Of the text; 1 is the first line of all.
+    #: The first and the last line in the whole text, counted from 1.
     lines: tuple[int, int]
-    #: What `pair.sh` said of it, the client's first.
+    #: The notes of `pair.sh` on the test, the client's first.
     notes: tuple[str, ...]
 
 
 class PairLog(NamedTuple):
-    """The logs of both ends as one."""
+    """The combined logs of both ends."""
 
     text: str
     sections: tuple[SectionOfTest, ...]
-    #: What `pair.sh` said of no test.
+    #: The notes of `pair.sh` that belong to no test.
     notes: tuple[str, ...]
 
 
 class _Part(NamedTuple):
-    """The lines of one end on one test; those before any test have no command."""
+    """The lines of one end on one test; lines before any test have no command."""
 
     test: str
     device: str
@@ -55,22 +55,24 @@ def pair_log(client: str, server: str) -> PairLog:
     notes = _notes(lines)
     sections: list[SectionOfTest] = []
     for port in sorted({port for parts in ends for port in parts if port}):
-        found = [parts[port] for parts in ends if port in parts]
-        said = [line for part in found for line in part.lines]
-        span = (len(lines) + 1, len(lines) + len(said))
-        sections.append(SectionOfTest(found[0].test, found[0].device, span, _notes(said)))
-        lines += said
+        test_parts = [end_parts[port] for end_parts in ends if port in end_parts]
+        test_lines = [line for part in test_parts for line in part.lines]
+        span = (len(lines) + 1, len(lines) + len(test_lines))
+        sections.append(
+            SectionOfTest(test_parts[0].test, test_parts[0].device, span, _notes(test_lines))
+        )
+        lines += test_lines
     return PairLog("".join(f"{line}\n" for line in lines), tuple(sections), notes)
 
 
 def devices_in(log: str) -> list[str]:
-    """Return the devices that an end found by itself."""
-    found = (line for line in log.splitlines() if line.startswith(_DEVICES))
-    return next(found, "").removeprefix(_DEVICES).split()
+    """Return the devices that an end detected by itself."""
+    notes = (line for line in log.splitlines() if line.startswith(_DEVICES))
+    return next(notes, "").removeprefix(_DEVICES).split()
 
 
 def _parts(log: str) -> dict[int, _Part]:
-    """Return what was printed of each test by its port, and under 0 what stands before."""
+    """Return the output of each test by its port, and under 0 the lines before any test."""
     parts = {0: _Part("", "", [])}
     part = parts[0]
     for line in log.splitlines():
@@ -84,82 +86,91 @@ def _notes(lines: list[str]) -> tuple[str, ...]:
     return tuple(line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE))
 
 
-# Judge what both ends of a pair printed: one judgement for each device and test.
+# Judge the output of both ends of a pair: one judgement for each device and test.
 
-_NO_DEVICE = next(one for one in CAUSES if one.code == "NoRdmaDevice")
+_NO_DEVICE = next(cause for cause in CAUSES if cause.code == "NoRdmaDevice")
 _QUOTE = "'"
 _READ = "Read the output of both ends: --logs DIR keeps it."
-#: The first line of a text that has none.
+#: The place of a judgement without output.
 _NOWHERE = (1, 1)
 
 
 def pair_name(pair: NodePair) -> str:
-    """Return the name of a pair, as that of the file with its logs."""
+    """Return the name of a pair, which is also the name of the file with its logs."""
     return f"{pair.client} → {pair.server}"
 
 
 def judge_pair(pair: NodePair, log: PairLog, plan: RunPlan) -> tuple[BenchmarkResult, ...]:
-    """Judge the logs of a pair; there is at least one judgement."""
+    """Return the judgements on the logs of a pair, at least one."""
     name = pair_name(pair)
-    found = [one for file in judged_files(name, log.text) for one in judge_file(file, plan.rate)]
-    judged = [
-        _of_section(section, [one for one in found if _is_in(one, section)])
+    judgements = [
+        judgement
+        for file in judged_files(name, log.text)
+        for judgement in judge_file(file, plan.rate)
+    ]
+    test_judgements = [
+        _of_section(section, [judgement for judgement in judgements if _is_in(judgement, section)])
         for section in log.sections
     ]
-    if judged:
-        judged += map(_by_notes, _not_begun(log, plan))
+    if test_judgements:
+        test_judgements += map(_by_notes, _not_begun(log, plan))
     else:
-        judged = [_without_tests(log, found)]
-    return tuple(one._replace(file=name) for one in judged)
+        test_judgements = [_without_tests(log, judgements)]
+    return tuple(judgement._replace(file=name) for judgement in test_judgements)
 
 
 def _not_begun(log: PairLog, plan: RunPlan) -> list[SectionOfTest]:
     """Return the tests of the fabric's HCAs that neither end began."""
     begun = {(section.test, section.device) for section in log.sections}
-    every = [(test, hca) for hca in plan.fabric.hcas for test in plan.tests]
-    return [SectionOfTest(*one, _NOWHERE, ()) for one in every if one not in begun]
+    tests = [(test, hca) for hca in plan.fabric.hcas for test in plan.tests]
+    return [SectionOfTest(*pending, _NOWHERE, ()) for pending in tests if pending not in begun]
 
 
 def named_after(pair: NodePair, judgement: BenchmarkResult) -> BenchmarkResult:
-    """Return a judgement on a pair that measured nothing, under the name of the pair."""
+    """Return a judgement on a pair without a measurement, with the name of the pair as its file."""
     return judgement._replace(file=pair_name(pair))
 
 
-def _is_in(one: BenchmarkResult, section: SectionOfTest) -> bool:
-    return section.lines[0] <= one.lines[0] <= section.lines[1]
+def _is_in(judgement: BenchmarkResult, section: SectionOfTest) -> bool:
+    return section.lines[0] <= judgement.lines[0] <= section.lines[1]
 
 
-def _of_section(section: SectionOfTest, found: Sequence[BenchmarkResult]) -> BenchmarkResult:
-    """Return the judgement on a test of which both ends said something.
+def _of_section(section: SectionOfTest, judgements: Sequence[BenchmarkResult]) -> BenchmarkResult:
+    """Return the judgement on a test that both ends printed output for.
 
-    The client is the one that measures. If it did not, the lowest layer that failed at either end
-    is the cause of the rest.
+    The client measures. If it did not, the lowest layer that failed at either end is the cause of
+    the other failures.
     """
-    measured = next((one for one in found if one.number is not None), None)
+    measured = next((judgement for judgement in judgements if judgement.number is not None), None)
     if measured is not None:
         return measured
-    failed = [one for one in found if one.verdict == "fail"]
+    failed = [judgement for judgement in judgements if judgement.verdict == "fail"]
     if not failed:
-        return found[0] if found and not section.notes else _by_notes(section)
+        return judgements[0] if judgements and not section.notes else _by_notes(section)
     worst = Evaluation(tuple(failed), ()).worst
     assert isinstance(worst, BenchmarkResult)
-    others = [code for one in failed for code in (one.code, *one.also) if code != worst.code]
-    return worst._replace(also=tuple(dict.fromkeys(others)))
+    codes = [
+        code
+        for judgement in failed
+        for code in (judgement.code, *judgement.also)
+        if code != worst.code
+    ]
+    return worst._replace(also=tuple(dict.fromkeys(codes)))
 
 
 def _by_notes(section: SectionOfTest) -> BenchmarkResult:
-    """Judge a test of which neither end printed anything that is known."""
+    """Judge a test without known output at either end."""
     kind: Kind = "latency" if section.test.endswith("_lat") else "bandwidth"
     run = Measurement("perftest", section.test, kind, section.lines, device=section.device)
     start = BenchmarkResult(section.lines, "inconclusive", "NoResult", "", _READ, measurement=run)
-    said = next(iter(section.notes), f"{section.device} ({section.test}) printed no result")
-    if "no result within" in said:
-        return start._replace(verdict="fail", code="TimedOut", because=f"{said}.")
-    return start._replace(because=f"{said}, and nothing that is known.")
+    note = next(iter(section.notes), f"{section.device} ({section.test}) printed no result")
+    if "no result within" in note:
+        return start._replace(verdict="fail", code="TimedOut", because=f"{note}.")
+    return start._replace(because=f"{note}, and nothing that is known.")
 
 
-def _without_tests(log: PairLog, found: Sequence[BenchmarkResult]) -> BenchmarkResult:
-    """Judge logs in which no test began."""
+def _without_tests(log: PairLog, judgements: Sequence[BenchmarkResult]) -> BenchmarkResult:
+    """Judge logs without any test."""
     start = BenchmarkResult(_NOWHERE, "inconclusive", "NoResult", "")
     for note in log.notes:
         if note.startswith("this image has no "):
@@ -177,8 +188,8 @@ def _without_tests(log: PairLog, found: Sequence[BenchmarkResult]) -> BenchmarkR
                 source=_NO_DEVICE.source,
                 layer=_NO_DEVICE.layer,
             )
-    if found:
-        return found[0]
+    if judgements:
+        return judgements[0]
     return start._replace(
         because="The pods ended, and printed nothing that is known.", remedy=_READ
     )

@@ -1,4 +1,4 @@
-"""What a run measures, and how."""
+"""The plan of a run: its nodes, rounds and tests."""
 
 from __future__ import annotations
 
@@ -12,49 +12,51 @@ from webhook.model.facts import Facts, key_of
 from webhook.model.inventory import natural_key
 from webhook.model.nodes import Node as NodeFacts
 
-# Which nodes of a cluster can measure a fabric, and why the others cannot.
+# The nodes of a cluster that can measure a fabric, and the reasons why others cannot.
 
 
 class FabricNodes(NamedTuple):
-    """The nodes of a cluster, sorted as people count: node-2 before node-10."""
+    """The nodes of a cluster, in natural order: node-2 before node-10."""
 
     fit: tuple[str, ...]
-    #: Each other node that belongs to the fabric → why it cannot measure.
+    #: Each other node of the fabric → the reason why it cannot measure.
     unfit: Mapping[str, str]
     #: All nodes of the cluster.
     known: frozenset[str]
 
 
-def fabric_nodes(items: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric) -> FabricNodes:
-    """Tell which nodes belong to a fabric, offer its RDMA resources, and take pods."""
-    listed = {key_of(item)[1]: {**item, "kind": "Node"} for item in items}
+def fabric_nodes(manifests: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric) -> FabricNodes:
+    """Return the nodes that belong to a fabric, offer its RDMA resources, and accept pods."""
+    listed = {key_of(manifest)[1]: {**manifest, "kind": "Node"} for manifest in manifests}
     facts = Facts.from_objects(listed.values())
-    homes = facts.inventory(fabrics).by_node
+    fabrics_by_node = facts.inventory(fabrics).by_node
     fit: list[str] = []
     unfit: dict[str, str] = {}
     for name in sorted(listed, key=natural_key):
-        if fabric.name not in homes[name]:
+        if fabric.name not in fabrics_by_node[name]:
             continue
-        if why := _obstacle(Node.model_validate(listed[name]), facts.nodes[name], fabric):
-            unfit[name] = why
+        if reason := _obstacle(Node.model_validate(listed[name]), facts.nodes[name], fabric):
+            unfit[name] = reason
         else:
             fit.append(name)
     return FabricNodes(tuple(fit), unfit, frozenset(listed))
 
 
 def _obstacle(node: Node, facts: NodeFacts, fabric: Fabric) -> str:
-    """Say why a node of the fabric cannot measure, "" if it can."""
+    """Return why a node of the fabric cannot measure, "" if it can."""
     if not node.status.is_ready:
         return "is not ready"
     if node.spec.unschedulable:
         return "is cordoned"
-    missing = [one.name for one in fabric.resources if one.name not in facts.resources]
+    missing = [
+        resource.name for resource in fabric.resources if resource.name not in facts.resources
+    ]
     return f"offers no {', '.join(missing)}" if missing else ""
 
 
-# Which nodes measure with which, in rounds: in a round, a node is in one pair at most.
+# The pairs of nodes, in rounds: in a round, a node is in at most one pair.
 #
-# A node that is in two pairs at a time would share its links between them.
+# A node in two pairs at the same time would share its links between them.
 
 #: Pairs that measure at the same time.
 Round = tuple[NodePair, ...]
@@ -65,8 +67,8 @@ def ring_rounds(nodes: Sequence[str]) -> list[Round]:
 
     Every node sends and receives. Two nodes are one pair.
     """
-    after = [*nodes[1:], nodes[0]]
-    pairs = [NodePair(client, server) for client, server in zip(nodes, after, strict=True)]
+    successors = [*nodes[1:], nodes[0]]
+    pairs = [NodePair(client, server) for client, server in zip(nodes, successors, strict=True)]
     if len(nodes) == 2:  # noqa: PLR2004 -- a pair
         return [(pairs[0],)]
     even, odd = tuple(pairs[::2]), tuple(pairs[1::2])
@@ -77,10 +79,10 @@ def ring_rounds(nodes: Sequence[str]) -> list[Round]:
 
 
 def all_pair_rounds(nodes: Sequence[str]) -> list[Round]:
-    """Pair each node with every other one, once.
+    """Pair each node with every other node, once.
 
-    By the circle method of round-robin tournaments: one node stays, the others move on by one seat,
-    so that n nodes need n - 1 rounds, or n if their number is odd.
+    This is the circle method of round-robin tournaments: one node stays, the others move by one
+    seat, so that n nodes need n - 1 rounds, or n if their number is odd.
     """
     seats: list[int | None] = [*range(len(nodes)), *([None] if len(nodes) % 2 else [])]
     rounds: list[Round] = []
@@ -88,33 +90,35 @@ def all_pair_rounds(nodes: Sequence[str]) -> list[Round]:
         half = len(seats) // 2
         facing = zip(seats[:half], reversed(seats[half:]), strict=True)
         pairs = [
-            sorted((one, other)) for one, other in facing if one is not None and other is not None
+            sorted((seat, facing_seat))
+            for seat, facing_seat in facing
+            if seat is not None and facing_seat is not None
         ]
         rounds.append(tuple(NodePair(nodes[client], nodes[server]) for client, server in pairs))
         seats = [seats[0], seats[-1], *seats[1:-1]]
     return rounds
 
 
-#: Seconds that a program of perftest may take beside measuring: to connect, to register memory.
-_AROUND = 30
-#: HCAs of a node, where the fabric does not name them; no known machine has more for its GPUs.
+#: Seconds that a program of perftest may take in addition: to connect, to register memory.
+_TEST_OVERHEAD = 30
+#: HCAs of a node if the fabric does not name them; no known node has more for its GPUs.
 _MOST_HCAS = 16
 
 
 class RunPlan(NamedTuple):
-    """A run, as it was asked for."""
+    """The plan of a run: nodes, rounds, tests and limits."""
 
-    #: The value of the label on all that it creates.
+    #: The value of the label on all objects that the run creates.
     name: str
     fabric: Fabric
     nodes: tuple[str, ...]
     rounds: tuple[Round, ...]
     image: str
-    #: What each port should reach; None if that is not known.
+    #: The rate of each port; None if unknown.
     rate: PortRate | None
     #: Programs of perftest.
     tests: tuple[str, ...]
-    #: For which each test measures.
+    #: The duration of each test.
     seconds: int
     #: Seconds in which a pod of a pair must start.
     patience: float
@@ -126,8 +130,8 @@ class RunPlan(NamedTuple):
 
     @property
     def limit(self) -> int:
-        """Seconds after which a program has no result."""
-        return self.seconds + _AROUND
+        """Seconds after which a program without a result is terminated."""
+        return self.seconds + _TEST_OVERHEAD
 
     @property
     def longest(self) -> int:
@@ -136,11 +140,11 @@ class RunPlan(NamedTuple):
 
     @property
     def pairs(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return sum(map(len, self.rounds))
 
 
-# What a run needs of a cluster, and of the process that it runs in.
+# The requirements of a run on a cluster, and on its own process.
 #
 # `webhook.kube.pods` implements `RunPods` over HTTP; tests have their own implementation.
 
@@ -155,14 +159,14 @@ class RunPods(Protocol):
         """Return the pods with these labels."""
 
     def delete(self, pod: Manifest) -> None:
-        """Delete a pod; one that is gone is no error."""
+        """Delete a pod; a pod that no longer exists is not an error."""
 
     def log(self, name: str, container: str) -> str:
         """Return the log of a container."""
 
 
 class PodProblem(NamedTuple):
-    """Why a pod has no RDMA, or does not start, and what to do."""
+    """The reason why a pod has no RDMA, or does not start, and its remedy."""
 
     code: str
     because: str
@@ -170,16 +174,16 @@ class PodProblem(NamedTuple):
 
 
 class RunEnvironment(NamedTuple):
-    """Where a run happens."""
+    """The environment of a run: pods, clock and outputs."""
 
     pods: RunPods
-    #: Explains a pod, by its name, that has no RDMA or does not start; None if it cannot.
+    #: Explains why the pod of this name has no RDMA, or does not start; None if unknown.
     explain: Callable[[str], PodProblem | None]
-    #: Takes what happens, of a pair or of the whole run.
+    #: Takes a message on the progress of a pair, or of the whole run.
     tell: Callable[[NodePair | None, str], None]
     #: Takes the log of a pair.
     keep: Callable[[NodePair, str], None]
-    #: Waits for some seconds; returns True, at once, if the run is to end.
+    #: Waits for some seconds; returns True, immediately, if the run must end.
     pause: Callable[[float], bool]
-    #: Seconds of a clock that never jumps.
+    #: Returns the seconds of a monotonic clock.
     now: Callable[[], float]

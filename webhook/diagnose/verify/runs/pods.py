@@ -1,7 +1,7 @@
-"""The pods of a pair: each on its node, with the annotations by which the webhook equips it.
+"""The pods of a pair: each on its node, with the annotations that opt in to the webhook.
 
-A node is chosen by affinity, as a DaemonSet does it, so that the scheduler and the device plugin
-still decide whether the pod fits there.
+A node is chosen by affinity, as in a DaemonSet, so that the scheduler and the device plugin still
+decide whether the pod fits there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from webhook.kube.records import Record, Text
 from webhook.model.annotations import DEVICES, ENABLE, FABRIC, STATUS
 from webhook.model.json import JsonObject
 
-#: The labels of all pods of all runs, and the one whose value is the name of a run.
+#: The label of the pods of all runs, and the label whose value is the name of a run.
 NAME_LABEL, RUN_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 VERIFY = "rdma-webhook-verify"
 #: The container of a pod that runs perftest, and of one that runs nccl-tests.
@@ -37,19 +37,19 @@ _SCRIPT = (
 
 
 def run_selector(run: str = "") -> str:
-    """Return the selector of the pods of a run, or of all runs."""
-    every = f"{NAME_LABEL}={VERIFY}"
-    return f"{every},{RUN_LABEL}={run}" if run else every
+    """Return the label selector for the pods of a run, or of all runs."""
+    all_runs = f"{NAME_LABEL}={VERIFY}"
+    return f"{all_runs},{RUN_LABEL}={run}" if run else all_runs
 
 
-def pod_name(plan: RunPlan, place: int, role: Role) -> str:
-    """Return the name of a pod; `place` counts the pairs of a run."""
-    return f"{plan.name}-{place}-{role}"
+def pod_name(plan: RunPlan, number: int, role: Role) -> str:
+    """Return the name of a pod; `number` counts the pairs of a run."""
+    return f"{plan.name}-{number}-{role}"
 
 
-def server_pod(plan: RunPlan, place: int, pair: NodePair) -> JsonObject:
-    """Return the pod that the client connects to; it is ready when a program of it listens."""
-    pod = _pod(plan, place, "server", pair.server)
+def server_pod(plan: RunPlan, number: int, pair: NodePair) -> JsonObject:
+    """Return the pod that the client connects to; it is ready once a program in it listens."""
+    pod = _pod(plan, number, "server", pair.server)
     (container,) = pod["spec"]["containers"]
     container["env"] = [
         {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
@@ -62,9 +62,9 @@ def server_pod(plan: RunPlan, place: int, pair: NodePair) -> JsonObject:
     return pod
 
 
-def client_pod(plan: RunPlan, place: int, pair: NodePair, address: str, count: int) -> JsonObject:
-    """Return the pod that measures; `count`: how many HCAs the server has, 0 for the fabric's."""
-    pod = _pod(plan, place, "client", pair.client)
+def client_pod(plan: RunPlan, number: int, pair: NodePair, address: str, count: int) -> JsonObject:
+    """Return the pod that measures `count` HCAs, or the fabric's HCAs if `count` is 0."""
+    pod = _pod(plan, number, "client", pair.client)
     (container,) = pod["spec"]["containers"]
     container["args"] = _arguments(plan, "client", address, count)
     return pod
@@ -75,7 +75,7 @@ def _arguments(plan: RunPlan, role: Role, address: str, count: int) -> list[str]
     return ["rdma-verify", role, address, *numbers, " ".join(plan.tests), *plan.fabric.hcas]
 
 
-def _pod(plan: RunPlan, place: int, role: Role, node: str) -> JsonObject:
+def _pod(plan: RunPlan, number: int, role: Role, node: str) -> JsonObject:
     annotations = {ENABLE: "true", FABRIC: plan.fabric.name}
     if plan.devices is not None:
         annotations[DEVICES] = str(plan.devices)
@@ -83,7 +83,7 @@ def _pod(plan: RunPlan, place: int, role: Role, node: str) -> JsonObject:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": pod_name(plan, place, role),
+            "name": pod_name(plan, number, role),
             "labels": {
                 NAME_LABEL: VERIFY,
                 RUN_LABEL: plan.name,
@@ -116,7 +116,7 @@ def _spec(plan: RunPlan, node: str) -> JsonObject:
         ],
     }
     if plan.pull_secrets:
-        spec["imagePullSecrets"] = [{"name": one} for one in plan.pull_secrets]
+        spec["imagePullSecrets"] = [{"name": secret} for secret in plan.pull_secrets]
     if plan.fabric.mode == "host-network":
         spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
     return spec
@@ -130,7 +130,7 @@ def _on(node: str) -> JsonObject:
 
 # Delete the pods of a run, or of all runs, and wait until they are gone.
 
-#: Seconds: a pod ends after one, unless its kubelet does not answer.
+#: Seconds; a pod ends after 1 s, unless its kubelet does not answer.
 PATIENCE = 60.0
 _CLEANING_PAUSE = 0.5
 
@@ -138,52 +138,52 @@ _CLEANING_PAUSE = 0.5
 def remove_pods(
     pods: RunPods,
     selector: str,
-    rest: Callable[[float], object],
+    sleep: Callable[[float], object],
     now: Callable[[], float],
 ) -> list[Pod]:
-    """Delete all pods with these labels, and return them once none is left.
+    """Delete all pods with these labels, and return them once all are gone.
 
-    `rest` waits for some seconds. Raises ClusterError if they do not go, or the API server does not
+    `sleep` waits for some seconds. Raises ClusterError if pods remain, or the API server does not
     answer.
     """
     deadline = now() + PATIENCE
     removed: dict[tuple[str, str], Pod] = {}
-    while left := [Pod.read(pod) for pod in pods.list(selector)]:
-        for pod in left:
+    while remaining := [Pod.read(pod) for pod in pods.list(selector)]:
+        for pod in remaining:
             removed.setdefault((pod.metadata.namespace, pod.metadata.name), pod)
             if not pod.metadata.is_deleted:
                 pods.delete(pod.manifest)
         if now() > deadline:
-            raise ClusterError(_stuck(left))
-        rest(_CLEANING_PAUSE)
+            raise ClusterError(_remaining_message(remaining))
+        sleep(_CLEANING_PAUSE)
     return list(removed.values())
 
 
-def _stuck(left: list[Pod]) -> str:
-    names = ", ".join(pod.metadata.name for pod in left)
-    nodes = ", ".join(dict.fromkeys(map(node_of, left)))
+def _remaining_message(remaining: list[Pod]) -> str:
+    names = ", ".join(pod.metadata.name for pod in remaining)
+    nodes = ", ".join(dict.fromkeys(map(node_of, remaining)))
     return (
         f"these pods were deleted, but are still there after {PATIENCE:g} s: {names}; "
         f"check whether the kubelet answers on {nodes}"
     )
 
 
-# How far a pod has come.
+# The progress of a pod.
 
-#: Reasons of a waiting container that no waiting repairs.
+#: Reasons of a waiting container that are permanent.
 _FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _LONGEST = 300
 _OURS = (CONTAINER, NCCL_CONTAINER)
 
 
 class _StatusAnnotation(Record):
-    """What a run needs of `rdma.lab/status`."""
+    """The fields of `rdma.lab/status` that a run reads."""
 
     rdma: Text = ""
 
 
 def rdma_of(pod: Pod) -> str | None:
-    """Return whether a pod has RDMA, as the webhook wrote it; None if it was not called."""
+    """Return the verdict in the status of a pod; None if the webhook was not called for it."""
     written = pod.metadata.annotations.get(STATUS)
     if not isinstance(written, str):
         return None
@@ -194,7 +194,7 @@ def rdma_of(pod: Pod) -> str | None:
 
 
 def node_of(pod: Pod) -> str:
-    """Name the node of a pod, for sentences."""
+    """Return the name of a pod's node, for sentences."""
     return pod.spec.node_name or "no node"
 
 
@@ -215,25 +215,25 @@ def has_ended(pod: Pod) -> bool:
 
 
 def has_run(pod: Pod) -> bool:
-    """Return whether a pod that has ended did start its container, so that it has a log."""
+    """Return whether a pod that has ended started its container, so that it has a log."""
     terminated = _container(pod).state.terminated
     return terminated is not None and terminated.started_at != ""
 
 
 def was_killed_for_memory(pod: Pod) -> bool:
-    """Return whether the kernel ended the container since memory was short."""
+    """Return whether the kernel killed the container because memory was short."""
     terminated = _container(pod).state.terminated
     return terminated is not None and terminated.reason == "OOMKilled"
 
 
 def is_stuck(pod: Pod) -> bool:
-    """Return whether a pod will not start, however long one waits."""
+    """Return whether a pod will never start."""
     waiting = _container(pod).state.waiting
     return waiting is not None and waiting.reason in _FINAL
 
 
 def awaits(pod: Pod) -> str:
-    """Say what a pod that has not started waits for, in one line; "" if nothing is known."""
+    """Return what a pod that has not started waits for, in one line; "" if unknown."""
     waiting = _container(pod).state.waiting
     if waiting is not None:
         return _line(": ".join(filter(None, (waiting.reason, waiting.message))))
@@ -242,7 +242,7 @@ def awaits(pod: Pod) -> str:
 
 
 def _container(pod: Pod) -> ContainerStatus:
-    """Return the status of our container; others may have added containers of their own."""
+    """Return the status of our container; other webhooks may have added containers."""
     statuses = pod.status.container_statuses
     return next((status for status in statuses if status.name in _OURS), ContainerStatus())
 
@@ -251,18 +251,18 @@ def _line(words: str) -> str:
     return " ".join(words.split())[:_LONGEST]
 
 
-# The pods of a run as they were at the last look, and requests that outlast a silent server.
+# The pods of a run as of the last poll, and requests that are repeated while the server is silent.
 
 #: Seconds for which an API server may be silent, and between two requests to it.
 _SILENCE, _WATCH_PAUSE = 60.0, 1.0
-#: Too many requests, and no answer from behind the API server; not 500, by which it passes on that
-#: a webhook failed.
+#: Too many requests, and no answer from servers after the API server. Not 500, which reports that a
+#: webhook failed.
 _BUSY = (429, 502, 503, 504)
 _T = TypeVar("_T")
 
 
 class PodWatch:
-    """Looks at the pods of one run."""
+    """The pods of a run, as of the last poll."""
 
     def __init__(self, site: RunEnvironment, selector: str) -> None:
         self._site = site
@@ -270,16 +270,16 @@ class PodWatch:
         #: By name.
         self.pods: Mapping[str, Pod] = {}
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """List the pods."""
-        listed = self.patiently(lambda: self._site.pods.list(self._selector))
+        listed = self.with_retries(lambda: self._site.pods.list(self._selector))
         self.pods = {pod.metadata.name: pod for pod in map(Pod.read, listed)}
 
-    def patiently(self, request: Callable[[], _T]) -> _T:
-        """Make a request, and repeat it while there is no answer.
+    def with_retries(self, request: Callable[[], _T]) -> _T:
+        """Make a request, and repeat it while the API server does not answer.
 
         Raises RefusedError if the API server rejects it, and ClusterError if the API server stays
-        silent, or the run is to end.
+        silent, or the run must end.
         """
         deadline = self._site.now() + _SILENCE
         while True:

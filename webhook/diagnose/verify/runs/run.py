@@ -1,7 +1,6 @@
-"""A run: round after round, and in each round all pairs side by side.
+"""A run: the rounds in sequence, and the pairs of a round in parallel.
 
-All of it happens in one thread, and no request is interrupted, so that no pod is created of which
-nobody knows.
+It runs in a single thread, and no request is interrupted, so that every created pod is recorded.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
 from webhook.kube.objects import Manifest, Pod
 
-#: Seconds between two looks at the pods.
+#: Seconds between two polls of the pods.
 _PAUSE = 1.0
 
 
 class NodeRun:
-    """One run; what is left of its pods is for `remove_pods`."""
+    """A run; `remove_pods` deletes the pods that remain."""
 
     def __init__(self, plan: RunPlan, site: RunEnvironment) -> None:
         self._plan = plan
@@ -57,56 +56,58 @@ class NodeRun:
         self._remarks: list[Remark] = []
 
     def measure(self) -> None:
-        """Measure all pairs, until the run is to end; `report` has what was measured.
+        """Measure all pairs, or until the run must end; `report` has the results.
 
         Raises ClusterError if the API server stays silent, or pods may not be created.
         """
-        places = count()
+        numbers = count()
         try:
             for pairs in self._plan.rounds:
-                self._round(pairs, places)
+                self._round(pairs, numbers)
         except RunStopError as stop:
             self._remarks.append(stop.remark)
 
     @property
     def report(self) -> RunReport:
-        """What was measured so far; each number is compared with those of its peers."""
-        plan, results = self._plan, [self._results[place] for place in sorted(self._results)]
-        compared = iter(flag_outliers([one for result in results for one in result.judgements]))
+        """The results so far; each number is compared with the numbers of its peers."""
+        plan, results = self._plan, [self._results[number] for number in sorted(self._results)]
+        compared = iter(
+            flag_outliers([judgement for result in results for judgement in result.judgements])
+        )
         return RunReport(
             plan.name,
             plan.fabric.name,
             plan.image,
             plan.nodes,
             tuple(
-                PairResult(one.pair, tuple(next(compared) for _ in one.judgements))
-                for one in results
+                PairResult(pair_result.pair, tuple(next(compared) for _ in pair_result.judgements))
+                for pair_result in results
             ),
             tuple(self._remarks),
         )
 
-    def _round(self, pairs: Round, places: Iterator[int]) -> None:
+    def _round(self, pairs: Round, numbers: Iterator[int]) -> None:
         active = {}
         for pair in pairs:
-            place = next(places)
-            active[place] = PairRun(self._plan, self._site, self._watch, place, pair).steps()
+            number = next(numbers)
+            active[number] = PairRun(self._plan, self._site, self._watch, number, pair).steps()
         while active:
-            self._watch.look()
-            for place, steps in list(active.items()):
+            self._watch.poll()
+            for number, steps in list(active.items()):
                 try:
                     next(steps)
                 except StopIteration as done:
-                    self._results[place] = done.value
-                    del active[place]
+                    self._results[number] = done.value
+                    del active[number]
             if active and self._site.pause(_PAUSE):
                 raise interrupted(len(self._results), self._plan.pairs)
 
 
-# One pair: its server, then its client, then what both printed.
+# One pair: its server, then its client, then the output of both.
 #
-# The steps are a generator, which yields wherever it has to wait for the next look at the pods.
+# The steps are a generator, which yields wherever it has to wait for the next poll of the pods.
 
-#: Looks at a server after its client has ended: it prints the rest within a second.
+#: Polls of a server after its client has ended: it prints its last lines within a second.
 _LAST_LOOKS = 5
 _FORBIDDEN = 403
 _T = TypeVar("_T")
@@ -114,45 +115,45 @@ _Steps = Generator[None, None, _T]
 
 
 class PairRun:
-    """A pair of a run; `place` counts the pairs."""
+    """A pair of a run; `number` counts the pairs from 0."""
 
     def __init__(
-        self, plan: RunPlan, site: RunEnvironment, watch: PodWatch, place: int, pair: NodePair
+        self, plan: RunPlan, site: RunEnvironment, watch: PodWatch, number: int, pair: NodePair
     ) -> None:
         self._plan = plan
         self._site = site
         self._watch = watch
-        self._place = place
+        self._number = number
         self._pair = pair
         self._created: list[Pod] = []
-        self._told = ""
+        self._last_message = ""
 
     def steps(self) -> _Steps[PairResult]:
-        """Measure, and delete the pods; RunStopError if no other pair would come further."""
+        """Measure, and delete the pods; RunStopError if every other pair would fail as well."""
         try:
             judgements = yield from self._measured()
         except errors.MeasurementError as error:
             judgements = (named_after(self._pair, error.judgement),)
         for pod in self._created:
-            self._watch.patiently(_deletion(self._site, pod))
-        self._tell(_summary(judgements))
+            self._watch.with_retries(_deletion(self._site, pod))
+        self._report_progress(_summary(judgements))
         return PairResult(self._pair, judgements)
 
     def _measured(self) -> _Steps[tuple[BenchmarkResult, ...]]:
-        server = self._create("server", server_pod(self._plan, self._place, self._pair))
+        server = self._create("server", server_pod(self._plan, self._number, self._pair))
         pod = yield from self._started("server", server, pods.is_ready)
         if pods.has_ended(pod):
             return self._judged(pair_log("", self._log("server", pod)))
         count = 0 if self._plan.fabric.hcas else len(devices_in(self._log("server", pod)))
         client = self._create(
-            "client", client_pod(self._plan, self._place, self._pair, pod.status.pod_ip, count)
+            "client", client_pod(self._plan, self._number, self._pair, pod.status.pod_ip, count)
         )
         yield from self._started("client", client, pods.is_running)
-        self._tell("measures")
+        self._report_progress("measures")
         ended = yield from self._ended("client", client)
-        self._tell("reads what both printed")
-        rest = yield from self._last_words(server)
-        return self._judged(pair_log(self._log("client", ended), rest))
+        self._report_progress("reads what both printed")
+        server_log = yield from self._last_words(server)
+        return self._judged(pair_log(self._log("client", ended), server_log))
 
     def _judged(self, log: PairLog) -> tuple[BenchmarkResult, ...]:
         self._site.keep(self._pair, log.text)
@@ -160,63 +161,63 @@ class PairRun:
 
     def _create(self, role: Role, manifest: Manifest) -> str:
         """Create a pod, and return its name."""
-        node, name = self._node(role), pod_name(self._plan, self._place, role)
+        node, name = self._node(role), pod_name(self._plan, self._number, role)
         try:
-            made = Pod.read(self._watch.patiently(lambda: self._site.pods.create(manifest)))
+            pod = Pod.read(self._watch.with_retries(lambda: self._site.pods.create(manifest)))
         except RefusedError as error:
             if error.code == _FORBIDDEN and "cannot create resource" in str(error):
                 raise
             raise errors.pod_rejected(role, node, str(error)) from None
-        self._created.append(made)
-        rdma = pods.rdma_of(made)
+        self._created.append(pod)
+        rdma = pods.rdma_of(pod)
         if rdma is None:
             raise errors.not_called(name, self._site.explain(name))
         if rdma == "no":
             raise errors.without_rdma(name, self._site.explain(name))
-        self._tell(f"{role} created on {node}")
+        self._report_progress(f"{role} created on {node}")
         return name
 
     def _started(self, role: Role, name: str, done: Callable[[Pod], bool]) -> _Steps[Pod]:
-        """Wait until a pod is as it should be, or has ended."""
+        """Wait until `done` is true for a pod, or the pod has ended."""
         patience = self._plan.patience
         deadline = self._site.now() + patience
         while True:
             yield
-            pod = self._seen(role, name)
+            pod = self._pod(role, name)
             if done(pod) or pods.has_ended(pod):
                 return pod
             if self._site.now() > deadline or pods.is_stuck(pod):
                 problem = self._site.explain(name)
                 raise errors.not_started(role, self._node(role), patience, problem)
             if awaited := pods.awaits(pod):
-                self._tell(f"{role} waits on {self._node(role)}: {awaited}")
+                self._report_progress(f"{role} waits on {self._node(role)}: {awaited}")
 
     def _ended(self, role: Role, name: str) -> _Steps[Pod]:
         deadline = self._site.now() + self._plan.longest
-        while not pods.has_ended(pod := self._seen(role, name)):
+        while not pods.has_ended(pod := self._pod(role, name)):
             if self._site.now() > deadline:
                 raise errors.late(role, self._node(role), self._plan.longest)
             yield
         return pod
 
     def _last_words(self, server: str) -> _Steps[str]:
-        """Return the log of the server, "" if it cannot be read: the client's says the most.
+        """Return the log of the server, "" if it cannot be read: the client's log matters most.
 
-        It may still print the rest, and waits for ever where no client came.
+        The server may still print its last lines, and waits forever if no client connected.
         """
         for _ in range(_LAST_LOOKS):
             if server not in self._watch.pods or pods.has_ended(self._watch.pods[server]):
                 break
             yield
         try:
-            return self._log("server", self._seen("server", server))
+            return self._log("server", self._pod("server", server))
         except errors.MeasurementError as error:
             if error.judgement.verdict == "fail":
                 raise
             return ""
 
-    def _seen(self, role: Role, name: str) -> Pod:
-        """Return a pod as it was at the last look."""
+    def _pod(self, role: Role, name: str) -> Pod:
+        """Return a pod as of the last poll; MeasurementError if it no longer exists."""
         pod = self._watch.pods.get(name)
         if pod is None:
             raise errors.pod_gone(role, self._node(role))
@@ -230,18 +231,18 @@ class PairRun:
             raise errors.pod_failed(role, node, pod)
         name = pod.metadata.name
         try:
-            return self._watch.patiently(lambda: self._site.pods.log(name, CONTAINER))
+            return self._watch.with_retries(lambda: self._site.pods.log(name, CONTAINER))
         except ClusterError as error:
             raise errors.log_unreadable(role, node, str(error)) from None
 
     def _node(self, role: Role) -> str:
         return self._pair.server if role == "server" else self._pair.client
 
-    def _tell(self, what: str) -> None:
-        """Tell what happens, unless it was told last."""
-        if what != self._told:
-            self._site.tell(self._pair, what)
-        self._told = what
+    def _report_progress(self, message: str) -> None:
+        """Report progress, unless the last message was the same."""
+        if message != self._last_message:
+            self._site.tell(self._pair, message)
+        self._last_message = message
 
 
 def _deletion(site: RunEnvironment, pod: Pod) -> Callable[[], None]:
@@ -249,7 +250,7 @@ def _deletion(site: RunEnvironment, pod: Pod) -> Callable[[], None]:
 
 
 def _summary(judgements: tuple[BenchmarkResult, ...]) -> str:
-    """Name the worst verdict, and the codes that have it."""
-    worst = max((one.verdict for one in judgements), key=WORTHS.index)
-    codes = dict.fromkeys(one.code for one in judgements if one.verdict == worst)
+    """Return the worst verdict, and the codes of the judgements with it."""
+    worst = max((judgement.verdict for judgement in judgements), key=WORTHS.index)
+    codes = dict.fromkeys(judgement.code for judgement in judgements if judgement.verdict == worst)
     return f"{worst} ({', '.join(codes)})"
