@@ -1,7 +1,7 @@
-"""The tools for people who look for a fault: `why`, `discover` and `verify`.
+"""Tools for troubleshooting: `why`, `discover` and `verify`.
 
-`why` explains a pod, `discover` writes a fabrics file from what tools printed on nodes, `verify`
-measures the network; they do not know each other. `tools` reads the output of programs, `codes` and
-`remedies` explain reason codes. The server imports nothing of this, and no pod is patched here.
-Start with `why.answer`.
+`why` explains a pod, `discover` writes a fabrics file from the output of tools on nodes, `verify`
+measures the network; none of them imports another. `tools` reads the output of programs, `codes`
+and `remedies` explain reason codes. The server imports nothing from here, and no pod is patched
+here. Start with `why.answer`.
 """

@@ -1,4 +1,4 @@
-"""What a reason code means: where it occurs, what it decides, and what to do about it."""
+"""The meaning of each reason code: where it occurs, what it decides, and its remedy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from webhook.errors import WebhookError
 from webhook.model.decision import Reason
 from webhook.preview.report.record import NOT_CALLED
 
-#: Where reasons come from that are not a mutation's.
+#: The parts of a pod's decision, besides mutations, that give reasons.
 _VERDICT, _DECISION, _REQUEST, _LOG = "verdict", "decision", "request", "log"
 _PREVIEW = "preview"
-#: What a verdict means, as a sentence.
+#: The meaning of each verdict, as a sentence.
 MEANINGS = {
     "yes": "The pod is equipped for RDMA, as far as admission can see.",
     "no": "The pod has no RDMA: its traffic goes over sockets, or the job fails.",
@@ -32,14 +32,14 @@ _DENIED = "The webhook denies the pod: it is not created until this is corrected
 
 
 class UnknownCodeError(WebhookError):
-    """A word is not a reason code."""
+    """The error for a word that is not a reason code."""
 
 
 class CodeRow(NamedTuple):
     """One row of docs/reasons.md, or of docs/troubleshooting.md."""
 
     #: A mutation, "verdict", "decision", "request" for the pod's annotations and namespace,
-    #: "preview" for what only a preview says, or "log" for what a library writes.
+    #: "preview" for a reason that only a preview gives, or "log" for a line of a library's log.
     part: str
     code: str
     rdma: str | None
@@ -48,11 +48,11 @@ class CodeRow(NamedTuple):
 
 
 class CodeExplanation(NamedTuple):
-    """All that there is to say about one code."""
+    """The rows of a code, and its remedy."""
 
     code: str
     rows: tuple[CodeRow, ...]
-    #: "" if there is nothing to do.
+    #: "" if no action is needed.
     remedy: str
 
     @property
@@ -62,14 +62,16 @@ class CodeExplanation(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """What the code means for RDMA, as a sentence; "" for a line of a log, which says it."""
+        """The meaning of the code for RDMA, as a sentence; "" for a line of a log."""
         if self.code in _DENIALS:
             return _DENIED
         return "" if self.rows[0].part == _LOG else MEANINGS[self.rdma]
 
 
 def _rows(part: str, reasons: Iterable[Reason]) -> Iterable[CodeRow]:
-    return (CodeRow(part, one.code, one.rdma, one.when, one.quiet) for one in reasons)
+    return (
+        CodeRow(part, reason.code, reason.rdma, reason.when, reason.quiet) for reason in reasons
+    )
 
 
 #: The rows of docs/reasons.md, in its order.
@@ -81,19 +83,19 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     *(row for mutation in MUTATIONS for row in _rows(mutation.name, mutation.reasons)),
 )
 CODES = tuple(dict.fromkeys(row.code for row in CODE_ROWS))
-#: The codes of reasons that always deny a pod; an ambiguous fabric does only where a site says so.
-_DENIALS = frozenset(one.code for one in DENIALS if one is not FABRIC_AMBIGUOUS)
+#: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.
+_DENIALS = frozenset(reason.code for reason in DENIALS if reason is not FABRIC_AMBIGUOUS)
 _CAUSES = {cause.code: cause for cause in CAUSES}
 _BY_LOWER = {code.lower(): code for code in (*CODES, *_CAUSES)}
 
 
 def is_code(word: str) -> bool:
-    """Return whether a word is a reason code, in capitals or not."""
+    """Return whether a word is a reason code, regardless of case."""
     return word.lower() in _BY_LOWER
 
 
 def explained(word: str) -> CodeExplanation:
-    """Explain a code, in capitals or not; UnknownCodeError with the nearest codes if unknown."""
+    """Explain a code, regardless of case; UnknownCodeError with the nearest codes if unknown."""
     code = _BY_LOWER.get(word.lower())
     if code is None:
         raise UnknownCodeError(f"{word!r:.80} is not a reason code{_nearest(word)}")
@@ -106,7 +108,7 @@ def explained(word: str) -> CodeExplanation:
 
 
 def _nearest(word: str) -> str:
-    close = get_close_matches(word.lower()[:80], _BY_LOWER, n=3)
-    if not close:
+    matches = get_close_matches(word.lower()[:80], _BY_LOWER, n=3)
+    if not matches:
         return ": docs/reasons.md and docs/troubleshooting.md list them"
-    return f": did you mean {' or '.join(_BY_LOWER[one] for one in close)}?"
+    return f": did you mean {' or '.join(_BY_LOWER[match] for match in matches)}?"

@@ -1,7 +1,7 @@
-"""What to do about each reason code: one or two sentences for the author of a pod.
+"""The remedy for each reason code: one or two sentences for the author of a pod.
 
-A code with the same name in several mutations has one remedy. The empty string means that there is
-nothing to do: the code reports what was done, or what was not needed.
+A code with the same name in several mutations has one remedy. The empty string means that no action
+is needed: the code reports a change, or that none was needed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Why a pod has RDMA, or has not: from what is known about it to an explanation.
+"""The explanation why a pod has RDMA, or has not, from the evidence about it.
 
-`collector` reads a cluster and `file_collector` files; all else is pure. `evidence` has the facts,
-one module for each chapter turns them into sentences, and `answer` puts them together. What a
-reason code means is in `webhook.diagnose.codes`. Start with `answer`.
+`collector` reads a cluster and `file_collector` files; all other modules are pure. `evidence` has
+the facts, a module for each chapter turns them into sentences, and `answer` combines them.
+`webhook.diagnose.codes` has the meaning of reason codes. Start with `answer`.
 """

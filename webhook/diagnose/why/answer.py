@@ -1,7 +1,7 @@
 """The answer: whether the pod has RDMA, and the chapters that explain it.
 
-What was seen at work (registered memory, NCCL's channels) is stronger than the status, which says
-only what admission could see.
+Evidence from the running pod (registered memory, NCCL's channels) outweighs the status, which has
+only the view of admission.
 """
 
 from __future__ import annotations
@@ -44,27 +44,29 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         owners=tuple(owner.title for owner in evidence.owners),
         rdma=rdma,
         answer=answer,
-        chapters=tuple(Chapter(name, told) for name, told in chapters.items() if told),
+        chapters=tuple(
+            Chapter(name, sentences) for name, sentences in chapters.items() if sentences
+        ),
     )
 
 
 def _answer(evidence: PodEvidence, called: Sentence) -> tuple[str, Sentence]:
     """Return the answer as a word and as a sentence."""
-    seen, witness = rdma_in_use(evidence)
+    rdma, code = rdma_in_use(evidence)
     status = evidence.status if called.code == "Called" else None
-    if seen and (status is None or status.rdma != seen):
-        return seen, _by_witness(seen, witness, status)
-    own = rdma_requests(evidence)
-    hoped = own if status is None else status.rdma in ("yes", "unsure")
-    if not seen and hoped and (cause := cause_before_rdma(evidence)):
+    if rdma and (status is None or status.rdma != rdma):
+        return rdma, _by_use(rdma, code, status)
+    requests = rdma_requests(evidence)
+    expected = requests if status is None else status.rdma in ("yes", "unsure")
+    if not rdma and expected and (cause := cause_before_rdma(evidence)):
         remedy = cause.remedy if status else called.remedy
         text = f"RDMA did not work ({_before(status)}). {cause.means}"
         return "no", Sentence(cause.code, "problem", text, remedy)
     if status is not None:
         return status.rdma, _by_status(status)
-    if own:
+    if requests:
         text = (
-            f"RDMA is not certain: the webhook was not called, but the pod requests {own[0]} "
+            f"RDMA is not certain: the webhook was not called, but the pod requests {requests[0]} "
             "itself. Whether it has everything else that RDMA needs was not checked."
         )
         return "unsure", Sentence(called.code, "unsure", text, called.remedy)
@@ -98,25 +100,25 @@ def _when(code: str) -> str:
     return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]
 
 
-def _by_witness(seen: str, witness: str, status: StatusAnnotation | None) -> Sentence:
-    """Say what was seen at work, where admission said something else, or nothing."""
+def _by_use(rdma: str, code: str, status: StatusAnnotation | None) -> Sentence:
+    """Return the sentence for RDMA or sockets in use, against or without a verdict at admission."""
     texts = {
         "MemoryRegistered": "RDMA is in use: a process of the pod holds registered memory",
         "RdmaInUse": "The log shows that RDMA is in use",
         "SocketsInUse": "RDMA is not in use: the log shows TCP sockets",
         "MixedTransports": "RDMA is only partly in use: the log shows TCP sockets too",
     }
-    text = f"{texts[witness]} ({_before(status)})."
-    remedy = "" if seen == "yes" else "The section on the log below says why, if it is known."
-    return Sentence(witness, _LEVELS[seen], text, remedy)
+    text = f"{texts[code]} ({_before(status)})."
+    remedy = "" if rdma == "yes" else "The section on the log below says why, if it is known."
+    return Sentence(code, _LEVELS[rdma], text, remedy)
 
 
 def _before(status: StatusAnnotation | None) -> str:
-    """Say what admission could say of the pod."""
-    said = {
+    """Return the clause on the verdict at admission."""
+    clauses = {
         "yes": "at admission it was equipped",
         "no": "at admission it was not equipped",
         "unsure": "at admission this was not certain",
         "none": "at admission it was taken for a launcher",
     }
-    return said[status.rdma] if status is not None else "the webhook was not called"
+    return clauses[status.rdma] if status is not None else "the webhook was not called"

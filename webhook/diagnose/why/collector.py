@@ -1,7 +1,7 @@
-"""Read a cluster for what there is to know about one pod.
+"""The evidence about a pod, read from a cluster.
 
-Only the right to read the pod is needed. What else may not be read is left out, with a sentence,
-and nothing is read that the explanation does not need.
+Only the right to read the pod is needed. Unreadable objects are omitted, with a sentence, and
+nothing is read that the explanation does not need.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from webhook.model.facts import Facts
 from webhook.model.nodes import Node as NodeFacts
 from webhook.model.nodes import node_of
 
-#: Bytes of a log: NCCL and UCX write what matters at the start, and what failed at the end.
+#: Bytes of a log: NCCL and UCX write transports at the start, and failures at the end.
 HEAD, TAIL_LINES = 4 << 20, 3000
-#: Finds the processes that have an RDMA device open; only `ls` is not part of the shell itself.
+#: Finds the processes that have an RDMA device open; only `ls` is not built into the shell.
 SCRIPT = """\
 command -v ls >/dev/null || { echo no-ls; exit 0; }
 hidden=0
@@ -62,7 +62,7 @@ echo "hidden $hidden"
 
 
 class CollectOptions(NamedTuple):
-    """What to collect besides what can be read as an object."""
+    """Evidence to collect in addition to objects."""
 
     processes: bool = False
     logs: bool = False
@@ -70,21 +70,21 @@ class CollectOptions(NamedTuple):
 
 
 class PodReads(Protocol):
-    """Reads of what is inside a pod; raises as `ObjectReads` does."""
+    """Reads from inside a pod; they raise the errors of `ObjectReads`."""
 
-    def log(self, path: str, query: Query, most: int) -> str:
-        """Return at most `most` bytes of a log."""
+    def log(self, path: str, query: Query, limit: int) -> str:
+        """Return at most `limit` bytes of a log."""
 
     def run(self, namespace: str, pod: str, container: str, command: list[str]) -> str:
         """Run a command in a container, and return its output."""
 
 
 class NoPodError(WebhookError):
-    """There is no such pod, or it cannot be read."""
+    """The error for a pod that does not exist, or cannot be read."""
 
 
 class Collector:
-    """Collects what is known about pods, one after the other."""
+    """A collector of the evidence about pods; it reads the nodes once for all of them."""
 
     def __init__(self, reads: ObjectReads, inside: PodReads, options: CollectOptions) -> None:
         self._reads = reads
@@ -94,26 +94,26 @@ class Collector:
         self._all_nodes: dict[str, _ReadNode] | None = None
 
     def collect(self, namespace: str, name: str) -> PodEvidence:
-        """Collect what is known about a pod; NoPodError if it cannot be read itself."""
+        """Collect the evidence about a pod; NoPodError if the pod itself cannot be read."""
         self._permitted = BestEffortReads(self._reads)
         pod = self._pod(namespace, name)
         owners = OwnerChain(self._permitted, namespace).of(pod)
         bare = PodEvidence(pod=pod)
-        seen = bare.status is not None
+        has_status = bare.status is not None
         options = self._options
-        known = self._known(namespace, options.fabrics) if options.fabrics else None
+        live_facts = self._facts(namespace, options.fabrics) if options.fabrics else None
         return PodEvidence(
             pod=pod,
             owners=owners,
-            namespace=None if seen else self._namespace(namespace, known),
-            webhooks=None if seen else self._webhooks(),
+            namespace=None if has_status else self._namespace(namespace, live_facts),
+            webhooks=None if has_status else self._webhooks(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
             claim_failures=tuple(self._claim_failures(namespace, pod)),
             processes=self._processes(bare, namespace) if options.processes else None,
             logs=self._logs(bare, namespace) if options.logs else None,
             fabrics=options.fabrics,
-            facts=known.facts(Facts()) if known else Facts(),
+            facts=live_facts.facts(Facts()) if live_facts else Facts(),
             lacking=tuple(dict.fromkeys(map(_lacking, self._permitted.unread))),
         )
 
@@ -130,7 +130,7 @@ class Collector:
             raise
 
     def _absent(self, namespace: str, name: str) -> str:
-        """Say that a pod is not there, and why its controller may have failed to create it."""
+        """Return the message for a missing pod, with the failure of its controller if any."""
         absent = f"there is no pod {name} in namespace {namespace}"
         listed = self._permitted.list(
             f"/api/v1/namespaces/{namespace}/events", "events", _FAILED_CREATE
@@ -141,19 +141,21 @@ class Collector:
                 return f"{absent}; {owner.title} could not create a pod: {event.text}"
         return f"{absent}; to list its pods: kubectl get pods -n {namespace}"
 
-    def _known(self, namespace: str, fabrics: Fabrics) -> BestEffortFacts:
-        """Read what a decision on the pod depends on, as `preview --live` does."""
-        known = BestEffortFacts(self._reads, self._permitted)
-        known.read_namespace(namespace)
+    def _facts(self, namespace: str, fabrics: Fabrics) -> BestEffortFacts:
+        """Read the facts for a decision on the pod, like `preview --live`."""
+        live_facts = BestEffortFacts(self._reads, self._permitted)
+        live_facts.read_namespace(namespace)
         if fabrics.by_template:
-            known.read_claims(namespace)
-        if not known.is_silent():
-            known.nodes = {name: node.facts for name, node in (self._nodes() or {}).items()}
-        return known
+            live_facts.read_claims(namespace)
+        if not live_facts.is_silent():
+            live_facts.nodes = {name: node.facts for name, node in (self._nodes() or {}).items()}
+        return live_facts
 
-    def _namespace(self, namespace: str, known: BestEffortFacts | None) -> KubernetesObject | None:
-        if known is not None:
-            objects = map(KubernetesObject.read, known.objects)
+    def _namespace(
+        self, namespace: str, live_facts: BestEffortFacts | None
+    ) -> KubernetesObject | None:
+        if live_facts is not None:
+            objects = map(KubernetesObject.read, live_facts.objects)
             return next((item for item in objects if item.kind == "Namespace"), None)
         path = f"/api/v1/namespaces/{namespace}"
         manifest = self._permitted.get(path, f"namespace {namespace}")
@@ -180,17 +182,17 @@ class Collector:
         return in_order(events)
 
     def _nodes(self) -> dict[str, _ReadNode] | None:
-        """Read what is needed of all nodes: once, for all pods."""
+        """Return the nodes, read once for all pods; None if they cannot be read."""
         if self._all_nodes is None:
             self._all_nodes = best_effort_nodes(_read_node, self._reads, self._permitted)
         return self._all_nodes
 
     def _shown_nodes(self) -> tuple[Node, ...] | None:
         nodes = self._nodes()
-        return None if nodes is None else tuple(node.shown for node in nodes.values())
+        return None if nodes is None else tuple(node.view for node in nodes.values())
 
     def _claim_failures(self, namespace: str, pod: Pod) -> Iterator[ClaimFailure]:
-        """Yield the ResourceClaims that a pod names and that keep it from getting a node."""
+        """Yield the ResourceClaims in a pod's spec that keep it from getting a node."""
         if not pod.waits_for_node:
             return
         for name in dict.fromkeys(claim.resource_claim_name for claim in pod.spec.resource_claims):
@@ -200,48 +202,48 @@ class Collector:
     def _claim_failure(self, namespace: str, name: str) -> ClaimFailure | None:
         path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
         try:
-            found = self._reads.get(path, {})
+            claim = self._reads.get(path, {})
         except ClusterError as error:
             if isinstance(error, RefusedError) and error.code == NOT_FOUND:
                 # An API server without this version of the kind also answers 404, without a name.
                 return ClaimFailure(name) if f'"{name}" not found' in str(error) else None
             self._permitted.lack(f"ResourceClaim {name}", error)
             return None
-        is_ending = KubernetesObject.read(found).metadata.is_deleted
+        is_ending = KubernetesObject.read(claim).metadata.is_deleted
         return ClaimFailure(name, is_ending=True) if is_ending else None
 
     def _processes(self, bare: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
-        found: list[ContainerProcesses] = []
+        containers: list[ContainerProcesses] = []
         for name in _running(bare.pod):
             if bare.pod.spec.host_pid:
                 problem = (
                     "the pod has hostPID: true, so the processes of other pods would count too"
                 )
-                found.append(ContainerProcesses(name, problem=problem))
+                containers.append(ContainerProcesses(name, problem=problem))
                 continue
             try:
                 command = ["/bin/sh", "-c", SCRIPT]
-                said = self._inside.run(namespace, bare.name, name, command)
+                output = self._inside.run(namespace, bare.name, name, command)
             except ClusterError as error:
                 needed = "this needs the right to pods/exec, and a shell in the image"
                 problem = f"{reason_of(error)} ({needed})"
-                found.append(ContainerProcesses(name, problem=problem))
+                containers.append(ContainerProcesses(name, problem=problem))
             else:
-                found.append(read_processes(name, said))
-        return tuple(found)
+                containers.append(read_processes(name, output))
+        return tuple(containers)
 
     def _logs(self, bare: PodEvidence, namespace: str) -> tuple[ContainerLog, ...]:
-        found: list[ContainerLog] = []
+        logs: list[ContainerLog] = []
         for status in bare.pod.status.container_statuses:
             runs = (False, True) if status.restart_count else (False,)
             for previous in runs:
                 text = self._log(bare, namespace, status.name, previous=previous)
                 if text is not None:
-                    found.append(ContainerLog(status.name, read_log(text), previous))
-        return tuple(found)
+                    logs.append(ContainerLog(status.name, read_log(text), previous))
+        return tuple(logs)
 
     def _log(self, bare: PodEvidence, namespace: str, name: str, *, previous: bool) -> str | None:
-        """Return the start of a log, and its end if the start is not all."""
+        """Return a log, or its start and its end if it is long; None if it cannot be read."""
         path = f"/api/v1/namespaces/{namespace}/pods/{bare.name}/log"
         query = {"container": name, "limitBytes": str(HEAD)}
         if previous:
@@ -249,8 +251,8 @@ class Collector:
         try:
             text = self._inside.log(path, query, HEAD)
             if len(text.encode(errors="replace")) >= HEAD:
-                rest = {**query, "tailLines": str(TAIL_LINES)}
-                text = f"{text}\n{self._inside.log(path, rest, HEAD)}"
+                tail_query = {**query, "tailLines": str(TAIL_LINES)}
+                text = f"{text}\n{self._inside.log(path, tail_query, HEAD)}"
         except ClusterError as error:
             self._permitted.lack(f"the log of container {name}", error)
             return None
@@ -261,19 +263,19 @@ _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 
 def _lacking(unread: ReadFailure) -> str:
-    """Say what could not be read, in a sentence."""
-    what = unread.what
+    """Return a sentence on an object that could not be read."""
+    title = unread.what
     if unread.code == FORBIDDEN:
-        return f"You do not have the right to read {what}."
+        return f"You do not have the right to read {title}."
     if unread.code == NOT_FOUND:
-        return f"{what[0].upper()}{what[1:]}: no longer there."
-    return f"{what[0].upper()}{what[1:]}: {unread.said}."
+        return f"{title[0].upper()}{title[1:]}: no longer there."
+    return f"{title[0].upper()}{title[1:]}: {unread.said}."
 
 
 class _ReadNode(NamedTuple):
-    """A node for the explanation, and for a decision; nothing else of it is kept."""
+    """The parts of a node for the explanation and for a decision; its manifest is dropped."""
 
-    shown: Node
+    view: Node
     facts: NodeFacts
 
 
@@ -282,23 +284,25 @@ def _read_node(node: Mapping[str, object]) -> _ReadNode:
 
 
 def _running(pod: Pod) -> list[str]:
-    """List the containers that run now."""
+    """Return the names of the containers that are running."""
     return [status.name for status in pod.status.container_statuses if status.state.is_running]
 
 
-def read_processes(container: str, said: str) -> ContainerProcesses:
-    """Read what SCRIPT printed in a container."""
+def read_processes(container: str, output: str) -> ContainerProcesses:
+    """Read the output of SCRIPT in a container."""
     pinned: list[PinnedProcess] = []
     hidden: str | None = None
-    for line in said.splitlines():
+    for line in output.splitlines():
         words = line.split(maxsplit=3)
         if words[:1] == ["process"] and len(words) == 4 and words[2].isdigit():  # noqa: PLR2004
             pinned.append(PinnedProcess(int(words[1]), words[3], int(words[2])))
         elif words[:1] == ["hidden"]:
             hidden = words[-1]
     if hidden is None:
-        why = "the image has no ls" if "no-ls" in said else f"it answered {said.strip()!r:.120}"
-        return ContainerProcesses(container, problem=why)
+        problem = (
+            "the image has no ls" if "no-ls" in output else f"it answered {output.strip()!r:.120}"
+        )
+        return ContainerProcesses(container, problem=problem)
     if hidden != "0" and not pinned:
         problem = f"{hidden} of its processes belong to another user and cannot be inspected"
         return ContainerProcesses(container, problem=problem)

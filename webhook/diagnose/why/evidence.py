@@ -1,6 +1,6 @@
-"""What is known about one pod: objects as the API server returns them, logs and processes.
+"""The evidence about a pod: objects as the API server returns them, logs and processes.
 
-`collector` or a file provides them. Everything but the pod may be missing.
+`collector` or `file_collector` provides it. Everything except the pod may be missing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ClaimFailure(NamedTuple):
 
 
 class ContainerProcesses(NamedTuple):
-    """What was found in one container; `problem` says why nothing could be looked at."""
+    """The processes of a container, or the problem that prevented their inspection."""
 
     container: str
     pinned: tuple[PinnedProcess, ...] = ()
@@ -55,11 +55,11 @@ class ContainerProcesses(NamedTuple):
 
 
 class ContainerLog(NamedTuple):
-    """What the log of one container says."""
+    """The findings from the log of a container."""
 
     container: str
     findings: LogReport
-    #: Whether it is the log of the run before the last restart.
+    #: Whether it is the log from before the last restart.
     previous: bool = False
 
 
@@ -72,7 +72,7 @@ class Registration(NamedTuple):
 
 
 def registrations(configurations: Iterable[Manifest]) -> tuple[Registration, ...]:
-    """Return our webhook in each of these MutatingWebhookConfigurations that has it."""
+    """Return our webhook from each of these MutatingWebhookConfigurations that has it."""
     return tuple(
         Registration(webhook, configuration.metadata.creation_timestamp)
         for configuration in map(WebhookConfiguration.model_validate, configurations)
@@ -83,7 +83,7 @@ def registrations(configurations: Iterable[Manifest]) -> tuple[Registration, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodEvidence:
-    """What is known about one pod; None stands for what was not read."""
+    """The evidence about a pod; None marks parts that were not read."""
 
     pod: Pod
     namespace: KubernetesObject | None = None
@@ -94,13 +94,13 @@ class PodEvidence:
     #: All webhooks named pods.rdma.lab; () if none is installed.
     webhooks: tuple[Registration, ...] | None = None
     nodes: tuple[Node, ...] | None = None
-    #: The ResourceClaims that the pod names and that it cannot have.
+    #: The ResourceClaims in the pod's spec that it cannot get.
     claim_failures: tuple[ClaimFailure, ...] = ()
     processes: tuple[ContainerProcesses, ...] | None = None
     logs: tuple[ContainerLog, ...] | None = None
-    #: The configuration for what would be decided today.
+    #: The configuration for a decision today.
     fabrics: Fabrics | None = None
-    #: What that depends on, too: the namespace, its rules and claims, and the nodes.
+    #: The facts for a decision today: the namespace, its rules and claims, and the nodes.
     facts: Facts = _NO_FACTS
     #: Sentences on what could not be read.
     lacking: tuple[str, ...] = ()
@@ -123,9 +123,9 @@ class PodEvidence:
 
     @property
     def status(self) -> StatusAnnotation | None:
-        """What `rdma.lab/status` says; None if the webhook cannot have written it.
+        """The content of `rdma.lab/status`; None if the webhook cannot have written it.
 
-        It writes none into a pod that did not opt in, so such a status was copied.
+        The webhook writes no status into a pod that did not opt in, so such a status was copied.
         """
         if self.annotations.get(ENABLE) in (None, "false"):
             return None
@@ -133,7 +133,7 @@ class PodEvidence:
 
 
 def _codes(value: object) -> tuple[str, ...] | int:
-    """Return a list of words; a number stands for that many words, for which there was no room."""
+    """Return a list of codes, or their count if the annotation had no room for the codes."""
     if isinstance(value, int):
         return int(value)
     return tuple(code for code in value if isinstance(code, str)) if isinstance(value, list) else ()

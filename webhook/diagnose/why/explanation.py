@@ -1,4 +1,4 @@
-"""An explanation as values: the answer, and chapters of sentences; every output renders this."""
+"""An explanation as values: the answer, and chapters of sentences, for every output."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ HEADINGS = {
 
 
 class Sentence(NamedTuple):
-    """One thing to know, and what to do about it."""
+    """A statement, and its remedy."""
 
-    #: A stable word for programs: a reason code, a cause, or one of those in `why.schema.json`.
+    #: A stable word for programs: a reason code, a cause, or another code of `why.schema.json`.
     code: str
     level: Level
     text: str
-    #: "" if there is nothing to do.
+    #: "" if no action is needed.
     remedy: str = ""
 
 
@@ -37,7 +37,7 @@ class Chapter(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why one pod has RDMA, or has not."""
+    """The reasons why a pod has RDMA, or has not."""
 
     namespace: str
     pod: str
@@ -45,7 +45,7 @@ class Explanation(NamedTuple):
     owners: tuple[str, ...]
     #: yes, no, unsure or none.
     rdma: str
-    #: Whether that, with what keeps the pod from running; its code says why.
+    #: The verdict as a sentence; its code is the reason.
     answer: Sentence
     chapters: tuple[Chapter, ...]
 

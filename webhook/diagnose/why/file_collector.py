@@ -1,4 +1,4 @@
-"""Collect what a list of objects says about its pods, as `kubectl get -o yaml` prints them."""
+"""The evidence about the pods in a list of objects, as printed by `kubectl get -o yaml`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.model.pod import MOST_OWNERS
 
 
 def objects_of(value: object) -> Iterator[Manifest]:
-    """Yield the objects of a document, and those of a List one by one."""
+    """Yield the objects of a document; a List yields each of its items."""
     if not isinstance(value, dict):
         return
     kind, items = value.get("kind"), value.get("items")
@@ -29,19 +29,19 @@ def objects_of(value: object) -> Iterator[Manifest]:
 def collect_from_objects(
     manifests: Sequence[Manifest], namespace: str, fabrics: Fabrics | None
 ) -> list[PodEvidence]:
-    """Collect what the objects say about each pod among them.
+    """Return the evidence about each pod among the objects.
 
-    `namespace` is that of pods that name none.
+    `namespace` is the default for pods without a namespace.
     """
     objects = [_object(manifest, namespace) for manifest in manifests]
     index = _Index(objects)
-    facts = Facts().extended([one for one in manifests if _is_fact(one)], namespace)
+    facts = Facts().extended([manifest for manifest in manifests if _is_fact(manifest)], namespace)
     pods = (item for item in objects if isinstance(item, Pod))
     return [index.evidence(pod, fabrics, facts) for pod in pods]
 
 
 def _is_fact(item: Manifest) -> bool:
-    """Return whether an object says something that a decision depends on, as a cluster has it."""
+    """Return whether an object is a fact for a decision, in the shape that a cluster has."""
     try:
         Facts().extended([item], "")
     except ShapeError:
@@ -50,7 +50,7 @@ def _is_fact(item: Manifest) -> bool:
 
 
 def _object(manifest: Manifest, namespace: str) -> KubernetesObject:
-    """Read an object; a pod is in `namespace` if it names none."""
+    """Read an object; a pod without a namespace is in `namespace`."""
     if manifest.get("kind") != "Pod":
         return KubernetesObject.read(manifest)
     metadata = manifest.get("metadata")
@@ -60,7 +60,7 @@ def _object(manifest: Manifest, namespace: str) -> KubernetesObject:
 
 
 class _Index:
-    """Objects by kind and name, and events by what they are about."""
+    """Objects by kind and name, and events by the object that they are about."""
 
     def __init__(self, objects: Sequence[KubernetesObject]) -> None:
         self._named = {_name(item): item for item in objects if item.kind != "Event"}
@@ -72,7 +72,7 @@ class _Index:
         self._nodes = tuple(map(Node.model_validate, _of_kind(objects, "Node"))) or None
 
     def evidence(self, pod: Pod, fabrics: Fabrics | None, facts: Facts) -> PodEvidence:
-        """Return what is known about a pod."""
+        """Return the evidence about a pod."""
         owners = tuple(self._owners(pod))
         about = [event for item in (pod, *owners) for event in self._events.get(_name(item), ())]
         return PodEvidence(

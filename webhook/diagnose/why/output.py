@@ -1,6 +1,7 @@
-"""An explanation for programs: stable, and described by `why.schema.json`.
+"""An explanation as JSON and as text.
 
-Keys may be added, but are never renamed; so is every code.
+The JSON is stable and described by `why.schema.json`: keys may be added, but neither keys nor codes
+are ever renamed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _SCHEMA = Path(__file__).with_name("why.schema.json")
 
 def why_form(explanations: Iterable[Explanation]) -> JsonObject:
     """Return explanations as plain JSON values."""
-    return {"pods": [_pod(one) for one in explanations]}
+    return {"pods": [_pod(explanation) for explanation in explanations]}
 
 
 def _pod(explanation: Explanation) -> JsonObject:
@@ -30,7 +31,10 @@ def _pod(explanation: Explanation) -> JsonObject:
         "well": explanation.well,
         "answer": _sentence_form(explanation.answer),
         "chapters": [
-            {"name": chapter.name, "sentences": [_sentence_form(one) for one in chapter.sentences]}
+            {
+                "name": chapter.name,
+                "sentences": [_sentence_form(sentence) for sentence in chapter.sentences],
+            }
             for chapter in explanation.chapters
         ],
     }
@@ -45,14 +49,14 @@ def _sentence_form(sentence: Sentence) -> dict[str, str]:
     }
 
 
-def code_form(found: CodeExplanation) -> JsonObject:
-    """Return what a code means as plain JSON values."""
+def code_form(explanation: CodeExplanation) -> JsonObject:
+    """Return the meaning of a code as plain JSON values."""
     return {
-        "code": found.code,
-        "rdma": found.rdma,
-        "meaning": found.meaning,
-        "rows": [{"part": row.part, "when": row.when} for row in found.rows],
-        "remedy": found.remedy,
+        "code": explanation.code,
+        "rdma": explanation.rdma,
+        "meaning": explanation.meaning,
+        "rows": [{"part": row.part, "when": row.when} for row in explanation.rows],
+        "remedy": explanation.remedy,
     }
 
 
@@ -61,7 +65,7 @@ def why_schema() -> str:
     return _SCHEMA.read_text(encoding="utf-8")
 
 
-# An explanation for people.
+# An explanation as text.
 
 _SIGNS: dict[Level, Span] = {
     "good": Span("✔", "green"),
@@ -105,16 +109,16 @@ def _sentence(sheet: Sheet, sentence: Sentence) -> None:
         sheet.paragraph(Span(sentence.remedy), sign=_ARROW, indent=2 * _INDENT)
 
 
-def code_text(found: CodeExplanation, *, width: int = 100, colour: bool = False) -> str:
-    """Return what a reason code means."""
+def code_text(explanation: CodeExplanation, *, width: int = 100, colour: bool = False) -> str:
+    """Return the meaning of a reason code as lines of at most `width` columns."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
-    sheet.paragraph(Span(found.code, "bold"))
-    if found.meaning:
-        sheet.paragraph(Span(found.meaning), indent=_INDENT)
+    sheet.paragraph(Span(explanation.code, "bold"))
+    if explanation.meaning:
+        sheet.paragraph(Span(explanation.meaning), indent=_INDENT)
     whens: dict[str, list[str]] = {}
-    for row in found.rows:
+    for row in explanation.rows:
         whens.setdefault(row.when, []).append(row.part)
     for when, parts in whens.items():
         sheet.paragraph(Span(when), sign=Span(f"{', '.join(parts)}:", "dim"), indent=_INDENT)
-    sheet.paragraph(Span(found.remedy or _DO_NOTHING), sign=_ARROW, indent=_INDENT)
+    sheet.paragraph(Span(explanation.remedy or _DO_NOTHING), sign=_ARROW, indent=_INDENT)
     return sheet.text

@@ -1,11 +1,11 @@
-"""Why a pod stays pending because of its DRA claims: what the scheduler and the controller say.
+"""Reasons why DRA claims keep a pod pending, from messages of the scheduler and the controller.
 
 Sources, in Kubernetes 1.34 and 1.36: pkg/controller/resourceclaim/controller.go (syncPod: the Event
 FailedResourceClaimCreation; handleClaim), pkg/scheduler/framework/plugins/dynamicresources (its
 PreEnqueue, PreFilter, Filter and PreBind), pkg/scheduler/util/assumecache, and
-k8s.io/dynamic-resource-allocation, resourceclaim (ErrClaimNotFound). The scheduler adds the number
-of nodes before a reason. While PreEnqueue holds a pod back, the scheduler says nothing: the pod has
-neither a condition nor an Event of it. So the claims themselves are looked for.
+k8s.io/dynamic-resource-allocation, resourceclaim (ErrClaimNotFound). The scheduler puts the number
+of nodes before a reason. While PreEnqueue holds a pod back, the scheduler reports nothing: the pod
+has neither a condition nor an Event from it. So the claims themselves are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from webhook.diagnose.why.evidence import ClaimFailure, PodEvidence
 from webhook.diagnose.why.explanation import Sentence
 from webhook.kube.objects import Pod
 
-#: The reason of the controller's Event about a pod whose claim it could not make.
+#: The reason of the controller's Event about a pod whose claim it could not create.
 NOT_CREATED = "FailedResourceClaimCreation"
 _MISSING = "ClaimTemplateMissing"
 _LONGEST = 300
@@ -27,14 +27,14 @@ _LONGEST = 300
 _OF_TEMPLATE = re.compile(
     r'^PodResourceClaim (\S{1,63}): resource claim template "([^"]{1,253})": '
 )
-_AGAIN = (
+_RETRY_NOTE = (
     "Kubernetes tries again in ever longer intervals, of up to 17 minutes: it is quicker to create "
     "the pod again."
 )
 
 
 class _Cause(NamedTuple):
-    """What the scheduler says if claims keep a pod pending, and what that means."""
+    """A message of the scheduler about claims, and its meaning."""
 
     pattern: re.Pattern[str]  #: its groups fill {0}, {1} of the text
     code: str
@@ -77,7 +77,7 @@ _CAUSES = (
 
 
 def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Sentence]:
-    """Tell why claims keep a pod pending; `message`: what the scheduler says, "" if nothing."""
+    """Yield the reasons why claims keep a pod pending; `message` is the scheduler's, or ""."""
     pod = evidence.pod
     if not pod.waits_for_node:
         return
@@ -95,9 +95,9 @@ def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Sentence]:
 
 
 def _missing(claim: ClaimFailure) -> Sentence:
-    what = "is being deleted" if claim.is_ending else "does not exist"
+    predicate = "is being deleted" if claim.is_ending else "does not exist"
     text = (
-        f"The pod is pending: its ResourceClaim {claim.name} {what}. Meanwhile, the scheduler "
+        f"The pod is pending: its ResourceClaim {claim.name} {predicate}. Meanwhile, the scheduler "
         "leaves the pod aside without a word."
     )
     when = "Once it is gone, create it again" if claim.is_ending else "Create it"
@@ -109,7 +109,7 @@ def _missing(claim: ClaimFailure) -> Sentence:
 
 
 def _not_created(evidence: PodEvidence) -> Iterator[Sentence]:
-    """Tell each claim that Kubernetes could not make, by the newest Event about it."""
+    """Yield each claim that Kubernetes could not create, from the newest Event about it."""
     newest: dict[str, str] = {}
     for event in evidence.events or ():
         if event.reason == NOT_CREATED and event.about.kind == "Pod":
@@ -128,25 +128,27 @@ def _failure(message: str) -> Sentence:
         )
         return Sentence(_MISSING, "problem", text, REMEDIES[_MISSING])
     text = f"The pod is pending: Kubernetes could not create one of its claims. It says: {message}"
-    return Sentence("ClaimNotCreated", "problem", text, f"Correct what the message names. {_AGAIN}")
+    return Sentence(
+        "ClaimNotCreated", "problem", text, f"Correct what the message names. {_RETRY_NOTE}"
+    )
 
 
 def _not_yet_used(pod: Pod) -> list[str]:
-    """Return the templates of which Kubernetes has not made the pod's claims yet."""
-    made = {claim.name for claim in pod.status.resource_claim_statuses}
+    """Return the templates from which Kubernetes has not created the pod's claims yet."""
+    created = {claim.name for claim in pod.status.resource_claim_statuses}
     return _unique(
         claim.resource_claim_template_name
         for claim in pod.spec.resource_claims
-        if claim.name not in made
+        if claim.name not in created
     )
 
 
 def _not_yet(templates: list[str]) -> Sentence:
-    """Tell that a claim is not there yet, without the Event that says why."""
+    """Return the finding for a claim that does not exist yet, and has no Event."""
     text = "The pod is pending: Kubernetes has not made all of its claims yet."
     remedy = (
         f"See whether the namespace has its ResourceClaimTemplate{_listed(templates)}: kubectl get "
-        f"resourceclaimtemplates. If it has not, create it. {_AGAIN}"
+        f"resourceclaimtemplates. If it has not, create it. {_RETRY_NOTE}"
     )
     return Sentence("ClaimNotCreated", "problem", text, remedy)
 

@@ -1,4 +1,4 @@
-"""What the cluster says about the pod now: whether it runs, its events and its containers' ends."""
+"""The current state of the pod: its phase, its events, and how its containers ended."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
 from webhook.kube.objects import ContainerStatus, Event, Node, Pod, Terminated
 
 _INSUFFICIENT = re.compile(r"Insufficient ([^\s,.]+(?:\.[^\s,.]+)*)")
-#: Events that only repeat what the pod's status, its claims or the log show better.
+#: Events that only repeat the pod's status, its claims or the log.
 _REPEATED = frozenset(
     {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED}
 )
-#: The most events that are shown, the newest ones.
+#: The number of events to show, the newest ones.
 _MOST_EVENTS = 6
 _LONGEST = 400
 _SIGKILL, _SIGSEGV = 137, 139
@@ -50,7 +50,7 @@ _WAITING = {
 
 
 def status_findings(evidence: PodEvidence) -> Iterator[Sentence]:
-    """Tell the pod's phase, what is wrong with its containers, and its events."""
+    """Yield findings on the pod's phase, its containers and its events."""
     status = evidence.pod.status
     yield from _phase(evidence)
     yield from _scheduling(evidence)
@@ -107,7 +107,7 @@ def _scheduling(evidence: PodEvidence) -> Iterator[Sentence]:
 
 
 def _insufficient(evidence: PodEvidence, name: str, message: str) -> Sentence:
-    """Say of a resource that is lacking whether any node has it at all."""
+    """Return the finding on a missing resource: whether any node offers it."""
     start = f"The pod is pending on {name}"
     cause = f" The scheduler says: {message}"
     if evidence.nodes is None:
@@ -127,9 +127,9 @@ def _insufficient(evidence: PodEvidence, name: str, message: str) -> Sentence:
         )
         return Sentence("OfferedNowhere", "problem", text, remedy)
     names = ", ".join(node.metadata.name for node in offering[:3])
-    more = f" and {len(offering) - 3} more" if len(offering) > 3 else ""  # noqa: PLR2004
+    remainder = f" and {len(offering) - 3} more" if len(offering) > 3 else ""  # noqa: PLR2004
     text = (
-        f"{start}: {names}{more} offer it, but have too little free, or are excluded by the "
+        f"{start}: {names}{remainder} offer it, but have too little free, or are excluded by the "
         f"pod's other requirements.{cause}"
     )
     remedy = "Wait until another job ends, or request less."
@@ -160,7 +160,7 @@ _LOGS = "Read the log from before the restart: rdma-webhook why POD --logs searc
 
 
 def _log_remedy(evidence: PodEvidence) -> str:
-    """Say where a log that has the cause is searched."""
+    """Return where to search the log for the cause."""
     if evidence.logs is None:
         return "Search its log for known errors: rdma-webhook why POD --logs."
     return "The section on its log below says why, if it is known."
@@ -215,7 +215,7 @@ def _memory_limit(pod: Pod, name: str) -> str:
 
 
 def _events(evidence: PodEvidence) -> Iterator[Sentence]:
-    """Tell the newest event of each reason, of the pod and of its owners."""
+    """Yield the newest event with each reason, from the pod and from its owners."""
     newest: dict[tuple[str, str], Event] = {}
     for event in evidence.events or ():
         if event.type == "Warning":

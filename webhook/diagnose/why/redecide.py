@@ -1,7 +1,7 @@
-"""What would be decided today, with a fabrics file, from the template that the pod was made from.
+"""The decision that the webhook would make today, with a fabrics file, on the pod's template.
 
-A live pod is already patched, so deciding on it again says little: its resources and variables
-would count as the user's own. A pod that the webhook did not see is decided on as it is.
+A live pod is already patched, so a new decision on it proves little: its resources and variables
+would count as the user's own. A pod without a status is decided on unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", 
 
 
 def redecision_findings(evidence: PodEvidence) -> Iterator[Sentence]:
-    """Compare today's decision with that in the status; nothing without a fabrics file."""
+    """Compare today's decision with the status; yield nothing without a fabrics file."""
     if evidence.fabrics is None:
         return
     source, manifest = _template(evidence)
@@ -45,20 +45,20 @@ def _compared(evidence: PodEvidence, source: str, decision: Decision) -> Sentenc
     verdict = decision.verdict
     assert verdict is not None  # the pod is decided on as if it had opted in
     because, status = verdict.because.code, evidence.status
-    level, what = _LEVELS[verdict.rdma], _words(decision)
+    level, outcome = _LEVELS[verdict.rdma], _words(decision)
     remedy = REMEDIES[because]
     if status is None:
-        text = f"If the webhook were called for {source}: {what} ({because})."
+        text = f"If the webhook were called for {source}: {outcome} ({because})."
         return Sentence("WouldBe", level, text, remedy)
     if (status.rdma, status.because) == (verdict.rdma, because):
-        return Sentence("SameToday", "fact", f"The same, from {source}: {what} ({because}).")
-    text = f"From {source}, it would be: {what} ({because})."
-    again = f"Create the pod again to get that. {remedy}".strip()
-    return Sentence("OtherToday", level, text, again)
+        return Sentence("SameToday", "fact", f"The same, from {source}: {outcome} ({because}).")
+    text = f"From {source}, it would be: {outcome} ({because})."
+    new_remedy = f"Create the pod again to get that. {remedy}".strip()
+    return Sentence("OtherToday", level, text, new_remedy)
 
 
 def _words(decision: Decision) -> str:
-    """Say what is decided, and why unless the pod is equipped."""
+    """Return the decision, with the reason unless the pod is equipped."""
     verdict = decision.verdict
     assert verdict is not None
     if verdict.rdma == "yes":
@@ -67,7 +67,7 @@ def _words(decision: Decision) -> str:
 
 
 def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
-    """Return a pod as it was before the webhook, and what it was read from."""
+    """Return the pod before the webhook's changes, and its source; None if it cannot be read."""
     for owner in evidence.owners:
         for template in templates_of(owner.manifest):
             for expected in expected_pods(template):
@@ -77,7 +77,7 @@ def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
 
 
 def _is_of(template: Pod, pod: Pod) -> bool:
-    """Return whether a pod can be made from a template: same containers, and its labels."""
+    """Return whether a pod matches a template: the same containers, and the template's labels."""
     labels = template.metadata.labels.items() <= pod.metadata.labels.items()
     return labels and _containers(template) == _containers(pod)
 
@@ -87,7 +87,7 @@ def _containers(pod: Pod) -> list[str]:
 
 
 def _context(evidence: PodEvidence, fabrics: Fabrics) -> Context:
-    """Return what the webhook would know."""
+    """Return the context of the webhook's decision."""
     facts = evidence.facts
     space, inventory = facts.namespace(evidence.namespace_name), facts.inventory(fabrics)
     return Context(fabrics=fabrics, namespace=space, inventory=inventory, enable=True)

@@ -1,4 +1,4 @@
-"""What the pod asked for: its annotations, and what its containers request."""
+"""The requests of the pod: its annotations, and the resources of its containers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LONGEST = 120
 
 
 def request_findings(evidence: PodEvidence) -> Iterator[Sentence]:
-    """Tell the annotations, and the extended resources of each container."""
+    """Yield findings on the annotations, and on the extended resources of each container."""
     yield from _annotations(evidence)
     requests = [
         f"{container.name or field} requests {', '.join(amounts)}"
         for field, containers in _containers(evidence.pod.spec)
         for container in containers
-        if (amounts := _shown(extended_requests(container)))
+        if (amounts := _amounts_text(extended_requests(container)))
     ]
     if not requests:
         text = "No container requests a GPU, an RDMA resource or another device."
@@ -34,20 +34,20 @@ def request_findings(evidence: PodEvidence) -> Iterator[Sentence]:
 
 
 def _containers(spec: PodSpec) -> Iterator[tuple[str, tuple[Container, ...]]]:
-    """Yield the fields of a pod's spec that list containers, by their names in a manifest."""
+    """Yield the containers of a pod's spec by field, with the field's name in a manifest."""
     yield "initContainers", spec.init_containers
     yield "containers", spec.containers
     yield "ephemeralContainers", spec.ephemeral_containers
 
 
 def _annotations(evidence: PodEvidence) -> Iterator[Sentence]:
-    found = [
+    annotations = [
         f"{key}: {json.dumps(value[:_LONGEST], ensure_ascii=False)}"
         for key, value in evidence.annotations.items()
         if key.startswith(PREFIX) and key not in WRITTEN
     ]
-    if found:
-        yield Sentence("Annotations", "fact", f"The pod has {', '.join(sorted(found))}.")
+    if annotations:
+        yield Sentence("Annotations", "fact", f"The pod has {', '.join(sorted(annotations))}.")
     else:
         yield Sentence("NoAnnotations", "fact", f"The pod has no annotation {ENABLE}.")
 
@@ -60,25 +60,27 @@ def _by_us(evidence: PodEvidence, text: str) -> str:
 
 
 def extended_requests(container: Container) -> dict[str, str]:
-    """Return the extended resources above zero that a container requests; a limit is one, too."""
+    """Return the nonzero extended resources that a container requests, or limits."""
     resources = container.resources
     amounts = (*resources.requests.items(), *resources.limits.items())
-    return {name: str(amount) for name, amount in amounts if "/" in name and not _nothing(amount)}
+    return {
+        name: str(amount) for name, amount in amounts if "/" in name and not _is_zero_amount(amount)
+    }
 
 
-def _nothing(amount: object) -> bool:
+def _is_zero_amount(amount: object) -> bool:
     try:
         return is_zero(amount)
     except (ValueError, TypeError):
         return False
 
 
-def _shown(found: dict[str, str]) -> list[str]:
-    return [f"{name}: {amount}" for name, amount in sorted(found.items())]
+def _amounts_text(amounts: dict[str, str]) -> list[str]:
+    return [f"{name}: {amount}" for name, amount in sorted(amounts.items())]
 
 
 def rdma_requests(evidence: PodEvidence) -> list[str]:
-    """List the resources that begin with `rdma/` and that a container requests."""
+    """Return the requested resources whose names begin with `rdma/`, sorted."""
     return sorted(
         {
             name
@@ -89,34 +91,34 @@ def rdma_requests(evidence: PodEvidence) -> list[str]:
     )
 
 
-# What the webhook did to the pod, and what it did not, by `rdma.lab/status`.
+# The changes of the webhook to the pod, and its reasons for making none, from `rdma.lab/status`.
 
 _SUMMARIES = {mutation.name: mutation.summary for mutation in MUTATIONS}
 
 
 def applied_findings(evidence: PodEvidence) -> Iterator[Sentence]:
-    """Tell each mutation that was applied, and each code of what was not, once."""
+    """Yield each applied mutation, and each other code of the status once."""
     status = evidence.status
     if status is None:
         yield Sentence("Nothing", "fact", "Nothing.")
         return
     yield from _applied(status.applied)
-    told = {status.because}
-    for codes in (_whole(status), status.skipped, status.warned):
+    reported = {status.because}
+    for codes in (_pod_reasons(status), status.skipped, status.warned):
         if isinstance(codes, int):
             text = f"{codes} more reasons, for which the annotation has no room."
             yield Sentence("Shortened", "unsure", text, _PREVIEW)
             continue
         for code in codes:
-            if code not in told:
-                told.add(code)
+            if code not in reported:
+                reported.add(code)
                 yield code_finding(code, status)
 
 
 _PREVIEW = "Run rdma-webhook preview on the pod's manifest to see all of them."
 
 
-def _whole(status: StatusAnnotation) -> tuple[str, ...]:
+def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:
     return (status.reason,) if status.reason else ()
 
 
@@ -133,7 +135,7 @@ def _applied(names: tuple[str, ...] | int) -> Iterator[Sentence]:
 
 
 def code_finding(code: str, status: StatusAnnotation) -> Sentence:
-    """Tell what a code of the status means, in the mutations that were not applied."""
+    """Return the meaning of a code of the status, in the mutations that were not applied."""
     if not is_code(code):
         text = f"{code}: not known to this version of rdma-webhook."
         return Sentence(

@@ -1,4 +1,4 @@
-"""What was seen at work: memory that processes have registered, and what NCCL and UCX wrote.
+"""Evidence from the running pod: the registered memory of processes, and the log of NCCL and UCX.
 
 A registered page counts in VmPin of /proc/PID/status (linux, drivers/infiniband/core/umem.c:
 `mm->pinned_vm`), so a process that has an RDMA device open and VmPin above zero uses RDMA.
@@ -15,34 +15,34 @@ from webhook.diagnose.why.explanation import Level, Sentence
 
 _LONGEST = 200
 _KIB = 1024
-_MOST = 5
+_MOST_PROCESSES = 5
 
 
 def process_findings(evidence: PodEvidence) -> Iterator[Sentence]:
-    """Tell which processes hold registered memory."""
-    for found in evidence.processes or ():
-        yield from _processes(found)
+    """Yield the processes that hold registered memory."""
+    for inspection in evidence.processes or ():
+        yield from _processes(inspection)
 
 
-def _processes(found: ContainerProcesses) -> Iterator[Sentence]:
-    name = found.container
-    if found.problem:
-        text = f"Container {name} could not be inspected: {found.problem}."
+def _processes(inspection: ContainerProcesses) -> Iterator[Sentence]:
+    name = inspection.container
+    if inspection.problem:
+        text = f"Container {name} could not be inspected: {inspection.problem}."
         yield Sentence("NotLookedInto", "unsure", text)
         return
-    holding = [one for one in found.pinned if one.kibibytes]
-    for one in holding[:_MOST]:
+    holding = [process for process in inspection.pinned if process.kibibytes]
+    for process in holding[:_MOST_PROCESSES]:
         text = (
-            f"In container {name}, process {one.pid} ({one.name}) holds {_amount(one.kibibytes)} "
-            "of registered memory: it uses RDMA."
+            f"In container {name}, process {process.pid} ({process.name}) holds "
+            f"{_amount(process.kibibytes)} of registered memory: it uses RDMA."
         )
         yield Sentence("MemoryRegistered", "good", text)
     if holding:
         return
-    if found.pinned:
+    if inspection.pinned:
         text = (
-            f"In container {name}, {len(found.pinned)} processes have an RDMA device open, but "
-            "none has registered memory."
+            f"In container {name}, {len(inspection.pinned)} processes have an RDMA device open, "
+            "but none has registered memory."
         )
         remedy = (
             "Ask again while the job communicates. If this does not change, read its log: --logs."
@@ -63,21 +63,21 @@ def _amount(kibibytes: int) -> str:
 
 
 def log_findings(evidence: PodEvidence) -> Iterator[Sentence]:
-    """Tell what NCCL, UCX and others wrote, the known lines only."""
+    """Yield the known lines of NCCL, UCX and others in the logs."""
     for log in evidence.logs or ():
         yield from _log(log)
 
 
 def _log(log: ContainerLog) -> Iterator[Sentence]:
     findings = log.findings
-    before = ", before its last restart," if log.previous else ""
-    whose = f"The log of container {log.container}{before}"
+    suffix = ", before its last restart," if log.previous else ""
+    title = f"The log of container {log.container}{suffix}"
     if findings.transport or findings.nccl or not findings.seen:
-        yield _transport(findings, whose)
-    for seen in findings.seen:
-        cause = seen.cause
-        times = f" ({seen.times} times)" if seen.times > 1 else ""
-        text = f"{cause.means}{times} In the log: {seen.line:.{_LONGEST}}"
+        yield _transport(findings, title)
+    for line in findings.seen:
+        cause = line.cause
+        times = f" ({line.times} times)" if line.times > 1 else ""
+        text = f"{cause.means}{times} In the log: {line.line:.{_LONGEST}}"
         yield Sentence(cause.code, _LEVELS[cause.sort], text, cause.remedy)
 
 
@@ -89,24 +89,24 @@ _LEVELS: dict[str, Level] = {
 }
 
 
-def _transport(findings: LogReport, whose: str) -> Sentence:
+def _transport(findings: LogReport, title: str) -> Sentence:
     if findings.transport == "yes":
-        how = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
-        text = f"{whose} shows RDMA{how[findings.gpu_direct]}."
+        suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
+        text = f"{title} shows RDMA{suffixes[findings.gpu_direct]}."
         return Sentence("RdmaInUse", "good", text)
     if findings.transport == "no":
-        return Sentence("SocketsInUse", "problem", f"{whose} shows TCP sockets, not RDMA.", _ABOVE)
+        return Sentence("SocketsInUse", "problem", f"{title} shows TCP sockets, not RDMA.", _ABOVE)
     if findings.transport == "mixed":
-        text = f"{whose} shows both RDMA and TCP sockets."
+        text = f"{title} shows both RDMA and TCP sockets."
         return Sentence("MixedTransports", "unsure", text, _MIXED)
     if findings.nccl and not findings.info:
-        text = f"{whose} does not say which network NCCL uses, since NCCL_DEBUG is not INFO."
+        text = f"{title} does not say which network NCCL uses, since NCCL_DEBUG is not INFO."
         return Sentence("NotTold", "unsure", text, _INFO)
     if findings.nccl:
-        text = f"{whose} shows no NCCL channel to another machine."
+        text = f"{title} shows no NCCL channel to another machine."
         remedy = "If the job runs on several machines, ask again once it communicates."
         return Sentence("NoChannel", "unsure", text, remedy)
-    text = f"{whose} has no lines of NCCL or UCX."
+    text = f"{title} has no lines of NCCL or UCX."
     return Sentence("NothingTold", "unsure", text, _INFO)
 
 
@@ -119,38 +119,39 @@ _INFO = (
 
 
 def rdma_in_use(evidence: PodEvidence) -> tuple[str, str]:
-    """Return what was seen at work, "yes", "no" or "", and the code that says so.
+    """Return whether RDMA is in use ("yes", "no", "unsure" or "" if unknown), and the code for it.
 
-    Registered memory proves RDMA. A log tells of the whole run, the newest log first.
+    Registered memory proves RDMA. A log covers the whole run; logs from before a restart are left
+    out.
     """
-    for found in evidence.processes or ():
-        if any(one.kibibytes for one in found.pinned):
+    for inspection in evidence.processes or ():
+        if any(process.kibibytes for process in inspection.pinned):
             return "yes", "MemoryRegistered"
-    told = [log.findings.transport for log in evidence.logs or () if not log.previous]
-    if "no" in told:
+    transports = [log.findings.transport for log in evidence.logs or () if not log.previous]
+    if "no" in transports:
         return "no", "SocketsInUse"
-    if "mixed" in told:
+    if "mixed" in transports:
         return "unsure", "MixedTransports"
-    return ("yes", "RdmaInUse") if "yes" in told else ("", "")
+    return ("yes", "RdmaInUse") if "yes" in transports else ("", "")
 
 
-#: What fails in these layers fails before any RDMA traffic.
+#: Layers whose failures come before any RDMA traffic.
 _BELOW_TRAFFIC = ("link", "gid", "memory", "verbs")
-#: A process that was killed may have used RDMA before.
+#: Codes of killed processes, which may have used RDMA before.
 _KILLED = frozenset({"KilledForMemory", "OomKilled", "ExitCode137", "ProcessKilled"})
 
 
 def cause_before_rdma(evidence: PodEvidence) -> Cause | None:
-    """Return what made a failed pod fail before it used RDMA: the lowest cause in its logs."""
+    """Return the lowest cause in the logs of a pod that failed before it used RDMA, or None."""
     if evidence.pod.status.phase != "Failed":
         return None
     logs = [log.findings for log in evidence.logs or () if not log.previous]
     causes = [
-        seen.cause
+        line.cause
         for findings in logs
-        for seen in findings.seen
-        if seen.cause.sort == "trouble"
-        and seen.cause.layer in _BELOW_TRAFFIC
-        and seen.cause.code not in _KILLED
+        for line in findings.seen
+        if line.cause.sort == "trouble"
+        and line.cause.layer in _BELOW_TRAFFIC
+        and line.cause.code not in _KILLED
     ]
     return min(causes, key=lambda cause: LAYERS.index(cause.layer), default=None)
