@@ -1,4 +1,4 @@
-"""Judge texts, for tests."""
+"""Judgements on texts, for tests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, PortRat
 
 
 def judged(*texts: str, rate: float | None = 100, hcas: Sequence[str] = ()) -> Evaluation:
-    """Judge each text as a file of its own, called a, b, c and so on."""
-    names = [chr(ord("a") + place) for place in range(len(texts))]
+    """Judge each text as a separate file, named a, b, c and so on."""
+    names = [chr(ord("a") + index) for index in range(len(texts))]
     files = [
         file for name, text in zip(names, texts, strict=True) for file in judged_files(name, text)
     ]
@@ -19,5 +19,5 @@ def judged(*texts: str, rate: float | None = 100, hcas: Sequence[str] = ()) -> E
 
 def the_only(text: str, rate: float | None = 100) -> BenchmarkResult:
     """Judge a text with one run or failure."""
-    (found,) = judged(text, rate=rate).judgements
-    return found
+    (judgement,) = judged(text, rate=rate).judgements
+    return judgement

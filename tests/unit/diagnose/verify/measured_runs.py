@@ -1,4 +1,4 @@
-"""Reports of runs, judged from outputs of perftest as a run judges them; for tests."""
+"""Reports of runs, from outputs of perftest that are judged as in a run; for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
 from webhook.diagnose.verify.evaluate import assess, judged_files
 from webhook.diagnose.verify.results import NodePair, PairResult, PortRate, Remark, RunReport
 
-#: Gb/s that were measured, or what the program wrote instead.
+#: The measured Gb/s, or the output of the program instead.
 Outcome = float | str
 NO_MEMORY = "Couldn't allocate MR\nfailed to create mr\n Couldn't create IB resources\n"
 
@@ -28,15 +28,17 @@ def measured_run(
     remarks: tuple[Remark, ...] = (),
 ) -> RunReport:
     """Return the report of a run on ports of 100 Gb/s."""
-    wanted = list(every_pair(nodes) if pairs is None else pairs)
+    measured_pairs = list(every_pair(nodes) if pairs is None else pairs)
     files = []
-    for pair in wanted:
+    for pair in measured_pairs:
         for device in devices:
             files += judged_files(" ".join(pair), _output(outcome(pair, device), device))
-    found = assess(files, PortRate(100, "rateGbps: 100 of fabric v100-ib")).judgements
+    judgements = assess(files, PortRate(100, "rateGbps: 100 of fabric v100-ib")).judgements
     results = (
-        PairResult(pair, tuple(one for one in found if one.file == " ".join(pair)))
-        for pair in wanted
+        PairResult(
+            pair, tuple(judgement for judgement in judgements if judgement.file == " ".join(pair))
+        )
+        for pair in measured_pairs
     )
     return RunReport(
         "verify-k7", "v100-ib", "registry.example/perftest", tuple(nodes), tuple(results), remarks

@@ -1,4 +1,4 @@
-"""Read the tables of a page as a browser does, for tests."""
+"""A reader for the tables of a page, as a browser shows them; for tests."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class _Reader(HTMLParser):
             self._text.append(data)
 
     def handle_endtag(self, tag: str) -> None:
-        said = "".join(self._text or [])
+        text = "".join(self._text or [])
         if tag == "caption":
-            self.tables[-1].caption = said
+            self.tables[-1].caption = text
         elif tag == "th":
-            (self.tables[-1].columns if self._scope == "col" else self._heads).append(said)
+            (self.tables[-1].columns if self._scope == "col" else self._heads).append(text)
         elif tag == "td":
-            self._cells.append(said)
+            self._cells.append(text)
         elif tag == "tr" and self._heads:
             self.tables[-1].rows[" ".join(self._heads)] = self._cells
         if tag in ("td", "th", "caption"):

@@ -1,4 +1,4 @@
-"""docs/evidence.md agrees with the experiments that it tells of, and with what they run."""
+"""docs/evidence.md agrees with the experiments that it describes, and with their versions."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ PAGE = (DOCS / "evidence.md").read_text(encoding="utf-8")
 
 
 def rows(heading: str) -> dict[str, list[str]]:
-    """Return the first table below a heading: the cells of each row, by the first."""
+    """Return the first table below a heading: the cells of each row, by the first cell."""
     lines = PAGE.partition(f"\n{heading}\n")[2].split("\n")
-    first = next(place for place, line in enumerate(lines) if line.startswith("|"))
-    found: dict[str, list[str]] = {}
+    first = next(index for index, line in enumerate(lines) if line.startswith("|"))
+    table: dict[str, list[str]] = {}
     for line in lines[first + 2 :]:
         if not line.startswith("|"):
             break
         name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        found[name.strip("`")] = cells
-    return found
+        table[name.strip("`")] = cells
+    return table
 
 
 def test_versions_are_those_that_are_built() -> None:
-    """A raised version makes the page stale: the experiments are to be run again."""
-    shown = rows("## Versions")
-    assert shown["Kubernetes"] == [KUBERNETES[DEFAULT_MINOR]]
-    assert shown["etcd"] == [ETCD[DEFAULT_MINOR]]
-    assert shown["k8s-rdma-shared-dev-plugin"] == [MODULES["rdma-shared-dev-plugin"].version]
-    assert f"Debian {SUITE}," in shown["machine"][0]
+    """A raised version makes the page stale: the experiments must be run again."""
+    table = rows("## Versions")
+    assert table["Kubernetes"] == [KUBERNETES[DEFAULT_MINOR]]
+    assert table["etcd"] == [ETCD[DEFAULT_MINOR]]
+    assert table["k8s-rdma-shared-dev-plugin"] == [MODULES["rdma-shared-dev-plugin"].version]
+    assert f"Debian {SUITE}," in table["machine"][0]
 
 
 def test_who_may_register_memory() -> None:
-    """The table has the runs that are tested, with the same results."""
-    shown = {run: cells[-1] for run, cells in rows("## Who may register memory").items()}
-    assert shown == test_memlock.TABLE
+    """The table has the tested runs, with the same results."""
+    table = {run: cells[-1] for run, cells in rows("## Who may register memory").items()}
+    assert table == test_memlock.TABLE
 
 
 def test_verdicts() -> None:
-    """So do those of perftest on one machine, and between two."""
+    """The tables of perftest, on a single machine and between two, have the tested runs."""
     for heading, expected in (
         ("## perftest, good and bad, and what `verify judge` says", test_perftest.EXPECTED),
         ("### Between two machines", test_link.EXPECTED),
     ):
-        shown = {run: (cells[1], cells[2].strip("`")) for run, cells in rows(heading).items()}
-        assert shown == expected
+        table = {run: (cells[1], cells[2].strip("`")) for run, cells in rows(heading).items()}
+        assert table == expected
 
 
-def test_transcripts_name_no_place_of_one_machine() -> None:
-    """A path of somebody's home or scratch folder helps no reader."""
+def test_transcripts_have_no_local_paths() -> None:
+    """A path in a home or scratch folder does not help readers."""
     assert not re.search(r"/(?:root|home|tmp|work)/", PAGE)

@@ -1,4 +1,4 @@
-"""What a link should carry."""
+"""The expectation for a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RUN = Measurement("perftest", "ib_write_bw", "bandwidth", (1, 1))
 
 @pytest.mark.parametrize("mtu", [None, 0, 1500, 9000])
 def test_sizes_that_no_packet_of_rdma_has(mtu: int | None) -> None:
-    """An MTU that RDMA does not know is none, and nothing is taken off."""
+    """An MTU that RDMA does not have is ignored, and nothing is subtracted."""
     assert due_rate(_RUN._replace(link_layer="Ethernet", mtu=mtu), PortRate(25, "x")) == (
         25,
         "x",
@@ -34,12 +34,12 @@ def test_sizes_that_no_packet_of_rdma_has(mtu: int | None) -> None:
     ],
 )
 def test_encoding(rate: float, link: Literal["InfiniBand", "Ethernet"] | None, data: float) -> None:
-    """InfiniBand up to FDR is named after what it signals, not after what it carries."""
+    """InfiniBand up to FDR is named after its signalling rate, not after its data rate."""
     assert due_rate(_RUN._replace(link_layer=link), PortRate(rate, "x")).gbps == data
 
 
 def test_all_of_it() -> None:
-    """Both directions double it, and the source says each step."""
+    """Both directions double the expectation, and the source has each step."""
     run = _RUN._replace(link_layer="InfiniBand", mtu=2048, bidirectional=True)
     source = (
         "--rate 40, of which InfiniBand's encoding leaves 32 Gb/s, of which packets of MTU 2048 "

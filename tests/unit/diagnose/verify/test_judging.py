@@ -1,4 +1,4 @@
-"""The verdict on one run."""
+"""The verdict on a single run."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ UCX_TCP = TRANSPORTS[5].example
     ],
 )
 def test_thresholds(gbps: float, verdict: str, code: str) -> None:
-    """0.9 of what the link should carry (99.37 Gb/s here) passes, and 0.75 warns."""
-    found = the_only(bandwidth(row(gbps)))
-    assert (found.verdict, found.code, found.gbps) == (verdict, code, gbps)
-    assert bool(found.remedy) == (verdict != "pass")
-    assert found.layer == ("link" if verdict == "fail" else None)
+    """0.9 of the expectation (99.37 Gb/s here) passes, and 0.75 warns."""
+    judgement = the_only(bandwidth(row(gbps)))
+    assert (judgement.verdict, judgement.code, judgement.gbps) == (verdict, code, gbps)
+    assert bool(judgement.remedy) == (verdict != "pass")
+    assert judgement.layer == ("link" if verdict == "fail" else None)
 
 
 def test_a_pass_in_full() -> None:
-    """The number, the expectation and its source are there."""
-    found = the_only(bandwidth(row(94.71)))
-    assert found.because == "94.7 Gb/s of 99.37 Gb/s (0.95)."
-    assert (found.expected, found.remedy) == (99.37, "")
-    assert found.source == "--rate 100, of which packets of MTU 4096 leave 0.994"
+    """The judgement has the number, the expectation and its source."""
+    judgement = the_only(bandwidth(row(94.71)))
+    assert judgement.because == "94.7 Gb/s of 99.37 Gb/s (0.95)."
+    assert (judgement.expected, judgement.remedy) == (99.37, "")
+    assert judgement.source == "--rate 100, of which packets of MTU 4096 leave 0.994"
 
 
 def test_the_best_row_counts() -> None:
-    """Of all sizes the highest average is judged, not the peak."""
+    """The highest average of all sizes is judged, not the peak."""
     output = bandwidth("\n".join([row(20, 1024), row(95), row(90, 8 << 20)]))
     assert the_only(output).gbps == 95
 
@@ -81,75 +81,87 @@ def test_a_table_of_many_sizes_is_judged_by_its_large_messages(
     """`-a` begins with 2 bytes: a slow link is still slow if one row had messages of 1 MiB."""
     rows = [row(0.1, 2), row(40, 65536), row(50, largest)]
     for table in (rows, rows[::-1]):
-        found = the_only(bandwidth("\n".join(table)))
-        assert (found.verdict, found.code, found.gbps) == (verdict, code, 50)
+        judgement = the_only(bandwidth("\n".join(table)))
+        assert (judgement.verdict, judgement.code, judgement.gbps) == (verdict, code, 50)
 
 
 def test_small_messages_that_are_fast_enough() -> None:
-    """If they fill the link all the same, it is good."""
+    """If they fill the link nevertheless, it is good."""
     assert the_only(bandwidth(row(95, 65536))).code == "AtRate"
     assert the_only(bandwidth(row(80, 65536))).code == "SmallMessages"
 
 
 def test_unknown_queue_pairs() -> None:
-    """Where the number of queue pairs is not shown, it may be one."""
+    """If the number of queue pairs is not shown, it may be 1."""
     output = bandwidth(row(50, 65536)).replace("Number of qps   : 1", "")
     assert the_only(output).code == "SmallMessages"
 
 
 def test_loopback() -> None:
-    """Data that never left the machine says nothing about the link, however fast."""
+    """Data that never left the machine proves nothing about the link, however fast."""
     output = "$ ib_write_bw -d mlx5_4 127.0.0.1\n" + bandwidth(row(95))
-    found = the_only(output)
-    assert (found.verdict, found.code, found.expected) == ("inconclusive", "Loopback", None)
-    assert "the client connected to 127.0.0.1" in found.because
+    judgement = the_only(output)
+    assert (judgement.verdict, judgement.code, judgement.expected) == (
+        "inconclusive",
+        "Loopback",
+        None,
+    )
+    assert "the client connected to 127.0.0.1" in judgement.because
 
 
 def test_faster_than_the_port() -> None:
     """More than the port can carry does not pass: the rate is wrong, or no cable was used."""
     assert the_only(bandwidth(row(104.3))).code == "AtRate"
-    found = the_only(bandwidth(row(104.4)))
-    assert (found.verdict, found.code) == ("inconclusive", "FasterThanRate")
+    judgement = the_only(bandwidth(row(104.4)))
+    assert (judgement.verdict, judgement.code) == ("inconclusive", "FasterThanRate")
 
 
 def test_both_directions() -> None:
     """A bidirectional test carries twice as much."""
     output = bandwidth(row(185), title="RDMA_Write Bidirectional BW Test")
-    found = the_only(output)
-    assert (found.verdict, found.expected) == ("pass", 198.74)
+    judgement = the_only(output)
+    assert (judgement.verdict, judgement.expected) == ("pass", 198.74)
 
 
 def test_no_rate() -> None:
-    """Without a rate the number is there, and what to give."""
-    found = the_only(bandwidth(row(95)), rate=None)
-    assert (found.verdict, found.code, found.gbps) == ("inconclusive", "NoRate", 95)
-    assert "--rate" in found.remedy
+    """Without a rate, the judgement has the number, and names the options for a rate."""
+    judgement = the_only(bandwidth(row(95)), rate=None)
+    assert (judgement.verdict, judgement.code, judgement.gbps) == ("inconclusive", "NoRate", 95)
+    assert "--rate" in judgement.remedy
 
 
 def test_a_bandwidth_of_zero() -> None:
-    """Perftest prints it where it could not measure the processor's clock."""
+    """Perftest prints it when it cannot measure the processor's clock."""
     zero = bandwidth(" 65536      5000             0.000000           0.000000           0.000000")
-    found = the_only(zero)
-    assert (found.verdict, found.code, found.gbps) == ("inconclusive", "ZeroBandwidth", None)
+    judgement = the_only(zero)
+    assert (judgement.verdict, judgement.code, judgement.gbps) == (
+        "inconclusive",
+        "ZeroBandwidth",
+        None,
+    )
     assert the_only(bandwidth(row(0.5, 1024))).code != "ZeroBandwidth"
 
 
 def test_no_unit() -> None:
-    """A bandwidth whose unit is not proven is no number."""
-    found = the_only(bandwidth(" 65536      5000             46.50              46.40"))
-    assert (found.verdict, found.code, found.gbps) == ("inconclusive", "UnitUnproven", None)
+    """A bandwidth whose unit is not proven is ignored."""
+    judgement = the_only(bandwidth(" 65536      5000             46.50              46.40"))
+    assert (judgement.verdict, judgement.code, judgement.gbps) == (
+        "inconclusive",
+        "UnitUnproven",
+        None,
+    )
 
 
 def test_no_result() -> None:
     """A run that has not ended is inconclusive."""
-    found = the_only("\n".join(outputs.head()))
-    assert (found.verdict, found.code) == ("inconclusive", "NoResult")
+    judgement = the_only("\n".join(outputs.head()))
+    assert (judgement.verdict, judgement.code) == ("inconclusive", "NoResult")
 
 
 def test_gpu_memory_has_a_hint() -> None:
-    """What is slow with GPU memory may be the wrong HCA for the GPU."""
-    found = the_only("initializing CUDA\n" + bandwidth(row(50)))
-    assert "nvidia-smi topo -m" in found.remedy
+    """A slow run with GPU memory may use the wrong HCA for the GPU."""
+    judgement = the_only("initializing CUDA\n" + bandwidth(row(50)))
+    assert "nvidia-smi topo -m" in judgement.remedy
     assert "nvidia-smi topo -m" not in the_only(bandwidth(row(50))).remedy
 
 
@@ -165,22 +177,22 @@ def test_gpu_memory_has_a_hint() -> None:
     ],
 )
 def test_latency_alone(test: str, typical: float, verdict: str) -> None:
-    """Alone, a latency passes below what NVIDIA's own test accepts, and never fails."""
-    found = the_only(latency(typical, test))
-    assert (found.verdict, found.latency_us) == (verdict, typical)
-    assert found.code == ("Quick" if verdict == "pass" else "NoPeers")
-    assert bool(found.source) == (verdict == "pass")
+    """Without peers, a latency passes if NVIDIA's test accepts it, and never fails."""
+    judgement = the_only(latency(typical, test))
+    assert (judgement.verdict, judgement.latency_us) == (verdict, typical)
+    assert judgement.code == ("Quick" if verdict == "pass" else "NoPeers")
+    assert bool(judgement.source) == (verdict == "pass")
 
 
 def test_latency_of_large_messages() -> None:
-    """That bound is for messages of a few bytes."""
+    """The bound applies to messages of a few bytes."""
     large = latency().replace(" 2    1000 ", " 65    1000 ")
     assert the_only(large).code == "NoPeers"
     assert the_only(large.replace(" 65 ", " 64 ")).code == "Quick"
 
 
 def test_latency_for_a_time() -> None:
-    """A run for a time has the average alone."""
+    """A run with a duration has only the average."""
     header = " #bytes        #iterations       t_avg[usec]    tps average"
     output = outputs.text(
         outputs.head("Send Latency Test"), [header, " 2  912345  1.64   609756.10"]
@@ -189,22 +201,22 @@ def test_latency_for_a_time() -> None:
 
 
 def test_latency_within_a_machine() -> None:
-    """A loopback says nothing about the latency of the link either."""
-    found = the_only("ib_write_lat localhost\n" + latency())
-    assert (found.verdict, found.code) == ("inconclusive", "Loopback")
+    """A loopback proves nothing about the latency of the link either."""
+    judgement = the_only("ib_write_lat localhost\n" + latency())
+    assert (judgement.verdict, judgement.code) == ("inconclusive", "Loopback")
 
 
 def test_latency_without_numbers() -> None:
-    """A table of another kind than the title says has no latency."""
+    """A table of another kind than its title has no latency."""
     output = bandwidth(title="Send Latency Test")
     assert (the_only(output).code, the_only(output).latency_us) == ("NoResult", None)
 
 
 def test_a_collective_never_fails_by_its_speed() -> None:
-    """Over RDMA with right results it passes, whatever the ratio."""
-    found = the_only(nccl_tests() + OVER_RDMA, rate=10_000)
-    assert (found.verdict, found.code, found.gbps) == ("pass", "OverRdma", 373.2)
-    assert found.expected is None
+    """Over RDMA with correct results it passes, whatever the ratio."""
+    judgement = the_only(nccl_tests() + OVER_RDMA, rate=10_000)
+    assert (judgement.verdict, judgement.code, judgement.gbps) == ("pass", "OverRdma", 373.2)
+    assert judgement.expected is None
 
 
 @pytest.mark.parametrize(
@@ -219,22 +231,22 @@ def test_a_collective_never_fails_by_its_speed() -> None:
 )
 def test_collectives(output: str, verdict: str, code: str) -> None:
     """Wrong results and sockets fail; without NCCL's log the network is not known."""
-    found = the_only(output)
-    assert (found.verdict, found.code) == (verdict, code)
+    judgement = the_only(output)
+    assert (judgement.verdict, judgement.code) == (verdict, code)
 
 
 def test_ucx() -> None:
-    """ucx_perftest is judged by the rate, unless UCX says that it used TCP."""
+    """ucx_perftest is judged by the rate, unless UCX logs that it used TCP."""
     assert the_only(ucx_perftest(), rate=200).code == "AtRate"
-    found = the_only(ucx_perftest() + UCX_TCP, rate=200)
-    assert (found.verdict, found.code, found.layer) == ("fail", "NotRdma", "ucx")
+    judgement = the_only(ucx_perftest() + UCX_TCP, rate=200)
+    assert (judgement.verdict, judgement.code, judgement.layer) == ("fail", "NotRdma", "ucx")
 
 
 def test_rping() -> None:
     """Pings show that RDMA works."""
-    found = the_only(PINGS)
-    assert (found.verdict, found.code) == ("pass", "Connected")
-    assert "(3 pings)" in found.because
+    judgement = the_only(PINGS)
+    assert (judgement.verdict, judgement.code) == ("pass", "Connected")
+    assert "(3 pings)" in judgement.because
 
 
 def test_slow_numbers_keep_their_digits() -> None:

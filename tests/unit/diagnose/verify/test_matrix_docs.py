@@ -1,4 +1,4 @@
-"""docs/verify.md shows a run as it is printed, and names every finding."""
+"""docs/verify.md shows the output of a run, and names every finding."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ NODES = ("v100-01", "v100-02", "v100-03", "v100-04")
 
 
 def _outcome(pair: NodePair, device: str) -> Outcome:
-    """Return what is measured where one HCA is slow; other ports differ a little."""
+    """Return the outcome if a single HCA is slow; other ports differ a little."""
     slow = "v100-03" in pair and device == "mlx5_1"
     return 48.2 if slow else 96.4 + NODES.index(pair.client) / 5 + NODES.index(pair.server) / 10
 
 
 def test_the_example() -> None:
-    """The example is what is printed, judged from outputs of perftest."""
+    """The example is the output for a run, judged from outputs of perftest."""
     report = measured_run(NODES, _outcome, devices=("mlx5_0", "mlx5_1"))
-    shown = f"\n```text\n{matrix_text(report, width=100)}```\n"
-    assert_up_to_date(PAGE, "<!-- matrix -->", "<!-- end of matrix -->", shown)
+    section = f"\n```text\n{matrix_text(report, width=100)}```\n"
+    assert_up_to_date(PAGE, "<!-- matrix -->", "<!-- end of matrix -->", section)
 
 
-def test_each_finding_is_told() -> None:
-    """The table has every code of a finding, and no other."""
+def test_each_finding_is_documented() -> None:
+    """The table has the codes of all findings, and no others."""
     page = PAGE.read_text(encoding="utf-8")
     table = page[page.index("| finding |") :].partition("\n\n")[0]
     source = (DOCS.parent / "webhook/diagnose/verify/fault_localization.py").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""A run for programs."""
+"""The JSON form of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REMARK = Remark("warn", "NodeGone", "The node went away.", "Run it again.")
 
 
 def test_the_form() -> None:
-    """It fits the schema, which allows no other key, and is JSON."""
+    """It is JSON and fits the schema, which allows no other key."""
     report = measured_run(
         ("a", "b", "c"),
         lambda pair, _: NO_MEMORY if "c" in pair else 96,
@@ -38,7 +38,7 @@ def test_the_form() -> None:
         "client": "a",
         "server": "b",
         "verdict": "pass",
-        "measurements": [judgement_form(one) for one in report.results[0].judgements],
+        "measurements": [judgement_form(judgement) for judgement in report.results[0].judgements],
     }
     assert [len(pair["measurements"]) for pair in form["pairs"]] == [2] * 6
     node, remark = form["findings"]
@@ -66,7 +66,7 @@ def test_a_finding_on_a_device() -> None:
 
 
 def test_the_schema() -> None:
-    """It is a JSON Schema, and a judgement in it is that of `verify judge`."""
+    """It is a JSON Schema, and includes the judgement of `verify judge`."""
     Draft202012Validator.check_schema(SCHEMA)
     assert set(SCHEMA["$defs"]) == {"verdict", "judgement", "run"}
     form = matrix_form(measured_run(("a", "b"), lambda _pair, _device: 96))

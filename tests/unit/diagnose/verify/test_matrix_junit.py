@@ -1,4 +1,4 @@
-"""JUnit XML of a run."""
+"""The JUnit XML of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_whole_document() -> None:
         remarks=(LATE,),
     )
     ((failed,),) = (result.judgements for result in report.results[1:])
-    said = f"{failed.because} {failed.remedy}".replace("\n", " ")
+    text = f"{failed.because} {failed.remedy}".replace("\n", " ")
     expected = f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="rdma-webhook verify">
@@ -28,7 +28,7 @@ def test_the_whole_document() -> None:
       <system-out>pass (AtRate): 96.0 Gb/s of 99.37 Gb/s (0.97).</system-out>
     </testcase>
     <testcase classname="b → &lt;a&gt;" name="Output">
-      <failure type="PerftestNoMemory" message="{failed.because}">{said}</failure>
+      <failure type="PerftestNoMemory" message="{failed.because}">{text}</failure>
     </testcase>
     <testcase classname="The whole run" name="Interrupted">
       <skipped message="Interrupted: The run was interrupted. Run it again." />

@@ -1,4 +1,4 @@
-"""The page of a run: complete in itself, and readable without color."""
+"""The page of a run: self-contained, and readable without color."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LATE = Remark("inconclusive", "Interrupted", "The run was interrupted.", "Run it
 
 
 def outcome(pair: NodePair, device: str) -> Outcome:
-    """Return what is measured where one HCA is slow, and one pair fails."""
+    """Return the outcome if a single HCA is slow, and a single pair fails."""
     if pair == ("a", "b"):
         return NO_MEMORY
     return 12.5 if "c" in pair and device == "mlx5_1" else 97
@@ -29,12 +29,12 @@ def report() -> RunReport:
     return measured_run(tuple("abcd"), outcome, devices=DEVICES, remarks=(LATE,))
 
 
-def test_a_table_of_all_and_one_for_each_device(report: RunReport) -> None:
+def test_a_table_of_all_devices_and_of_each_device(report: RunReport) -> None:
     """Rows are clients and columns servers; a cell has its sign, its verdict and its number."""
-    every, first, second, unknown = tables_of(matrix_page(report))
-    assert every.caption == "Gb/s; a row sends to the columns"
-    assert every.columns == ["1 a", "2 b", "3 c", "4 d"]
-    assert every.rows == {
+    all_devices, first, second, unknown = tables_of(matrix_page(report))
+    assert all_devices.caption == "Gb/s; a row sends to the columns"
+    assert all_devices.columns == ["1 a", "2 b", "3 c", "4 d"]
+    assert all_devices.rows == {
         "1 a": ["", "✘fail", "✘fail 12.5", "✔pass 97.0"],
         "2 b": ["✔pass 97.0", "", "✘fail 12.5", "✔pass 97.0"],
         "3 c": ["✘fail 12.5", "✘fail 12.5", "", "✘fail 12.5"],
@@ -46,7 +46,7 @@ def test_a_table_of_all_and_one_for_each_device(report: RunReport) -> None:
 
 
 def test_headings(report: RunReport) -> None:
-    """Each table has a heading; devices have their own tables only if there are several."""
+    """Each table has a heading; a single device has no table besides the matrix."""
     headings = re.findall("<h2>(.*)</h2>", matrix_page(report))
     assert headings == [
         "What to look at first",
@@ -55,8 +55,8 @@ def test_headings(report: RunReport) -> None:
         "no device",
         "What does not pass",
     ]
-    one = matrix_page(measured_run(tuple("abc"), lambda _pair, _device: 97))
-    assert re.findall("<h2>(.*)</h2>", one) == ["mlx5_0"]
+    page = matrix_page(measured_run(tuple("abc"), lambda _pair, _device: 97))
+    assert re.findall("<h2>(.*)</h2>", page) == ["mlx5_0"]
 
 
 def test_a_list_where_a_matrix_would_be_empty() -> None:
@@ -76,8 +76,8 @@ def test_a_list_where_a_matrix_would_be_empty() -> None:
     )
 
 
-def test_cells_lead_to_what_is_said_of_them(report: RunReport) -> None:
-    """A cell that does not pass links to its complaint, which exists; others link nowhere."""
+def test_cells_link_to_their_findings(report: RunReport) -> None:
+    """A cell that does not pass links to its finding, which exists; other cells have no link."""
     page = matrix_page(report)
     links = set(re.findall('href="#(.*?)"', page))
     assert links == set(re.findall('<section id="(.*?)"', page)) == {"c1", "c2"}
@@ -91,8 +91,8 @@ def test_cells_lead_to_what_is_said_of_them(report: RunReport) -> None:
 def test_the_pointer_brings_up_reason_and_remedy(report: RunReport) -> None:
     """The title of a cell has its pair, the reason and the remedy."""
     failed = report.results[0].judgements[0]
-    tip = escape(f"a → b: {failed.because} {failed.remedy}")
-    assert f'title="{tip}"' in matrix_page(report)
+    tooltip = escape(f"a → b: {failed.because} {failed.remedy}")
+    assert f'title="{tooltip}"' in matrix_page(report)
     assert 'title="a → d: 97.0 Gb/s of 99.37 Gb/s (0.98)."' in matrix_page(report)
 
 
@@ -102,7 +102,7 @@ def test_the_pointer_brings_up_reason_and_remedy(report: RunReport) -> None:
     ids=str,
 )
 def test_the_farther_from_the_rate_the_darker(gbps: float, shade: str) -> None:
-    """A cell is shaded by the tenths of the rate that were reached."""
+    """A cell is shaded by the tenths of the rate that it reached."""
     page = matrix_page(measured_run(tuple("abc"), lambda _pair, _device: gbps))
     assert set(re.findall('<td class="(\\w+ t\\d+)"', page)) == {shade}
 
@@ -120,13 +120,13 @@ def test_each_shade_has_its_rule(report: RunReport) -> None:
 def test_what_concerns_the_whole_run(report: RunReport) -> None:
     """Suspects come first, then remarks; facts of the run are at the top."""
     page = matrix_page(report)
-    found = re.search('<ul class="findings">(.*?)</ul>', page, re.DOTALL)
-    assert found
-    shown = re.findall("<li class=.(\\w+).>.*</i> (.*?)<br>", found[1])
-    assert [verdict for verdict, _ in shown] == ["fail", "fail", "inconclusive"]
-    assert shown[0][1].startswith("mlx5_1 of c: all 6 measurements with it are bad (6 fail).")
-    assert shown[1][1].startswith("a → b: bad (1 fail).")
-    assert shown[2][1] == "The run was interrupted."
+    match = re.search('<ul class="findings">(.*?)</ul>', page, re.DOTALL)
+    assert match
+    findings = re.findall("<li class=.(\\w+).>.*</i> (.*?)<br>", match[1])
+    assert [verdict for verdict, _ in findings] == ["fail", "fail", "inconclusive"]
+    assert findings[0][1].startswith("mlx5_1 of c: all 6 measurements with it are bad (6 fail).")
+    assert findings[1][1].startswith("a → b: bad (1 fail).")
+    assert findings[2][1] == "The run was interrupted."
     for fact in ("verify-k7", "registry.example/perftest", "16 pass, 1 inconclusive, 8 fail"):
         assert f"<dd>{fact}</dd>" in page
 
@@ -139,19 +139,21 @@ def test_nothing_was_measured() -> None:
 
 
 def test_many_nodes_have_upright_names() -> None:
-    """Above eight nodes, names stand upright over narrow columns."""
-    for nodes, many in ((8, False), (9, True)):
-        page = matrix_page(measured_run([f"n{at}" for at in range(nodes)], lambda _p, _d: 97))
-        assert ('<table class="many">' in page) == many
+    """Above eight nodes, names are upright above narrow columns."""
+    for nodes, upright in ((8, False), (9, True)):
+        page = matrix_page(
+            measured_run([f"n{number}" for number in range(nodes)], lambda _p, _d: 97)
+        )
+        assert ('<table class="many">' in page) == upright
 
 
 def test_long_lists_are_cut() -> None:
-    """Of many sentences and many pairs, the first; the others are counted."""
-    nodes = [f"n{at}" for at in range(5)]
+    """Of many sentences and many pairs, the first are listed; the others are counted."""
+    nodes = [f"n{number}" for number in range(5)]
     alike = matrix_page(measured_run(nodes, lambda _pair, _device: 12))
     assert "n2 → n4 and 8 more:" in alike
     speeds = iter(range(1, 100))
-    nodes = [f"n{at}" for at in range(7)]
+    nodes = [f"n{number}" for number in range(7)]
     different = matrix_page(measured_run(nodes, lambda _pair, _device: next(speeds) / 2))
     assert "<li>and 12 more, in the tables above</li>" in different
 

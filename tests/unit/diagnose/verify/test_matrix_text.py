@@ -1,4 +1,4 @@
-"""A run for people, at the width of their terminal."""
+"""The text of a run, at the width of the terminal."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ def names(count: int) -> tuple[str, ...]:
     return tuple(f"gpu-{number:02}" for number in range(1, count + 1))
 
 
-def good(_pair: NodePair, _device: str) -> Outcome:
-    """Return what a good port of 100 Gb/s carries."""
+def full_rate(_pair: NodePair, _device: str) -> Outcome:
+    """Return the outcome of a good port of 100 Gb/s."""
     return 97
 
 
 def slow_third(pair: NodePair, _device: str) -> Outcome:
-    """Return what is measured where the third node is slow."""
+    """Return the outcome if the third node is slow."""
     return 12.5 if "gpu-03" in pair else 97
 
 
 def test_the_whole_text() -> None:
-    """The matrix, what to look at first, each complaint once, remarks, and what decides."""
+    """The matrix, the suspects, each finding once, remarks, and the verdict."""
     report = measured_run(names(3), slow_third, devices=("mlx5_0", "mlx5_1"), remarks=(LATE,))
     expected = """\
 verify-k7: 3 nodes, 6 pairs of v100-ib  image registry.example/perftest
@@ -66,7 +66,7 @@ def overview(text: str) -> list[str]:
 
 
 def test_numbered_columns() -> None:
-    """Where names do not fit side by side, columns are numbered as the rows are."""
+    """If names do not fit side by side, columns have the numbers of the rows."""
     nodes = [f"{name}.rack-7" for name in names(10)]
     report = measured_run(nodes, lambda pair, _: 12.5 if nodes[2] in pair else 97)
     lines = overview(matrix_text(report, width=100))
@@ -75,7 +75,7 @@ def test_numbered_columns() -> None:
 
 
 def test_signs_alone() -> None:
-    """Where numbers do not fit either, signs show 32 nodes in 100 columns."""
+    """If numbers do not fit either, signs show 32 nodes in 100 columns."""
     lines = overview(matrix_text(measured_run(names(32), slow_third), width=100))
     assert max(map(len, lines)) <= 100
     assert lines[1].split() == ["1", "gpu-01", "✔", "✘", *["✔"] * 29]
@@ -94,7 +94,7 @@ def test_a_list_where_no_matrix_fits() -> None:
 
 def test_two_nodes_are_a_list() -> None:
     """A matrix of two nodes would be half empty: pairs are rows, devices columns."""
-    report = measured_run(names(2), good, devices=("mlx5_0", "mlx5_1"))
+    report = measured_run(names(2), full_rate, devices=("mlx5_0", "mlx5_1"))
     assert overview(matrix_text(report))[:3] == [
         "client → server  mlx5_0  mlx5_1",
         "gpu-01 → gpu-02  ✔ 97.0  ✔ 97.0",
@@ -103,7 +103,7 @@ def test_two_nodes_are_a_list() -> None:
 
 
 def test_more_devices_than_columns() -> None:
-    """On a narrow terminal, the devices of a pair stand one after another."""
+    """On a narrow terminal, the devices of a pair follow one another."""
     report = measured_run(
         names(2),
         lambda pair, _: NO_MEMORY if pair.client == "gpu-02" else 97,
@@ -118,10 +118,10 @@ def test_more_devices_than_columns() -> None:
 
 
 def test_pairs_that_were_not_measured() -> None:
-    """A pair without a result has a dot, and a node with itself nothing."""
+    """A pair without a result has a dot, and the diagonal is empty."""
     nodes = names(3)
     pairs = [NodePair(nodes[0], nodes[1]), NodePair(nodes[0], nodes[2]), NodePair(*nodes[1:])]
-    lines = overview(matrix_text(measured_run(nodes, good, pairs=pairs)))
+    lines = overview(matrix_text(measured_run(nodes, full_rate, pairs=pairs)))
     assert lines[1:4] == [
         "gpu-01               ✔ 97.0  ✔ 97.0",
         "gpu-02       ·               ✔ 97.0",
@@ -130,7 +130,7 @@ def test_pairs_that_were_not_measured() -> None:
 
 
 def test_many_sentences() -> None:
-    """Of many sentences with one code, the slowest are written; the others are counted."""
+    """Of many sentences with the same code, the slowest are listed; the others are counted."""
     speeds = iter(range(10, 60))
     text = matrix_text(measured_run(names(4), lambda _pair, _device: next(speeds)))
     assert text.count("Gb/s of 99.37 Gb/s") == 6
@@ -139,8 +139,8 @@ def test_many_sentences() -> None:
 
 
 def test_nothing_was_measured() -> None:
-    """A run that was interrupted before its first result has remarks alone."""
-    report = measured_run(names(2), good, pairs=(), remarks=(LATE,))
+    """A run that was interrupted before its first result has only remarks."""
+    report = measured_run(names(2), full_rate, pairs=(), remarks=(LATE,))
     assert matrix_text(report) == (
         "verify-k7: 2 nodes, 0 pairs of v100-ib  image registry.example/perftest\n\n"
         "The whole run\n  ? The run was interrupted.\n    → Run it again.\n\n"

@@ -1,4 +1,4 @@
-"""The matrix of a run, and what its cells show."""
+"""The matrix of a run, and the content of its cells."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PAIR = NodePair("a", "b")
 
 
 def cell(*texts: str) -> MatrixCell:
-    """Judge texts as those of one pair."""
+    """Judge texts as the outputs of a single pair."""
     return MatrixCell(PAIR, judged(*texts).judgements)
 
 
 def test_a_cell_shows_the_worst() -> None:
     """The worst verdict decides, and its number is shown."""
-    shown = cell(bandwidth(row(95)), bandwidth(row(12)), bandwidth(row(80)))
-    assert (shown.verdict, shown.number) == ("fail", "12.0")
+    slowest = cell(bandwidth(row(95)), bandwidth(row(12)), bandwidth(row(80)))
+    assert (slowest.verdict, slowest.number) == ("fail", "12.0")
 
 
 def test_of_equals_the_lowest_bandwidth() -> None:
@@ -36,16 +36,16 @@ def test_of_equals_the_lowest_bandwidth() -> None:
 
 
 def test_bandwidths_before_latencies() -> None:
-    """A latency is shown only where no bandwidth is as bad; then the longest."""
-    both = cell(latency(1.61), bandwidth(row(97)), latency(2.2))
-    assert both.number == "97.0"
+    """A latency is shown only if no bandwidth is as bad; then the longest latency."""
+    mixed = cell(latency(1.61), bandwidth(row(97)), latency(2.2))
+    assert mixed.number == "97.0"
     assert cell(latency(1.61), latency(2.2)).number == "2.20 µs"
 
 
 def test_a_failure_has_no_number() -> None:
-    """A pair that measured nothing has a sign alone."""
-    shown = cell(NO_MEMORY)
-    assert (shown.verdict, shown.number) == ("fail", "")
+    """A pair without a measurement has only a sign."""
+    failed = cell(NO_MEMORY)
+    assert (failed.verdict, failed.number) == ("fail", "")
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_a_failure_has_no_number() -> None:
     ids=str,
 )
 def test_short_numbers(number: float, short: str) -> None:
-    """A number has three digits, as far as that says something."""
+    """A number has three digits, but at most two decimals."""
     assert short_number(number) == short
 
 
 def test_devices_in_the_order_of_their_numbers() -> None:
-    """Each device has its cells; failures of no known device come last."""
+    """Each device has its cells; failures without a device come last."""
     report = measured_run(
         ("a", "b", "c"),
         lambda pair, device: NO_MEMORY if pair == PAIR and device == "mlx5_2" else 96,
@@ -78,38 +78,38 @@ def test_devices_in_the_order_of_their_numbers() -> None:
 
 
 def test_latencies_have_a_column() -> None:
-    """A device has one column for bandwidths and one for latencies."""
-    found = judged(latency(device="mlx5_4"), bandwidth(row(97), device="mlx5_4")).judgements
+    """A device has a column for bandwidths and a column for latencies."""
+    judgements = judged(latency(device="mlx5_4"), bandwidth(row(97), device="mlx5_4")).judgements
     report = measured_run(("a", "b"), lambda _pair, _device: 96)
-    matrix = pair_matrix(report._replace(results=(PairResult(PAIR, found),)))
-    shown = {column.title: cells[PAIR].number for column, cells in matrix.columns.items()}
-    assert shown == {"mlx5_4": "97.0", "mlx5_4 latency": "1.61 µs"}
+    matrix = pair_matrix(report._replace(results=(PairResult(PAIR, judgements),)))
+    numbers = {column.title: cells[PAIR].number for column, cells in matrix.columns.items()}
+    assert numbers == {"mlx5_4": "97.0", "mlx5_4 latency": "1.61 µs"}
 
 
-def test_results_of_one_pair_are_one_cell() -> None:
-    """A pair that comes twice has all of its judgements in one cell; one without any has none."""
+def test_results_of_a_pair_share_a_cell() -> None:
+    """All judgements on a pair are in the same cell; a pair without judgements has no cell."""
     report = measured_run(("a", "b"), lambda _pair, _device: 96)
     twice = report._replace(
         results=(*report.results, report.results[0], PairResult(NodePair("b", "c"), ()))
     )
     cells = pair_matrix(twice).cells
-    assert {pair: len(one.judgements) for pair, one in cells.items()} == {
+    assert {pair: len(pair_cell.judgements) for pair, pair_cell in cells.items()} == {
         NodePair("a", "b"): 2,
         NodePair("b", "a"): 1,
     }
 
 
 def test_nodes_that_only_results_name() -> None:
-    """A node that the report does not list has its row all the same."""
+    """A node that the report does not list has a row nevertheless."""
     report = measured_run(("a", "b"), lambda _pair, _device: 96)._replace(nodes=("b", "z"))
     assert pair_matrix(report).nodes == ("b", "z", "a")
 
 
 def test_dense() -> None:
-    """A matrix shows more than a list if half of its pairs were measured."""
+    """A matrix is dense if half of its pairs were measured."""
     nodes = tuple("abcd")
-    ring = [NodePair(one, other) for one, other in zip(nodes, "bcda", strict=True)]
-    half = [NodePair(one, other) for one in nodes for other in nodes if one < other]
+    ring = [NodePair(client, server) for client, server in zip(nodes, "bcda", strict=True)]
+    half = [NodePair(client, server) for client in nodes for server in nodes if client < server]
     for pairs, dense in ((None, True), (half, True), (half[1:], False), (ring, False)):
         matrix = pair_matrix(measured_run(nodes, lambda _pair, _device: 96, pairs=pairs))
         assert is_dense(matrix) is dense
@@ -117,6 +117,6 @@ def test_dense() -> None:
 
 
 def test_lists() -> None:
-    """Of many words, the first ones and how many more."""
+    """Of many words, the first ones and the count of the others."""
     assert shortened_list(["a", "b"], 2) == "a, b"
     assert shortened_list(["a", "b", "c"], 2) == "a, b and 1 more"

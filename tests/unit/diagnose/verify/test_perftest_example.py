@@ -1,4 +1,4 @@
-"""manifests/examples/perftest.yaml: its pods get RDMA, and their logs are understood."""
+"""manifests/examples/perftest.yaml: its pods get RDMA, and their logs are readable."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from webhook.config import EXAMPLE
 
 FILE = Path(__file__).parents[4] / "manifests" / "examples" / "perftest.yaml"
 PODS: list[dict[str, Any]] = [
-    one for one in yaml.safe_load_all(FILE.read_text(encoding="utf-8")) if one["kind"] == "Pod"
+    manifest
+    for manifest in yaml.safe_load_all(FILE.read_text(encoding="utf-8"))
+    if manifest["kind"] == "Pod"
 ]
 
 
 def test_its_pods_have_rdma(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Both are equipped over the fabric that they name, by the example's fabrics."""
+    """Both are equipped for the fabric that they name, from the example's fabrics file."""
     main(["preview", "-c", str(EXAMPLE), str(FILE), "-o", "json", "--enable"])
     decisions = json.loads(capsysbinary.readouterr().out)["decisions"]
-    assert [(one["name"], one["rdma"], one["fabric"]) for one in decisions] == [
+    assert [(decision["name"], decision["rdma"], decision["fabric"]) for decision in decisions] == [
         ("server", "yes", "v100-ib"),
         ("client", "yes", "v100-ib"),
     ]
@@ -38,15 +40,15 @@ def _commands(pod: dict[str, Any]) -> list[str]:
 
 
 def test_its_logs_are_understood() -> None:
-    """The commands that the shell prints tell the device of each run, also of one that failed."""
+    """The commands that the shell prints name the device of each run, even of a failed run."""
     for pod in PODS:
         first, second = _commands(pod)
         log = f"{first}\nPort number 1 state is Down\n{second}\n{bandwidth(row(96), qps=4)}"
         log = log.replace("mlx5_4", "mlx5_1")
-        found = judged(log, hcas=["mlx5_0", "mlx5_1"])
-        runs = [one.measurement for one in found.judgements]
+        assessment = judged(log, hcas=["mlx5_0", "mlx5_1"])
+        runs = [judgement.measurement for judgement in assessment.judgements]
         assert [run and run.device for run in runs] == ["mlx5_0", "mlx5_1"]
-        assert [one.code for one in found.judgements] == ["PortDown", "AtRate"]
+        assert [judgement.code for judgement in assessment.judgements] == ["PortDown", "AtRate"]
 
 
 def test_both_ends_run_the_same() -> None:

@@ -1,4 +1,4 @@
-"""What signals do while a run goes on."""
+"""Signals during a run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from webhook.cli.verify.session import LeftAtOnceError, RunSignals
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Restore the handlers of signals; at first none is ignored, not even under nohup."""
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    """Restore the handlers of signals; initially no signal is ignored, not even under nohup."""
+    before = {
+        number: signal.getsignal(number)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    for one, handler in before.items():
-        signal.signal(one, handler)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_no_signal() -> None:
-    """A pause takes its time, and the exit code is that of the verdict."""
+    """A pause takes its time, and the verdict decides the exit code."""
     with RunSignals() as signals:
         assert signals.pause(0.001) is False
         signals.rest(0.001)
@@ -35,7 +38,7 @@ def test_no_signal() -> None:
     ids=["SIGINT", "SIGTERM", "SIGHUP"],
 )
 def test_the_first_signal(number: signal.Signals, code: int) -> None:
-    """It ends pauses and interrupts nothing else; the exit code is that of shells."""
+    """It ends pauses and interrupts nothing else; the exit code follows the shell convention."""
     with RunSignals() as signals:
         os.kill(os.getpid(), number)
         assert signals.pause(300) is True
@@ -44,7 +47,7 @@ def test_the_first_signal(number: signal.Signals, code: int) -> None:
 
 
 def test_a_second_signal() -> None:
-    """It interrupts whatever goes on; the exit code stays that of the first."""
+    """It interrupts everything; the exit code of the first signal remains."""
     with RunSignals() as signals:
         os.kill(os.getpid(), signal.SIGTERM)
         signals.pause(300)
@@ -54,7 +57,7 @@ def test_a_second_signal() -> None:
 
 
 def test_a_signal_that_is_ignored() -> None:
-    """A run that nohup started goes on when its terminal closes."""
+    """A run that was started by nohup continues when its terminal closes."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with RunSignals() as signals:
         os.kill(os.getpid(), signal.SIGHUP)
@@ -63,7 +66,7 @@ def test_a_signal_that_is_ignored() -> None:
 
 
 def test_afterwards() -> None:
-    """The handlers are those of before."""
+    """The previous handlers are restored."""
     before = signal.getsignal(signal.SIGTERM)
     with RunSignals():
         assert signal.getsignal(signal.SIGTERM) != before

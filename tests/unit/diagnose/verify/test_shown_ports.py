@@ -1,4 +1,4 @@
-"""Rates and PCIe links that other tools show in the same text."""
+"""Rates and PCIe links from other tools in the same text."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ RUN = Measurement("perftest", "ib_write_bw", "bandwidth", (1, 1), device="mlx5_4
 GEN3 = PcieLink(8, 16)
 
 
-def port(**told: Any) -> PortObservation:
-    """Return what ibstat shows of a port that is Active."""
+def port(**fields: Any) -> PortObservation:
+    """Return the observation of an Active port from ibstat."""
     return PortObservation(
-        IBSTAT, **{"device": "mlx5_4", "port": 1, "state": "Active", "rate_gbps": 200.0, **told}
+        IBSTAT, **{"device": "mlx5_4", "port": 1, "state": "Active", "rate_gbps": 200.0, **fields}
     )
 
 
 def test_the_rate_of_the_port() -> None:
-    """It is that of the device, with the tool that shows it."""
+    """The rate of the device counts, with the tool that shows it."""
     ports = PortContext((port(), port(device="mlx5_5", rate_gbps=100.0)))
     assert ports.rate(RUN) == PortRate(200, "200 Gb/s by ibstat, line 12")
     sysfs = port()._replace(origin=Origin("sysfs", 0))
@@ -56,13 +56,13 @@ def test_the_rate_of_the_port() -> None:
     ids=["none", "other", "unnamed", "down", "stateless", "rateless", "contradiction", "ports"],
 )
 def test_a_rate_that_is_not_certain(shown: tuple[PortObservation, ...]) -> None:
-    """Of another device, of a port that is down, or contradicted: it is not used."""
+    """A rate of another device, of a port that is down, or contradicted, is not used."""
     assert PortContext(shown).rate(RUN) is None
     assert PortContext((port(),)).rate(RUN._replace(device=None)) is None
 
 
 def test_the_port_of_the_command() -> None:
-    """Where the command names the port, only that one counts."""
+    """If the command names the port, only that port counts."""
     ports = PortContext((port(), port(port=2, rate_gbps=100.0)))
     rate = ports.rate(RUN._replace(port=2))
     assert rate is not None
@@ -72,7 +72,7 @@ def test_the_port_of_the_command() -> None:
 
 @pytest.mark.parametrize("pci", ["0000:3b:00.0", "3b:00.0"])
 def test_the_link_of_the_card(pci: str) -> None:
-    """The card is found by its address, with or without the domain."""
+    """The card is matched by its address, with or without the domain."""
     cards = (
         CardObservation(LSPCI, pci, link=GEN3),
         CardObservation(LSPCI, "0000:5e:00.0", link=None),
@@ -99,13 +99,13 @@ def test_the_link_of_the_card(pci: str) -> None:
     ids=["none", "other", "domain", "unknown", "speed", "contradiction"],
 )
 def test_a_link_that_is_not_certain(cards: tuple[CardObservation, ...]) -> None:
-    """Of another card, of an unknown speed, or contradicted: it is not used."""
+    """A link of another card, of an unknown speed, or contradicted, is not used."""
     assert PortContext((port(pci="0000:3b:00.0"),), cards).bus(RUN) is None
     assert PortContext((port(),), cards).bus(RUN) is None
 
 
 def test_what_is_taken() -> None:
-    """Ports and cards; other sightings say nothing of a link."""
+    """Ports and cards are taken; other observations have no link."""
     card = CardObservation(LSPCI, "3b:00.0")
     other = SettingObservation(Origin("uname -r", 1), "kernel", "6.1")
     reading = Reading((other, port(), card), frozenset())
@@ -113,13 +113,13 @@ def test_what_is_taken() -> None:
 
 
 def test_a_slow_slot() -> None:
-    """A link that carries less than the port is what can be expected, also in both directions."""
+    """A PCIe link slower than the port sets the expectation, also in both directions."""
     bus = BusRate(110.0, "PCIe 8 GT/s x16 by lspci, line 40")
     rate = PortRate(200, "--rate 200")
-    said = "PCIe 8 GT/s x16 by lspci, line 40, which is less than --rate 200"
-    assert due_rate(RUN, rate, bus) == DueRate(110, said)
-    both = due_rate(RUN._replace(bidirectional=True), rate, bus)
-    assert both == DueRate(220, f"{said}, in both directions")
+    source = "PCIe 8 GT/s x16 by lspci, line 40, which is less than --rate 200"
+    assert due_rate(RUN, rate, bus) == DueRate(110, source)
+    bidirectional = due_rate(RUN._replace(bidirectional=True), rate, bus)
+    assert bidirectional == DueRate(220, f"{source}, in both directions")
     assert due_rate(RUN, PortRate(110, "x"), bus) == DueRate(110, "x")
 
 
@@ -145,24 +145,26 @@ CA 'mlx5_4'
 
 
 def test_ibstat_above_a_benchmark() -> None:
-    """The rate that ibstat shows is expected; --rate is more certain."""
-    found = the_only(TOOLS + bandwidth(row(190)), rate=None)
-    assert (found.verdict, found.expected) == ("pass", 198.74)
-    assert found.source.startswith("200 Gb/s by ibstat, line 8")
+    """The rate from ibstat is expected; --rate overrides it."""
+    judgement = the_only(TOOLS + bandwidth(row(190)), rate=None)
+    assert (judgement.verdict, judgement.expected) == ("pass", 198.74)
+    assert judgement.source.startswith("200 Gb/s by ibstat, line 8")
     assert the_only(TOOLS + bandwidth(row(95)), rate=100).code == "AtRate"
     assert (
         the_only(TOOLS.replace("Active", "Down") + bandwidth(row(190)), rate=None).code == "NoRate"
     )
 
 
-def test_machines_of_one_file() -> None:
-    """Each machine is judged by its own output, and named."""
+def test_nodes_of_a_single_file() -> None:
+    """Each node is judged by its own output, and named."""
     outputs = {"n1": TOOLS + bandwidth(row(190)), "n2": bandwidth(row(190)), "n3": ""}
     lines = [f"{name}: {line}" for name, text in outputs.items() for line in text.splitlines()]
-    found = judged("\n".join([*lines, "n3: Couldn't allocate MR", ""]), rate=None)
-    assert [(one.node, one.verdict, one.code) for one in found.judgements] == [
+    assessment = judged("\n".join([*lines, "n3: Couldn't allocate MR", ""]), rate=None)
+    assert [
+        (judgement.node, judgement.verdict, judgement.code) for judgement in assessment.judgements
+    ] == [
         ("n1", "pass", "AtRate"),
         ("n2", "inconclusive", "NoRate"),
         ("n3", "fail", "PerftestNoMemory"),
     ]
-    assert {one.file for one in found.judgements} == {"a"}
+    assert {judgement.file for judgement in assessment.judgements} == {"a"}

@@ -1,4 +1,4 @@
-"""What bad measurements have in common is named, and nothing beyond the evidence."""
+"""The common factor of bad measurements is named, and nothing beyond the evidence."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ NODES = ("a", "b", "c", "d")
 DEVICES = ("mlx5_0", "mlx5_1")
 
 
-def found(report: RunReport) -> list[tuple[str, tuple[str, ...], str | None]]:
-    """Return what is suspected: codes, nodes and device."""
-    return [(one.code, one.nodes, one.device) for one in localize_faults(pair_matrix(report))]
+def suspects(report: RunReport) -> list[tuple[str, tuple[str, ...], str | None]]:
+    """Return the code, the nodes and the device of each suspect."""
+    return [
+        (suspect.code, suspect.nodes, suspect.device)
+        for suspect in localize_faults(pair_matrix(report))
+    ]
 
 
 def the_only(report: RunReport) -> Suspect:
     """Return the only suspect."""
-    (one,) = localize_faults(pair_matrix(report))
-    return one
+    (suspect,) = localize_faults(pair_matrix(report))
+    return suspect
 
 
 def test_all_good() -> None:
-    """Nobody is suspected where all passes."""
-    assert found(measured_run(NODES, lambda _pair, _device: 96)) == []
+    """There is no suspect if all measurements pass."""
+    assert suspects(measured_run(NODES, lambda _pair, _device: 96)) == []
 
 
 def test_a_node() -> None:
-    """A node of which all is bad, while those that it measured with do well among themselves."""
+    """All measurements of a node are bad, while its partners measure well with each other."""
     report = measured_run(NODES, lambda pair, _: 12 if "c" in pair else 96, devices=DEVICES)
     assert the_only(report) == Suspect(
         "fail",
@@ -51,78 +54,81 @@ def test_a_node_that_is_partly_slow() -> None:
     def outcome(pair: NodePair, _: str) -> Outcome:
         return slow[next(iter({*pair} - {"c"}))] if "c" in pair else 96
 
-    one = the_only(measured_run(NODES, outcome))
-    assert (one.code, one.nodes, one.verdict) == ("SuspectNode", ("c",), "fail")
-    assert "all 6 measurements with it are bad (2 fail, 4 warn). All others: 6 pass." in one.because
+    suspect = the_only(measured_run(NODES, outcome))
+    assert (suspect.code, suspect.nodes, suspect.verdict) == ("SuspectNode", ("c",), "fail")
+    assert (
+        "all 6 measurements with it are bad (2 fail, 4 warn). All others: 6 pass."
+        in suspect.because
+    )
 
 
 def test_a_node_fails_where_others_are_slow() -> None:
-    """The node that fails is told from all the others, which only warn."""
+    """The node that fails is separate from all the others, which only warn."""
     report = measured_run(NODES, lambda pair, _: 12 if "c" in pair else 80)
-    assert found(report) == [("SuspectNode", ("c",), None), ("AllAlike", (), None)]
-    other = localize_faults(pair_matrix(report))[1]
-    assert other.because == "All 6 other measurements are bad (6 warn)."
-    assert other.verdict == "warn"
+    assert suspects(report) == [("SuspectNode", ("c",), None), ("AllAlike", (), None)]
+    alike = localize_faults(pair_matrix(report))[1]
+    assert alike.because == "All 6 other measurements are bad (6 warn)."
+    assert alike.verdict == "warn"
 
 
 def test_two_nodes() -> None:
-    """Two bad nodes are named, although they are bad with one another as well."""
+    """Two bad nodes are named, although they are bad with each other as well."""
     nodes = (*NODES, "e")
     report = measured_run(nodes, lambda pair, _: 12 if {"b", "e"} & {*pair} else 96)
-    assert found(report) == [("SuspectNode", ("b",), None), ("SuspectNode", ("e",), None)]
+    assert suspects(report) == [("SuspectNode", ("b",), None), ("SuspectNode", ("e",), None)]
 
 
 def test_a_node_in_a_ring() -> None:
-    """Two neighbours that do well on their other side are enough."""
-    ring = [NodePair(one, other) for one, other in zip(NODES, "bcda", strict=True)]
+    """Two neighbours that measure well with their other neighbour are enough."""
+    ring = [NodePair(client, server) for client, server in zip(NODES, "bcda", strict=True)]
     report = measured_run(NODES, lambda pair, _: 12 if "b" in pair else 96, pairs=ring)
-    assert found(report) == [("SuspectNode", ("b",), None)]
+    assert suspects(report) == [("SuspectNode", ("b",), None)]
 
 
-def test_one_neighbour_is_not_enough() -> None:
+def test_a_single_neighbour_is_not_enough() -> None:
     """In a chain, a node at the end and the path to it look the same."""
     chain = [NodePair("a", "b"), NodePair("b", "c"), NodePair("c", "d")]
     report = measured_run(NODES, lambda pair, _: 12 if "a" in pair else 96, pairs=chain)
-    assert found(report) == [("NotLocated", ("a", "b"), None)]
+    assert suspects(report) == [("NotLocated", ("a", "b"), None)]
 
 
 def test_an_hca() -> None:
-    """One device of a node is bad with all others, and its other devices are not."""
+    """A single device of a node is bad with all others, and its other devices are good."""
     report = measured_run(
         NODES,
         lambda pair, device: 12 if "b" in pair and device == "mlx5_1" else 96,
         devices=DEVICES,
     )
-    one = the_only(report)
-    assert (one.code, one.nodes, one.device) == ("SuspectHca", ("b",), "mlx5_1")
-    assert one.because == (
+    suspect = the_only(report)
+    assert (suspect.code, suspect.nodes, suspect.device) == ("SuspectHca", ("b",), "mlx5_1")
+    assert suspect.because == (
         "mlx5_1 of b: all 6 measurements with it are bad (6 fail). All others: 18 pass."
     )
 
 
 def test_a_rail() -> None:
-    """A device that is bad on all nodes is no single node's fault."""
+    """A device that is bad on all nodes is not the fault of a single node."""
     report = measured_run(
         NODES, lambda _, device: 12 if device == "mlx5_1" else 96, devices=DEVICES
     )
-    one = the_only(report)
-    assert (one.code, one.nodes, one.device) == ("SuspectRail", (), "mlx5_1")
-    assert one.because == (
+    suspect = the_only(report)
+    assert (suspect.code, suspect.nodes, suspect.device) == ("SuspectRail", (), "mlx5_1")
+    assert suspect.because == (
         "mlx5_1: all 12 measurements on it are bad (12 fail). All others: 12 pass."
     )
 
 
 def test_a_rail_is_compared_with_other_rails() -> None:
-    """Good results of which no device is known may be those of the same rail."""
+    """Good results without a known device may be from the same rail."""
     nameless = bandwidth(row(96)).replace("Device         : mlx5_4", "")
     report = measured_run(
         NODES, lambda _, device: 12 if device == "mlx5_1" else nameless, devices=DEVICES
     )
-    assert "SuspectRail" not in [one.code for one in localize_faults(pair_matrix(report))]
+    assert "SuspectRail" not in [suspect.code for suspect in localize_faults(pair_matrix(report))]
 
 
 def test_a_sender_and_a_receiver() -> None:
-    """A node that is bad in one direction only."""
+    """A node is bad in a single direction."""
     as_client = the_only(measured_run(NODES, lambda pair, _: 12 if pair.client == "b" else 96))
     assert (as_client.code, as_client.nodes) == ("SuspectSender", ("b",))
     assert as_client.because == (
@@ -134,17 +140,17 @@ def test_a_sender_and_a_receiver() -> None:
 
 
 def test_a_path() -> None:
-    """Two nodes that do well with all others, but not with one another."""
-    one = the_only(measured_run(NODES, lambda pair, _: 12 if {*pair} == {"a", "d"} else 96))
-    assert (one.code, one.nodes, one.device) == ("SuspectPath", ("a", "d"), "mlx5_0")
-    assert one.because == (
+    """Two nodes measure well with all others, but not with each other."""
+    suspect = the_only(measured_run(NODES, lambda pair, _: 12 if {*pair} == {"a", "d"} else 96))
+    assert (suspect.code, suspect.nodes, suspect.device) == ("SuspectPath", ("a", "d"), "mlx5_0")
+    assert suspect.because == (
         "a → d and d → a on mlx5_0: bad (2 fail). With other nodes, a has 4 good ones, and d has "
         "4 good ones."
     )
 
 
-def test_one_direction_of_a_path() -> None:
-    """Only the direction that is bad is named."""
+def test_a_single_direction_of_a_path() -> None:
+    """Only the bad direction is named."""
     bad = NodePair("a", "d")
     report = measured_run(NODES, lambda pair, _: 12 if pair == bad else 96, devices=DEVICES)
     assert the_only(report).because.startswith("a → d on mlx5_0, mlx5_1: bad (2 fail).")
@@ -152,45 +158,45 @@ def test_one_direction_of_a_path() -> None:
 
 
 def test_many_paths() -> None:
-    """Bad pairs without anything in common are one finding, with the first of them."""
+    """Bad pairs without anything in common are a single finding, with the first of them."""
     nodes = tuple("abcdefghij")
     bad = {frozenset(pair) for pair in ("ab", "cd", "ef", "gh", "ij")}
-    one = the_only(measured_run(nodes, lambda pair, _: 12 if frozenset(pair) in bad else 96))
-    assert (one.code, one.nodes) == ("SuspectPaths", nodes)
-    assert one.because == (
+    suspect = the_only(measured_run(nodes, lambda pair, _: 12 if frozenset(pair) in bad else 96))
+    assert (suspect.code, suspect.nodes) == ("SuspectPaths", nodes)
+    assert suspect.because == (
         "10 pairs have bad measurements (10 fail) that share neither a node, an HCA nor a "
         "direction: a → b, b → a, c → d, d → c and 6 more."
     )
 
 
 def test_everything() -> None:
-    """Where all is bad, no node stands out."""
-    one = the_only(measured_run(NODES, lambda _pair, _device: 12))
-    assert (one.code, one.nodes) == ("AllAlike", ())
-    assert one.because == "All 12 measurements are bad (12 fail)."
-    assert "the expected rate, the image, the switches" in one.remedy
+    """If all measurements are bad, no node stands out."""
+    suspect = the_only(measured_run(NODES, lambda _pair, _device: 12))
+    assert (suspect.code, suspect.nodes) == ("AllAlike", ())
+    assert suspect.because == "All 12 measurements are bad (12 fail)."
+    assert "the expected rate, the image, the switches" in suspect.remedy
 
 
 def test_two_bad_nodes_alone() -> None:
-    """With two nodes, nothing tells the node from the path: a third one would."""
-    one = the_only(measured_run(("a", "b"), lambda _pair, _device: 80))
-    assert (one.code, one.nodes, one.verdict) == ("NotLocated", ("a", "b"), "warn")
-    assert one.because == (
+    """With two nodes, the fault may be in a node or the path; a third node would decide."""
+    suspect = the_only(measured_run(("a", "b"), lambda _pair, _device: 80))
+    assert (suspect.code, suspect.nodes, suspect.verdict) == ("NotLocated", ("a", "b"), "warn")
+    assert suspect.because == (
         "a → b, b → a: 2 warn, and too little else was measured to tell a node from the path."
     )
-    assert one.remedy.endswith("with --all-pairs, or with more nodes in --nodes.")
+    assert suspect.remedy.endswith("with --all-pairs, or with more nodes in --nodes.")
 
 
 def test_a_known_cause() -> None:
-    """Where all of a node failed for one known cause, its remedy is what to do."""
-    one = the_only(measured_run(NODES, lambda pair, _: NO_MEMORY if "c" in pair else 96))
-    assert (one.code, one.nodes) == ("SuspectNode", ("c",))
-    assert one.because.endswith("All others: 6 pass. Cause: PerftestNoMemory.")
-    assert one.remedy.startswith("The process needs the capability IPC_LOCK")
+    """If all runs of a node failed for the same known cause, the suspect has its remedy."""
+    suspect = the_only(measured_run(NODES, lambda pair, _: NO_MEMORY if "c" in pair else 96))
+    assert (suspect.code, suspect.nodes) == ("SuspectNode", ("c",))
+    assert suspect.because.endswith("All others: 6 pass. Cause: PerftestNoMemory.")
+    assert suspect.remedy.startswith("The process needs the capability IPC_LOCK")
 
 
 def test_a_known_cause_beside_another_suspect() -> None:
-    """What another suspect explains does not hide the cause of the rest."""
+    """Measurements that another suspect explains do not hide the cause of the others."""
 
     def outcome(pair: NodePair, _: str) -> Outcome:
         if "e" in pair:
@@ -205,24 +211,24 @@ def test_a_known_cause_beside_another_suspect() -> None:
 
 
 def test_a_known_cause_needs_no_third_node() -> None:
-    """A failure that says itself what is wrong is not asked to be located."""
-    assert found(measured_run(("a", "b"), lambda _pair, _device: NO_MEMORY)) == []
+    """A failure with a known cause needs no location."""
+    assert suspects(measured_run(("a", "b"), lambda _pair, _device: NO_MEMORY)) == []
 
 
 @pytest.mark.parametrize("nodes", [NODES, ("a", "b")], ids=["four", "two"])
 def test_inconclusive_measurements_count_neither_way(nodes: tuple[str, ...]) -> None:
-    """What is inconclusive neither blames nor clears."""
-    assert found(measured_run(nodes, lambda _pair, _device: 300)) == []
+    """Inconclusive measurements neither blame nor clear a node."""
+    assert suspects(measured_run(nodes, lambda _pair, _device: 300)) == []
 
 
 def test_inconclusive_pairs_clear_nobody() -> None:
-    """A node stays unlocated where what it could be compared with is inconclusive."""
+    """A fault is not located if the measurements to compare with are inconclusive."""
     report = measured_run(("a", "b", "c"), lambda pair, _: 12 if "a" in pair else 300)
-    assert found(report) == [("NotLocated", ("a", "b", "c"), None)]
+    assert suspects(report) == [("NotLocated", ("a", "b", "c"), None)]
 
 
 def test_a_node_with_itself() -> None:
-    """A measurement within a node says nothing of the network between nodes."""
+    """A measurement within a node proves nothing about the network between nodes."""
     pairs = [*every_pair(NODES), NodePair("a", "a")]
     report = measured_run(NODES, lambda pair, _: 12 if pair == ("a", "a") else 96, pairs=pairs)
-    assert found(report) == []
+    assert suspects(report) == []

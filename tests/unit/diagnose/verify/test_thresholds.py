@@ -1,4 +1,4 @@
-"""What lies exactly on a threshold."""
+"""Numbers exactly on a threshold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.diagnose.verify.judged import the_only
     [(90, "AtRate"), (75, "BelowRate"), (105, "AtRate"), (106, "FasterThanRate")],
 )
 def test_a_threshold_belongs_to_the_better_verdict(gbps: float, code: str) -> None:
-    """0.9 passes, 0.75 warns, and 1.05 is still possible; without an MTU all of the rate counts."""
+    """0.9 passes, 0.75 warns, and 1.05 is still possible; without an MTU the full rate counts."""
     output = bandwidth(row(gbps)).replace("Mtu", "")
     assert (the_only(output).code, the_only(output).expected) == (code, 100)
 
@@ -28,5 +28,5 @@ def test_a_threshold_belongs_to_the_better_verdict(gbps: float, code: str) -> No
     ],
 )
 def test_each_test_has_its_own_bound(test: str, typical: float, code: str) -> None:
-    """A read goes there and back."""
+    """A read is a round trip, so it may take longer."""
     assert the_only(latency(typical, test)).code == code

@@ -45,13 +45,13 @@ class Answer(NamedTuple):
 
 
 class Judge:
-    """Runs `verify judge` in its own folder."""
+    """The command `verify judge`, which runs in its own folder."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
     def __call__(self, *words: str) -> Answer:
-        """Run it; a usage error of argparse is an answer too."""
+        """Run it; a usage error of argparse is an answer as well."""
         try:
             code = main(["verify", *words])
         except SystemExit as stop:
@@ -101,7 +101,7 @@ def test_exit_codes(judge: Judge, words: list[str], code: int) -> None:
 
 
 def test_standard_input(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-` is standard input; a file that is named twice is read once."""
+    """`-` is standard input; a file named twice is read once."""
     stdin = io.TextIOWrapper(io.BytesIO(bandwidth(row(95)).encode()))
     monkeypatch.setattr(sys, "stdin", stdin)
     answer = judge("judge", "-", "-", "--rate", "100")
@@ -110,7 +110,7 @@ def test_standard_input(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_rate_of_a_fabric(judge: Judge) -> None:
-    """The fabric tells rate and HCAs; --rate is more certain."""
+    """The fabric has the rate and the HCAs; --rate overrides it."""
     answer = judge("judge", "-c", "fabrics.yaml", "--fabric", "v100-ib", "good")
     assert (answer.code, answer.err) == (0, "")
     assert "rateGbps: 100 of fabric v100-ib" in answer.out
@@ -124,14 +124,14 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
     answer = judge("judge", "--fabric", "unknown-rate", "good", "-o", "json")
     form = json.loads(answer.out)
     Draft202012Validator(json.loads(verify_schema())).validate(form)
-    assert [one["code"] for one in form["measurements"]] == ["NoRate"]
-    assert [one["because"] for one in form["findings"]] == [
+    assert [measurement["code"] for measurement in form["measurements"]] == ["NoRate"]
+    assert [finding["because"] for finding in form["findings"]] == [
         "No result of these HCAs of the fabric: mlx5_5."
     ]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "name a command: judge, run, nccl, clean (see rdma-webhook verify --help)"),
         (
@@ -155,11 +155,11 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
         (["judge", "prose"], "prose: nothing in its 3 lines is known: give what perftest"),
     ],
 )
-def test_errors(judge: Judge, words: list[str], said: str) -> None:
-    """One line on standard error says what is wrong and what would be right."""
+def test_errors(judge: Judge, words: list[str], message: str) -> None:
+    """A single line on standard error has the error and its correction."""
     answer = judge(*words)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
-    assert said in answer.err
+    assert message in answer.err
 
 
 def test_standard_input_may_stand_behind_options() -> None:
@@ -169,7 +169,7 @@ def test_standard_input_may_stand_behind_options() -> None:
 
 
 def test_a_file_that_is_too_large(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not read whole, and the others are still judged."""
+    """It is not read, and the other files are still judged."""
     monkeypatch.setattr(command, "_LARGEST", 3000)
     Path("large").write_bytes(b"x" * 3001)
     answer = judge("judge", "large", "good", "--rate", "100")
@@ -179,13 +179,13 @@ def test_a_file_that_is_too_large(judge: Judge, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_bytes_that_are_no_text(judge: Judge) -> None:
-    """They are replaced, and the rest is read."""
+    """They are replaced, and the other bytes are read."""
     Path("good").write_bytes(b"\xff\xfe\x00\n" + bandwidth(row(95)).encode())
     assert judge("judge", "good", "--rate", "100").code == 0
 
 
 def test_invisible_characters(judge: Judge) -> None:
-    """What a file holds cannot change the terminal."""
+    """The content of a file cannot change the terminal."""
     Path("bad").write_text("Couldn't allocate MR \x1b]0;owned\x07\u202e\n", encoding="utf-8")
     for form in ("text", "json", "junit"):
         assert not {"\x1b", "\x07", "\u202e"} & set(judge("judge", "bad", "-o", form).out)

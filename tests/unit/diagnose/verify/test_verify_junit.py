@@ -1,4 +1,4 @@
-"""JUnit XML of what was judged."""
+"""The JUnit XML of an assessment."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from webhook.diagnose.verify.output import verify_junit
 
 def suite(*texts: str, hcas: tuple[str, ...] = ()) -> Element:
     """Return the test suite."""
-    (found,) = fromstring(verify_junit(judged(*texts, hcas=hcas)).encode())
-    return found
+    (element,) = fromstring(verify_junit(judged(*texts, hcas=hcas)).encode())
+    return element
 
 
 def test_the_whole_document() -> None:
-    """Runs are test cases, in classes by what was tested, with their place as the name."""
-    found = judged(bandwidth(row(95)), "Port number 1 state is Down\n", hcas=["mlx5_4", "mlx5_5"])
-    down = found.judgements[1]
+    """Runs are test cases, in classes by test and device, with their place as the name."""
+    assessment = judged(
+        bandwidth(row(95)), "Port number 1 state is Down\n", hcas=["mlx5_4", "mlx5_5"]
+    )
+    down = assessment.judgements[1]
     expected = f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="rdma-webhook verify">
@@ -36,25 +38,29 @@ benchmark on each of them: -d names the device." />
   </testsuite>
 </testsuites>
 """
-    assert verify_junit(found) == expected
+    assert verify_junit(assessment) == expected
 
 
 def test_a_warning_passes() -> None:
     """CI systems have no warning: its text is the output of a test that passes."""
     (case,) = suite(bandwidth(row(80)))
-    (said,) = case
-    assert said.tag == "system-out"
-    assert (said.text or "").startswith("warn (BelowRate): 80.0 Gb/s of 99.37 Gb/s (0.81). Compare")
+    (output,) = case
+    assert output.tag == "system-out"
+    assert (output.text or "").startswith(
+        "warn (BelowRate): 80.0 Gb/s of 99.37 Gb/s (0.81). Compare"
+    )
 
 
 def test_the_counts() -> None:
-    """A suite counts what failed and what was skipped."""
-    found = suite(bandwidth(row(10)), bandwidth(row(11)), bandwidth(row(200)), bandwidth(row(95)))
-    assert [found.get(name) for name in ("tests", "failures", "skipped", "errors")] == list("4210")
+    """A suite counts failed and skipped cases."""
+    element = suite(bandwidth(row(10)), bandwidth(row(11)), bandwidth(row(200)), bandwidth(row(95)))
+    assert [element.get(name) for name in ("tests", "failures", "skipped", "errors")] == list(
+        "4210"
+    )
 
 
 def test_characters_that_xml_does_not_have() -> None:
-    """They are escaped, so that the document can be read."""
+    """They are escaped, so that the document is readable."""
     (case,) = suite("Couldn't allocate MR \x01\x0b<&>\n")
     (failure,) = case
     assert r"\x01\x0b<&>" in (failure.text or "")

@@ -1,4 +1,4 @@
-"""docs/verify.md shows what the command prints, and names every code of a judgement."""
+"""docs/verify.md shows the output of the command, and names every code of a judgement."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ WORDS = {"Active", "InfiniBand", "Ethernet", "Less", "Slower", "Results", "Outpu
 def test_the_example(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The example on the page is what the command prints."""
+    """The example on the page is the output of the command."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     for name, content in FILES.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
     assert main(COMMAND) == 1
     printed = capsysbinary.readouterr().out.decode()
-    shown = f"{BEGIN}\n\n```console\n$ rdma-webhook {' '.join(COMMAND)}\n{printed}```\n\n{END}"
+    section = f"{BEGIN}\n\n```console\n$ rdma-webhook {' '.join(COMMAND)}\n{printed}```\n\n{END}"
     page = PAGE.read_text(encoding="utf-8")
-    fresh = page[: page.index(BEGIN)] + shown + page[page.index(END) + len(END) :]
+    fresh = page[: page.index(BEGIN)] + section + page[page.index(END) + len(END) :]
     if os.environ.get("UPDATE_GOLDEN"):
         PAGE.write_text(fresh, encoding="utf-8")
     stale = "docs/verify.md is stale: run `make golden`, and look at the diff"
@@ -57,31 +57,35 @@ def _codes(files: Iterable[Path]) -> set[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    return {one for one in constants if _CODE.fullmatch(one)} - WORDS
+    return {word for word in constants if _CODE.fullmatch(word)} - WORDS
 
 
-def _told(heading: str) -> list[str]:
+def _documented(heading: str) -> list[str]:
     """Return the codes of a table, in its order."""
     page = PAGE.read_text(encoding="utf-8")
     table_of_codes = page[page.index(heading) :].partition("\n\n")[0]
     return re.findall(r"^\| `(\w+)`", table_of_codes, re.MULTILINE)
 
 
-def test_each_code_is_told() -> None:
-    """The table has every code that is not a cause, and no other."""
+def test_each_code_is_documented() -> None:
+    """The table has every code that is not a cause, and no other code."""
     codes = _codes(VERIFY / f"{name}.py" for name in ("evaluate", "grade", "output", "results"))
-    assert sorted(_told("| code |")) == sorted(codes)
+    assert sorted(_documented("| code |")) == sorted(codes)
 
 
-def test_each_code_of_a_run_is_told() -> None:
-    """The second table has those that only a run has."""
+def test_each_code_of_a_run_is_documented() -> None:
+    """The second table has the codes that only a run has."""
     codes = _codes(VERIFY / "runs" / name for name in ("pair_output.py", "errors.py"))
-    others = {*_told("| code |"), *(cause.code for cause in CAUSES)}
-    assert sorted(_told("| code of a run |")) == sorted(codes - others)
+    other_codes = {*_documented("| code |"), *(cause.code for cause in CAUSES)}
+    assert sorted(_documented("| code of a run |")) == sorted(codes - other_codes)
 
 
-def test_each_code_of_nccl_tests_is_told() -> None:
-    """The third table has those that only runs of nccl-tests have."""
-    others = {*_told("| code |"), *_told("| code of a run |"), *(one.code for one in CAUSES)}
+def test_each_code_of_nccl_tests_is_documented() -> None:
+    """The third table has the codes that only runs of nccl-tests have."""
+    other_codes = {
+        *_documented("| code |"),
+        *_documented("| code of a run |"),
+        *(cause.code for cause in CAUSES),
+    }
     codes = _codes([VERIFY / "runs/nccl_run.py"])
-    assert sorted(_told("| code of nccl-tests |")) == sorted(codes - others)
+    assert sorted(_documented("| code of nccl-tests |")) == sorted(codes - other_codes)

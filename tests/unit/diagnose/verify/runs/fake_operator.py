@@ -1,4 +1,4 @@
-"""A cluster in memory where mpi-operator acts at once; tests/e2e/verify has the real one."""
+"""A cluster in memory, with an immediate mpi-operator; tests/e2e/verify has the real one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PENDING = {"conditions": [{"type": "PodScheduled", "status": "False", "message":
 
 @dataclass
 class FakeOperator:
-    """Pods that follow their stories, one part at each look; the launcher comes after workers."""
+    """Pods that follow their stories, one part at each poll; the launcher follows the workers."""
 
     workers: list[Object] = field(default_factory=lambda: [RUNNING, READY])
     launcher: list[Object] = field(default_factory=lambda: [RUNNING, ENDED])
@@ -61,28 +61,28 @@ class FakeOperator:
     errors: dict[str, Exception] = field(default_factory=dict)
     jobs: list[Object] = field(default_factory=list)
     pods: list[Object] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
+    progress: list[str] = field(default_factory=list)
+    saved_logs: list[str] = field(default_factory=list)
     time: float = 0
-    _looks: int = 0
+    _polls: int = 0
     _pauses: int = 0
 
     def run(self, plan: NcclPlan = PLAN) -> Evaluation:
-        """Measure, and delete what the run made."""
-        made = NcclRun(plan, self.place)
+        """Measure, and delete the objects of the run."""
+        run = NcclRun(plan, self.place)
         try:
-            return made.measure()
+            return run.measure()
         finally:
-            made.remove(lambda _: None)
+            run.remove(lambda _: None)
 
     @property
     def place(self) -> NcclSite:
-        """What a run is given."""
+        """The environment of a run."""
         site = RunEnvironment(
             self, lambda _: self.problem, lambda *_: None, lambda *_: None, self.pause,
             lambda: self.time,
         )  # fmt: skip
-        return NcclSite(site, _Jobs(self), self.told.append, self.kept.append)
+        return NcclSite(site, _Jobs(self), self.progress.append, self.saved_logs.append)
 
     def pause(self, seconds: float) -> bool:
         """Let time pass."""
@@ -100,14 +100,14 @@ class FakeOperator:
         assert selector.endswith("=verify-0123abcd")
         if self.jobs and self.makes_pods:
             self._act(self.jobs[0])
-        if self.vanishes_after is not None and self._looks > self.vanishes_after:
+        if self.vanishes_after is not None and self._polls > self.vanishes_after:
             self.pods = []
         return deepcopy(self.pods)
 
     def delete(self, pod: Object) -> None:
         """Delete a pod."""
         name = pod["metadata"]["name"]
-        self.pods = [one for one in self.pods if one["metadata"]["name"] != name]
+        self.pods = [existing for existing in self.pods if existing["metadata"]["name"] != name]
 
     def log(self, name: str, container: str) -> str:
         """Return a log."""
@@ -118,16 +118,18 @@ class FakeOperator:
 
     def _act(self, job: Object) -> None:
         specs = job["spec"]["mpiReplicaSpecs"]
-        look, self._looks = self._looks, self._looks + 1
+        poll, self._polls = self._polls, self._polls + 1
         workers = [
-            self._pod(f"worker-{at}", "worker", specs["Worker"], _part(self.workers, look))
-            for at in range(specs["Worker"]["replicas"])
+            self._pod(f"worker-{number}", "worker", specs["Worker"], _part(self.workers, poll))
+            for number in range(specs["Worker"]["replicas"])
         ]
-        begun = look - len(self.workers)
+        launcher_poll = poll - len(self.workers)
         launcher = [
-            self._pod("launcher", "launcher", specs["Launcher"], _part(self.launcher, begun))
+            self._pod(
+                "launcher", "launcher", specs["Launcher"], _part(self.launcher, launcher_poll)
+            )
         ]
-        ready = self.workers[-1] is READY and begun >= 0
+        ready = self.workers[-1] is READY and launcher_poll >= 0
         self.pods = [*workers, *(launcher if ready else [])]
 
     def _pod(self, name: str, role: str, replica: Object, status: Object) -> Object:
@@ -141,8 +143,8 @@ class FakeOperator:
         return {**template, "status": status}
 
 
-def _part(story: list[Object], look: int) -> Object:
-    return story[min(max(look, 0), len(story) - 1)]
+def _part(story: list[Object], poll: int) -> Object:
+    return story[min(max(poll, 0), len(story) - 1)]
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Pods of a cluster that exists in memory only; tests/e2e/verify has a real one."""
+"""Pods of a cluster in memory; tests/e2e/verify has a real cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment, RunPla
 from webhook.diagnose.verify.runs.run import NodeRun
 
 Pod = dict[str, Any]
-#: What becomes of a pod at each look after its creation; the last of them stays.
+#: The status of a pod at each poll after its creation; the last status stays.
 Story = list[Pod]
 
 
@@ -68,14 +68,14 @@ def node_of(pod: Pod) -> str:
 
 @dataclass
 class FakePods:
-    """Pods that follow their stories, one part at each list."""
+    """Pods that follow their stories, one status at each list."""
 
     stories: Callable[[Pod], Story] = lambda pod: SERVER if role_of(pod) == "server" else CLIENT
     logs: Callable[[Pod], str] = lambda _: ""
     rdma: str | None = "yes"
-    #: Which pods somebody else deletes.
+    #: Whether a pod is deleted from outside the run.
     vanishes: Callable[[Pod], bool] = lambda _: False
-    #: Raised by each request with this name, in this order; None lets one pass.
+    #: Raised by the requests with this name, in this order; None lets a request pass.
     errors: dict[str, list[Exception | None]] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     created: list[Pod] = field(default_factory=list)
@@ -86,32 +86,32 @@ class FakePods:
     def create(self, pod: Pod) -> Pod:
         """Create a pod, with the status that the webhook would write."""
         self._maybe_fail("create")
-        made = deepcopy(pod)
+        created_pod = deepcopy(pod)
         if self.rdma is not None:
             written = json.dumps({"rdma": self.rdma})
-            made["metadata"]["annotations"]["rdma.lab/status"] = written
-        made["metadata"]["namespace"] = "lab"
-        name = made["metadata"]["name"]
+            created_pod["metadata"]["annotations"]["rdma.lab/status"] = written
+        created_pod["metadata"]["namespace"] = "lab"
+        name = created_pod["metadata"]["name"]
         assert name not in self.pods
-        self.pods[name] = made
+        self.pods[name] = created_pod
         self._age[name] = 0
-        self.created.append(made)
-        return deepcopy(made)
+        self.created.append(created_pod)
+        return deepcopy(created_pod)
 
     def list(self, selector: str) -> list[Pod]:
         """Let time pass, and return the pods with these labels."""
         self._maybe_fail("list")
-        labels = dict(one.split("=") for one in selector.split(","))
+        labels = dict(label.split("=") for label in selector.split(","))
         self.pods = {name: pod for name, pod in self.pods.items() if not self.vanishes(pod)}
         for name, pod in self.pods.items():
             story = self.stories(pod)
             pod["status"] = story[min(self._age[name], len(story) - 1)]
             self._age[name] += 1
         self.busy.append([node_of(pod) for pod in self.pods.values()])
-        found = (
-            one for one in self.pods.values() if labels.items() <= one["metadata"]["labels"].items()
+        matching = (
+            pod for pod in self.pods.values() if labels.items() <= pod["metadata"]["labels"].items()
         )
-        return [deepcopy(one) for one in found]
+        return [deepcopy(pod) for pod in matching]
 
     def delete(self, pod: Pod) -> None:
         """Delete a pod."""
@@ -133,29 +133,29 @@ class FakePods:
 
 @dataclass
 class FakeSite:
-    """A run on fake pods, whose clock goes on by what is waited for."""
+    """A run on fake pods, whose clock advances by each pause."""
 
     pods: FakePods
-    #: After how many pauses the run is to end.
+    #: The number of pauses after which the run must end.
     ends_after: int | None = None
     problem: PodProblem | None = None
-    told: list[str] = field(default_factory=list)
-    kept: dict[NodePair, str] = field(default_factory=dict)
+    progress: list[str] = field(default_factory=list)
+    saved_logs: dict[NodePair, str] = field(default_factory=dict)
     time: float = 0
     _pauses: int = 0
 
     @property
     def site(self) -> RunEnvironment:
-        """What the run is given."""
+        """The environment of a run."""
         return RunEnvironment(
             self.pods, lambda _: self.problem, self._tell, self._keep, self.pause, lambda: self.time
         )
 
     def run(self, plan: RunPlan) -> NodeRun:
-        """Measure; the result has the report."""
-        made = NodeRun(plan, self.site)
-        made.measure()
-        return made
+        """Measure, and return the run, which has the report."""
+        run = NodeRun(plan, self.site)
+        run.measure()
+        return run
 
     def pause(self, seconds: float) -> bool:
         """Let time pass."""
@@ -164,8 +164,8 @@ class FakeSite:
         assert self._pauses < 10_000, "the run does not end"
         return self.ends_after is not None and self._pauses > self.ends_after
 
-    def _tell(self, pair: NodePair | None, what: str) -> None:
-        self.told.append(f"{pair.client} → {pair.server}: {what}" if pair else what)
+    def _tell(self, pair: NodePair | None, message: str) -> None:
+        self.progress.append(f"{pair.client} → {pair.server}: {message}" if pair else message)
 
     def _keep(self, pair: NodePair, text: str) -> None:
-        self.kept[pair] = text
+        self.saved_logs[pair] = text

@@ -1,4 +1,4 @@
-"""Plans of runs, and what perftest prints in them, for tests."""
+"""Plans of runs, and the output of perftest in them, for tests."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FABRIC = Fabric(
 )
 
 
-def plan_of(nodes: Sequence[str] = ("a", "b"), fabric: Fabric = FABRIC, **changed: Any) -> RunPlan:
+def plan_of(nodes: Sequence[str] = ("a", "b"), fabric: Fabric = FABRIC, **changes: Any) -> RunPlan:
     """Return a plan for a ring of nodes."""
-    made = RunPlan(
+    plan = RunPlan(
         name="verify-0123abcd",
         fabric=fabric,
         nodes=tuple(nodes),
@@ -33,21 +33,21 @@ def plan_of(nodes: Sequence[str] = ("a", "b"), fabric: Fabric = FABRIC, **change
         seconds=10,
         patience=60,
     )
-    return made._replace(**changed)
+    return plan._replace(**changes)
 
 
 def command(hca: str, port: int, server: str = "", test: str = "ib_write_bw") -> str:
     """Return a command as `pair.sh` prints it."""
-    rest = "-F -q 4 -s 1048576 -D 10 --report_gbits" if test.endswith("bw") else "-F -s 8"
-    return f"+ {test} -d {hca} -p {port} {rest}{f' {server}' if server else ''}\n"
+    options = "-F -q 4 -s 1048576 -D 10 --report_gbits" if test.endswith("bw") else "-F -s 8"
+    return f"+ {test} -d {hca} -p {port} {options}{f' {server}' if server else ''}\n"
 
 
 def measured(hca: str, port: int, gbps: float, server: str = "10.1.2.3") -> str:
-    """Return what an end prints of a test that went well."""
+    """Return the output of an end for a successful test."""
     table = bandwidth(row(gbps), qps=4).replace("mlx5_4", hca)
     return command(hca, port, server) + table
 
 
 def client_log(gbps: float = 95) -> str:
     """Return the log of a client whose HCAs all reach a rate."""
-    return "".join(measured(hca, 18515 + place, gbps) for place, hca in enumerate(HCAS))
+    return "".join(measured(hca, 18515 + index, gbps) for index, hca in enumerate(HCAS))

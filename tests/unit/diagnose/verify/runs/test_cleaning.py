@@ -1,4 +1,4 @@
-"""Pods of runs are deleted, and waited for."""
+"""The pods of runs are deleted, until all are gone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from webhook.errors import ClusterError
 
 
 class SlowPods(FakePods):
-    """Pods that stay for some looks after they were deleted."""
+    """Pods that remain for some polls after they were deleted."""
 
-    looks = 3
+    polls = 3
     deletions = 0
 
     def delete(self, pod: dict[str, Any]) -> None:
@@ -25,10 +25,10 @@ class SlowPods(FakePods):
         self.pods[pod["metadata"]["name"]]["metadata"]["deletionTimestamp"] = "now"
 
     def list(self, selector: str) -> list[dict[str, Any]]:
-        """Let those go whose time has come."""
+        """Remove the pods after enough polls, and return the others."""
         if self.deletions:
-            self.looks -= 1
-        if not self.looks:
+            self.polls -= 1
+        if not self.polls:
             self.pods.clear()
         return super().list(selector)
 
@@ -41,17 +41,17 @@ def filled(pods: FakePods) -> FakePods:
 
 
 def clean(pods: FakePods, selector: str) -> list[str]:
-    """Remove pods, with a clock that goes on by what is waited for."""
+    """Remove pods, with a clock that advances by each sleep."""
     time = [0.0]
 
-    def rest(seconds: float) -> None:
+    def sleep(seconds: float) -> None:
         time[0] += seconds
 
-    removed = remove_pods(pods, selector, rest, lambda: time[0])
+    removed = remove_pods(pods, selector, sleep, lambda: time[0])
     return [pod.metadata.name for pod in removed]
 
 
-def test_of_one_run_or_of_all() -> None:
+def test_of_a_run_or_of_all_runs() -> None:
     """The pods with the labels are deleted, and returned."""
     pods = filled(FakePods())
     assert clean(pods, run_selector("verify-one")) == ["verify-one-0-server"]
@@ -60,7 +60,7 @@ def test_of_one_run_or_of_all() -> None:
 
 
 def test_pods_that_take_their_time() -> None:
-    """Each is deleted once, and it is waited until they are gone."""
+    """Each pod is deleted once, and the function waits until all are gone."""
     pods = SlowPods()
     filled(pods)
     assert len(clean(pods, run_selector())) == 2
@@ -70,9 +70,9 @@ def test_pods_that_take_their_time() -> None:
 
 @pytest.mark.parametrize(("node", "named"), [("gpu-1", "gpu-1"), (None, "no node")])
 def test_pods_that_do_not_go(node: str | None, named: str) -> None:
-    """It is said which, and where to look."""
+    """The error names the pods, and their nodes."""
     pods = SlowPods()
-    pods.looks = 10_000
+    pods.polls = 10_000
     filled(pods)
     for pod in pods.pods.values():
         pod["spec"]["nodeName"] = node

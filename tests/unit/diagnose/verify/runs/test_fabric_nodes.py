@@ -1,4 +1,4 @@
-"""Which nodes can measure a fabric."""
+"""The nodes that can measure a fabric."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ FABRICS = index((FABRIC,))
 OFFERS = {"nvidia.com/v100": "8", "rdma/rdma_v100": "63"}
 
 
-def node(name: str, *, ready: str = "True", **changed: Any) -> dict[str, Any]:
+def node(name: str, *, ready: str = "True", **changes: Any) -> dict[str, Any]:
     """Return a node as the API server lists it."""
     return {
         "metadata": {"name": name},
-        "spec": {"unschedulable": True} if changed.get("cordoned") else {},
+        "spec": {"unschedulable": True} if changes.get("cordoned") else {},
         "status": {
-            "allocatable": changed.get("offers", OFFERS),
+            "allocatable": changes.get("offers", OFFERS),
             "conditions": [{"type": "Ready", "status": ready}],
         },
     }
 
 
 def test_who_can_and_who_cannot() -> None:
-    """Nodes of the fabric that are ready, take pods, and offer its resource; why not the others."""
-    found = fabric_nodes(
+    """Fit nodes are ready, accept pods and offer the resource; others have a reason."""
+    nodes = fabric_nodes(
         [
             node("gpu-10"),
             node("gpu-2"),
@@ -39,29 +39,29 @@ def test_who_can_and_who_cannot() -> None:
         FABRICS,
         FABRIC,
     )
-    assert found.fit == ("gpu-2", "gpu-10")
-    assert found.unfit == {
+    assert nodes.fit == ("gpu-2", "gpu-10")
+    assert nodes.unfit == {
         "gpu-3": "is not ready",
         "gpu-4": "is cordoned",
         "gpu-5": "offers no rdma/rdma_v100",
     }
-    assert found.known == {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-10", "cpu-1"}
+    assert nodes.known == {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-10", "cpu-1"}
 
 
 def test_a_node_that_offers_a_part_of_the_resources() -> None:
-    """A pod of the fabric requests all of them, so it would stay pending there."""
+    """A pod of the fabric requests all resources, so it would stay pending there."""
     rails = tuple(RdmaResource(name=f"rdma/rail{number}") for number in range(3))
     fabric = replace(FABRIC, resources=rails)
     offers = {"nvidia.com/v100": "8", **{rail.name: "63" for rail in rails}}
-    found = fabric_nodes(
+    nodes = fabric_nodes(
         [node("whole", offers=offers), node("part", offers={**offers, "rdma/rail1": "0"})],
         index((fabric,)),
         fabric,
     )
     unfit = {"part": "offers no rdma/rail1"}
-    assert found == FabricNodes(("whole",), unfit, frozenset({"whole", "part"}))
+    assert nodes == FabricNodes(("whole",), unfit, frozenset({"whole", "part"}))
 
 
 def test_a_node_without_a_status() -> None:
-    """It has just been added: nothing is known of it."""
+    """A new node without a status cannot measure."""
     assert fabric_nodes([{"metadata": {"name": "new"}}], FABRICS, FABRIC).fit == ()

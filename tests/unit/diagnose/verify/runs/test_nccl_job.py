@@ -1,4 +1,4 @@
-"""The MPIJob of a run: what its pods ask for, and where they go."""
+"""The MPIJob of a run: the requests of its pods, and their nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def templates(plan: NcclPlan = PLAN) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def test_the_job() -> None:
-    """A worker for each node, a slot for each GPU; it ends, and goes, also if nobody deletes it."""
+    """It has a worker for each node and a slot for each GPU, and ends and goes by itself."""
     job = mpi_job(PLAN)
     assert (job["apiVersion"], job["kind"]) == ("kubeflow.org/v2beta1", "MPIJob")
     assert job["metadata"] == {"name": "verify-0123abcd", "labels": LABELS}
@@ -38,7 +38,7 @@ def test_the_job() -> None:
 
 
 def test_all_pods() -> None:
-    """They have the labels of runs, and ask for RDMA as everybody's pods do."""
+    """They have the labels of runs, and opt in to RDMA like other pods."""
     for template in templates(
         PLAN._replace(pull_secrets=("registry",), tolerations=({"key": "x"},))
     ):
@@ -58,7 +58,7 @@ def test_all_pods() -> None:
 
 
 def test_workers() -> None:
-    """Each has its node's GPUs, is ready when sshd listens, and has room in /dev/shm."""
+    """Each has the GPUs of its node, is ready when sshd listens, and has room in /dev/shm."""
     _, worker = templates()
     spec = worker["spec"]
     (container,) = spec["containers"]
@@ -72,7 +72,7 @@ def test_workers() -> None:
 
 
 def test_the_launcher() -> None:
-    """It has no GPU; the script is given how many ranks there are."""
+    """It has no GPU; the script gets the number of ranks."""
     launcher, _ = templates()
     (container,) = launcher["spec"]["containers"]
     assert container["resources"] == {"requests": {"cpu": "100m"}}
@@ -83,14 +83,14 @@ def test_the_launcher() -> None:
 
 
 def test_the_kubelet_leaves_scripts_alone() -> None:
-    """It would replace $(NAME) in a command: each is escaped."""
+    """The kubelet would replace $(NAME) in a command, so each $( is escaped."""
     for template in templates():
         (container,) = template["spec"]["containers"]
         assert "$(" not in container["command"][2].replace("$$(", "")
 
 
 def test_the_network_of_the_node() -> None:
-    """Where the fabric's pods use it, workers do; no Secret is named where none is given."""
+    """Workers use it if the fabric's pods do; without pull secrets no Secret is named."""
     fabric = replace(FABRIC, mode="host-network")
     launcher, worker = templates(PLAN._replace(fabric=fabric))
     assert worker["spec"]["hostNetwork"] is True

@@ -1,4 +1,4 @@
-"""A run: what becomes of each pair, whatever its pods do."""
+"""A run: the result of each pair, whatever its pods do."""
 
 from __future__ import annotations
 
@@ -41,81 +41,94 @@ def stories(server: Story = SERVER, client: Story = CLIENT) -> Any:
     return lambda pod: server if role_of(pod) == "server" else client
 
 
-def only(pods: FakePods, **how: Any) -> BenchmarkResult:
-    """Run one pair, and return its only judgement; its pods are gone after that."""
-    report = FakeSite(pods, **how).run(plan_of()).report
-    ((pair, (found,)),) = report.results
+def only(pods: FakePods, **site_fields: Any) -> BenchmarkResult:
+    """Run a single pair, and return its only judgement; no pod remains."""
+    report = FakeSite(pods, **site_fields).run(plan_of()).report
+    ((pair, (judgement,)),) = report.results
     assert pair == PAIR
-    assert found.file == "a → b"
+    assert judgement.file == "a → b"
     assert not pods.pods
-    return found
+    return judgement
 
 
 def test_a_pair_that_is_well() -> None:
-    """The client gets the address of the server; each HCA has its judgement; no pod is left."""
+    """The client gets the address of the server; each HCA has a judgement; no pod remains."""
     pods = FakePods(logs=logs(client_log(95), client_log(95)))
     site = FakeSite(pods)
     report = site.run(plan_of()).report
     (result,) = report.results
-    judged = [(one.verdict, one.code, one.gbps) for one in result.judgements]
-    assert judged == [("pass", "AtRate", 95.0)] * 2
-    assert [one.measurement and one.measurement.device for one in result.judgements] == [*HCAS]
+    numbers = [
+        (judgement.verdict, judgement.code, judgement.gbps) for judgement in result.judgements
+    ]
+    assert numbers == [("pass", "AtRate", 95.0)] * 2
+    assert [
+        judgement.measurement and judgement.measurement.device for judgement in result.judgements
+    ] == [*HCAS]
     server, client = pods.created
     assert (node_of(server), node_of(client)) == ("b", "a")
     assert client["spec"]["containers"][0]["args"][:4] == ["rdma-verify", "client", "10.1.2.3", "0"]
     assert not pods.pods
-    assert site.told == [
+    assert site.progress == [
         "a → b: server created on b",
         "a → b: client created on a",
         "a → b: measures",
         "a → b: reads what both printed",
         "a → b: pass (AtRate)",
     ]
-    assert [*site.kept] == [PAIR]
+    assert [*site.saved_logs] == [PAIR]
     assert report.remarks == ()
 
 
 @pytest.mark.parametrize("count", range(2, 8), ids="{} nodes".format)
 def test_all_pairs_of_many_nodes(count: int) -> None:
-    """Each pair is measured once, and no node is in two pairs at a time."""
+    """Each pair is measured once, and no node is in two pairs at the same time."""
     nodes = [f"n{number}" for number in range(count)]
     pods = FakePods(logs=logs(client_log()))
     plan = plan_of(nodes, rounds=tuple(all_pair_rounds(nodes)))
     report = FakeSite(pods).run(plan).report
-    measured = [tuple(sorted(one.pair)) for one in report.results]
-    assert sorted(measured) == [(one, other) for one in nodes for other in nodes if one < other]
+    measured = [tuple(sorted(pair_result.pair)) for pair_result in report.results]
+    assert sorted(measured) == [
+        (client, server) for client in nodes for server in nodes if client < server
+    ]
     for busy in pods.busy:
         assert len(set(busy)) == len(busy)
 
 
-def test_a_slow_node_is_found_among_its_peers() -> None:
-    """All pairs are compared with each other, whatever round they were in."""
+def test_a_slow_node_is_an_outlier_among_its_peers() -> None:
+    """All pairs are compared with each other, across rounds."""
 
     def log(pod: Pod) -> str:
         return client_log(92 if node_of(pod) == "n2" else 98)
 
     nodes = ["n0", "n1", "n2", "n3", "n4"]
     report = FakeSite(FakePods(logs=log)).run(plan_of(nodes)).report
-    odd = {one.pair.client for one in report.results if one.judgements[0].code == "Outlier"}
-    assert odd == {"n2"}
+    slow = {
+        pair_result.pair.client
+        for pair_result in report.results
+        if pair_result.judgements[0].code == "Outlier"
+    }
+    assert slow == {"n2"}
 
 
 def test_a_server_that_fails_before_it_listens() -> None:
     """No client is created: the log of the server has the cause, for each HCA."""
     server = "".join(
-        f"{command(hca, 18515 + place)}IB device {hca} not found\n"
+        f"{command(hca, 18515 + index)}IB device {hca} not found\n"
         " Unable to find the Infiniband/RoCE device\n"
-        for place, hca in enumerate(HCAS)
+        for index, hca in enumerate(HCAS)
     )
     pods = FakePods(stories(server=[running(), ended(1, "Error")]), logs(server=server))
     report = FakeSite(pods).run(plan_of()).report
-    found = [(one.code, one.measurement and one.measurement.device) for one in report.results[0][1]]
-    assert found == [("DeviceNotFound", "mlx5_0"), ("DeviceNotFound", "mlx5_1")]
+    causes = [
+        (judgement.code, judgement.measurement and judgement.measurement.device)
+        for judgement in report.results[0][1]
+    ]
+    assert causes == [("DeviceNotFound", "mlx5_0"), ("DeviceNotFound", "mlx5_1")]
     assert [role_of(pod) for pod in pods.created] == ["server"]
 
 
 def test_hcas_that_the_fabric_does_not_name() -> None:
-    """The client measures as many as the server has found."""
+    """The client measures as many HCAs as the server detected."""
     fabric = FABRIC.__class__(name="v100-ib", resources=FABRIC.resources)
     log = "rdma-verify: devices mlx5_4 mlx5_7\n"
     pods = FakePods(logs=logs(log, log))
@@ -133,26 +146,34 @@ def test_hcas_that_the_fabric_does_not_name() -> None:
     ids=["server pending", "client without image", "server never ready"],
 )
 def test_a_pod_that_does_not_start(server: Story, client: Story, role: str, node: str) -> None:
-    """It is waited for as long as was asked, and then explained; the network may be good."""
+    """The run waits for the time in the plan, then explains the pod; the network may be good."""
     problem = PodProblem("Insufficient", "No node has it free.", "Wait.")
     site = FakeSite(FakePods(stories(server, client)), problem=problem)
-    found = site.run(plan_of()).report.results[0].judgements[0]
-    assert (found.verdict, found.code, found.remedy) == ("inconclusive", "Insufficient", "Wait.")
+    judgement = site.run(plan_of()).report.results[0].judgements[0]
+    assert (judgement.verdict, judgement.code, judgement.remedy) == (
+        "inconclusive",
+        "Insufficient",
+        "Wait.",
+    )
     start = f"The {role} on {node} did not start within 60 s."
-    assert found.because == f"{start} No node has it free."
+    assert judgement.because == f"{start} No node has it free."
     assert 60 < site.time < 80
     site.problem, site.time = None, 0
-    found = site.run(plan_of()).report.results[0].judgements[0]
-    assert (found.verdict, found.code, found.because) == ("inconclusive", "NotStarted", start)
+    judgement = site.run(plan_of()).report.results[0].judgements[0]
+    assert (judgement.verdict, judgement.code, judgement.because) == (
+        "inconclusive",
+        "NotStarted",
+        start,
+    )
 
 
-def test_what_a_pod_waits_for_is_told_once() -> None:
-    """A line for each change, not one for each look."""
+def test_what_a_pod_waits_for_is_reported_once() -> None:
+    """There is a line for each change, not for each poll."""
     waits = pending("0/2 nodes are available")
     story: Story = [waits, waits, waits, waiting("ContainerCreating"), *SERVER]
     site = FakeSite(FakePods(stories(story), logs(client_log())))
     site.run(plan_of())
-    assert site.told[:4] == [
+    assert site.progress[:4] == [
         "a → b: server created on b",
         "a → b: server waits on b: 0/2 nodes are available",
         "a → b: server waits on b: ContainerCreating",
@@ -162,14 +183,14 @@ def test_what_a_pod_waits_for_is_told_once() -> None:
 
 @pytest.mark.parametrize("reason", ["ErrImageNeverPull", "InvalidImageName"])
 def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
-    """What no waiting repairs ends the pair at once."""
+    """A permanent problem ends the pair immediately."""
     site = FakeSite(FakePods(stories([waiting(reason)])))
     site.run(plan_of())
     assert site.time < 5
 
 
 @pytest.mark.parametrize(
-    ("pods", "verdict", "code", "said"),
+    ("pods", "verdict", "code", "reason"),
     [
         (
             FakePods(
@@ -209,37 +230,37 @@ def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else None,
 )
-def test_pods_that_do_not_measure(pods: FakePods, verdict: str, code: str, said: str) -> None:
-    """Each has its code, and a sentence that names the end and the node."""
-    found = only(pods)
-    assert (found.verdict, found.code) == (verdict, code)
-    assert found.because.startswith(said)
-    assert found.remedy
+def test_pods_that_do_not_measure(pods: FakePods, verdict: str, code: str, reason: str) -> None:
+    """Each has a code, and a sentence that names the end and the node."""
+    judgement = only(pods)
+    assert (judgement.verdict, judgement.code) == (verdict, code)
+    assert judgement.because.startswith(reason)
+    assert judgement.remedy
 
 
 @pytest.mark.parametrize("role", ["server", "client"])
 def test_a_pod_that_somebody_deletes(role: str) -> None:
     """The pair ends."""
-    found = only(FakePods(vanishes=lambda pod: role_of(pod) == role))
+    judgement = only(FakePods(vanishes=lambda pod: role_of(pod) == role))
     node = {"server": "b", "client": "a"}[role]
-    assert (found.verdict, found.code) == ("inconclusive", "PodGone")
-    assert found.because == f"The {role} on {node} was deleted while the run went on."
+    assert (judgement.verdict, judgement.code) == ("inconclusive", "PodGone")
+    assert judgement.because == f"The {role} on {node} was deleted while the run went on."
 
 
 def test_a_server_whose_log_is_lost() -> None:
-    """What the client measured counts."""
+    """The measurement of the client counts."""
     pods = FakePods(logs=logs(client_log()))
     pods.errors["log"] = [RefusedError(404, "gone"), None]
     report = FakeSite(pods).run(plan_of()).report
-    assert [one.code for one in report.results[0].judgements] == ["AtRate", "AtRate"]
+    assert [judgement.code for judgement in report.results[0].judgements] == ["AtRate", "AtRate"]
 
 
 def test_a_server_that_is_killed_for_memory_meanwhile() -> None:
-    """It is the cause of what the client saw."""
+    """It is the cause of the client's result."""
     server = [running(), running(ready=True), ended(137, "OOMKilled")]
-    found = only(FakePods(stories(server), logs(client_log())))
-    assert (found.verdict, found.code, found.layer) == ("fail", "OomKilled", "memory")
-    assert found.because.startswith("The server on b was killed.")
+    judgement = only(FakePods(stories(server), logs(client_log())))
+    assert (judgement.verdict, judgement.code, judgement.layer) == ("fail", "OomKilled", "memory")
+    assert judgement.because.startswith("The server on b was killed.")
 
 
 @pytest.mark.parametrize(
@@ -249,7 +270,7 @@ def test_a_server_that_is_killed_for_memory_meanwhile() -> None:
 def test_pods_without_rdma_end_the_run(
     rdma: str | None, code: str, problem: PodProblem | None
 ) -> None:
-    """No other pod would fare better: one is created, and it is said why."""
+    """Other pods would fail as well: a single pod is created, and the remark has the reason."""
     pods = FakePods(rdma=rdma)
     run = FakeSite(pods, problem=problem).run(plan_of(["a", "b", "c"]))
     assert len(pods.created) == 1
@@ -261,15 +282,15 @@ def test_pods_without_rdma_end_the_run(
 
 
 def test_a_status_that_is_not_understood() -> None:
-    """It is the webhook's all the same: a newer version may have written it."""
+    """It counts as the webhook's: a newer version may have written it."""
     pods = FakePods(logs=logs(client_log()), rdma="perhaps")
     assert FakeSite(pods).run(plan_of()).report.results[0].judgements[0].code == "AtRate"
 
 
 def test_a_right_that_is_lacking_ends_the_run() -> None:
-    """The API server's words say which."""
-    said = 'pods is forbidden: User "x" cannot create resource "pods" in API group ""'
-    pods = FakePods(errors={"create": [RefusedError(403, said)]})
+    """The error has the API server's message, which names the right."""
+    message = 'pods is forbidden: User "x" cannot create resource "pods" in API group ""'
+    pods = FakePods(errors={"create": [RefusedError(403, message)]})
     with pytest.raises(RefusedError, match="cannot create resource"):
         FakeSite(pods).run(plan_of())
 
@@ -279,10 +300,10 @@ def test_a_right_that_is_lacking_ends_the_run() -> None:
     "error", [ClusterError("timed out"), RefusedError(503, "busy")], ids=["silent", "busy"]
 )
 def test_an_api_server_that_is_silent_for_a_while(request_: str, error: Exception) -> None:
-    """The request is made again, and the run goes on."""
+    """The request is repeated, and the run continues."""
     pods = FakePods(logs=logs(client_log()), errors={request_: [error] * 20})
-    found = FakeSite(pods).run(plan_of()).report.results[0].judgements
-    assert [one.code for one in found] == ["AtRate", "AtRate"]
+    judgements = FakeSite(pods).run(plan_of()).report.results[0].judgements
+    assert [judgement.code for judgement in judgements] == ["AtRate", "AtRate"]
 
 
 @pytest.mark.parametrize("request_", ["create", "list", "delete"])
@@ -297,7 +318,7 @@ def test_an_api_server_that_stays_silent(request_: str) -> None:
 
 @pytest.mark.parametrize("pauses", range(12), ids="after {} pauses".format)
 def test_an_interruption(pauses: int) -> None:
-    """Whenever it comes: what was measured stays, it is said how much, and all pods are found."""
+    """At any time, the results remain, the remark counts them, and all pods are deleted."""
     pods = FakePods(logs=logs(client_log()))
     site = FakeSite(pods, ends_after=pauses)
     run = site.run(plan_of(["a", "b", "c"]))
@@ -312,7 +333,7 @@ def test_an_interruption(pauses: int) -> None:
 
 
 def test_an_interruption_while_the_api_server_is_silent() -> None:
-    """Nobody waits a minute for it."""
+    """The run does not wait a minute for it."""
     pods = FakePods(errors={"list": [ClusterError("timed out")] * 500})
     site = FakeSite(pods, ends_after=3)
     with pytest.raises(ClusterError, match="timed out"):

@@ -1,4 +1,4 @@
-"""What is said of what both ends printed."""
+"""The judgements on the output of both ends."""
 
 from __future__ import annotations
 
@@ -20,38 +20,43 @@ from webhook.diagnose.verify.runs.pair_output import devices_in, judge_pair, pai
 from webhook.diagnose.verify.runs.plan import RunPlan
 
 PAIR = NodePair("gpu-0", "gpu-1")
-ONE = plan_of(fabric=replace(FABRIC, hcas=("mlx5_0",)))
+SINGLE_HCA_PLAN = plan_of(fabric=replace(FABRIC, hcas=("mlx5_0",)))
 BEGUN, SERVED = command("mlx5_0", 18515, "10.1.2.3"), command("mlx5_0", 18515)
 
 
-def judged(client: str, server: str, plan: RunPlan = ONE) -> tuple[BenchmarkResult, ...]:
+def judged(
+    client: str, server: str, plan: RunPlan = SINGLE_HCA_PLAN
+) -> tuple[BenchmarkResult, ...]:
     """Judge the logs of a pair."""
     return judge_pair(PAIR, pair_log(client, server), plan)
 
 
 def test_the_client_measures() -> None:
-    """Its number counts once, though both ends print it; the lines are those of its part."""
-    (found,) = judged(measured("mlx5_0", 18515, 95), measured("mlx5_0", 18515, 94, ""))
-    assert (found.code, found.gbps, found.file) == ("AtRate", 95.0, "gpu-0 → gpu-1")
-    assert found.lines == (1, 21)
-    assert found.source.startswith("rateGbps: 100 of fabric v100-ib")
+    """Its number counts once, though both ends print it; the lines are the client's."""
+    (judgement,) = judged(measured("mlx5_0", 18515, 95), measured("mlx5_0", 18515, 94, ""))
+    assert (judgement.code, judgement.gbps, judgement.file) == ("AtRate", 95.0, "gpu-0 → gpu-1")
+    assert judgement.lines == (1, 21)
+    assert judgement.source.startswith("rateGbps: 100 of fabric v100-ib")
 
 
 def test_a_server_that_prints_no_number() -> None:
-    """A test for a time may print its table at the client alone."""
-    (found,) = judged(measured("mlx5_0", 18515, 95), SERVED)
-    assert (found.code, found.verdict) == ("AtRate", "pass")
+    """A test with a duration may print its table only at the client."""
+    (judgement,) = judged(measured("mlx5_0", 18515, 95), SERVED)
+    assert (judgement.code, judgement.verdict) == ("AtRate", "pass")
 
 
 def test_each_test_of_each_hca() -> None:
-    """They are told apart by their ports, in their order, whichever end says more."""
+    """They are distinguished by port, in their order, whichever end prints more."""
     plan = plan_of(tests=("ib_write_bw", "ib_write_lat"))
     client = ""
-    for place, hca in enumerate(HCAS):
-        client += measured(hca, 18515 + 2 * place, 95)
-        client += command(hca, 18516 + 2 * place, "x", "ib_write_lat") + latency(device=hca)
-    found = judged(client, "", plan)
-    assert [(one.measurement and one.measurement.device, one.code) for one in found] == [
+    for index, hca in enumerate(HCAS):
+        client += measured(hca, 18515 + 2 * index, 95)
+        client += command(hca, 18516 + 2 * index, "x", "ib_write_lat") + latency(device=hca)
+    judgements = judged(client, "", plan)
+    assert [
+        (judgement.measurement and judgement.measurement.device, judgement.code)
+        for judgement in judgements
+    ] == [
         ("mlx5_0", "AtRate"),
         ("mlx5_0", "Quick"),
         ("mlx5_1", "AtRate"),
@@ -76,17 +81,17 @@ def test_each_test_of_each_hca() -> None:
     ids=["server alone has no device", "client", "server", "client only", "server only"],
 )
 def test_the_lower_layer_of_both_ends(client: str, server: str, code: str, also: int) -> None:
-    """One end often only notices that the other one failed; the cause is named, of the device."""
-    (found,) = judged(BEGUN + client, SERVED + server)
-    assert (found.verdict, found.code) == ("fail", code)
-    assert len(found.also) == also
-    assert code not in found.also
-    assert found.measurement is not None
-    assert found.measurement.device == "mlx5_0"
+    """One end often only notices that the other end failed; the cause is named, with its device."""
+    (judgement,) = judged(BEGUN + client, SERVED + server)
+    assert (judgement.verdict, judgement.code) == ("fail", code)
+    assert len(judgement.also) == also
+    assert code not in judgement.also
+    assert judgement.measurement is not None
+    assert judgement.measurement.device == "mlx5_0"
 
 
 @pytest.mark.parametrize(
-    ("client", "verdict", "code", "said"),
+    ("client", "verdict", "code", "reason"),
     [
         (
             "rdma-verify: mlx5_0 (ib_write_bw) gave no result within 40 s\n",
@@ -110,40 +115,40 @@ def test_the_lower_layer_of_both_ends(client: str, server: str, code: str, also:
     ],
     ids=["late", "killed", "crashed", "silent"],
 )
-def test_a_test_that_says_nothing_known(client: str, verdict: str, code: str, said: str) -> None:
-    """How it ended is said, and which device it was."""
-    (found,) = judged(BEGUN + client, SERVED)
-    assert (found.verdict, found.code) == (verdict, code)
-    assert found.because.startswith(said)
-    assert found.remedy
-    assert found.measurement is not None
-    assert (found.measurement.device, found.measurement.kind) == ("mlx5_0", "bandwidth")
+def test_a_test_that_says_nothing_known(client: str, verdict: str, code: str, reason: str) -> None:
+    """The reason has the device, and how its test ended."""
+    (judgement,) = judged(BEGUN + client, SERVED)
+    assert (judgement.verdict, judgement.code) == (verdict, code)
+    assert judgement.because.startswith(reason)
+    assert judgement.remedy
+    assert judgement.measurement is not None
+    assert (judgement.measurement.device, judgement.measurement.kind) == ("mlx5_0", "bandwidth")
 
 
 def test_a_failure_of_each_hca() -> None:
-    """What stands between two tests belongs to the first one."""
+    """Lines between two tests belong to the first test."""
     failed = " Unable to find the Infiniband/RoCE device\n"
     server = "".join(
-        f"{command(hca, 18515 + place)}{failed}"
+        f"{command(hca, 18515 + index)}{failed}"
         f"rdma-verify: {hca} (ib_write_bw) ended with exit code 1\n"
-        for place, hca in enumerate(HCAS)
+        for index, hca in enumerate(HCAS)
     )
-    found = judged("", server, plan_of())
-    assert [(one.code, one.lines) for one in found] == [
+    judgements = judged("", server, plan_of())
+    assert [(judgement.code, judgement.lines) for judgement in judgements] == [
         ("NoRdmaDevice", (1, 2)),
         ("NoRdmaDevice", (4, 5)),
     ]
 
 
 def test_an_hca_that_was_never_measured() -> None:
-    """A client that ended early says nothing of the HCAs that follow, so that we say it."""
-    found = judged(measured("mlx5_0", 18515, 95), "", plan_of())
-    assert [one.code for one in found] == ["AtRate", "NoResult"]
-    assert found[1].because.startswith("mlx5_1 (ib_write_bw) printed no result")
+    """A client that ended early printed nothing about later HCAs; they have judgements too."""
+    judgements = judged(measured("mlx5_0", 18515, 95), "", plan_of())
+    assert [judgement.code for judgement in judgements] == ["AtRate", "NoResult"]
+    assert judgements[1].because.startswith("mlx5_1 (ib_write_bw) printed no result")
 
 
 @pytest.mark.parametrize(
-    ("log", "verdict", "code", "said"),
+    ("log", "verdict", "code", "reason"),
     [
         (
             "rdma-verify: this image has no 'ib_write_bw'\n",
@@ -164,27 +169,27 @@ def test_an_hca_that_was_never_measured() -> None:
     ids=["no perftest", "no device", "a known failure", "prose", "nothing"],
 )
 @pytest.mark.parametrize("end", ["client", "server"])
-def test_pods_that_began_no_test(end: str, log: str, verdict: str, code: str, said: str) -> None:
-    """One judgement says why, for the pair."""
-    (found,) = judged(*((log, "") if end == "client" else ("", log)))
-    assert (found.verdict, found.code, found.file) == (verdict, code, "gpu-0 → gpu-1")
-    assert found.because.startswith(said)
-    assert found.remedy
+def test_pods_that_began_no_test(end: str, log: str, verdict: str, code: str, reason: str) -> None:
+    """The pair has a single judgement, with the reason."""
+    (judgement,) = judged(*((log, "") if end == "client" else ("", log)))
+    assert (judgement.verdict, judgement.code, judgement.file) == (verdict, code, "gpu-0 → gpu-1")
+    assert judgement.because.startswith(reason)
+    assert judgement.remedy
 
 
 def test_devices_of_other_names() -> None:
-    """Without a list, both ends measure what they have: the ports tell which belong together."""
+    """Without a list, both ends measure their own HCAs, which are paired by port."""
     plan = plan_of(fabric=replace(FABRIC, hcas=()))
     client = f"rdma-verify: devices mlx5_7\n{command('mlx5_7', 18515, 'x')}"
     server = f"rdma-verify: devices mlx5_4\n{command('mlx5_4', 18515)}Couldn't allocate MR\n"
     assert devices_in(server) == ["mlx5_4"]
     assert devices_in("prose") == []
-    (found,) = judged(client, server, plan)
-    assert found.code == "PerftestNoMemory"
+    (judgement,) = judged(client, server, plan)
+    assert judgement.code == "PerftestNoMemory"
 
 
 def test_the_text_is_kept_in_order() -> None:
-    """What stands before the tests comes first, and then each test, the client's part first."""
+    """Lines before the tests come first, and then each test, the client's part first."""
     log = pair_log(f"one\n{BEGUN}client\n", f"two\n{SERVED}server\nrdma-verify: so\n")
     assert log.text == f"one\ntwo\n{BEGUN}client\n{SERVED}server\nrdma-verify: so\n"
     (section,) = log.sections
@@ -192,9 +197,9 @@ def test_the_text_is_kept_in_order() -> None:
 
 
 def test_a_slow_hca_of_a_good_pair() -> None:
-    """Each is judged by the rate of the fabric."""
+    """Each HCA is judged by the rate of the fabric."""
     client = measured("mlx5_0", 18515, 95) + measured("mlx5_1", 18516, 40)
-    assert [one.code for one in judged(client, client_log(), plan_of())] == [
+    assert [judgement.code for judgement in judged(client, client_log(), plan_of())] == [
         "AtRate",
         "FarBelowRate",
     ]

@@ -1,4 +1,4 @@
-"""The pods of a pair: what the scheduler, the webhook and the kubelet make of them."""
+"""The pods of a pair, for the scheduler, the webhook and the kubelet."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ ROOT = Path(__file__).parents[5]
 SCRIPT = (ROOT / "webhook" / "diagnose" / "verify" / "runs" / "pair.sh").read_text()
 
 
-def both(plan: RunPlan) -> list[dict[str, Any]]:
+def pair_pods(plan: RunPlan) -> list[dict[str, Any]]:
     """Return the pods of a pair."""
     return [server_pod(plan, 0, PAIR), client_pod(plan, 0, PAIR, "10.1.2.3", 0)]
 
 
 def container(pod: dict[str, Any]) -> dict[str, Any]:
     """Return the only container of a pod."""
-    (found,) = pod["spec"]["containers"]
-    assert isinstance(found, dict)
-    return found
+    (only_container,) = pod["spec"]["containers"]
+    assert isinstance(only_container, dict)
+    return only_container
 
 
 def expanded(word: str, variables: dict[str, str]) -> str:
     """Expand a word of a command as the kubelet does (third_party/forked/golang/expansion)."""
 
-    def value(found: re.Match[str]) -> str:
-        if found[0] == "$$":
+    def value(match: re.Match[str]) -> str:
+        if match[0] == "$$":
             return "$"
-        return variables.get(found[1], found[0])
+        return variables.get(match[1], match[0])
 
     return re.sub(r"\$\$|\$\(([^)]*)\)", value, word)
 
@@ -48,35 +48,38 @@ def expanded(word: str, variables: dict[str, str]) -> str:
 def test_the_webhook_equips_them(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Both have RDMA over the fabric, by the example's fabrics, and the devices of NCCL."""
+    """Both have RDMA over the fabric, and NCCL's devices, from the example's fabrics file."""
     file = tmp_path / "pods.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": both(plan_of())}))
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pair_pods(plan_of())}))
     main(["preview", "-c", str(EXAMPLE), str(file), "-o", "json", "--enable", "-n", "lab"])
     decisions = json.loads(capsysbinary.readouterr().out)["decisions"]
-    assert [(one["rdma"], one["fabric"]) for one in decisions] == [("yes", "v100-ib")] * 2
-    for one in decisions:
-        (made,) = one["object"]["spec"]["containers"]
-        assert made["resources"]["limits"]["rdma/rdma_v100"] == "1"
-        assert {"name": "NCCL_IB_HCA", "value": "=mlx5_0,mlx5_1"} in made["env"]
-        assert made["command"][2] == container(server_pod(plan_of(), 0, PAIR))["command"][2]
+    assert [(decision["rdma"], decision["fabric"]) for decision in decisions] == [
+        ("yes", "v100-ib")
+    ] * 2
+    for decision in decisions:
+        (equipped,) = decision["object"]["spec"]["containers"]
+        assert equipped["resources"]["limits"]["rdma/rdma_v100"] == "1"
+        assert {"name": "NCCL_IB_HCA", "value": "=mlx5_0,mlx5_1"} in equipped["env"]
+        assert equipped["command"][2] == container(server_pod(plan_of(), 0, PAIR))["command"][2]
 
 
 def test_the_kubelet_runs_the_script_as_it_is() -> None:
-    """It expands the server's address alone, whatever variables the container has."""
-    every = dict.fromkeys(re.findall(r"\$\(([^)]*)\)", SCRIPT), "no")
-    for pod in both(plan_of()):
+    """It expands only the server's address, whatever variables the container has."""
+    variables = dict.fromkeys(re.findall(r"\$\(([^)]*)\)", SCRIPT), "no")
+    for pod in pair_pods(plan_of()):
         (shell, flag, script) = container(pod)["command"]
         assert (shell, flag) == ("sh", "-c")
-        assert expanded(script, every) == SCRIPT.replace("@ROOT@", "")
+        assert expanded(script, variables) == SCRIPT.replace("@ROOT@", "")
     arguments = [
-        expanded(one, {"POD_IP": "10.1.2.3"}) for one in container(both(plan_of())[0])["args"]
+        expanded(argument, {"POD_IP": "10.1.2.3"})
+        for argument in container(pair_pods(plan_of())[0])["args"]
     ]
     assert arguments[:3] == ["rdma-verify", "server", "10.1.2.3"]
-    assert container(both(plan_of())[1])["args"][2] == "10.1.2.3"
+    assert container(pair_pods(plan_of())[1])["args"][2] == "10.1.2.3"
 
 
 def test_the_script_has_no_directives() -> None:
-    """It is shown by `kubectl get pod -o yaml`; and $$ would become another process's number."""
+    """`kubectl get pod -o yaml` shows it; and $$ would become the number of a process."""
     assert "shellcheck" not in SCRIPT
     assert "$$" not in SCRIPT
 
@@ -84,14 +87,14 @@ def test_the_script_has_no_directives() -> None:
 def test_both_ends_measure_the_same() -> None:
     """Seconds, tests and HCAs agree."""
     plan = plan_of(tests=("ib_write_bw", "ib_write_lat"), seconds=7)
-    server, client = (container(pod)["args"] for pod in both(plan))
+    server, client = (container(pod)["args"] for pod in pair_pods(plan))
     assert server[3:] == client[3:]
     assert server[3:] == ["0", "7", "37", "ib_write_bw ib_write_lat", *HCAS]
 
 
 def test_they_stay_where_they_should() -> None:
-    """Each is pinned to its node by affinity, which leaves the scheduler its say."""
-    for pod, node in zip(both(plan_of()), ("gpu-1", "gpu-0"), strict=True):
+    """Each is pinned to its node by affinity, so that the scheduler still decides."""
+    for pod, node in zip(pair_pods(plan_of()), ("gpu-1", "gpu-0"), strict=True):
         required = pod["spec"]["affinity"]["nodeAffinity"]
         (term,) = required["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
         assert term == {
@@ -100,13 +103,13 @@ def test_they_stay_where_they_should() -> None:
         assert "nodeName" not in pod["spec"]
 
 
-def test_they_can_be_found_and_end() -> None:
-    """By the labels of all runs, or of one; and no pod lives longer than its tests may take."""
+def test_they_have_labels_and_a_deadline() -> None:
+    """They have the labels of all runs and of their run, and end once their tests must have."""
     plan = plan_of()
-    for pod in both(plan):
+    for pod in pair_pods(plan):
         labels = pod["metadata"]["labels"]
         for selector in (run_selector(), run_selector(plan.name)):
-            assert dict(one.split("=") for one in selector.split(",")).items() <= labels.items()
+            assert dict(label.split("=") for label in selector.split(",")).items() <= labels.items()
         assert (
             not dict([run_selector("verify-other").split(",")[1].split("=")]).items()
             <= labels.items()
@@ -114,12 +117,12 @@ def test_they_can_be_found_and_end() -> None:
         assert pod["spec"]["activeDeadlineSeconds"] == 2 * 60 + 2 * 40
         assert pod["spec"]["restartPolicy"] == "Never"
     unknown = plan_of(fabric=replace(FABRIC, hcas=()))
-    assert both(unknown)[0]["spec"]["activeDeadlineSeconds"] == 2 * 60 + 16 * 40
+    assert pair_pods(unknown)[0]["spec"]["activeDeadlineSeconds"] == 2 * 60 + 16 * 40
 
 
 def test_what_they_do_not_need() -> None:
-    """No token, no environment of Services, no GPU, no limits, no power."""
-    for pod in both(plan_of()):
+    """They have no token, Service variables, GPU, limits or security context."""
+    for pod in pair_pods(plan_of()):
         assert pod["spec"]["automountServiceAccountToken"] is False
         assert pod["spec"]["enableServiceLinks"] is False
         assert list(container(pod)["resources"]) == ["requests"]
@@ -128,14 +131,14 @@ def test_what_they_do_not_need() -> None:
 
 
 def test_what_may_be_asked_for() -> None:
-    """Pull secrets, tolerations, a number of devices, and the host's network where it is needed."""
+    """Pull secrets, tolerations, a number of devices, and the host's network if needed."""
     plan = plan_of(
         fabric=replace(FABRIC, mode="host-network"),
         devices=4,
         pull_secrets=("registry",),
         tolerations=({"key": "gpu", "operator": "Exists"},),
     )
-    for pod in both(plan):
+    for pod in pair_pods(plan):
         assert pod["metadata"]["annotations"]["rdma.lab/devices"] == "4"
         assert pod["spec"]["imagePullSecrets"] == [{"name": "registry"}]
         assert pod["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
