@@ -1,4 +1,4 @@
-"""Every reason code has an explanation, with a remedy where there is something to do."""
+"""Every reason code has an explanation, and a remedy if action is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.preview.report.record import NOT_CALLED
 
 
 def test_every_code_has_a_remedy() -> None:
-    """A new code has its row in webhook/diagnose/remedies.py, and a row there is of a code."""
+    """Each code has a row in webhook/diagnose/remedies.py, and each row there has a code."""
     assert set(REMEDIES) == set(CODES)
 
 
@@ -26,50 +26,50 @@ def test_what_goes_wrong_says_what_to_do(code: str) -> None:
     assert not remedy or (remedy.endswith(".") and remedy[0].isupper())
 
 
-def test_a_code_explains_one_verdict() -> None:
-    """All rows of a code that explain a verdict explain the same one."""
+def test_a_code_explains_a_single_verdict() -> None:
+    """All rows of a code that explain a verdict explain the same verdict."""
     for code in CODES:
         assert len({row.rdma for row in CODE_ROWS if row.code == code and row.rdma}) <= 1, code
 
 
 def test_all_rows_are_there() -> None:
-    """They are those of docs/reasons.md, which is made from the same tables."""
+    """They match docs/reasons.md, which is generated from the same tables."""
     reasons = [*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS, NOT_CALLED]
     reasons += [reason for mutation in MUTATIONS for reason in mutation.reasons]
     assert [(row.code, row.when, row.rdma, row.quiet) for row in CODE_ROWS] == [
-        (one.code, one.when, one.rdma, one.quiet) for one in reasons
+        (reason.code, reason.when, reason.rdma, reason.quiet) for reason in reasons
     ]
 
 
 def test_a_code_with_several_rows() -> None:
-    """It is explained in each mutation that has it, whatever its capitals."""
-    found = explained("envfrom")
-    assert found.code == "EnvFrom"
-    assert [row.part for row in found.rows] == ["env", "hcoll", "nvlink"]
-    assert found.rdma is None
-    assert found.meaning == MEANINGS[None]
-    assert found.remedy == REMEDIES["EnvFrom"]
+    """It is explained for each mutation that has it, regardless of case."""
+    explanation = explained("envfrom")
+    assert explanation.code == "EnvFrom"
+    assert [row.part for row in explanation.rows] == ["env", "hcoll", "nvlink"]
+    assert explanation.rdma is None
+    assert explanation.meaning == MEANINGS[None]
+    assert explanation.remedy == REMEDIES["EnvFrom"]
 
 
 def test_a_code_that_decides() -> None:
-    """Its meaning for RDMA is said."""
-    found = explained("FabricAmbiguous")
-    assert found.rdma == "no"
-    assert found.meaning == MEANINGS["no"]
-    assert [row.part for row in found.rows] == ["verdict", "decision", "request"]
+    """It has a meaning for RDMA."""
+    explanation = explained("FabricAmbiguous")
+    assert explanation.rdma == "no"
+    assert explanation.meaning == MEANINGS["no"]
+    assert [row.part for row in explanation.rows] == ["verdict", "decision", "request"]
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(cause.code))
 def test_causes_of_logs_are_codes_too(cause: Cause) -> None:
-    """What a library writes is explained by the table of causes."""
-    found = explained(cause.code)
+    """Lines of a library's log are explained from the table of causes."""
+    explanation = explained(cause.code)
     assert is_code(cause.code)
-    assert [(row.part, row.when) for row in found.rows] == [("log", cause.means)]
-    assert found.meaning == ""
+    assert [(row.part, row.when) for row in explanation.rows] == [("log", cause.means)]
+    assert explanation.meaning == ""
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         (
             "FabricAmbigous",
@@ -81,8 +81,8 @@ def test_causes_of_logs_are_codes_too(cause: Cause) -> None:
         ),
     ],
 )
-def test_unknown_codes(word: str, said: str) -> None:
-    """The nearest ones are offered."""
+def test_unknown_codes(word: str, message: str) -> None:
+    """The nearest codes are suggested."""
     with pytest.raises(UnknownCodeError) as caught:
         explained(word)
-    assert str(caught.value).startswith(said.removesuffix("?"))
+    assert str(caught.value).startswith(message.removesuffix("?"))

@@ -1,4 +1,4 @@
-"""Pods as the API server returns them, and what else is known about them."""
+"""Pods as the API server returns them, and the evidence about them, for tests."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ EARLIER, LATER = "2026-11-22T09:00:00Z", "2026-11-22T11:00:00Z"
 Item = dict[str, Any]
 
 
-def status(rdma: str = "yes", because: str = "Equipped", **more: Any) -> dict[str, str]:
-    """Write the annotations of a pod that the webhook saw."""
-    said = {"rdma": rdma, "because": because, "fabric": "v100-ib", "applied": [], **more}
-    return {"rdma.lab/enable": "true", "rdma.lab/status": json.dumps(said)}
+def status(rdma: str = "yes", because: str = "Equipped", **fields: Any) -> dict[str, str]:
+    """Return the annotations of a pod that the webhook was called for."""
+    content = {"rdma": rdma, "because": because, "fabric": "v100-ib", "applied": [], **fields}
+    return {"rdma.lab/enable": "true", "rdma.lab/status": json.dumps(content)}
 
 
 def live(
@@ -30,7 +30,7 @@ def live(
     spec: Item | None = None,
     **state: Any,
 ) -> Item:
-    """Make a pod that runs on a node; by default, the webhook has seen it."""
+    """Return a pod that runs on a node; by default, the webhook was called for it."""
     resources = {"limits": dict(limits), "requests": dict(limits)} if limits else {}
     return {
         "apiVersion": "v1",
@@ -55,13 +55,13 @@ def live(
 ASKED = {"rdma.lab/enable": "true"}
 
 
-def unseen(**more: Any) -> Item:
-    """Make a pod that asks for RDMA, and that the webhook has not seen."""
-    return live(ASKED, **more)
+def unseen(**fields: Any) -> Item:
+    """Return a pod that opts in to RDMA, and that the webhook was not called for."""
+    return live(ASKED, **fields)
 
 
 def namespace(labels: Mapping[str, str] | None = None, written: str = EARLIER) -> Item:
-    """Make the pods' namespace; its labels were written at a time."""
+    """Return the namespace of the pods, with the time at which its labels were written."""
     fields: Item = {"f:metadata": {"f:labels": {"f:rdma.lab/enable": {}}}}
     return {
         "apiVersion": "v1",
@@ -75,7 +75,7 @@ def namespace(labels: Mapping[str, str] | None = None, written: str = EARLIER) -
 
 
 def configuration(policy: str = "Fail", created: str = EARLIER, bundle: str = "Q0E=") -> Item:
-    """Make the webhook's configuration."""
+    """Return the webhook's configuration."""
     webhook = {
         "name": "pods.rdma.lab",
         "clientConfig": {"caBundle": bundle},
@@ -90,7 +90,7 @@ def configuration(policy: str = "Fail", created: str = EARLIER, bundle: str = "Q
 
 
 def job(annotations: Mapping[str, str] | None = None, **template: Any) -> Item:
-    """Make a Job whose controller made the pod `train-0`; `annotations` are those of the Job."""
+    """Return the Job that owns the pod `train-0`; the Job itself has `annotations`."""
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -111,8 +111,10 @@ OWNED = {
 }
 
 
-def event(reason: str, message: str, kind: str = "Pod", name: str = "train-0", **more: Any) -> Item:
-    """Make a warning about an object."""
+def event(
+    reason: str, message: str, kind: str = "Pod", name: str = "train-0", **fields: Any
+) -> Item:
+    """Return a warning about an object."""
     return {
         "kind": "Event",
         "type": "Warning",
@@ -120,7 +122,7 @@ def event(reason: str, message: str, kind: str = "Pod", name: str = "train-0", *
         "message": message,
         "involvedObject": {"kind": kind, "name": name},
         "lastTimestamp": CREATED,
-        **more,
+        **fields,
     }
 
 
@@ -132,9 +134,9 @@ def explain(
     events: Iterable[Item] | None = None,
     webhooks: Iterable[Item] | None = None,
     nodes: Iterable[Item] | None = None,
-    **known: Any,
+    **evidence_fields: Any,
 ) -> Explanation:
-    """Explain a pod of which this is known; `webhooks` are configurations."""
+    """Explain a pod from this evidence; `webhooks` are configurations."""
     evidence = PodEvidence(
         pod=Pod.read(pod),
         namespace=None if namespace is None else KubernetesObject.read(namespace),
@@ -142,17 +144,17 @@ def explain(
         events=None if events is None else tuple(map(Event.model_validate, events)),
         webhooks=None if webhooks is None else registrations(webhooks),
         nodes=None if nodes is None else tuple(map(Node.model_validate, nodes)),
-        **known,
+        **evidence_fields,
     )
     return explain_pod(evidence)
 
 
-def told(explanation: Explanation, chapter: str) -> list[Sentence]:
+def chapter_sentences(explanation: Explanation, name: str) -> list[Sentence]:
     """Return the sentences of a chapter."""
-    found = [one for one in explanation.chapters if one.name == chapter]
-    return list(found[0].sentences) if found else []
+    chapters = [chapter for chapter in explanation.chapters if chapter.name == name]
+    return list(chapters[0].sentences) if chapters else []
 
 
-def codes(explanation: Explanation, chapter: str) -> list[str]:
+def codes(explanation: Explanation, name: str) -> list[str]:
     """Return the codes of a chapter's sentences."""
-    return [sentence.code for sentence in told(explanation, chapter)]
+    return [sentence.code for sentence in chapter_sentences(explanation, name)]

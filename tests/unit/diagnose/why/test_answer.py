@@ -1,4 +1,4 @@
-"""The answer, and what was seen at work."""
+"""The answer, and the evidence from the running pod."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from tests.unit.diagnose.why.pods import (
     ASKED,
     OWNED,
+    chapter_sentences,
     codes,
     explain,
     job,
     live,
     namespace,
     status,
-    told,
     unseen,
 )
 from webhook.diagnose.remedies import REMEDIES
@@ -78,44 +78,44 @@ IDLE = ContainerProcesses("main")
     ],
 )
 def test_the_status_answers(rdma: str, because: str, level: str, text: str) -> None:
-    """The verdict of admission, with its reason and its remedy."""
-    found = explain(live(status(rdma, because)))
-    assert found.rdma == rdma
-    assert found.answer == (because, level, text, REMEDIES[because])
-    assert found.well == (rdma in ("yes", "none"))
+    """The answer is the verdict of admission, with its reason and its remedy."""
+    explanation = explain(live(status(rdma, because)))
+    assert explanation.rdma == rdma
+    assert explanation.answer == (because, level, text, REMEDIES[because])
+    assert explanation.well == (rdma in ("yes", "none"))
 
 
 def test_a_status_of_another_version() -> None:
-    """Its verdict counts, though the code is not known."""
-    found = explain(live(status("no", "Sorcery")))
-    assert found.rdma == "no"
-    assert found.answer.text == (
+    """Its verdict counts, although the code is unknown."""
+    explanation = explain(live(status("no", "Sorcery")))
+    assert explanation.rdma == "no"
+    assert explanation.answer.text == (
         "No RDMA: this version of rdma-webhook does not know why (Sorcery)."
     )
 
 
 def test_a_pod_that_was_not_seen() -> None:
-    """No, and the reason for which the webhook was not called."""
-    found = explain(unseen(), namespace=namespace({}))
-    assert (found.rdma, found.answer.code) == ("no", "NamespaceNotLabelled")
-    assert found.answer.text == (
+    """The answer is no, with the reason why the webhook was not called."""
+    explanation = explain(unseen(), namespace=namespace({}))
+    assert (explanation.rdma, explanation.answer.code) == ("no", "NamespaceNotLabelled")
+    assert explanation.answer.text == (
         "No RDMA, since the webhook was not called: namespace lab does not have the label "
         'rdma.lab/enable: "true".'
     )
-    assert "kubectl label" in found.answer.remedy
+    assert "kubectl label" in explanation.answer.remedy
 
 
 def test_a_pod_that_equips_itself() -> None:
     """A pod that requests an RDMA resource itself may have RDMA without the webhook."""
-    found = explain(live({}, limits={"rdma/rdma_v100": "1"}))
-    assert (found.rdma, found.answer.level) == ("unsure", "unsure")
-    assert "requests rdma/rdma_v100 itself" in found.answer.text
+    explanation = explain(live({}, limits={"rdma/rdma_v100": "1"}))
+    assert (explanation.rdma, explanation.answer.level) == ("unsure", "unsure")
+    assert "requests rdma/rdma_v100 itself" in explanation.answer.text
 
 
 def test_an_unreadable_status() -> None:
-    """It is not certain what was done."""
-    found = explain(live({**ASKED, "rdma.lab/status": "x"}))
-    assert (found.rdma, found.answer.code) == ("unsure", "StatusUnreadable")
+    """It is not certain what the webhook changed."""
+    explanation = explain(live({**ASKED, "rdma.lab/status": "x"}))
+    assert (explanation.rdma, explanation.answer.code) == ("unsure", "StatusUnreadable")
 
 
 def test_what_keeps_a_pod_from_running() -> None:
@@ -123,8 +123,8 @@ def test_what_keeps_a_pod_from_running() -> None:
     stuck = live(
         containerStatuses=[{"name": "main", "state": {"waiting": {"reason": "ErrImagePull"}}}]
     )
-    found = explain(stuck)
-    assert (found.rdma, found.well) == ("yes", False)
+    explanation = explain(stuck)
+    assert (explanation.rdma, explanation.well) == ("yes", False)
 
 
 @pytest.mark.parametrize(
@@ -150,16 +150,18 @@ def test_what_keeps_a_pod_from_running() -> None:
 def test_what_was_seen_is_stronger(
     verdict: tuple[str, str], known: dict[str, Any], rdma: str, code: str
 ) -> None:
-    """Registered memory proves RDMA; else the log of the current run decides, else admission."""
-    found = explain(live(status(*verdict)), **known)
-    assert (found.rdma, found.answer.code) == (rdma, code)
+    """Registered memory decides, else the log of the current run, else admission."""
+    explanation = explain(live(status(*verdict)), **known)
+    assert (explanation.rdma, explanation.answer.code) == (rdma, code)
 
 
 def test_a_log_without_the_webhook() -> None:
-    """A pod that equipped itself may use RDMA, and the log says so."""
-    found = explain(live({}), logs=(log(RDMA),))
-    assert found.answer.text == "The log shows that RDMA is in use (the webhook was not called)."
-    assert (found.rdma, found.answer.remedy) == ("yes", "")
+    """A pod that equipped itself may use RDMA, as its log shows."""
+    explanation = explain(live({}), logs=(log(RDMA),))
+    assert (
+        explanation.answer.text == "The log shows that RDMA is in use (the webhook was not called)."
+    )
+    assert (explanation.rdma, explanation.answer.remedy) == ("yes", "")
     denied = explain(live(status()), logs=(log(SOCKETS),))
     assert denied.answer.text == (
         "RDMA is not in use: the log shows TCP sockets (at admission it was equipped)."
@@ -168,21 +170,26 @@ def test_a_log_without_the_webhook() -> None:
 
 
 def test_processes() -> None:
-    """Each container says what its processes hold."""
+    """Each container has sentences on the memory of its processes."""
     hidden = ContainerProcesses("sidecar", problem="the image has no ls")
-    found = told(explain(live(), processes=(HOLDS, OPEN, IDLE, hidden)), "processes")
-    assert [one.code for one in found] == [
+    sentences = chapter_sentences(
+        explain(live(), processes=(HOLDS, OPEN, IDLE, hidden)), "processes"
+    )
+    assert [sentence.code for sentence in sentences] == [
         "MemoryRegistered",
         "NothingRegistered",
         "NoDeviceOpen",
         "NotLookedInto",
     ]
-    assert found[0].text == (
+    assert sentences[0].text == (
         "In container main, process 7 (python) holds 2,048 MiB of registered memory: it uses RDMA."
     )
-    assert found[3].text == "Container sidecar could not be inspected: the image has no ls."
+    assert sentences[3].text == "Container sidecar could not be inspected: the image has no ls."
     small = ContainerProcesses("main", (PinnedProcess(7, "python", 64),))
-    assert "holds 64 KiB of" in told(explain(live(), processes=(small,)), "processes")[0].text
+    assert (
+        "holds 64 KiB of"
+        in chapter_sentences(explain(live(), processes=(small,)), "processes")[0].text
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,28 +207,34 @@ def test_processes() -> None:
     ids=str,
 )
 def test_transports_of_a_log(lines: list[str], code: str, says: str) -> None:
-    """The first sentence on a log is which network it shows."""
-    found = told(explain(live(), logs=(log(*lines),)), "log")[0]
-    assert found.code == code
-    assert says in found.text
-    assert found.remedy or code == "RdmaInUse"
+    """The first sentence on a log names the network that it shows."""
+    sentence = chapter_sentences(explain(live(), logs=(log(*lines),)), "log")[0]
+    assert sentence.code == code
+    assert says in sentence.text
+    assert sentence.remedy or code == "RdmaInUse"
 
 
 def test_causes_in_a_log() -> None:
     """Each cause has its first line, the number of its lines, and its remedy."""
     line = "n:1:1 [0] NCCL INFO NET/IB : No device found."
-    found = told(explain(live(), logs=(log(line, line), log(previous=True))), "log")
-    assert [one.code for one in found] == ["NoChannel", "NoDeviceFound", "NothingTold"]
-    assert found[1].level == "problem"
-    assert found[1].text.endswith(f"(2 times) In the log: {line}")
-    assert found[1].remedy.startswith("If the container has no /dev/infiniband")
-    assert "before its last restart" in found[2].text
+    sentences = chapter_sentences(
+        explain(live(), logs=(log(line, line), log(previous=True))), "log"
+    )
+    assert [sentence.code for sentence in sentences] == [
+        "NoChannel",
+        "NoDeviceFound",
+        "NothingTold",
+    ]
+    assert sentences[1].level == "problem"
+    assert sentences[1].text.endswith(f"(2 times) In the log: {line}")
+    assert sentences[1].remedy.startswith("If the container has no /dev/infiniband")
+    assert "before its last restart" in sentences[2].text
 
 
 def test_a_cause_needs_no_network_beside_it() -> None:
-    """Of a benchmark that failed, it does not matter that NCCL and UCX wrote nothing."""
-    found = told(explain(live(), logs=(log(NO_MEMORY),)), "log")
-    assert [one.code for one in found] == ["PerftestNoMemory"]
+    """For a failed benchmark, the absence of lines from NCCL and UCX does not matter."""
+    sentences = chapter_sentences(explain(live(), logs=(log(NO_MEMORY),)), "log")
+    assert [sentence.code for sentence in sentences] == ["PerftestNoMemory"]
 
 
 @pytest.mark.parametrize(
@@ -236,14 +249,14 @@ def test_a_cause_needs_no_network_beside_it() -> None:
 def test_a_failed_pod_whose_log_says_why(
     annotations: dict[str, str], before: str, remedy: str
 ) -> None:
-    """It had no RDMA, and the lowest layer is the reason, whatever admission could see."""
+    """It had no RDMA, and the lowest layer is the reason, whatever the status."""
     pod = live(annotations, limits={"rdma/a": "1"}, phase="Failed")
-    found = explain(pod, logs=(log("Couldn't create IB resources", NO_MEMORY),))
-    assert (found.rdma, found.answer.code) == ("no", "PerftestNoMemory")
-    assert found.answer.text == (
+    explanation = explain(pod, logs=(log("Couldn't create IB resources", NO_MEMORY),))
+    assert (explanation.rdma, explanation.answer.code) == ("no", "PerftestNoMemory")
+    assert explanation.answer.text == (
         f"RDMA did not work ({before}). perftest could not register memory."
     )
-    assert remedy in found.answer.remedy
+    assert remedy in explanation.answer.remedy
 
 
 @pytest.mark.parametrize(
@@ -259,26 +272,26 @@ def test_a_failed_pod_whose_log_says_why(
     ids=["running", "killed", "before the restart", "over RDMA", "a higher layer", "no log"],
 )
 def test_other_failures_say_nothing_of_rdma(pod: dict[str, Any], logs: Any) -> None:
-    """What admission saw is the answer then."""
-    found = explain(pod, logs=logs)
-    assert (found.rdma, found.answer.code) == ("yes", "Equipped")
+    """The status is the answer then."""
+    explanation = explain(pod, logs=logs)
+    assert (explanation.rdma, explanation.answer.code) == ("yes", "Equipped")
 
 
 def test_a_failed_pod_that_never_asked() -> None:
-    """That it asked for nothing is the reason, not what follows from it."""
+    """The missing opt-in is the reason, not its consequences."""
     lines = "Unable to find the Infiniband/RoCE device"
-    found = explain(live({}, phase="Failed"), logs=(log(lines),))
-    assert (found.rdma, found.answer.code) == ("no", "NotOptedIn")
+    explanation = explain(live({}, phase="Failed"), logs=(log(lines),))
+    assert (explanation.rdma, explanation.answer.code) == ("no", "NotOptedIn")
 
 
 def test_owners_are_named() -> None:
-    """The heading says whose pod it is."""
-    found = explain(live(metadata=OWNED), owners=(job(),))
-    assert found.owners == ("Job train",)
+    """The explanation names the owners of the pod."""
+    explanation = explain(live(metadata=OWNED), owners=(job(),))
+    assert explanation.owners == ("Job train",)
 
 
 def test_what_could_not_be_read() -> None:
-    """It is said, one sentence each, at the end."""
-    found = explain(live(), lacking=("You do not have the right to read nodes.",))
-    assert found.chapters[-1].name == "lacking"
-    assert codes(found, "lacking") == ["NotRead"]
+    """The last chapter has a sentence for each."""
+    explanation = explain(live(), lacking=("You do not have the right to read nodes.",))
+    assert explanation.chapters[-1].name == "lacking"
+    assert codes(explanation, "lacking") == ["NotRead"]

@@ -1,4 +1,4 @@
-"""What is read of a cluster, with all rights and with few."""
+"""The evidence from a cluster, with all rights and with few."""
 
 from __future__ import annotations
 
@@ -38,51 +38,51 @@ HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
 class FakeCluster:
-    """Answers with these objects or status codes, 404 for all else, and notes what was asked.
+    """A cluster that answers with these objects or status codes, and records requests.
 
-    It stands for an API server over HTTP, which the integration tests and tests/e2e have.
+    All other paths are 404. The integration tests and tests/e2e have an API server over HTTP.
     """
 
-    def __init__(self, answers: dict[str, Any], said: Any = "hidden 0", log: Any = "") -> None:
+    def __init__(self, answers: dict[str, Any], output: Any = "hidden 0", log: Any = "") -> None:
         self.answers = answers
         self.asked: list[tuple[str, Query]] = []
         self.ran: list[tuple[str, str, str]] = []
-        self._said, self._log = said, log
+        self._output, self._log = output, log
 
     def get(self, path: str, query: Query) -> dict[str, Any]:
         """Return an object."""
         self.asked.append((path, query))
-        found = self.answers.get(path, 404)
-        if callable(found):
-            found = found(query)
-        if isinstance(found, int):
-            raise RefusedError(found, "no")
-        if isinstance(found, ClusterError):
-            raise found
-        return dict(found)
+        answer = self.answers.get(path, 404)
+        if callable(answer):
+            answer = answer(query)
+        if isinstance(answer, int):
+            raise RefusedError(answer, "no")
+        if isinstance(answer, ClusterError):
+            raise answer
+        return dict(answer)
 
-    def log(self, path: str, query: Query, most: int) -> str:
+    def log(self, path: str, query: Query, limit: int) -> str:
         """Return a log."""
         self.asked.append((path, query))
-        assert most == HEAD
-        found = self._log(query) if callable(self._log) else self._log
-        if isinstance(found, ClusterError):
-            raise found
-        return str(found)
+        assert limit == HEAD
+        log = self._log(query) if callable(self._log) else self._log
+        if isinstance(log, ClusterError):
+            raise log
+        return str(log)
 
     def run(self, namespace: str, pod: str, container: str, command: list[str]) -> str:
-        """Return what the command prints."""
+        """Return the output of the command."""
         self.ran.append((namespace, pod, container))
         assert command == ["/bin/sh", "-c", SCRIPT]
-        if isinstance(self._said, ClusterError):
-            raise self._said
-        return str(self._said)
+        if isinstance(self._output, ClusterError):
+            raise self._output
+        return str(self._output)
 
 
-def listed(*items: Any, after: str = "") -> dict[str, Any]:
-    """Write a page of a list as the API returns it: without the kinds of its items."""
-    bare = [{key: one[key] for key in one if key != "kind"} for one in items]
-    return {"metadata": {"resourceVersion": "1", "continue": after}, "items": bare}
+def listed(*items: Any, next_page: str = "") -> dict[str, Any]:
+    """Return a page of a list as the API returns it: without the kinds of its items."""
+    bare = [{key: manifest[key] for key in manifest if key != "kind"} for manifest in items]
+    return {"metadata": {"resourceVersion": "1", "continue": next_page}, "items": bare}
 
 
 BATCH = {
@@ -103,9 +103,9 @@ def everything(pod: dict[str, Any]) -> dict[str, Any]:
         HOOKS: listed(configuration()),
         f"{LAB}/events": lambda query: listed(
             *(
-                one
-                for one in (event("A", "of pod"), event("B", "of job", "Job", "train"))
-                if query["fieldSelector"].endswith(f".name={one['involvedObject']['name']}")
+                candidate
+                for candidate in (event("A", "of pod"), event("B", "of job", "Job", "train"))
+                if query["fieldSelector"].endswith(f".name={candidate['involvedObject']['name']}")
             )
         ),
         "/api/v1/nodes": listed(
@@ -114,64 +114,64 @@ def everything(pod: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def collect(api: FakeCluster, **wanted: Any) -> PodEvidence:
-    """Collect what is known about the pod."""
-    return Collector(api, api, CollectOptions(**wanted)).collect("lab", "train-0")
+def collect(api: FakeCluster, **options: Any) -> PodEvidence:
+    """Collect the evidence about the pod."""
+    return Collector(api, api, CollectOptions(**options)).collect("lab", "train-0")
 
 
 def test_with_all_rights() -> None:
     """Namespace, webhooks, owner and events are read, and nothing is lacking."""
     pod = unseen(metadata=OWNED)
-    found = collect(FakeCluster(everything(pod)))
-    assert found.lacking == ()
-    assert found.pod == Pod.read(pod)
-    assert found.namespace == KubernetesObject.read(namespace())
-    assert [owner.kind for owner in found.owners] == ["Job"]
-    assert found.webhooks is not None
-    assert [one.webhook.name for one in found.webhooks] == ["pods.rdma.lab"]
-    assert found.events is not None
-    assert [event.reason for event in found.events] == ["A", "B"]
-    assert (found.nodes, found.processes, found.logs) == (None, None, None)
+    evidence = collect(FakeCluster(everything(pod)))
+    assert evidence.lacking == ()
+    assert evidence.pod == Pod.read(pod)
+    assert evidence.namespace == KubernetesObject.read(namespace())
+    assert [owner.kind for owner in evidence.owners] == ["Job"]
+    assert evidence.webhooks is not None
+    assert [registration.webhook.name for registration in evidence.webhooks] == ["pods.rdma.lab"]
+    assert evidence.events is not None
+    assert [event.reason for event in evidence.events] == ["A", "B"]
+    assert (evidence.nodes, evidence.processes, evidence.logs) == (None, None, None)
 
 
 def test_with_the_right_to_read_pods_only() -> None:
-    """What is lacking is said, one sentence each."""
+    """Each unreadable object has a sentence."""
     pod = unseen(metadata=OWNED, phase="Pending")
     api = FakeCluster(dict.fromkeys(everything(pod), 403) | {f"{LAB}/pods/train-0": pod})
-    found = collect(api, logs=True)
-    assert found.lacking == (
+    evidence = collect(api, logs=True)
+    assert evidence.lacking == (
         "You do not have the right to read the kinds of batch/v1.",
         "You do not have the right to read namespace lab.",
         "You do not have the right to read mutatingwebhookconfigurations.",
         "You do not have the right to read the events of Pod train-0.",
         "You do not have the right to read nodes.",
     )
-    assert (found.namespace, found.webhooks, found.events, found.nodes) == (None,) * 4
-    assert found.owners == ()
+    assert (evidence.namespace, evidence.webhooks, evidence.events, evidence.nodes) == (None,) * 4
+    assert evidence.owners == ()
 
 
 def test_only_what_is_needed() -> None:
-    """Of a pod that was seen and runs, neither namespace, webhooks nor nodes are read."""
+    """For a running pod with a status, neither namespace, webhooks nor nodes are read."""
     api = FakeCluster(everything(live()))
     assert collect(api).lacking == ()
     assert [path for path, _ in api.asked] == [f"{LAB}/pods/train-0", f"{LAB}/events"]
 
 
 def test_for_what_would_be_decided() -> None:
-    """With a fabrics file, all that a decision depends on is read, as for a preview."""
+    """With a fabrics file, all facts for a decision are read, as for a preview."""
     answers = everything(live()) | {
         f"{LAB}/limitranges": listed(),
         f"{LAB}/resourcequotas": listed(
             {"metadata": {"name": "q", "namespace": "lab"}, "spec": {"hard": {"limits.memory": 1}}}
         ),
     }
-    found = collect(FakeCluster(answers), fabrics=fabrics(V100))
-    assert found.lacking == ()
-    assert found.nodes is None
-    assert list(found.facts.nodes) == ["n"]
-    required = found.facts.namespace("lab").memory_limit_required
+    evidence = collect(FakeCluster(answers), fabrics=fabrics(V100))
+    assert evidence.lacking == ()
+    assert evidence.nodes is None
+    assert list(evidence.facts.nodes) == ["n"]
+    required = evidence.facts.namespace("lab").memory_limit_required
     assert required == "ResourceQuota q counts limits.memory"
-    assert "node" not in str(found.facts.namespace("lab").claims)
+    assert "node" not in str(evidence.facts.namespace("lab").claims)
 
 
 def test_claims_count_where_a_fabric_has_them() -> None:
@@ -192,19 +192,19 @@ def test_claims_count_where_a_fabric_has_them() -> None:
 
 
 def test_the_namespace_is_read_once() -> None:
-    """Of a pod that the webhook has not seen, with a fabrics file."""
+    """This is a pod without a status, with a fabrics file."""
     api = FakeCluster(everything(unseen()))
-    found = collect(api, fabrics=fabrics(V100))
-    assert found.namespace == KubernetesObject.read({**namespace(), "kind": "Namespace"})
+    evidence = collect(api, fabrics=fabrics(V100))
+    assert evidence.namespace == KubernetesObject.read({**namespace(), "kind": "Namespace"})
     assert [path for path, _ in api.asked].count(LAB) == 1
 
 
 def test_nodes_of_a_pending_pod() -> None:
-    """Of nodes, the few fields are kept that say what they offer."""
+    """Only the few fields of nodes that describe their resources are kept."""
     node = {"metadata": {"name": "n", "uid": "u"}, "status": {"allocatable": {"rdma/x": "1"}}}
     answers = everything(live(phase="Pending")) | {"/api/v1/nodes": listed(node)}
-    (found,) = collect(FakeCluster(answers)).nodes or ()
-    assert found.model_dump() == {
+    (view,) = collect(FakeCluster(answers)).nodes or ()
+    assert view.model_dump() == {
         "metadata": {"name": "n"},
         "spec": {"unschedulable": False},
         "status": {"allocatable": {"rdma/x": "1"}, "conditions": ()},
@@ -216,15 +216,15 @@ def test_nodes_of_a_pending_pod() -> None:
     [("", "Pending", True), ("node-1", "Pending", False), ("", "Failed", False)],
 )
 def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -> None:
-    """Whether each that it names exists; what is of a template, or cannot be read, counts as there.
+    """Claims by name are read; claims from a template, and unreadable claims, count as present.
 
-    An API server without the version of the kind also answers 404, which says nothing of a claim;
-    nor does the name in an answer with another code.
+    An API server without the version of the kind also answers 404, which proves nothing about a
+    claim; nor does the name in an answer with another code.
     """
     names = ("mine", "ending", "there", "of-others", "of-another-version", "mine")
-    claims = [{"name": f"claim-{one}", "resourceClaimName": one} for one in names]
-    made = {"name": "made", "resourceClaimTemplateName": "nics"}
-    pod = live(phase=phase, spec={"nodeName": node, "resourceClaims": [*claims, made]})
+    claims = [{"name": f"claim-{name}", "resourceClaimName": name} for name in names]
+    created = {"name": "made", "resourceClaimTemplateName": "nics"}
+    pod = live(phase=phase, spec={"nodeName": node, "resourceClaims": [*claims, created]})
     answers = {
         "mine": RefusedError(404, 'resourceclaims.resource.k8s.io "mine" not found'),
         "ending": {"metadata": {"name": "ending", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
@@ -234,14 +234,14 @@ def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -
     }
     path = "/apis/resource.k8s.io/v1/namespaces/lab/resourceclaims"
     api = FakeCluster({**everything(pod), **{f"{path}/{key}": answers[key] for key in answers}})
-    found = collect(api)
-    asked = [one for one, _ in api.asked if one.startswith(path)]
+    evidence = collect(api)
+    paths = [asked_path for asked_path, _ in api.asked if asked_path.startswith(path)]
     missing = (ClaimFailure("mine"), ClaimFailure("ending", is_ending=True))
-    assert found.claim_failures == (missing if is_asked else ())
-    assert len(asked) == (5 if is_asked else 0)
-    told = [one for one in found.lacking if "ResourceClaim" in one]
+    assert evidence.claim_failures == (missing if is_asked else ())
+    assert len(paths) == (5 if is_asked else 0)
+    sentences = [sentence for sentence in evidence.lacking if "ResourceClaim" in sentence]
     forbidden = ["You do not have the right to read ResourceClaim of-others."]
-    assert told == (forbidden if is_asked else [])
+    assert sentences == (forbidden if is_asked else [])
 
 
 def test_pages() -> None:
@@ -251,16 +251,16 @@ def test_pages() -> None:
         assert query["limit"] == "500"
         if "continue" in query:
             return listed({"metadata": {"name": "b"}})
-        return listed({"metadata": {"name": "a"}}, after="more")
+        return listed({"metadata": {"name": "a"}}, next_page="more")
 
     answers = everything(live(phase="Pending")) | {"/api/v1/nodes": page}
-    found = collect(FakeCluster(answers))
-    assert found.nodes is not None
-    assert [node.metadata.name for node in found.nodes] == ["a", "b"]
+    evidence = collect(FakeCluster(answers))
+    assert evidence.nodes is not None
+    assert [node.metadata.name for node in evidence.nodes] == ["a", "b"]
 
 
 def test_owners_of_owners() -> None:
-    """The owner of the owner is read too; one that has gone ends the chain, and that is said."""
+    """The owner of the owner is read as well; a deleted owner ends the chain, with a sentence."""
     above = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set"}
     owned = job()
     owned["metadata"]["ownerReferences"] = [{**above, "controller": True}]
@@ -270,9 +270,9 @@ def test_owners_of_owners() -> None:
             "resources": [{"name": "jobsets", "kind": "JobSet", "namespaced": True}]
         },
     }
-    found = collect(FakeCluster(answers))
-    assert [owner.kind for owner in found.owners] == ["Job"]
-    assert found.lacking == ("JobSet set: no longer there.",)
+    evidence = collect(FakeCluster(answers))
+    assert [owner.kind for owner in evidence.owners] == ["Job"]
+    assert evidence.lacking == ("JobSet set: no longer there.",)
     answers["/apis/jobset.x-k8s.io/v1alpha2/namespaces/lab/jobsets/set"] = {
         "metadata": {"name": "set"}
     }
@@ -286,8 +286,8 @@ def test_events_in_order() -> None:
         event("A", "", lastTimestamp=None, eventTime="2026-11-22T10:00:01.5Z"),
         event("B", "", lastTimestamp=None, metadata={"creationTimestamp": "2026-11-22T10:00:02Z"}),
     ]
-    found = collect(FakeCluster(everything(live()) | {f"{LAB}/events": listed(*events)}))
-    assert [event.reason for event in found.events or ()] == ["A", "B", "C"]
+    evidence = collect(FakeCluster(everything(live()) | {f"{LAB}/events": listed(*events)}))
+    assert [event.reason for event in evidence.events or ()] == ["A", "B", "C"]
 
 
 def test_a_node_is_no_owner() -> None:
@@ -297,12 +297,12 @@ def test_a_node_is_no_owner() -> None:
     answers = everything(pod) | {
         "/api/v1": {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False}]}
     }
-    found = collect(FakeCluster(answers))
-    assert (found.owners, found.lacking) == ((), ())
+    evidence = collect(FakeCluster(answers))
+    assert (evidence.owners, evidence.lacking) == ((), ())
 
 
 def test_a_pod_that_is_not_there() -> None:
-    """It is said how to list pods."""
+    """The error has the command that lists pods."""
     with pytest.raises(NoPodError) as caught:
         collect(FakeCluster({}))
     assert str(caught.value) == (
@@ -311,7 +311,7 @@ def test_a_pod_that_is_not_there() -> None:
 
 
 def test_a_pod_that_could_not_be_created() -> None:
-    """Its controller's event says why."""
+    """The error has the message of its controller's event."""
     failed = event("FailedCreate", "denied: no fabric", "Job", "train")
     other = event("FailedCreate", "another Job's", "Job", "other")
     with pytest.raises(NoPodError) as caught:
@@ -323,57 +323,57 @@ def test_a_pod_that_could_not_be_created() -> None:
 
 
 def test_a_pod_that_may_not_be_read() -> None:
-    """That right is needed."""
+    """The right to read the pod is required."""
     with pytest.raises(NoPodError) as caught:
         collect(FakeCluster({f"{LAB}/pods/train-0": 403}))
     assert str(caught.value) == "you do not have the right to read pod train-0 in namespace lab"
 
 
 def test_other_refusals() -> None:
-    """An error of the API server is not taken for a missing pod, and does not end what follows."""
+    """An error of the API server does not count as a missing pod, and later reads continue."""
     with pytest.raises(RefusedError):
         collect(FakeCluster({f"{LAB}/pods/train-0": 500}))
     answers = everything(live()) | {f"{LAB}/events": ClusterError("it is silent")}
     assert collect(FakeCluster(answers)).lacking == ("The events of Pod train-0: it is silent.",)
 
 
-def running(**more: Any) -> dict[str, Any]:
-    """Make a pod with one container that runs, and one that has ended."""
+def running(**fields: Any) -> dict[str, Any]:
+    """Return a pod with a running container and an ended container."""
     states = [
-        {"name": "main", "state": {"running": {}}, "restartCount": more.pop("restarts", 0)},
+        {"name": "main", "state": {"running": {}}, "restartCount": fields.pop("restarts", 0)},
         {"name": "done", "state": {"terminated": {"exitCode": 0}}},
     ]
-    return live(containerStatuses=states, **more)
+    return live(containerStatuses=states, **fields)
 
 
 def test_processes_of_running_containers() -> None:
-    """The script runs in each container that runs."""
-    api = FakeCluster(everything(running()), said="process 7 2048 python3\nhidden 0\n")
-    found = collect(api, processes=True)
+    """The script runs in each running container."""
+    api = FakeCluster(everything(running()), output="process 7 2048 python3\nhidden 0\n")
+    evidence = collect(api, processes=True)
     assert api.ran == [("lab", "train-0", "main")]
-    assert found.processes == (ContainerProcesses("main", (PinnedProcess(7, "python3", 2048),)),)
+    assert evidence.processes == (ContainerProcesses("main", (PinnedProcess(7, "python3", 2048),)),)
 
 
 def test_processes_that_may_not_be_read() -> None:
-    """Why not is said of the container."""
-    api = FakeCluster(everything(running()), said=ClusterError("Handshake status 403 Forbidden"))
-    (found,) = collect(api, processes=True).processes or ()
-    assert found.problem == (
+    """The container has the reason as its problem."""
+    api = FakeCluster(everything(running()), output=ClusterError("Handshake status 403 Forbidden"))
+    (inspection,) = collect(api, processes=True).processes or ()
+    assert inspection.problem == (
         "Handshake status 403 Forbidden (this needs the right to pods/exec, and a shell in "
         "the image)"
     )
 
 
 def test_processes_of_the_node() -> None:
-    """With hostPID, nothing is run: other pods' processes would count."""
+    """With hostPID, nothing runs: the processes of other pods would count."""
     api = FakeCluster(everything(running(spec={"hostPID": True})))
-    (found,) = collect(api, processes=True).processes or ()
-    assert "hostPID" in found.problem
+    (inspection,) = collect(api, processes=True).processes or ()
+    assert "hostPID" in inspection.problem
     assert api.ran == []
 
 
 @pytest.mark.parametrize(
-    ("said", "pinned", "problem"),
+    ("output", "pinned", "problem"),
     [
         ("process 7 0 my prog\nprocess 8 12 a\nhidden 0\n", [(7, "my prog", 0), (8, "a", 12)], ""),
         ("hidden 0\n", [], ""),
@@ -384,40 +384,42 @@ def test_processes_of_the_node() -> None:
         ("process x y z\nprocess 1\nhidden 0", [], ""),
     ],
 )
-def test_answers_of_the_script(said: str, pinned: list[Any], problem: str) -> None:
-    """Processes with an open device, and why there may be others."""
-    found = read_processes("main", said)
-    assert list(map(tuple, found.pinned)) == pinned
-    assert found.problem == problem
+def test_answers_of_the_script(output: str, pinned: list[Any], problem: str) -> None:
+    """The result has the processes with an open device, or the problem."""
+    inspection = read_processes("main", output)
+    assert list(map(tuple, inspection.pinned)) == pinned
+    assert inspection.problem == problem
 
 
 def test_the_script_runs() -> None:
     """A shell runs it to its end, and this process has no RDMA device open."""
-    said = subprocess.run(["/bin/sh", "-c", SCRIPT], capture_output=True, text=True, check=True)
-    assert said.stderr == ""
-    assert said.stdout.splitlines()[-1].startswith("hidden ")
-    assert "process " not in said.stdout
+    process = subprocess.run(["/bin/sh", "-c", SCRIPT], capture_output=True, text=True, check=True)
+    assert process.stderr == ""
+    assert process.stdout.splitlines()[-1].startswith("hidden ")
+    assert "process " not in process.stdout
 
 
 def test_the_script_finds_who_has_a_device_open(tmp_path: Path) -> None:
-    """A process is found by what it has open; this file stands for a device, which is not here."""
+    """A process is found by its open file, which here is a stand-in for a device."""
     device = tmp_path / "dev" / "infiniband" / "uverbs0"
     device.parent.mkdir(parents=True)
     with device.open("w"):
-        said = subprocess.run(["/bin/sh", "-c", SCRIPT], capture_output=True, text=True, check=True)
-    found = read_processes("main", said.stdout)
-    assert [(one.pid, one.kibibytes) for one in found.pinned] == [(os.getpid(), 0)]
-    assert found.pinned[0].name
+        process = subprocess.run(
+            ["/bin/sh", "-c", SCRIPT], capture_output=True, text=True, check=True
+        )
+    inspection = read_processes("main", process.stdout)
+    assert [(pinned.pid, pinned.kibibytes) for pinned in inspection.pinned] == [(os.getpid(), 0)]
+    assert inspection.pinned[0].name
 
 
 def test_logs() -> None:
-    """The log of each container is read, and that before a restart as well."""
+    """The log of each container is read, and also the log from before a restart."""
     api = FakeCluster(
         everything(running(restarts=1)),
         log=lambda query: TRANSPORTS[1 if "previous" in query else 0].example,
     )
-    found = collect(api, logs=True).logs or ()
-    assert [(one.container, one.previous, one.findings.transport) for one in found] == [
+    logs = collect(api, logs=True).logs or ()
+    assert [(log.container, log.previous, log.findings.transport) for log in logs] == [
         ("main", False, "yes"),
         ("main", True, "no"),
         ("done", False, "yes"),
@@ -425,21 +427,21 @@ def test_logs() -> None:
 
 
 def test_long_logs() -> None:
-    """Of a log that is longer than what is read, the end is read as well."""
+    """The end of a log is read as well if the log is longer than the limit."""
 
     def long(query: Query) -> str:
         return TRANSPORTS[1].example if "tailLines" in query else "x\n" * (HEAD // 2)
 
-    (found, _) = collect(FakeCluster(everything(running()), log=long), logs=True).logs or ()
-    assert found.findings.transport == "no"
+    (log, _) = collect(FakeCluster(everything(running()), log=long), logs=True).logs or ()
+    assert log.findings.transport == "no"
 
 
 def test_logs_that_may_not_be_read() -> None:
-    """That is said once of each container."""
+    """There is a single sentence for each container."""
     api = FakeCluster(everything(running(restarts=1)), log=RefusedError(403, "no"))
-    found = collect(api, logs=True)
-    assert found.logs == ()
-    assert found.lacking == (
+    evidence = collect(api, logs=True)
+    assert evidence.logs == ()
+    assert evidence.lacking == (
         "You do not have the right to read the log of container main.",
         "You do not have the right to read the log of container done.",
     )

@@ -1,4 +1,4 @@
-"""What the webhook did, by the status, and what the pod asked for."""
+"""The changes of the webhook, from the status, and the requests of the pod."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import ASKED, codes, explain, live, status, told, unseen
+from tests.unit.diagnose.why.pods import (
+    ASKED,
+    chapter_sentences,
+    codes,
+    explain,
+    live,
+    status,
+    unseen,
+)
 from webhook.diagnose.codes import CODE_ROWS
 from webhook.diagnose.remedies import REMEDIES
 from webhook.diagnose.why.evidence import read_status
 
 
-def done(**said: Any) -> list[tuple[str, str, str]]:
+def done(**fields: Any) -> list[tuple[str, str, str]]:
     """Return code, level and text of each sentence."""
-    found = told(explain(live(status(**said))), "done")
-    return [(one.code, one.level, one.text) for one in found]
+    sentences = chapter_sentences(explain(live(status(**fields))), "done")
+    return [(sentence.code, sentence.level, sentence.text) for sentence in sentences]
 
 
 def test_what_was_applied() -> None:
@@ -32,14 +40,14 @@ def test_what_was_applied() -> None:
 
 def test_each_code_once() -> None:
     """The verdict's code is in the answer; `reason`, `skipped` and `warned` follow, each once."""
-    found = done(
+    sentences = done(
         rdma="no",
         because="FabricUnknown",
         reason="NoTarget",
         skipped=["FabricUnknown", "NoTarget", "UserMount"],
         warned=["UserMount", "GuaranteedLost"],
     )
-    assert [code for code, *_ in found] == [
+    assert [code for code, *_ in sentences] == [
         "NothingApplied",
         "NoTarget",
         "UserMount",
@@ -48,12 +56,12 @@ def test_each_code_once() -> None:
 
 
 def test_a_code_says_what_it_means_and_what_to_do() -> None:
-    """The sentence is that of docs/reasons.md, and the remedy that of the code."""
-    (found,) = told(explain(live(status(warned=["GuaranteedLost"]))), "done")[1:]
-    assert found.text == (
+    """The sentence is the one in docs/reasons.md, and the remedy belongs to the code."""
+    (sentence,) = chapter_sentences(explain(live(status(warned=["GuaranteedLost"]))), "done")[1:]
+    assert sentence.text == (
         "GuaranteedLost: Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
     )
-    assert (found.level, found.remedy) == ("unsure", REMEDIES["GuaranteedLost"])
+    assert (sentence.level, sentence.remedy) == ("unsure", REMEDIES["GuaranteedLost"])
 
 
 def test_a_code_of_several_mutations() -> None:
@@ -68,7 +76,7 @@ def test_a_code_of_several_mutations() -> None:
 
 
 def test_a_status_of_another_version() -> None:
-    """What this version does not know is said to be so."""
+    """Unknown names are reported as unknown to this version."""
     first, second = done(applied=["magic"], skipped=["Sorcery"])
     assert first[2] == "magic: not known to this version of rdma-webhook."
     assert second == (
@@ -79,8 +87,8 @@ def test_a_status_of_another_version() -> None:
 
 
 def test_a_status_without_room() -> None:
-    """Counts stand for lists."""
-    assert [one[2] for one in done(applied=4, skipped=2, warned=["NonRoot"])] == [
+    """Counts replace lists."""
+    assert [sentence[2] for sentence in done(applied=4, skipped=2, warned=["NonRoot"])] == [
         "It applied 4 mutations; the annotation has no room for their names.",
         "2 more reasons, for which the annotation has no room.",
         "NonRoot: IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
@@ -88,8 +96,10 @@ def test_a_status_without_room() -> None:
 
 
 def test_nothing() -> None:
-    """Nothing was done to a pod that was not seen."""
-    assert [one.text for one in told(explain(unseen()), "done")] == ["Nothing."]
+    """Nothing was done to a pod that the webhook was not called for."""
+    assert [sentence.text for sentence in chapter_sentences(explain(unseen()), "done")] == [
+        "Nothing."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +114,11 @@ def test_what_is_no_status(written: str) -> None:
 
 def test_fields_of_any_type() -> None:
     """A field with a wrong type counts as empty."""
-    found = read_status('{"rdma":"no","because":1,"fabric":null,"applied":{},"warned":[1,"A"]}')
-    assert found is not None
-    assert found.model_dump() == {
+    status_annotation = read_status(
+        '{"rdma":"no","because":1,"fabric":null,"applied":{},"warned":[1,"A"]}'
+    )
+    assert status_annotation is not None
+    assert status_annotation.model_dump() == {
         "rdma": "no",
         "because": "",
         "fabric": "",
@@ -117,13 +129,13 @@ def test_fields_of_any_type() -> None:
     }
 
 
-def asked(**more: Any) -> list[str]:
-    """Return what the pod asked for."""
-    return [one.text for one in told(explain(live(**more)), "asked")]
+def requests(**fields: Any) -> list[str]:
+    """Return the sentences on the requests of a pod."""
+    return [sentence.text for sentence in chapter_sentences(explain(live(**fields)), "asked")]
 
 
 def test_what_was_asked_for() -> None:
-    """Annotations, and what each container requests beyond CPU and memory."""
+    """The annotations, and the requests of each container beyond CPU and memory."""
     annotations = {
         **status(applied=["rdma-resources"]),
         "rdma.lab/fabric": 'v100"ib',
@@ -131,7 +143,7 @@ def test_what_was_asked_for() -> None:
         "other": "x",
     }
     limits = {"cpu": "4", "nvidia.com/v100": "4", "rdma/rdma_v100": "1", "rdma/none": "0"}
-    assert asked(annotations=annotations, limits=limits) == [
+    assert requests(annotations=annotations, limits=limits) == [
         'The pod has rdma.lab/enable: "true", rdma.lab/fabric: "v100\\"ib".',
         (
             "Container main requests nvidia.com/v100: 4, rdma/rdma_v100: 1 (the webhook "
@@ -142,19 +154,19 @@ def test_what_was_asked_for() -> None:
 
 
 def test_nothing_was_asked_for() -> None:
-    """That is said in words."""
-    assert asked(annotations={}) == [
+    """There are sentences on the absence of annotations and requests."""
+    assert requests(annotations={}) == [
         "The pod has no annotation rdma.lab/enable.",
         "No container requests a GPU, an RDMA resource or another device.",
     ]
 
 
 def test_own_resources() -> None:
-    """A resource that the user wrote is not said to be ours."""
-    assert asked(annotations=ASKED, limits={"rdma/rdma_v100": "1"})[1:] == [
+    """A resource from the user is not attributed to the webhook."""
+    assert requests(annotations=ASKED, limits={"rdma/rdma_v100": "1"})[1:] == [
         "Container main requests rdma/rdma_v100: 1."
     ]
-    assert asked(annotations=status(applied=3), limits={"rdma/a": "1"})[1:] == [
+    assert requests(annotations=status(applied=3), limits={"rdma/a": "1"})[1:] == [
         "Container main requests rdma/a: 1."
     ]
 

@@ -1,4 +1,4 @@
-"""What the cluster says about a pod."""
+"""Findings from the status and the events of a pod."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import codes, event, explain, live, told
+from tests.unit.diagnose.why.pods import chapter_sentences, codes, event, explain, live
 from webhook.diagnose.why.explanation import Sentence
 
-SAID = (
+SCHEDULER_MESSAGE = (
     "0/3 nodes are available: 1 Insufficient nvidia.com/v100, 2 Insufficient rdma/rdma_v100. "
     "preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."
 )
 
 
-def pending(message: str = SAID, reason: str = "Unschedulable", **more: Any) -> dict[str, Any]:
-    """Make a pod that is not scheduled."""
+def pending(
+    message: str = SCHEDULER_MESSAGE, reason: str = "Unschedulable", **fields: Any
+) -> dict[str, Any]:
+    """Return a pod that is not scheduled."""
     condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
-    return live(phase="Pending", conditions=[condition], spec={"nodeName": "", **more})
+    return live(phase="Pending", conditions=[condition], spec={"nodeName": "", **fields})
 
 
 def node(name: str, **allocatable: str) -> dict[str, Any]:
-    """Make a node that offers V100s, and these RDMA devices."""
+    """Return a node that offers V100s, and these RDMA devices."""
     amounts = {
         "nvidia.com/v100": "8",
         **{f"rdma/{key}": value for key, value in allocatable.items()},
@@ -30,23 +32,23 @@ def node(name: str, **allocatable: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {}}, "status": {"allocatable": amounts}}
 
 
-def now(pod: dict[str, Any], **known: Any) -> list[Sentence]:
+def now(pod: dict[str, Any], **evidence_fields: Any) -> list[Sentence]:
     """Return the sentences."""
-    return told(explain(pod, **known), "now")
+    return chapter_sentences(explain(pod, **evidence_fields), "now")
 
 
-def test_each_lacking_resource_is_told() -> None:
-    """Without the nodes, it is not known whether any of them offers it."""
-    found = now(pending())
-    assert [one.code for one in found] == ["Insufficient", "Insufficient"]
-    assert "pending on nvidia.com/v100: no node has enough of it free, or none" in found[0].text
-    assert "pending on rdma/rdma_v100:" in found[1].text
-    assert "1 Insufficient nvidia.com/v100, 2 Insufficient rdma/rdma_v100." in found[1].text
-    assert "kubectl get nodes -o yaml | grep rdma/rdma_v100" in found[1].remedy
+def test_each_lacking_resource_is_reported() -> None:
+    """Without the nodes, it is unknown whether any of them offers it."""
+    findings = now(pending())
+    assert [finding.code for finding in findings] == ["Insufficient", "Insufficient"]
+    assert "pending on nvidia.com/v100: no node has enough of it free, or none" in findings[0].text
+    assert "pending on rdma/rdma_v100:" in findings[1].text
+    assert "1 Insufficient nvidia.com/v100, 2 Insufficient rdma/rdma_v100." in findings[1].text
+    assert "kubectl get nodes -o yaml | grep rdma/rdma_v100" in findings[1].remedy
 
 
 def test_a_resource_that_no_node_offers() -> None:
-    """With the nodes, the answer distinguishes that from a resource that is taken."""
+    """With the nodes, the answer distinguishes a missing resource from a resource in use."""
     nodes = (node("a"), node("b", rdma_v100="0"), node("c", other="1"))
     first, second = now(pending(), nodes=nodes)
     assert first.code == "Insufficient"
@@ -64,18 +66,18 @@ def test_many_nodes_are_counted() -> None:
 
 def test_other_reasons_of_the_scheduler() -> None:
     """They are quoted."""
-    (found,) = now(pending("0/1 nodes are available: 1 node(s) didn't match node selector."))
-    assert found.code == "Unschedulable"
-    assert "didn't match node selector" in found.text
-    assert "nodeSelector" in found.remedy
+    (finding,) = now(pending("0/1 nodes are available: 1 node(s) didn't match node selector."))
+    assert finding.code == "Unschedulable"
+    assert "didn't match node selector" in finding.text
+    assert "nodeSelector" in finding.remedy
 
 
 def test_scheduling_gates() -> None:
-    """Whoever put a gate there removes it."""
+    """The finding names the gate."""
     gates = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
-    (found,) = now(pending("gated", "SchedulingGated", **gates))
-    assert found.code == "SchedulingGated"
-    assert "kueue.x-k8s.io/admission" in found.text
+    (finding,) = now(pending("gated", "SchedulingGated", **gates))
+    assert finding.code == "SchedulingGated"
+    assert "kueue.x-k8s.io/admission" in finding.text
 
 
 @pytest.mark.parametrize(
@@ -92,25 +94,25 @@ def test_scheduling_gates() -> None:
 )
 def test_phases(state: dict[str, Any], code: str, says: str) -> None:
     """Each phase has its sentence."""
-    (found,) = now(live(**state))
-    assert found.code == code
-    assert says in found.text
+    (finding,) = now(live(**state))
+    assert finding.code == code
+    assert says in finding.text
 
 
 def test_a_pod_that_is_deleted() -> None:
-    """It is said first."""
+    """The deletion comes first."""
     pod = live(metadata={"deletionTimestamp": "2026-11-22T10:00:00Z"})
     assert codes(explain(pod), "now") == ["Terminating", "Running"]
 
 
 def of_main(**fields: Any) -> dict[str, Any]:
-    """Make a pod whose container has this status."""
+    """Return a pod whose container has this status."""
     return live(containerStatuses=[{"name": "main", **fields}])
 
 
-def ended(code: int, reason: str = "Error", **more: Any) -> dict[str, Any]:
-    """Write the state of a container that has ended."""
-    return {"terminated": {"exitCode": code, "reason": reason, **more}}
+def ended(code: int, reason: str = "Error", **fields: Any) -> dict[str, Any]:
+    """Return the state of a container that has ended."""
+    return {"terminated": {"exitCode": code, "reason": reason, **fields}}
 
 
 @pytest.mark.parametrize(
@@ -157,50 +159,50 @@ def ended(code: int, reason: str = "Error", **more: Any) -> dict[str, Any]:
     ids=str,
 )
 def test_containers(fields: dict[str, Any], code: str, says: str, remedy: str) -> None:
-    """The answer says what keeps a container from running, and what to do."""
-    _, found = now(of_main(**fields))
-    assert found.code == code
-    assert says in found.text
-    assert remedy in found.remedy
+    """The finding has the problem of the container, and its remedy."""
+    _, finding = now(of_main(**fields))
+    assert finding.code == code
+    assert says in finding.text
+    assert remedy in finding.remedy
 
 
 def test_where_the_log_is_searched() -> None:
-    """A log that was searched is not named as something to do; a restart has an older log."""
+    """The remedy does not repeat a search of the log; a restart has an older log."""
     first = of_main(state=ended(1), restartCount=0)
-    again = of_main(state=ended(1), restartCount=1)
+    restarted = of_main(state=ended(1), restartCount=1)
     assert now(first)[1].remedy.startswith("Search its log for known errors")
-    assert now(again)[1].remedy.startswith("Read the log from before the restart")
-    for pod in (first, again, live(phase="Failed")):
+    assert now(restarted)[1].remedy.startswith("Read the log from before the restart")
+    for pod in (first, restarted, live(phase="Failed")):
         assert now(pod, logs=())[-1].remedy.startswith("The section on its log below")
 
 
 def test_a_container_that_exceeded_its_limit() -> None:
-    """The limit is named, and that registered memory counts."""
+    """The finding names the limit, and mentions that registered memory counts."""
     pod = of_main(state=ended(137, "OOMKilled"))
     pod["spec"]["containers"][0]["resources"] = {"limits": {"memory": "16Gi"}}
-    _, found = now(pod)
-    assert "used more memory than its limit of 16Gi" in found.text
-    assert "Registered memory counts" in found.text
-    assert "rdma.lab/memory-limit" in found.remedy
+    _, finding = now(pod)
+    assert "used more memory than its limit of 16Gi" in finding.text
+    assert "Registered memory counts" in finding.text
+    assert "rdma.lab/memory-limit" in finding.remedy
 
 
 def test_an_init_container_that_exceeded_its_limit() -> None:
-    """Its limit is found where init containers are; one that has none is not given another's."""
+    """Its limit comes from the init container with its name, not from another container."""
     ends = [{"name": "setup", "state": ended(137, "OOMKilled")}]
     for limit, says in (("1Gi", "its limit of 1Gi"), ("", "the node ran out of memory")):
         setup = {"name": "setup", "resources": {"limits": {"memory": limit} if limit else {}}}
         pod = live(initContainerStatuses=ends)
         pod["spec"]["initContainers"] = [{"name": "other"}, setup]
-        _, found = now(pod)
-        assert says in found.text
+        _, finding = now(pod)
+        assert says in finding.text
 
 
 def test_the_status_of_a_container_without_a_name() -> None:
-    """It is given the limit of no container, even if one in the spec has no name either."""
+    """It gets no limit, even if a container in the spec has no name either."""
     pod = live(containerStatuses=[{"state": ended(137, "OOMKilled")}])
     pod["spec"]["containers"] = [{"resources": {"limits": {"memory": "16Gi"}}}]
-    _, found = now(pod)
-    assert "the node ran out of memory" in found.text
+    _, finding = now(pod)
+    assert "the node ran out of memory" in finding.text
 
 
 def test_a_container_that_completed() -> None:
@@ -210,7 +212,7 @@ def test_a_container_that_completed() -> None:
 
 
 def test_events() -> None:
-    """The newest of each reason, of the pod and of its owners; no repetitions of the status."""
+    """The newest event of each reason, from pod and owners, without repeating the status."""
     events = (
         event("FailedMount", "old"),
         event("FailedMount", "new"),
@@ -219,13 +221,13 @@ def test_events() -> None:
         event("FailedCreate", "denied", "Job", "train"),
         event("NoRDMA", "no fabric", "Job", "train"),
     )
-    _, *found = now(live(), events=events)
-    assert [one.text for one in found] == [
+    _, *findings = now(live(), events=events)
+    assert [finding.text for finding in findings] == [
         "Event of the pod: FailedMount: new",
         "Event of Job train: FailedCreate: denied",
         "Event of Job train: NoRDMA: no fabric",
     ]
-    assert [one.remedy[:10] for one in found] == ["", "Correct wh", "Change the"]
+    assert [finding.remedy[:10] for finding in findings] == ["", "Correct wh", "Change the"]
 
 
 def test_many_events() -> None:
@@ -239,14 +241,14 @@ def test_many_events() -> None:
 @pytest.mark.parametrize("message", ["", " \n"], ids=repr)
 def test_an_end_without_a_message(message: str) -> None:
     """The sentence ends at its full stop."""
-    _, found = now(of_main(state=ended(1, message=message)))
-    assert found.text == "Container main ended with exit code 1."
+    _, finding = now(of_main(state=ended(1, message=message)))
+    assert finding.text == "Container main ended with exit code 1."
 
 
 def test_the_last_end_counts() -> None:
-    """The answer says how a container ended now, not how it ended before its restart."""
-    _, found = now(of_main(state=ended(1), lastState=ended(137, "OOMKilled"), restartCount=1))
-    assert found.code == "ContainerFailed"
+    """The finding describes the current end of a container, not the end before its restart."""
+    _, finding = now(of_main(state=ended(1), lastState=ended(137, "OOMKilled"), restartCount=1))
+    assert finding.code == "ContainerFailed"
 
 
 @pytest.mark.parametrize("status", [None, [], "x", {"conditions": "x", "containerStatuses": [1]}])

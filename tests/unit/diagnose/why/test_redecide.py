@@ -1,4 +1,4 @@
-"""What would be decided today, from the template that the pod was made from."""
+"""The decision that the webhook would make today, on the template of the pod."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.builders import V100, fabrics
 from tests.unit.diagnose.why.pods import (
     ASKED,
     OWNED,
+    chapter_sentences,
     explain,
     job,
     live,
     namespace,
     status,
-    told,
     unseen,
 )
 from webhook.diagnose.why.explanation import Sentence
@@ -23,85 +23,89 @@ GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": "1"}}}
 FABRICS = fabrics(V100)
 
 
-def today(pod: Any, *objects: Any, **known: Any) -> Sentence:
+def today(pod: Any, *objects: Any, **evidence_fields: Any) -> Sentence:
     """Return the sentence; `objects` are facts of the cluster."""
     facts = Facts().extended(objects, "lab")
-    (found,) = told(explain(pod, fabrics=FABRICS, facts=facts, **known), "today")
-    return found
+    (sentence,) = chapter_sentences(
+        explain(pod, fabrics=FABRICS, facts=facts, **evidence_fields), "today"
+    )
+    return sentence
 
 
 def test_only_with_fabrics() -> None:
     """Without a fabrics file nothing is decided."""
-    assert told(explain(live()), "today") == []
+    assert chapter_sentences(explain(live()), "today") == []
 
 
 def test_a_patched_pod_without_a_template() -> None:
-    """Deciding on it again would take our values for the user's."""
-    found = today(live())
-    assert found.code == "NotComparable"
-    assert "rdma-webhook preview" in found.remedy
+    """A new decision on it would count our values as the user's."""
+    sentence = today(live())
+    assert sentence.code == "NotComparable"
+    assert "rdma-webhook preview" in sentence.remedy
 
 
 def test_the_same() -> None:
-    """From the template, the decision is what the status says."""
-    found = today(live(metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
-    assert found.text == (
+    """The decision on the template equals the status."""
+    sentence = today(live(metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
+    assert sentence.text == (
         "The same, from the template of Job train: equipped for RDMA over v100-ib (Equipped)."
     )
 
 
 def test_another_decision() -> None:
-    """The template or the fabrics changed since: creating the pod again gives that."""
-    was = status("no", "FabricUnknown")
-    found = today(live(was, metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
-    assert (found.code, found.level) == ("OtherToday", "good")
-    assert found.text.startswith("From the template of Job train, it would be: equipped for RDMA")
-    assert found.remedy == "Create the pod again to get that."
+    """After a change of template or fabrics, a new pod would get another decision."""
+    annotations = status("no", "FabricUnknown")
+    sentence = today(live(annotations, metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
+    assert (sentence.code, sentence.level) == ("OtherToday", "good")
+    assert sentence.text.startswith(
+        "From the template of Job train, it would be: equipped for RDMA"
+    )
+    assert sentence.remedy == "Create the pod again to get that."
     worse = today(live(metadata=OWNED), owners=(job(asked=ASKED),))
     assert worse.level == "problem"
     assert "no RDMA: " in worse.text
     assert "(NoTarget)." in worse.text
     assert worse.remedy.startswith("Create the pod again to get that. Request a GPU")
-    known = {**GPU, "securityContext": {"runAsUser": 1000}}
-    unsure = today(live(metadata=OWNED), owners=(job(asked=ASKED, **known),))
+    container_fields = {**GPU, "securityContext": {"runAsUser": 1000}}
+    unsure = today(live(metadata=OWNED), owners=(job(asked=ASKED, **container_fields),))
     assert unsure.level == "unsure"
     assert "it would be: RDMA not certain: " in unsure.text
 
 
 def test_a_pod_that_was_not_seen() -> None:
-    """It is decided on as it is, as if it had opted in."""
+    """It is decided on unchanged, as if it had opted in."""
     pod = unseen(limits={"nvidia.com/v100": "1"})
-    found = today(pod, namespace=namespace({}))
-    assert found.code == "WouldBe"
-    assert found.text.startswith(
+    sentence = today(pod, namespace=namespace({}))
+    assert sentence.code == "WouldBe"
+    assert sentence.text.startswith(
         "If the webhook were called for this pod: equipped for RDMA over v100-ib (Equipped)."
     )
     assert today(live({}, limits={"nvidia.com/v100": "1"})).code == "WouldBe"
 
 
 def test_a_pod_that_would_be_denied() -> None:
-    """That is said."""
+    """The sentence has the denial."""
     pod = unseen()
     pod["metadata"]["annotations"]["rdma.lab/fabric"] = "nowhere"
-    found = today(pod)
-    assert "were called for this pod: denied: " in found.text
-    assert "(InvalidAnnotation)." in found.text
+    sentence = today(pod)
+    assert "were called for this pod: denied: " in sentence.text
+    assert "(InvalidAnnotation)." in sentence.text
 
 
 def test_facts_count() -> None:
-    """The namespace's own fabric decides with it, and so does what the nodes offer."""
+    """The fabric of the namespace and the resources of the nodes influence the decision."""
     labelled = namespace()
     labelled["metadata"]["annotations"] = {"rdma.lab/fabric": "v100-ib"}
     pod = unseen(limits={"nvidia.com/gpu": "1"})
     assert "equipped" in today(pod, labelled).text
     assert "equipped" not in today(pod).text
     bare = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {}}}
-    found = today(pod, labelled, bare)
-    assert "(FabricWithoutNodes)" in found.text
+    sentence = today(pod, labelled, bare)
+    assert "(FabricWithoutNodes)" in sentence.text
 
 
 def test_a_template_of_other_containers() -> None:
-    """A pod is compared with the template that it can be made from only."""
+    """A pod is compared only with a template that it matches."""
     other = job(asked=ASKED, **GPU)
     other["spec"]["template"]["spec"]["containers"][0]["name"] = "other"
     assert today(live(metadata=OWNED), owners=(other,)).code == "NotComparable"

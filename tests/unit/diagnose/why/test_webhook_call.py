@@ -1,4 +1,4 @@
-"""Whether the webhook was called for a pod, and why not."""
+"""Whether the webhook was called for a pod, or the reason why not."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.unit.diagnose.why.pods import (
     LATER,
     OWNED,
     Item,
+    chapter_sentences,
     configuration,
     explain,
     job,
     live,
     namespace,
-    told,
     unseen,
 )
 from webhook.admission.registration import WEBHOOK_NAME
@@ -29,19 +29,19 @@ INSTALLED = (configuration(),)
 IGNORING = (configuration("Ignore"),)
 
 
-def called(pod: Item, **known: Any) -> Sentence:
+def called(pod: Item, **evidence: Any) -> Sentence:
     """Return the sentence."""
-    (sentence,) = told(explain(pod, **known), "called")
+    (sentence,) = chapter_sentences(explain(pod, **evidence), "called")
     return sentence
 
 
 def test_the_webhook_has_its_name() -> None:
-    """It is looked for by the name that the manifests and the server give it."""
+    """The collector and the server use the same name for it."""
     assert WEBHOOK_NAME == PODS
 
 
 def test_a_pod_with_a_status() -> None:
-    """It was seen, whatever else is known."""
+    """The webhook was called, whatever the other evidence."""
     assert called(live()).code == "Called"
     assert called(live(), namespace=namespace({}), webhooks=()).level == "good"
 
@@ -207,25 +207,25 @@ def test_a_pod_with_a_status() -> None:
     ],
 )
 def test_why_not(pod: Item, known: dict[str, Any], code: str, says: str, remedy: str) -> None:
-    """The answer has the most certain reason, and what to do."""
-    found = called(pod, **known)
-    assert (found.code, found.level) == (code, "problem")
-    assert says in found.text
-    assert remedy in found.remedy
-    assert found.remedy.endswith(".")
+    """The finding has the most certain reason, and its remedy."""
+    finding = called(pod, **known)
+    assert (finding.code, finding.level) == (code, "problem")
+    assert says in finding.text
+    assert remedy in finding.remedy
+    assert finding.remedy.endswith(".")
 
 
 @pytest.mark.parametrize("order", [(EARLIER, LATER), (LATER, EARLIER)], ids=str)
 def test_a_webhook_that_was_installed_twice(order: tuple[str, str]) -> None:
-    """The first installation counts: a pod that came after it was not created too early."""
+    """The first installation counts: a pod created after it was not too early."""
     webhooks = tuple(configuration(created=time) for time in order)
-    found = called(unseen(), namespace=namespace(), webhooks=webhooks)
-    assert found == called(unseen(), namespace=namespace(), webhooks=INSTALLED)
-    assert found.code == "CreatedEarlier"
+    finding = called(unseen(), namespace=namespace(), webhooks=webhooks)
+    assert finding == called(unseen(), namespace=namespace(), webhooks=INSTALLED)
+    assert finding.code == "CreatedEarlier"
 
 
 def test_the_template_to_edit() -> None:
-    """It is that of the outermost owner, since a controller would undo a change to an inner one."""
+    """The outermost owner has it, since a controller would undo a change to an inner owner."""
     outer = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
@@ -233,18 +233,18 @@ def test_the_template_to_edit() -> None:
     }
     outer["spec"] = {"replicatedJobs": [{"template": job()["spec"]}]}
     for owners in ((job(), outer), (job(), outer, {"kind": "Workload", "metadata": {"name": "w"}})):
-        found = called(live({}, metadata=OWNED), owners=owners)
-        assert "of the pod template of JobSet set, and create" in found.remedy
+        finding = called(live({}, metadata=OWNED), owners=owners)
+        assert "of the pod template of JobSet set, and create" in finding.remedy
 
 
 def test_an_annotation_that_came_later() -> None:
     """An annotation on a pod that exists has no effect, which its managedFields show."""
     fields: Item = {"f:metadata": {"f:annotations": {"f:rdma.lab/enable": {}}}}
     pod = unseen(metadata={"managedFields": [{"time": LATER, "fieldsV1": fields}], **OWNED})
-    found = called(pod, namespace=namespace(), webhooks=INSTALLED)
-    assert found.code == "AnnotatedLater"
-    assert f"written at {LATER}, after the pod had been created at {CREATED}" in found.text
-    assert found.remedy == "Write it in the pod template of Job train, and create the pod again."
+    finding = called(pod, namespace=namespace(), webhooks=INSTALLED)
+    assert finding.code == "AnnotatedLater"
+    assert f"written at {LATER}, after the pod had been created at {CREATED}" in finding.text
+    assert finding.remedy == "Write it in the pod template of Job train, and create the pod again."
 
 
 @pytest.mark.parametrize(
@@ -263,21 +263,21 @@ def test_other_values(value: object, says: str) -> None:
     """The webhook denies them, so it cannot have been called."""
     pod = unseen(metadata=OWNED)
     pod["metadata"]["annotations"] = {"rdma.lab/enable": value}
-    found = called(pod, namespace=namespace({}))
-    assert (found.code, found.level) == ("InvalidAnnotation", "problem")
-    assert found.text.startswith(says)
-    assert found.remedy.startswith('Write rdma.lab/enable: "true" in the pod template of Job')
+    finding = called(pod, namespace=namespace({}))
+    assert (finding.code, finding.level) == ("InvalidAnnotation", "problem")
+    assert finding.text.startswith(says)
+    assert finding.remedy.startswith('Write rdma.lab/enable: "true" in the pod template of Job')
 
 
 def test_a_status_that_cannot_be_read() -> None:
-    """It is not taken for one of ours."""
-    found = called(live({**ASKED, "rdma.lab/status": "green"}))
-    assert (found.code, found.level) == ("StatusUnreadable", "unsure")
-    assert found.remedy == "Remove rdma.lab/status from the pod, and create the pod again."
+    """It does not count as a status of the webhook."""
+    finding = called(live({**ASKED, "rdma.lab/status": "green"}))
+    assert (finding.code, finding.level) == ("StatusUnreadable", "unsure")
+    assert finding.remedy == "Remove rdma.lab/status from the pod, and create the pod again."
 
 
 def test_times_that_are_not_known() -> None:
     """Without them nothing is compared."""
     pod = unseen(metadata={"creationTimestamp": None})
-    found = called(pod, namespace=namespace(written=LATER), webhooks=INSTALLED)
-    assert found.code == "CreatedEarlier"
+    finding = called(pod, namespace=namespace(written=LATER), webhooks=INSTALLED)
+    assert finding.code == "CreatedEarlier"

@@ -1,4 +1,4 @@
-"""How an explanation is shown."""
+"""The outputs of an explanation."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ What could not be read
 
 def test_text() -> None:
     """The answer first, then the chapters; a remedy that was given is not repeated."""
-    found = explain(
+    explanation = explain(
         unseen(metadata=OWNED),
         namespace=namespace({}),
         owners=(job(),),
         events=(event("FailedCreate", "quota", "Job", "train"),),
         lacking=("You do not have the right to read nodes.",),
     )
-    assert why_text([found]) == UNLABELLED
+    assert why_text([explanation]) == UNLABELLED
 
 
 def test_several_pods() -> None:
-    """An empty line is between them."""
+    """An empty line separates them."""
     text = why_text([explain(live()), explain(live())])
     assert text.count("\n\nPod lab/train-0\n") == 1
 
 
 def test_characters_that_hide_something() -> None:
-    """Nothing of a file reaches the terminal as a command."""
+    """Control characters of a file do not reach the terminal."""
     pod = live({**ASKED, "rdma.lab/fabric": "\x1b[31m\u202e"})
     text = why_text([explain(pod)], colour=False)
     assert "\x1b" not in text
@@ -73,7 +73,7 @@ def test_characters_that_hide_something() -> None:
 
 
 def test_a_code() -> None:
-    """Its meaning, where it occurs, and the remedy."""
+    """The text has its meaning, the places where it occurs, and the remedy."""
     assert code_text(explained("GuaranteedLost"), width=200) == (
         "GuaranteedLost\n"
         "  This code alone does not decide whether the pod has RDMA.\n"
@@ -86,7 +86,7 @@ def test_a_code() -> None:
 
 
 def test_a_code_that_denies_a_pod() -> None:
-    """It does not say that traffic goes over sockets: there is no pod."""
+    """Its meaning does not mention traffic over sockets: there is no pod."""
     denied, ambiguous = explained("InvalidAnnotation"), explained("FabricAmbiguous")
     assert denied.meaning.startswith("The webhook denies the pod")
     assert ambiguous.meaning.startswith("The pod has no RDMA")
@@ -94,19 +94,25 @@ def test_a_code_that_denies_a_pod() -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_codes_fit_the_schema(code: str) -> None:
-    """`-o json` of every code."""
+    """The form of `-o json` for every code fits."""
     VALIDATOR.validate({"pods": [], "codes": [code_form(explained(code))]})
 
 
 def test_pods_fit_the_schema() -> None:
-    """`-o json` of a pod."""
-    found = explain(unseen(), namespace=namespace({}), lacking=("x",))
-    form = {**why_form([found]), "codes": []}
+    """The form of `-o json` for a pod fits."""
+    explanation = explain(unseen(), namespace=namespace({}), lacking=("x",))
+    form = {**why_form([explanation]), "codes": []}
     VALIDATOR.validate(form)
     (pod,) = form["pods"]
     assert (pod["rdma"], pod["well"]) == ("no", False)
     assert pod["answer"]["code"] == "NamespaceNotLabelled"
-    assert [one["name"] for one in pod["chapters"]] == ["asked", "called", "done", "now", "lacking"]
+    assert [chapter["name"] for chapter in pod["chapters"]] == [
+        "asked",
+        "called",
+        "done",
+        "now",
+        "lacking",
+    ]
     assert pod["chapters"][1]["sentences"] == [
         {
             "code": "NamespaceNotLabelled",
@@ -126,7 +132,7 @@ def test_the_schema_notices() -> None:
 
 
 def test_a_list_with_all_that_is_known() -> None:
-    """Objects beside the pods are facts: namespace, owner, events, nodes, webhooks."""
+    """Objects besides pods are evidence: namespace, owner, events, nodes, webhooks."""
     value = {
         "kind": "List",
         "items": [
@@ -137,24 +143,24 @@ def test_a_list_with_all_that_is_known() -> None:
             event("NoRDMA", "other", "Job", "another"),
         ],
     }
-    (found,) = collect_from_objects(list(objects_of(value)), "default", None)
-    assert found.namespace == KubernetesObject.read(namespace({}))
-    assert found.owners == (KubernetesObject.read(job()),)
-    assert [event.message for event in found.events or ()] == ["no fabric"]
-    assert found.webhooks is None
+    (evidence,) = collect_from_objects(list(objects_of(value)), "default", None)
+    assert evidence.namespace == KubernetesObject.read(namespace({}))
+    assert evidence.owners == (KubernetesObject.read(job()),)
+    assert [event.message for event in evidence.events or ()] == ["no fabric"]
+    assert evidence.webhooks is None
 
 
 def test_an_owner_that_is_not_in_the_list() -> None:
-    """Only what is in the list is known; without any event in it, events are not known."""
-    (found,) = collect_from_objects([unseen(metadata=OWNED), namespace()], "default", None)
-    assert (found.owners, found.events, found.nodes) == ((), None, None)
+    """Objects outside the list are unknown; without any event in it, so are events."""
+    (evidence,) = collect_from_objects([unseen(metadata=OWNED), namespace()], "default", None)
+    assert (evidence.owners, evidence.events, evidence.nodes) == ((), None, None)
 
 
 def test_owners_in_a_circle() -> None:
-    """They end after some steps."""
+    """The chain ends after some steps."""
     owned = {**job(), "metadata": {"name": "train", **OWNED}}
-    (found,) = collect_from_objects([unseen(metadata=OWNED), owned], "default", None)
-    assert len(found.owners) == 5
+    (evidence,) = collect_from_objects([unseen(metadata=OWNED), owned], "default", None)
+    assert len(evidence.owners) == 5
 
 
 def test_typed_lists() -> None:
@@ -162,8 +168,8 @@ def test_typed_lists() -> None:
     pod = live()
     del pod["kind"], pod["metadata"]["namespace"]
     value = {"kind": "PodList", "items": [pod, 1]}
-    (found,) = collect_from_objects(list(objects_of(value)), "elsewhere", None)
-    assert (found.namespace_name, found.name) == ("elsewhere", "train-0")
+    (evidence,) = collect_from_objects(list(objects_of(value)), "elsewhere", None)
+    assert (evidence.namespace_name, evidence.name) == ("elsewhere", "train-0")
     assert list(objects_of([1])) == []
 
 
@@ -182,7 +188,7 @@ def test_nonsense(field: str, odd: Any) -> None:
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_nonsense_inside(odd: Any) -> None:
-    """So are lists and mappings inside."""
+    """Lists and mappings inside a pod may have any shape as well."""
     spec = {"containers": [odd, {"name": odd, "resources": odd}], "os": odd}
     state = {"conditions": [odd, {"type": "PodScheduled", "status": "False", "message": odd}]}
     statuses = [odd, {"name": odd, "state": odd, "restartCount": odd}]
@@ -191,12 +197,12 @@ def test_nonsense_inside(odd: Any) -> None:
     pod: dict[str, Any] = {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
     events = [{"kind": "Event", "type": "Warning", "involvedObject": odd, "reason": odd}]
     space = {"kind": "Namespace", "metadata": odd}
-    (found,) = collect_from_objects([pod, *events, space], "lab", fabrics(V100))
-    VALIDATOR.validate({**why_form([explain_pod(found)]), "codes": []})
+    (evidence,) = collect_from_objects([pod, *events, space], "lab", fabrics(V100))
+    VALIDATOR.validate({**why_form([explain_pod(evidence)]), "codes": []})
 
 
 def test_the_schema_is_shipped() -> None:
-    """The file is beside the code, as JSON."""
+    """The file is next to the code."""
     assert (
         why_schema()
         == (Path(__file__).parents[4] / "webhook/diagnose/why/why.schema.json").read_text()
