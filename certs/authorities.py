@@ -1,6 +1,6 @@
 """The CAs of one installation, and how far the rotation from one to the next has come.
 
-There is no stored phase that could contradict the CAs; it follows from which of them exist:
+There is no stored phase that could contradict the CAs; it follows from the CAs that exist:
 
     settled      only `current`
     publishing   also `next`: it is in `caBundle`, but has not issued anything yet
@@ -22,7 +22,7 @@ from certs.pem import KeyPair, distinct, load_certificates, load_key, pem_finger
 
 
 class RotationRequest(StrEnum):
-    """What an annotation of the Secret may request."""
+    """A request in an annotation of the Secret."""
 
     #: A new CA before it is due.
     ROTATE = "rotate"
@@ -32,13 +32,13 @@ class RotationRequest(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorities:
-    """The CA that issues, the one that will, and those that did, as the Secret has them."""
+    """The current, the next and the previous CAs in the Secret."""
 
     current: KeyPair
     next: KeyPair | None = None
     #: Certificates only (PEM, one each): their keys are not kept.
     previous: tuple[bytes, ...] = ()
-    #: `previous` stays until then: a replica that cannot reach the API server may still serve it.
+    #: The end of `previous`: a replica that cannot reach the API server may still serve it.
     retire_after: datetime | None = None
     #: A request that no replica has acted on yet.
     requested: RotationRequest | None = None
@@ -58,21 +58,21 @@ class Authorities:
         pairs = (self.current, self.next) if self.next is not None else (self.current,)
         return tuple(distinct([*(pair.certificate for pair in pairs), *self.previous]))
 
-    def knows(self, certificate: bytes) -> bool:
-        """Return whether a CA (PEM) is one of these."""
-        wanted = pem_fingerprint(certificate)
-        return any(pem_fingerprint(one) == wanted for one in self.trusted)
+    def includes(self, certificate: bytes) -> bool:
+        """Return whether a CA (PEM) is among these."""
+        searched = pem_fingerprint(certificate)
+        return any(pem_fingerprint(ca) == searched for ca in self.trusted)
 
 
 def describe_changes(before: Authorities | None, after: Authorities) -> Iterator[str]:
-    """Yield log messages for what changed; nothing if `before`, the Secret's, was unusable."""
+    """Yield a log message for each change; none if `before`, the Secret's, was unusable."""
     if before is None:
         return
     if before.current != after.current:
         yield "issues certificates with the next CA from now on"
     elif before.next != after.next:
-        why = " because its keys may have leaked" if after.revoking else ""
-        yield f"created the next CA{why}"
+        reason = " because its keys may have leaked" if after.revoking else ""
+        yield f"created the next CA{reason}"
     if not set(before.previous) >= set(after.previous) - {before.current.certificate}:
         yield "continues to trust a CA that was in caBundle"
     if before.previous and not after.previous:
@@ -98,18 +98,18 @@ def check_ca(ca: KeyPair, now: datetime) -> None:
 
 
 def unexpired_cas(pem: bytes, now: datetime) -> list[bytes]:
-    """Return, as PEM, those certificates that are CAs and have not expired."""
-    found = load_certificates(pem)
-    valid = [one for one in found if one.not_valid_after_utc > now and _signs_certificates(one)]
+    """Return, as PEM, the certificates that are CAs and have not expired."""
+    certificates = load_certificates(pem)
+    valid = [ca for ca in certificates if ca.not_valid_after_utc > now and _signs_certificates(ca)]
     return list(to_pem(valid))
 
 
 def _only_certificate(pem: bytes) -> x509.Certificate:
     try:
-        (found,) = x509.load_pem_x509_certificates(pem)
+        (certificate,) = x509.load_pem_x509_certificates(pem)
     except ValueError as error:  # also raised if there is more than one
         raise CertificateError("it is not a single PEM certificate") from error
-    return found
+    return certificate
 
 
 def _signs_certificates(certificate: x509.Certificate) -> bool:

@@ -1,7 +1,6 @@
-"""`caBundle`: what the API server trusts when it calls the webhook.
+"""`caBundle`: the CAs that the API server trusts when it calls the webhook.
 
-`CaBundle` is that of one webhook configuration, `CaBundles` that of all by which API servers call
-one Service.
+`CaBundle` handles one webhook configuration, `CaBundles` all configurations for one Service.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
 
 # `caBundle` of one webhook configuration.
 #
-# It is written by server-side apply of that one field, so that whoever installs the
+# It is written by server-side apply of that one field, so that the installer of the
 # configuration (kubectl, Helm, Argo CD) owns the rest. An apply would also create a missing
 # object, with this field alone. The object is therefore read first, and the apply carries its
 # uid and resourceVersion: the API server rejects it unless the object is unchanged.
@@ -36,19 +35,19 @@ class Published:
     #: The certificates, PEM; empty if the field is empty or malformed (Go would read a part of it).
     pem: bytes = b""
     fingerprints: frozenset[str] = frozenset()
-    #: Of the object that contains the field; "" if there is none to write to.
+    #: The uid of the object that contains the field; "" if there is none to write to.
     uid: str = ""
     version: str = ""
-    #: Changes with every change of the object's spec, and with nothing else.
+    #: A number that changes with the object's spec, and with nothing else.
     generation: str = ""
-    #: Why there is no content, or what is wrong with it; "" if nothing is.
+    #: The reason why there is no content, or the content's defect; "" if there is neither.
     problem: str = ""
-    #: The problem is that the field could not be read or written.
+    #: Whether the problem is a failed read or write of the field.
     failed: bool = False
 
     @property
     def edition(self) -> str:
-        """Differs between two reads if the field was changed, even if it was changed back."""
+        """A text that changes with each change of the field, even if it is changed back."""
         return f"{self.uid} {self.generation}"
 
     def holds(self, certificate: bytes) -> bool:
@@ -70,62 +69,62 @@ class CaBundle:
     def read(self) -> Published:
         """Return the content; ApiError if the API server does not answer."""
         configuration = self._configuration
-        found = self._api.read(configuration.path)
-        if found is None:
+        body = self._api.read(configuration.path)
+        if body is None:
             return Published(problem=f"{configuration} does not exist yet")
-        for webhook in found.get("webhooks") or ():
+        for webhook in body.get("webhooks") or ():
             if webhook.get("name") == configuration.webhook:
                 bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
-                return parse_ca_bundle(str(bundle), found["metadata"])
+                return parse_ca_bundle(str(bundle), body["metadata"])
         return Published(problem=f"{configuration} has no webhook {configuration.webhook} yet")
 
-    def publish(self, wanted: Iterable[bytes], found: Published) -> Published:
+    def publish(self, cas: Iterable[bytes], content: Published) -> Published:
         """Have the API server trust exactly these CAs (PEM, one each); return the new content.
 
-        Writes only if `found` differs. Raises ApiError if there is nothing to write to, or if
+        Writes only if `content` differs. Raises ApiError if there is nothing to write to, or if
         somebody else undoes the write.
         """
-        if not found.uid:
-            raise ApiError(found.problem)
-        pems = tuple(wanted)
-        if found.fingerprints == {pem_fingerprint(one) for one in pems}:
-            return found
+        if not content.uid:
+            raise ApiError(content.problem)
+        pems = tuple(cas)
+        if content.fingerprints == {pem_fingerprint(pem) for pem in pems}:
+            return content
         if self._limit.pause:
             raise ApiError(f"somebody else keeps changing {self}")
-        self._api.apply(self._configuration.path, self._fields(b"".join(pems), found))
+        self._api.apply(self._configuration.path, self._fields(b"".join(pems), content))
         self._limit.record_write()
-        again = self.read()  # another replica may have written the same first
-        if not all(again.holds(one) for one in pems):
+        written = self.read()  # another replica may have written the same first
+        if not all(written.holds(pem) for pem in pems):
             raise ApiError(
                 f"{self} does not keep what is written to it: another client or policy reverts it"
             )
-        return again
+        return written
 
-    def _fields(self, pem: bytes, found: Published) -> Object:
+    def _fields(self, pem: bytes, content: Published) -> Object:
         client = {"caBundle": b64encode(pem).decode()}
         return {
             "apiVersion": ADMISSION,
             "kind": self._configuration.kind,
             "metadata": {
                 "name": self._configuration.name,
-                "uid": found.uid,
-                "resourceVersion": found.version,
+                "uid": content.uid,
+                "resourceVersion": content.version,
             },
             "webhooks": [{"name": self._configuration.webhook, "clientConfig": client}],
         }
 
 
 def parse_ca_bundle(bundle: str, metadata: Object) -> Published:
-    """Parse a `caBundle` (base64 of PEM); one that is malformed in part holds nothing."""
+    """Parse a `caBundle` (base64 of PEM); if a part of it is malformed, it has no content."""
     pem, problem = b"", ""
     try:
-        found = load_certificates(b64decode(bundle, validate=True)) if bundle else []
-        pem = b"".join(to_pem(found))
+        certificates = load_certificates(b64decode(bundle, validate=True)) if bundle else []
+        pem = b"".join(to_pem(certificates))
     except (CertificateError, binascii.Error):
-        found, problem = [], "it did not contain base64-encoded PEM certificates"
+        certificates, problem = [], "it did not contain base64-encoded PEM certificates"
     return Published(
         pem=pem,
-        fingerprints=frozenset(fingerprint(one) for one in found),
+        fingerprints=frozenset(fingerprint(certificate) for certificate in certificates),
         uid=str(metadata.get("uid") or ""),
         version=str(metadata.get("resourceVersion") or ""),
         generation=str(metadata.get("generation") or ""),
@@ -134,7 +133,7 @@ def parse_ca_bundle(bundle: str, metadata: Object) -> Published:
 
 
 class WriteLimit:
-    """At most one write a second; the pause doubles each time somebody undoes a write."""
+    """A limit of one write a second; the pause doubles each time somebody undoes a write."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -156,92 +155,96 @@ class WriteLimit:
         self._last = now
 
 
-# `caBundle` of all webhook configurations by which API servers call one Service.
+# `caBundle` of all webhook configurations for one Service.
 #
-# A replica serves one leaf, whichever configuration a call comes from. So the CAs are published
-# in each of them, and a CA counts as trusted if each one that exists has it. A configuration that
-# is missing or cannot be written does not keep the replicas from serving the others.
+# A replica serves the same leaf to calls through any configuration. So the CAs are published in
+# each configuration, and a CA counts as trusted if all that exist contain it. A configuration
+# that is missing or cannot be written does not keep the replicas from serving the others.
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSet:
     """The content of `caBundle` in each configuration, in their order."""
 
-    each: tuple[Published, ...]
+    contents: tuple[Published, ...]
 
     @property
-    def known(self) -> tuple[Published, ...]:
-        """Those of configurations that exist and could be read."""
-        return tuple(one for one in self.each if one.uid)
+    def readable(self) -> tuple[Published, ...]:
+        """The contents from configurations that exist and could be read."""
+        return tuple(content for content in self.contents if content.uid)
 
     @property
     def fingerprints(self) -> frozenset[str]:
-        """The CAs that are trusted whichever configuration a call comes from."""
-        found = [one.fingerprints for one in self.known]
-        return frozenset.intersection(*found) if found else frozenset()
+        """The CAs that are trusted for a call through any configuration."""
+        trusted = [content.fingerprints for content in self.readable]
+        return frozenset.intersection(*trusted) if trusted else frozenset()
 
     @property
     def edition(self) -> str:
-        """Differs between two reads if one of the fields was changed, even if changed back."""
-        return ", ".join(one.edition for one in self.each)
+        """A text that changes with each change of a field, even if it is changed back."""
+        return ", ".join(content.edition for content in self.contents)
 
     @property
     def pem(self) -> bytes:
-        """All certificates; one that several configurations have is there several times."""
-        return b"".join(one.pem for one in self.each)
+        """All certificates, with duplicates if several configurations have the same."""
+        return b"".join(content.pem for content in self.contents)
 
     @property
     def roots(self) -> tuple[bytes, ...]:
-        """What API servers trust, without duplicates; one that is empty if nothing is known."""
-        return tuple(dict.fromkeys(one.pem for one in self.known)) or (b"",)
+        """The distinct bundles that API servers trust; a single empty one if none is readable."""
+        return tuple(dict.fromkeys(content.pem for content in self.readable)) or (b"",)
 
     @property
     def missing(self) -> str:
-        """Which configuration does not exist; "" if none is missing."""
-        return _first(one.problem for one in self.each if not one.uid and not one.failed)
+        """The problem of a configuration that does not exist; "" if none is missing."""
+        return _first(
+            content.problem for content in self.contents if not content.uid and not content.failed
+        )
 
     @property
     def failure(self) -> str:
-        """Why a configuration could not be read or written; "" if none failed."""
-        return _first(one.problem for one in self.each if one.failed)
+        """The reason why a configuration could not be read or written; "" if none failed."""
+        return _first(content.problem for content in self.contents if content.failed)
 
     def holds(self, certificate: bytes) -> bool:
-        """Return whether a CA (PEM) is trusted whichever configuration a call comes from."""
-        return bool(self.known) and all(one.holds(certificate) for one in self.known)
+        """Return whether a CA (PEM) is trusted for a call through any configuration."""
+        return bool(self.readable) and all(content.holds(certificate) for content in self.readable)
 
     def mentions(self, certificate: bytes) -> bool:
-        """Return whether a CA (PEM) is trusted in any configuration."""
-        return any(one.holds(certificate) for one in self.each)
+        """Return whether a CA (PEM) is trusted in at least one configuration."""
+        return any(content.holds(certificate) for content in self.contents)
 
 
 class CaBundles:
     """The `caBundle` of each configuration of an installation."""
 
     def __init__(self, api: Api, installation: Installation, clock: Clock) -> None:
-        """Prepare; the first of the configurations is the one that pods depend on."""
-        self._bundles = tuple(CaBundle(api, one, clock) for one in installation.configurations)
+        """Prepare; pods depend on the first of the configurations."""
+        self._bundles = tuple(
+            CaBundle(api, configuration, clock) for configuration in installation.configurations
+        )
 
     def read(self) -> PublishedSet:
-        """Return the contents; ApiError if the first of them cannot be read."""
-        first, *others = self._bundles
-        return PublishedSet((first.read(), *map(_read, others)))
+        """Return the contents; ApiError if the first cannot be read."""
+        first, *rest = self._bundles
+        return PublishedSet((first.read(), *map(_read, rest)))
 
     def publish(
-        self, wanted: Iterable[bytes], found: PublishedSet, note: Callable[[str], None]
+        self, cas: Iterable[bytes], published: PublishedSet, note: Callable[[str], None]
     ) -> PublishedSet:
         """Have API servers trust exactly these CAs (PEM, one each); return the new contents.
 
-        Writes only what differs, and calls `note` with what it wrote. Raises ApiError if the first
+        Writes only differences, and calls `note` after each write. Raises ApiError if the first
         of the configurations that exist does not have the CAs now, or if none exists.
         """
-        pems = tuple(wanted)
+        pems = tuple(cas)
         after = PublishedSet(
             tuple(
                 _publish(bundle, pems, before, note) if before.uid else before
-                for bundle, before in zip(self._bundles, found.each, strict=True)
+                for bundle, before in zip(self._bundles, published.contents, strict=True)
             )
         )
-        first = next((one for one in after.each if one.uid or one.failed), None)
+        first = next((content for content in after.contents if content.uid or content.failed), None)
         if first is None or first.failed:
             raise ApiError(first.problem if first else after.missing)
         return after

@@ -1,4 +1,4 @@
-"""The clock, which tests replace; how long items have been seen; and pauses between attempts."""
+"""The clock, which tests replace; how long items have existed; and pauses between attempts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Clock:
 
 
 class SeenSince:
-    """Remembers since when each item has been seen; an item missed once starts again."""
+    """The time since which each item has been seen; an item missed once starts again."""
 
     def __init__(self, clock: Clock, longest_gap: timedelta) -> None:
         """Start empty; an observation later than `longest_gap` makes all items start again."""
@@ -34,13 +34,13 @@ class SeenSince:
     def observe(self, items: Iterable[str], edition: str = "") -> None:
         """Record that these items, and no others, are there now.
 
-        `edition`: of the object that holds them. If it has changed, an item may have been
-        removed and put back since the last observation, so all items start again.
+        `edition`: the edition of the object that contains them. If it has changed, an item may
+        have been removed and restored since the last observation, so all items start again.
         """
         now = self._clock.monotonic()
         unbroken = edition == self._edition and now - self._last <= self._gap
-        known = self._first if unbroken else {}
-        self._first = {item: known.get(item, now) for item in items}
+        earlier = self._first if unbroken else {}
+        self._first = {item: earlier.get(item, now) for item in items}
         self._last, self._edition = now, edition
 
     def duration(self, item: str) -> timedelta | None:
@@ -56,7 +56,7 @@ FIRST, LONGEST = 0.25, 10.0
 
 
 def delays() -> Iterator[float]:
-    """Yield the seconds to wait before each retry: doubled up to `LONGEST`, less up to a half."""
+    """Yield the seconds before each retry: doubled up to `LONGEST`, minus up to a half."""
     seconds = FIRST
     while True:
         yield seconds * random.uniform(0.5, 1.0)  # noqa: S311 -- no secret

@@ -1,4 +1,4 @@
-"""What can go wrong with certificates: each error is one line for people.
+"""The errors of certificate handling; each is one line for people.
 
 CertsError
 ├─ CertificateError   a certificate or a key cannot be used
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 
 class CertsError(Exception):
-    """The base of both: `str(error)` is one line for a person."""
+    """The base class; `str(error)` is one line for a person."""
 
 
 class CertificateError(CertsError):
-    """A certificate or a key cannot be used: `str(error)` says which, and why."""
+    """A certificate or a key cannot be used; `str(error)` names it, with the reason."""
 
 
 class ApiError(CertsError):

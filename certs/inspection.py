@@ -1,4 +1,4 @@
-"""Inspect an installation's certificates: the Secret, `caBundle`, and what each replica serves.
+"""Inspect an installation's certificates: the Secret, `caBundle`, and the leaf of each replica.
 
 `inspect` reads the objects and judges them; `verify` connects to the replicas as well.
 """
@@ -27,9 +27,9 @@ _Roles = list[tuple[str, x509.Certificate]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
-    """A CA that is in the Secret or in `caBundle`."""
+    """A CA in the Secret or in `caBundle`."""
 
-    #: current, next or previous; unknown if it is in `caBundle` alone.
+    #: current, next or previous; unknown if it is only in `caBundle`.
     role: str
     #: SHA-256, in hex.
     fingerprint: str
@@ -45,7 +45,7 @@ class InspectedBundle:
 
     #: Its kind and name.
     configuration: str
-    #: What is wrong with it; "" if nothing is.
+    #: Its defect; "" if it has none.
     problem: str
 
 
@@ -54,9 +54,9 @@ class Handshake:
     """The result of a TLS handshake with one address, as the API server does it."""
 
     address: str
-    #: Why it failed; "" if it did not.
+    #: The reason of a failure; "" after a success.
     problem: str
-    #: The role of the CA that issued the served certificate; "" if that is not known.
+    #: The role of the CA that issued the served certificate; "" if it is not known.
     issuer: str = ""
     names: tuple[str, ...] = ()
     not_after: datetime | None = None
@@ -68,10 +68,10 @@ class Inspection:
 
     #: settled, publishing or draining; "" if there is no usable CA.
     phase: str
-    #: What is wrong with the Secret; "" if nothing is.
+    #: The Secret's defect; "" if it has none.
     secret_problem: str
     bundles: tuple[InspectedBundle, ...]
-    #: The previous CA stays until then.
+    #: The end of the previous CA.
     retire_after: datetime | None
     #: A request that no replica has acted on yet: rotate or revoke; "" if there is none.
     asked: str
@@ -81,37 +81,41 @@ class Inspection:
     @property
     def served(self) -> bool:
         """Whether an API server can reach every address, and there is at least one."""
-        return bool(self.handshakes) and not any(one.problem for one in self.handshakes)
+        return bool(self.handshakes) and not any(handshake.problem for handshake in self.handshakes)
 
     @property
     def good(self) -> bool:
         """Whether nobody needs to do anything."""
-        sound = not any(one.problem for one in self.bundles)
+        sound = not any(bundle.problem for bundle in self.bundles)
         return self.served and sound and not self.secret_problem
 
 
 def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ()) -> Inspection:
     """Inspect everything; ApiError if the API server does not allow it.
 
-    `addresses`: HOST:PORT of replicas, instead of those that the cluster knows.
+    `addresses`: HOST:PORT of replicas, instead of the endpoints in the cluster.
     """
     clock = Clock()
     published = CaBundles(api, installation, clock).read()
     secret = CaSecret(api, installation)
-    found = secret.read(clock.now())
-    known = found.authorities
-    roles = _roles(known, published)
-    authorities = tuple(_authority(role, one, published) for role, one in roles)
+    content = secret.read(clock.now())
+    authorities = content.authorities
+    roles = _roles(authorities, published)
+    inspected = tuple(_authority(role, certificate, published) for role, certificate in roles)
     return Inspection(
-        phase=known.phase if known else "",
-        secret_problem=_secret_problem(secret, found),
+        phase=authorities.phase if authorities else "",
+        secret_problem=_secret_problem(secret, content),
         bundles=tuple(
-            InspectedBundle(configuration=str(where), problem=_bundle_problem(authorities, one))
-            for where, one in zip(installation.configurations, published.each, strict=True)
+            InspectedBundle(
+                configuration=str(configuration), problem=_bundle_problem(inspected, bundle)
+            )
+            for configuration, bundle in zip(
+                installation.configurations, published.contents, strict=True
+            )
         ),
-        retire_after=known.retire_after if known else None,
-        asked=(known.requested or "") if known else "",
-        authorities=authorities,
+        retire_after=authorities.retire_after if authorities else None,
+        asked=(authorities.requested or "") if authorities else "",
+        authorities=inspected,
         handshakes=_handshakes(api, installation, addresses, published, roles),
     )
 
@@ -123,25 +127,25 @@ def verify(
     clock = Clock()
     published = CaBundles(api, installation, clock).read()
     try:
-        known = CaSecret(api, installation).read(clock.now()).authorities
+        authorities = CaSecret(api, installation).read(clock.now()).authorities
     except ApiError:
-        known = None  # the roles of the issuers are then unknown
-    roles = _roles(known, published)
+        authorities = None  # the roles of the issuers are then unknown
+    roles = _roles(authorities, published)
     return _handshakes(api, installation, addresses, published, roles)
 
 
-def _roles(known: Authorities | None, published: PublishedSet) -> _Roles:
-    """Return every known CA, those of the Secret first."""
+def _roles(authorities: Authorities | None, published: PublishedSet) -> _Roles:
+    """Return every known CA, starting with the Secret's."""
     pems: list[tuple[str, bytes]] = []
-    if known is not None:
-        pems.append(("current", known.current.certificate))
-        pems += [("next", known.next.certificate)] if known.next else []
-        pems += [("previous", one) for one in known.previous]
-    found = [(role, one) for role, pem in pems for one in load_certificates(pem)]
-    in_secret = {fingerprint(one) for _, one in found}
+    if authorities is not None:
+        pems.append(("current", authorities.current.certificate))
+        pems += [("next", authorities.next.certificate)] if authorities.next else []
+        pems += [("previous", pem) for pem in authorities.previous]
+    roles = [(role, ca) for role, pem in pems for ca in load_certificates(pem)]
+    in_secret = {fingerprint(ca) for _, ca in roles}
     trusted = load_certificates(published.pem) if published.pem else []
-    others = {fingerprint(one): one for one in trusted if fingerprint(one) not in in_secret}
-    return found + [("unknown", one) for one in others.values()]
+    unknown = {fingerprint(ca): ca for ca in trusted if fingerprint(ca) not in in_secret}
+    return roles + [("unknown", ca) for ca in unknown.values()]
 
 
 def _authority(role: str, certificate: x509.Certificate, published: PublishedSet) -> Authority:
@@ -151,24 +155,24 @@ def _authority(role: str, certificate: x509.Certificate, published: PublishedSet
         fingerprint=mark,
         not_before=certificate.not_valid_before_utc,
         not_after=certificate.not_valid_after_utc,
-        in_bundle=any(mark in one.fingerprints for one in published.each),
+        in_bundle=any(mark in content.fingerprints for content in published.contents),
     )
 
 
-def _secret_problem(secret: CaSecret, found: SecretContent) -> str:
-    if found.authorities is None:
-        return found.problem or f"there is no CA in {secret}"
-    return IMMUTABLE if found.immutable else ""
+def _secret_problem(secret: CaSecret, content: SecretContent) -> str:
+    if content.authorities is None:
+        return content.problem or f"there is no CA in {secret}"
+    return IMMUTABLE if content.immutable else ""
 
 
 def _bundle_problem(authorities: Sequence[Authority], published: Published) -> str:
     if published.problem:
         return published.problem
-    held = [one for one in authorities if one.fingerprint in published.fingerprints]
-    missing = [one.role for one in authorities if one.role != "unknown" and one not in held]
+    trusted = [ca for ca in authorities if ca.fingerprint in published.fingerprints]
+    missing = [ca.role for ca in authorities if ca.role != "unknown" and ca not in trusted]
     if missing:
         return f"it lacks the {' and the '.join(missing)} CA"
-    unknown = sum(one.role == "unknown" for one in held)
+    unknown = sum(ca.role == "unknown" for ca in trusted)
     return (
         f"it trusts {unknown} CA{'s' * (unknown > 1)} that the Secret does not have"
         if unknown
@@ -184,14 +188,16 @@ def _handshakes(
     roles: _Roles,
 ) -> tuple[Handshake, ...]:
     name = installation.server_name
-    found = addresses or endpoints(api, installation)
-    return tuple(_handshake(_worst(one, name, published.roots), roles) for one in found)
+    targets = addresses or endpoints(api, installation)
+    return tuple(
+        _handshake(_probe_all_roots(address, name, published.roots), roles) for address in targets
+    )
 
 
-def _worst(address: str, name: str, roots: Iterable[bytes]) -> ProbeResult:
-    """Do a handshake for each set of trusted CAs; return one that failed, if there is one."""
-    results = [probe(address, name, one) for one in roots]
-    return next((one for one in results if one.problem), results[0])
+def _probe_all_roots(address: str, name: str, bundles: Iterable[bytes]) -> ProbeResult:
+    """Do a handshake for each set of trusted CAs; return a failed one if there is one."""
+    results = [probe(address, name, pem) for pem in bundles]
+    return next((result for result in results if result.problem), results[0])
 
 
 def _handshake(result: ProbeResult, roles: _Roles) -> Handshake:
@@ -215,7 +221,7 @@ def _issued(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
     return True
 
 
-# Connect to the replicas of a webhook as the API server does, and see what they serve.
+# Connect to the replicas of a webhook as the API server does, and read the leaves they serve.
 
 #: Seconds. The API server waits 10 s for a webhook by default, handshake included.
 TIMEOUT = 5.0
@@ -229,7 +235,7 @@ class ProbeResult:
 
     #: HOST:PORT.
     address: str
-    #: Why an API server would not send its reviews there; "" if it would.
+    #: The reason why an API server would not send its reviews there; "" if it would.
     problem: str
     #: The served certificate, even if it is not trusted; None if nothing answers.
     leaf: x509.Certificate | None = None
@@ -247,8 +253,8 @@ def probe(address: str, name: str, roots: bytes) -> ProbeResult:
             address=address, problem=f"the TLS handshake failed: {error.reason or error}"
         )
     except OSError as error:
-        why = error.strerror or str(error) or type(error).__name__
-        return ProbeResult(address=address, problem=f"cannot connect: {why}")
+        reason = error.strerror or str(error) or type(error).__name__
+        return ProbeResult(address=address, problem=f"cannot connect: {reason}")
     return ProbeResult(address=address, problem="", leaf=leaf)
 
 
@@ -276,13 +282,13 @@ def _handshake_with(address: str, name: str, context: ssl.SSLContext) -> x509.Ce
         socket.create_connection((host.strip("[]"), int(port)), TIMEOUT) as raw,
         context.wrap_socket(raw, server_hostname=name) as tls,
     ):
-        shown = tls.getpeercert(binary_form=True)
-    assert shown is not None  # a server always has one
-    return x509.load_der_x509_certificate(shown)
+        certificate = tls.getpeercert(binary_form=True)
+    assert certificate is not None  # a server always has one
+    return x509.load_der_x509_certificate(certificate)
 
 
 def endpoints(api: Api, installation: Installation, port: int = PORT) -> list[str]:
-    """Return HOST:PORT of each ready endpoint, or of the Service if reading those is forbidden.
+    """Return HOST:PORT of each ready endpoint, or of the Service if reading endpoints is forbidden.
 
     The ServiceAccount of a replica may not read them, but in its pod the Service's name resolves.
     """
@@ -296,16 +302,18 @@ def _ready_endpoints(api: Api, installation: Installation, port: int) -> list[st
     namespace, name = installation.namespace, installation.service
     service = api.read(f"/api/v1/namespaces/{namespace}/services/{name}")
     port_names = [
-        one.get("name", "")
-        for one in ((service or {}).get("spec") or {}).get("ports") or ()
-        if one.get("port") == port
+        service_port.get("name", "")
+        for service_port in ((service or {}).get("spec") or {}).get("ports") or ()
+        if service_port.get("port") == port
     ]
     slices = api.read(
         f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
         f"?labelSelector=kubernetes.io/service-name={name}"
     )
-    found = (slices or {}).get("items") or ()
-    return sorted({address for one in found for address in _ready(one, port_names)})
+    items = (slices or {}).get("items") or ()
+    return sorted(
+        {address for endpoint_slice in items for address in _ready(endpoint_slice, port_names)}
+    )
 
 
 def _ready(endpoint_slice: Object, port_names: list[str]) -> list[str]:

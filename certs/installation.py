@@ -1,4 +1,4 @@
-"""One installation in a cluster: its names, and what `certs` needs from its API server."""
+"""One installation in a cluster: its names, and the interface of its API server."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class Api(Protocol):
         """Return the object at a path; None if it does not exist."""
 
     def create(self, path: str, body: Object) -> bool:
-        """Create an object in a collection; False if one of that name already exists."""
+        """Create an object in a collection; False if its name is already taken."""
 
     def replace(self, path: str, body: Object) -> bool:
-        """Replace an object; False if its resourceVersion is no longer that of `body`."""
+        """Replace an object; False if `body` has an outdated resourceVersion."""
 
     def apply(self, path: str, body: Object) -> bool:
         """Apply (server-side, with force) the fields of `body`, and own them.
 
-        False if the object's uid or resourceVersion is no longer that of `body`.
+        False if `body` has another uid than the object, or an outdated resourceVersion.
         """
 
 
 class Watch(Protocol):
-    """Tells of changes of an installation's objects, so that they need not be read all the time."""
+    """A watch of an installation's objects, so that they need not be read all the time."""
 
     def start(self, changed: Callable[[], None]) -> None:
         """Begin; `changed` is called, in any thread, after each change.
 
-        Also each time when the watch is current again.
+        It is also called each time the watch becomes current again.
         """
 
     def stop(self) -> None:
@@ -43,7 +43,7 @@ class Watch(Protocol):
 
     @property
     def current(self) -> bool:
-        """Whether a change would be told now; otherwise one may have been missed."""
+        """Whether a change would be reported now; otherwise one may have been missed."""
 
 
 #: The API group of webhook configurations.
@@ -77,7 +77,7 @@ class Installation:
     service: str
     #: The Secret of the CAs, in that namespace.
     ca_secret: str
-    #: The configurations by which API servers call the Service: first the one that pods depend on.
+    #: The configurations that make API servers call the Service; pods depend on the first.
     configurations: tuple[WebhookConfiguration, ...]
 
     @property
@@ -87,7 +87,7 @@ class Installation:
 
     @property
     def dns_names(self) -> tuple[str, ...]:
-        """The DNS names of the Service; those after the first are for people and probes."""
+        """The DNS names of the Service; all but the first are for people and probes."""
         name, short = self.server_name, f"{self.service}.{self.namespace}"
         return (name, f"{name}.cluster.local", short, self.service)
 

@@ -1,4 +1,4 @@
-"""Issue a CA and leaves that a Kubernetes API server accepts, and say when to renew them.
+"""Issue a CA and leaves that a Kubernetes API server accepts, and compute when to renew them.
 
 The API server verifies subject alternative names only (Go ignores common names since
 1.15), and requires `serverAuth` in the extended key usages, and a CA with `CA:TRUE` and

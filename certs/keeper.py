@@ -3,7 +3,7 @@
 A round starts from the current state and does whatever is missing. So anything that failed or
 was undone is done again, and a replica that starts late follows the same path as the first.
 All replicas do the same. `caBundle` is read before the Secret, and each is written only if it
-is unchanged since the read, so no replica undoes what another wrote with newer knowledge.
+is unchanged since the read, so no replica undoes a write that is based on a newer state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from certs.rotation import RotationContext, adopt, drain_key, new_ca, step, step
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 from certs.serving import ServingContext
 
-#: How many times a round tries to write the Secret while other replicas are faster.
+#: The number of attempts of a round to write the Secret while other replicas are faster.
 _ATTEMPTS = 5
 #: The number of notes that are kept for the log.
 _NOTES = 50
@@ -48,26 +48,26 @@ class Keeper:
         self.served = ServedLeaf(installation, serving, lifetimes, clock)
         #: The CAs in the Secret, as last known; None before the first round.
         self.authorities: Authorities | None = None
-        #: What a person should do although everything is trusted; "" if nothing.
+        #: A task for a person although everything is trusted; "" if there is none.
         self.warning = ""
-        #: Why one of the configurations has not got the CAs, so that the next round tries again.
+        #: The reason why a configuration lacks the CAs, so that the next round tries again.
         self.failure = ""
-        #: What was done, for the log; the oldest notes are dropped if nobody reads them.
+        #: The changes made, for the log; the oldest notes are dropped if nobody reads them.
         self.notes: deque[str] = deque(maxlen=_NOTES)
 
     @property
     def due(self) -> bool:
         """Whether a round has something to do although no object has changed."""
-        known = self.authorities
-        if known is None or step_near(known, self._clock.now()):
+        authorities = self.authorities
+        if authorities is None or step_near(authorities, self._clock.now()):
             return True
-        return self.served.due(known.current)
+        return self.served.due(authorities.current)
 
     def round(self) -> None:
         """Do whatever is missing; CertificateError or ApiError if that is impossible.
 
-        When it returns, the API server trusts the leaf that is served, at least when it calls
-        through the first of the configurations that exist; `failure` and `warning` say more.
+        When it returns, the API server trusts the served leaf, at least when it calls through
+        the first of the configurations that exist; `failure` and `warning` have the details.
         """
         self.served.renew()  # before anything that needs the API server
         authorities, published = self._update_secret()
@@ -83,20 +83,20 @@ class Keeper:
         for _ in range(_ATTEMPTS):
             published = self._bundles.read()
             self._published.observe(published.fingerprints, published.edition)
-            found = self._secret.read(self._clock.now())
-            self.warning = f"{self._secret}: {IMMUTABLE}" if found.immutable else ""
-            authorities = self._wanted(found, published)
-            if found.immutable:  # go on issuing from, trusting and publishing what it contains
+            content = self._secret.read(self._clock.now())
+            self.warning = f"{self._secret}: {IMMUTABLE}" if content.immutable else ""
+            authorities = self._next_authorities(content, published)
+            if content.immutable:  # go on issuing from, trusting and publishing what it contains
                 self.authorities = authorities
                 return authorities, published
-            if self._secret.write(authorities, found):
-                self._remember(found, authorities)
+            if self._secret.write(authorities, content):
+                self._remember(content, authorities)
                 return authorities, published
         raise ApiError(f"somebody else keeps changing {self._secret}")
 
-    def _wanted(self, found: SecretContent, published: PublishedSet) -> Authorities:
-        authorities = adopt(self._known(found), *self._missing_cas(found, published))
-        if found.immutable:
+    def _next_authorities(self, content: SecretContent, published: PublishedSet) -> Authorities:
+        authorities = adopt(self._base_authorities(content), *self._missing_cas(content, published))
+        if content.immutable:
             return authorities
         self._draining.observe([drain_key(authorities)])
         return step(authorities, self._view)
@@ -110,36 +110,36 @@ class Keeper:
             draining=self._draining,
         )
 
-    def _known(self, found: SecretContent) -> Authorities:
-        """Return the CAs in the Secret, else those that were there, else a new one."""
-        known = found.authorities or self.authorities
-        if known is not None:
-            return known
-        if found.problem:
+    def _base_authorities(self, content: SecretContent) -> Authorities:
+        """Return the CAs in the Secret, else its earlier CAs, else a new one."""
+        authorities = content.authorities or self.authorities
+        if authorities is not None:
+            return authorities
+        if content.problem:
             raise CertificateError(
-                f"{self._secret}: {found.problem}; repair it, or delete it to get a new CA"
+                f"{self._secret}: {content.problem}; repair it, or delete it to get a new CA"
             )
         if self.warning:  # immutable and empty: each replica would have its own CA
             raise CertificateError(self.warning)
         return Authorities(current=new_ca(self._view))
 
-    def _missing_cas(self, found: SecretContent, published: PublishedSet) -> list[bytes]:
+    def _missing_cas(self, content: SecretContent, published: PublishedSet) -> list[bytes]:
         """Return CAs in `caBundle` that a replica may serve, although the Secret may lack them.
 
-        A replica that has just started, or that restores the Secret, cannot know what was there
-        before, so it returns all of them. Any other replica returns the issuer of its own leaf.
+        A replica that has just started, or that restores the Secret, does not have the earlier
+        CAs, so it returns all of them. Any other replica returns the issuer of its own leaf.
         """
-        if self.authorities is None or found.authorities is None:
+        if self.authorities is None or content.authorities is None:
             return unexpired_cas(published.pem, self._clock.now()) if published.pem else []
         issuer = self.served.issuer
         return [issuer.certificate] if issuer and published.mentions(issuer.certificate) else []
 
-    def _remember(self, found: SecretContent, authorities: Authorities) -> None:
-        if found.authorities is None:
-            what = "restored" if self.authorities else "made"
-            why = found.problem or "it did not exist"
-            self.notes.append(f"{what} {self._secret}: {why}")
-        self.notes.extend(describe_changes(found.authorities, authorities))
+    def _remember(self, content: SecretContent, authorities: Authorities) -> None:
+        if content.authorities is None:
+            action = "restored" if self.authorities else "made"
+            reason = content.problem or "it did not exist"
+            self.notes.append(f"{action} {self._secret}: {reason}")
+        self.notes.extend(describe_changes(content.authorities, authorities))
         self.authorities = authorities
 
 
@@ -172,7 +172,7 @@ class ServedLeaf:
         self.issuer, self.leaf = ca, leaf
 
     def due(self, current: KeyPair) -> bool:
-        """Return whether the leaf is to be replaced: for its age, or since another CA issues."""
+        """Return whether to replace the leaf: because of its age, or because another CA issues."""
         if self.leaf is None or self.issuer != current:
             return True
         return renewal_due(self.leaf, self._clock.now())
@@ -183,7 +183,7 @@ class ServedLeaf:
         if self.issuer and self.leaf and renewal_due(self.leaf, now) and expiry(self.issuer) > now:
             self.serve(self.issuer)
 
-    def follow(self, current: KeyPair, published: PublishedSet, seen: SeenSince) -> None:
+    def follow(self, current: KeyPair, published: PublishedSet, trusted_since: SeenSince) -> None:
         """Change to the CA that issues now, as soon as every API server trusts it.
 
         Changes at once if waiting would not help: the CA of the served leaf has expired, or
@@ -192,8 +192,8 @@ class ServedLeaf:
         if self.issuer in (None, current) or not published.holds(current.certificate):
             return
         if self._issuer_is_trusted(published):
-            lasted = seen.duration(pem_fingerprint(current.certificate))
-            if lasted is None or lasted < self._lifetimes.propagation:
+            duration = trusted_since.duration(pem_fingerprint(current.certificate))
+            if duration is None or duration < self._lifetimes.propagation:
                 return
         self.serve(current)
 

@@ -11,42 +11,42 @@ IDLE = timedelta(seconds=90)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """All durations; only tests have a reason to change most of the defaults."""
+    """The durations of an installation; only tests have a reason to change most defaults."""
 
     #: The lifetime of a CA; the next one is issued after two thirds of it.
     ca: timedelta = timedelta(days=365)
     #: The lifetime of the leaf that a replica serves; it is renewed after two thirds of it.
     leaf: timedelta = timedelta(hours=24)
-    #: Until every API server uses a `caBundle` that one of them returns, which cannot be observed.
+    #: The time until all API servers use a `caBundle` that one returns; it cannot be observed.
     propagation: timedelta = timedelta(minutes=2)
-    #: Between two reads of the Secret and of `caBundle`, while they are not watched, and while a
-    #: rotation waits for something.
+    #: The time between two reads of the Secret and of `caBundle`, while they are not watched, and
+    #: while a rotation waits for something.
     round: timedelta = timedelta(seconds=5)
-    #: Until an idle connection of the API server is closed.
+    #: The time until an idle connection of the API server is closed.
     idle: timedelta = IDLE
 
     @property
     def drain(self) -> timedelta:
-        """Until every replica that reads the Secret, and every connection, has left an old CA."""
+        """The time until every replica that reads the Secret, and every connection, leaves a CA."""
         return self.propagation + 3 * self.round + self.idle
 
     @property
     def resync(self) -> timedelta:
-        """Between two reads while the objects are watched and nothing changes.
+        """The time between two reads while the objects are watched and nothing changes.
 
-        In case that a watch lost a change. Far below a drain: a replica that missed the beginning
-        of a revocation still has the time to follow it.
+        The reads find changes that a watch lost. The time is far below a drain: a replica that
+        missed the beginning of a revocation can still follow it.
         """
         return self.drain / 2
 
     @property
     def problem(self) -> str:
-        """Why these durations are inconsistent, as one line; "" if they are not."""
-        least = 3 * (self.propagation + 3 * self.round)
+        """The inconsistency of these durations, as one line; "" if they are consistent."""
+        minimum = 3 * (self.propagation + 3 * self.round)
         if min(self.ca, self.leaf, self.round) <= timedelta(0) or self.propagation < timedelta(0):
             return "every time must be above zero"
-        if self.ca < least:
-            seconds = least.total_seconds()
+        if self.ca < minimum:
+            seconds = minimum.total_seconds()
             return (
                 f"a CA must live at least {seconds:g} s, to be replaced in the last third of its "
                 "lifetime"

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 
 from certs.errors import CertificateError
 
-#: How many names of a certificate an error lists if the required one is missing.
-_SHOWN = 5
+#: The number of names of a certificate that an error lists if the required name is missing.
+_LISTED_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def load_key(pem: bytes) -> PrivateKeyTypes:
 
 def to_pem(certificates: Iterable[x509.Certificate]) -> tuple[bytes, ...]:
     """Return each certificate as PEM that ends in a newline."""
-    return tuple(one.public_bytes(Encoding.PEM) for one in certificates)
+    return tuple(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
@@ -61,21 +61,21 @@ def pem_fingerprint(pem: bytes) -> str:
 
 def distinct(pems: Iterable[bytes]) -> Iterator[bytes]:
     """Yield each certificate (PEM, one each) once, in order of first appearance."""
-    seen: set[str] = set()
+    fingerprints: set[str] = set()
     for pem in pems:
         mark = pem_fingerprint(pem)
-        if mark not in seen:
-            seen.add(mark)
+        if mark not in fingerprints:
+            fingerprints.add(mark)
             yield pem
 
 
 def dns_names(leaf: x509.Certificate) -> list[str]:
     """Return the DNS subject alternative names of a certificate; its subject is ignored."""
     try:
-        found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        extension = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except (ValueError, x509.ExtensionNotFound):
         return []
-    return found.value.get_values_for_type(x509.DNSName)
+    return extension.value.get_values_for_type(x509.DNSName)
 
 
 def check_pair(pair: KeyPair, now: datetime, name: str | None = None) -> datetime:
@@ -105,9 +105,9 @@ def _check_name(leaf: x509.Certificate, name: str) -> None:
     """Compare as Go does (crypto/x509, VerifyHostname), which ignores the subject."""
     names = dns_names(leaf)
     if not any(_covers(pattern.lower(), name) for pattern in names):
-        shown = ", ".join(names[:_SHOWN]) or "none"
+        listed = ", ".join(names[:_LISTED_NAMES]) or "none"
         raise CertificateError(
-            f"the certificate is not for {name}, which the API server expects, but for {shown}"
+            f"the certificate is not for {name}, which the API server expects, but for {listed}"
         )
 
 

@@ -1,7 +1,7 @@
 """The rotation from one CA to the next, one step at a time, so that no handshake fails.
 
-Every replica takes these steps by the same rules, from what the Secret holds and from what
-it has itself seen in `caBundle`; the first replica to store a step has taken it for all.
+Every replica takes these steps by the same rules, from the content of the Secret and from its
+own observations of `caBundle`; the first replica to store a step has taken it for all.
 Each replica measures by its own monotonic clock how long it has seen a CA or a state. So a wrong
 time of day cannot shorten a wait, and a restarted replica waits again.
 """
@@ -20,13 +20,13 @@ from certs.pem import KeyPair, pem_fingerprint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotationContext:
-    """What a replica knows besides the content of the Secret."""
+    """The time, the durations and the observations of a replica."""
 
     now: datetime
     lifetimes: Lifetimes
-    #: Fingerprints in `caBundle`, and since when each has been there.
+    #: The fingerprints in `caBundle`, and since when it has had each.
     published: SeenSince
-    #: `drain_key(authorities)`, and since when the Secret has had it.
+    #: The current `drain_key`, and since when the Secret has had it.
     draining: SeenSince
 
 
@@ -35,17 +35,17 @@ def new_ca(view: RotationContext) -> KeyPair:
     return issue_ca(lifetime=view.lifetimes.ca, now=view.now)
 
 
-def adopt(authorities: Authorities, *found: bytes) -> Authorities:
-    """Go on trusting CAs (PEM) that replicas may still serve, until the end of a drain.
+def adopt(authorities: Authorities, *cas: bytes) -> Authorities:
+    """Continue to trust CAs (PEM) that replicas may still serve, until the end of a drain.
 
     Otherwise, if the Secret were replaced or lost, those replicas would no longer be trusted.
     """
-    unknown = tuple(one for one in found if not authorities.knows(one))
+    unknown = tuple(ca for ca in cas if not authorities.includes(ca))
     return replace(authorities, previous=(*authorities.previous, *unknown))
 
 
 def step(authorities: Authorities, view: RotationContext) -> Authorities:
-    """Return the CAs after the one step that is due; the same ones if none is."""
+    """Return the CAs after the step that is due; the same CAs if none is."""
     current, following = authorities.current, authorities.next
     if authorities.requested is RotationRequest.REVOKE:
         return replace(authorities, next=new_ca(view), requested=None, revoking=True)
@@ -72,24 +72,24 @@ def step_near(authorities: Authorities, now: datetime) -> bool:
 
 
 def drain_key(authorities: Authorities) -> str:
-    """Return the key by which a drain is timed: if another CA joins, the drain starts again."""
+    """Return the key that identifies a drain: if another CA joins, the drain starts again."""
     certificates = (authorities.current.certificate, *authorities.previous)
-    return " ".join(pem_fingerprint(one) for one in certificates)
+    return " ".join(pem_fingerprint(certificate) for certificate in certificates)
 
 
-def _published_for(ca: KeyPair, view: RotationContext, least: timedelta) -> bool:
+def _published_for(ca: KeyPair, view: RotationContext, minimum: timedelta) -> bool:
     """Return whether a CA has been in `caBundle` for at least this long."""
-    seen = view.published.duration(pem_fingerprint(ca.certificate))
-    return seen is not None and seen >= least
+    duration = view.published.duration(pem_fingerprint(ca.certificate))
+    return duration is not None and duration >= minimum
 
 
 def _promoted(authorities: Authorities, following: KeyPair, view: RotationContext) -> Authorities:
     """Let the next CA issue, and keep the old one trusted until its last leaf has expired."""
-    kept = None if authorities.revoking else _last_leaf_expiry(view)
+    retire_after = None if authorities.revoking else _last_leaf_expiry(view)
     return Authorities(
         current=following,
         previous=(authorities.current.certificate, *authorities.previous),
-        retire_after=kept,
+        retire_after=retire_after,
     )
 
 
@@ -99,10 +99,10 @@ def _last_leaf_expiry(view: RotationContext) -> datetime:
 
 
 def _drained(authorities: Authorities, view: RotationContext) -> bool:
-    """Return whether the old CAs can go: as far as can be known, no replica serves them."""
+    """Return whether the old CAs can be removed: every replica has had time to leave them."""
     if not _published_for(authorities.current, view, view.lifetimes.drain):
         return False
     if authorities.retire_after is not None and view.now < authorities.retire_after:
         return False
-    lasted = view.draining.duration(drain_key(authorities))
-    return lasted is not None and lasted >= view.lifetimes.drain
+    duration = view.draining.duration(drain_key(authorities))
+    return duration is not None and duration >= view.lifetimes.drain

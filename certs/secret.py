@@ -31,9 +31,9 @@ _RETIRE_AFTER, _REVOKING = "rdma.lab/retire-after", "rdma.lab/revoking"
 _ANNOTATIONS = (_ROTATE, _RETIRE_AFTER, _REVOKING)
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
-#: How many times to try to write a request for a rotation while the Secret keeps changing.
+#: The number of attempts to write a request for a rotation while the Secret keeps changing.
 _ATTEMPTS = 5
-#: What to do about a Secret that is `SecretContent.immutable`.
+#: The remedy for a Secret that is `SecretContent.immutable`.
 IMMUTABLE = (
     "it is immutable, so its CA can be neither replaced nor repaired: delete it, and the "
     "replicas create a new one"
@@ -42,13 +42,13 @@ IMMUTABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretContent:
-    """What a read of the Secret found."""
+    """The content of the Secret at one read."""
 
-    #: None: the Secret does not exist.
+    #: The object; None if it does not exist.
     secret: Object | None
-    #: None: there are none, or they are unusable.
+    #: The CAs; None if there are none, or if they are unusable.
     authorities: Authorities | None = None
-    #: Why they are unusable; "" if they are usable, or if the Secret has no CA data at all.
+    #: The reason why they are unusable; "" if they are usable, or if there is no CA data at all.
     problem: str = ""
 
     @property
@@ -58,7 +58,7 @@ class SecretContent:
 
 
 class CaSecret:
-    """A Secret (type Opaque) that holds the CAs of an installation."""
+    """The Secret (type Opaque) with the CAs of an installation."""
 
     def __init__(self, api: Api, installation: Installation) -> None:
         self._api = api
@@ -71,7 +71,7 @@ class CaSecret:
         return f"Secret {self._namespace}/{self._name}"
 
     def read(self, now: datetime) -> SecretContent:
-        """Return what is stored; ApiError if the API server does not answer."""
+        """Return the content; ApiError if the API server does not answer."""
         secret = self._api.read(self._path)
         if secret is None or _has_no_cas(secret):
             return SecretContent(secret=secret)
@@ -80,12 +80,12 @@ class CaSecret:
         except CertificateError as error:
             return SecretContent(secret=secret, problem=str(error))
 
-    def write(self, authorities: Authorities, found: SecretContent) -> bool:
-        """Store these unless they already are; False if the Secret has changed since `found`."""
-        if found.secret is None:
+    def write(self, authorities: Authorities, content: SecretContent) -> bool:
+        """Store these CAs if `content` differs; False if the Secret has changed since that read."""
+        if content.secret is None:
             return self._api.create(self._collection, _encode(authorities, self._new()))
-        secret = _encode(authorities, found.secret)
-        return _equal(secret, found.secret) or self._api.replace(self._path, secret)
+        secret = _encode(authorities, content.secret)
+        return _equal(secret, content.secret) or self._api.replace(self._path, secret)
 
     def request_rotation(self, request: RotationRequest) -> None:
         """Annotate the Secret so that a replica makes the next CA; its keys are not used here.
@@ -97,8 +97,8 @@ class CaSecret:
             if secret is None:
                 raise ApiError(f"{self} does not exist")
             if secret.get("immutable"):
-                what = f"{self} is immutable"
-                raise ApiError(f"{what}: delete it first, and the replicas create a new one")
+                problem = f"{self} is immutable"
+                raise ApiError(f"{problem}: delete it first, and the replicas create a new one")
             annotations = {**_annotations(secret), _ROTATE: request.value}
             metadata = {**secret["metadata"], "annotations": annotations}
             if self._api.replace(self._path, {**secret, "metadata": metadata}):
@@ -123,15 +123,15 @@ def _has_no_cas(secret: Object) -> bool:
     return not any((secret.get("data") or {}).get(key) for key in _DATA)
 
 
-def _equal(one: Object, other: Object) -> bool:
+def _equal(first: Object, second: Object) -> bool:
     """Return whether two Secrets have the same data and annotations."""
-    return (one.get("data") or {}) == (other.get("data") or {}) and _annotations(
-        one
-    ) == _annotations(other)
+    return (first.get("data") or {}) == (second.get("data") or {}) and _annotations(
+        first
+    ) == _annotations(second)
 
 
 def _decode(secret: Object, now: datetime) -> Authorities:
-    """Read the CAs; CertificateError if the one that issues is not a usable CA.
+    """Read the CAs; CertificateError if the current one is unusable.
 
     Other parts are ignored if they are malformed: the rotation then starts again.
     """
@@ -147,7 +147,7 @@ def _decode(secret: Object, now: datetime) -> Authorities:
 
 
 def _pair(data: Object, certificate: str, key: str, now: datetime) -> KeyPair:
-    missing = [one for one in (certificate, key) if not data.get(one)]
+    missing = [name for name in (certificate, key) if not data.get(name)]
     if missing:
         raise CertificateError(f"it lacks {' and '.join(missing)}")
     pair = KeyPair(certificate=_bytes(data, certificate), key=_bytes(data, key))
@@ -194,13 +194,15 @@ def _request(text: str | None) -> RotationRequest | None:
 
 
 def _encode(authorities: Authorities, secret: Object) -> Object:
-    """Return a Secret with these CAs; everything else in it stays as it is."""
+    """Return a Secret with these CAs and otherwise the same content."""
     data = {key: value for key, value in (secret.get("data") or {}).items() if key not in _DATA} | {
         key: b64encode(value).decode() for key, value in _data_of(authorities).items()
     }
-    kept = {key: text for key, text in _annotations(secret).items() if key not in _ANNOTATIONS}
+    annotations = {
+        key: text for key, text in _annotations(secret).items() if key not in _ANNOTATIONS
+    }
     metadata: Object = dict(secret.get("metadata") or {})
-    metadata["annotations"] = kept | _annotations_of(authorities)
+    metadata["annotations"] = annotations | _annotations_of(authorities)
     return {**secret, "metadata": metadata, "data": data}
 
 

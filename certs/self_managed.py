@@ -2,13 +2,13 @@
 
 The CA is in a Secret, shared by all replicas; each replica has its own leaf, in memory only.
 A thread does one round after another (`certs.keeper`) and publishes the status. A round reads all
-objects; while they are watched, there is one only if
+objects. While they are watched, the thread does a round only if
 
     an object has changed      within a second
     time has come              to renew the leaf or the CA, or for the next step of a rotation
     the last one failed        after a growing pause
     the watch was interrupted  until it is current again, and then once
-    nothing happened           every two minutes, in case that a change was lost
+    nothing happened           every two minutes, in case a change was lost
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from certs.serving import ServingContext
 class Status:
     """The status after a round."""
 
-    #: What is wrong now, as one line; "" if nothing is.
+    #: The current problem, as one line; "" if there is none.
     problem: str
-    #: When the served leaf expires; None while there is none.
+    #: The expiry of the served leaf; None while there is none.
     not_after: datetime | None = None
     #: Whether the CA of that leaf has been seen in `caBundle`.
     trusted: bool = False
-    #: When the CA that issues expires; None while none is known.
+    #: The expiry of the CA that issues; None while no CA is known.
     ca_not_after: datetime | None = None
     #: settled, publishing or draining; "" while no CA is known.
     phase: str = ""
@@ -51,7 +51,7 @@ AFTER_CHANGE = (0.2, 0.8)
 
 
 class SelfManaged:
-    """Keeps a serving context supplied with certificates that the API server trusts."""
+    """A thread that supplies a serving context with certificates that the API server trusts."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SelfManaged:
         *,
         watch: Watch | None = None,
     ) -> None:
-        """Prepare only: nothing is done before `start`, not even `connect`, which may be slow.
+        """Prepare; nothing happens before `start`, not even `connect`, which may be slow.
 
         Without `watch`, the objects are read in every round.
         """
@@ -74,7 +74,7 @@ class SelfManaged:
         self._clock = clock or Clock()
         self._keeper: Keeper | None = None
         self._watch = watch
-        #: When the objects are read again, by the monotonic clock, whatever happens.
+        #: The time of the next read by the monotonic clock, whatever happens.
         self._resync = 0.0
         #: Set by the watch.
         self.changed = threading.Event()
@@ -90,7 +90,7 @@ class SelfManaged:
             self._watch.start(self.changed.set)
 
     def stop(self) -> None:
-        """Stop after the current round; does not wait for that."""
+        """Stop after the current round, without waiting for its end."""
         self._stop.set()
         self.changed.set()
         if self._watch is not None:
@@ -98,7 +98,7 @@ class SelfManaged:
 
     @property
     def watched(self) -> bool:
-        """Whether the objects are watched now, and not read in every round."""
+        """Whether the objects are watched now instead of read in every round."""
         return self._watch is not None and self._watch.current
 
     def round(self) -> bool:
@@ -118,7 +118,7 @@ class SelfManaged:
         return not problem
 
     def notes(self) -> list[str]:
-        """Return what was done since the last call; any thread may call it."""
+        """Return the changes made since the last call; any thread may call it."""
         notes = self._keeper.notes if self._keeper else ()
         return [notes.popleft() for _ in range(len(notes))] if notes else []
 
@@ -126,10 +126,10 @@ class SelfManaged:
         failed = delays()
         while not self._stop.is_set():
             if not self.due:
-                self._pause(_some(self.lifetimes.round))
+                self._pause(_jittered_seconds(self.lifetimes.round))
             elif self.attempt():
                 failed = delays()
-                self._pause(_some(self.lifetimes.round))
+                self._pause(_jittered_seconds(self.lifetimes.round))
             else:
                 self._pause(next(failed))
 
@@ -141,15 +141,15 @@ class SelfManaged:
         return self._clock.monotonic() >= self._resync or self._keeper.due
 
     def attempt(self) -> bool:
-        """Do one round, and return whether it was completed; it is `due` again if it was not."""
+        """Do one round, and return whether it was completed; if not, the next is `due`."""
         self.changed.clear()  # first: a change during the round is for the next one
         done = self.round()
-        later = self._clock.monotonic() + _some(self.lifetimes.resync)
+        later = self._clock.monotonic() + _jittered_seconds(self.lifetimes.resync)
         self._resync = later if done else 0.0
         return done
 
     def _pause(self, seconds: float) -> None:
-        """Wait, but after a change only so long that replicas do not write at the same moment."""
+        """Wait; after a change, only long enough that replicas do not write simultaneously."""
         if self.changed.wait(seconds):
             self._stop.wait(random.uniform(*AFTER_CHANGE))  # noqa: S311 -- no secret
 
@@ -173,6 +173,6 @@ class SelfManaged:
         )
 
 
-def _some(duration: timedelta) -> float:
-    """Return a little less than a duration in seconds, so that replicas do not act at once."""
+def _jittered_seconds(duration: timedelta) -> float:
+    """Return a duration in seconds, less up to a fifth, so that replicas act at different times."""
     return duration.total_seconds() * random.uniform(0.8, 1.0)  # noqa: S311 -- no secret

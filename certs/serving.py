@@ -31,12 +31,12 @@ class ServingContext:
         self._client_cas = {self.anonymous: None, self.context: client_ca}
         for outer in self._client_cas:
             outer.sni_callback = self._choose
-        #: When the certificate expires; None while there is none.
+        #: The expiry of the certificate; None while there is none.
         self.not_after: datetime | None = None
         self._current: dict[ssl.SSLContext, ssl.SSLContext] = {}
 
     def use(self, pair: KeyPair, name: str | None = None) -> None:
-        """Serve this pair from the next handshake on; after a CertificateError, the last one.
+        """Serve this pair from the next handshake on; keep the last one on CertificateError.
 
         `name`: the server name that clients verify, if it is known.
         """
@@ -48,7 +48,7 @@ class ServingContext:
         self.not_after = until
 
     def valid(self) -> bool:
-        """Whether there is a certificate that has not expired."""
+        """Return whether there is a certificate that has not expired."""
         return self.not_after is not None and self._clock.now() < self.not_after
 
     def _choose(self, tls: ssl.SSLObject, _name: str | None, outer: ssl.SSLContext) -> None:
@@ -58,7 +58,7 @@ class ServingContext:
 
 
 class CertificateFiles:
-    """A pair in two files that something else renews (cert-manager, the kubelet)."""
+    """A pair in two files that another program renews (cert-manager, the kubelet)."""
 
     def __init__(
         self, certificate: Path, key: Path, serving: ServingContext, name: str | None = None
@@ -67,8 +67,8 @@ class CertificateFiles:
         self._paths = (certificate, key)
         self._serving = serving
         self._name = name
-        self._seen: tuple[bytes, bytes] | None = None
-        #: What is wrong with the current files; "" while they are served.
+        self._content: tuple[bytes, bytes] | None = None
+        #: The problem with the current files; "" while they are served.
         self.error = ""
 
     def poll(self) -> bool:
@@ -76,25 +76,25 @@ class CertificateFiles:
 
         Compares the content, not the modification time, because a mounted Secret is updated
         by swapping a symbolic link. Never raises: if a pair cannot be served, the last one
-        stays in place, and `error` says why.
+        stays in place, and `error` has the reason.
         """
         certificate, key = self._paths
         try:
-            seen = (certificate.read_bytes(), key.read_bytes())
+            content = (certificate.read_bytes(), key.read_bytes())
         except OSError as error:
             return self._failed(None, f"cannot read {error.filename}: {error.strerror}")
-        if seen == self._seen:
+        if content == self._content:
             return False
         try:
-            self._serving.use(KeyPair(certificate=seen[0], key=seen[1]), self._name)
+            self._serving.use(KeyPair(certificate=content[0], key=content[1]), self._name)
         except CertificateError as error:
-            return self._failed(seen, f"{certificate} with {key}: {error}")
-        self._seen, self.error = seen, ""
+            return self._failed(content, f"{certificate} with {key}: {error}")
+        self._content, self.error = content, ""
         return True
 
-    def _failed(self, seen: tuple[bytes, bytes] | None, error: str) -> bool:
+    def _failed(self, content: tuple[bytes, bytes] | None, error: str) -> bool:
         changed = error != self.error
-        self._seen, self.error = seen, error
+        self._content, self.error = content, error
         return changed
 
 

@@ -10,9 +10,9 @@ from certs.clock import Clock
 class Ticking(Clock):
     """Starts at the true time, so that real certificates are valid; `wrong` is its error."""
 
-    def __init__(self, wrong: timedelta = timedelta(0)) -> None:
+    def __init__(self, error: timedelta = timedelta(0)) -> None:
         self.passed = timedelta(0)
-        self._start = datetime.now(UTC) + wrong
+        self._start = datetime.now(UTC) + error
 
     def now(self) -> datetime:
         """Return the clock's time."""

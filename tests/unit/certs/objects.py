@@ -30,7 +30,7 @@ VALIDATION = f"{ADMISSION}/validatingwebhookconfigurations/rdma-webhook"
 
 
 class Objects:
-    """Objects as in an API server, with what certificates need."""
+    """The objects of an API server, with the methods that certificates need."""
 
     def __init__(self) -> None:
         self.stored: dict[str, dict[str, Any]] = {}
@@ -45,22 +45,22 @@ class Objects:
         self.install(MUTATING, bundle)
         self.install(VALIDATING, bundle)
 
-    def install(self, which: WebhookConfiguration, bundle: str | None = None) -> None:
+    def install(self, configuration: WebhookConfiguration, bundle: str | None = None) -> None:
         """Install one webhook configuration, or replace it."""
         client: dict[str, Any] = {"service": {"name": "rdma-webhook"}}
         if bundle is not None:
             client["caBundle"] = bundle
-        webhook = {"name": which.webhook, "clientConfig": client}
-        self._store(which.path, {"metadata": {"uid": "7e57"}, "webhooks": [webhook]})
+        webhook = {"name": configuration.webhook, "clientConfig": client}
+        self._store(configuration.path, {"metadata": {"uid": "7e57"}, "webhooks": [webhook]})
 
     @property
     def bundle(self) -> str:
         """Return the CAs that the API server trusts when it calls for pods."""
         return self.trusted(MUTATING)
 
-    def trusted(self, which: WebhookConfiguration) -> str:
+    def trusted(self, configuration: WebhookConfiguration) -> str:
         """Return the CAs in a configuration; "" if there are none."""
-        webhook = self.stored[which.path]["webhooks"][0]
+        webhook = self.stored[configuration.path]["webhooks"][0]
         return str(webhook["clientConfig"].get("caBundle", ""))
 
     def read(self, path: str) -> dict[str, Any] | None:
@@ -118,8 +118,8 @@ class Objects:
             raise self.broken
 
 
-def _identity(thing: dict[str, Any]) -> tuple[object, object]:
-    metadata = thing.get("metadata") or {}
+def _identity(body: dict[str, Any]) -> tuple[object, object]:
+    metadata = body.get("metadata") or {}
     return metadata.get("uid"), metadata.get("resourceVersion")
 
 

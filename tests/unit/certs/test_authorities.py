@@ -25,7 +25,7 @@ def test_our_own_ca_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ca", "why"),
+    ("ca", "message"),
     [
         (KeyPair(certificate=b"?", key=CA.key), "it is not a single PEM certificate"),
         (KeyPair(certificate=b"", key=CA.key), "it is not a single PEM certificate"),
@@ -46,9 +46,9 @@ def test_our_own_ca_is_one() -> None:
         (issue_ca(now=NOW + timedelta(hours=2)), "the CA is not valid before 20"),
     ],
 )
-def test_what_no_leaf_can_be_issued_by(ca: KeyPair, why: str) -> None:
-    """Each fault has its own message."""
-    with pytest.raises(CertificateError, match=f"^{why}"):
+def test_what_no_leaf_can_be_issued_by(ca: KeyPair, message: str) -> None:
+    """Each defect has its own message."""
+    with pytest.raises(CertificateError, match=f"^{message}"):
         check_ca(ca, NOW)
 
 

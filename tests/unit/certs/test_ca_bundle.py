@@ -31,7 +31,7 @@ def _publish(api: Objects, *pems: bytes) -> Published:
 
 
 @pytest.mark.parametrize(
-    ("before", "held", "problem"),
+    ("before", "trusted", "problem"),
     [
         (_encoded(CA), True, ""),
         (_encoded(OTHER, CA), True, ""),
@@ -48,13 +48,13 @@ def _publish(api: Objects, *pems: bytes) -> Published:
         ),
     ],
 )
-def test_what_is_trusted(before: str | None, held: bool, problem: str) -> None:
-    """A CA may be alone or among others; a bundle that does not parse as a whole holds none."""
+def test_what_is_trusted(before: str | None, trusted: bool, problem: str) -> None:
+    """A CA may be alone or among others; a bundle with a malformed part contains none."""
     api = Objects()
     api.install(MUTATING, before)
-    found = _bundle(api).read()
+    content = _bundle(api).read()
 
-    assert (found.holds(CA), found.problem, found.uid) == (held, problem, "7e57")
+    assert (content.holds(CA), content.problem, content.uid) == (trusted, problem, "7e57")
 
 
 @pytest.mark.parametrize("before", [None, "", _encoded(OTHER), _encoded(CA, OTHER), "Z2FyYmFnZQ=="])
@@ -88,8 +88,8 @@ def test_a_configuration_that_is_not_there_is_not_made() -> None:
     """Applying it would create a configuration without rules."""
     api = Objects()
 
-    told = "MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
-    with pytest.raises(ApiError, match=f"^{told}$"):
+    message = "MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
+    with pytest.raises(ApiError, match=f"^{message}$"):
         _publish(api, CA)
     assert (api.writes, api.stored) == ([], {})
 
@@ -99,28 +99,28 @@ def test_a_webhook_that_is_not_there_is_not_made() -> None:
     api = Objects()
     api.install(replace(MUTATING, webhook="others.rdma.lab"))
 
-    told = "MutatingWebhookConfiguration zz-rdma-webhook has no webhook pods.rdma.lab yet"
-    with pytest.raises(ApiError, match=f"^{re.escape(told)}$"):
+    message = "MutatingWebhookConfiguration zz-rdma-webhook has no webhook pods.rdma.lab yet"
+    with pytest.raises(ApiError, match=f"^{re.escape(message)}$"):
         _publish(api, CA)
     assert api.writes == []
 
 
 def test_another_replica_was_faster() -> None:
-    """If it wrote the same, that is as good as our own write; anything else is an error."""
+    """The same content counts as our own write; anything else is an error."""
     api = Objects()
     api.install(MUTATING, "")
     bundle = _bundle(api)
-    found = bundle.read()
+    content = bundle.read()
     api.install(MUTATING, _encoded(CA))
 
-    assert bundle.publish([CA], found).holds(CA)
+    assert bundle.publish([CA], content).holds(CA)
     with pytest.raises(ApiError, match="does not keep what is written to it"):
-        _bundle(api).publish([OTHER], found)
+        _bundle(api).publish([OTHER], content)
     assert api.bundle == _encoded(CA)
 
 
-def test_a_write_that_somebody_undoes_is_told() -> None:
-    """Success is what was read back; the next attempt is at least a second later."""
+def test_a_write_that_somebody_undoes_is_reported() -> None:
+    """Only a read proves success; the next attempt is at least a second later."""
 
     class Undone(Objects):
         def apply(self, path: str, body: dict[str, Any]) -> bool:
@@ -131,9 +131,12 @@ def test_a_write_that_somebody_undoes_is_told() -> None:
     api, clock = Undone(), Ticking()
     api.install(MUTATING)
     bundle = _bundle(api, clock)
-    what = "caBundle of MutatingWebhookConfiguration zz-rdma-webhook"
-    for told in (f"{what} does not keep what is written", f"somebody else keeps changing {what}"):
-        with pytest.raises(ApiError, match=f"^{told}"):
+    field = "caBundle of MutatingWebhookConfiguration zz-rdma-webhook"
+    for message in (
+        f"{field} does not keep what is written",
+        f"somebody else keeps changing {field}",
+    ):
+        with pytest.raises(ApiError, match=f"^{message}"):
             bundle.publish([CA], bundle.read())
     assert len(api.writes) == 1
     clock.tick(1)

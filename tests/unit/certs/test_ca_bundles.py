@@ -1,4 +1,4 @@
-"""One leaf is served, whichever webhook configuration a call comes from."""
+"""The `caBundle` of several webhook configurations for the same leaf."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _encoded(*pems: bytes) -> str:
 
 
 class Refusing(Objects):
-    """Refuses requests for some paths, as RBAC does."""
+    """An API server that refuses requests for some paths, as RBAC does."""
 
     def __init__(self, *reads: str, applies: str = "") -> None:
         super().__init__()
@@ -55,13 +55,16 @@ def _publish(api: Objects, *pems: bytes) -> tuple[PublishedSet, list[str]]:
 
 
 def test_both_get_the_same() -> None:
-    """Each is written by itself, and said by itself."""
+    """Each is written and reported separately."""
     api = Objects()
     api.install(MUTATING)
     api.install(VALIDATING, _encoded(OTHER))
     after, notes = _publish(api, CA)
 
-    assert [b64decode(api.trusted(one)) for one in (MUTATING, VALIDATING)] == [CA, CA]
+    assert [b64decode(api.trusted(configuration)) for configuration in (MUTATING, VALIDATING)] == [
+        CA,
+        CA,
+    ]
     assert after.holds(CA)
     assert (after.missing, after.failure) == ("", "")
     assert notes == [
@@ -77,7 +80,7 @@ def test_both_get_the_same() -> None:
     ids=["pods alone", "fabrics alone"],
 )
 def test_one_that_is_missing_does_not_keep_the_other(there: Any, missing: Any) -> None:
-    """The CA counts as trusted; what is missing is said, and nothing is made."""
+    """The CA counts as trusted; the missing object is reported but not created."""
     api = Objects()
     api.install(there)
     after, _ = _publish(api, CA)
@@ -88,30 +91,34 @@ def test_one_that_is_missing_does_not_keep_the_other(there: Any, missing: Any) -
 
 
 def test_without_any_there_is_nothing_to_write_to() -> None:
-    """The error names the one that pods depend on; nothing counts as trusted."""
+    """The error names the configuration that pods depend on; nothing counts as trusted."""
     api = Objects()
     with pytest.raises(ApiError, match=f"^{MISSING.format(MUTATING)}$"):
         _publish(api, CA)
-    found = CaBundles(api, INSTALLATION, Ticking()).read()
-    assert (found.holds(CA), found.fingerprints, found.roots) == (False, frozenset(), (b"",))
+    contents = CaBundles(api, INSTALLATION, Ticking()).read()
+    assert (contents.holds(CA), contents.fingerprints, contents.roots) == (
+        False,
+        frozenset(),
+        (b"",),
+    )
 
 
 def test_a_ca_is_trusted_if_all_have_it() -> None:
-    """Otherwise a rotation would go on while calls through one of them fail."""
+    """Otherwise a rotation would continue while calls through one configuration fail."""
     api = Objects()
     api.install(MUTATING, _encoded(CA, OTHER))
     api.install(VALIDATING, _encoded(CA))
-    found = CaBundles(api, INSTALLATION, Ticking()).read()
+    contents = CaBundles(api, INSTALLATION, Ticking()).read()
 
-    assert (found.holds(CA), found.holds(OTHER)) == (True, False)
-    assert len(found.fingerprints) == 1
-    assert (found.mentions(OTHER), found.mentions(issue_ca().certificate)) == (True, False)
-    assert found.roots == (CA + OTHER, CA)
-    assert found.pem == CA + OTHER + CA
+    assert (contents.holds(CA), contents.holds(OTHER)) == (True, False)
+    assert len(contents.fingerprints) == 1
+    assert (contents.mentions(OTHER), contents.mentions(issue_ca().certificate)) == (True, False)
+    assert contents.roots == (CA + OTHER, CA)
+    assert contents.pem == CA + OTHER + CA
 
 
 def test_a_change_of_any_is_another_edition() -> None:
-    """So waits start again, also when one of them comes or goes."""
+    """So waits start again, also when a configuration is added or removed."""
     api = Objects()
     editions = set()
     for change in (
@@ -127,7 +134,7 @@ def test_a_change_of_any_is_another_edition() -> None:
 
 
 def test_the_second_may_not_be_read() -> None:
-    """As after an upgrade of the image alone: pods are served, and the failure is said."""
+    """As after an upgrade of the image alone: pods are served, and the failure is reported."""
     api = Refusing(VALIDATION)
     api.configure()
     after, _ = _publish(api, CA)
@@ -137,7 +144,7 @@ def test_the_second_may_not_be_read() -> None:
 
 
 def test_the_second_may_not_be_written() -> None:
-    """The same; the CA is not trusted everywhere, so no rotation goes on."""
+    """The same; the CA is not trusted everywhere, so no rotation continues."""
     api = Refusing(applies=VALIDATION)
     api.configure()
     after, _ = _publish(api, CA)

@@ -12,7 +12,7 @@ def _since() -> tuple[Ticking, SeenSince]:
 
 
 def test_lasts_from_the_first_look() -> None:
-    """It lasts until now, not until the last observation."""
+    """The duration ends now, not at the last observation."""
     clock, since = _since()
     since.observe(["a"])
     clock.tick(5)
@@ -27,9 +27,9 @@ def test_lasts_from_the_first_look() -> None:
 def test_what_was_missed_begins_anew() -> None:
     """One missed observation is enough."""
     clock, since = _since()
-    for seen in (["a"], [], ["a"]):
+    for items in (["a"], [], ["a"]):
         clock.tick(5)
-        since.observe(seen)
+        since.observe(items)
 
     assert since.duration("a") == timedelta(0)
 

@@ -96,14 +96,14 @@ def test_long_names_are_cut_in_the_subject_only() -> None:
     assert names.get_values_for_type(x509.DNSName) == [name]
 
 
-def _lasting(lifetime: timedelta, ca: timedelta = timedelta(days=365)) -> KeyPair:
+def _leaf(lifetime: timedelta, ca: timedelta = timedelta(days=365)) -> KeyPair:
     return issue_leaf(issue_ca(lifetime=ca, now=NOW), ["a"], lifetime=lifetime, now=NOW)
 
 
 @pytest.mark.parametrize("seconds", [24 * 3600, 60, 6])
 def test_after_two_thirds_of_its_life(seconds: int) -> None:
     """The hour of backdating does not count, however short the life is."""
-    leaf = _lasting(timedelta(seconds=seconds))
+    leaf = _leaf(timedelta(seconds=seconds))
 
     assert expiry(leaf) == NOW + timedelta(seconds=seconds)
     assert renewal_time(leaf) == NOW + timedelta(seconds=seconds) * 2 / 3
@@ -113,7 +113,7 @@ def test_after_two_thirds_of_its_life(seconds: int) -> None:
 
 def test_a_leaf_ends_with_its_ca() -> None:
     """It never outlives its CA, and if little time is left, it is renewed soon."""
-    leaf = _lasting(timedelta(hours=24), ca=timedelta(hours=3))
+    leaf = _leaf(timedelta(hours=24), ca=timedelta(hours=3))
 
     assert expiry(leaf) == NOW + timedelta(hours=3)
     assert renewal_time(leaf) == NOW + timedelta(hours=2)
@@ -121,5 +121,5 @@ def test_a_leaf_ends_with_its_ca() -> None:
 
 def test_one_that_was_over_when_it_was_issued() -> None:
     """It is due at once, and not at a time after its end."""
-    leaf = _lasting(timedelta(minutes=-30))
+    leaf = _leaf(timedelta(minutes=-30))
     assert renewal_time(leaf) == expiry(leaf)

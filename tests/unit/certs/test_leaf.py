@@ -11,7 +11,7 @@ from tests.unit.certs.objects import INSTALLATION
 
 
 def test_a_leaf_is_for_the_names_of_its_service() -> None:
-    """It has all of the Service's names, and the given lifetime."""
+    """The leaf has all names of the Service, and the given lifetime."""
     clock, times = Ticking(), Lifetimes()
     served = ServedLeaf(INSTALLATION, ServingContext(clock=clock), times, clock)
     served.serve(issue_ca())

@@ -10,14 +10,14 @@ SECOND = timedelta(seconds=1)
 
 
 def test_the_defaults_go_together() -> None:
-    """They are a day, a year and two minutes; an exchanged CA is drained in under four minutes."""
+    """The defaults are consistent, and drain a replaced CA in under four minutes."""
     usual = Lifetimes()
     assert usual.problem == ""
     assert usual.drain == timedelta(minutes=3, seconds=45)
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("given", "message"),
     [
         (Lifetimes(leaf=0 * SECOND), "every time must be above zero"),
         (Lifetimes(ca=-SECOND), "every time must be above zero"),
@@ -27,6 +27,6 @@ def test_the_defaults_go_together() -> None:
         (Lifetimes(leaf=29 * SECOND), "a leaf must live at least 30 s"),
     ],
 )
-def test_what_does_not(given: Lifetimes, why: str) -> None:
+def test_what_does_not(given: Lifetimes, message: str) -> None:
     """A CA must be replaced before it ends, and a leaf must be served for several rounds."""
-    assert given.problem.startswith(why)
+    assert given.problem.startswith(message)

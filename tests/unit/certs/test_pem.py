@@ -19,7 +19,7 @@ def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
 
 
 @pytest.mark.parametrize(
-    ("pair", "why"),
+    ("pair", "message"),
     [
         (KeyPair(certificate=b"", key=b""), "the certificate is not a PEM certificate"),
         (KeyPair(certificate=CA.certificate, key=b"?"), "the key is not a PEM private key"),
@@ -27,9 +27,9 @@ def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
         (_leaf(timedelta(minutes=-1)), "the certificate expired at 20"),
     ],
 )
-def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
-    """Each fault has its own message: no certificate, no key, another's key, expired."""
-    with pytest.raises(CertificateError, match=why):
+def test_pairs_that_cannot_be_served(pair: KeyPair, message: str) -> None:
+    """Each defect has its own message: no certificate, no key, another key, expired."""
+    with pytest.raises(CertificateError, match=message):
         check_pair(pair, NOW)
 
 
@@ -42,7 +42,7 @@ def test_names_that_the_api_server_accepts(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "listed"),
     [
         ([], "none"),
         (["web.other.svc"], "web.other.svc"),
@@ -53,9 +53,11 @@ def test_names_that_the_api_server_accepts(names: list[str]) -> None:
         ),
     ],
 )
-def test_names_that_it_does_not(names: list[str], told: str) -> None:
+def test_names_that_it_does_not(names: list[str], listed: str) -> None:
     """Such a pair never replaces a good one, since every call would fail; subjects do not count."""
     pair = issue_leaf(CA, names, ["127.0.0.1"])
-    why = f"the certificate is not for {SERVICE}, which the API server expects, but for {told}"
-    with pytest.raises(CertificateError, match=f"^{re.escape(why)}$"):
+    message = (
+        f"the certificate is not for {SERVICE}, which the API server expects, but for {listed}"
+    )
+    with pytest.raises(CertificateError, match=f"^{re.escape(message)}$"):
         check_pair(pair, NOW, SERVICE)

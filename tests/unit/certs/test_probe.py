@@ -29,7 +29,7 @@ def _api(*slices: dict[str, Any]) -> Objects:
 
 
 def test_each_ready_endpoint_once() -> None:
-    """The port is found by the Service's port that the API server calls, whatever its number."""
+    """The Service's port determines the endpoints' port, whatever its number."""
     api = _api(
         _slice(["10.0.0.2"], conditions={"ready": True}),
         _slice(["10.0.0.1", "10.0.0.2"]),

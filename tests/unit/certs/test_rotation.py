@@ -19,7 +19,7 @@ CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
 
 
 class Replica:
-    """A replica that finds all trusted CAs in caBundle, each time it looks."""
+    """A replica that finds all trusted CAs in caBundle at each observation."""
 
     def __init__(self, authorities: Authorities) -> None:
         self.clock = Ticking()
@@ -29,10 +29,10 @@ class Replica:
 
     def step(self, seconds: float = 0.0) -> Authorities:
         """Let time pass while observing, and then take a step."""
-        most = TIMES.drain.total_seconds()
-        for passed in [most] * int(seconds / most) + [seconds % most]:
+        gap = TIMES.drain.total_seconds()
+        for passed in [gap] * int(seconds / gap) + [seconds % gap]:
             self.clock.tick(passed)
-            self.published.observe(pem_fingerprint(one) for one in self.authorities.trusted)
+            self.published.observe(pem_fingerprint(ca) for ca in self.authorities.trusted)
             self.draining.observe([drain_key(self.authorities)])
         view = RotationContext(
             now=self.clock.now(),
@@ -53,7 +53,7 @@ def test_nothing_is_due() -> None:
 
 
 def test_a_whole_rotation() -> None:
-    """The next CA comes after two thirds, issues two minutes later; a day on, the old one goes."""
+    """The next CA is made after two thirds, issues two minutes later, and is alone a day later."""
     replica = Replica(Authorities(current=CA))
     replica.clock.tick(YEAR * 0.67)
     began = replica.step()
@@ -72,13 +72,13 @@ def test_a_whole_rotation() -> None:
     assert replica.step(92) == Authorities(current=began.next)
 
 
-@pytest.mark.parametrize("asked", RotationRequest)
-def test_somebody_asks(asked: RotationRequest) -> None:
+@pytest.mark.parametrize("requested", RotationRequest)
+def test_somebody_asks(requested: RotationRequest) -> None:
     """The next CA is made at once, and the request is removed."""
-    began = Replica(Authorities(current=CA, requested=asked)).step()
+    began = Replica(Authorities(current=CA, requested=requested)).step()
 
     assert (began.phase, began.requested) == ("publishing", None)
-    assert began.revoking is (asked is RotationRequest.REVOKE)
+    assert began.revoking is (requested is RotationRequest.REVOKE)
 
 
 def test_one_rotation_at_a_time() -> None:
@@ -136,8 +136,8 @@ def test_a_ca_that_has_ended_is_replaced_at_once() -> None:
 
 def test_strangers_are_trusted_for_a_drain() -> None:
     """Each is added once, however often it is adopted."""
-    known = Authorities(current=CA, next=NEXT)
-    more = adopt(known, OLD.certificate, CA.certificate, NEXT.certificate)
+    authorities = Authorities(current=CA, next=NEXT)
+    adopted = adopt(authorities, OLD.certificate, CA.certificate, NEXT.certificate)
 
-    assert more == replace(known, previous=(OLD.certificate,))
-    assert adopt(more, OLD.certificate) == more
+    assert adopted == replace(authorities, previous=(OLD.certificate,))
+    assert adopt(adopted, OLD.certificate) == adopted

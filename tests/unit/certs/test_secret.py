@@ -61,12 +61,12 @@ def test_who_was_overtaken_writes_nothing() -> None:
     """It overwrites neither another replica's creation nor another replica's change."""
     api = Objects()
     secret = _secret(api)
-    nothing = secret.read(NOW)
-    assert secret.write(Authorities(current=CA), nothing)
-    assert not secret.write(Authorities(current=NEXT), nothing)
-    found = secret.read(NOW)
-    assert secret.write(Authorities(current=NEXT), found)
-    assert not secret.write(Authorities(current=OLD), found)
+    absent = secret.read(NOW)
+    assert secret.write(Authorities(current=CA), absent)
+    assert not secret.write(Authorities(current=NEXT), absent)
+    stored = secret.read(NOW)
+    assert secret.write(Authorities(current=NEXT), stored)
+    assert not secret.write(Authorities(current=OLD), stored)
     assert secret.read(NOW).authorities == Authorities(current=NEXT)
 
 
@@ -75,13 +75,13 @@ def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any
     """Somebody may have created it beforehand."""
     api = Objects()
     api.stored[SECRET] = content
-    found = _secret(api).read(NOW)
+    stored = _secret(api).read(NOW)
 
-    assert (found.authorities, found.problem) == (None, "")
+    assert (stored.authorities, stored.problem) == (None, "")
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("content", "problem"),
     [
         (secret_of(CA, **{"ca.key": ""}), "it lacks ca.key"),
         ({"data": {"next.crt": "eA=="}}, "it lacks ca.crt and ca.key"),
@@ -90,14 +90,14 @@ def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any
         (secret_of(issue_ca(now=NOW + timedelta(days=1))), "the CA is not valid before 2"),
     ],
 )
-def test_what_is_no_ca_is_told(content: dict[str, Any], why: str) -> None:
+def test_what_is_no_ca_is_reported(content: dict[str, Any], problem: str) -> None:
     """It may be somebody else's CA, so the caller decides what to do."""
     api = Objects()
     api.stored[SECRET] = content
-    found = _secret(api).read(NOW)
+    stored = _secret(api).read(NOW)
 
-    assert found.authorities is None
-    assert found.problem.startswith(why)
+    assert stored.authorities is None
+    assert stored.problem.startswith(problem)
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_what_else_is_broken_is_not_there(
         "metadata": {"name": "a", "annotations": annotations},
     }
     secret = _secret(api)
-    found = secret.read(NOW)
+    stored = secret.read(NOW)
 
-    assert found.authorities == Authorities(current=CA)
-    assert secret.write(found.authorities, found)
+    assert stored.authorities == Authorities(current=CA)
+    assert secret.write(stored.authorities, stored)
     assert api.stored[SECRET]["data"] == secret_of(CA)["data"]
     assert api.stored[SECRET]["metadata"]["annotations"] == {}
 
@@ -136,7 +136,7 @@ def test_a_ca_that_has_ended_is_one() -> None:
 
 
 def test_a_ca_without_a_last_newline() -> None:
-    """`--from-literal` stores it so, and it must not run into the next one in caBundle."""
+    """`--from-literal` omits the newline; in caBundle, the next CA must start on a new line."""
     api = Objects()
     api.stored[SECRET] = secret_of(
         type(CA)(certificate=CA.certificate.rstrip(), key=CA.key),
@@ -151,20 +151,20 @@ def _api(**annotations: str) -> Objects:
     return api
 
 
-@pytest.mark.parametrize("asked", RotationRequest)
-def test_what_is_asked_is_what_replicas_read(asked: RotationRequest) -> None:
+@pytest.mark.parametrize("requested", RotationRequest)
+def test_what_is_asked_is_what_replicas_read(requested: RotationRequest) -> None:
     """Nothing else in the Secret changes."""
     api = _api(other="a")
-    _secret(api).request_rotation(asked)
+    _secret(api).request_rotation(requested)
 
-    found = _secret(api).read(NOW).authorities
-    assert found is not None
-    assert (found.requested, found.current) == (asked, CA)
+    authorities = _secret(api).read(NOW).authorities
+    assert authorities is not None
+    assert (authorities.requested, authorities.current) == (requested, CA)
     assert api.stored[SECRET]["metadata"]["annotations"]["other"] == "a"
 
 
 def test_without_a_secret_there_is_nothing_to_exchange() -> None:
-    """This is so with cert-manager, or before the first start."""
+    """The Secret is missing with cert-manager, or before the first start."""
     with pytest.raises(ApiError, match=r"^Secret rdma-webhook/rdma-webhook-ca does not exist$"):
         _secret(Objects()).request_rotation(RotationRequest.ROTATE)
 
@@ -173,8 +173,10 @@ def test_an_immutable_secret_is_refused() -> None:
     """Its annotation could be written, but no replica could do what it requests."""
     api = _api()
     api.stored[SECRET]["immutable"] = True
-    told = r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete it first, and the replicas"
-    with pytest.raises(ApiError, match=told):
+    message = (
+        r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete it first, and the replicas"
+    )
+    with pytest.raises(ApiError, match=message):
         _secret(api).request_rotation(RotationRequest.ROTATE)
     assert api.stored[SECRET]["metadata"]["annotations"] == {}
 

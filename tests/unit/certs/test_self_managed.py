@@ -25,7 +25,7 @@ from tests.unit.certs.objects import (
     secret_of,
 )
 
-GONE = ApiError("cannot reach the API server https://10.0.0.1: Connection refused")
+UNREACHABLE = ApiError("cannot reach the API server https://10.0.0.1: Connection refused")
 
 
 def _managed(api: Objects, clock: Ticking | None = None) -> SelfManaged:
@@ -45,7 +45,7 @@ def _in_secret(api: Objects, key: str = "ca.crt") -> bytes:
 
 
 class Refusing(Objects):
-    """Refuses to change one object."""
+    """An API server that refuses to change a certain object."""
 
     def __init__(self, path: str = "") -> None:
         super().__init__()
@@ -54,16 +54,16 @@ class Refusing(Objects):
     def apply(self, path: str, body: dict[str, Any]) -> bool:
         """Apply fields to any other object."""
         if path == self.path:
-            raise GONE
+            raise UNREACHABLE
         return super().apply(path, body)
 
 
 @pytest.fixture
 def api() -> Objects:
     """Return an API server with the MutatingWebhookConfiguration."""
-    made = Objects()
-    made.configure()
-    return made
+    api = Objects()
+    api.configure()
+    return api
 
 
 def _rounds(replicas: list[SelfManaged], clock: Ticking, seconds: float) -> Iterator[None]:
@@ -111,14 +111,14 @@ def test_served_before_it_is_trusted() -> None:
 
 
 def test_pods_are_served_without_the_second_configuration() -> None:
-    """It is a problem that is told, and no failure; it gets the CA once it is there."""
+    """That is a reported problem, not a failure; once the object exists, it gets the CA."""
     api = Objects()
     api.install(MUTATING)
     managed = _managed(api)
 
     assert managed.round()
-    told = "ValidatingWebhookConfiguration rdma-webhook does not exist yet"
-    assert (managed.status.trusted, managed.status.problem) == (True, told)
+    message = "ValidatingWebhookConfiguration rdma-webhook does not exist yet"
+    assert (managed.status.trusted, managed.status.problem) == (True, message)
     api.install(VALIDATING)
     assert managed.round()
     assert managed.status.problem == ""
@@ -126,16 +126,16 @@ def test_pods_are_served_without_the_second_configuration() -> None:
 
 
 def test_a_second_configuration_that_cannot_be_written() -> None:
-    """Pods are served all the same, and the round is repeated soon."""
+    """Pods are served anyway, and the round is soon repeated."""
     api = Refusing(VALIDATING.path)
     api.configure()
     managed = _managed(api)
     assert not managed.round()
-    assert (managed.status.trusted, managed.status.problem) == (True, str(GONE))
+    assert (managed.status.trusted, managed.status.problem) == (True, str(UNREACHABLE))
 
 
 def test_a_rotation_waits_for_each_configuration() -> None:
-    """The next CA issues nothing until API servers trust it whichever way they call."""
+    """The next CA issues nothing until API servers trust it in every configuration."""
     refusing, clock = Refusing(), Ticking()
     refusing.configure()
     managed = _managed(refusing, clock)
@@ -185,7 +185,7 @@ def test_the_leaf_is_renewed_without_the_api_server(api: Objects) -> None:
     managed = _managed(api, clock)
     managed.round()
     issuer, leaf = _issuer(managed), _leaf(managed)
-    api.broken = GONE
+    api.broken = UNREACHABLE
     clock.tick(15 * 3600)
     assert not managed.round()
     assert _leaf(managed) is leaf
@@ -194,7 +194,7 @@ def test_the_leaf_is_renewed_without_the_api_server(api: Objects) -> None:
     assert not managed.round()
     assert _issuer(managed) is issuer
     assert _leaf(managed) is not leaf
-    assert managed.status.problem == str(GONE)
+    assert managed.status.problem == str(UNREACHABLE)
     assert managed.status.trusted
     assert managed.status.not_after is not None
     assert managed.status.not_after > clock.now() + timedelta(hours=23)
@@ -214,13 +214,13 @@ def test_a_year_passes(api: Objects) -> None:
             bundles.append(api.bundle)
     second = _in_secret(api)
     assert second != first
-    assert [b64decode(one) for one in bundles] == [first + second]
-    assert {_issuer(one).certificate for one in replicas} == {second}  # type: ignore[union-attr]
+    assert [b64decode(bundle) for bundle in bundles] == [first + second]
+    assert {_issuer(replica).certificate for replica in replicas} == {second}  # type: ignore[union-attr]
     clock.tick(24 * 3600)
     for _ in _rounds(replicas, clock, 300):
         pass
     assert b64decode(api.bundle) == second
-    assert {one.status.phase for one in replicas} == {"settled"}
+    assert {replica.status.phase for replica in replicas} == {"settled"}
 
 
 def test_what_was_undone_is_done_again(api: Objects) -> None:
@@ -302,7 +302,7 @@ def test_a_replica_that_was_away_does_not_bring_back_what_was_retired(api: Objec
 
 
 def test_who_starts_when_the_secret_is_lost_takes_nobodys_trust(api: Objects) -> None:
-    """It makes a CA, as it knows none; those in caBundle stay until no replica uses them."""
+    """It has no CA, so it makes one; the CAs in caBundle stay until no replica uses them."""
     clock = Ticking()
     old, new = _managed(api, clock), _managed(api, clock)
     old.round()
@@ -334,7 +334,7 @@ def test_a_secret_that_is_garbage_is_restored(api: Objects) -> None:
 
 
 def test_garbage_is_left_alone_by_who_knows_no_better(api: Objects) -> None:
-    """It may be a CA that somebody can repair; the status says what is wrong."""
+    """It may be a CA that somebody can repair; the status contains the problem."""
     api.stored[SECRET] = {"data": {"ca.crt": "Z2FyYmFnZQ=="}}
     managed = _managed(api)
 
@@ -372,7 +372,7 @@ def test_a_machine_that_slept_for_a_year(api: Objects) -> None:
     assert managed.status.not_after > clock.now()
 
 
-def test_a_defect_is_told_and_ends_nothing(api: Objects) -> None:
+def test_a_defect_is_reported_and_ends_nothing(api: Objects) -> None:
     """Only its type is shown, since its text may contain a key."""
     api.broken = RuntimeError("-----BEGIN PRIVATE KEY-----")
     managed = _managed(api)
@@ -411,8 +411,8 @@ def _freeze(api: Objects) -> None:
     api.stored[SECRET]["immutable"] = True
 
 
-def test_an_immutable_secret_is_told_and_served_by(api: Objects) -> None:
-    """It is not written, even if a rotation is due or requested; all else goes on as usual."""
+def test_an_immutable_secret_is_reported_and_served(api: Objects) -> None:
+    """It is not written, even if a rotation is due or requested; everything else continues."""
     clock = Ticking()
     managed = _managed(api, clock)
     managed.round()

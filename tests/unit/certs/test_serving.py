@@ -106,13 +106,13 @@ def test_client_ca_must_be_a_certificate() -> None:
 
 
 def test_a_bad_pair_leaves_the_last_one_in_place() -> None:
-    """A failed renewal must not break what works."""
-    serving, good = ServingContext(), _leaf()
-    serving.use(good)
+    """A failed renewal must not break a working server."""
+    serving, valid = ServingContext(), _leaf()
+    serving.use(valid)
 
     with pytest.raises(CertificateError):
-        serving.use(KeyPair(certificate=good.certificate, key=b""))
-    assert _shake(serving, _client())[0] == _der(good)
+        serving.use(KeyPair(certificate=valid.certificate, key=b""))
+    assert _shake(serving, _client())[0] == _der(valid)
 
 
 def _write(folder: Path, pair: KeyPair) -> CertificateFiles:
@@ -130,7 +130,7 @@ def test_files_are_read_again_when_their_content_changes(tmp_path: Path) -> None
     assert [files.poll(), files.poll(), files.error] == [True, False, ""]
 
 
-def test_files_that_are_missing_or_wrong_are_told_once(tmp_path: Path) -> None:
+def test_files_that_are_missing_or_wrong_are_reported_once(tmp_path: Path) -> None:
     """The error names the file, and is reported again only when it changes."""
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key", ServingContext())
 

@@ -33,7 +33,7 @@ class Counted(Objects):
 
 
 class Told:
-    """A watch that tells what a test tells it."""
+    """A watch whose changes a test reports."""
 
     def __init__(self) -> None:
         self.current = True
@@ -62,7 +62,7 @@ class Watched:
         self.watch.changed = self.managed.changed.set
 
     def rounds(self, seconds: float) -> int:
-        """Let time pass, with a look every five seconds; return how many rounds there were."""
+        """Let time pass, with a look every five seconds; return the number of rounds."""
         return sum(self._looks(seconds))
 
     def _looks(self, seconds: float) -> Iterator[bool]:
@@ -72,10 +72,10 @@ class Watched:
                 self.managed.attempt()
             yield due
 
-    def ask(self, what: str = "rotate") -> None:
-        """Request a rotation, and tell it."""
+    def ask(self, requested: str = "rotate") -> None:
+        """Request a rotation, and report the change."""
         metadata = self.api.stored[SECRET]["metadata"]
-        metadata["annotations"] = {**metadata.get("annotations", {}), "rdma.lab/rotate": what}
+        metadata["annotations"] = {**metadata.get("annotations", {}), "rdma.lab/rotate": requested}
         metadata["resourceVersion"] += "'"
         self.watch.changed()
 
@@ -83,10 +83,10 @@ class Watched:
 @pytest.fixture
 def watched() -> Watched:
     """Return a replica that has done its first round."""
-    made = Watched()
-    assert made.managed.due
-    assert made.managed.attempt()
-    return made
+    replica = Watched()
+    assert replica.managed.due
+    assert replica.managed.attempt()
+    return replica
 
 
 def test_while_nothing_happens_little_is_read(watched: Watched) -> None:
@@ -120,7 +120,7 @@ def test_a_change_during_a_round_is_for_the_next_one(watched: Watched) -> None:
     assert watched.managed.due
 
 
-def test_a_change_that_is_lost_is_found(watched: Watched) -> None:
+def test_a_lost_change_is_repaired(watched: Watched) -> None:
     """It is repaired with a delay, which is shorter than a drain."""
     del watched.api.stored[SECRET]
     watched.rounds(RESYNC + 5)
@@ -129,7 +129,7 @@ def test_a_change_that_is_lost_is_found(watched: Watched) -> None:
 
 
 def test_without_a_watch_each_round_reads(watched: Watched) -> None:
-    """So it is while the API server is gone, or if RBAC does not allow to watch."""
+    """This happens while the API server is unreachable, or if RBAC does not allow watching."""
     watched.watch.current = False
     assert watched.rounds(60) == 12
     assert not watched.managed.watched
@@ -147,7 +147,7 @@ def test_what_failed_is_tried_again(watched: Watched) -> None:
 
 
 def test_the_leaf_is_renewed_by_time(watched: Watched) -> None:
-    """Nothing tells of that but the clock."""
+    """No change of an object triggers this."""
     before = watched.managed.status.not_after
     watched.clock.tick(16 * 3600)
     watched.managed._resync = watched.clock.monotonic() + DAY
@@ -168,11 +168,11 @@ def test_the_ca_is_replaced_by_time(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "drain"), [("rotate", 24 * 3600 + 90), ("revoke", 225)], ids=["rotate", "revoke"]
+    ("requested", "drain"), [("rotate", 24 * 3600 + 90), ("revoke", 225)], ids=["rotate", "revoke"]
 )
-def test_a_rotation_takes_no_longer(watched: Watched, what: str, drain: int) -> None:
+def test_a_rotation_takes_no_longer(watched: Watched, requested: str, drain: int) -> None:
     """Its steps come in time, and during the day between two of them little is read."""
-    watched.ask(what)
+    watched.ask(requested)
     watched.rounds(5)
     assert watched.managed.status.phase == "publishing"
     watched.rounds(120 + 5)
@@ -182,7 +182,7 @@ def test_a_rotation_takes_no_longer(watched: Watched, what: str, drain: int) -> 
     rounds = watched.rounds(225 + 30)
     assert watched.managed.status.phase == "settled"
     assert rounds <= 255 / 5
-    if what == "rotate":
+    if requested == "rotate":
         watched.ask()
         watched.rounds(200)
         assert watched.rounds(3600) <= 3600 / (0.8 * RESYNC) + 1
