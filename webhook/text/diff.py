@@ -24,9 +24,9 @@ def diff(
     r"""Return the unified diff of one input, "" if nothing changes.
 
     Only "\n" ends a line here, since other line breaks may be text inside a value in YAML. A last
-    line without one is marked as `diff -u` marks it. Lines are unchanged, so that `patch -p1`
-    accepts the result, but for a `terminal` invisible characters, which could act as commands to
-    it, are made visible.
+    line without one has the mark of `diff -u`. Lines are unchanged, so that `patch -p1` accepts
+    the result, except that for a `terminal` invisible characters are made visible, because they
+    could act as commands to it.
     """
     if terminal:
         before, after = visible_lines(before), visible_lines(after)
@@ -54,15 +54,15 @@ def _unified(name: str, old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """Write a range as `diff -u` does: lines count from 1; an empty range names the line before."""
+    """Format a range like `diff -u`: lines count from 1; an empty range names the line before."""
     length = end - start
     begins = start + 1 if length else start
     return f"{begins}" if length == 1 else f"{begins},{length}"
 
 
 def _lines(text: str) -> list[str]:
-    *whole, rest = text.split("\n")
-    lines = [f"{line}\n" for line in whole]
+    *ended, rest = text.split("\n")
+    lines = [f"{line}\n" for line in ended]
     return [*lines, rest] if rest else lines
 
 
@@ -78,18 +78,18 @@ def _painted(line: str, colour: str) -> str:
 # Compare two lists of lines in a time that grows linearly with their length.
 #
 # difflib's time can grow with the cube of the length, so it compares only short texts. Long
-# texts, which differ in a few places far apart, are compared in one walk over their lines.
+# texts, which differ in a few distant places, are compared in one walk over their lines.
 
-#: The most lines that difflib compares: half a second even for lines made to keep it busy.
+#: The maximum of lines that difflib compares: half a second even for lines made to keep it busy.
 _SHORT = 1000
-#: After a difference, this many equal lines in succession show where the texts agree again.
+#: The number of successive equal lines after a difference that count as the end of it.
 _SURE = 3
-#: The most removed lines to skip in that search; a patch removes only a few at a time.
-_GONE = 50
+#: The maximum of removed lines that the search skips; a patch removes only a few at a time.
+_LONGEST_REMOVAL = 50
 
 
 class Opcode(NamedTuple):
-    """Lines of the old text, and the lines of the new text that replace them."""
+    """A range of the old text, and the range of the new text that replaces it."""
 
     tag: str  #: equal, replace, delete or insert
     old: int
@@ -99,7 +99,7 @@ class Opcode(NamedTuple):
 
 
 class LineDiff(SequenceMatcher[str]):
-    """Compares two texts line by line, like `SequenceMatcher`, but fast for long texts, too."""
+    """A comparison by line, like that of `SequenceMatcher`, but also fast for long texts."""
 
     def __init__(self, old: list[str], new: list[str]) -> None:
         self._long = max(len(old), len(new)) > _SHORT
@@ -116,44 +116,47 @@ class LineDiff(SequenceMatcher[str]):
 
 
 def _walked(old: list[str], new: list[str]) -> Iterator[Opcode]:
-    """Walk both texts side by side."""
+    """Yield the ranges of two texts, in one walk over both."""
     places = _places(new)
     at, to = 0, 0
     while at < len(old) and to < len(new):
-        same = _same(old, new, at, to)
-        yield Opcode("equal", at, at + same, to, to + same)
-        at, to = at + same, to + same
-        gone, come = _next_same(old, places, at, to)
-        yield Opcode("replace", at, gone, to, come)
-        at, to = gone, come
+        equal = _equal_count(old, new, at, to)
+        yield Opcode("equal", at, at + equal, to, to + equal)
+        at, to = at + equal, to + equal
+        old_next, new_next = _next_agreement(old, places, at, to)
+        yield Opcode("replace", at, old_next, to, new_next)
+        at, to = old_next, new_next
     yield Opcode("replace", at, len(old), to, len(new))
 
 
 def _places(lines: list[str]) -> dict[tuple[str, ...], list[int]]:
-    """Index where each run of `_SURE` lines begins."""
-    found: dict[tuple[str, ...], list[int]] = {}
+    """Return the indexes at which each run of `_SURE` lines begins."""
+    places: dict[tuple[str, ...], list[int]] = {}
     for place in range(len(lines)):
-        found.setdefault(tuple(lines[place : place + _SURE]), []).append(place)
-    return found
+        places.setdefault(tuple(lines[place : place + _SURE]), []).append(place)
+    return places
 
 
-def _same(old: list[str], new: list[str], at: int, to: int) -> int:
-    most = min(len(old) - at, len(new) - to)
-    return next((count for count in range(most) if old[at + count] != new[to + count]), most)
+def _equal_count(old: list[str], new: list[str], at: int, to: int) -> int:
+    limit = min(len(old) - at, len(new) - to)
+    return next((count for count in range(limit) if old[at + count] != new[to + count]), limit)
 
 
-def _next_same(
+def _next_agreement(
     old: list[str], places: dict[tuple[str, ...], list[int]], at: int, to: int
 ) -> tuple[int, int]:
-    """Return the nearest place where both texts agree again; without one, skip `_GONE` lines."""
+    """Return where both texts agree again; if not nearby, skip `_LONGEST_REMOVAL` lines."""
     best: tuple[int, int, int] | None = None
-    for gone in range(at, min(at + _GONE, len(old))):
-        known = places.get(tuple(old[gone : gone + _SURE]), [])
-        index = bisect_left(known, to)
-        if index < len(known):
-            distance = gone - at + known[index] - to
-            best = min(best or (distance, gone, known[index]), (distance, gone, known[index]))
-    return best[1:] if best else (min(at + _GONE, len(old)), to)
+    for place in range(at, min(at + _LONGEST_REMOVAL, len(old))):
+        candidates = places.get(tuple(old[place : place + _SURE]), [])
+        index = bisect_left(candidates, to)
+        if index < len(candidates):
+            distance = place - at + candidates[index] - to
+            best = min(
+                best or (distance, place, candidates[index]),
+                (distance, place, candidates[index]),
+            )
+    return best[1:] if best else (min(at + _LONGEST_REMOVAL, len(old)), to)
 
 
 def _merged(changes: Iterator[Opcode]) -> Iterator[Opcode]:

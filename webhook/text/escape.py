@@ -16,9 +16,9 @@ _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
 )
-#: How many characters are remembered with their replacements; most writing systems have fewer.
+#: The number of characters cached with their replacements; most writing systems have fewer.
 _REMEMBERED = 4096
-#: Up to here four hex digits are enough; beyond, JSON takes two surrogates.
+#: The last character with four hex digits; JSON needs two surrogates for those after it.
 _LAST_OF_FOUR = 0xFFFF
 
 
@@ -38,7 +38,7 @@ def visible_json(text: str) -> str:
 
 
 class _Escapes(dict[int, str]):
-    """A table for `str.translate`: the number of a character → the text to write for it."""
+    """A table for `str.translate`: the number of a character → its replacement."""
 
     def __init__(self, escaped: Callable[[str], str]) -> None:
         super().__init__()

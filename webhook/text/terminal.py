@@ -1,4 +1,4 @@
-"""Text wrapped at a width: paragraphs that hang under a sign, and tables.
+"""Text wrapped at a width: paragraphs with a hanging sign, and tables.
 
 An export of a cluster has thousands of pods, and rich's tables and renderables take some
 milliseconds for each; so rich is used only to measure text and to style it.
@@ -25,7 +25,7 @@ _NARROWEST_LAST = 20
 
 
 class Span(NamedTuple):
-    """Words in one style; the style is in rich's notation, such as "bold red", or "" for none."""
+    """Words in one style, written in rich's notation, such as "bold red"; "" for none."""
 
     words: str
     style: str = ""
@@ -61,43 +61,43 @@ class Sheet:
 
     def paragraph(self, *spans: Span, sign: Span | None = None, indent: int = 0) -> None:
         """Write spans as one paragraph; all lines begin in the same column, after the sign."""
-        shown = [Span(visible(words), style) for words, style in spans]
+        escaped = [Span(visible(words), style) for words, style in spans]
         lead = " " * indent
         margin = lead
         if sign is not None:
             lead += f"{self._painted(sign)} "
             margin += " " * (cell_len(sign.words) + 1)
-        for line in self._wrapped(shown, self._width - len(margin)):
+        for line in self._wrapped(escaped, self._width - len(margin)):
             self._lines.append((lead + line).rstrip(" "))
             lead = margin
 
     def table(
         self, columns: Sequence[TableColumn], rows: Sequence[Sequence[Span]], *, indent: int = 0
     ) -> None:
-        """Write a heading and rows; the last column takes the width that the others leave."""
+        """Write a heading and rows; the last column takes the remaining width."""
         heading = [Span(column.heading, "dim") for column in columns]
-        shown = [[Span(visible(words), style) for words, style in row] for row in rows]
-        cells = [heading, *shown]
+        escaped = [[Span(visible(words), style) for words, style in row] for row in rows]
+        cells = [heading, *escaped]
         widths = [
             min(max(cell_len(row[place].words) for row in cells), column.widest or self._width)
             for place, column in enumerate(columns[:-1])
         ]
         last = self._width - indent - sum(widths) - _GAP * len(widths)
         if last < _NARROWEST_LAST:
-            self._stacked(shown, indent)
+            self._stacked(escaped, indent)
             return
         for row in cells:
             self._row(row, [*widths, last], " " * indent)
 
     def grid(self, rows: Sequence[Sequence[Span]], *, gap: int = _GAP, indent: int = 0) -> bool:
-        """Write rows of short cells, each row on a line; False, and nothing, if it is too wide."""
-        shown = [[Span(visible(words), style) for words, style in row] for row in rows]
+        """Write rows of short cells, one line each; write nothing and return False if too wide."""
+        escaped = [[Span(visible(words), style) for words, style in row] for row in rows]
         widths = [
-            max(cell_len(cell.words) for cell in column) for column in zip(*shown, strict=True)
+            max(cell_len(cell.words) for cell in column) for column in zip(*escaped, strict=True)
         ]
         if indent + sum(widths) + gap * (len(widths) - 1) > self._width:
             return False
-        for row in shown:
+        for row in escaped:
             padded = (
                 self._painted(cell) + " " * (width - cell_len(cell.words))
                 for cell, width in zip(row, widths, strict=True)
@@ -142,7 +142,7 @@ class Sheet:
 
 
 def lines_of(words: str, width: int) -> list[tuple[int, int]]:
-    """Return where each line of a text begins and ends; split a word wider than a line."""
+    """Return the start and the end of each line of a text; split a word wider than a line."""
     if words.isascii() and len(words) <= width:
         return [(0, len(words))]
     lines: list[tuple[int, int]] = []
@@ -154,8 +154,8 @@ def lines_of(words: str, width: int) -> list[tuple[int, int]]:
         end = word.end()
         if cell_len(words[begin:end]) > width:
             begin = word.start()
-            *whole, _ = chop_cells(word[0], width)
-            for piece in whole:
+            *pieces, _ = chop_cells(word[0], width)
+            for piece in pieces:
                 lines.append((begin, begin + len(piece)))
                 begin += len(piece)
     return [*lines, (begin, end)]

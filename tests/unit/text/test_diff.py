@@ -16,7 +16,7 @@ def test_a_change_is_a_unified_diff() -> None:
 
 
 def test_a_missing_last_line_break_is_marked() -> None:
-    """The mark is that of `diff -u`."""
+    """The mark is the same as in `diff -u`."""
     assert diff("x", "a: 1", "a: 1\nb: 2") == (
         "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a: 1\n\\ No newline at end of file\n"
         "+a: 1\n+b: 2\n\\ No newline at end of file\n"
@@ -32,8 +32,8 @@ def test_only_line_feeds_end_a_line() -> None:
 
 def test_colours_are_those_of_git() -> None:
     """Added lines are green and removed ones red, even if they look like a heading."""
-    shown = diff("x", "-- b\nc\n", "++ b\nc\n", colour=True).splitlines()
-    assert shown == [
+    output = diff("x", "-- b\nc\n", "++ b\nc\n", colour=True).splitlines()
+    assert output == [
         "\033[1m--- a/x\033[0m",
         "\033[1m+++ b/x\033[0m",
         "\033[36m@@ -1,2 +1,2 @@\033[0m",
@@ -48,5 +48,5 @@ def test_lines_are_the_texts_own_but_on_a_terminal() -> None:
     before, after = "a: \x9b2J\n", "a: \x9b2J\nb: \u202ec\n"
     heading = "--- a/\\x1b.yaml\n+++ b/\\x1b.yaml\n@@ -1 +1,2 @@\n"
     assert diff("\x1b.yaml", before, after) == heading + " a: \x9b2J\n+b: \u202ec\n"
-    shown = diff("\x1b.yaml", before, after, terminal=True)
-    assert shown == heading + " a: \\x9b2J\n+b: \\u202ec\n"
+    output = diff("\x1b.yaml", before, after, terminal=True)
+    assert output == heading + " a: \\x9b2J\n+b: \\u202ec\n"

@@ -1,4 +1,4 @@
-"""What users wrote is escaped, so that no control character reaches a terminal, log or comment."""
+"""Text from users is escaped, so that no control character reaches a terminal, log or comment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from webhook.text.escape import visible, visible_json, visible_lines
 
-#: Every class of character that must not be shown as it is.
+#: Characters of every class that must not be shown unescaped.
 HIDDEN = (
     "\x00\x07\x08\t\n\r\x1b\x7f\x80\x85\x9b\x9f\xad\u0600\u061c\u200b\u200d\u200e\u200f\u2028\u2029"
     "\u202a\u202e\u2060\u2066\u2069\ufeff\ufffe\ud800\udfff\ue000\U000e0001\U000e0041\U000e0100"
@@ -33,7 +33,7 @@ HIDDEN = (
     ],
 )
 def test_what_is_not_visible_is_escaped(words: str, written: str) -> None:
-    """Escapes are Python's; letters of all scripts and backslashes stay as they are."""
+    """Escapes are Python's; letters of all scripts and backslashes stay unchanged."""
     assert visible(words) == written
 
 

@@ -27,7 +27,7 @@ def wrapped(words: str, width: int) -> list[str]:
 def test_lines_are_broken_between_words_and_long_words_are_cut(
     words: str, lines: list[str]
 ) -> None:
-    """The width is eight columns, of which an ideograph takes two."""
+    """The width is eight columns, and an ideograph takes two."""
     assert wrapped(words, 8) == lines
 
 

@@ -1,4 +1,4 @@
-"""Read YAML or JSON from anybody: within limits, as kubectl reads it, with line numbers.
+"""Read YAML or JSON from any source: within limits, like kubectl, with line numbers.
 
 Every failure is a DocumentError of one line, such as
 `pod.yaml: document 2, line 14, column 3: not YAML: a dash needs a space after it: write `- name``.
@@ -22,13 +22,13 @@ from webhook.text.yaml.tree import (
     UnreadableTextError,
     roots_of,
 )
-from webhook.text.yaml.values import KeyFound, Values, read_json
+from webhook.text.yaml.values import NotedKey, Values, read_json
 
 #: 8 MiB is the cap of a request body, too; 200,000 values are about a thousand pods, or two
 #: seconds of work.
 DOCUMENT_LIMITS = TextLimits(octets=8 << 20, nodes=200_000, depth=200)
 
-# All but what YAML 1.1 allows in a stream (5.1), as libyaml checks it.
+# All characters that YAML 1.1 does not allow in a stream (5.1), as libyaml checks it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MEANT_AS_JSON = re.compile(r'\s*\{\s*["}]')
 _OWN_MARKER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*---(?:\s|\Z)")
@@ -40,15 +40,15 @@ _MOST_PROBLEMS = 20  # of one document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One document of an input; empty ones are left out."""
+    """A document of an input that is not empty."""
 
-    name: str  #: of the input: a file's name or "<stdin>"
-    index: int  #: counted from 0 in the input, empty documents included
+    name: str  #: the name of the input: a file's name or "<stdin>"
+    index: int  #: its position in the input from 0, empty documents included
     value: JsonObject  #: JSON; an anchor and its aliases share one value
-    line: int  #: of its first value, counted from 1 in the input
+    line: int  #: the line of its first value, from 1, in the input
     text: str  #: its part of the input, with its own `---`: all parts together are the input
     syntax: Literal["yaml", "json"]
-    #: Sentences about what can be read but is probably a mistake: a key written twice.
+    #: Sentences about probable mistakes in readable text, such as a repeated key.
     problems: tuple[str, ...] = ()
 
 
@@ -59,8 +59,8 @@ class _NoMappingError(UnreadableTextError):
 def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
     """Read a stream of YAML documents, or one JSON text; an empty input gives an empty list.
 
-    `name` stands before every message. Raises DocumentError for an input that exceeds
-    DOCUMENT_LIMITS, is not UTF-8, or is neither YAML nor JSON; NotKubernetesError, which is one,
+    Every message begins with `name`. Raises DocumentError for an input that exceeds
+    DOCUMENT_LIMITS, is not UTF-8, or is neither YAML nor JSON; its subclass NotKubernetesError
     for a document that is not a mapping, and for a template that is not YAML.
     """
     text = _decoded(data, name)
@@ -87,7 +87,7 @@ def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
 
 
 def joined(texts: list[str]) -> str:
-    """Join the texts of documents, with `---` before each that does not begin with its own."""
+    """Join the texts of documents, with `---` before each text that lacks it."""
     parts: list[str] = []
     for text in texts:
         last = next((part for part in reversed(parts) if part), "")
@@ -119,7 +119,7 @@ def _decoded(data: bytes | str, name: str) -> str:
 
 
 def _read_flow(text: str, name: str, syntax: ValueError) -> list[Document]:
-    """Read what begins with `{` and is not JSON: a flow mapping of YAML begins like that, too."""
+    """Read a text that begins with `{` but is not JSON: it may be a flow mapping of YAML."""
     try:
         return _read_yaml(text, name)
     except DocumentError:
@@ -131,7 +131,7 @@ def _read_flow(text: str, name: str, syntax: ValueError) -> list[Document]:
 
 def _read_yaml(text: str, name: str) -> list[Document]:
     _check_characters(text, name)
-    found: list[Document] = []
+    documents: list[Document] = []
     starts: list[int] = []
     index, lines = 0, LineIndex(text)
     try:
@@ -139,26 +139,26 @@ def _read_yaml(text: str, name: str) -> list[Document]:
             document = _document(name, index, root, lines)
             index += 1
             if document is not None:
-                found.append(document)
+                documents.append(document)
                 starts.append(root.start)
     except UnreadableTextError as error:
         _fail(name, index, text, error)
-    # What stands before the first document belongs to its text.
+    # Anything before the first document belongs to its text.
     bounds = [0, *starts[1:], len(text)]
-    parts = [text[bounds[number] : bounds[number + 1]] for number in range(len(found))]
-    return [replace(document, text=part) for document, part in zip(found, parts, strict=True)]
+    parts = [text[bounds[number] : bounds[number + 1]] for number in range(len(documents))]
+    return [replace(document, text=part) for document, part in zip(documents, parts, strict=True)]
 
 
 def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document | None:
-    """Make a document, as yet without its part of the input; None for an empty one."""
+    """Return a document, still without its part of the input; None if it is empty."""
     values = Values()
     value = values.of(root.node)
     if value is None:
         return None
     if not isinstance(value, dict):
-        why = misread_text(value) if isinstance(value, str) else ""
-        said = _NO_MAPPING.format(describe(value)) + (f" ({why})" if why else "")
-        raise _NoMappingError(root.node.start, said)
+        hint = misread_text(value) if isinstance(value, str) else ""
+        message = _NO_MAPPING.format(describe(value)) + (f" ({hint})" if hint else "")
+        raise _NoMappingError(root.node.start, message)
     return Document(
         name=name,
         index=index,
@@ -176,23 +176,23 @@ def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document |
 def _check_characters(text: str, name: str) -> None:
     match = _FORBIDDEN.search(text)
     if match:
-        what = f"the control character U+{ord(match[0]):04X} is not allowed in YAML"
-        _fail(name, None, text, UnreadableTextError(match.start(), what))
+        message = f"the control character U+{ord(match[0]):04X} is not allowed in YAML"
+        _fail(name, None, text, UnreadableTextError(match.start(), message))
 
 
 def _problems(
-    name: str, index: int, lines: LineIndex, duplicates: list[KeyFound]
+    name: str, index: int, lines: LineIndex, duplicates: list[NotedKey]
 ) -> tuple[str, ...]:
     return tuple(
-        f"{_where(name, index, lines.line(offset))}: the mapping has the key {_shown(key)} "
+        f"{_place(name, index, lines.line(offset))}: the mapping has the key {_printable(key)} "
         "twice; the last one counts"
         for offset, key in duplicates[:_MOST_PROBLEMS]
     )
 
 
-def _misread(name: str, index: int, lines: LineIndex, keys: list[KeyFound]) -> tuple[str, ...]:
+def _misread(name: str, index: int, lines: LineIndex, keys: list[NotedKey]) -> tuple[str, ...]:
     return tuple(
-        f"{_where(name, index, lines.line(offset))}: the key {_shown(key)}: {misread_key(key)}"
+        f"{_place(name, index, lines.line(offset))}: the key {_printable(key)}: {misread_key(key)}"
         for offset, key in keys[:_MOST_PROBLEMS]
     )
 
@@ -200,20 +200,20 @@ def _misread(name: str, index: int, lines: LineIndex, keys: list[KeyFound]) -> t
 def _fail(name: str, index: int | None, text: str, error: UnreadableTextError) -> NoReturn:
     lines = LineIndex(text)
     if isinstance(error, NotYamlError):
-        offset, said = mistake_of(text, error)
-        where = f"{_where(name, index, lines.line(offset))}, column {lines.column(offset)}"
-        message = f"{where}: not YAML: {said}"
+        offset, explanation = mistake_of(text, error)
+        place = f"{_place(name, index, lines.line(offset))}, column {lines.column(offset)}"
+        message = f"{place}: not YAML: {explanation}"
     else:
         offset = error.offset or 0
-        message = f"{_where(name, index, lines.line(offset))}: {error}{hint_on(text, error)}"
+        message = f"{_place(name, index, lines.line(offset))}: {error}{hint_on(text, error)}"
     foreign = isinstance(error, _NoMappingError) or "{{" in text
     raise (NotKubernetesError if foreign else DocumentError)(" ".join(message.split())) from None
 
 
-def _where(name: str, index: int | None, line: int) -> str:
+def _place(name: str, index: int | None, line: int) -> str:
     document = "" if index is None else f"document {index + 1}, "
     return f"{name}: {document}line {line}"
 
 
-def _shown(key: str) -> str:
+def _printable(key: str) -> str:
     return key if key.isprintable() and len(key) <= _LONGEST_KEY else repr(key[:_LONGEST_KEY])

@@ -1,4 +1,4 @@
-"""What an editor of YAML collects: replacements in a text, and how entries and items correspond."""
+"""Collect replacements in a text, and pair the old and new entries of mappings and lists."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from webhook.text.yaml.documents import DOCUMENT_LIMITS
 from webhook.text.yaml.tree import UnreadableTextError, YamlNode, roots_of
 from webhook.text.yaml.values import mapping_key, same_json
 
-# Replacements in a text, collected in any order and made at once; where its lines are.
+# Replacements in a text, collected in any order and made at once; the offsets of its lines.
 
 
 class Edits:
-    """A text and the replacements in it; every offset is one in the original text."""
+    """A text and the replacements in it; all offsets refer to the original text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -26,18 +26,18 @@ class Edits:
         self._edits: list[tuple[int, int, str]] = []
 
     def replace(self, start: int, end: int, new: str) -> None:
-        """Replace what stands from `start` to `end` with `new`."""
+        """Replace the text from `start` to `end` with `new`."""
         self._edits.append((start, end, new))
 
     def insert_lines(self, offset: int, lines: list[str]) -> None:
-        """Insert lines below the line of `offset`; those of a later call come after them."""
+        """Insert lines below the line of `offset`, after the lines of earlier calls."""
         end = self.line_end(offset)
         self.replace(end, end, "".join(self.newline + line for line in lines))
 
     def remove_lines(self, start: int, end: int) -> None:
-        """Remove the lines from that of `start` to that of `end`.
+        """Remove the lines from `start` to `end`, both included.
 
-        The line break above them goes, and the one below stays: lines may be inserted there.
+        The line break above them is removed, and the one below stays: lines may be inserted there.
         """
         above = self.line_start(start)
         if above == 0:
@@ -55,28 +55,28 @@ class Edits:
         return "".join((*parts, self.text[done:]))
 
     def line_start(self, offset: int) -> int:
-        """Return where the line of `offset` begins."""
+        """Return the offset at which the line of `offset` begins."""
         before = bisect_left(self._breaks, offset)
         return self._breaks[before - 1] + 1 if before else 0
 
     def line_end(self, offset: int) -> int:
-        """Return where the line of `offset` ends, before its line break."""
+        """Return the offset at which the line of `offset` ends, before its line break."""
         end = self._break(offset)
         if end == len(self.text):
             return end
         return end - 1 if end > 0 and self.text[end - 1] == "\r" else end
 
     def next_line(self, offset: int) -> int:
-        """Return where the line below that of `offset` begins, at most the end of the text."""
+        """Return the offset at which the next line begins, at most the end of the text."""
         return min(self._break(offset) + 1, len(self.text))
 
     def _break(self, offset: int) -> int:
-        """Return where the next line break is, the end of the text where there is none."""
+        """Return the offset of the next line break, or the end of the text."""
         below = bisect_left(self._breaks, offset)
         return self._breaks[below] if below < len(self._breaks) else len(self.text)
 
     def skip(self, offset: int, characters: str) -> int:
-        """Return the offset of the first character, from `offset` on, not among `characters`."""
+        """Return the first offset, from `offset` on, of a character not in `characters`."""
         while offset < len(self.text) and self.text[offset] in characters:
             offset += 1
         return offset
@@ -86,7 +86,7 @@ class Edits:
         return offset - self.line_start(offset)
 
     def first_on_line(self, offset: int) -> bool:
-        """Return whether only spaces stand before `offset` on its line."""
+        """Return whether only spaces precede `offset` on its line."""
         start = self.line_start(offset)
         while offset > start and self.text[offset - 1] in " \t":
             offset -= 1
@@ -95,7 +95,7 @@ class Edits:
     def after_comments(self, offset: int, column: int) -> int:
         """Return the end of the line of `offset`, or of the comments below it deeper than `column`.
 
-        Such a comment is often a field that is commented out; it belongs to the entry above it.
+        Such a comment is often a commented-out field; it belongs to the entry above it.
         """
         end = self.line_end(offset)
         while (start := self.next_line(end)) < len(self.text):
@@ -117,19 +117,19 @@ class Edits:
         return start
 
 
-# Add lines below a text that has no final line break, without a change of what it means.
+# Add lines below a text that has no final line break, without a change of its meaning.
 #
-# A literal or folded block at the end of such a text means a string without a line break at its
-# end. A line break behind it would become a part of the string, unless its header says `-`.
+# A literal or folded block at the end of such a text is a string without a line break at its
+# end. A line break after it would become a part of the string, unless its header has `-`.
 
 _HEADER = re.compile(r"([|>])([1-9]?)([+-]?)([1-9]?)(?=\s)")
 
 
 def unended_block(text: str, root: YamlNode) -> tuple[int, int, str] | None:
-    """Return the edit of the last block's header that keeps its string as it is.
+    """Return the edit of the last block's header that preserves its string.
 
-    Return None if the text has a final line break, ends with something else than a block, or the
-    header says `-` already.
+    Return None if the text has a final line break, does not end with a block, or the header has
+    `-` already.
     """
     node = root
     while node.children and not node.flow and node.kind != "alias":
@@ -154,11 +154,11 @@ def ensure_final_newline(text: str) -> str:
     return f"{text[:start]}{header}{text[end:]}\n"
 
 
-# Compare the entries of a mapping in a text with the mapping that it is to become.
+# Compare the entries of a mapping in a text with the new mapping.
 
 
 class Entries:
-    """Which entries stay and which are added; of a repeated key, the last entry counts."""
+    """The entries of a mapping that stay or are added; of a repeated key, the last one counts."""
 
     def __init__(self, node: YamlNode, old: JsonObject, new: JsonObject) -> None:
         self.pairs = list(node.pairs)
@@ -178,15 +178,15 @@ class Entries:
         """The index of the last pair that stays."""
         return max(index for index, stays in enumerate(self.stays) if stays)
 
-    def kept(self) -> Iterator[tuple[str, YamlNode, YamlNode]]:
-        """Yield name, key node and value node of the entries that stay, changed or not."""
+    def kept_entries(self) -> Iterator[tuple[str, YamlNode, YamlNode]]:
+        """Yield the name, key node and value node of each entry that stays, changed or not."""
         last = {name: value for name, (_, value) in zip(self._names, self.pairs, strict=True)}
         for name, (key, value), stays in zip(self._names, self.pairs, self.stays, strict=True):
             if name is not None and stays and value is last[name]:
                 yield name, key, value
 
 
-# Find which items of a changed list are which items of the old one.
+# Pair the items of a changed list with those of the old list.
 
 Pairs = list[tuple[int, int]]
 
@@ -209,7 +209,7 @@ def pairs_of(old: list[Json], new: list[Json]) -> Pairs:
 
 
 def _equal(old: list[Json], new: list[Json]) -> list[tuple[int, int, int]]:
-    """Return the runs of equal items: where in the old list, where in the new one, how many.
+    """Return the runs of equal items: the index in the old and the new list, and the length.
 
     The first run is at the start and the last one at the end; either may be empty.
     """
@@ -233,23 +233,23 @@ def _runs(old: list[Json], new: list[Json], offset: int) -> list[tuple[int, int,
         return []
     was, now = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
     blocks = SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
-    return [(offset + one, offset + two, size) for one, two, size in blocks]
+    return [(offset + start, offset + new_start, size) for start, new_start, size in blocks]
 
 
 def _changed(old: list[Json], new: list[Json], was: tuple[int, int], now: tuple[int, int]) -> Pairs:
-    """Pair the items of two stretches in which no item is equal."""
+    """Pair the items of two stretches without equal items."""
     if was[1] - was[0] == now[1] - now[0]:
         return list(zip(range(*was), range(*now), strict=True))
     names = {_name(new[index]): index for index in range(*now)}
     pairs: Pairs = []
     for index in range(*was):
-        found = names.get(_name(old[index]), -1)
-        if found > (pairs[-1][1] if pairs else -1):
-            pairs.append((index, found))
+        partner = names.get(_name(old[index]), -1)
+        if partner > (pairs[-1][1] if pairs else -1):
+            pairs.append((index, partner))
     return pairs
 
 
 def _name(item: Json) -> str | int:
-    """Return the `name` of an item; for an item without one, a value that no other has."""
+    """Return the `name` of an item; for an item without one, a unique number."""
     name = item.get("name") if isinstance(item, dict) else None
     return name if isinstance(name, str) else id(item)

@@ -13,21 +13,21 @@ from webhook.text.yaml.values import KUBECTL_WORDS
 
 
 class Style(NamedTuple):
-    """How a document indents."""
+    """The indentation of a document."""
 
-    step: int = 2  #: columns a level
-    indented_lists: bool = False  #: whether `- ` stands deeper than the key above it
+    step: int = 2  #: the columns of a level
+    indented_lists: bool = False  #: whether `- ` is deeper than the key above it
 
 
 class Written(NamedTuple):
-    """A value as text: what stands on the line of its key or dash, and the lines below."""
+    """A value as text: the head, on the line of its key or dash, and the lines below."""
 
     head: str
     lines: list[str]
 
 
 def under_key(value: Json, column: int, style: Style) -> Written:
-    """Write a value that follows `key:`, the key standing at `column`."""
+    """Write a value that follows `key:`, with the key at `column`."""
     if isinstance(value, dict) and value:
         return Written("", mapping_lines(value, column + style.step, style))
     if isinstance(value, list) and value:
@@ -37,7 +37,7 @@ def under_key(value: Json, column: int, style: Style) -> Written:
 
 
 def under_dash(value: Json, column: int, style: Style) -> Written:
-    """Write a value that follows `- `, the dash standing at `column`."""
+    """Write a value that follows `- `, with the dash at `column`."""
     lines: list[str] = []
     if isinstance(value, dict) and value:
         lines = mapping_lines(value, column + 2, style)
@@ -80,7 +80,7 @@ def flow(value: Json, *, as_json: bool = False) -> str:
     if as_json:
         return escaped(json.dumps(value, ensure_ascii=False))
     if isinstance(value, dict):
-        entries = (f"{inline(key, flow=True)}: {flow(one)}" for key, one in value.items())
+        entries = (f"{inline(key, flow=True)}: {flow(inner)}" for key, inner in value.items())
         return "{" + ", ".join(entries) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(flow, value)) + "]"
@@ -92,12 +92,12 @@ def json_lines(value: Json, indent: int | str) -> list[str]:
     return escaped(json.dumps(value, ensure_ascii=False, indent=indent)).split("\n")
 
 
-# Write scalars as YAML so that kubectl, and any other reader, takes them for the same value.
+# Write scalars as YAML so that kubectl, and any other reader, reads the same value.
 
-# No word that some reader of YAML takes for something else matches: no number, no date, no `=`.
+# Only words that all readers of YAML read as strings match: no number, no date, no `=`.
 _PLAIN = re.compile(r"-{0,2}[A-Za-z_/][A-Za-z0-9_./=~-]*|[0-9]+(?:[KMGTPE]i|m)")
 _PLAIN_IN_BLOCK = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)+")
-# What neither YAML nor a terminal shows as it is. YAML reads the escapes of JSON.
+# Characters that neither YAML nor a terminal shows. YAML reads the escapes of JSON.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _INVISIBLE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _NO_LITERAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -130,7 +130,7 @@ def double_quoted(value: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape in a JSON text what is legal there but forbidden, or a line break, in YAML."""
+    """Escape the characters of a JSON text that are forbidden, or line breaks, in YAML."""
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -1,8 +1,8 @@
-"""Explain why a text is not YAML: what stands there, and what would be right.
+"""Explain why a text is not YAML, and how to correct it.
 
-A parser reports where it could not go on, which is often a line below the mistake, in words about
-its own grammar. Here the lines around that place are searched for what people get wrong, in the
-order of how certain each finding is. Where nothing is found, the parser's words remain.
+A parser reports where it could not continue, which is often a line below the mistake, in words
+about its own grammar. Here the lines around that place are searched for common mistakes, the
+most certain ones first. Without a match, the parser's words remain.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webhook.text.yaml.tree import AliasError, NotYamlError, UnreadableTextError
 
 _LONGEST = 60
 _NO_BREAK = "\u00a0\u2007\u202f"
-#: All that looks like a space, or like nothing, and is neither to YAML.
+#: Characters that look like a space, or are invisible, but are neither to YAML.
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]")
 _TEMPLATE = re.compile(r"\{\{|\{%")
 _INDENT = re.compile(r"[ ]*")
@@ -32,23 +32,23 @@ _CLOSING = {"[": "]", "{": "}"}
 
 
 class Mistake(NamedTuple):
-    """Where a mistake is, in characters from the start of the text, and a sentence about it."""
+    """The offset of a mistake, in characters, and a sentence about it."""
 
     offset: int
-    said: str
+    message: str
 
 
 def mistake_of(text: str, error: NotYamlError) -> Mistake:
-    """Explain a parser's error; in the parser's own words if the mistake is not a known one."""
+    """Explain a parser's error; in the parser's own words if the mistake is not a common one."""
     place = _Place(text, error)
     for explain in _EXPLANATIONS:
-        if found := explain(place):
-            return found
+        if mistake := explain(place):
+            return mistake
     return Mistake(place.offset, error.problem + _begun(place))
 
 
 def hint_on(text: str, error: UnreadableTextError) -> str:
-    """Explain the two mistakes that YAML takes for something else: a template and a `*`."""
+    """Explain the two mistakes that YAML misreads: a template and a `*`."""
     offset = error.offset or 0
     line_end = text.find("\n", offset)
     start = text.rfind("\n", 0, max(text.rfind("\n", 0, offset), 0)) + 1  # of the line before it
@@ -60,9 +60,9 @@ def hint_on(text: str, error: UnreadableTextError) -> str:
 
 
 def misread_key(key: str) -> str:
-    """Say what is wrong with a key that YAML reads otherwise than it was meant; "" if nothing is.
+    """Explain a key that YAML reads differently than intended; "" if it looks correct.
 
-    `-name: x` and a key behind a no-break space are keys to YAML, with those characters.
+    `-name: x` and a key after a no-break space are keys to YAML, with those characters.
     """
     if odd := _ODD_SPACE.search(key):
         return _odd(odd[0])
@@ -72,11 +72,11 @@ def misread_key(key: str) -> str:
 
 
 def misread_text(text: str) -> str:
-    """Say what is wrong with a document that YAML reads as one string; "" if nothing is known."""
+    """Explain the mistake in a document that YAML reads as one string; "" if it is not known."""
     first = text.split("\n", 1)[0].strip()
     if tight := _TIGHT_COLON.fullmatch(first):
         return _colon(tight)
-    return _assigned(found) if (found := _ASSIGNED.fullmatch(first)) else ""
+    return _assigned(match) if (match := _ASSIGNED.fullmatch(first)) else ""
 
 
 class _Line(NamedTuple):
@@ -95,7 +95,7 @@ class _Line(NamedTuple):
 
 
 class _Place:
-    """Where the parser stopped, and the lines there."""
+    """The place where the parser stopped, and the lines around it."""
 
     def __init__(self, text: str, error: NotYamlError) -> None:
         self.text = text
@@ -111,7 +111,7 @@ class _Place:
 
     @property
     def begun_line(self) -> _Line:
-        """The line on which the parser began what it could not finish."""
+        """The line on which the unfinished construct began."""
         return self.line if self.begun is None else self._line(self.begun)
 
     def lines(self) -> list[_Line]:
@@ -140,13 +140,13 @@ class _Place:
 
 def _template(place: _Place) -> Mistake | None:
     for line in place.lines():
-        if found := _TEMPLATE.search(line.text):
-            close = "}}" if found[0] == "{{" else "%}"
-            said = (
-                f"`{found[0]} ... {close}` is a template: render it first, for example with "
+        if match := _TEMPLATE.search(line.text):
+            close = "}}" if match[0] == "{{" else "%}"
+            message = (
+                f"`{match[0]} ... {close}` is a template: render it first, for example with "
                 "`helm template`"
             )
-            return Mistake(line.start + found.start(), said)
+            return Mistake(line.start + match.start(), message)
     return None
 
 
@@ -162,8 +162,8 @@ def _tab(place: _Place) -> Mistake | None:
 
 def _odd_space(place: _Place) -> Mistake | None:
     for line in place.lines():
-        if found := _ODD_SPACE.search(line.text):
-            return Mistake(line.start + found.start(), _odd(found[0]))
+        if match := _ODD_SPACE.search(line.text):
+            return Mistake(line.start + match.start(), _odd(match[0]))
     return None
 
 
@@ -191,15 +191,15 @@ def _open_bracket(place: _Place) -> Mistake | None:
             place.offset,
             f"{place.char} does not close the {opened} that opens before it: write {close}",
         )
-    rest = place.text[place.offset :].lstrip()
-    if place.begun_line == place.line and rest:
-        said = f"a comma is missing here, between two entries of the {opened}...{close}"
-        return Mistake(place.offset, said)
-    said = f"the {opened} that opens here is not closed: write {close}"
-    if rest:
+    following = place.text[place.offset :].lstrip()
+    if place.begun_line == place.line and following:
+        message = f"a comma is missing here, between two entries of the {opened}...{close}"
+        return Mistake(place.offset, message)
+    message = f"the {opened} that opens here is not closed: write {close}"
+    if following:
         line = place.number(place.offset)
-        said = f"{said} before line {line}, or a comma between its entries"
-    return Mistake(place.begun, said)
+        message = f"{message} before line {line}, or a comma between its entries"
+    return Mistake(place.begun, message)
 
 
 def _extra_bracket(place: _Place) -> Mistake | None:
@@ -208,14 +208,14 @@ def _extra_bracket(place: _Place) -> Mistake | None:
     return None
 
 
-def _behind_quote(place: _Place) -> Mistake | None:
+def _after_quote(place: _Place) -> Mistake | None:
     before = place.text[place.line.start : place.offset].rstrip()
     if "expected key" in place.problem and before[-1:] in ('"', "'"):
-        said = (
+        message = (
             f"the value ends at the quote {before[-1]} before this: quote the whole value, or "
             "none of it"
         )
-        return Mistake(place.offset, said)
+        return Mistake(place.offset, message)
     return None
 
 
@@ -242,8 +242,8 @@ def _colon(tight: re.Match[str]) -> str:
     return f"a colon needs a space after it: write `{key}: {value}`"
 
 
-def _assigned(found: re.Match[str]) -> str:
-    key, _, value = found[0].partition("=")
+def _assigned(match: re.Match[str]) -> str:
+    key, _, value = match[0].partition("=")
     written = f"{key.strip()[:_LONGEST]}: {value.strip()[:_LONGEST]}"
     return f"YAML separates key and value by a colon, not by `=`: write `{written}`"
 
@@ -256,12 +256,12 @@ def _second_colon(place: _Place) -> Mistake | None:
     if entry is None or ": " not in before:
         return None
     value = (entry[3] or "").replace('"', '\\"')
-    said = f'a value with ": " in it must be quoted: write `{entry[2]}: "{value[:_LONGEST]}"`'
-    return Mistake(place.offset, said)
+    message = f'a value with ": " in it must be quoted: write `{entry[2]}: "{value[:_LONGEST]}"`'
+    return Mistake(place.offset, message)
 
 
 def _below_value(place: _Place) -> Mistake | None:
-    """Find a key that is indented below one that has a value already."""
+    """Find a key that is indented below a key that has a value already."""
     above = next(place.above(), None)
     if "mapping values" not in place.problem or above is None:
         return None
@@ -269,26 +269,26 @@ def _below_value(place: _Place) -> Mistake | None:
     column = above.indent + len(entry[1]) if entry else 0
     if entry is None or not entry[3] or place.line.indent <= column:
         return None
-    said = (
+    message = (
         f"this line is indented below `{entry[2][:_LONGEST]}`, which has the value "
         f"{entry[3][:_LONGEST]!r} already: indent both lines by the same width"
     )
-    return Mistake(place.line.start + place.line.indent, said)
+    return Mistake(place.line.start + place.line.indent, message)
 
 
 def _item_among_keys(place: _Place) -> Mistake | None:
     if not _ITEM.match(place.text[place.offset : place.offset + 2]):
         return None
     if "block sequence" in place.problem:
-        said = "a list cannot begin on the line of its key: begin it on the next line"
-        return Mistake(place.offset, said)
+        message = "a list cannot begin on the line of its key: begin it on the next line"
+        return Mistake(place.offset, message)
     if "block mapping" not in place.context:
         return None
-    said = (
+    message = (
         f"this list item is among the keys from line {place.number(place.begun or 0)}: indent it "
         "below its key, or remove the dash"
     )
-    return Mistake(place.offset, said)
+    return Mistake(place.offset, message)
 
 
 def _key_among_items(place: _Place) -> Mistake | None:
@@ -296,15 +296,15 @@ def _key_among_items(place: _Place) -> Mistake | None:
         return None
     first = place.begun_line
     inside = place.begun - first.start + 2
-    said = (
+    message = (
         f"this is not an item of the list from line {place.number(place.begun)}: indent it by "
         f"{_spaces(inside)} if it belongs to the item above, or begin it with `- `"
     )
-    return Mistake(place.offset, said)
+    return Mistake(place.offset, message)
 
 
 def _indentation(place: _Place) -> Mistake | None:
-    """Find a line that begins at a column at which no line around it does."""
+    """Find a line that begins at a column of its own."""
     at = place.line.start + place.line.indent
     if "expected key" not in place.problem or at != place.offset:
         return None
@@ -312,27 +312,27 @@ def _indentation(place: _Place) -> Mistake | None:
     if place.line.indent in columns:
         return None
     fitting = " or ".join(map(str, columns[:2][::-1]))
-    said = f"this line is indented by {_spaces(place.line.indent)}, where {fitting} would fit"
-    return Mistake(at, said)
+    message = f"this line is indented by {_spaces(place.line.indent)}, where {fitting} would fit"
+    return Mistake(at, message)
 
 
 def _columns(place: _Place) -> list[int]:
-    """List the columns of the keys and dashes around, beginning with the line above."""
-    found: list[int] = []
+    """List the columns of the keys and dashes above, beginning with the nearest line."""
+    columns: list[int] = []
     for line in place.above():
         inside = line.indent + len(_DASHES.match(line.bare)[0])  # type: ignore[index]  # see above
-        found += [
+        columns += [
             column
             for column in dict.fromkeys((inside, line.indent))
-            if not found or column < found[-1]
+            if not columns or column < columns[-1]
         ]
-        if not found[-1]:
+        if not columns[-1]:
             break
-    return found
+    return columns
 
 
 def _first_character(place: _Place) -> Mistake | None:
-    """Find a value that begins with a character that YAML takes for something else."""
+    """Find a value that begins with a character that is special in YAML."""
     begun = place.offset if place.begun is None else place.begun
     starts = "cannot start" in place.problem or "node content" in place.problem
     if "alias" in place.context or "anchor" in place.context or starts:
@@ -347,18 +347,18 @@ def _first_character(place: _Place) -> Mistake | None:
 def _block_header(place: _Place) -> Mistake | None:
     if "comment or line break" not in place.problem or place.begun is None:
         return None
-    said = (
+    message = (
         f"after {place.text[place.begun]}, the text begins on the next line: begin it there, or "
         "quote the value"
     )
-    return Mistake(place.offset, said)
+    return Mistake(place.offset, message)
 
 
 def _escape(place: _Place) -> Mistake | None:
     if "escape" not in place.problem:
         return None
-    said = "a backslash in double quotes begins an escape, and YAML does not have this one"
-    return Mistake(place.offset, f"{said}: use single quotes, or two backslashes")
+    message = "a backslash in double quotes begins an escape, and YAML does not have this one"
+    return Mistake(place.offset, f"{message}: use single quotes, or two backslashes")
 
 
 def _spaces(count: int) -> str:
@@ -366,7 +366,7 @@ def _spaces(count: int) -> str:
 
 
 def _begun(place: _Place) -> str:
-    """Say what the parser was reading, if that began on another line."""
+    """Describe the construct that the parser was reading, if it began on another line."""
     if place.begun is None or place.begun_line == place.line:
         return ""
     return f", {place.context} that begins on line {place.number(place.begun)}"
@@ -379,7 +379,7 @@ _EXPLANATIONS: tuple[Callable[[_Place], Mistake | None], ...] = (
     _open_quote,
     _open_bracket,
     _extra_bracket,
-    _behind_quote,
+    _after_quote,
     _second_colon,
     _tight,
     _below_value,

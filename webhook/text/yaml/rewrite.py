@@ -30,16 +30,16 @@ _LITERAL = re.compile(r"\|-?(?=[ \r\n])")
 
 
 class Slot(NamedTuple):
-    """Where a value stands in block style: after a key's colon or after a dash."""
+    """The place of a value in block style: after a key's colon or after a dash."""
 
     node: YamlNode
     after: int  #: the offset after the colon or the dash
-    column: int  #: of the key or the dash
+    column: int  #: the column of the key or the dash
     dash: bool
 
 
 class Rewriter:
-    """Edits a text so that it reads as a new value; with `fine`, inside long strings as well."""
+    """An editor that gives a text a new value; with `fine`, it also edits inside long strings."""
 
     def __init__(self, edits: Edits, style: Style, *, fine: bool) -> None:
         self.edits = edits
@@ -74,7 +74,7 @@ class Rewriter:
         if not any(entries.stays):
             return False
         column = self.edits.column(entries.pairs[0][0].start)
-        for name, key, value in entries.kept():
+        for name, key, value in entries.kept_entries():
             after = self.edits.text.index(":", key.end) + 1
             self._change(Slot(value, after, column, dash=False), old[name], new[name])
         ends = [self._end(value) for _, value in entries.pairs]
@@ -125,8 +125,8 @@ class Rewriter:
             first = stays.index(True)
             below = edits.next_line(spans[first - 1][1])
             edits.replace(spans[0][0], edits.skip(below, " "), "")
-        for (start, end), kept in zip(spans[first:], stays[first:], strict=True):
-            if not kept:
+        for (start, end), retained in zip(spans[first:], stays[first:], strict=True):
+            if not retained:
                 edits.remove_lines(start, end)
 
     def _insert_below(self, offset: int, column: int, lines: list[str]) -> None:
@@ -181,19 +181,19 @@ class Rewriter:
         starts = [edits.next_line(node.start)]
         for _ in was[1:]:
             starts.append(edits.next_line(starts[-1]))
-        shown = next(index for index, line in enumerate(was) if line)
-        source = edits.text[starts[shown] : edits.line_end(starts[shown])]
-        indent = source.removesuffix(was[shown])
+        sample = next(index for index, line in enumerate(was) if line)
+        source = edits.text[starts[sample] : edits.line_end(starts[sample])]
+        indent = source.removesuffix(was[sample])
         lines = [indent + line if line else "" for line in now[top : len(now) - bottom]]
         edits.replace(
             starts[top], edits.line_end(starts[len(was) - bottom - 1]), edits.newline.join(lines)
         )
 
 
-def common(one: list[str], other: list[str], most: int) -> int:
+def common(first: list[str], second: list[str], limit: int) -> int:
     """Count the items that two lists have in common at the start, up to `most`."""
     count = 0
-    while count < most and one[count] == other[count]:
+    while count < limit and first[count] == second[count]:
         count += 1
     return count
 
@@ -205,7 +205,7 @@ _JSON_STEP = 2
 
 
 class FlowRewriter:
-    """Edits collections in flow style; new entries look like their neighbours."""
+    """An editor of collections in flow style; new entries look like their neighbours."""
 
     def __init__(self, edits: Edits) -> None:
         self._edits = edits
@@ -223,7 +223,7 @@ class FlowRewriter:
         if not any(entries.stays):
             return False
         as_json = entries.pairs[0][0].style == '"'
-        for name, _, value in entries.kept():
+        for name, _, value in entries.kept_entries():
             self._change(value, old[name], new[name], as_json=as_json)
         spans = [(key.start, max(key.end, value.end)) for key, value in entries.pairs]
         self._drop(spans, entries.stays)
@@ -231,7 +231,7 @@ class FlowRewriter:
             f"{flow(key, as_json=as_json)}: {self._written(value, spans, as_json=as_json)}"
             for key, value in entries.added.items()
         ]
-        self._insert_behind(spans, entries.last_kept, added)
+        self._insert_after(spans, entries.last_kept, added)
         return True
 
     def _sequence(self, node: YamlNode, old: list[Json], new: list[Json]) -> bool:
@@ -250,7 +250,7 @@ class FlowRewriter:
         start = spans[0][0]
         self._edits.replace(start, start, "".join(item + between for item in written[:first]))
         for (before, after), (_, until) in zip(pairs, [*pairs[1:], (0, len(new))], strict=True):
-            self._insert_behind(spans, before, written[after + 1 : until])
+            self._insert_after(spans, before, written[after + 1 : until])
         return True
 
     def _change(self, node: YamlNode, old: Json, new: Json, *, as_json: bool) -> None:
@@ -261,20 +261,20 @@ class FlowRewriter:
 
     def _drop(self, spans: list[Span], stays: list[bool]) -> None:
         """Remove the entries that do not stay, each with one comma; at least one stays."""
-        last = max(index for index, kept in enumerate(stays) if kept)
-        for index, kept in enumerate(stays[:last]):
-            if not kept:
+        last = max(index for index, retained in enumerate(stays) if retained)
+        for index, retained in enumerate(stays[:last]):
+            if not retained:
                 self._edits.replace(spans[index][0], spans[index + 1][0], "")
         if last < len(spans) - 1:
             self._edits.replace(spans[last][1], spans[-1][1], "")
 
-    def _insert_behind(self, spans: list[Span], index: int, written: list[str]) -> None:
+    def _insert_after(self, spans: list[Span], index: int, written: list[str]) -> None:
         end = spans[index][1]
         between = self._separator(spans)
         self._edits.replace(end, end, "".join(between + item for item in written))
 
     def _separator(self, spans: list[Span]) -> str:
-        """Return what separates two entries, with a line break if the first has its own line."""
+        """Return the separator of entries, with a line break if the first has its own line."""
         indent = self._indent(spans)
         return ", " if indent is None else f",{self._edits.newline}{' ' * indent}"
 
@@ -296,7 +296,7 @@ def _quotes(node: YamlNode) -> bool:
     return node.style == '"'
 
 
-# Insert words into a string that is written over several lines, and keep its line breaks.
+# Insert words into a string on several lines, and keep its line breaks.
 
 _SPACE = " \t\r\n"
 
@@ -304,8 +304,8 @@ _SPACE = " \t\r\n"
 def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
     """Edit a folded (`>`) or plain string of several lines; return whether that was done.
 
-    Folding changes white space only, so the place is found by counting the other characters
-    before it. A wrong guess shows when the text is read back.
+    Folding changes white space only, so the other characters before the place are counted to
+    find it. The text is read back, which reveals a wrong guess.
     """
     source = edits.text[node.start : node.end]
     if "\n" not in source.rstrip() or node.style not in ("", ">"):
@@ -315,21 +315,21 @@ def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
     if not inserted or "\n" in inserted or old != new[:at] + new[at + len(inserted) :]:
         return False
     start = edits.next_line(node.start) if node.style == ">" else node.start
-    offset = _behind(edits.text, start, sum(not char.isspace() for char in old[:at]))
+    offset = _offset_after(edits.text, start, sum(not char.isspace() for char in old[:at]))
     if at and old[at - 1].isspace():
         offset = edits.skip(offset, _SPACE)
     edits.replace(offset, offset, inserted)
     return True
 
 
-def _common_start(one: str, other: str) -> str:
-    for index, (char, another) in enumerate(zip(one, other, strict=False)):
-        if char != another:
-            return one[:index]
-    return min(one, other, key=len)
+def _common_start(first: str, second: str) -> str:
+    for index, (char, other) in enumerate(zip(first, second, strict=False)):
+        if char != other:
+            return first[:index]
+    return min(first, second, key=len)
 
 
-def _behind(text: str, offset: int, count: int) -> int:
+def _offset_after(text: str, offset: int, count: int) -> int:
     """Return the offset after `count` characters other than white space."""
     while count and offset < len(text):
         count -= not text[offset].isspace()

@@ -1,11 +1,11 @@
-"""Give the text of a document another value; what need not change stays to the byte.
+"""Give the text of a document another value; unaffected parts stay to the byte.
 
 The text is edited where the old and the new value differ. The result is always read back and
-compared; where aliases or other unusual syntax make it mean something else, the document is
-written anew, and the answer says so.
+compared; if it has another value because of aliases or other unusual syntax, the document is
+written anew, with a warning.
 
-A text without a final line break stays one. A literal block at its end then has no line break in
-its value either; where lines are added below it, its header says so (`|-`).
+A text without a final line break still has none afterwards. A literal block at its end then has
+no line break in its value either; if lines are added below it, its header becomes `|-`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ANEW = "rewritten without its comments and layout, since "
 
 
 class Spliced(NamedTuple):
-    """The text of a document after it was given another value."""
+    """The text of a document with its new value."""
 
     text: str
     plain: bool  #: whether the document was written anew
-    warning: str  #: what was lost by that, and why; "" for nothing
+    warning: str  #: the loss by that, with the reason; "" for none
 
 
 def splice(document: Document, value: JsonObject) -> Spliced:
@@ -56,7 +56,7 @@ def _lines(document: Document, root: YamlNode) -> LineIndex:
 
 
 def _edited(document: Document, root: YamlNode, value: JsonObject) -> Iterator[str]:
-    """Yield edited texts, the best first; the same text is yielded once."""
+    """Yield the distinct edited texts, the best first."""
     tried = set[str]()
     for end in dict.fromkeys((None, unended_block(document.text, root))):
         for fine in (True, False):
@@ -80,7 +80,7 @@ def _root(text: str) -> YamlNode | None:
 
 
 def _style(edits: Edits, root: YamlNode) -> Style:
-    """Find how a document indents: the step of its first level, and the style of most lists."""
+    """Return the indentation: the step of the first level, and the style of most lists."""
     step = 0
     indented: list[bool] = []  # of each list
     stack = [root]
@@ -124,11 +124,11 @@ def _anew(text: str, root: YamlNode, value: JsonObject, warning: str) -> str:
     return f"{head}{above}{lines}\n{below}"
 
 
-# Say why a document could not be edited in place: what stands where the patch edits.
+# Explain why a document could not be edited in place: the syntax where the patch edits.
 
 _LONGEST = 60
 _OTHER = "it is written in a way that cannot be edited in place"
-#: The likeliest cause first: another place shares what changes, or the text says something twice.
+#: The likeliest cause first: a change that other places share, or a repetition in the text.
 _CAUSES = {
     "anchor": "the patch edits below the anchor {}, and its aliases would change too",
     "merge": "the patch edits a mapping with a merge key (<<)",
@@ -139,15 +139,15 @@ _CAUSES = {
 
 def rewrite_obstacle(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
     """Return the cause in a sentence, with its line; `old` and `new` are the root's values."""
-    found: dict[str, str] = {}
+    causes: dict[str, str] = {}
     for kind, node, name in _met(root, old, new):
-        said = _CAUSES[kind].format(name[:_LONGEST])
-        found.setdefault(kind, f"in line {lines.line(node.start)} {said}")
-    return next((found[kind] for kind in _CAUSES if kind in found), _OTHER)
+        cause = _CAUSES[kind].format(name[:_LONGEST])
+        causes.setdefault(kind, f"in line {lines.line(node.start)} {cause}")
+    return next((causes[kind] for kind in _CAUSES if kind in causes), _OTHER)
 
 
 def _met(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str, YamlNode, str]]:
-    """Yield what may be a cause on the ways to the values that differ."""
+    """Yield the possible causes on the paths to the values that differ."""
     stack = [(root, old, new)]
     while stack:
         node, before, after = stack.pop()
@@ -166,7 +166,10 @@ def _met(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str, YamlNode, 
             )
         elif node.kind == "sequence" and isinstance(before, list) and isinstance(after, list):
             pairs = pairs_of(before, after)
-            stack.extend((node.children[one], before[one], after[other]) for one, other in pairs)
+            stack.extend(
+                (node.children[index], before[index], after[new_index])
+                for index, new_index in pairs
+            )
 
 
 def _odd_keys(

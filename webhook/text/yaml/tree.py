@@ -1,7 +1,7 @@
-"""The one reader of YAML: parser events become a tree with positions, within limits.
+"""The only reader of YAML: parser events become a tree with positions, within limits.
 
 The fabrics file, the facts file and previewed documents are all read through `roots_of`. They
-differ in limits, in what a scalar means (`scalars`), and in the words for what is wrong.
+differ in limits, in the meaning of a scalar (`values`), and in the messages about mistakes.
 
 The tree is built without recursion and no alias is expanded: the composer of PyYAML's C loader
 overflows the C stack on 50,000 nested `[`, and any loader expands an alias bomb.
@@ -26,17 +26,17 @@ Limit = Literal["octets", "nodes", "depth"]
 
 
 class TextLimits(NamedTuple):
-    """How much of a text is read; an alias counts as what it stands for, each time it is used."""
+    """The limits of a readable text; each use of an alias counts as much as its anchor."""
 
-    octets: int  #: bytes of the text, and characters of its scalars
-    nodes: int  #: scalars, keys included, and collections
-    depth: int  #: levels of collections
+    octets: int  #: the bytes of the text, and the characters of its scalars
+    nodes: int  #: the number of scalars, keys included, and of collections
+    depth: int  #: the levels of collections
 
 
 class UnreadableTextError(Exception):
     """A text cannot be read; `str()` is the sentence that a preview shows.
 
-    `offset` is where the mistake is, in characters; None if the parser does not say.
+    `offset` is the place of the mistake, in characters; None if the parser does not report it.
     """
 
     def __init__(self, offset: int | None, message: str) -> None:
@@ -48,21 +48,21 @@ class NotYamlError(UnreadableTextError):
     """The text breaks the rules of YAML."""
 
     def __init__(self, error: Exception) -> None:
-        #: In the parser's own words.
+        #: The problem in the parser's own words.
         self.problem: str = (
             getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         )
-        #: What the parser was reading then, such as "while parsing a flow sequence"; or None.
+        #: The unfinished construct, such as "while parsing a flow sequence"; or None.
         self.context: str | None = getattr(error, "context", None)
         begun: yaml.Mark | None = getattr(error, "context_mark", None)
         mark: yaml.Mark | None = getattr(error, "problem_mark", None) or begun
-        #: Where that began, in characters; None if the parser does not say.
+        #: The offset at which it began, in characters; None if the parser does not report it.
         self.context_offset: int | None = begun.index if begun else None
         super().__init__(mark.index if mark else None, f"not YAML: {self.problem}")
 
 
 class AliasError(UnreadableTextError):
-    """An alias has no anchor before it, or stands inside its own."""
+    """An alias has no anchor before it, or is inside its own anchor."""
 
     def __init__(
         self, offset: int, message: str, anchor: str, *, inside_itself: bool = False
@@ -81,9 +81,9 @@ class OverLimitError(UnreadableTextError):
 
 
 def _over(limits: TextLimits) -> dict[Limit, str]:
-    most = f"{limits.octets >> 20} MiB"
+    maximum = f"{limits.octets >> 20} MiB"
     return {
-        "octets": f"longer than {most}, the maximum, with aliases expanded",
+        "octets": f"longer than {maximum}, the maximum, with aliases expanded",
         "nodes": f"more than {limits.nodes:,} values, the maximum, with aliases expanded",
         "depth": f"nested deeper than {limits.depth} levels",
     }
@@ -101,25 +101,25 @@ class YamlNode:
         assert event.start_mark is not None
         assert event.end_mark is not None
         self.kind = kind
-        self.start = event.start_mark.index  #: of its anchor or tag, where it has one
-        self.end = event.end_mark.index  #: of a block collection: the next token's start
-        self.anchor = event.anchor  #: its own, or the one that an alias names
+        self.start = event.start_mark.index  #: the start of its anchor or tag if it has one
+        self.end = event.end_mark.index  #: for a block collection, the next token's start
+        self.anchor = event.anchor  #: its own anchor, or the target of an alias
         self.tag: str | None = None
         self.text = ""
         self.style = ""  #: one of '"|> for a scalar that is not plain
-        self.plain = False  #: whether nothing but its words says what a scalar means
+        self.plain = False  #: whether only its text determines the value of a scalar
         self.flow = False
         if isinstance(event, yaml.ScalarEvent):
             self.tag, self.text, self.style = event.tag, event.value, event.style or ""
             self.plain = event.implicit[0]
         elif isinstance(event, yaml.CollectionStartEvent):
             self.tag, self.flow = event.tag, bool(event.flow_style)
-        #: Keys and values in turn, items, or the node that an alias stands for.
+        #: Keys and values in turn, items, or the target of an alias.
         self.children: list[YamlNode] = []
-        # Of the three measures each includes what aliases stand for.
-        self.size = 1  #: nodes
-        self.length = len(self.text)  #: characters of scalars
-        self.depth = 0  #: levels of collections; -1 while the node is open
+        # Each of the three measures includes the targets of aliases.
+        self.size = 1  #: the number of nodes
+        self.length = len(self.text)  #: the characters of scalars
+        self.depth = 0  #: the levels of collections; -1 while the node is open
 
     @property
     def pairs(self) -> Iterator[tuple[YamlNode, YamlNode]]:
@@ -129,7 +129,7 @@ class YamlNode:
 
     @property
     def is_block(self) -> bool:
-        """Whether its lines are its own: a block collection, or a literal or folded string."""
+        """Whether it has lines of its own: a block collection, or a literal or folded string."""
         if self.style in _BLOCK_SCALARS:
             return True
         return bool(self.children) and not self.flow and self.kind != "alias"
@@ -140,9 +140,9 @@ class YamlNode:
         return self.text == "<<" and (self.plain or self.tag == f"{TAG}merge")
 
     def content_end(self, text: str) -> int:
-        """Return the offset behind the last character of its content.
+        """Return the offset after the last character of its content.
 
-        The end mark of a block collection is at the token that follows, and that of a literal or
+        The end mark of a block collection is at the next token, and the end mark of a literal or
         folded string is below the blank lines that follow.
         """
         node = self
@@ -158,12 +158,12 @@ class YamlNode:
 class Root(NamedTuple):
     """One document of a stream."""
 
-    start: int  #: of its `---`; of its first token where it has none
+    start: int  #: the start of its `---`, or of its first token without it
     node: YamlNode
 
 
 def roots_of(text: str, limits: TextLimits) -> Iterator[Root]:
-    """Parse a stream of documents one by one, empty ones included; the limits are the stream's.
+    """Parse documents one by one, empty ones included; the limits apply to the whole stream.
 
     Raises NotYamlError, AliasError or OverLimitError, and UnreadableTextError for a directive.
     """
@@ -183,7 +183,7 @@ def roots_of(text: str, limits: TextLimits) -> Iterator[Root]:
 
 
 class _Grower:
-    """Grows the tree of one document at a time."""
+    """A builder of the tree of one document at a time."""
 
     def __init__(self, limits: TextLimits) -> None:
         self.start = 0
@@ -243,7 +243,7 @@ class _Grower:
         return node
 
     def _counted(self, node: YamlNode) -> YamlNode:
-        """Count a node that is no alias, and remember its anchor."""
+        """Count a node that is not an alias, and record its anchor."""
         self._count(node)
         if node.anchor is not None:
             self._anchors[node.anchor] = node
@@ -269,29 +269,29 @@ class _Grower:
 
 # Find directives (%YAML, %TAG) in a YAML text before a parser reads it.
 #
-# libyaml's parser compares each `%TAG` with all before it, in one call that nothing can
-# interrupt. Only scanners run here, which look at each character once.
+# libyaml's parser compares each `%TAG` with all before it, in a call that cannot be interrupted.
+# Only scanners run here, which read each character once.
 
 LOADER: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-#: YAML 1.1 has five line breaks (5.4). A `%` behind one begins a directive, or is text.
+#: The five line breaks of YAML 1.1 (5.4). A `%` after one begins a directive, or is text.
 _BREAKS = "\n\r\x85\u2028\u2029"
-#: Where only comments and blank lines stand in front of a `%`, it begins a directive.
+#: Only comments and blank lines before a `%`, which then begins a directive.
 _IN_FRONT = re.compile("\ufeff?(?:[ \t]*(?:#[^\n\r]*)?\r?\n)*(?=%)")
 
 REFUSAL = "directives (%YAML, %TAG and others) are not supported: remove the line"
 
 
 def directive(text: str) -> int | None:
-    """Return the offset of the first directive of a YAML stream; None if there is none.
+    """Return the offset of the first directive of a YAML stream; None without a directive.
 
-    A line inside a string may begin with `%` too. None is also returned where the text in front
-    is not YAML: the parser then says what is wrong.
+    A line inside a string may begin with `%` too. If the text before it is not YAML, None is
+    returned as well: the parser then reports the mistake.
     """
     if "%" not in text:
         return None
     if in_front := _IN_FRONT.match(text):
         return in_front.end()
-    return _scanned(text) if any(f"{one}%" in text for one in _BREAKS) else None
+    return _scanned(text) if any(f"{line_break}%" in text for line_break in _BREAKS) else None
 
 
 def _scanned(text: str) -> int | None:
@@ -306,16 +306,16 @@ def _scanned(text: str) -> int | None:
 
 # Line numbers of offsets in a text.
 
-#: A line is counted from the beginning of its block; an entry for every line would take forty
-#: times the memory of a text of empty lines.
+#: The size of a block: lines are counted from the beginning of their block, because an entry for
+#: every line would take forty times the memory of a text of empty lines.
 _BLOCK = 4096  # characters
 
 
 class LineIndex:
     r"""The lines of a text; as in editors, only "\n" ends one.
 
-    The text is searched when a line is first asked for, which a text without mistakes may never be.
-    `above`: how many lines of its file precede the text.
+    The text is searched when a line is first requested, which never happens without a mistake.
+    `above`: the number of lines before the text in its file.
     """
 
     def __init__(self, text: str, above: int = 0) -> None:
@@ -323,7 +323,7 @@ class LineIndex:
         self._above = above
 
     def line(self, offset: int) -> int:
-        """Return the number, from 1, of the line that an offset is on."""
+        """Return the line number, from 1, of an offset."""
         block = offset // _BLOCK
         ended = self._before[block] + self._text.count("\n", block * _BLOCK, offset)
         return 1 + self._above + ended
@@ -334,7 +334,7 @@ class LineIndex:
 
     @cached_property
     def _before(self) -> list[int]:
-        """How many lines end before each block."""
+        """The number of lines that end before each block."""
         starts = range(0, len(self._text), _BLOCK)
         counts = (self._text.count("\n", start, start + _BLOCK) for start in starts)
         return list(accumulate(counts, initial=0))

@@ -1,4 +1,4 @@
-"""JSON values: those that the nodes of a YAML text stand for, and those of one strict JSON text."""
+"""JSON values from the nodes of a YAML text, or from a strict JSON text."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _TYPED: dict[str, tuple[type, ...]] = {
 _NAMES = {"mapping": "mapping", "sequence": "list"}
 
 
-class KeyFound(NamedTuple):
-    """A key that is noteworthy, as one that its mapping already has."""
+class NotedKey(NamedTuple):
+    """A noteworthy key, such as a repeated one."""
 
     offset: int
     key: str
 
 
 class Values:
-    """Makes the JSON values that nodes stand for; an anchor and its aliases share one value."""
+    """The JSON values of nodes; an anchor and its aliases share one value."""
 
     def __init__(self) -> None:
-        self.duplicates: list[KeyFound] = []  # in the order of the text
-        self.misread: list[KeyFound] = []  #: keys that people write by mistake
+        self.duplicates: list[NotedKey] = []  #: repeated keys in the order of the text
+        self.misread: list[NotedKey] = []  #: keys that people write by mistake
         self._anchored: dict[YamlNode, Json] = {}
 
     def of(self, node: YamlNode) -> Json:
-        """Return the value of a node; UnreadableTextError for what JSON cannot say."""
+        """Return the value of a node; UnreadableTextError if JSON cannot express it."""
         if node.kind == "alias":
             node = node.children[0]
         if node in self._anchored:
@@ -56,7 +56,7 @@ class Values:
         return value
 
     def _mapping(self, node: YamlNode) -> JsonObject:
-        made: JsonObject = {}
+        mapping: JsonObject = {}
         merged: list[tuple[YamlNode, Json]] = []
         for key_node, value_node in node.pairs:
             if key_node.merges:
@@ -65,31 +65,31 @@ class Values:
             key = mapping_key(key_node)
             if not key.isascii() or key[:1] == "-":
                 self._check(key_node.start, key)
-            if key in made:
-                self.duplicates.append(KeyFound(key_node.start, key))
-            made[key] = self.of(value_node)
+            if key in mapping:
+                self.duplicates.append(NotedKey(key_node.start, key))
+            mapping[key] = self.of(value_node)
         for value_node, value in merged:
-            _merge(value_node, value, made)
-        return made
+            _merge(value_node, value, mapping)
+        return mapping
 
     def _check(self, offset: int, key: str) -> None:
         if misread_key(key):
-            self.misread.append(KeyFound(offset, key))
+            self.misread.append(NotedKey(offset, key))
 
 
-def _merge(node: YamlNode, value: Json, made: JsonObject) -> None:
-    """Add the keys of `<<` that the mapping does not have itself; the first mapping wins."""
+def _merge(node: YamlNode, value: Json, mapping: JsonObject) -> None:
+    """Add the keys of `<<` that the mapping lacks; the first source wins."""
     for source in value if isinstance(value, list) else [value]:
         if not isinstance(source, dict):
             raise UnreadableTextError(node.start, "`<<` merges mappings, but this is not one")
         for key, inner in source.items():
-            made.setdefault(key, inner)
+            mapping.setdefault(key, inner)
 
 
 def mapping_key(node: YamlNode) -> str:
-    """Return the key that a node stands for, as a string like kubectl: 1 is "1".
+    """Return the key of a node as a string, like kubectl: 1 is "1".
 
-    Raises UnreadableTextError for null and for collections, as an unrendered `{{ name }}` is.
+    Raises UnreadableTextError for null and for collections, such as an unrendered `{{ name }}`.
     """
     node = node.children[0] if node.kind == "alias" else node
     if node.kind != "scalar":
@@ -103,34 +103,34 @@ def mapping_key(node: YamlNode) -> str:
     return str(key)
 
 
-def same_json(one: Json, other: Json) -> bool:
+def same_json(left: Json, right: Json) -> bool:
     """Return whether two JSON values are equal; `true`, `1` and `1.0` are three values.
 
-    What is one object in both, as all that a patch leaves alone, is not looked into.
+    An object that both share, such as a part that a patch leaves alone, is not compared further.
     """
-    if one is other:
+    if left is right:
         return True
-    if type(one) is not type(other):
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same_json(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return repr(left) == repr(right) if isinstance(left, float) else bool(left == right)
 
 
 def _scalar(node: YamlNode) -> str | float | bool | None:
-    """Return a scalar's value; a tag that is not a JSON type leaves the text as it is."""
+    """Return a scalar's value; a tag that is not a JSON type leaves the text unchanged."""
     if node.tag is None and not node.plain:
         return node.text
-    wanted = _TYPED.get(node.tag or "")
-    if node.tag is not None and wanted is None:
+    types = _TYPED.get(node.tag or "")
+    if node.tag is not None and types is None:
         return node.text
     try:
         value = kubectl_value(node.text)
     except ValueError as error:
         raise UnreadableTextError(node.start, str(error)) from None
-    if wanted and type(value) not in wanted:  # a bool is an int to isinstance
+    if types and type(value) not in types:  # a bool is an int to isinstance
         short = (node.tag or "").removeprefix(TAG)
         raise UnreadableTextError(node.start, f"{node.text!r:.60} is not a !!{short}")
     return value
@@ -142,19 +142,19 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-def read_json(text: str, limits: TextLimits) -> tuple[Json, list[KeyFound]]:
+def read_json(text: str, limits: TextLimits) -> tuple[Json, list[NotedKey]]:
     """Return the value of a JSON text, and the keys that its objects repeat.
 
-    Raises json.JSONDecodeError for a text that is not JSON, and UnreadableTextError for one that
-    only Python takes for JSON (NaN, 1e999, half a surrogate pair) or that is over the limits.
+    Raises json.JSONDecodeError for a text that is not JSON, and UnreadableTextError for a text
+    that only Python accepts as JSON (NaN, 1e999, half a surrogate pair) or that exceeds the limits.
     """
     repeats = False
 
     def mapping(pairs: list[tuple[str, Json]]) -> JsonObject:
         nonlocal repeats
-        made = dict(pairs)
-        repeats = repeats or len(made) < len(pairs)
-        return made
+        members = dict(pairs)
+        repeats = repeats or len(members) < len(pairs)
+        return members
 
     try:
         value = json.loads(
@@ -201,7 +201,7 @@ def _inner(value: Json) -> Iterable[Json]:
 
 
 def _check_surrogates(text: str, value: Json) -> None:
-    r"""Reject `"\ud800"`: UTF-8 cannot encode it, so an answer that holds it cannot be sent."""
+    r"""Reject `"\ud800"`: UTF-8 cannot encode it, so an answer that contains it cannot be sent."""
     if "\\ud" not in text and "\\uD" not in text:
         return
     if _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
@@ -209,43 +209,43 @@ def _check_surrogates(text: str, value: Json) -> None:
         raise UnreadableTextError(offset, "half of a surrogate pair in a string")
 
 
-def _duplicates(text: str) -> list[KeyFound]:
-    """Find the repeated keys in a text that is known to be JSON."""
-    found: list[KeyFound] = []
-    seen: list[set[str] | None] = []  # keys of the objects around; None for an array
+def _duplicates(text: str) -> list[NotedKey]:
+    """Return the repeated keys in a valid JSON text."""
+    duplicates: list[NotedKey] = []
+    open_keys: list[set[str] | None] = []  # keys of the objects around; None for an array
     key_next = False
     for match in _TOKEN.finditer(text):
         part = match[0]
         if part[0] == '"':
-            keys = seen[-1] if seen else None
+            keys = open_keys[-1] if open_keys else None
             if key_next and keys is not None:
                 key = json.loads(part)
                 if key in keys:
-                    found.append(KeyFound(match.start(), key))
+                    duplicates.append(NotedKey(match.start(), key))
                 keys.add(key)
         elif part in "{[":
-            seen.append(set() if part == "{" else None)
+            open_keys.append(set() if part == "{" else None)
         elif part in "}]":
-            seen.pop()
+            open_keys.pop()
         key_next = part in "{,"
-    return found
+    return duplicates
 
 
-# What a plain scalar means: a word without quotes, tag or block.
+# The value of a plain scalar: a word without quotes, tag or block.
 #
-# There are two rules, since two readers look at such words, and they must differ:
+# There are two rules for two kinds of text, and they must differ:
 #
-# - `kubectl_value`, for documents. A preview has to decide on what kubectl would send. It reads
-#   YAML with sigs.k8s.io/yaml, a fork of go-yaml v2 (`goyaml.v2/resolve.go`), which differs from
+# - `kubectl_value`, for documents. A preview decides on the values that kubectl would send. kubectl
+#   reads YAML with sigs.k8s.io/yaml, a fork of go-yaml v2 (`goyaml.v2/resolve.go`), unlike
 #   PyYAML: `yes`, `on` and `y` are booleans, `010` is 8 and `1e9` a number, while dates and `1:30`
-#   stay the strings that they are. (Compared with what `kubectl label --local -o json` v1.32
-#   prints; only `!!binary`, which kubectl decodes, stays as it is.)
+#   stay strings. (Compared with the output of `kubectl label --local -o json` v1.32; only
+#   `!!binary`, which kubectl decodes, stays unconverted.)
 # - `literal_value`, for the fabrics file and the facts file. A device may be called `on`, and a
-#   partition key is written `0x8001`: nothing is converted that could not be turned back into the
-#   text that was written. docs/configuration.md promises it.
+#   partition key is written `0x8001`: only text that can be restored from its value is
+#   converted. docs/configuration.md promises it.
 
 _NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
-#: What go-yaml v2 takes for null, true or false.
+#: The words that go-yaml v2 reads as null, true or false.
 KUBECTL_WORDS: dict[str, bool | None] = {
     **_NULLS,
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
@@ -266,7 +266,7 @@ _EXACT = 1e21  # Go writes a float below this without an exponent: 1e3 arrives a
 
 
 _LITERAL_WORDS = {**_NULLS, "true": True, "false": False}
-#: Up to 18 digits: these turn back into the same text, and fit 64 bits.
+#: Integers of up to 18 digits: these turn back into the same text, and fit 64 bits.
 _LITERAL_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -278,7 +278,7 @@ def literal_value(text: str) -> str | int | bool | None:
 
 
 def kubectl_value(text: str) -> str | float | bool | None:  # to mypy, an int is a float
-    """Return what kubectl makes of a plain scalar without a tag.
+    """Return kubectl's value of a plain scalar without a tag.
 
     Raises ValueError for an infinity or NaN, which JSON does not have.
     """

@@ -26,12 +26,12 @@ def value_of(text: str) -> Any:
 def test_a_stream_is_divided_without_loss() -> None:
     """Comments, markers and empty documents stay in one of the parts; indexes count them all."""
     text = "# first\n---\na: 1\n# end\n---\n---\n# third\nb: 2\n...\n---\n"
-    one, three = read_documents(text, "x.yaml")
-    assert (one.index, one.line, one.value) == (0, 3, {"a": 1})
+    first, three = read_documents(text, "x.yaml")
+    assert (first.index, first.line, first.value) == (0, 3, {"a": 1})
     assert (three.index, three.line, three.value) == (2, 8, {"b": 2})
-    assert one.text == "# first\n---\na: 1\n# end\n---\n"
+    assert first.text == "# first\n---\na: 1\n# end\n---\n"
     assert three.text == "---\n# third\nb: 2\n...\n---\n"
-    assert (one.name, one.syntax, one.problems) == ("x.yaml", "yaml", ())
+    assert (first.name, first.syntax, first.problems) == ("x.yaml", "yaml", ())
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n", "~\n", b"\xef\xbb\xbf\n"])
@@ -78,12 +78,12 @@ def test_aliases_are_shared_and_merges_are_merged() -> None:
 
 
 def test_an_alias_can_be_a_key() -> None:
-    """An alias may stand for a key like any other node."""
+    """An alias may be a key like any other node."""
     assert value_of("a: &k name\n*k : 1\n") == {"a": "name", "name": 1}
     assert value_of("&k name: *k\n") == {"name": "name"}
 
 
-def test_a_repeated_key_is_told_with_its_line() -> None:
+def test_a_repeated_key_is_reported_with_its_line() -> None:
     """The last one counts, as for kubectl, which does not report it."""
     (document,) = read_documents("a: 1\nspec:\n  x: 1\n  x: 2\n", "pod.yaml")
     assert document.value == {"a": 1, "spec": {"x": 2}}
@@ -93,7 +93,7 @@ def test_a_repeated_key_is_told_with_its_line() -> None:
     )
 
 
-def test_a_repeated_key_of_json_is_told_with_its_line() -> None:
+def test_a_repeated_key_of_json_is_reported_with_its_line() -> None:
     """The same key in other objects, and strings that are not keys, do not count."""
     text = '{"a": {"b": 1,\n "b": ["a", {"a": 2}]},\n "c": "b", "\\u0001a": 1, "\\u0001a": 1}'
     (document,) = read_documents(text, "pod.json")
@@ -150,7 +150,7 @@ def test_a_repeated_key_of_json_is_told_with_its_line() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line(data: bytes | str, message: str) -> None:
-    """The line names the input, the document, the line and what is wrong."""
+    """The line names the input, the document, the line and the mistake."""
     assert refusal(data) == f"pod.yaml: {message}"
 
 
@@ -176,8 +176,8 @@ def test_a_document_must_be_a_mapping(text: str, kind: str) -> None:
 )
 def test_a_template_must_be_rendered_first(text: str) -> None:
     """An error at `{{` most likely means that the text is a Helm template."""
-    said = "is a template: render it first, for example with `helm template`"
-    assert refusal(text).removesuffix(")").endswith(said)
+    ending = "is a template: render it first, for example with `helm template`"
+    assert refusal(text).removesuffix(")").endswith(ending)
 
 
 def test_a_template_in_a_string_is_text() -> None:
@@ -220,7 +220,7 @@ def test_deep_nesting_is_refused_before_it_hurts(text: str) -> None:
 
 
 def test_aliases_count_for_the_depth() -> None:
-    """Otherwise each anchor could add 200 levels to those of the alias in it."""
+    """Otherwise each anchor could add 200 levels to the alias in it."""
     deep = "a: &a " + "[" * 150 + "]" * 150 + "\nb: " + "[" * 60 + "*a" + "]" * 60
     assert refusal(deep) == "pod.yaml: document 1, line 2: nested deeper than 200 levels"
 
@@ -254,7 +254,7 @@ def test_a_number_of_thousands_of_digits_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "whole"),
+    ("texts", "stream"),
     [
         ([], ""),
         (["a: 1\n", "---\nb: 2\n"], "a: 1\n---\nb: 2\n"),
@@ -263,6 +263,6 @@ def test_a_number_of_thousands_of_digits_is_refused() -> None:
         (['{"a": 1}', '{"b": 1}'], '{"a": 1}\n---\n{"b": 1}'),
     ],
 )
-def test_texts_are_joined_by_one_marker(texts: list[str], whole: str) -> None:
+def test_texts_are_joined_by_one_marker(texts: list[str], stream: str) -> None:
     """A marker is added only where it is missing; the joined parts of a stream are that stream."""
-    assert joined(texts) == whole
+    assert joined(texts) == stream

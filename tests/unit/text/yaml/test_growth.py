@@ -20,7 +20,7 @@ from webhook.preview.report.text import report_text
 from webhook.text.diff import diff
 from webhook.text.yaml.documents import joined, read_documents
 
-_FEW = 40
+_COUNT = 40
 OPTIONS = PreviewOptions(fabrics=load_fabrics(EXAMPLE).fabrics)
 
 
@@ -33,24 +33,24 @@ def previewed(written: str, *, with_diff: bool = True) -> None:
         report_text(report)
         asides(report)
         patches(documents, report)
-        after = joined([one.text for one in rewrite(documents, report)])
+        after = joined([document.text for document in rewrite(documents, report)])
         if with_diff:
-            diff("f.yaml", joined([one.text for one in documents]), after)
+            diff("f.yaml", joined([document.text for document in documents]), after)
 
 
 @pytest.mark.parametrize("name", hostile.MANY)
 def test_twice_as_many_is_twice_the_work(name: str) -> None:
     """Items are never compared with each other, as the count of executed lines shows."""
-    small, large = (hostile.MANY[name](count) for count in (_FEW, 2 * _FEW))
+    small, large = (hostile.MANY[name](count) for count in (_COUNT, 2 * _COUNT))
     previewed(small)  # fills the caches
-    twice, once = (lines(partial(previewed, one, with_diff=False)) for one in (large, small))
+    twice, once = (lines(partial(previewed, text, with_diff=False)) for text in (large, small))
     assert twice <= DOUBLE * once
 
 
 @pytest.mark.parametrize("name", hostile.MANY)
 def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
     """This includes work in C: the parser, searching texts and the diff."""
-    small, large = (hostile.MANY[name](count) for count in (2 * _FEW, 8 * _FEW))
+    small, large = (hostile.MANY[name](count) for count in (2 * _COUNT, 8 * _COUNT))
     assert fourfold(partial(previewed, small), partial(previewed, large)) < FOURFOLD
 
 
@@ -91,8 +91,8 @@ def test_an_alias_of_a_little_is_read() -> None:
 )
 def test_directives_are_refused(written: str, line: int) -> None:
     """The parser compares each %TAG with all earlier ones, in one call, so it never gets any."""
-    told = f"line {line}: directives .* are not supported: remove the line"
-    with pytest.raises(DocumentError, match=told):
+    message = f"line {line}: directives .* are not supported: remove the line"
+    with pytest.raises(DocumentError, match=message):
         read_documents(written, "f.yaml")
 
 
@@ -109,7 +109,7 @@ def test_many_directives_are_refused_at_once() -> None:
 
 
 def test_an_answer_is_bounded() -> None:
-    """A longer answer is refused before it is complete, and the message says what to do."""
+    """A longer answer is refused before it is complete, and the message contains a remedy."""
     documents = read_documents(hostile.MANY["pods of a list"](3))
     report = preview_documents(documents, OPTIONS)
     with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):

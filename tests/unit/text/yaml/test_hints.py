@@ -1,4 +1,4 @@
-"""Tests that what people get wrong in YAML is explained: where it is, and what would be right."""
+"""Tests of explanations of common mistakes in YAML: the place and the correction."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def explained(text: str) -> str:
     """Return `LINE:COLUMN sentence` for a text that is not YAML."""
     with pytest.raises(NotYamlError) as caught:
         list(roots_of(text, LIMITS))
-    offset, said = mistake_of(text, caught.value)
+    offset, message = mistake_of(text, caught.value)
     lines = LineIndex(text)
-    return f"{lines.line(offset)}:{lines.column(offset)} {said}"
+    return f"{lines.line(offset)}:{lines.column(offset)} {message}"
 
 
 TEMPLATE = "`{{ ... }}` is a template: render it first, for example with `helm template`"
@@ -185,10 +185,10 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_told_with_its_place_and_remedy(name: str) -> None:
-    """The place is where the mistake is, which may be above where the parser stopped."""
-    text, said = MISTAKES[name]
-    assert explained(text) == said
+def test_a_mistake_is_reported_with_its_place_and_remedy(name: str) -> None:
+    """The place is that of the mistake, which may be above the parser's."""
+    text, message = MISTAKES[name]
+    assert explained(text) == message
 
 
 def test_a_hint_tells_what_yaml_takes_for_something_else() -> None:
@@ -208,7 +208,7 @@ def test_a_hint_tells_what_yaml_takes_for_something_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "message"),
     [
         ("-name", "a dash needs a space after it: write `- name`"),
         ("\u00a0name", NBSP),
@@ -218,13 +218,13 @@ def test_a_hint_tells_what_yaml_takes_for_something_else() -> None:
         ("größe", ""),
     ],
 )
-def test_a_key_may_be_read_otherwise_than_meant(key: str, said: str) -> None:
-    """A dash or an odd space at a key is part of it to YAML, which finds nothing wrong."""
-    assert misread_key(key) == said
+def test_a_key_may_be_read_otherwise_than_meant(key: str, message: str) -> None:
+    """To YAML, a dash or an odd space at a key is a valid part of it."""
+    assert misread_key(key) == message
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("image:nginx", "a colon needs a space after it: write `image: nginx`"),
         ("A=b\nC=d", "YAML separates key and value by a colon, not by `=`: write `A: b`"),
@@ -232,9 +232,9 @@ def test_a_key_may_be_read_otherwise_than_meant(key: str, said: str) -> None:
         ("plain words", ""),
     ],
 )
-def test_a_text_may_be_meant_as_a_mapping(text: str, said: str) -> None:
-    """Without a space behind its colon, a document is one string."""
-    assert misread_text(text) == said
+def test_a_text_may_be_meant_as_a_mapping(text: str, message: str) -> None:
+    """Without a space after its colon, a document is a string."""
+    assert misread_text(text) == message
 
 
 LONG = {
@@ -270,6 +270,6 @@ def explain_long(unit: str, count: int) -> None:
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_longer_text_is_that_much_more_work(name: str) -> None:
-    """No pattern tries the same characters again and again."""
+    """No pattern tries the same characters repeatedly."""
     small, large = (partial(explain_long, LONG[name], count) for count in (30_000, 120_000))
     assert fourfold(small, large) < FOURFOLD

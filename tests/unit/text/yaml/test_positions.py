@@ -1,4 +1,4 @@
-"""Tests of line numbers: they match those of an editor, and take little memory."""
+"""Tests of line numbers: they match an editor's, and take little memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def test_a_line_ends_with_a_newline_only(
     """This holds at every offset, including the end, wherever the blocks begin."""
     monkeypatch.setattr(tree, "_BLOCK", block)
     index = LineIndex(text)
-    found = [index.line(offset) for offset in range(len(text) + 1)]
-    assert found == [1 + text[:offset].count("\n") for offset in range(len(text) + 1)]
+    numbers = [index.line(offset) for offset in range(len(text) + 1)]
+    assert numbers == [1 + text[:offset].count("\n") for offset in range(len(text) + 1)]
 
 
 def test_many_lines_take_little_memory() -> None:

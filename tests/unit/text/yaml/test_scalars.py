@@ -45,8 +45,8 @@ from webhook.text.yaml.values import kubectl_value, literal_value
 )
 def test_words_and_numbers_are_what_go_yaml_makes_of_them(text: str, value: object) -> None:
     """go-yaml v2 has YAML 1.1 booleans, octal numbers, underscores and exponents."""
-    found = kubectl_value(text)
-    assert (found, type(found)) == (value, type(value))
+    converted = kubectl_value(text)
+    assert (converted, type(converted)) == (value, type(value))
 
 
 @pytest.mark.parametrize(

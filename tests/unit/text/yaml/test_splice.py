@@ -1,4 +1,4 @@
-"""Tests of patching a document's text: what changes, and that every other byte stays."""
+"""Tests of patching a document's text: every byte outside of the changes stays."""
 
 from __future__ import annotations
 
@@ -424,19 +424,19 @@ def test_merged_entries_are_overridden() -> None:
 def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
     """An edit of the anchor would also change its alias; comments around the document stay."""
     text = "# head\n---\na: &r\n  x: 1 # one\nb: *r # the same\n# tail\n"
-    said = (
+    warning = (
         "rewritten without its comments and layout, since in line 3 the patch edits below the "
         "anchor &r, and its aliases would change too"
     )
     assert spliced(text, add("/a/w", "2")) == Spliced(
-        f'# head\n---\n# {said}\na:\n  x: 1\n  w: "2"\nb:\n  x: 1\n# tail\n',
+        f'# head\n---\n# {warning}\na:\n  x: 1\n  w: "2"\nb:\n  x: 1\n# tail\n',
         plain=True,
-        warning=said,
+        warning=warning,
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "old", "new", "said"),
+    ("text", "old", "new", "warning"),
     [
         (
             "a:\n- &x {b: 1}\n- c: *x\n",
@@ -460,11 +460,11 @@ def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
     ],
 )
 def test_the_cause_is_what_stands_where_the_patch_edits(
-    text: str, old: dict[str, Any], new: dict[str, Any], said: str
+    text: str, old: dict[str, Any], new: dict[str, Any], warning: str
 ) -> None:
-    """Of several, the likeliest is named, with its line."""
+    """The message names the likeliest of several causes, with its line."""
     (root,) = roots_of(text, DOCUMENT_LIMITS)
-    assert rewrite_obstacle(root.node, old, new, LineIndex(text)) == said
+    assert rewrite_obstacle(root.node, old, new, LineIndex(text)) == warning
 
 
 @pytest.mark.parametrize(
@@ -487,7 +487,7 @@ def test_a_line_break_at_the_end_changes_no_value(text: str, ended: str) -> None
 
 
 def test_a_cause_has_its_line_in_the_input() -> None:
-    """The document may stand anywhere in its input."""
+    """The document may be anywhere in its input."""
     text = "x: 1\n---\n# c\na: &r\n  x: 1\nb: *r\n"
     _, document = read_documents(text)
     warning = splice(document, {"a": {"x": 2}, "b": {"x": 1}}).warning

@@ -1,4 +1,4 @@
-"""Tests of the YAML reader that all others use: what it counts, and where errors are."""
+"""Tests of the common YAML reader: its limits, and the places of errors."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def failure(text: str) -> UnreadableTextError:
         ("- &a [[]]\n- [*a]", "depth", 13),
     ],
 )
-def test_a_limit_is_told_where_it_is_exceeded(text: str, exceeded: str, offset: int) -> None:
-    """Aliases count as what they stand for; a collection counts at its beginning."""
+def test_a_limit_is_reported_where_it_is_exceeded(text: str, exceeded: str, offset: int) -> None:
+    """Aliases count as much as their anchors; a collection counts at its beginning."""
     if not exceeded:
         assert list(roots_of(text, LIMITS))
         return
@@ -66,7 +66,7 @@ def test_an_alias_needs_an_anchor_that_is_complete(text: str, message: str) -> N
     assert (str(error), error.anchor, error.offset) == (message, "a", text.index("*a"))
 
 
-def test_a_mistake_is_told_with_what_was_being_read() -> None:
+def test_a_mistake_is_reported_with_its_context() -> None:
     """The words are the parser's; an incomplete text fails at its end."""
     error = failure("a:\n  [1")
     assert isinstance(error, NotYamlError)
