@@ -1,15 +1,15 @@
 """The configuration: read, checked and compiled; the same for a file and for the cluster's object.
 
-`model` has its fields, `rules/` what is wrong with it, `messages` the sentences, `crd` and `schema`
-what editors and API servers know about it. `files` also reads the facts file of a preview. Where a
-server gets its configuration from is in `serve/sources`. Start with `load`.
+`model` has its fields, `rules/` the checks, `messages` the sentences, `crd` and `schema` the
+schemas for API servers and editors. `files` also reads the facts file of a preview. The sources of
+a server's configuration are in `serve/sources`. Start with `load`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-#: Where a machine may have its site's fabrics.
+#: The path at which a machine may have its site's fabrics.
 INSTALLED = Path("/etc/rdma-webhook/fabrics.yaml")
-#: Two InfiniBand fabrics, for a first look at what the webhook does.
+#: Two InfiniBand fabrics, for a first look at the webhook.
 EXAMPLE = Path(__file__).parent / "examples" / "lab-two-infiniband.yaml"

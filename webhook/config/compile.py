@@ -1,4 +1,4 @@
-"""Compile a checked fabrics file to the records that a decision uses."""
+"""Compile a checked fabrics file to the records for decisions."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def config_hash(model: FabricConfigurationSpec) -> str:
 
     Comments and the order of keys do not matter.
 
-    What equals a default is left out, so that a version with a new field hashes old files alike.
-    Only `socketInterface` is always hashed where it has an effect: if its default changed, each pod
-    would get another interface.
+    Values that equal a default are left out, so that a version with a new field hashes old files
+    alike. Only `socketInterface` is always hashed if it has an effect: if its default changed, each
+    pod would get another interface.
     """
     meant = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for written, fabric in zip(meant["fabrics"], model.fabrics, strict=True):
         if fabric.mode != "host-network" or "socket_interface" in fabric.model_fields_set:
             written["socketInterface"] = fabric.socket_interface
-    whole = {"apiVersion": API_VERSION, "kind": KIND, "decision": VERSION, **meant}
-    meaning = json.dumps(whole, sort_keys=True)
+    hashed = {"apiVersion": API_VERSION, "kind": KIND, "decision": VERSION, **meant}
+    meaning = json.dumps(hashed, sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
 
 
@@ -72,7 +72,7 @@ def _fabric(entry: FabricEntry) -> Fabric:
         mode=entry.mode,
         link_layer=entry.link_layer,
         rate_gbps=entry.rate_gbps,
-        hcas=tuple(dict.fromkeys(one.partition(":")[0] for one in entry.hcas)),
+        hcas=tuple(dict.fromkeys(hca.partition(":")[0] for hca in entry.hcas)),
         gpu_resources=frozenset(entry.match.gpu_resources),
         device_classes=frozenset(entry.match.device_classes),
         node_labels=labels_of(entry),

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of FabricConfiguration: its spec from the models, and its status.
+"""The CustomResourceDefinition of FabricConfiguration: the models' spec, and its status.
 
 `make golden` writes it to manifests/crd/.
 """
@@ -39,7 +39,7 @@ _RULES = (
         "fieldPath": ".spec",
     },
 )
-#: Name → type, JSON path, description: what `kubectl get` shows beside the name.
+#: Name → type, JSON path, description: the columns of `kubectl get` besides the name.
 _COLUMNS = {
     "Fabrics": ("string", ".status.fabricNames", "Names of the fabrics."),
     "Nodes": ("integer", ".status.nodes", "Number of nodes that belong to a fabric."),
@@ -104,7 +104,7 @@ def _version() -> JsonObject:
 
 
 def _object() -> Schema:
-    """Return the schema of the object; the API server fills in what it says of its metadata."""
+    """Return the schema of the object; the API server adds the schema of its metadata."""
     schema = json_schema()
     spec = structural(schema["properties"]["spec"], schema["$defs"])
     # Several people, or tools, can each apply fabrics of their own.
@@ -126,7 +126,7 @@ def _object() -> Schema:
     }
 
 
-# The schema of a FabricConfiguration's status: what the webhook finds out about it.
+# The schema of a FabricConfiguration's status: the webhook's observations.
 
 
 def _field(kind: str, description: str) -> Schema:
@@ -134,12 +134,12 @@ def _field(kind: str, description: str) -> Schema:
 
 
 def _mapping(properties: dict[str, Schema], *required: str) -> Schema:
-    made: Schema = {"type": "object", "properties": properties}
-    return {**made, "required": list(required)} if required else made
+    schema: Schema = {"type": "object", "properties": properties}
+    return {**schema, "required": list(required)} if required else schema
 
 
 def _map(description: str, key: str, item: Schema) -> Schema:
-    """Return a list whose items are told apart by a field."""
+    """Return a list whose items are identified by a field."""
     keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
     return {**_field("array", description), "items": item, **keyed}
 
@@ -148,7 +148,7 @@ def _count(description: str) -> Schema:
     return {**_field("integer", description), "format": "int64", "minimum": 0}
 
 
-#: As metav1.Condition of Kubernetes.
+#: Like metav1.Condition of Kubernetes.
 _CONDITION = _mapping(
     {
         "type": _field(

@@ -1,4 +1,4 @@
-"""The Kubernetes object around the configuration: what it may hold, and in what form.
+"""The Kubernetes object around the configuration: its fields and their form.
 
 It comes from a file or, as JSON, from the API server, whose rules are stricter than a file's.
 """
@@ -25,12 +25,12 @@ _FIELDS_HERE = ": the fields here are apiVersion, kind, metadata and spec"
 NAME = "default"
 #: Fields of the configuration.
 FIELDS = tuple(field.alias or name for name, field in FabricConfigurationSpec.model_fields.items())
-#: The object, as kubectl names it.
+#: The name of the object for kubectl.
 OBJECT = f"fabricconfigurations.rdma.lab/{NAME}"
 
 
 class Misplaced(NamedTuple):
-    """What is wrong with the document around the configuration."""
+    """An error in the document around the configuration."""
 
     path: Path
     message: str
@@ -52,19 +52,19 @@ def foreign(data: Mapping[str, object]) -> Iterator[Misplaced]:
 
 
 def object_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Report what is wrong outside `spec`; a document whose `spec` is no mapping has an error."""
-    yield from _of_metadata(data)
-    others = [key for key in data if key not in (*_OF_OBJECTS, "spec")]
+    """Report the errors outside `spec`, and a `spec` that is not a mapping."""
+    yield from _metadata_errors(data)
+    unexpected = [key for key in data if key not in (*_OF_OBJECTS, "spec")]
     spec = data.get("spec")
     if spec is not None and not isinstance(spec, dict):
         yield Misplaced(("spec",), f"{show_value(spec)} must be a mapping of its fields")
-    elif spec is None and not any(key in FIELDS for key in others):
-        message = f"is missing: write spec{instead_of('spec', others)}, with fabrics below it"
+    elif spec is None and not any(key in FIELDS for key in unexpected):
+        message = f"is missing: write spec{instead_of('spec', unexpected)}, with fabrics below it"
         yield Misplaced(("spec",), message)
-    yield from _beside_spec(others)
+    yield from _outside_spec(unexpected)
 
 
-def _beside_spec(keys: Iterable[str]) -> Iterator[Misplaced]:
+def _outside_spec(keys: Iterable[str]) -> Iterator[Misplaced]:
     for key in keys:
         if key in FIELDS:
             yield Misplaced((key,), "is a field of spec: put it below `spec:`, indented")
@@ -73,7 +73,7 @@ def _beside_spec(keys: Iterable[str]) -> Iterator[Misplaced]:
             yield Misplaced((key,), f"unknown field{near}")
 
 
-def _of_metadata(data: Mapping[str, object]) -> Iterator[Misplaced]:
+def _metadata_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
     """Report a name that the webhook would not read; a file may leave it out."""
     metadata = data.get("metadata")
     if metadata is None:
@@ -88,7 +88,7 @@ def _of_metadata(data: Mapping[str, object]) -> Iterator[Misplaced]:
         yield Misplaced(("metadata", "name"), message)
 
 
-# An object as the API server writes it, within the limits of a fabrics file.
+# An object as sent by the API server, within the limits of a fabrics file.
 
 
 class JsonData:
@@ -119,46 +119,46 @@ def _check_shape(data: dict[str, object], name: str, limits: TextLimits) -> None
             raise invalid_configuration(
                 name, f"contains more than {limits.nodes:,} values, the maximum"
             )
-        level = [child for one in level for child in _children(one)]
+        level = [child for parent in level for child in _children(parent)]
         if not level:
             return
     raise invalid_configuration(name, f"is nested deeper than {limits.depth} levels")
 
 
-def _children(one: object) -> list[object]:
-    if isinstance(one, dict):
-        return [*one, *one.values()]  # a key counts, as it does in YAML
-    return one if isinstance(one, list) else []
+def _children(node: object) -> list[object]:
+    if isinstance(node, dict):
+        return [*node, *node.values()]  # a key counts, as it does in YAML
+    return node if isinstance(node, list) else []
 
 
-# What the API server would reject in a file that is right otherwise: values of another type.
+# Values of another type: the API server would reject them in an otherwise correct file.
 #
-# A file may write `env: {NCCL_CROSS_NIC: 1}` or a word in place of a list of one. In a cluster
-# each field has one type, that of the structural schema, and kubectl reads YAML 1.1, where more
-# words are booleans and numbers.
+# A file may have `env: {NCCL_CROSS_NIC: 1}`, or a word in place of a list with one item. In a
+# cluster each field has one type, given by the structural schema, and kubectl reads YAML 1.1, in
+# which more words are booleans and numbers.
 
 _ANY: Schema = {}
 _SCALARS = (str, int, float, bool)
 
 
 class Rejected(NamedTuple):
-    """A value that the API server would reject, and what to write."""
+    """A value that the API server would reject, with a remedy."""
 
     path: Path  #: below `spec`
     message: str
 
 
 def type_errors(spec: object) -> Iterator[Rejected]:
-    """Yield the values of a spec, as kubectl sends it, that have another type than the object's.
+    """Yield the values of a spec sent by kubectl whose type differs from the object's schema.
 
-    Only those that a file may have: whatever is wrong in any case is left to the model.
+    Only values that a file may have are reported: the model reports all other errors.
     """
-    return _rejected(spec, _of_spec(), ())
+    return _rejected(spec, _spec_schema(), ())
 
 
-def _of_spec() -> Schema:
-    whole = json_schema()
-    return structural(whole["properties"]["spec"], whole["$defs"])
+def _spec_schema() -> Schema:
+    schema = json_schema()
+    return structural(schema["properties"]["spec"], schema["$defs"])
 
 
 def _rejected(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
@@ -183,12 +183,12 @@ def _rejected(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
 
 
 def _field(schema: Schema, key: str) -> Schema:
-    """Return the schema of a field; one that allows anything if there is no such field."""
+    """Return the schema of a field; for an unknown field, a schema that allows anything."""
     named = schema.get("properties", _ANY).get(key)
-    found: Schema = named or schema.get("additionalProperties", _ANY)
-    return found
+    field: Schema = named or schema.get("additionalProperties", _ANY)
+    return field
 
 
 def _item(value: object) -> str:
-    """Write a value as an item of a list; all lists that may be a single value have strings."""
+    """Format a value as an item of a list; all lists that may be a single value have strings."""
     return f'"{value if isinstance(value, str) else show_value(value)}"'

@@ -61,13 +61,15 @@ def ucx_devices(fabric: FabricEntry) -> str:
 
 
 def nvshmem_prefix(fabric: FabricEntry) -> str | None:
-    """Return what the names of all devices begin with, for NVSHMEM; None if nothing does.
+    """Return the common prefix of all device names, for NVSHMEM; None if they have none.
 
     Exact names are in NVSHMEM_HCA_LIST too, so a prefix that more devices have does no harm.
     """
     if fabric.hca_prefixes:
         shortest = min(fabric.hca_prefixes, key=len)
-        return shortest if all(one.startswith(shortest) for one in fabric.hca_prefixes) else None
+        return (
+            shortest if all(prefix.startswith(shortest) for prefix in fabric.hca_prefixes) else None
+        )
     if all(name.startswith(_DEFAULT_PREFIX) for name in fabric.hcas):
         return _DEFAULT_PREFIX
     common = commonprefix([_bare(name) for name in fabric.hcas])  # noqa: RUF071 - no paths, but names
@@ -82,7 +84,7 @@ def _nvshmem_prefix(fabric: FabricEntry) -> str:
 
 def _nvshmem_hcas(fabric: FabricEntry) -> str:
     if fabric.exclude_hcas and _names_devices(fabric):
-        return "^" + ",".join(":".join(one.split(":")[:2]) for one in fabric.exclude_hcas)
+        return "^" + ",".join(":".join(hca.split(":")[:2]) for hca in fabric.exclude_hcas)
     return _with_ports(fabric)
 
 
@@ -115,7 +117,7 @@ def _number(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
-#: What a row of VARIABLES says of its value → how the value is rendered; "" if there is none.
+#: The kind of value in a row of VARIABLES → the function that renders it; "" without a value.
 RENDER: Mapping[Configured | OfPod, Callable[[FabricEntry], str]] = {
     "nccl hcas": nccl_ib_hca,
     "nvshmem prefix": _nvshmem_prefix,

@@ -37,7 +37,7 @@ from webhook.text.yaml.values import literal_value
 #
 # `webhook.text.yaml` parses the text and enforces the limits. This part reads the file, applies the
 # additional rules for these files (a repeated key, a tag, a merge key and a key that is not a plain
-# word are errors), and words the message for every error.
+# word are errors), and writes the message for every error.
 
 _STRING_TAGS = (None, "!", f"{TAG}str")
 #: The id of a mapping or list → key or index → offset of that key or item in the text.
@@ -57,10 +57,10 @@ class LocatedData:
         """Return the line of the value at a path, or of the nearest existing value around it."""
         node, offset = self.data, None
         for step in path:
-            known = self.places.get(id(node), {})
-            if step not in known:
+            places = self.places.get(id(node), {})
+            if step not in places:
                 break
-            node, offset = at(node, (step,)), known[step]
+            node, offset = at(node, (step,)), places[step]
         return self.first_line if offset is None else self.lines.line(offset)
 
 
@@ -95,9 +95,9 @@ def decode(content: bytes, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        wrong = content[error.start]
+        byte = content[error.start]
         raise invalid_configuration(
-            name, f"byte 0x{wrong:02x} is not UTF-8: save it as UTF-8", line
+            name, f"byte 0x{byte:02x} is not UTF-8: save it as UTF-8", line
         ) from None
 
 
@@ -115,7 +115,7 @@ def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
 
 
 class _Reading:
-    """Builds the data of one document; adds errors after which it can go on to `findings`."""
+    """A reader of one document; it adds errors that do not stop it to `findings`."""
 
     def __init__(self, lines: LineIndex, findings: list[Finding]) -> None:
         self._lines = lines
@@ -137,7 +137,7 @@ class _Reading:
             data = self._scalar(node)
         else:
             data = self._mapping(node) if node.kind == "mapping" else self._sequence(node)
-            node.children.clear()  # frees memory: a large file's tree is not needed beside its data
+            node.children.clear()  # frees memory: a large file needs its data, not its tree
         if node.anchor is not None:
             self._anchored[node] = data
         return data
@@ -153,12 +153,12 @@ class _Reading:
         for key_node, value_node in node.pairs:
             key = self._key(key_node)
             if key == "<<" and key_node.plain:
-                self._say(
+                self._report(
                     key_node, "merge keys (<<) are not supported: write the merged fields out"
                 )
             elif key in places:
                 first = self._lines.line(places[key])
-                self._say(key_node, f"{key!r:.80} is here and on line {first}: remove one")
+                self._report(key_node, f"{key!r:.80} is here and on line {first}: remove one")
             else:
                 places[key] = key_node.start
             data[key] = self._of(value_node)
@@ -184,12 +184,12 @@ class _Reading:
     def _check_tag(self, node: YamlNode) -> None:
         tag = node.tag
         if tag is not None and (node.kind != "scalar" or tag not in _STRING_TAGS):
-            self._say(
+            self._report(
                 node,
                 f"the tag {tag.replace(TAG, '!!'):.80} is not supported: write the plain value",
             )
 
-    def _say(self, node: YamlNode, message: str) -> None:
+    def _report(self, node: YamlNode, message: str) -> None:
         self._findings.append(Finding("error", "", self._lines.line(node.start), message))
 
 
@@ -200,12 +200,12 @@ def _refused(
     if error.offset is None:
         return invalid_configuration(name, str(error).replace("not YAML", "is not YAML", 1))
     if isinstance(error, NotYamlError):
-        offset, said = mistake_of(text, error)
+        offset, message = mistake_of(text, error)
         return invalid_configuration(
-            name, f"is not YAML: {said}", lines.line(offset), lines.column(offset)
+            name, f"is not YAML: {message}", lines.line(offset), lines.column(offset)
         )
-    said = _sentence(error, limits) + hint_on(text, error)
-    return invalid_configuration(name, said, lines.line(error.offset))
+    message = _sentence(error, limits) + hint_on(text, error)
+    return invalid_configuration(name, message, lines.line(error.offset))
 
 
 def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
@@ -236,20 +236,20 @@ KINDS = (
     *("Namespace", "LimitRange", "ResourceQuota", "Node"),
     *("ResourceClaimTemplate", "ResourceClaim"),
 )
-#: Enough for 10,000 nodes, which with their images take about 150 MB.
+#: Limits for 10,000 nodes, which with their images take about 150 MB.
 _LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
 _HOW = "give the output of `kubectl get ns,limitrange,quota,node -A -o yaml`"
 
 
 def load_facts(path: File) -> Facts:
-    """Load facts; raise InvalidConfiguration if the file has none that can be used."""
+    """Load facts; raise InvalidConfiguration if the file has no usable facts."""
     name = str(path)
     text = decode(read_file(path, _LIMITS), name)
-    found = [item for data in _documents(text, name) for item in _objects(data, name)]
-    if not found:
+    objects = [item for data in _documents(text, name) for item in _objects(data, name)]
+    if not objects:
         raise invalid_configuration(name, f"contains no objects: {_HOW}")
     try:
-        return Facts.from_objects(found)
+        return Facts.from_objects(objects)
     except ShapeError as error:
         raise invalid_configuration(name, f"contains an invalid object: {error}") from None
 
@@ -276,7 +276,7 @@ def _objects(data: object, name: str) -> Iterator[dict[str, object]]:
         yield fields
         return
     if not isinstance(kind, str) or not kind.endswith("List"):
-        raise invalid_configuration(name, f"contains {_what(data, kind)}: {_HOW}")
+        raise invalid_configuration(name, f"contains {_describe(data, kind)}: {_HOW}")
     items = fields.get("items")
     if not isinstance(items, list):
         raise invalid_configuration(
@@ -284,11 +284,11 @@ def _objects(data: object, name: str) -> Iterator[dict[str, object]]:
         )
     for item in items:
         # The items of a typed list have no kind.
-        of = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
-        if of not in KINDS:
-            raise invalid_configuration(name, f"contains {_what(item, of)}: {_HOW}")
-        yield {**item, "kind": of}
+        item_kind = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
+        if item_kind not in KINDS:
+            raise invalid_configuration(name, f"contains {_describe(item, item_kind)}: {_HOW}")
+        yield {**item, "kind": item_kind}
 
 
-def _what(data: object, kind: object) -> str:
+def _describe(data: object, kind: object) -> str:
     return f"an object of kind {kind!r:.80}" if kind else f"{show_value(data)} without a kind"

@@ -9,8 +9,8 @@ from webhook.errors import ConfigError
 from webhook.text.escape import visible
 
 Severity = Literal["error", "warning"]
-#: The most findings of a file that are shown: nobody reads more, and a log line must stay short.
-MOST = 100
+#: The maximum of findings shown for a file: nobody reads more, and a log line must stay short.
+MOST_FINDINGS = 100
 
 
 class Finding(NamedTuple):
@@ -20,10 +20,10 @@ class Finding(NamedTuple):
     path: str  #: `fabrics[1].hcas[0]`; "" for the file as a whole
     line: int | None  #: from 1
     message: str
-    column: int | None = None  #: from 1; only where the text is not YAML
+    column: int | None = None  #: from 1; only if the text is not YAML
 
     def text(self, name: str) -> str:
-        """Format the finding as compilers do, so that editors can jump: `FILE:LINE: path: message`.
+        """Format the finding for editors, like a compiler's: `FILE:LINE: path: message`.
 
         The result is one line without invisible characters.
         """
@@ -43,12 +43,12 @@ class Truncation(NamedTuple):
     warnings: int = 0
 
     def text(self) -> str:
-        """Return, say, "and 3 more errors, 1 more warning"; "" if all findings are shown."""
+        """Return a text like "and 3 more errors, 1 more warning"; "" if all findings are shown."""
         counted = ((self.errors, "error"), (self.warnings, "warning"))
-        said = [
+        parts = [
             f"{number:,} more {noun}{'s' * (number != 1)}" for number, noun in counted if number
         ]
-        return f"and {', '.join(said)}" if said else ""
+        return f"and {', '.join(parts)}" if parts else ""
 
 
 _NO_MORE = Truncation()
@@ -57,11 +57,13 @@ _NO_MORE = Truncation()
 class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the file
     """A file cannot be used; `str()` lists the errors, `findings` also the warnings."""
 
-    def __init__(self, name: str, findings: Iterable[Finding], more: Truncation = _NO_MORE) -> None:
+    def __init__(
+        self, name: str, findings: Iterable[Finding], truncation: Truncation = _NO_MORE
+    ) -> None:
         self.findings = tuple(findings)
-        self.more = more
-        errors = [found.text(name) for found in self.findings if found.severity == "error"]
-        left_out = more._replace(warnings=0).text()
+        self.more = truncation
+        errors = [finding.text(name) for finding in self.findings if finding.severity == "error"]
+        left_out = truncation._replace(warnings=0).text()
         super().__init__(
             "\n".join([*errors, f"{visible(name)}: {left_out}"] if left_out else errors)
         )
@@ -74,21 +76,23 @@ def invalid_configuration(
     return InvalidConfiguration(name, [Finding("error", "", line, message, column)])
 
 
-_Told = TypeVar("_Told", bound=tuple[Severity, *tuple[object, ...]])
+_AnyFinding = TypeVar("_AnyFinding", bound=tuple[Severity, *tuple[object, ...]])
 
 
-def limit_findings(told: Sequence[_Told]) -> tuple[list[_Told], Truncation]:
+def limit_findings(findings: Sequence[_AnyFinding]) -> tuple[list[_AnyFinding], Truncation]:
     """Choose the findings to show, errors in preference to warnings; keep their order.
 
     A finding may be any tuple that begins with its severity.
     """
-    errors = sum(one[0] == "error" for one in told)
-    room = {"error": MOST, "warning": MOST - min(errors, MOST)}
-    chosen: list[_Told] = []
-    for one in told:
-        if room[one[0]] > 0:
-            room[one[0]] -= 1
-            chosen.append(one)
-    shown = sum(one[0] == "error" for one in chosen)
-    more = Truncation(errors - shown, len(told) - errors - (len(chosen) - shown))
-    return chosen, more
+    errors = sum(finding[0] == "error" for finding in findings)
+    room = {"error": MOST_FINDINGS, "warning": MOST_FINDINGS - min(errors, MOST_FINDINGS)}
+    chosen: list[_AnyFinding] = []
+    for finding in findings:
+        if room[finding[0]] > 0:
+            room[finding[0]] -= 1
+            chosen.append(finding)
+    shown_errors = sum(finding[0] == "error" for finding in chosen)
+    truncation = Truncation(
+        errors - shown_errors, len(findings) - errors - (len(chosen) - shown_errors)
+    )
+    return chosen, truncation

@@ -1,4 +1,4 @@
-"""Load a fabrics file: compile its fabrics, or report everything that is wrong with it."""
+"""Load a fabrics file: compile its fabrics, or report all of its errors."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)
 MOST_FABRICS = 4_000
 #: The longest sentence of a finding, in characters.
 _LONGEST = 500
-#: The most unknown fields that are compared with known ones before anything is shown.
+#: The maximum of unknown fields that are compared with known ones before anything is shown.
 _MOST_UNKNOWN = 100
 _Entry = TypeVar("_Entry", bound=Entry)
 #: A fabrics file as text, with lines, or as an object of the API server, without.
 _Document = LocatedData | JsonData
 
 
-class _Told(NamedTuple):
+class _UnplacedFinding(NamedTuple):
     """A finding before its line is known; pydantic's errors become sentences only if shown."""
 
     severity: Severity
     path: Path
-    said: str | ErrorDetails
+    message: str | ErrorDetails
 
 
 class FabricsText(NamedTuple):
-    """What fabrics were read from, so that another process can read them, too."""
+    """The source of fabrics, so that another process can read them, too."""
 
     text: str
     #: Whether it is an object in JSON, for `parse_object`; otherwise a file, for `parse_fabrics`.
@@ -65,27 +65,25 @@ class FabricsText(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A file that can be used: its compiled fabrics, and the warnings about it."""
+    """A usable file: its compiled fabrics, and the warnings about it."""
 
     fabrics: Fabrics
     findings: tuple[Finding, ...]
     source: FabricsText
     more: Truncation = Truncation()
-    #: What messages call the file.
+    #: The name of the file in messages.
     name: str = ""
 
 
 class _Readings(NamedTuple):
-    """The same file with more and more of it left out, for rules that need to be sure of more."""
+    """The same file with increasing parts left out, for rules that need more certainty."""
 
     readable: ParsedSpec  #: without its wrong fields: for rules that check values one by one
     sound: ParsedSpec  #: and without fabrics with a wrong value: for errors that compare fields
-    certain: (
-        ParsedSpec  #: and without those whose unknown field probably is a known one: for warnings
-    )
+    certain: ParsedSpec  #: and without fabrics with a probably misspelled field: for warnings
 
     def of(self, rule: Rule) -> ParsedSpec:
-        """Return what a rule may judge without reporting what follows from another mistake."""
+        """Return the parts that a rule may judge without reporting consequences of other errors."""
         if rule.alone:
             return self.readable
         return self.sound if rule.severity == "error" else self.certain
@@ -99,7 +97,7 @@ def load_fabrics(path: File) -> Loaded:
 def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:
     """Load fabrics from a text; messages give name and line.
 
-    `applied`: also warn of what the API server would reject if the text were applied.
+    `applied`: also warn of values that the API server would reject if the text were applied.
     """
     document = _only_document(text, name)
     sent = _sent(text) if applied else None
@@ -107,7 +105,7 @@ def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:
 
 
 def _sent(text: str) -> object:
-    """Return what kubectl would send of a file, None if it cannot be read as YAML 1.1."""
+    """Return the spec that kubectl would send for a file; None if the file is not YAML 1.1."""
     try:
         (document,) = read_documents(text.encode())
     except (DocumentError, ValueError):
@@ -116,41 +114,43 @@ def _sent(text: str) -> object:
 
 
 def parse_object(item: Mapping[str, object], name: str) -> Loaded:
-    """Load fabrics from an object as the API server writes it; messages give name and path.
+    """Load fabrics from an object as sent by the API server; messages give name and path.
 
-    What the API server adds to an object is not read: `status`, and all metadata but the name.
+    The API server's additions are not read: `status`, and all metadata except the name.
     """
-    own = {key: value for key, value in item.items() if key not in ("metadata", "status")}
-    document = JsonData({**own, "metadata": {"name": at(item, ("metadata", "name"))}}, name, LIMITS)
+    fields = {key: value for key, value in item.items() if key not in ("metadata", "status")}
+    document = JsonData(
+        {**fields, "metadata": {"name": at(item, ("metadata", "name"))}}, name, LIMITS
+    )
     return _loaded(document, FabricsText(document.text, is_object=True), name)
 
 
 def _loaded(document: _Document, source: FabricsText, name: str, sent: object = None) -> Loaded:
-    """Judge a document; `sent`: what kubectl would send of its `spec`, None if that is all one."""
+    """Judge a document; `sent`: the `spec` that kubectl would send, None if it does not matter."""
     data = document.data
     assert isinstance(data, dict)
     other = [*foreign(data)]
-    told = [_Told("error", *one) for one in other or object_errors(data)]
+    unplaced = [_UnplacedFinding("error", *finding) for finding in other or object_errors(data)]
     spec = data.get("spec")
     if other or not isinstance(spec, dict):
-        raise InvalidConfiguration(name, *_in_order(document, told))
+        raise InvalidConfiguration(name, *_in_order(document, unplaced))
     _refuse_too_many(spec, document, name)
-    readings, found = _judged(spec)
-    found += _types(sent, found)
-    told += [one._replace(path=("spec", *one.path)) for one in found]
-    findings, more = _in_order(document, told)
-    if any(found.severity == "error" for found in findings):
-        raise InvalidConfiguration(name, findings, more)
-    return Loaded(compile_fabrics(readings.sound.model), findings, source, more, name)
+    readings, spec_findings = _judged(spec)
+    spec_findings += _types(sent, spec_findings)
+    unplaced += [finding._replace(path=("spec", *finding.path)) for finding in spec_findings]
+    findings, truncation = _in_order(document, unplaced)
+    if any(finding.severity == "error" for finding in findings):
+        raise InvalidConfiguration(name, findings, truncation)
+    return Loaded(compile_fabrics(readings.sound.model), findings, source, truncation, name)
 
 
-def _types(sent: object, found: Iterable[_Told]) -> list[_Told]:
-    """Warn of types that the API server would reject, where the file is not wrong anyway."""
-    wrong = {one.path for one in found if one.severity == "error"}
+def _types(sent: object, findings: Iterable[_UnplacedFinding]) -> list[_UnplacedFinding]:
+    """Warn of types that the API server would reject, except below the errors in `findings`."""
+    wrong_paths = {finding.path for finding in findings if finding.severity == "error"}
     return [
-        _Told("warning", path, message)
+        _UnplacedFinding("warning", path, message)
         for path, message in type_errors(sent)
-        if not any(path[:steps] in wrong for steps in range(len(path) + 1))
+        if not any(path[:steps] in wrong_paths for steps in range(len(path) + 1))
     ]
 
 
@@ -158,24 +158,24 @@ def _refuse_too_many(spec: dict[str, object], document: _Document, name: str) ->
     """Refuse a file whose check would take longer than a second."""
     listed = spec.get("fabrics")
     if isinstance(listed, list) and len(listed) > MOST_FABRICS:
-        what = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
-        raise invalid_configuration(name, what, document.line(("spec", "fabrics")))
+        message = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
+        raise invalid_configuration(name, message, document.line(("spec", "fabrics")))
 
 
-def _judged(spec: dict[str, object]) -> tuple[_Readings, list[_Told]]:
+def _judged(spec: dict[str, object]) -> tuple[_Readings, list[_UnplacedFinding]]:
     """Read the configuration and apply the rules; the paths begin below `spec`."""
-    told: list[_Told] = []
+    findings: list[_UnplacedFinding] = []
     try:
-        whole = _whole(FabricConfigurationSpec.model_validate(spec))
-        readings = _Readings(whole, whole, whole)
+        parsed = _complete_spec(FabricConfigurationSpec.model_validate(spec))
+        readings = _Readings(parsed, parsed, parsed)
     except ValidationError as error:
-        wrong = error.errors(include_url=False)
-        told += [_Told("error", one["loc"], one) for one in wrong]
-        readings = _readings(spec, wrong)
+        errors = error.errors(include_url=False)
+        findings += [_UnplacedFinding("error", details["loc"], details) for details in errors]
+        readings = _readings(spec, errors)
     for rule in RULES:
         problems = rule.check(readings.of(rule))
-        told += [_Told(rule.severity, path, message) for path, message in problems]
-    return readings, told
+        findings += [_UnplacedFinding(rule.severity, path, message) for path, message in problems]
+    return readings, findings
 
 
 def _only_document(text: str, name: str) -> LocatedData:
@@ -201,12 +201,12 @@ def _only_document(text: str, name: str) -> LocatedData:
     return document
 
 
-def _whole(model: FabricConfigurationSpec) -> ParsedSpec:
+def _complete_spec(model: FabricConfigurationSpec) -> ParsedSpec:
     names = frozenset(fabric.name for fabric in model.fabrics)
     return ParsedSpec(model=model, positions=tuple(range(len(model.fabrics))), names=names)
 
 
-def _readings(data: dict[str, object], wrong: list[ErrorDetails]) -> _Readings:
+def _readings(data: dict[str, object], errors: list[ErrorDetails]) -> _Readings:
     """Read a file that has wrong or unknown fields."""
     listed = data.get("fabrics")
     fabrics = listed if isinstance(listed, list) else []
@@ -224,30 +224,30 @@ def _readings(data: dict[str, object], wrong: list[ErrorDetails]) -> _Readings:
         model=head.model_copy(update={"fabrics": list(readable.values())}),
         positions=tuple(readable),
         names=frozenset(str(name) for name in names if name is not None),
-        default_unsure=any(_hides_default(one) for one in wrong[:_MOST_UNKNOWN]),
+        default_unsure=any(_hides_default(error) for error in errors[:_MOST_UNKNOWN]),
     )
-    whole = parts.without(broken)
-    return _Readings(parts, whole, whole.without(_unsure(wrong)))
+    sound_spec = parts.without(broken)
+    return _Readings(parts, sound_spec, sound_spec.without(_unsure(errors)))
 
 
-def _unsure(wrong: list[ErrorDetails]) -> set[int]:
-    """Return which fabrics have an unknown field that probably is a known one, misspelled.
+def _unsure(errors: list[ErrorDetails]) -> set[int]:
+    """Return the fabrics with an unknown field that is probably a misspelled known field.
 
     Such a field is absent for every rule, which would then blame this fabric or others for it.
     """
-    unknown = [one["loc"] for one in wrong if one["type"] == "extra_forbidden"]
-    few = len(unknown) <= _MOST_UNKNOWN
+    unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
+    comparable = len(unknown) <= _MOST_UNKNOWN
     return {
         place[1]
         for place in unknown
         if place[0] == "fabrics"
         and isinstance(place[1], int)
-        and not (few and not intended_field(place))
+        and not (comparable and not intended_field(place))
     }
 
 
 def _hides_default(error: ErrorDetails) -> bool:
-    """Return whether an error may be the reason why no `defaults.fabric` is known."""
+    """Return whether an error may be the reason why `defaults.fabric` is unknown."""
     place = error["loc"]
     if error["type"] == "extra_forbidden":
         place = (*place[:-1], intended_field(place))
@@ -257,7 +257,7 @@ def _hides_default(error: ErrorDetails) -> bool:
 def _read(model: type[_Entry], raw: object) -> tuple[_Entry | None, bool]:
     """Read a mapping without its wrong fields; return None if even that is impossible.
 
-    The second value says whether the mapping is sound: unknown fields do no harm, but a known
+    The second value is whether the mapping is sound: unknown fields do no harm, but a known
     field with a wrong value does.
     """
     sound = True
@@ -265,12 +265,12 @@ def _read(model: type[_Entry], raw: object) -> tuple[_Entry | None, bool]:
         try:
             return model.model_validate(raw), sound
         except ValidationError as error:
-            found = error.errors(include_url=False)
-            sound = sound and all(one["type"] == "extra_forbidden" for one in found)
-            wrong = {_field(one) for one in found}
-            if () in wrong:
+            errors = error.errors(include_url=False)
+            sound = sound and all(details["type"] == "extra_forbidden" for details in errors)
+            fields = {_field(details) for details in errors}
+            if () in fields:
                 return None, sound
-            raw = _without(raw, wrong)
+            raw = _without(raw, fields)
 
 
 def _field(error: ErrorDetails) -> Path:
@@ -281,19 +281,19 @@ def _field(error: ErrorDetails) -> Path:
     return place
 
 
-def _without(node: object, wrong: set[Path]) -> object:
-    """Copy mappings, and lists of mappings, without the fields at the `wrong` paths."""
-    if not wrong:
+def _without(node: object, omitted: set[Path]) -> object:
+    """Copy mappings, and lists of mappings, without the fields at the `omitted` paths."""
+    if not omitted:
         return node
-    below = _by_first_step(wrong)
-    nothing: set[Path] = set()
+    below = _by_first_step(omitted)
+    no_paths: set[Path] = set()
     if isinstance(node, list):
-        return [_without(item, below.get(place, nothing)) for place, item in enumerate(node)]
+        return [_without(item, below.get(place, no_paths)) for place, item in enumerate(node)]
     assert isinstance(node, dict)
     return {
         key: _without(value, deeper)
         for key, value in node.items()
-        if () not in (deeper := below.get(key, nothing))
+        if () not in (deeper := below.get(key, no_paths))
     }
 
 
@@ -305,19 +305,23 @@ def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
     return below
 
 
-def _in_order(document: _Document, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], Truncation]:
+def _in_order(
+    document: _Document, unplaced: Iterable[_UnplacedFinding]
+) -> tuple[tuple[Finding, ...], Truncation]:
     """Return findings in the order of their lines; on one line, in the order of their paths."""
-    placed = sorted(told, key=lambda one: (document.line(one.path) or 0, _steps(one.path)))
-    chosen, more = limit_findings(placed)
-    found = (
-        Finding(severity, _dotted(path), document.line(path), brief(_sentence(said), _LONGEST))
-        for severity, path, said in chosen
+    placed = sorted(
+        unplaced, key=lambda finding: (document.line(finding.path) or 0, _steps(finding.path))
     )
-    return tuple(found), more
+    chosen, truncation = limit_findings(placed)
+    findings = (
+        Finding(severity, _dotted(path), document.line(path), brief(_sentence(message), _LONGEST))
+        for severity, path, message in chosen
+    )
+    return tuple(findings), truncation
 
 
-def _sentence(said: str | ErrorDetails) -> str:
-    return said if isinstance(said, str) else validation_message(said)
+def _sentence(message: str | ErrorDetails) -> str:
+    return message if isinstance(message, str) else validation_message(message)
 
 
 def _dotted(path: Path) -> str:

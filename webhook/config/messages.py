@@ -1,4 +1,4 @@
-"""Explain pydantic's errors in our own words: the value, and what would be right."""
+"""Explain pydantic's errors in our own words: the value, and the correction."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from webhook.text.yaml.values import literal_value
 
 #: Longer words are truncated in messages, and not compared with others.
 _LONGEST_WORD = 80
-#: The most known words that an unknown word is compared with.
+#: The maximum of known words that an unknown word is compared with.
 _MOST_WORDS = 200
-#: The most pairs of a list, and characters, that are written out as the mapping that was meant.
+#: The maximum of pairs of a list, and of characters, in a proposed mapping.
 _MOST_PAIRS, _LONGEST_REMEDY = 4, 300
-#: What people call the link layers; the file's words are those of `ibstat`.
+#: Common names of the link layers; the file uses the words of `ibstat`.
 _SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth": "Ethernet"}
 
 
 def validation_message(error: ErrorDetails) -> str:
-    """Say what is wrong with a value, and what would be right."""
+    """Describe the error in a value, and the correction."""
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        said = _unknown(error["loc"])
+        message = _unknown(error["loc"])
     elif kind == "missing":
         key = str(error["loc"][-1])
         other = instead_of(key, value)
-        said = f"is missing: {f'write {key}{other}' if other else _description(error['loc'])}"
+        message = f"is missing: {f'write {key}{other}' if other else _description(error['loc'])}"
     elif kind == "literal_error":
-        said = _choice(value, re.findall(r"'([^']*)'", context["expected"]))
+        message = _choice(value, re.findall(r"'([^']*)'", context["expected"]))
     elif kind == "value_error":
-        said = str(context["error"])
+        message = str(context["error"])
     elif "ge" in context:
-        said = f"{show_value(value)} is too small: the minimum is {context['ge']}"
+        message = f"{show_value(value)} is too small: the minimum is {context['ge']}"
     elif "le" in context:
-        said = f"{show_value(value)} is too large: the maximum is {context['le']}"
+        message = f"{show_value(value)} is too large: the maximum is {context['le']}"
     else:
-        said = _wrong_type(kind, value)
-    return said
+        message = _wrong_type(kind, value)
+    return message
 
 
 def show_value(value: object) -> str:
-    """Show a value briefly; name only the kind of mappings and lists."""
+    """Format a value briefly; name only the kind of mappings and lists."""
     match value:
         case dict():
             return "a mapping"
@@ -71,48 +71,48 @@ def quoted(word: str) -> str:
     return f"{word[:_LONGEST_WORD]!r:.80}"
 
 
-def brief(words: str, most: int = _LONGEST_WORD) -> str:
-    """Truncate a text that is longer than `most` characters."""
-    return words if len(words) <= most else f"{words[: most - 3]}..."
+def brief(words: str, limit: int = _LONGEST_WORD) -> str:
+    """Truncate a text that is longer than `limit` characters."""
+    return words if len(words) <= limit else f"{words[: limit - 3]}..."
 
 
-def listed(words: Sequence[str], most: int = 20) -> str:
-    """List words with commas; after the first `most`, only say how many more there are."""
-    more = f" and {len(words) - most:,} more" if len(words) > most else ""
-    return ", ".join(map(brief, words[:most])) + more
+def listed(words: Sequence[str], limit: int = 20) -> str:
+    """List words with commas; after the first `limit`, give only the number of the others."""
+    suffix = f" and {len(words) - limit:,} more" if len(words) > limit else ""
+    return ", ".join(map(brief, words[:limit])) + suffix
 
 
-def suggestion(word: object, known: Iterable[str]) -> str:
-    """Suggest the closest known word, ignoring case; return "" if none is close.
+def suggestion(word: object, candidates: Iterable[str]) -> str:
+    """Suggest the closest candidate, ignoring case; return "" if none is close.
 
-    The search is quadratic in the length of the words and compares with each known word, so both
+    The search is quadratic in the length of the words and compares with each candidate, so both
     are limited.
     """
-    likely = _meant(str(word), known)
+    likely = _meant(str(word), candidates)
     return f" (did you mean {likely}?)" if likely else ""
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
+def _meant(word: str, candidates: Iterable[str]) -> str:
     lower = word.lower()
     if len(lower) > _LONGEST_WORD:
         return ""
-    by_lower = {name.lower(): name for name in known if len(name) <= _LONGEST_WORD}
+    by_lower = {name.lower(): name for name in candidates if len(name) <= _LONGEST_WORD}
     close = [lower] if lower in by_lower else _closest(lower, by_lower)
     return by_lower[close[0]] if close else ""
 
 
-def _closest(word: str, known: Iterable[str]) -> list[str]:
-    return get_close_matches(word, list(islice(known, _MOST_WORDS)), n=1)
+def _closest(word: str, candidates: Iterable[str]) -> list[str]:
+    return get_close_matches(word, list(islice(candidates, _MOST_WORDS)), n=1)
 
 
 def instead_of(key: str, given: Iterable[str]) -> str:
-    """Say which of the given keys probably is a missing one, misspelled; "" if none is."""
+    """Name the given key that is probably a misspelling of a missing key; "" without a match."""
     likely = _meant(key, (word for word in given if word != key))
     return f" instead of {quoted(likely)}" if likely else ""
 
 
 def intended_field(place: tuple[int | str, ...]) -> str:
-    """Return the name of the known field that an unknown one probably is; "" if none is.
+    """Return the known field that an unknown field was probably meant as; "" without a match.
 
     It may be a field of another mapping.
     """
@@ -134,7 +134,7 @@ def _wrong_type(kind: str, value: object) -> str:
         return "must be a mapping of its fields, not a list: leave out the dash"
     if kind == "int_type" and isinstance(value, str) and literal_value(value).__class__ is int:
         return f"{show_value(value)} must be a whole number, without quotes"
-    wanted = {
+    expected = {
         "string_type": "a string",
         "bool_type": "true or false",
         "int_type": "a whole number",
@@ -142,24 +142,24 @@ def _wrong_type(kind: str, value: object) -> str:
         "dict_type": "a mapping of names to values",
         "model_type": "a mapping of its fields",
     }[kind]
-    return f"{show_value(value)} must be {wanted}"
+    return f"{show_value(value)} must be {expected}"
 
 
 def _as_mapping(items: list[object]) -> str:
-    """Write the mapping that a list was meant as; "" if that is not clear.
+    """Format the mapping that a list was meant as; "" if that is not clear.
 
     People write environment variables as in a container (`- name: A` and `value: b`), as `- A: b`,
     and as `- A=b`.
     """
-    found: dict[str, str] = {}
+    mapping: dict[str, str] = {}
     for item in items[:_MOST_PAIRS]:
         pair = _pair(item)
         if pair is None:
             return ""
-        found[pair[0]] = pair[1]
-    more = len(items) > _MOST_PAIRS
-    written = flow(found)
-    return brief(written.removesuffix("}") + ", ...}" if more else written, _LONGEST_REMEDY)
+        mapping[pair[0]] = pair[1]
+    truncated = len(items) > _MOST_PAIRS
+    written = flow(mapping)
+    return brief(written.removesuffix("}") + ", ...}" if truncated else written, _LONGEST_REMEDY)
 
 
 def _pair(item: object) -> tuple[str, str] | None:
@@ -182,14 +182,14 @@ def _pair(item: object) -> tuple[str, str] | None:
 
 def _choice(value: object, choices: list[str]) -> str:
     two = len(choices) <= 2  # noqa: PLR2004 -- "or" joins at most two
-    one_of = " or ".join(choices) if two else "one of " + ", ".join(choices)
+    alternatives = " or ".join(choices) if two else "one of " + ", ".join(choices)
     synonym = _SYNONYMS.get(str(value).lower())
     hint = f" (did you mean {synonym}?)" if synonym in choices else suggestion(value, choices)
-    return f"{show_value(value)} must be {one_of}{hint}"
+    return f"{show_value(value)} must be {alternatives}{hint}"
 
 
 class Row(NamedTuple):
-    """One field of the file, as the reference documents it."""
+    """A field of the file, as documented in the reference."""
 
     path: str  #: `fabrics[].match.gpuResources`
     name: str
@@ -198,18 +198,20 @@ class Row(NamedTuple):
 
 def _unknown(place: tuple[int | str, ...]) -> str:
     word, home = str(place[-1]), _home(place[:-1])
-    known = [row.name for row in rows() if _parent(row) == home]
+    fields = [row.name for row in rows() if _parent(row) == home]
     elsewhere = [row for row in rows() if row.name == word]
     if written := misread_key(word):
         return f"unknown field: {written}"
     if elsewhere:
         return f"unknown field here: it belongs in {_parent(elsewhere[0]) or 'spec'}"
-    return f"unknown field{suggestion(word, known) or ': the fields here are ' + ', '.join(known)}"
+    return (
+        f"unknown field{suggestion(word, fields) or ': the fields here are ' + ', '.join(fields)}"
+    )
 
 
 def _description(place: tuple[int | str, ...]) -> str:
-    found = {row.path: row.description for row in rows()}
-    return found[".".join(part for part in (_home(place[:-1]), str(place[-1])) if part)]
+    descriptions = {row.path: row.description for row in rows()}
+    return descriptions[".".join(part for part in (_home(place[:-1]), str(place[-1])) if part)]
 
 
 def _home(place: tuple[int | str, ...]) -> str:

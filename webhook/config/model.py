@@ -28,10 +28,10 @@ from webhook.model.libraries import Library
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]{1,4}")
-#: The upper bit of a partition key says "full member"; UCX_IB_PKEY omits it (0 to 0x7fff).
+#: The upper bit of a partition key marks a full member; UCX_IB_PKEY omits it (0 to 0x7fff).
 _PARTITION, _FULL_MEMBER = 0x7FFF, 0x8000
-#: The most devices per container; no node has that many.
-_MOST = 1000
+#: The maximum of devices per container; no node has that many.
+_MOST_DEVICES = 1000
 
 
 def _as_written(value: object) -> object:
@@ -41,19 +41,19 @@ def _as_written(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
 
-def _whole(value: object) -> TypeGuard[int]:
+def _is_integer(value: object) -> TypeGuard[int]:
     return type(value) is int  # `isinstance` takes a bool for an int
 
 
 def _count(value: object) -> object:
-    if value == "per-gpu" or (_whole(value) and 1 <= value <= _MOST):
+    if value == "per-gpu" or (_is_integer(value) and 1 <= value <= _MOST_DEVICES):
         return value
-    raise ValueError(f"{value!r:.80} must be a whole number from 1 to {_MOST}, or per-gpu")
+    raise ValueError(f"{value!r:.80} must be a whole number from 1 to {_MOST_DEVICES}, or per-gpu")
 
 
 def _partition_key(value: object) -> int:
     number = int(value, 16) if isinstance(value, str) and _HEX.fullmatch(value) else value
-    if _whole(number) and 0 < number <= _FULL_MEMBER | _PARTITION and number & _PARTITION:
+    if _is_integer(number) and 0 < number <= _FULL_MEMBER | _PARTITION and number & _PARTITION:
         return number & _PARTITION
     raise ValueError(
         f"{value!r:.80} is not a partition key: write 0x1 to 0x7fff, or 0x8001 to 0xffff with "
@@ -62,11 +62,11 @@ def _partition_key(value: object) -> int:
 
 
 def _false_is_off(value: object) -> object:
-    """Take false for `off`: kubectl reads YAML 1.1, where an unquoted off is false."""
+    """Read false as `off`: kubectl reads YAML 1.1, where an unquoted off is false."""
     return "off" if value is False else value
 
 
-def _list_of_one(value: object) -> object:
+def _as_list(value: object) -> object:
     return [value] if isinstance(value, (str, int)) else value
 
 
@@ -84,7 +84,7 @@ Text = Annotated[str, BeforeValidator(_as_written)]
 Scalar = Annotated[Text, WithJsonSchema({"type": ["string", "integer", "boolean"]})]
 Globs = Annotated[
     list[Text],
-    BeforeValidator(_list_of_one),
+    BeforeValidator(_as_list),
     WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1}),
 ]
 Count = Annotated[
@@ -122,8 +122,8 @@ class Entry(BaseModel):
     def _null_is_absent(cls, data: object) -> object:
         if not isinstance(data, dict):
             return data
-        known = {field.alias for field in cls.model_fields.values()}
-        return {key: value for key, value in data.items() if value is not None or key not in known}
+        fields = {field.alias for field in cls.model_fields.values()}
+        return {key: value for key, value in data.items() if value is not None or key not in fields}
 
 
 class DefaultsEntry(Entry):

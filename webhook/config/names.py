@@ -21,7 +21,7 @@ _ENV = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
 _NICKNAME = re.compile(r"[A-Za-z0-9_]+")
 _HCA = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?::([0-9]{1,3})(?::[0-9]{1,5}){0,2})?")
-#: The longest name of an interface in bytes: IFNAMSIZ is 16 with the final NUL.
+#: The maximum length of an interface's name in bytes: IFNAMSIZ is 16 with the final NUL.
 INTERFACE_BYTES = 15
 _SUBDOMAIN_BYTES = 253
 #: A quota counts the resource as `requests.DOMAIN/NAME`, which must be a qualified name itself.
@@ -31,7 +31,7 @@ _MAX_PORT = 254
 _GLOB_BYTES = 253
 
 
-#: What an RFC 1123 label must be.
+#: The form of an RFC 1123 label, in words.
 LABEL_FORM = "at most 63 lowercase letters, digits and -, without a - at either end"
 
 
@@ -69,7 +69,7 @@ def is_label_key(key: str) -> bool:
 
 
 def is_label_value(value: str) -> bool:
-    """Return whether it is a label value: empty, or up to 63 letters, digits, `-`, `_` and `.`."""
+    """Return whether it is a label value: empty, or at most 63 letters, digits, `-`, `_`, `.`."""
     return not value or bool(_NAME.fullmatch(value))
 
 
@@ -120,11 +120,11 @@ def is_hca_prefix(written: str) -> bool:
     return ":" not in written and split_hca(written + "0") is not None
 
 
-# The environment variables that the libraries of RDMA read, besides those that the webhook writes,
-# to recognize misspelled names.
+# The environment variables of RDMA libraries, besides those that the webhook writes, to recognize
+# misspelled names.
 #
-# Nothing is wrong with a name that is not listed: sites set their own variables, and libraries
-# get new ones. Sources: NCCL's env.rst and the NCCL_PARAM names in its source, UCX's `ucx_info
+# A name that is not listed may be valid: sites set their own variables, and libraries get new
+# ones. Sources: NCCL's env.rst and the NCCL_PARAM names in its source, UCX's `ucx_info
 # -c`, NVSHMEM's env_defs.h, Gloo, PyTorch's ProcessGroupNCCL, Mooncake, libfabric, Open MPI.
 
 _NCCL = """
@@ -180,7 +180,7 @@ IBGDA_NUM_SHARED_DCI IB_ADDR_FAMILY IB_ADDR_RANGE IB_DISABLE_DMABUF IB_ENABLE_IB
 IB_ENABLE_RELAXED_ORDERING IB_NUM_RC_PER_DEVICE IB_ROCE_VERSION_NUM INFO MAX_PEER_STREAMS MAX_TEAMS
 QP_DEPTH REMOTE_TRANSPORT SYMMETRIC_SIZE
 """
-_OTHERS = """
+_OTHER_VARIABLES = """
 TP_SOCKET_IFNAME GLOO_DEVICE_TRANSPORT MASTER_ADDR MASTER_PORT WORLD_SIZE
 TORCH_NCCL_ASYNC_ERROR_HANDLING TORCH_NCCL_AVOID_RECORD_STREAMS TORCH_NCCL_BLOCKING_WAIT
 TORCH_NCCL_DUMP_ON_TIMEOUT TORCH_NCCL_ENABLE_MONITORING TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC
@@ -200,38 +200,40 @@ KNOWN_VARIABLES = frozenset(
         *(f"NCCL_{name}" for name in _NCCL.split()),
         *(f"UCX_{name}" for name in _UCX.split()),
         *(f"NVSHMEM_{name}" for name in _NVSHMEM.split()),
-        *_OTHERS.split(),
+        *_OTHER_VARIABLES.split(),
     )
 )
 
 
-# Find the known word that a word is one letter away from, in time linear in the word's length.
+# Find a known word that differs from a word by one letter, in time linear in the word's length.
 #
 # Two words that differ by one letter (changed, missing, added, or swapped with its neighbor) are
 # equal once at most one letter is removed from each. So all known words are indexed by themselves
-# and by what is left of them without one letter. difflib, in comparison, looks at every known
-# word, and a file may hold tens of thousands of misspelled ones.
+# and by their forms without one letter. difflib, in comparison, reads every known word, and a file
+# may contain tens of thousands of misspelled ones.
 
 #: Longer words are not compared.
 _LONGEST = 80
 
 
 class Nearest:
-    """Known words, to look misspelled ones up."""
+    """An index of known words, to look up misspelled ones."""
 
-    def __init__(self, known: Iterable[str]) -> None:
-        self._known = frozenset(known)
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = frozenset(words)
         self._index: dict[str, str] = {}
-        for word in sorted(self._known):
-            for rest in _shortened(word):
-                self._index.setdefault(rest, word)
-        self._index |= {word: word for word in self._known}
+        for word in sorted(self._words):
+            for shorter in _shortened(word):
+                self._index.setdefault(shorter, word)
+        self._index |= {word: word for word in self._words}
 
     def to(self, word: str) -> str:
-        """Return the known word that is one letter away; "" if there is none, or it is known."""
-        if word in self._known or len(word) > _LONGEST:
+        """Return the known word that differs by one letter; "" without one, or for a known word."""
+        if word in self._words or len(word) > _LONGEST:
             return ""
-        return next((self._index[one] for one in _shortened(word) if one in self._index), "")
+        return next(
+            (self._index[shorter] for shorter in _shortened(word) if shorter in self._index), ""
+        )
 
 
 def _shortened(word: str) -> Iterator[str]:
@@ -241,11 +243,11 @@ def _shortened(word: str) -> Iterator[str]:
         yield word[:place] + word[place + 1 :]
 
 
-# What GPU feature discovery calls GPUs (the label nvidia.com/gpu.product), to recognize mistakes.
+# GPU feature discovery's names of GPUs (the label nvidia.com/gpu.product), to recognize mistakes.
 #
-# The value is the name that the driver gives, with `-` for spaces. Drivers before 470 leave out
-# the `NVIDIA-` in front. Nothing is wrong with a product that is not listed: there are new ones.
-# Sources: k8s-device-plugin's internal/lm; what nodes of these kinds report.
+# The value is the driver's name, with `-` for spaces. Drivers before 470 leave out the `NVIDIA-`
+# prefix. A product that is not listed may be valid: there are new ones.
+# Sources: k8s-device-plugin's internal/lm; the labels of such nodes.
 
 _NAMES = """
 Tesla-K80 Tesla-M40 Tesla-M60 Tesla-P4 Tesla-P40 Tesla-P100-PCIE-12GB Tesla-P100-PCIE-16GB
@@ -267,19 +269,19 @@ NVIDIA-GeForce-RTX-4080 NVIDIA-GeForce-RTX-4090 NVIDIA-GeForce-RTX-4090-D
 NVIDIA-GeForce-RTX-5080 NVIDIA-GeForce-RTX-5090 NVIDIA-GB10 NVIDIA-Thor NVIDIA-TITAN-V
 """
 _PRODUCTS = tuple(_NAMES.split())
-#: One product a line, with a line break before the first and after the last.
+#: One product per line, with a line break before the first and after the last.
 _LINES = "\n".join(["", *_PRODUCTS, ""])
 _LOWER_LINES = _LINES.lower()
 _NEAREST = Nearest(_PRODUCTS)
-#: A shorter word is one letter away from too much.
+#: The minimum length for the search: shorter words have too many neighbors.
 _SHORTEST = 6
 
 
 def intended_product(glob: str) -> str:
-    """Return the glob that was probably meant by one that matches no known product.
+    """Return the glob that was probably meant by a glob that matches no known product.
 
-    Return "" if it matches one, if none resembles it, or if it has wildcards in its middle: such a
-    glob is not judged.
+    Return "" if it matches a product, if no product resembles it, or if it has wildcards in its
+    middle: such a glob is not judged.
     """
     head, tail = "" if glob[:1] == "*" else "\n", "" if glob[-1:] == "*" else "\n"
     literal = glob.strip("*")
@@ -296,22 +298,22 @@ def _judged(literal: str) -> bool:
 
 def _covering(word: str) -> str:
     """Return a glob for the products that have `word` between dashes, whatever its case."""
-    found = [
+    matches = [
         (product[:end], product)
         for product in _PRODUCTS
         if (end := _end_of(f"-{word.lower()}-", f"-{product.lower()}-"))
     ]
-    beginnings = {beginning for beginning, _ in found}
+    beginnings = {beginning for beginning, _ in matches}
     if len(beginnings) != 1:
-        return f"*{word if word in _LINES else word.upper()}*" if found else ""
+        return f"*{word if word in _LINES else word.upper()}*" if matches else ""
     (beginning,) = beginnings
-    products = [product for _, product in found]
+    products = [product for _, product in matches]
     if len(products) == 1:
         return products[0]
     return f"{beginning}*" if beginning in products else f"{beginning}-*"
 
 
 def _end_of(word: str, product: str) -> int:
-    """Return where a word ends in a product, both given between dashes; 0 if it is not there."""
+    """Return the end of a word in a product, both given between dashes; 0 if it is not there."""
     at = product.find(word)
     return at + len(word) - 2 if at >= 0 else 0

@@ -14,7 +14,7 @@ from webhook.model.json import Json, JsonObject
 #: A JSON Schema, or a part of one.
 Schema: TypeAlias = JsonObject
 
-# For editors: types, choices, and what a field means.
+# For editors: types, choices, and the meaning of a field.
 
 
 class _Generator(GenerateJsonSchema):
@@ -27,7 +27,7 @@ class _Generator(GenerateJsonSchema):
 def json_schema() -> Schema:
     """Return the schema, draft 2020-12."""
     schema = FabricConfiguration.model_json_schema(schema_generator=_Generator)
-    return {"$schema": _Generator.schema_dialect, **_on_one_line(schema)}
+    return {"$schema": _Generator.schema_dialect, **_unwrapped(schema)}
 
 
 def schema_text() -> str:
@@ -35,26 +35,26 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
-def _on_one_line(node: Json) -> Json:
+def _unwrapped(node: Json) -> Json:
     """Join the lines of descriptions, which are wrapped in the source."""
     if isinstance(node, dict):
         return {
             key: " ".join(value.split())
             if key == "description" and isinstance(value, str)
-            else _on_one_line(value)
+            else _unwrapped(value)
             for key, value in node.items()
         }
-    return [_on_one_line(item) for item in node] if isinstance(node, list) else node
+    return [_unwrapped(item) for item in node] if isinstance(node, list) else node
 
 
-# A JSON Schema as a CustomResourceDefinition may have it: a structural schema.
+# A JSON Schema in the form for a CustomResourceDefinition: a structural schema.
 #
 # It has no references, and each field has one type. A field that is not required may be null,
-# which means the same as an unset one. Choices are not nullable: the API server never takes a
-# null for one of `enum`. It drops such a null, except in a server-side apply, which it rejects.
-# Unknown fields are preserved in every object, since the API server would drop a misspelled one
-# without a word, and the webhook could not name the right one. Nothing has a `default`, so that
-# an object says what its author wrote; the descriptions name the defaults.
+# which is the same as an unset field. Choices are not nullable: the API server never accepts a
+# null as one of `enum`. It drops such a null, except in a server-side apply, which it rejects.
+# Unknown fields are preserved in every object, since the API server would silently drop a
+# misspelled one, and the webhook could not suggest the right one. Nothing has a `default`, so that
+# an object contains only its author's values; the descriptions name the defaults.
 #
 # Source: Kubernetes' documentation, "Extend the Kubernetes API with CustomResourceDefinitions",
 # "Specifying a structural schema".
@@ -62,31 +62,31 @@ def _on_one_line(node: Json) -> Json:
 #: An object whose unknown fields are preserved.
 PRESERVED: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _INT_OR_STRING: Schema = {"x-kubernetes-int-or-string": True}
-#: What is taken over as it is.
-_KEPT = ("type", "minimum", "maximum", "minItems")
-#: The word of a choice that YAML 1.1 takes for a boolean; kubectl reads YAML 1.1.
+#: The keywords that are copied unchanged.
+_COPIED = ("type", "minimum", "maximum", "minItems")
+#: The word of a choice that is a boolean in YAML 1.1, which kubectl reads.
 _OFF = "off"
 
 
 def structural(node: Schema, defined: Mapping[str, Schema]) -> Schema:
-    """Return a part of a JSON Schema as a structural schema; `defined` are the whole's `$defs`."""
+    """Return a part of a JSON Schema as a structural schema; `defined`: the schema's `$defs`."""
     if "$ref" in node:
         node = {**defined[node["$ref"].rpartition("/")[2]], **node}
     options = _options(node)
     only = options[0] if len(options) == 1 else None
-    made = _INT_OR_STRING if only is None else _typed(only, defined)
+    schema = _INT_OR_STRING if only is None else _typed(only, defined)
     described = " ".join(_described(node, only or {}))
-    return {"description": described, **made} if described else dict(made)
+    return {"description": described, **schema} if described else dict(schema)
 
 
 def _options(node: Schema) -> list[Schema]:
     """Return a schema for each type of a field, without null.
 
-    A list of types means that a file may write the value in a shorter way; an object has the long
-    one.
+    A list of types means that a file may contain a shorter form of the value; an object has the
+    long form.
     """
     if "anyOf" in node:
-        return [found for one in node["anyOf"] for found in _options(one)]
+        return [option for choice in node["anyOf"] for option in _options(choice)]
     kind = node.get("type", "string")  # a constant has no type
     if isinstance(kind, list):
         kind = "array" if "array" in kind else "string"
@@ -94,24 +94,26 @@ def _options(node: Schema) -> list[Schema]:
 
 
 def _typed(node: Schema, defined: Mapping[str, Schema]) -> Schema:
-    made = {key: node[key] for key in _KEPT if key in node}
+    schema = {key: node[key] for key in _COPIED if key in node}
     if "enum" in node:
         return _choice(node["enum"])
     if "properties" in node:
-        made |= PRESERVED
+        schema |= PRESERVED
         required = node.get("required", [])
-        made |= {"required": required} if required else {}
-        made["properties"] = {
-            key: structural(one, defined)
+        schema |= {"required": required} if required else {}
+        schema["properties"] = {
+            key: structural(field, defined)
             if key in required
-            else _nullable(structural(one, defined))
-            for key, one in node["properties"].items()
+            else _nullable(structural(field, defined))
+            for key, field in node["properties"].items()
         }
     elif node["type"] == "object":
-        made["additionalProperties"] = _nullable(structural(node["additionalProperties"], defined))
+        schema["additionalProperties"] = _nullable(
+            structural(node["additionalProperties"], defined)
+        )
     elif node["type"] == "array":
-        made["items"] = _undescribed(structural(node["items"], defined))
-    return made
+        schema["items"] = _undescribed(structural(node["items"], defined))
+    return schema
 
 
 def _nullable(field: Schema) -> Schema:
@@ -124,26 +126,26 @@ def _undescribed(item: Schema) -> Schema:
 
 
 def _choice(words: list[str]) -> Schema:
-    """Return the schema of a choice: where `off` is one, an unquoted `off` is as good."""
+    """Return the schema of a choice; if it includes `off`, an unquoted `off` is allowed, too."""
     if _OFF not in words:
         return {"type": "string", "enum": words}
     return {"x-kubernetes-preserve-unknown-fields": True, "enum": [*words, False]}
 
 
 def _described(node: Schema, only: Schema) -> Iterator[str]:
-    """Yield the description, and what `kubectl explain` would not show: range and default."""
+    """Yield the description, and the range and default, which `kubectl explain` would not show."""
     if "description" in node:
         yield node["description"]
     if "maximum" in only:
         yield f"From {only['minimum']} to {only['maximum']}."
     if _OFF in only.get("enum", ()):
         yield f"`false` means `{_OFF}`: kubectl reads an unquoted `{_OFF}` as false."
-    if (default := _shown(node.get("default"))) and "description" in node:
+    if (default := _default_text(node.get("default"))) and "description" in node:
         yield f"Defaults to `{default}`."
 
 
-def _shown(default: Json) -> str:
-    """Show a default as YAML; "" if there is none, or an empty one."""
+def _default_text(default: Json) -> str:
+    """Format a default as YAML; "" without a default, or for an empty one."""
     match default:
         case bool():
             return "true" if default else "false"

@@ -11,7 +11,7 @@ from webhook.model.fabric import Fabric
 
 
 def fabric(name: str = "ib", **fields: Any) -> dict[str, Any]:
-    """Make a fabric that has no findings except those of `fields`."""
+    """Make a fabric whose only findings are about `fields`."""
     plain = {"name": name, "resources": [{"name": "rdma/ib"}], "hcas": ["mlx5_0"]}
     return {key: value for key, value in {**plain, **fields}.items() if value != ...}
 
@@ -34,7 +34,7 @@ def dra(name: str = "ib", **fields: Any) -> dict[str, Any]:
 
 
 def text(*fabrics: Any, **top: Any) -> str:
-    """Write a fabrics file as JSON, which is YAML too; `top` are fields beside its fabrics."""
+    """Write a fabrics file as JSON, which is YAML too; `top`: fields next to its fabrics."""
     head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}
     return json.dumps({**head, "spec": {"fabrics": list(fabrics), **top}})
 
@@ -42,10 +42,10 @@ def text(*fabrics: Any, **top: Any) -> str:
 def findings(written: str) -> list[tuple[str, str, str]]:
     """Load a file and list its findings: severity, path, message."""
     try:
-        found = parse_fabrics(written, "fabrics.yaml").findings
+        listed = parse_fabrics(written, "fabrics.yaml").findings
     except InvalidConfiguration as error:
-        found = error.findings
-    return [(item.severity, item.path, item.message) for item in found]
+        listed = error.findings
+    return [(item.severity, item.path, item.message) for item in listed]
 
 
 def compiled(**fields: Any) -> Fabric:

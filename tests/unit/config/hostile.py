@@ -8,17 +8,17 @@ from textwrap import indent
 from tests.fabrics_file import below_spec
 
 _ITEMS = below_spec("fabrics:\n")
-ONE = below_spec("fabrics:\n- name: a\n")
+SINGLE = below_spec("fabrics:\n- name: a\n")
 
 
-def _each(unit: str) -> Callable[[int], str]:
-    """Make a function that writes `n` fabrics; `N` stands for the number of each."""
+def _per_fabric(unit: str) -> Callable[[int], str]:
+    """Make a function that writes `n` fabrics; `N` is replaced by the number of each."""
     return _joined(_ITEMS, indent(unit, "  "))
 
 
 def _list(head: str, item: str) -> Callable[[int], str]:
     """Make a function that writes one fabric with a list or mapping of `n` lines."""
-    return _joined(ONE + indent(head, "  "), indent(item, "  "))
+    return _joined(SINGLE + indent(head, "  "), indent(item, "  "))
 
 
 def _joined(head: str, item: str, between: str = "", tail: str = "") -> Callable[[int], str]:
@@ -27,28 +27,30 @@ def _joined(head: str, item: str, between: str = "", tail: str = "") -> Callable
 
 #: Name → a function that makes a file with `n` of something, with few values each.
 MANY: dict[str, Callable[[int], str]] = {
-    "fabrics on one GPU resource": _each("- {name: fN, resources: [{name: rdma/r}]}\n"),
-    "fabrics told apart": _each("- {name: fN, match: {gpuProducts: [pN]}}\n"),
-    "fabrics with a glob each": _each("- {name: fN, match: {nodeLabels: {k: ['pN*']}}}\n"),
-    "fabrics with a key each": _each("- {name: fN, match: {nodeLabels: {kN: [x]}}}\n"),
-    "fabrics of one name": _each("- {name: f}\n"),
-    "fabrics without a name": _each("- {}\n"),
-    "no fabrics": _each("-\n"),
-    "prefixes of other fabrics": _each(
+    "fabrics on one GPU resource": _per_fabric("- {name: fN, resources: [{name: rdma/r}]}\n"),
+    "fabrics told apart": _per_fabric("- {name: fN, match: {gpuProducts: [pN]}}\n"),
+    "fabrics with a glob each": _per_fabric("- {name: fN, match: {nodeLabels: {k: ['pN*']}}}\n"),
+    "fabrics with a key each": _per_fabric("- {name: fN, match: {nodeLabels: {kN: [x]}}}\n"),
+    "fabrics of one name": _per_fabric("- {name: f}\n"),
+    "fabrics without a name": _per_fabric("- {}\n"),
+    "no fabrics": _per_fabric("-\n"),
+    "prefixes of other fabrics": _per_fabric(
         "- {name: fN, hcaPrefixes: [m]}\n- {name: gN, hcas: [m, mN]}\n"
     ),
     "prefixes of one fabric": lambda n: (
-        f"{ONE}  - name: b\n    hcaPrefixes: [{'m, ' * n}m]\n"
+        f"{SINGLE}  - name: b\n    hcaPrefixes: [{'m, ' * n}m]\n"
         f"  - {{name: c, hcas: [{'m, ' * n}m]}}\n"
     ),
-    "own prefixes": lambda n: f"{ONE}    hcaPrefixes: [{'m, ' * n}m]\n    hcas: [{'m, ' * n}m]\n",
+    "own prefixes": lambda n: (
+        f"{SINGLE}    hcaPrefixes: [{'m, ' * n}m]\n    hcas: [{'m, ' * n}m]\n"
+    ),
     "a default like many names": lambda n: (
-        f"{_each('- {name: fabric-N}' + chr(10))(n)}  defaults: {{fabric: fabrik}}\n"
+        f"{_per_fabric('- {name: fabric-N}' + chr(10))(n)}  defaults: {{fabric: fabrik}}\n"
     ),
     "unknown fields": _list("", "  gpuResourceN: 1\n"),
     "unknown fields of the spec": _list("", "gpuResourceN: 1\n"),
-    "unknown fields around the spec": _joined(ONE, "fabricN: 1\n"),
-    "unknown fields of many": _each("- {name: fN, x: {a: {b: 1}}}\n"),
+    "unknown fields around the spec": _joined(SINGLE, "fabricN: 1\n"),
+    "unknown fields of many": _per_fabric("- {name: fN, x: {a: {b: 1}}}\n"),
     "wrong words": _list("  libraries:\n", "  - ncclN\n"),
     "wrong types": _list("  match:\n    nodeLabels:\n", "      kN: [{}, []]\n"),
     "wrong resources": _list("  resources:\n", "  - {name: [], count: 0, aliases: 2}\n"),
@@ -75,14 +77,14 @@ MANY: dict[str, Callable[[int], str]] = {
         "]}}}\n  - {name: b, match: {nodeLabels: {k: [q]}}}\n",
     ),
     "GPU resources": _list("  match:\n    gpuResources:\n", "    - a.b/cN\n"),
-    "namespaces": lambda n: f"{ONE}  nvlink:\n    allowNamespaces:\n" + "    - A\n" * n,
+    "namespaces": lambda n: f"{SINGLE}  nvlink:\n    allowNamespaces:\n" + "    - A\n" * n,
     "repeated keys": _list("", "  name: a\n"),
     "merge keys": _list("", "  <<: 1\n"),
     "tags": _list("", "  xN: !a b\n"),
     "anchors": _list("  hcas:\n", "  - &aN b\n"),
-    "aliases": lambda n: f"{ONE}    hcas:\n    - &a m\n" + "    - *a\n" * n,
-    "documents": lambda n: ONE + "--- 1\n" * n,
-    "comments": lambda n: ONE + "#\n" * n,
+    "aliases": lambda n: f"{SINGLE}    hcas:\n    - &a m\n" + "    - *a\n" * n,
+    "documents": lambda n: SINGLE + "--- 1\n" * n,
+    "comments": lambda n: SINGLE + "#\n" * n,
 }
 
 #: Name → a function that makes a file with about `n` characters in one place.
@@ -90,28 +92,32 @@ LONG: dict[str, Callable[[int], str]] = {
     name: lambda n, form=form, word=word: form.replace("WORD", word * (n // len(word)))  # type: ignore[misc]
     for name, form, word in (
         ("a name", f"{_ITEMS}  - name: WORD\n  - name: WORD\n", "a"),
-        ("a key", f"{ONE}    ? WORD\n    : 1\n", "a"),
-        ("an unknown word", f"{ONE}    mode: WORD\n", "shared-device"),
+        ("a key", f"{SINGLE}    ? WORD\n    : 1\n", "a"),
+        ("an unknown word", f"{SINGLE}    mode: WORD\n", "shared-device"),
         ("a default", f"{_ITEMS}  - name: WORD-b\n  defaults: {{fabric: WORD}}\n", "fabric-"),
         ("a kind", "apiVersion: rdma.lab/v1alpha1\nkind: WORD\n", "Fabric"),
-        ("a resource", f"{ONE}    resources: [{{name: WORD/x}}]\n", "a."),
-        ("a GPU", f'{ONE}    resources: [{{name: "nvidia.com/rtx-WORD\\n"}}]\n', "-1"),
-        ("a GPU's form", f"{ONE}    resources: [{{name: nvidia.com/h100WORD_}}]\n", "-80g"),
-        ("a network", f"{ONE}    networks: [WORD_]\n", "a-"),
-        ("a device", f"{ONE}    hcas: [mlx5_WORD]\n", "0-"),
-        ("a list of devices", f"{ONE}    env: {{NCCL_IB_HCA: 'WORD'}}\n", "mlx5_0,"),
-        ("transports", f"{ONE}    env: {{UCX_TLS: 'WORD'}}\n", "a,"),
-        ("a quantity", f"{ONE}    sharedMemory: WORD\n", "1"),
-        ("a number", f"{ONE}    rateGbps: WORD\n", "1"),
+        ("a resource", f"{SINGLE}    resources: [{{name: WORD/x}}]\n", "a."),
+        ("a GPU", f'{SINGLE}    resources: [{{name: "nvidia.com/rtx-WORD\\n"}}]\n', "-1"),
+        (
+            "a GPU's form",
+            f"{SINGLE}    resources: [{{name: nvidia.com/h100WORD_}}]\n",
+            "-80g",
+        ),
+        ("a network", f"{SINGLE}    networks: [WORD_]\n", "a-"),
+        ("a device", f"{SINGLE}    hcas: [mlx5_WORD]\n", "0-"),
+        ("a list of devices", f"{SINGLE}    env: {{NCCL_IB_HCA: 'WORD'}}\n", "mlx5_0,"),
+        ("transports", f"{SINGLE}    env: {{UCX_TLS: 'WORD'}}\n", "a,"),
+        ("a quantity", f"{SINGLE}    sharedMemory: WORD\n", "1"),
+        ("a number", f"{SINGLE}    rateGbps: WORD\n", "1"),
         (
             "a glob",
-            f"{ONE}    match: {{gpuProducts: ['WORDb', WORD]}}\n  - {{name: b}}\n",
+            f"{SINGLE}    match: {{gpuProducts: ['WORDb', WORD]}}\n  - {{name: b}}\n",
             "*a",
         ),
-        ("lines", f'{ONE}    mode: "WORD"\n', "a\n "),
-        ("escapes", f'{ONE}    mode: "WORD"\n', "\\x41"),
-        ("open brackets", f"{ONE}    hcas: WORD\n", "["),
-        ("dashes", f"{ONE}    hcas:\n      WORD\n", "- "),
+        ("lines", f'{SINGLE}    mode: "WORD"\n', "a\n "),
+        ("escapes", f'{SINGLE}    mode: "WORD"\n', "\\x41"),
+        ("open brackets", f"{SINGLE}    hcas: WORD\n", "["),
+        ("dashes", f"{SINGLE}    hcas:\n      WORD\n", "- "),
         ("question marks", "WORD", "? "),
     )
 }

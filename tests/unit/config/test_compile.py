@@ -1,4 +1,4 @@
-"""Tests of compiling a checked file to the records that decisions use."""
+"""Tests of compiling a checked file to the records for decisions."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ OTHER_MODES: list[dict[str, Any]] = [
 
 def test_every_field_of_a_fabric_makes_a_difference() -> None:
     """These are all fields of the model, and without any one of them the record differs."""
-    known = {field.alias for field in FabricEntry.model_fields.values()}
-    assert known == {"name", *OWN_DEVICES, *(key for given in OTHER_MODES for key in given)}
+    fields = {field.alias for field in FabricEntry.model_fields.values()}
+    assert fields == {"name", *OWN_DEVICES, *(key for given in OTHER_MODES for key in given)}
     for key in OWN_DEVICES.keys() - {"name"}:
         less = {name: value for name, value in OWN_DEVICES.items() if name != key}
         assert _loaded(less) != _loaded(OWN_DEVICES), key
@@ -151,17 +151,17 @@ def test_a_file_without_fields_has_the_documented_defaults() -> None:
 
 
 def test_claims_are_compiled_and_found_by_their_template() -> None:
-    """With the device classes of the fabric's GPUs."""
+    """They are also indexed by the device classes of the fabric's GPUs."""
     claims = [{"template": "nics"}, {"template": "rail", "request": "nic", "per": "pod"}]
     written = text(dra(claims=claims, match={"deviceClasses": ["h100.lab"]}))
-    whole = parse_fabrics(written, "fabrics.yaml").fabrics
-    assert whole.fabrics["ib"].claims == (
+    complete = parse_fabrics(written, "fabrics.yaml").fabrics
+    assert complete.fabrics["ib"].claims == (
         DeviceClaim(template="nics", request=None, per="container"),
         DeviceClaim(template="rail", request="nic", per="pod"),
     )
     ib = frozenset({"ib"})
-    assert whole.by_template == {"nics": ib, "rail": ib}
-    assert whole.by_class == {"h100.lab": ib}
+    assert complete.by_template == {"nics": ib, "rail": ib}
+    assert complete.by_class == {"h100.lab": ib}
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ RELEASE = "webhook.config.compile.VERSION"
 
 
 def test_a_written_default_hashes_as_an_absent_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written down here stays: another hash makes every pod one of other fabrics."""
+    """These hashes never change: with another hash, every pod would belong to other fabrics."""
     monkeypatch.setattr(RELEASE, 1)
     assert hash_of(socketInterface="eth0") == "af7987eb94dd"
     assert hash_of() == hash_of(socketInterface="eth0")
@@ -349,7 +349,7 @@ def test_a_written_default_hashes_as_an_absent_one(monkeypatch: pytest.MonkeyPat
 def test_each_release_of_the_decisions_has_hashes_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So a release does not finish a pod as its own that another one has begun."""
+    """So a release does not finish a pod that another release has begun."""
     before = hash_of()
     monkeypatch.setattr(RELEASE, VERSION + 1)
     assert hash_of() != before
@@ -358,7 +358,7 @@ def test_each_release_of_the_decisions_has_hashes_of_its_own(
 def test_a_gpu_may_have_several_devices() -> None:
     """`devicesPerGpu` reaches the record, and the hash only if it is written."""
     counted = [{"name": "x.io/vf", "count": "per-gpu", "devicesPerGpu": 2, "network": "lab/vf"}]
-    one = compiled(mode="sr-iov", hcas=[], resources=counted)
-    assert one.resources[0] == RdmaResource(
+    record = compiled(mode="sr-iov", hcas=[], resources=counted)
+    assert record.resources[0] == RdmaResource(
         name="x.io/vf", count=None, devices_per_gpu=2, network="lab/vf"
     )

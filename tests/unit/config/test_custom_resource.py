@@ -18,8 +18,8 @@ from webhook.config.model import FabricConfigurationSpec
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 VERSION = definition()["spec"]["versions"][0]
-WHOLE: dict[str, Any] = VERSION["schema"]["openAPIV3Schema"]
-SPEC: dict[str, Any] = WHOLE["properties"]["spec"]
+OBJECT_SCHEMA: dict[str, Any] = VERSION["schema"]["openAPIV3Schema"]
+SPEC: dict[str, Any] = OBJECT_SCHEMA["properties"]["spec"]
 PRESERVE, EITHER = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"
 #: Words without quotes that YAML 1.1 reads as booleans, in lower case.
 BOOLEANS = {"y", "yes", "on", "true", "n", "no", "off", "false"}
@@ -39,11 +39,11 @@ def nodes(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str,
 def draft(node: Any) -> Any:
     """Return a structural schema as a JSON Schema, which has no integer-or-string."""
     if isinstance(node, list):
-        return [draft(one) for one in node]
+        return [draft(child) for child in node]
     if not isinstance(node, dict):
         return node
-    made = {key: draft(value) for key, value in node.items()}
-    return made | ({"type": ["integer", "string"]} if EITHER in node else {})
+    converted = {key: draft(value) for key, value in node.items()}
+    return converted | ({"type": ["integer", "string"]} if EITHER in node else {})
 
 
 def test_the_shipped_definition_is_up_to_date() -> None:
@@ -54,14 +54,14 @@ def test_the_shipped_definition_is_up_to_date() -> None:
 
 
 def test_no_overlay_has_the_definition() -> None:
-    """Who removes the program must not remove the site's fabrics: the definition stays apart."""
-    others = [path for path in MANIFESTS.rglob("kustomization.yaml") if path.parent.name != "crd"]
-    assert len(others) >= 5
-    assert [path for path in others if "crd" in path.read_text(encoding="utf-8")] == []
+    """Removing the program must not remove the site's fabrics: the definition is separate."""
+    overlays = [path for path in MANIFESTS.rglob("kustomization.yaml") if path.parent.name != "crd"]
+    assert len(overlays) >= 5
+    assert [path for path in overlays if "crd" in path.read_text(encoding="utf-8")] == []
 
 
 def test_every_field_of_the_file_is_defined_and_described() -> None:
-    """`kubectl explain` has a sentence for each field, and no field that the file has not."""
+    """`kubectl explain` has a sentence for each field of the file, and for no other field."""
     described = {path: node["description"] for path, node in nodes(SPEC) if "description" in node}
     del described[""]
     assert set(described) == {row.path for row in rows()}
@@ -76,21 +76,21 @@ def test_the_schema_is_structural() -> None:
         assert node.get("type") or node.get(EITHER) or node.get(PRESERVE), path
         assert (PRESERVE in node) == ("properties" in node or False in node.get("enum", ())), path
         assert isinstance(node.get("additionalProperties", {}), dict), path
-    assert WHOLE[PRESERVE] is True
+    assert OBJECT_SCHEMA[PRESERVE] is True
 
 
 def test_every_status_field_is_described() -> None:
     """The status is for people, too."""
-    for path, node in nodes(WHOLE["properties"]["status"]):
+    for path, node in nodes(OBJECT_SCHEMA["properties"]["status"]):
         if not path.endswith("[]"):
             assert node["description"].endswith("."), path
 
 
 def test_columns_show_fields_of_the_schema() -> None:
     """A column with a wrong path would stay empty."""
-    columns = {one["name"]: one["jsonPath"] for one in VERSION["additionalPrinterColumns"]}
+    columns = {column["name"]: column["jsonPath"] for column in VERSION["additionalPrinterColumns"]}
     assert list(columns) == ["Fabrics", "Nodes", "Valid", "Age"]
-    status = WHOLE["properties"]["status"]["properties"]
+    status = OBJECT_SCHEMA["properties"]["status"]["properties"]
     for name in ("Fabrics", "Nodes"):
         assert columns[name].removeprefix(".status.") in status
     assert "status" in status["conditions"]["items"]["properties"]
@@ -98,17 +98,17 @@ def test_columns_show_fields_of_the_schema() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_means_the_same_in_a_cluster(path: Path) -> None:
-    """What kubectl, which reads YAML 1.1, would send is valid, and makes the same fabrics."""
+    """The object that kubectl, which reads YAML 1.1, would send makes the same fabrics."""
     sent = yaml.safe_load(path.read_text(encoding="utf-8"))
     sent.setdefault("metadata", {})["name"] = "default"
-    jsonschema.Draft4Validator(draft(WHOLE)).validate(sent)
+    jsonschema.Draft4Validator(draft(OBJECT_SCHEMA)).validate(sent)
     stored = parse_object(sent, "default")
     assert stored.findings == ()
     assert stored.fabrics == load_fabrics(path).fabrics
 
 
 def test_a_choice_may_be_a_word_that_kubectl_reads_as_a_boolean() -> None:
-    """`hcoll: off` without quotes arrives as false, and is taken as it was meant."""
+    """`hcoll: off` without quotes arrives as false, and is read as `off`."""
     words = {
         path: word
         for path, node in nodes(SPEC)
@@ -123,7 +123,7 @@ def test_a_choice_may_be_a_word_that_kubectl_reads_as_a_boolean() -> None:
 
 
 def test_other_booleans_are_no_choice() -> None:
-    """`hcoll: on` means nothing."""
+    """`hcoll: on` is invalid."""
     written = yaml.safe_load("fabrics: []\ndefaults: {hcoll: on}")
     assert not jsonschema.Draft4Validator(draft(SPEC)).is_valid(written)
     with pytest.raises(ValueError, match="hcoll"):

@@ -1,4 +1,4 @@
-"""The facts file may be what kubectl prints, in any of its formats, and nothing else."""
+"""The facts file may be kubectl's output in any of its formats, and nothing else."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_yaml_labels_stay_strings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "contains no objects: "),
         ('{"kind": "List", "items": []}', "contains no objects: "),
@@ -85,11 +85,11 @@ def test_yaml_labels_stay_strings(tmp_path: Path) -> None:
         ('{"kind": "Namespace", "metadata": 1}', "contains an invalid object: "),
     ],
 )
-def test_anything_else_is_one_clear_error(tmp_path: Path, content: str, said: str) -> None:
-    """The error says what the text is instead of a list of these objects."""
+def test_anything_else_is_one_clear_error(tmp_path: Path, content: str, message: str) -> None:
+    """The error describes the actual content of the text."""
     with pytest.raises(InvalidConfiguration) as caught:
         load(tmp_path, content)
     text = str(caught.value)
     assert text.startswith(str(tmp_path / "facts"))
-    assert said in text
+    assert message in text
     assert len(text.splitlines()) == 1

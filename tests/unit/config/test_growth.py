@@ -9,15 +9,15 @@ import pytest
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
 from tests.unit.config import hostile
 from tests.unit.config.files import fabric, findings, text
-from webhook.config.findings import MOST, InvalidConfiguration, Truncation
+from webhook.config.findings import MOST_FINDINGS, InvalidConfiguration, Truncation
 from webhook.config.load import LIMITS, parse_fabrics
 
-_FEW = 60
+_COUNT = 60
 _LETTERS = 30_000
 
 
 def judged(written: str) -> tuple[int, Truncation, str]:
-    """Load a file; return how many findings are shown, how many are not, and the error."""
+    """Load a file; return the number of shown and of other findings, and the error."""
     try:
         loaded = parse_fabrics(written, "f.yaml")
     except InvalidConfiguration as error:
@@ -28,7 +28,7 @@ def judged(written: str) -> tuple[int, Truncation, str]:
 @pytest.mark.parametrize("name", hostile.MANY)
 def test_twice_as_many_is_twice_the_work(name: str) -> None:
     """No rule compares items of a file with each other, as the count of executed lines shows."""
-    small, large = (hostile.MANY[name](count) for count in (_FEW, 2 * _FEW))
+    small, large = (hostile.MANY[name](count) for count in (_COUNT, 2 * _COUNT))
     judged(small)  # fills the caches
     assert lines(partial(judged, large)) <= DOUBLE * lines(partial(judged, small))
 
@@ -36,7 +36,7 @@ def test_twice_as_many_is_twice_the_work(name: str) -> None:
 @pytest.mark.parametrize("name", hostile.MANY)
 def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
     """This includes C functions that rules call, the parser, and growing sets."""
-    small, large = (hostile.MANY[name](count) for count in (2 * _FEW, 8 * _FEW))
+    small, large = (hostile.MANY[name](count) for count in (2 * _COUNT, 8 * _COUNT))
     assert fourfold(partial(judged, small), partial(judged, large)) < FOURFOLD
 
 
@@ -48,66 +48,68 @@ def test_a_longer_word_is_that_much_more_work(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*hostile.MANY, *hostile.LONG])
-def test_little_is_said_of_much(name: str) -> None:
+def test_findings_are_few_and_short(name: str) -> None:
     """There are at most a hundred findings, each with at most a few hundred characters."""
-    written = hostile.MANY[name](5 * _FEW) if name in hostile.MANY else hostile.LONG[name](_LETTERS)
-    shown, _, said = judged(written)
-    assert shown <= MOST
-    assert len(said) <= MOST * 1000
+    written = (
+        hostile.MANY[name](5 * _COUNT) if name in hostile.MANY else hostile.LONG[name](_LETTERS)
+    )
+    count, _, message = judged(written)
+    assert count <= MOST_FINDINGS
+    assert len(message) <= MOST_FINDINGS * 1000
 
 
 def test_the_fabrics_of_each_file_are_read() -> None:
     """Outside `spec` they would be an error, and no rule would have any work."""
-    said = {name: judged(make(_FEW))[2] for name, make in hostile.MANY.items()}
-    assert [name for name, error in said.items() if "is a field of spec" in error] == []
+    messages = {name: judged(make(_COUNT))[2] for name, make in hostile.MANY.items()}
+    assert [name for name, error in messages.items() if "is a field of spec" in error] == []
 
 
 @pytest.mark.parametrize("name", hostile.EXPANDING)
 def test_aliases_count_as_much_as_they_mean(name: str) -> None:
     """The limits apply to a file with its aliases expanded."""
-    _, _, said = judged(hostile.EXPANDING[name])
-    assert said.startswith("f.yaml:")
-    assert "contains more than" in said
+    _, _, message = judged(hostile.EXPANDING[name])
+    assert message.startswith("f.yaml:")
+    assert "contains more than" in message
 
 
 def test_what_is_not_shown_is_counted() -> None:
     """Errors are shown before warnings, whatever their lines; the rest of both is counted."""
     warned = [fabric(f"f{number}", resources=[]) for number in range(150)]
-    wrong = [fabric("A", match={"gpuProducts": [f"p{number}"]}) for number in range(3)]
-    shown, more, said = judged(text(*warned, *wrong))
+    broken = [fabric("A", match={"gpuProducts": [f"p{number}"]}) for number in range(3)]
+    count, truncation, message = judged(text(*warned, *broken))
 
-    assert (shown, more) == (MOST, Truncation(errors=0, warnings=207))
-    assert said.count("\n") == 4  # three names, two of which other fabrics have too
-    assert more.text() == "and 207 more warnings"
+    assert (count, truncation) == (MOST_FINDINGS, Truncation(errors=0, warnings=207))
+    assert message.count("\n") == 4  # three names, two of which other fabrics have too
+    assert truncation.text() == "and 207 more warnings"
 
 
 def test_an_error_tells_how_many_more_there_are() -> None:
     """The error's text is also in the log, in `/readyz` and in the Event."""
-    _, more, said = judged(text(*(fabric("A") for _ in range(200))))
-    assert more.errors == 299
-    assert said.splitlines()[-1] == "f.yaml: and 299 more errors"
-    assert len(said.splitlines()) == MOST + 1
+    _, truncation, message = judged(text(*(fabric("A") for _ in range(200))))
+    assert truncation.errors == 299
+    assert message.splitlines()[-1] == "f.yaml: and 299 more errors"
+    assert len(message.splitlines()) == MOST_FINDINGS + 1
 
 
 def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
     """A file with many warnings can still be used."""
     loaded = parse_fabrics(text(*(fabric(f"f{number}") for number in range(120))), "f.yaml")
-    assert (len(loaded.findings), loaded.more) == (MOST, Truncation(warnings=19))
+    assert (len(loaded.findings), loaded.more) == (MOST_FINDINGS, Truncation(warnings=19))
 
 
-def test_several_rivals_are_told_once() -> None:
+def test_several_rivals_are_reported_once() -> None:
     """A fabric that shares its GPU resource with many has one finding, which names the first."""
-    same = "too: to tell them apart, give each gpuProducts, or nodeLabels with the same key"
-    same += " and different values"
-    told = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
-    assert told == [
-        f"nvidia.com/gpu is claimed by fabric 'a' {same}; or set defaults.fabric",
-        f"nvidia.com/gpu is claimed by fabric 'a' and 1 more {same}; or set defaults.fabric",
+    remedy = "too: to tell them apart, give each gpuProducts, or nodeLabels with the same key"
+    remedy += " and different values"
+    messages = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
+    assert messages == [
+        f"nvidia.com/gpu is claimed by fabric 'a' {remedy}; or set defaults.fabric",
+        f"nvidia.com/gpu is claimed by fabric 'a' and 1 more {remedy}; or set defaults.fabric",
     ]
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "apart"),
+    ("first", "second", "distinct"),
     [
         ({"k": "a"}, {"k": "b"}, True),
         ({"k": "a"}, {"k": "a"}, False),
@@ -125,15 +127,17 @@ def test_several_rivals_are_told_once() -> None:
     ],
 )
 def test_which_labels_tell_fabrics_apart(
-    one: dict[str, object], other: dict[str, object], *, apart: bool
+    first: dict[str, object], second: dict[str, object], *, distinct: bool
 ) -> None:
     """One label whose values the other fabric lacks is enough; globs match values."""
     file = text(
-        fabric("a", match={"nodeLabels": one}),
+        fabric("a", match={"nodeLabels": first}),
         fabric("z", match={"gpuResources": ["x.io/gpu"]}),
-        fabric("b", match={"nodeLabels": other}),
+        fabric("b", match={"nodeLabels": second}),
     )
-    assert [path for _, path, _ in findings(file)] == ([] if apart else ["spec.fabrics[2].match"])
+    assert [path for _, path, _ in findings(file)] == (
+        [] if distinct else ["spec.fabrics[2].match"]
+    )
 
 
 def test_globs_beyond_those_that_are_compared_tell_nothing() -> None:
@@ -159,19 +163,19 @@ def test_a_label_that_no_value_can_have_is_not_searched() -> None:
     }
 
 
-def test_a_prefix_is_told_of_one_device_of_another_fabric() -> None:
+def test_a_prefix_is_reported_for_a_single_device_of_another_fabric() -> None:
     """A fabric's own devices do not count, even if they come first."""
     file = text(
         fabric("a", match={"gpuProducts": ["A"]}, hcas=[], excludeHcas=["ibp1"]),
         fabric("b", match={"gpuProducts": ["B"]}, hcas=[], hcaPrefixes=["ibp", "ibp"]),
         fabric("c", match={"gpuProducts": ["C"]}, hcas=["ibp2", "ibp3"]),
     )
-    told = (
+    expected = (
         "'ibp' also matches 'ibp1' of excludeHcas in fabric 'a': make it longer, or list exact "
         "names in hcas"
     )
-    found = [message for _, path, message in findings(file) if "hcaPrefixes[" in path]
-    assert found == [told, told]
+    messages = [message for _, path, message in findings(file) if "hcaPrefixes[" in path]
+    assert messages == [expected, expected]
 
 
 @pytest.mark.parametrize(
@@ -184,8 +188,10 @@ def test_a_prefix_is_told_of_one_device_of_another_fabric() -> None:
 )
 def test_directives_are_refused(written: str, line: int) -> None:
     """The parser compares each %TAG with all earlier ones, so it never gets any."""
-    told = f"f.yaml:{line}: directives (%YAML, %TAG and others) are not supported: remove the line"
-    assert judged(written)[2] == told
+    message = (
+        f"f.yaml:{line}: directives (%YAML, %TAG and others) are not supported: remove the line"
+    )
+    assert judged(written)[2] == message
 
 
 @pytest.mark.parametrize("inside", ["--- |\n%x\n", '--- "\n%x"\n', "--- a\n%b\n"])
@@ -203,7 +209,7 @@ def test_many_directives_are_refused_at_once() -> None:
 
 def test_a_file_is_bounded() -> None:
     """The limits are 1 MiB, and as many values and fabrics as all rules check within a second."""
-    values = f"{hostile.ONE}x: [{'a,' * 35_000}]"
+    values = f"{hostile.SINGLE}x: [{'a,' * 35_000}]"
     fabrics = hostile.MANY["no fabrics"](4001)
     assert LIMITS.octets == 1 << 20
     assert judged(values)[2] == "f.yaml:6: contains more than 35,000 values, the maximum"
@@ -211,7 +217,7 @@ def test_a_file_is_bounded() -> None:
 
 
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
-    """They are ambiguous and name no device: two warnings each, of which a hundred are shown."""
+    """They are ambiguous and name no device: two warnings each, a hundred of them shown."""
     loaded = parse_fabrics(hostile.MANY["fabrics on one GPU resource"](4000), "f.yaml")
-    assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST)
-    assert loaded.more == Truncation(warnings=2 * 4000 - 1 - MOST)
+    assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST_FINDINGS)
+    assert loaded.more == Truncation(warnings=2 * 4000 - 1 - MOST_FINDINGS)

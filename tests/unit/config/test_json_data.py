@@ -15,11 +15,11 @@ from webhook.text.yaml.tree import TextLimits
 NAME = "fabricconfigurations/default"
 
 
-def configured(*fabrics: Any, **more: Any) -> dict[str, Any]:
-    """Make an object as the API server returns it."""
+def configured(*fabrics: Any, **fields: Any) -> dict[str, Any]:
+    """Make an object as sent by the API server."""
     head = yaml.safe_load(HEAD)
     metadata = {"name": "default", "uid": "1", "generation": 3, "managedFields": [{"x": 1}]}
-    return {**head, "metadata": metadata, "spec": {"fabrics": [*fabrics]}, "status": {}, **more}
+    return {**head, "metadata": metadata, "spec": {"fabrics": [*fabrics]}, "status": {}, **fields}
 
 
 FABRIC = {
@@ -33,24 +33,24 @@ FABRIC = {
 
 
 def problems(item: dict[str, Any]) -> str:
-    """Return what an object is refused for."""
+    """Return the error for an object that is refused."""
     with pytest.raises(InvalidConfiguration) as refused:
         parse_object(item, NAME)
     return str(refused.value)
 
 
 def test_an_object_is_read_as_the_file_is() -> None:
-    """Fabrics, hash and warnings are those of the same object as a text, without its lines."""
+    """Fabrics, hash and warnings equal the text's, except for the lines."""
     item = configured(FABRIC)
     loaded = parse_object(item, NAME)
     file = parse_fabrics(yaml.safe_dump(item), "fabrics.yaml")
     assert loaded.fabrics == file.fabrics
-    assert [one._replace(line=None) for one in file.findings] == [*loaded.findings]
+    assert [finding._replace(line=None) for finding in file.findings] == [*loaded.findings]
     assert parse_object(yaml.safe_load(loaded.source.text), NAME) == loaded
 
 
 def test_another_process_gets_what_was_read() -> None:
-    """A file is handed on as its text, an object as JSON with what is read of it alone."""
+    """A file is passed on as its text, an object as JSON with only the fields that are read."""
     item = configured(FABRIC)
     text = yaml.safe_dump(item)
     assert parse_fabrics(text, "fabrics.yaml").source == FabricsText(text)
@@ -62,14 +62,14 @@ def test_another_process_gets_what_was_read() -> None:
 
 def test_findings_of_an_object_have_paths_and_no_lines() -> None:
     """The path begins at spec, as in `kubectl explain`; errors come in the order of paths."""
-    wrong = {**FABRIC, "name": "b", "mode": "shared", "linkLayer": "Infiniband"}
-    first, second = problems(configured(FABRIC, wrong)).splitlines()
+    invalid = {**FABRIC, "name": "b", "mode": "shared", "linkLayer": "Infiniband"}
+    first, second = problems(configured(FABRIC, invalid)).splitlines()
     assert first.startswith(f"{NAME}: spec.fabrics[1].linkLayer: ")
     assert second.startswith(f"{NAME}: spec.fabrics[1].mode: ")
 
 
 def test_another_kind_is_refused() -> None:
-    """The kind and its version must be those that this program knows."""
+    """The kind and its version must be known to this program."""
     assert "apiVersion: must be rdma.lab/v1alpha1" in problems(
         configured(FABRIC, apiVersion="rdma.lab/v1")
     )
@@ -77,12 +77,12 @@ def test_another_kind_is_refused() -> None:
 
 def test_kind_and_version_are_refused_together() -> None:
     """Each has its line."""
-    said = problems(configured(FABRIC, apiVersion="v1", kind="Pod")).splitlines()
-    assert [line.split(": ")[1] for line in said] == ["apiVersion", "kind"]
+    lines = problems(configured(FABRIC, apiVersion="v1", kind="Pod")).splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["apiVersion", "kind"]
 
 
 def test_an_object_of_another_name_is_refused() -> None:
-    """The webhook reads only the one called default."""
+    """The webhook reads only the object called default."""
     assert "metadata.name" in problems(configured(FABRIC, metadata={"name": "other"}))
 
 
@@ -95,7 +95,7 @@ def nested(levels: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ({"x": nested(9_000)}, "is nested deeper than 100 levels"),
         ({"x": [1] * LIMITS.nodes}, "contains more than 35,000 values, the maximum"),
@@ -103,14 +103,14 @@ def nested(levels: int) -> Any:
     ],
     ids=["depth", "values", "characters"],
 )
-def test_the_limits_of_a_file_hold_for_an_object(spec: Any, said: str) -> None:
+def test_the_limits_of_a_file_hold_for_an_object(spec: Any, message: str) -> None:
     """An object in etcd may have 1.5 MiB of any shape: it is refused before it is checked."""
-    assert problems(configured(spec=spec)) == f"{NAME}: {said}"
+    assert problems(configured(spec=spec)) == f"{NAME}: {message}"
 
 
 @pytest.mark.parametrize("less", ["octets", "nodes", "depth"])
 def test_an_object_may_be_as_large_as_its_limits(less: str) -> None:
-    """Characters of JSON, not bytes; three values: the mapping, its key and what it holds."""
+    """Characters of JSON count, not bytes; three values: the mapping, its key and its content."""
     limits = TextLimits(octets=10, nodes=3, depth=2)
     assert JsonData({"é": "ü"}, NAME, limits).text == '{"é": "ü"}'
     smaller = limits._replace(**{less: getattr(limits, less) - 1})
@@ -119,7 +119,7 @@ def test_an_object_may_be_as_large_as_its_limits(less: str) -> None:
 
 
 def test_the_limits_are_reached_only_beyond_them() -> None:
-    """An object of exactly the greatest depth is read: only its unknown field is refused."""
+    """An object of exactly the maximum depth is read: only its unknown field is refused."""
     deepest = nested(LIMITS.depth - 2)
     assert "spec.x: unknown field" in problems(configured(spec={"fabrics": [], "x": deepest}))
     assert "deeper" in problems(configured(spec={"fabrics": [], "x": nested(LIMITS.depth - 1)}))

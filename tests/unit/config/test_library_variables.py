@@ -11,7 +11,7 @@ from webhook.decide.fabric_variables import desired_env
 from webhook.model.fabric import SOCKETS, FabricEnv
 from webhook.model.libraries import LIBRARIES, OF_POD, VARIABLES, Configured, Library
 
-#: The fields of `qos` in webhook/config/model.py, and what VARIABLES calls their values.
+#: The fields of `qos` in webhook/config/model.py, and the names of their values in VARIABLES.
 QOS = {
     "traffic_class": "traffic class",
     "service_level": "service level",
@@ -50,7 +50,7 @@ def test_each_value_of_the_pod_is_made() -> None:
 
 
 def test_the_group_of_sockets_is_what_a_user_chooses_together() -> None:
-    """SOCKETS in webhook/model/fabric.py are the rows that give way to a choice of the user's."""
+    """SOCKETS in webhook/model/fabric.py are the rows that yield to a choice of the user."""
     assert {row.name for row in VARIABLES if row.value == "socket"} == set(SOCKETS)
 
 
@@ -64,6 +64,6 @@ def test_a_field_of_qos_says_which_variables_it_sets(field: str, value: str) -> 
 
 
 def test_the_field_of_the_interface_says_which_variables_it_sets() -> None:
-    """`socketInterface` names those that give way together."""
+    """`socketInterface` names the variables that yield together."""
     text = FabricEntry.model_fields["socket_interface"].description or ""
     assert [name for name in SOCKETS if name not in text] == []

@@ -21,7 +21,7 @@ def refused(written: str) -> str:
     return str(caught.value)
 
 
-def test_every_error_is_told_with_file_line_path_value_and_remedy() -> None:
+def test_every_error_is_reported_with_file_line_path_value_and_remedy() -> None:
     """One run shows all errors in the order of their lines; warnings are kept separate."""
     written = below_spec(
         """\
@@ -64,7 +64,7 @@ fabrics:
     with pytest.raises(ConfigError) as caught:
         parse_fabrics(written, "f.yaml")
     assert isinstance(caught.value, InvalidConfiguration)
-    assert [found.line for found in caught.value.findings if found.severity == "warning"] == [
+    assert [finding.line for finding in caught.value.findings if finding.severity == "warning"] == [
         14
     ] * 2
 
@@ -91,16 +91,16 @@ fabrics:
 )
 
 
-def told(written: str) -> list[tuple[str, str, int | None]]:
+def reported(written: str) -> list[tuple[str, str, int | None]]:
     """Return severity, path and line of all findings in a file that cannot be used."""
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(written, "f.yaml")
-    return [(found.severity, found.path, found.line) for found in caught.value.findings]
+    return [(finding.severity, finding.path, finding.line) for finding in caught.value.findings]
 
 
 def test_an_unknown_field_hides_nothing() -> None:
     """Rules check a fabric, and compare it with others, as if it had no unknown field."""
-    assert told(SEVERAL) == [
+    assert reported(SEVERAL) == [
         ("error", "spec.fabrics[0].rack", 6),
         ("error", "spec.fabrics[0].hcas[0]", 8),
         ("error", "spec.fabrics[0].pin", 9),
@@ -114,8 +114,10 @@ def test_an_unknown_field_hides_nothing() -> None:
 def test_without_its_unknown_fields_a_file_has_the_same_findings() -> None:
     """Each rule reports once, whether or not there are unknown fields."""
     cleaned = "\n".join(line for line in SEVERAL.splitlines() if "rack" not in line)
-    known = [(severity, path) for severity, path, _ in told(SEVERAL) if not path.endswith("rack")]
-    assert [(severity, path) for severity, path, _ in told(cleaned)] == known
+    expected = [
+        (severity, path) for severity, path, _ in reported(SEVERAL) if not path.endswith("rack")
+    ]
+    assert [(severity, path) for severity, path, _ in reported(cleaned)] == expected
 
 
 MISSPELLED = below_spec(
@@ -139,7 +141,7 @@ fabrics:
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "path"),
+    ("correct", "misspelled", "path"),
     [
         ("{gpuProducts: [A]}", "{gpuProduct: [A]}", "spec.fabrics[0].match.gpuProduct"),
         ("  match: {gpuProducts: [A]}", "  gpuProducts: [A]", "spec.fabrics[0].gpuProducts"),
@@ -147,14 +149,16 @@ fabrics:
         ("resources: [{name: rdma/a}]", "resource: []", "spec.fabrics[0].resource"),
     ],
 )
-def test_a_misspelled_field_is_the_only_finding(right: str, wrong: str, path: str) -> None:
-    """No warning speaks of the field's absence, neither in this fabric nor in one that is right."""
+def test_a_misspelled_field_is_the_only_finding(correct: str, misspelled: str, path: str) -> None:
+    """No warning mentions the field's absence, neither in this fabric nor in a correct one."""
     assert parse_fabrics(MISSPELLED, "f.yaml").findings == ()
-    assert [one[:2] for one in told(MISSPELLED.replace(right, wrong, 1))] == [("error", path)]
+    assert [finding[:2] for finding in reported(MISSPELLED.replace(correct, misspelled, 1))] == [
+        ("error", path)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "path"),
+    ("default", "path"),
     [
         ("defaults: {fabrc: b}", "spec.defaults.fabrc"),
         ("default: {fabric: b}", "spec.default"),
@@ -164,31 +168,31 @@ def test_a_misspelled_field_is_the_only_finding(right: str, wrong: str, path: st
         ("fabric: b", "spec.fabric"),
     ],
 )
-def test_a_wrong_default_blames_no_fabric(wrong: str, path: str) -> None:
-    """Where it is not known which fabric is the default, none is said to need one."""
+def test_a_wrong_default_blames_no_fabric(default: str, path: str) -> None:
+    """While the default fabric is unknown, no fabric is blamed."""
     alike = (
         MISSPELLED.replace("    match: {gpuProducts: [A]}\n", "")
         .replace("    match: {gpuProducts: [B]}\n", "")
         .replace("{gpuProducts: [C]}", "{gpuResources: [x.io/gpu]}")
     )
     assert parse_fabrics(alike, "f.yaml").findings == ()
-    assert [one[:2] for one in told(alike.replace("defaults: {fabric: b}", wrong))] == [
-        ("error", path)
-    ]
+    assert [
+        finding[:2] for finding in reported(alike.replace("defaults: {fabric: b}", default))
+    ] == [("error", path)]
 
 
 def test_many_unknown_fields_are_not_compared() -> None:
-    """Beyond a hundred, a fabric with an unknown field is taken for one with a misspelled field."""
+    """Beyond a hundred, any unknown field counts as a misspelled field."""
     unknown = "".join(f"  zzz{number}: 1\n" for number in range(101))
     written = below_spec(f"fabrics:\n- name: a\n{unknown}")
-    assert {severity for severity, _, _ in told(written)} == {"error"}
-    few = below_spec("fabrics:\n- name: a\n  zzz: 1\n")
-    assert {severity for severity, _, _ in told(few)} == {"error", "warning"}
+    assert {severity for severity, _, _ in reported(written)} == {"error"}
+    single = below_spec("fabrics:\n- name: a\n  zzz: 1\n")
+    assert {severity for severity, _, _ in reported(single)} == {"error", "warning"}
 
 
 def test_beside_a_wrong_value_an_unknown_field_keeps_comparing_rules_out() -> None:
     """If the same fabric has a wrong value too, only rules for single values are applied."""
-    assert told(SEVERAL.replace("pin: always", "pin: true")) == [
+    assert reported(SEVERAL.replace("pin: always", "pin: true")) == [
         ("error", "spec.fabrics[0].rack", 6),
         ("error", "spec.fabrics[0].hcas[0]", 8),
         ("error", "spec.fabrics[0].pin", 9),
@@ -216,8 +220,10 @@ fabrics:
     )
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(written, "f.yaml")
-    said = [found.text(found.severity).rpartition(": ")[0] for found in caught.value.findings]
-    assert said == [
+    messages = [
+        finding.text(finding.severity).rpartition(": ")[0] for finding in caught.value.findings
+    ]
+    assert messages == [
         "warning:6: spec.fabrics[0].hcas[0]: 'ib0' looks like a network interface",
         "warning:6: spec.fabrics[0].hcas[10]: 'ib1' looks like a network interface",
         "error:6: spec.fabrics[0].hcas[11]: 'MLX5_0-1' is read as one name",
@@ -249,7 +255,7 @@ def test_warnings_come_with_the_fabrics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         (
             "",
@@ -319,13 +325,13 @@ def test_warnings_come_with_the_fabrics() -> None:
         ),
     ],
 )
-def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> None:
+def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) -> None:
     """If the file as a whole is wrong, nothing is reported about its fields."""
-    assert refused(written) == said
+    assert refused(written) == message
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "finding"),
     [
         (
             {"name": ...},
@@ -480,9 +486,11 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
         ),
     ],
 )
-def test_pydantics_findings_are_in_our_words(fields: dict[str, Any], said: tuple[str, str]) -> None:
+def test_pydantics_findings_are_in_our_words(
+    fields: dict[str, Any], finding: tuple[str, str]
+) -> None:
     """A wrong type, choice, range or name is reported with its value and the allowed values."""
-    assert findings(text(fabric(**fields))) == [("error", *said)]
+    assert findings(text(fabric(**fields))) == [("error", *finding)]
 
 
 def test_a_wrong_default_is_one_error() -> None:

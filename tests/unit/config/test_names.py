@@ -8,7 +8,7 @@ from webhook.config import names
 
 
 @pytest.mark.parametrize(
-    ("check", "good", "bad"),
+    ("check", "valid", "invalid"),
     [
         (names.is_dns_label, ["a", "v100-ib", "a" * 63], ["", "A", "-a", "a-", "a.b", "a" * 64]),
         (names.is_dns_subdomain, ["a.b-c", "a" * 253], ["", "a..b", ".a", "A.b", "a" * 254]),
@@ -68,11 +68,11 @@ from webhook.config import names
         (names.is_hca_prefix, ["ibp", "mlx5_", "mlx5_bond_"], ["", "ibp*", "mlx5:1", "^mlx5"][1:]),
     ],
 )
-def test_forms_of_names(check: object, good: list[str], bad: list[str]) -> None:
-    """Each form accepts exactly what its system accepts, byte for byte."""
+def test_forms_of_names(check: object, valid: list[str], invalid: list[str]) -> None:
+    """Each form accepts exactly the names that its system accepts, byte for byte."""
     assert callable(check)
-    assert [name for name in good if not check(name)] == []
-    assert [name for name in bad if check(name)] == []
+    assert [name for name in valid if not check(name)] == []
+    assert [name for name in invalid if check(name)] == []
 
 
 @pytest.mark.parametrize(
@@ -96,5 +96,5 @@ def test_forms_of_names(check: object, good: list[str], bad: list[str]) -> None:
 def test_a_device_is_split_from_its_port(
     written: str, split: tuple[str, int | None] | None
 ) -> None:
-    """The form is `name[:port[:rail[:plane]]]`, with ports as InfiniBand numbers them, 1 to 254."""
+    """The form is `name[:port[:rail[:plane]]]`, with InfiniBand's port numbers, 1 to 254."""
     assert names.split_hca(written) == split

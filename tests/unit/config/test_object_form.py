@@ -1,4 +1,4 @@
-"""What a fabrics file has around its configuration: the fields of a Kubernetes object."""
+"""The fields of a Kubernetes object around the configuration in a fabrics file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ defaults: {fabric: ib}
 
 @pytest.mark.parametrize("spec", ["", "spec:\n", "spec: null\n"])
 def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
-    """Each names its place and what to write; what is below them is not read."""
+    """Each error names its place and the remedy; anything below is not read."""
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(FLAT.replace("# The newest first.\n", spec or "# No spec.\n"), "f.yaml")
     assert str(caught.value).splitlines() == [
@@ -35,7 +35,7 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "path", "said"),
+    ("written", "path", "message"),
     [
         (
             below_spec("fabrics: []\n") + "defaults: {}\n",
@@ -81,13 +81,13 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         ),
     ],
 )
-def test_what_is_around_the_configuration_is_checked(written: str, path: str, said: str) -> None:
-    """Kubernetes would drop a misspelled field without a word; here it is an error."""
-    assert ("error", path, said) in findings(written)
+def test_what_is_around_the_configuration_is_checked(written: str, path: str, message: str) -> None:
+    """Kubernetes would silently drop a misspelled field; here it is an error."""
+    assert ("error", path, message) in findings(written)
 
 
 def test_a_file_may_leave_out_the_name() -> None:
-    """It is the only one that there can be."""
+    """There is only one possible name."""
     labelled = {**json.loads(text(fabric())), "metadata": {"labels": {"a": "b"}}}
     assert findings(json.dumps(labelled)) == []
 

@@ -37,15 +37,15 @@ def shape(field: dict[str, Any]) -> str:
 def field_table() -> str:
     """Write the table of all fields from the schema."""
     schema = json_schema()
-    found = {"": schema["$defs"]["FabricConfigurationSpec"]}
+    models = {"": schema["$defs"]["FabricConfigurationSpec"]}
     lines = ["| field | type | default | meaning |", "|---|---|---|---|"]
     for row in rows():
-        part = found[row.path.removesuffix(row.name).removesuffix(".")]
+        part = models[row.path.removesuffix(row.name).removesuffix(".")]
         field = part["properties"][row.name]
         reference = field.get("$ref") or field.get("items", {}).get("$ref")
         if reference:
-            many = "[]" if "items" in field else ""
-            found[row.path + many] = schema["$defs"][reference.rpartition("/")[2]]
+            suffix = "[]" if "items" in field else ""
+            models[row.path + suffix] = schema["$defs"][reference.rpartition("/")[2]]
         cells = (f"`{row.path}`", shape(field), default(part, row.name), field["description"])
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -66,11 +66,11 @@ def rule_table() -> str:
     """Write the table of all rules from their docstrings."""
     lines = ["| | rule | why |", "|---|---|---|"]
     for rule in RULES:
-        first, _, rest = (inspect.getdoc(rule.check) or "").partition("\n\n")
-        why = re.sub(
-            r"^An? (error|warning): (.)", lambda found: found[2].upper(), " ".join(rest.split())
+        first, _, details = (inspect.getdoc(rule.check) or "").partition("\n\n")
+        reason = re.sub(
+            r"^An? (error|warning): (.)", lambda match: match[2].upper(), " ".join(details.split())
         )
-        lines.append(f"| {rule.severity} | {first} | {why} |")
+        lines.append(f"| {rule.severity} | {first} | {reason} |")
     return "\n".join(lines)
 
 
@@ -88,8 +88,8 @@ def test_the_pages_example_works() -> None:
     broken = example.replace("rdma_v100", "rdma-v100")
     with pytest.raises(Exception, match="rdma/rdma-v100") as caught:
         parse_fabrics(broken, "fabrics.yaml")
-    place, _, said = str(caught.value).partition(": ")
-    assert f"{place}: error: {said}" in page  # in check-config's format
+    place, _, message = str(caught.value).partition(": ")
+    assert f"{place}: error: {message}" in page  # in check-config's format
 
 
 def test_the_pages_links_lead_somewhere() -> None:

@@ -34,7 +34,7 @@ def test_the_shipped_schema_is_up_to_date() -> None:
 
 
 def test_the_schema_is_valid_and_describes_every_field() -> None:
-    """It is valid under draft 2020-12, and every field has a description for an editor to show."""
+    """It is valid under draft 2020-12, and every field has a description for editors."""
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -99,7 +99,7 @@ def test_the_schema_takes_what_the_loader_takes(written: str) -> None:
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(fields: dict[str, Any]) -> None:
-    """Editors underline unknown fields and wrong types, choices and ranges while one types."""
+    """Editors underline unknown fields and wrong types, choices and ranges during typing."""
     written = text(fabric(**fields))
     with pytest.raises(InvalidConfiguration):
         parse_fabrics(written, "f.yaml")

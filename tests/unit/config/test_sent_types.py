@@ -1,4 +1,4 @@
-"""What check-config warns of, since the API server would reject it in an object."""
+"""Warnings of check-config about values that the API server would reject in an object."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ QUOTE = "which the API server rejects: put it in quotes"
 
 def warned(line: str, *, applied: bool = True) -> list[str]:
     """Return the warnings about a line of a fabric, each with its line number and its path."""
-    found = parse_fabrics(FILE % line, "f.yaml", applied=applied).findings
-    return [f"{one.line} {one.path}: {one.message}" for one in found]
+    findings = parse_fabrics(FILE % line, "f.yaml", applied=applied).findings
+    return [f"{finding.line} {finding.path}: {finding.message}" for finding in findings]
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,16 @@ def warned(line: str, *, applied: bool = True) -> list[str]:
     ids=case_name,
 )
 def test_a_value_of_another_type(line: str, says: str) -> None:
-    """It is shown as kubectl, which reads YAML 1.1, would send it; the place is the file's."""
+    """The value is shown as kubectl, which reads YAML 1.1, would send it, with its line."""
     text = (
         FILE.replace("    match: {gpuResources: [nvidia.com/h100]}\n", "")
         if "match" in line
         else FILE
     )
     number = 10 - ("match" in line)
-    found = parse_fabrics(text % line, "f.yaml", applied=True).findings
+    findings = parse_fabrics(text % line, "f.yaml", applied=True).findings
     assert f"{number} spec.fabrics[0].{says}" in [
-        f"{one.line} {one.path}: {one.message}" for one in found
+        f"{finding.line} {finding.path}: {finding.message}" for finding in findings
     ]
 
 
@@ -77,27 +77,27 @@ def test_a_value_of_another_type(line: str, says: str) -> None:
     ids=case_name,
 )
 def test_what_the_api_server_takes_over(line: str) -> None:
-    """Nothing is said of it, nor of what it drops, such as a null."""
+    """Accepted values and dropped values, such as a null, cause no warning."""
     text = (
         FILE.replace("    resources: [{name: rdma/rdma_h100}]\n", "")
         if "resources" in line
         else FILE
     )
     try:
-        found = parse_fabrics(text % line, "f.yaml", applied=True).findings
+        findings = parse_fabrics(text % line, "f.yaml", applied=True).findings
     except InvalidConfiguration as error:
-        found = error.findings
-    assert not [one for one in found if "API server" in one.message]
+        findings = error.findings
+    assert not [finding for finding in findings if "API server" in finding.message]
 
 
 def test_only_of_a_file_that_is_meant_to_be_applied() -> None:
-    """`serve --config` reads the file as it is."""
+    """`serve --config` reads the file without applying it."""
     assert len(warned("env: {NCCL_CROSS_NIC: 1}")) == 1
     assert warned("env: {NCCL_CROSS_NIC: 1}", applied=False) == []
 
 
-def test_an_error_is_told_alone() -> None:
-    """What is wrong in any case needs no warning about its type."""
+def test_an_error_is_reported_alone() -> None:
+    """An invalid value needs no warning about its type."""
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(FILE % "networks: 7", "f.yaml", applied=True)
     (only,) = caught.value.findings
@@ -122,9 +122,9 @@ SPEC: dict[str, Any] = {
 
 
 def test_it_is_the_definitions_own_schema() -> None:
-    """Another validator finds the same in manifests/crd, where no type was written twice."""
+    """Another validator finds the same errors with the schema of manifests/crd."""
     (version,) = definition()["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     errors = Draft202012Validator(schema).iter_errors(SPEC)
-    theirs = {dotted(tuple(one.absolute_path)) for one in errors if one.validator == "type"}
-    assert {dotted(one.path) for one in type_errors(SPEC)} == theirs != set()
+    theirs = {dotted(tuple(error.absolute_path)) for error in errors if error.validator == "type"}
+    assert {dotted(rejected.path) for rejected in type_errors(SPEC)} == theirs != set()

@@ -1,4 +1,4 @@
-"""Tests of structural schemas: what becomes of each shape of a JSON Schema."""
+"""Tests of structural schemas: the conversion of each shape of a JSON Schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PART = {
 
 
 @pytest.mark.parametrize(
-    ("node", "made"),
+    ("node", "expected"),
     [
         pytest.param({"type": "string"}, {"type": "string"}, id="as it is"),
         pytest.param(
@@ -78,9 +78,9 @@ PART = {
         ),
     ],
 )
-def test_each_shape_has_one_type(node: dict[str, Any], made: dict[str, Any]) -> None:
-    """A node has a type or is an integer or a string; objects keep what they do not define."""
-    assert structural(node, DEFINED) == made
+def test_each_shape_has_one_type(node: dict[str, Any], expected: dict[str, Any]) -> None:
+    """A node has a type or is an integer or a string; objects preserve undefined fields."""
+    assert structural(node, DEFINED) == expected
 
 
 def test_an_unquoted_off_is_a_choice() -> None:
@@ -128,9 +128,9 @@ def test_what_may_be_left_out_may_be_null() -> None:
     """Only a required field and a choice may not."""
     text, choice = {"type": "string"}, {"type": "string", "enum": ["a"]}
     node = {"type": "object", "properties": {"a": text, "b": text, "c": choice}, "required": ["a"]}
-    made = structural(node, {})
-    assert made["properties"] == {"a": text, "b": {**text, "nullable": True}, "c": choice}
-    assert made["required"] == ["a"]
+    schema = structural(node, {})
+    assert schema["properties"] == {"a": text, "b": {**text, "nullable": True}, "c": choice}
+    assert schema["required"] == ["a"]
     assert "required" not in structural({**node, "required": []}, {})
 
 

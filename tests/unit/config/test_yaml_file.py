@@ -77,12 +77,12 @@ def test_what_is_no_plain_word_of_json_stays_a_string(word: str) -> None:
 )
 def test_plain_words_of_json_are_values(written: str, value: object) -> None:
     """Booleans, decimal numbers and null are read as such, unless quoted or tagged !!str."""
-    found = read(f"a: {written}")["a"]
-    assert (found, type(found)) == (value, type(value))
+    converted = read(f"a: {written}")["a"]
+    assert (converted, type(converted)) == (value, type(value))
 
 
 def test_lines_are_those_of_keys_and_items() -> None:
-    """A path leads to the line of its key or item; an unknown path, to that of its parent."""
+    """A path leads to the line of its key or item; an unknown path, to its parent's line."""
     text = "# head\na: 1\nb:\n  - x\n  - c: >\n      y\n    d: &d\n      e: 1\nf: *d\n"
     (document,) = parse_yaml(text, "f.yaml", LIMITS)
     paths: dict[tuple[str | int, ...], int] = {
@@ -108,7 +108,7 @@ def test_a_quoted_merge_key_is_a_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "a: [1",
@@ -160,9 +160,9 @@ def test_a_quoted_merge_key_is_a_key() -> None:
         ("[" * 50_000, "f.yaml:1: is nested deeper than 100 levels"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(text: str, said: str) -> None:
+def test_what_cannot_be_read_is_reported_with_its_line(text: str, message: str) -> None:
     """Broken, ambiguous or hostile YAML gives one clear error, or one for each repeated key."""
-    assert problem(text) == said
+    assert problem(text) == message
 
 
 def test_values_are_counted_with_aliases_as_often_as_used() -> None:
@@ -175,7 +175,7 @@ def test_values_are_counted_with_aliases_as_often_as_used() -> None:
 
 
 def test_values_are_counted_where_they_stand() -> None:
-    """The line is that of the first value beyond the limit, even if that is a list."""
+    """The line is the first value's beyond the limit, even if it is a list."""
     assert (
         problem("- 1\n- [\n  2]\n", nodes=2) == "f.yaml:2: contains more than 2 values, the maximum"
     )
@@ -187,10 +187,10 @@ def test_aliases_count_for_the_depth() -> None:
     assert problem(f"a0: &a0 [x]\n{deeper}") == "f.yaml:100: is nested deeper than 100 levels"
 
 
-def test_a_mistake_below_an_anchor_is_told_once() -> None:
+def test_a_mistake_below_an_anchor_is_reported_once() -> None:
     """It is reported once, however often the aliases are used."""
-    said = "f.yaml:1: 'b' is here and on line 1: remove one"
-    assert problem("a: &a {b: 1, b: 2}\nc: [*a, *a]") == said
+    message = "f.yaml:1: 'b' is here and on line 1: remove one"
+    assert problem("a: &a {b: 1, b: 2}\nc: [*a, *a]") == message
 
 
 def _peak(call: Callable[[], object]) -> int:
@@ -222,19 +222,19 @@ def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:
         decode(b"a: 1\nb: \xe9", "f")
 
 
-def test_what_is_no_readable_file_is_told(tmp_path: Path) -> None:
+def test_what_is_no_readable_file_is_reported(tmp_path: Path) -> None:
     """A missing file, a directory, a pipe or a large file gives one clear error, and no hang."""
     pipe, large = tmp_path / "pipe", tmp_path / "large"
     os.mkfifo(pipe)
     large.write_bytes(b"12345")
-    said = {
+    messages = {
         tmp_path / "none": "there is no such file",
         tmp_path: "is a directory: name the file in it",
         pipe: "is not a regular file",
         large: "is larger than 4 bytes, the maximum",
         large / "x": "cannot be read: Not a directory",
     }
-    for path, message in said.items():
+    for path, message in messages.items():
         with pytest.raises(InvalidConfiguration) as caught:
             read_file(path, LIMITS._replace(octets=4))
         assert str(caught.value) == f"{path}: {message}"

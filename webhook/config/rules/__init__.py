@@ -1,7 +1,7 @@
 """The rules for a fabrics file, beyond the types of its fields; each rule is one function.
 
 A rule is an error if pods would break or be rejected, or if the file contradicts itself. It is a
-warning if the file works, but something has no effect or is probably not what was meant.
+warning if the file works, but something has no effect or is probably unintended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from webhook.config.rules.rule import ParsedSpec, Rule, Violation
 __all__ = ["RULES", "ParsedSpec", "Rule", "Violation"]
 
 _MODULES = (naming, matching, resources, node_labels, hcas, devices, device_claims, environment)
-#: In the order of their functions, which the table in docs/configuration.md follows.
+#: All rules, in the order of their functions, which the table in docs/configuration.md follows.
 RULES: tuple[Rule, ...] = tuple(
     value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)
 )

@@ -1,4 +1,4 @@
-"""Rules for mode `dra`: fabrics whose NICs come by ResourceClaimTemplates.
+"""Rules for mode `dra`: fabrics whose NICs are claimed through ResourceClaimTemplates.
 
 Sources: resource.k8s.io/v1, and the API server's validation of pods (validatePodResourceClaim,
 validateResourceClaimNames).

@@ -14,7 +14,7 @@ from webhook.config.rules.rule import Violation, rule
 from webhook.model.fabric import Mode
 from webhook.model.pod import Path
 
-#: The modes in which a network moves the device into the pod; in mode dra, the driver does.
+#: The modes in which a network moves the device into the pod; in mode dra, the driver moves it.
 _BY_NETWORK: tuple[Mode, ...] = ("sr-iov", "host-device")
 
 
@@ -76,16 +76,16 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
 
     An error: the second network with that interface fails, and the pod never starts.
     """
-    seen: set[str] = set()
+    interfaces: set[str] = set()
     for path, name, times in _networks(fabric):
         interface = name.partition("@")[2]
-        if interface and (times > 1 or interface in seen):
+        if interface and (times > 1 or interface in interfaces):
             yield Violation(
                 path,
                 f"{quoted(name)} uses the interface name {quoted(interface)} twice: leave "
                 f"out @{interface}",
             )
-        seen.add(interface)
+        interfaces.add(interface)
 
 
 @rule("error")
@@ -164,7 +164,7 @@ def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, int]]:
-    """Yield each network with the least number of times that it is appended."""
+    """Yield each network with the minimum number of times that it is appended."""
     for place, name in enumerate(fabric.networks):
         yield ("networks", place), name, 1
     for place, resource in enumerate(fabric.resources):

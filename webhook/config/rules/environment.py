@@ -1,4 +1,4 @@
-"""Rules for what is set in the environment: qos, socket interfaces and the site's `env`.
+"""Rules for environment variables: qos, socket interfaces and the site's `env`.
 
 Sources: NCCL's env.rst, which distinguishes system configuration from debugging, and its
 misc/param.cc (nccl.conf); UCX's uct/ib configuration.
@@ -21,7 +21,7 @@ from webhook.model.transport_variables import allows_rdma
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
 _NCCL_BYTES = 1023
 _MAX_HCAS = 32
-#: From env.rst, "Debugging" ("should generally not be set in production"), and what hangs jobs.
+#: From env.rst, "Debugging" ("should generally not be set in production"), and causes of hangs.
 _DEBUGGING = frozenset(
     {
         "NCCL_ALGO",
@@ -89,8 +89,8 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
     for name in fabric.env:
         if name in KNOWN_VARIABLES:
             continue
-        if same := _BY_LOWER.get(name.lower()):
-            yield Violation(("env", name), f"case matters: did you mean {same}?")
+        if intended := _BY_LOWER.get(name.lower()):
+            yield Violation(("env", name), f"case matters: did you mean {intended}?")
         elif near := _NEAREST.to(name.upper()):
             yield Violation(("env", name), f"no library reads this name: did you mean {near}?")
 
@@ -261,9 +261,9 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
 
     A warning: there the index differs from pod to pod; NCCL 2.26 or newer finds it.
     """
-    own = fabric.mode in OWN_DEVICE or bool(fabric.networks)
-    own = own or any(resource.network for resource in fabric.resources)
-    if fabric.qos.gid_index is not None and own:
+    own_interfaces = fabric.mode in OWN_DEVICE or bool(fabric.networks)
+    own_interfaces = own_interfaces or any(resource.network for resource in fabric.resources)
+    if fabric.qos.gid_index is not None and own_interfaces:
         yield Violation(
             ("qos", "gidIndex"),
             "the index differs between pods with their own interfaces: leave it out; NCCL 2.26 or "

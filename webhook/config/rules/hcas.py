@@ -1,7 +1,7 @@
 """Rules for the names of RDMA devices in `hcas`, `excludeHcas`, `hcaPrefixes` and NCCL_IB_HCA.
 
-Sources: NCCL's env.rst (NCCL_IB_HCA) and net_ib, which compares names byte by byte; the names
-that kernel drivers give (`mlx5_%d`, `mlx5_bond_%d`, `bnxt_re%d`), and those of rdma-core's
+Sources: NCCL's env.rst (NCCL_IB_HCA) and net_ib, which compares names byte by byte; the names from
+kernel drivers (`mlx5_%d`, `mlx5_bond_%d`, `bnxt_re%d`), and from rdma-core's
 kernel-boot/rdma_rename.c (`ibp14s0`, `rocep32s0f0`, `rdmaP23800p0s2`). A site may rename a device
 to anything else, so a name need not have any of these forms.
 """
@@ -25,7 +25,7 @@ from webhook.model.pod import Path
 _MAX_HCAS = 32
 #: A longer list does not reach NCCL, which another rule reports.
 _LONGEST_LIST = 1023
-#: What kernel drivers put before the device's number, and rdma_rename before the PCI address.
+#: The kernel drivers' prefixes of the device's number, and rdma_rename's of the PCI address.
 _STEM = (
     r"(?:mlx[45](?:_bond)?|bnxt_re|irdma|i40iw|efa|erdma|hns|hfi1|mana|ionic|qedr|cxgb4"
     r"|(?:ib|iw|opa|rdma|roce)p)"
@@ -41,15 +41,15 @@ _INTERFACE = re.compile(
 #: The only capital letter in such names: rdma_rename puts P before a PCI domain other than 0.
 _DOMAIN = re.compile(r"(?<=[a-z])P(?=[0-9])")
 _LOWERED_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
-#: What stands before the number in a kernel driver's names, as far as people misspell it.
+#: The kernel drivers' prefixes that people misspell.
 _BEFORE_NUMBER = ("mlx4_", "mlx5_", "mlx5_bond_", "bnxt_re", "irdma", "efa_", "erdma_", "hfi1_")
 _NEAREST = Nearest(_BEFORE_NUMBER)
 _RUN_TOGETHER = re.compile(r"^mlx([45])(?=[0-9])")  # mlx50
-#: What sites call devices that they rename; some of it is one letter away from a driver's name.
+#: Common names of renamed devices; some of them differ by one letter from a driver's name.
 _OF_SITES = frozenset({"hca", "ib", "nic", "rail", "rdma", "roce"})
-#: What is more than a letter away, and clear all the same: a bare number, and the vendor.
+#: Prefixes that differ by more than a letter, but are clear: a bare number, and the vendor.
 _CLEAR = {"": "mlx5_", "mlx": "mlx5_", "mlx_": "mlx5_", "mlnx": "mlx5_", "mlnx_": "mlx5_"}
-#: Libraries that are told the names of devices, and variables that a site may use instead.
+#: Libraries that get the names of devices, and variables that a site may use instead.
 _NAMING = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem": "NVSHMEM_HCA_LIST"}
 
 
@@ -61,13 +61,13 @@ def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
     """
     for key, place, written in _hcas(fabric):
         if key == "hcaPrefixes":
-            fits, wanted = names.is_hca_prefix(written), "a prefix: write ibp"
+            fits, expected = names.is_hca_prefix(written), "a prefix: write ibp"
         else:
-            fits, wanted = bool(names.split_hca(written)), "a device: write mlx5_0 or mlx5_0:1"
+            fits, expected = bool(names.split_hca(written)), "a device: write mlx5_0 or mlx5_0:1"
         if not fits:
             yield Violation(
                 (key, place),
-                f"{quoted(written)} is not {wanted} (exclusions go in excludeHcas, prefixes in "
+                f"{quoted(written)} is not {expected} (exclusions go in excludeHcas, prefixes in "
                 "hcaPrefixes)",
             )
 
@@ -92,8 +92,8 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
 
     An error: no driver gives such a name, so it matches no device.
     """
-    for path, name, whole in _named(fabric):
-        if whole and _ONLY_STEM.fullmatch(name):
+    for path, name, complete in _named(fabric):
+        if complete and _ONLY_STEM.fullmatch(name):
             yield Violation(
                 path,
                 f"{quoted(name)} is only the beginning of a name: write each name as rdma link "
@@ -150,11 +150,11 @@ def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 def _intended(name: str) -> str:
-    """Return the driver's name that a name almost is; "" if there is none."""
-    apart = _RUN_TOGETHER.sub(r"mlx\1_", name)
-    stem = apart.rstrip("0123456789")
+    """Return the driver's name that a name nearly equals; "" if it resembles no such name."""
+    repaired = _RUN_TOGETHER.sub(r"mlx\1_", name)
+    stem = repaired.rstrip("0123456789")
     beginning = _CLEAR.get(stem) or _NEAREST.to(stem)
-    likely = beginning + apart[len(stem) :] if beginning and stem not in _OF_SITES else apart
+    likely = beginning + repaired[len(stem) :] if beginning and stem not in _OF_SITES else repaired
     return likely if likely != name else ""
 
 
@@ -179,7 +179,7 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 @rule("error")
-def one_hca_list(fabric: FabricEntry) -> Iterator[Violation]:
+def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
 
     An error: NCCL_IB_HCA is a list of names, of exclusions or of prefixes.
@@ -220,7 +220,7 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 def _port(written: str) -> str:
-    """Return a device without rail and plane, which do not make it another one."""
+    """Return a device without rail and plane, which do not distinguish devices."""
     return ":".join(written.split(":", 2)[:2])
 
 
@@ -250,10 +250,10 @@ def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
 
     A warning: the two fabrics may have different nodes.
     """
-    others = _with_prefix(parts)
+    owners = _with_prefix(parts)
     for path, fabric in parts.fabrics():
         for place, prefix in enumerate(fabric.hca_prefixes):
-            for owner, (key, written) in others.get(prefix, {}).items():
+            for owner, (key, written) in owners.get(prefix, {}).items():
                 if owner != fabric.name:
                     yield Violation(
                         (*path, "hcaPrefixes", place),
@@ -267,21 +267,21 @@ def _with_prefix(parts: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
     """Return, for each prefix in the file, up to two fabrics that name a device with that prefix.
 
     The value for a fabric is the name of the list and the device. Two, because one of them may be
-    the prefix's own fabric. Names of devices are at most 64 bytes long, so truncating each to every
-    length that a prefix has finds all of them.
+    the prefix's own fabric. Names of devices are at most 64 bytes long, so each is truncated to
+    the length of every prefix to find all matches.
     """
     listed = (prefix for _, fabric in parts.fabrics() for prefix in fabric.hca_prefixes)
-    found: dict[str, dict[str, tuple[str, str]]] = {
+    by_prefix: dict[str, dict[str, tuple[str, str]]] = {
         prefix: {} for prefix in listed if names.is_hca_prefix(prefix)
     }
-    lengths = {len(prefix) for prefix in found}
+    lengths = {len(prefix) for prefix in by_prefix}
     for _, fabric in parts.fabrics():
         for key, _, written in _hcas(fabric):
             heads = (written[:length] for length in lengths if key != "hcaPrefixes")
-            for owners in (found[head] for head in heads if head in found):
+            for owners in (by_prefix[head] for head in heads if head in by_prefix):
                 if len(owners) < 2:  # noqa: PLR2004
                     owners.setdefault(fabric.name, (key, written))
-    return found
+    return by_prefix
 
 
 @rule("warning")
@@ -300,7 +300,7 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 @rule("warning")
-def one_nvshmem_prefix(fabric: FabricEntry) -> Iterator[Violation]:
+def nvshmem_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn of devices for NVSHMEM whose names do not begin alike.
 
     A warning: NVSHMEM_HCA_PREFIX is one prefix, `mlx5` by default, and NVSHMEM leaves out devices
@@ -328,9 +328,9 @@ def _hcas(fabric: FabricEntry) -> Iterator[tuple[str, int, str]]:
 
 
 def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
-    """Yield each device without its port, and whether it is a whole name rather than a prefix.
+    """Yield each device without its port, and whether it is a complete name, not a prefix.
 
-    Leave out what is not a name at all: other rules report it.
+    Leave out anything that is not a name: other rules report it.
     """
     for key, place, written in _hcas(fabric):
         name = written.partition(":")[0]

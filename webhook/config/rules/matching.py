@@ -1,4 +1,4 @@
-"""Rules for telling fabrics apart: by their GPUs and by the labels of their nodes."""
+"""Rules for distinguishing fabrics: by their GPUs and by the labels of their nodes."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
             first = rivals & -rivals
             gpu = next(gpu for gpu in gpus if claiming.get(gpu, 0) & first)
             earlier = fabrics[first.bit_length() - 1][1].name
-            others = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
+            suffix = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
             yield Violation(
                 (*path, "match"),
-                f"{brief(gpu)} is claimed by fabric {quoted(earlier)}{others} too: to tell them "
+                f"{brief(gpu)} is claimed by fabric {quoted(earlier)}{suffix} too: to tell them "
                 "apart, give each gpuProducts, or nodeLabels with the same key and different "
                 "values; or set defaults.fabric",
             )
@@ -86,20 +86,20 @@ def wildcards_of(parts: ParsedSpec) -> Wildcards:
     )
 
 
-# Find fabrics that no node label tells apart, without comparing every pair of them.
+# Find fabrics that no node label distinguishes, without comparing every pair of them.
 #
 # A set of fabrics is an integer with one bit for each fabric, so a single `&` compares a fabric
 # with all others.
 
 Labels = Mapping[str, tuple[str, ...]]
-#: The most different globs with wildcards that are compared with values: compiling one takes as
-#: long as a thousand comparisons, and there are fewer kinds of GPUs.
+#: The maximum of different globs with wildcards that are compared with values: compiling a glob
+#: takes as long as a thousand comparisons, and there are fewer kinds of GPUs.
 MOST_WILD = 50
 _WILD = re.compile(r"[*?\[]")
 
 
 class Wildcards:
-    """The first of the globs with wildcards, compiled; `left_out` counts the others."""
+    """The first globs with wildcards, compiled; `left_out` counts the others."""
 
     def __init__(self, globs: Iterable[str]) -> None:
         wild = list(dict.fromkeys(glob for glob in globs if is_wild(glob)))
@@ -116,7 +116,7 @@ class Wildcards:
 
 
 class Alike:
-    """Finds the fabrics that no label tells apart from a given one."""
+    """An index of fabrics, to find the ones with the same labels as a given fabric."""
 
     def __init__(self, fabrics: Sequence[Labels], wildcards: Wildcards) -> None:
         self._all = (1 << len(fabrics)) - 1
@@ -127,7 +127,7 @@ class Alike:
                 values.add(globs, 1 << place)
 
     def to(self, labels: Labels) -> int:
-        """Return the fabrics that no label tells apart from a fabric with these labels."""
+        """Return the fabrics that no label distinguishes from a fabric with these labels."""
         alike = self._all
         for key, globs in labels.items():
             values = self._values[key]
@@ -147,7 +147,7 @@ class _Values:
         self._wildcards = wildcards
         self._with: dict[str, int] = {}
         self._spelling: dict[str, int] = {}
-        self._found: dict[str, int] = {}
+        self._overlaps: dict[str, int] = {}
 
     def add(self, globs: Iterable[str], fabric: int) -> None:
         self.fabrics |= fabric
@@ -158,33 +158,33 @@ class _Values:
 
     def overlapping(self, globs: Iterable[str]) -> int:
         """Return the fabrics with a glob that overlaps one of `globs`, which were added before."""
-        found = 0
+        fabrics = 0
         for glob in filter(is_label_glob, globs):
-            if glob not in self._found:
-                self._found[glob] = self._matching(_spelt(glob)) | self._matched(glob)
-            found |= self._found[glob]
-        return found
+            if glob not in self._overlaps:
+                self._overlaps[glob] = self._matching(_spelt(glob)) | self._matched(glob)
+            fabrics |= self._overlaps[glob]
+        return fabrics
 
     def _matching(self, value: str) -> int:
         """Return the fabrics with a glob that matches the value."""
-        found = 0 if is_wild(value) else self._with.get(value, 0)
+        fabrics = 0 if is_wild(value) else self._with.get(value, 0)
         for glob, compiled in self._wildcards.compiled.items():
             if glob in self._with and compiled.match(value):
-                found |= self._with[glob]
-        return found
+                fabrics |= self._with[glob]
+        return fabrics
 
     def _matched(self, glob: str) -> int:
-        """Return the fabrics with a glob that, without its wildcards, is matched by this one."""
+        """Return the fabrics with a glob that this one matches once its wildcards are removed."""
         if not is_wild(glob):
             return self._spelling.get(glob, 0)
         compiled = self._wildcards.compiled.get(glob)
         if compiled is None:
             return self._with[glob]
-        found = 0
+        matched = 0
         for value, fabrics in self._spelling.items():
             if compiled.match(value):
-                found |= fabrics
-        return found
+                matched |= fabrics
+        return matched
 
 
 def is_wild(glob: str) -> bool:

@@ -37,10 +37,10 @@ def unique_names(parts: ParsedSpec) -> Iterator[Violation]:
     for path, fabric in parts.fabrics():
         before = first.setdefault(fabric.name, path[1])
         if before != path[1]:
-            where = f"fabrics[{before}]"
+            earlier = f"fabrics[{before}]"
             yield Violation(
                 (*path, "name"),
-                f"{quoted(fabric.name)} is also the name of {where}: rename one of them",
+                f"{quoted(fabric.name)} is also the name of {earlier}: rename one of them",
             )
 
 
@@ -257,7 +257,7 @@ def _resources(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
 
 
 def _mended(glob: str) -> str:
-    """Say why no image matches a glob, and what to write; "" if one may."""
+    """Explain why no image matches a glob, with a remedy; "" if an image may match."""
     name = _name(glob)
     if not glob.strip():
         return "matches no image: write a name with globs, such as rayproject/ray*"

@@ -73,15 +73,15 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
 
     An error: the counts would contradict each other.
     """
-    seen: set[str] = set()
+    names: set[str] = set()
     for place, resource in enumerate(fabric.resources):
-        if resource.name in seen:
+        if resource.name in names:
             yield Violation(
                 ("resources", place, "name"),
                 f"{quoted(resource.name)} is already listed: list each RDMA resource once, with "
                 "its count",
             )
-        seen.add(resource.name)
+        names.add(resource.name)
 
 
 @file_rule("error")

@@ -1,4 +1,4 @@
-"""What a rule gets of the file, and what it returns."""
+"""The parts of the file that a rule gets, and the violations that it returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.model.pod import Path
 
 
 class Violation(NamedTuple):
-    """What a rule found: its place, and a sentence with the value and what would be right."""
+    """A violation of a rule: its place, and a sentence with the value and the correction."""
 
     path: Path
     message: str
@@ -24,20 +24,20 @@ class ParsedSpec:
     """The parts of a file that could be read."""
 
     model: FabricConfigurationSpec
-    #: The index in the file of each of the model's fabrics.
+    #: The index of each of the model's fabrics in the file.
     positions: tuple[int, ...]
     #: The names of all fabrics of the file, including those that could not be read.
     names: frozenset[str]
-    #: Whether `defaults.fabric` is set wrongly, so that the default is not known.
+    #: Whether `defaults.fabric` is invalid, so that the default is not known.
     default_unsure: bool = False
 
     def without(self, places: set[int]) -> ParsedSpec:
-        """Return a copy without the fabrics at some positions of the file."""
-        kept = {at: fabric for (_, at), fabric in self.fabrics() if at not in places}
+        """Return a copy without the fabrics at these positions of the file."""
+        remaining = {at: fabric for (_, at), fabric in self.fabrics() if at not in places}
         return replace(
             self,
-            model=self.model.model_copy(update={"fabrics": list(kept.values())}),
-            positions=tuple(kept),
+            model=self.model.model_copy(update={"fabrics": list(remaining.values())}),
+            positions=tuple(remaining),
         )
 
     def fabrics(self) -> Iterator[tuple[tuple[str, int], FabricEntry]]:
@@ -50,11 +50,11 @@ Check = Callable[[ParsedSpec], Iterable[Violation]]
 
 
 class Rule(NamedTuple):
-    """One rule; the first sentence of its function's docstring is its row in the reference."""
+    """A rule; the first sentence of its function's docstring is its row in the reference."""
 
     severity: Severity
     check: Check
-    #: Whether it checks values one by one, and so also in a fabric with a wrong value elsewhere.
+    #: Whether it checks values one by one, and so even in a fabric with another wrong value.
     alone: bool = False
 
 

@@ -187,7 +187,7 @@ BROKEN = {
         text(fabric(hcas=[], libraries=["nvshmem"])),
         text(roce(mode="host-network", networks=[], hcas=[], libraries=["ucx"])),
     ],
-    "one_hca_list": [
+    "combined_hca_lists": [
         text(fabric(excludeHcas=["mlx5_bond_0"])),
     ],
     "hcas_without_names": [
@@ -211,7 +211,7 @@ BROKEN = {
     "bond_on_infiniband": [
         text(fabric(hcas=["mlx5_0", "mlx5_bond_0"])),
     ],
-    "one_nvshmem_prefix": [
+    "nvshmem_prefixes": [
         text(fabric(hcas=["mlx5_0", "ibp14s0"], libraries=["nvshmem"])),
         text(fabric(hcas=..., hcaPrefixes=["mlx5_1", "ibp"], libraries=["nvshmem"])),
     ],
@@ -275,7 +275,7 @@ BROKEN = {
         text(dra(claims=[{"template": "nics", "request": "a"}, {"template": "nics"}])),
     ],
     "many_claims": [
-        text(dra(claims=[{"template": f"rail-{one}"} for one in range(11)])),
+        text(dra(claims=[{"template": f"rail-{number}"} for number in range(11)])),
         text(dra("a" * 51)),
     ],
     "rdma_switched_off": [
@@ -341,26 +341,26 @@ BROKEN = {
 }
 
 
-def said() -> str:
+def report() -> str:
     """Write the findings of every file, under the name of its rule."""
     blocks = []
     for name, files in BROKEN.items():
-        found = [item for file in files for item in findings(file)]
+        listed = [item for file in files for item in findings(file)]
         blocks.append(
-            "\n".join([name, *(f"  {kind} {path}: {said}" for kind, path, said in found)])
+            "\n".join([name, *(f"  {kind} {path}: {message}" for kind, path, message in listed)])
         )
     return "\n\n".join(blocks) + "\n"
 
 
-def test_a_broken_rule_is_told_with_path_value_and_remedy() -> None:
+def test_a_broken_rule_is_reported_with_path_value_and_remedy() -> None:
     """rules.txt has every rule's findings; UPDATE_GOLDEN=1 rewrites it, for review."""
     if os.environ.get("UPDATE_GOLDEN"):
-        EXPECTED.write_text(said(), encoding="utf-8")
-    assert said() == EXPECTED.read_text(encoding="utf-8")
+        EXPECTED.write_text(report(), encoding="utf-8")
+    assert report() == EXPECTED.read_text(encoding="utf-8")
 
 
 def test_every_rule_is_broken_here() -> None:
-    """BROKEN has a file for each rule; a function here that is missing in RULES lacks `@rule`."""
+    """BROKEN has a file for each rule; a function that is missing in RULES lacks `@rule`."""
     assert BROKEN.keys() == {rule.check.__name__ for rule in RULES}
 
 
@@ -377,7 +377,9 @@ FINE = {
     "RoCE with a network": text(roce()),
     "SR-IOV": text(sriov(resources=[{"name": "x.io/vf", "count": "per-gpu", "network": "vf"}])),
     "DRA": text(
-        dra("a" * 50, claims=[{"template": f"rail-{one}", "per": "pod"} for one in range(10)]),
+        dra(
+            "a" * 50, claims=[{"template": f"rail-{number}", "per": "pod"} for number in range(10)]
+        ),
         dra("b", claims=[{"template": "rail-0", "request": "nic"}], match={"gpuResources": []}),
     ),
     "host network": text(roce(mode="host-network", networks=[], hostSocketInterface="bond0")),
@@ -499,7 +501,7 @@ FINE = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_works_is_not_told(name: str) -> None:
+def test_what_works_is_not_reported(name: str) -> None:
     """Each of these files is loaded without a finding."""
     assert parse_fabrics(FINE[name], "fabrics.yaml").findings == ()
 
