@@ -38,7 +38,7 @@ class Authorities:
     next: KeyPair | None = None
     #: Certificates only (PEM, one each): their keys are not kept.
     previous: tuple[bytes, ...] = ()
-    #: The end of `previous`: a replica that cannot reach the API server may still serve it.
+    #: The earliest removal of `previous`: a replica without the API server may still serve it.
     retire_after: datetime | None = None
     #: A request that no replica has acted on yet.
     requested: RotationRequest | None = None

@@ -38,7 +38,7 @@ class Published:
     #: The uid of the object that contains the field; "" if there is none to write to.
     uid: str = ""
     version: str = ""
-    #: A number that changes with the object's spec, and with nothing else.
+    #: The object's generation, which changes only with its spec.
     generation: str = ""
     #: The reason why there is no content, or the content's defect; "" if there is neither.
     problem: str = ""
@@ -157,7 +157,7 @@ class WriteLimit:
 
 # `caBundle` of all webhook configurations for one Service.
 #
-# A replica serves the same leaf to calls through any configuration. So the CAs are published in
+# A replica serves the same leaf to calls through every configuration. So the CAs are published in
 # each configuration, and a CA counts as trusted if all that exist contain it. A configuration
 # that is missing or cannot be written does not keep the replicas from serving the others.
 
@@ -175,7 +175,7 @@ class PublishedSet:
 
     @property
     def fingerprints(self) -> frozenset[str]:
-        """The CAs that are trusted for a call through any configuration."""
+        """The CAs that are trusted for calls through every configuration."""
         trusted = [content.fingerprints for content in self.readable]
         return frozenset.intersection(*trusted) if trusted else frozenset()
 
@@ -207,7 +207,7 @@ class PublishedSet:
         return _first(content.problem for content in self.contents if content.failed)
 
     def holds(self, certificate: bytes) -> bool:
-        """Return whether a CA (PEM) is trusted for a call through any configuration."""
+        """Return whether a CA (PEM) is trusted for calls through every configuration."""
         return bool(self.readable) and all(content.holds(certificate) for content in self.readable)
 
     def mentions(self, certificate: bytes) -> bool:

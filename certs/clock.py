@@ -1,4 +1,4 @@
-"""The clock, which tests replace; how long items have existed; and pauses between attempts."""
+"""The clock, which tests replace; how long items have been seen; and pauses between attempts."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Handshake:
     """The result of a TLS handshake with one address, as the API server does it."""
 
     address: str
-    #: The reason of a failure; "" after a success.
+    #: The reason for a failure; "" after a success.
     problem: str
     #: The role of the CA that issued the served certificate; "" if it is not known.
     issuer: str = ""
@@ -71,7 +71,7 @@ class Inspection:
     #: The Secret's defect; "" if it has none.
     secret_problem: str
     bundles: tuple[InspectedBundle, ...]
-    #: The end of the previous CA.
+    #: The earliest removal of the previous CA.
     retire_after: datetime | None
     #: A request that no replica has acted on yet: rotate or revoke; "" if there is none.
     asked: str

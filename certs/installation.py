@@ -25,7 +25,7 @@ class Api(Protocol):
     def apply(self, path: str, body: Object) -> bool:
         """Apply (server-side, with force) the fields of `body`, and own them.
 
-        False if `body` has another uid than the object, or an outdated resourceVersion.
+        False if `body` has a different uid from the object, or an outdated resourceVersion.
         """
 
 

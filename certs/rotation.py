@@ -99,7 +99,7 @@ def _last_leaf_expiry(view: RotationContext) -> datetime:
 
 
 def _drained(authorities: Authorities, view: RotationContext) -> bool:
-    """Return whether the old CAs can be removed: every replica has had time to leave them."""
+    """Return whether the old CAs can be removed: as far as is known, no replica serves them."""
     if not _published_for(authorities.current, view, view.lifetimes.drain):
         return False
     if authorities.retire_after is not None and view.now < authorities.retire_after:

@@ -115,7 +115,7 @@ def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
 
 
 class _Reading:
-    """A reader of one document; it adds errors that do not stop it to `findings`."""
+    """A reader of one document; errors that do not stop it go to `findings`."""
 
     def __init__(self, lines: LineIndex, findings: list[Finding]) -> None:
         self._lines = lines

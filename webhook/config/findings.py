@@ -9,7 +9,7 @@ from webhook.errors import ConfigError
 from webhook.text.escape import visible
 
 Severity = Literal["error", "warning"]
-#: The maximum of findings shown for a file: nobody reads more, and a log line must stay short.
+#: The maximum number of findings shown for a file: nobody reads more, and log lines must be short.
 MOST_FINDINGS = 100
 
 

@@ -41,7 +41,7 @@ LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)
 MOST_FABRICS = 4_000
 #: The longest sentence of a finding, in characters.
 _LONGEST = 500
-#: The maximum of unknown fields that are compared with known ones before anything is shown.
+#: The maximum number of unknown fields compared with known ones before anything is shown.
 _MOST_UNKNOWN = 100
 _Entry = TypeVar("_Entry", bound=Entry)
 #: A fabrics file as text, with lines, or as an object of the API server, without.

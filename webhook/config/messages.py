@@ -19,9 +19,9 @@ from webhook.text.yaml.values import literal_value
 
 #: Longer words are truncated in messages, and not compared with others.
 _LONGEST_WORD = 80
-#: The maximum of known words that an unknown word is compared with.
+#: The maximum number of known words that an unknown word is compared with.
 _MOST_WORDS = 200
-#: The maximum of pairs of a list, and of characters, in a proposed mapping.
+#: The maximum number of pairs of a list, and of characters, in a proposed mapping.
 _MOST_PAIRS, _LONGEST_REMEDY = 4, 300
 #: Common names of the link layers; the file uses the words of `ibstat`.
 _SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth": "Ethernet"}

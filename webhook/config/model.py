@@ -30,7 +30,7 @@ KIND = "FabricConfiguration"
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]{1,4}")
 #: The upper bit of a partition key marks a full member; UCX_IB_PKEY omits it (0 to 0x7fff).
 _PARTITION, _FULL_MEMBER = 0x7FFF, 0x8000
-#: The maximum of devices per container; no node has that many.
+#: The maximum number of devices per container; no node has that many.
 _MOST_DEVICES = 1000
 
 

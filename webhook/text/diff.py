@@ -80,11 +80,11 @@ def _painted(line: str, colour: str) -> str:
 # difflib's time can grow with the cube of the length, so it compares only short texts. Long
 # texts, which differ in a few distant places, are compared in one walk over their lines.
 
-#: The maximum of lines that difflib compares: half a second even for lines made to keep it busy.
+#: The maximum number of lines that difflib compares: half a second even for hostile lines.
 _SHORT = 1000
 #: The number of successive equal lines after a difference that count as the end of it.
 _SURE = 3
-#: The maximum of removed lines that the search skips; a patch removes only a few at a time.
+#: The maximum number of removed lines that the search skips; a patch removes only a few at a time.
 _LONGEST_REMOVAL = 50
 
 
@@ -116,7 +116,7 @@ class LineDiff(SequenceMatcher[str]):
 
 
 def _walked(old: list[str], new: list[str]) -> Iterator[Opcode]:
-    """Yield the ranges of two texts, in one walk over both."""
+    """Yield the equal and the replaced ranges of two texts, in one walk over both."""
     places = _places(new)
     at, to = 0, 0
     while at < len(old) and to < len(new):
@@ -145,7 +145,7 @@ def _equal_count(old: list[str], new: list[str], at: int, to: int) -> int:
 def _next_agreement(
     old: list[str], places: dict[tuple[str, ...], list[int]], at: int, to: int
 ) -> tuple[int, int]:
-    """Return where both texts agree again; if not nearby, skip `_LONGEST_REMOVAL` lines."""
+    """Return the nearest agreement of both texts; without it, skip `_LONGEST_REMOVAL` lines."""
     best: tuple[int, int, int] | None = None
     for place in range(at, min(at + _LONGEST_REMOVAL, len(old))):
         candidates = places.get(tuple(old[place : place + _SURE]), [])

@@ -41,7 +41,7 @@ _INTERFACE = re.compile(
 #: The only capital letter in such names: rdma_rename puts P before a PCI domain other than 0.
 _DOMAIN = re.compile(r"(?<=[a-z])P(?=[0-9])")
 _LOWERED_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
-#: The kernel drivers' prefixes that people misspell.
+#: The prefixes of kernel drivers' device numbers that people misspell.
 _BEFORE_NUMBER = ("mlx4_", "mlx5_", "mlx5_bond_", "bnxt_re", "irdma", "efa_", "erdma_", "hfi1_")
 _NEAREST = Nearest(_BEFORE_NUMBER)
 _RUN_TOGETHER = re.compile(r"^mlx([45])(?=[0-9])")  # mlx50

@@ -92,8 +92,8 @@ def wildcards_of(parts: ParsedSpec) -> Wildcards:
 # with all others.
 
 Labels = Mapping[str, tuple[str, ...]]
-#: The maximum of different globs with wildcards that are compared with values: compiling a glob
-#: takes as long as a thousand comparisons, and there are fewer kinds of GPUs.
+#: The maximum number of different globs with wildcards that are compared with values: compiling
+#: a glob takes as long as a thousand comparisons, and there are fewer kinds of GPUs.
 MOST_WILD = 50
 _WILD = re.compile(r"[*?\[]")
 
@@ -116,7 +116,7 @@ class Wildcards:
 
 
 class Alike:
-    """An index of fabrics, to find the ones with the same labels as a given fabric."""
+    """An index to find all fabrics that no label distinguishes from a given fabric."""
 
     def __init__(self, fabrics: Sequence[Labels], wildcards: Wildcards) -> None:
         self._all = (1 << len(fabrics)) - 1

@@ -40,7 +40,7 @@ _MOST_PROBLEMS = 20  # of one document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document of an input that is not empty."""
+    """A non-empty document of an input."""
 
     name: str  #: the name of the input: a file's name or "<stdin>"
     index: int  #: its position in the input from 0, empty documents included

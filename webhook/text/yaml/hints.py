@@ -304,7 +304,7 @@ def _key_among_items(place: _Place) -> Mistake | None:
 
 
 def _indentation(place: _Place) -> Mistake | None:
-    """Find a line that begins at a column of its own."""
+    """Find a line whose column matches no line around it."""
     at = place.line.start + place.line.indent
     if "expected key" not in place.problem or at != place.offset:
         return None

@@ -1,4 +1,4 @@
-"""Give the text of a document another value; unaffected parts stay to the byte.
+"""Give the text of a document another value; unaffected parts stay byte for byte.
 
 The text is edited where the old and the new value differ. The result is always read back and
 compared; if it has another value because of aliases or other unusual syntax, the document is
@@ -31,7 +31,7 @@ class Spliced(NamedTuple):
 
     text: str
     plain: bool  #: whether the document was written anew
-    warning: str  #: the loss by that, with the reason; "" for none
+    warning: str  #: what that loses, with the reason; "" for nothing
 
 
 def splice(document: Document, value: JsonObject) -> Spliced:
