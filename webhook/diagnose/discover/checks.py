@@ -1,6 +1,6 @@
-"""All that is wrong with nodes or differs between those of a fabric, the most severe first.
+"""Faults of nodes and differences between the nodes of a fabric, the most severe first.
 
-The checks of ports are in `port_checks`; those of nodes are here, with the list of all.
+Checks of ports are in `port_checks`; checks of nodes are here, with the list of all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from webhook.diagnose.discover.used_ports import most_common
 
 
 def outside_fabrics(choice: PortSelection) -> Iterator[SiteFinding]:
-    """Yield what keeps a node out of every fabric, and what is odd about its other devices."""
+    """Yield why a node is in no fabric, and its cards without an RDMA device."""
     node = choice.node
     if not any(port.device for port in node.ports):
         yield SiteFinding(
@@ -59,11 +59,11 @@ def outside_fabrics(choice: PortSelection) -> Iterator[SiteFinding]:
 
 
 def slower_nodes(groups: Iterable[Group]) -> Iterator[SiteFinding]:
-    """Yield nodes with the same GPUs and cards as others whose ports run slower."""
-    best: dict[tuple[object, ...], Group] = {}
+    """Yield nodes whose ports run slower than the ports of nodes with the same GPUs and cards."""
+    fastest_by_card: dict[tuple[object, ...], Group] = {}
     ordered = sorted(groups, key=lambda group: -(group.rate or 0))
     for group in ordered:
-        fastest = best.setdefault((group.product, group.card), group)
+        fastest = fastest_by_card.setdefault((group.product, group.card), group)
         if group.rate is not None and fastest.rate is not None and group.rate < fastest.rate:
             yield SiteFinding(
                 "warning",
@@ -92,7 +92,7 @@ def exclusive_devices(plan: FabricPlan) -> Iterator[SiteFinding]:
 
 
 def limited_memlock(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield nodes on which containerd limits what containers may lock."""
+    """Yield nodes on which containerd limits the memory that containers may lock."""
     for choice in plan.group.choices:
         memlock = choice.node.settings.get("memlock")
         if memlock is not None and memlock != "infinity":
@@ -119,15 +119,15 @@ def missing_peer_memory(plan: FabricPlan) -> Iterator[SiteFinding]:
 
 
 def different_drivers(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield nodes whose RDMA driver is not that of most nodes."""
-    shown = Counter(
+    """Yield nodes with an RDMA driver other than the most common one."""
+    drivers = Counter(
         driver
         for choice in plan.group.choices
         if (driver := choice.node.settings.get("driver")) is not None
     )
-    if len(shown) < 2:  # noqa: PLR2004
+    if len(drivers) < 2:  # noqa: PLR2004
         return
-    usual = most_common(shown.elements())
+    usual = most_common(drivers.elements())
     for choice in plan.group.choices:
         driver = choice.node.settings.get("driver", usual)
         if driver != usual:
@@ -139,7 +139,7 @@ def different_drivers(plan: FabricPlan) -> Iterator[SiteFinding]:
             )
 
 
-# All checks in their order, and what they find at a site.
+# All checks, and the findings of a site.
 
 _RANK = {"error": 0, "warning": 1, "note": 2}
 #: In the order in which findings of one severity are shown.
@@ -165,28 +165,28 @@ def site_findings(
     nodes: Iterable[SiteNode],
     choices: Iterable[PortSelection],
     plans: Sequence[FabricPlan],
-    others: Iterable[SiteFinding] = (),
+    earlier: Iterable[SiteFinding] = (),
 ) -> list[SiteFinding]:
-    """Return all findings, the most severe first; alike ones of several nodes as one."""
-    found: list[SiteFinding] = [*others]
+    """Return all findings, the most severe first, with equal findings of several nodes merged."""
+    findings: list[SiteFinding] = [*earlier]
     for node in nodes:
-        found += node.findings
+        findings += node.findings
     for choice in choices:
-        found += outside_fabrics(choice)
+        findings += outside_fabrics(choice)
     for plan in plans:
         for check in _CHECKS:
-            found += check(plan)
-    found += slower_nodes([plan.group for plan in plans])
-    return _together(found)
+            findings += check(plan)
+    findings += slower_nodes([plan.group for plan in plans])
+    return _together(findings)
 
 
-def _together(found: Iterable[SiteFinding]) -> list[SiteFinding]:
+def _together(findings: Iterable[SiteFinding]) -> list[SiteFinding]:
     nodes: dict[tuple[FindingLevel, str, str], dict[str, None]] = {}
-    for one in found:
-        key = (one.severity, one.message, one.remedy)
-        nodes.setdefault(key, {}).update(dict.fromkeys(one.nodes))
+    for finding in findings:
+        key = (finding.severity, finding.message, finding.remedy)
+        nodes.setdefault(key, {}).update(dict.fromkeys(finding.nodes))
     merged = [
-        SiteFinding(severity, tuple(of), message, remedy)
-        for (severity, message, remedy), of in nodes.items()
+        SiteFinding(severity, tuple(node_names), message, remedy)
+        for (severity, message, remedy), node_names in nodes.items()
     ]
-    return sorted(merged, key=lambda one: _RANK[one.severity])
+    return sorted(merged, key=lambda finding: _RANK[finding.severity])

@@ -1,4 +1,4 @@
-"""What the API server says of nodes: read from objects as kubectl prints them, or live."""
+"""Nodes and the objects of their device plugins, from kubectl's output or the API server."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from webhook.model.claims import is_nic_class
 
 # Nodes, and the objects of their device plugins.
 
-#: Without a namespace, since the plugin's ConfigMap may be in any.
+#: In all namespaces, since the plugin's ConfigMap may be in any.
 COMMAND = "kubectl get nodes,nicclusterpolicies,configmaps,resourceslices,deviceclasses -A -o yaml"
 
 
 def items_of(value: object) -> Iterator[Item]:
-    """Yield the objects of a document, and those of a List one by one."""
+    """Yield the object of a document, or each object of a List."""
     if not isinstance(value, dict):
         return
     kind, items = value.get("kind"), value.get("items")
@@ -32,38 +32,38 @@ def items_of(value: object) -> Iterator[Item]:
 
 def kube_nodes(items: Sequence[Item]) -> dict[str, KubeNode]:
     """Return the nodes among objects, by name."""
-    found = {}
+    nodes = {}
     offered = claimable_devices(items)
     for item in items:
         name = value_at(item, "metadata", "name")
         if item.get("kind") == "Node" and isinstance(name, str):
             labels = _strings(value_at(item, "metadata", "labels"))
             resources = _counts(value_at(item, "status", "allocatable"))
-            found[name] = KubeNode(name, labels, resources, offered.get(name))
-    return found
+            nodes[name] = KubeNode(name, labels, resources, offered.get(name))
+    return nodes
 
 
 def _strings(value: object) -> dict[str, str]:
     pairs = value.items() if isinstance(value, Mapping) else ()
-    return {key: one for key, one in pairs if isinstance(key, str) and isinstance(one, str)}
+    return {key: text for key, text in pairs if isinstance(key, str) and isinstance(text, str)}
 
 
 def _counts(value: object) -> dict[str, int]:
-    """Return the extended resources: names with a domain, which are counted in whole numbers."""
+    """Return the extended resources: names with a domain and an integer amount."""
     pairs = value.items() if isinstance(value, Mapping) else ()
     return {
-        name: int(str(many))
-        for name, many in pairs
-        if isinstance(name, str) and "/" in name and str(many).isascii() and str(many).isdigit()
+        name: int(str(amount))
+        for name, amount in pairs
+        if isinstance(name, str) and "/" in name and str(amount).isascii() and str(amount).isdigit()
     }
 
 
 def cluster_findings(items: Sequence[Item]) -> list[SiteFinding]:
-    """Return what the device plugins' own objects say that matters here."""
-    found: list[SiteFinding] = []
+    """Return notes on the objects of device plugins and DRA drivers."""
+    findings: list[SiteFinding] = []
     for item in items:
         if item.get("kind") == "NicClusterPolicy" and value_at(item, "spec", "ofedDriver"):
-            found.append(
+            findings.append(
                 SiteFinding(
                     "note",
                     (),
@@ -72,15 +72,15 @@ def cluster_findings(items: Sequence[Item]) -> list[SiteFinding]:
                     "Leave it out where the nodes have a driver that works.",
                 )
             )
-        found += (_configured(item, name) for name in _plugin_resources(item))
-    found += _dra_drivers(items)
-    return list(dict.fromkeys(found))
+        findings += (_configured(item, name) for name in _plugin_resources(item))
+    findings += _dra_drivers(items)
+    return list(dict.fromkeys(findings))
 
 
 def _configured(item: Item, resource: str) -> SiteFinding:
-    where = f"{item.get('kind')} {value_at(item, 'metadata', 'name')}"
+    owner = f"{item.get('kind')} {value_at(item, 'metadata', 'name')}"
     return SiteFinding(
-        "note", (), f"{where} configures the RDMA shared device plugin for rdma/{resource}"
+        "note", (), f"{owner} configures the RDMA shared device plugin for rdma/{resource}"
     )
 
 
@@ -101,32 +101,32 @@ def _plugin_resources(item: Item) -> Iterator[str]:
 
 
 def _dra_drivers(items: Sequence[Item]) -> Iterator[SiteFinding]:
-    """Say of which drivers no fabric claims devices, whether it could or not."""
+    """Yield a note for each driver whose devices no fabric claims, with the reason."""
     drivers: dict[str, dict[str, None]] = {}
     for item in items:
         driver = value_at(item, "spec", "driver")
         if item.get("kind") == "ResourceSlice" and isinstance(driver, str):
             drivers.setdefault(driver, {})[str(value_at(item, "spec", "nodeName") or "")] = None
-    classes = {one.driver: one.device_class for one in claimable_devices(items).values()}
+    classes = {offer.driver: offer.device_class for offer in claimable_devices(items).values()}
     for driver, nodes in drivers.items():
         if driver.startswith(("gpu.", "compute-domain.")) or classes.get(driver):
             continue
-        why = "none is known as an RDMA device"
+        reason = "none is known as an RDMA device"
         if driver in classes:
-            why = "no DeviceClass selects them: create one, and discover writes claims"
+            reason = "no DeviceClass selects them: create one, and discover writes claims"
         yield SiteFinding(
             "note",
             tuple(node for node in nodes if node),
-            f"the DRA driver {driver} offers devices, but {why}",
+            f"the DRA driver {driver} offers devices, but {reason}",
         )
 
 
-# Read what DRA drivers offer on nodes: RDMA devices, and GPUs, from ResourceSlices.
+# Read the RDMA devices and GPUs that DRA drivers offer on nodes, from ResourceSlices.
 #
-# A device is known as RDMA's by the attribute `rdma` (dranet: `dra.net/rdma`), or else by the
-# name of its driver; a GPU by its driver's name, `gpu.nvidia.com`. Pods claim devices by a
-# DeviceClass, which selects them by an expression with the driver's name. Source:
-# resource.k8s.io/v1; v1beta1 has the attributes of a device below `basic`.
+# An RDMA device has the attribute `rdma` (dranet: `dra.net/rdma`), or a driver with a known name; a
+# GPU has the driver `gpu.nvidia.com`. Pods claim devices by a DeviceClass, which selects them by an
+# expression with the driver's name. Source: resource.k8s.io/v1; v1beta1 has the attributes of a
+# device below `basic`.
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 Item = Mapping[str, object]
@@ -137,12 +137,12 @@ class SliceDevice(NamedTuple):
 
     driver: str
     kind: str  #: "nic", "gpu", or "" for any other
-    #: The PCIe root that it is attached to; "" if the driver does not say.
+    #: The PCIe root of the device; "" if the driver does not set it.
     root: str
 
 
 def claimable_devices(items: Iterable[Item]) -> dict[str, ClaimableDevices]:
-    """Return what the drivers offer on each node, for nodes with RDMA devices of one driver."""
+    """Return the claimable devices by node, for nodes with RDMA devices of a single driver."""
     items = [*items]
     classes = dict(_classes(items))
     nodes: dict[str, list[SliceDevice]] = {}
@@ -150,28 +150,28 @@ def claimable_devices(items: Iterable[Item]) -> dict[str, ClaimableDevices]:
         node = value_at(item, "spec", "nodeName")
         if item.get("kind") == "ResourceSlice" and isinstance(node, str):
             nodes.setdefault(node, []).extend(_devices(item))
-    found = {name: _claimable(devices, classes) for name, devices in nodes.items()}
-    return {name: one for name, one in found.items() if one is not None}
+    offers = {name: _claimable(devices, classes) for name, devices in nodes.items()}
+    return {name: offer for name, offer in offers.items() if offer is not None}
 
 
 def _claimable(
     devices: Iterable[SliceDevice], classes: Mapping[str, str]
 ) -> ClaimableDevices | None:
-    nics = [one for one in devices if one.kind == "nic"]
-    gpus = [one for one in devices if one.kind == "gpu"]
-    drivers, of_gpus = ({one.driver for one in many} for many in (nics, gpus))
+    nics = [device for device in devices if device.kind == "nic"]
+    gpus = [device for device in devices if device.kind == "gpu"]
+    drivers, gpu_drivers = ({device.driver for device in group} for group in (nics, gpus))
     if len(drivers) != 1:
         return None
     driver = drivers.pop()
-    gpu_driver = of_gpus.pop() if len(of_gpus) == 1 else ""
-    roots = {one.root for one in nics if one.root}
+    gpu_driver = gpu_drivers.pop() if len(gpu_drivers) == 1 else ""
+    roots = {device.root for device in nics if device.root}
     return ClaimableDevices(
         driver=driver,
         device_class=classes.get(driver, ""),
         nics=len(nics),
         gpu_class=classes.get(gpu_driver, ""),
         gpus=len(gpus) if gpu_driver else 0,
-        aligned=bool(gpu_driver) and all(one.root in roots for one in gpus),
+        aligned=bool(gpu_driver) and all(device.root in roots for device in gpus),
     )
 
 
@@ -179,17 +179,19 @@ def _devices(item: Item) -> Iterator[SliceDevice]:
     driver, listed = value_at(item, "spec", "driver"), value_at(item, "spec", "devices")
     if not isinstance(driver, str) or not isinstance(listed, list):
         return
-    for one in listed:
-        found = value_at(one, "attributes") or value_at(one, "basic", "attributes")
-        attributes = found if isinstance(found, Mapping) else {}
+    for device in listed:
+        raw_attributes = value_at(device, "attributes") or value_at(device, "basic", "attributes")
+        attributes = raw_attributes if isinstance(raw_attributes, Mapping) else {}
         root = value_at(attributes, PCIE_ROOT, "string")
         yield SliceDevice(driver, _kind(driver, attributes), root if isinstance(root, str) else "")
 
 
 def _kind(driver: str, attributes: Mapping[str, object]) -> str:
-    said = [value_at(value, "bool") for name, value in attributes.items() if _short(name) == "rdma"]
-    if said:
-        return "nic" if True in said else ""
+    flags = [
+        value_at(value, "bool") for name, value in attributes.items() if _short(name) == "rdma"
+    ]
+    if flags:
+        return "nic" if True in flags else ""
     if driver.startswith("gpu."):
         return "gpu"
     return "nic" if is_nic_class(driver) else ""
@@ -201,16 +203,18 @@ def _short(name: object) -> str:
 
 
 def _classes(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
-    """Yield drivers with a DeviceClass that selects them; the last counts, one for RDMA."""
-    found: list[tuple[bool, str, str]] = []
+    """Yield each driver with a DeviceClass that selects it; classes for RDMA come last and win."""
+    selections: list[tuple[bool, str, str]] = []
     for item in items:
         name, selectors = value_at(item, "metadata", "name"), value_at(item, "spec", "selectors")
         if item.get("kind") != "DeviceClass" or not isinstance(selectors, list):
             continue
-        text = " ".join(str(value_at(one, "cel", "expression") or "") for one in selectors)
+        text = " ".join(
+            str(value_at(selector, "cel", "expression") or "") for selector in selectors
+        )
         drivers = {quoted for mark in "\"'" for quoted in text.split(mark)[1::2]}
-        found += ((_about_rdma(text, name), str(name), driver) for driver in drivers)
-    for _, name, driver in sorted(found):
+        selections += ((_about_rdma(text, name), str(name), driver) for driver in drivers)
+    for _, name, driver in sorted(selections):
         yield driver, name
 
 
@@ -227,7 +231,7 @@ def value_at(value: object, *path: str) -> object:
 
 # Read a cluster's nodes, and the objects of its device plugins, from the API server.
 
-#: The list of a kind, and the kind of its items; of these only the nodes must be readable.
+#: The path of each list and the kind of its items; only the nodes must be readable.
 _LISTS = (
     ("/api/v1/nodes", "Node"),
     ("/apis/mellanox.com/v1alpha1/nicclusterpolicies", "NicClusterPolicy"),
@@ -241,7 +245,7 @@ _FORBIDDEN, _NO_SUCH_KIND = 403, 404
 
 
 class LiveCluster(NamedTuple):
-    """What was read of a cluster."""
+    """The objects that were read from a cluster."""
 
     items: tuple[Item, ...]
     #: A sentence for each list that the API server refused.

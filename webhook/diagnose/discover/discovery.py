@@ -1,4 +1,4 @@
-"""Discover fabrics: from what was seen of each node to the fabrics, and the nodes left outside."""
+"""Discover the fabrics of a site from the observations of its nodes, and the nodes without one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from webhook.diagnose.discover.site import (
 
 
 class Discovery(NamedTuple):
-    """What was found out about a site."""
+    """The fabrics of a site, and the nodes and findings that they come from."""
 
     nodes: tuple[SiteNode, ...]
     choices: tuple[PortSelection, ...]
@@ -36,57 +36,57 @@ class Discovery(NamedTuple):
 
     @property
     def fabrics(self) -> tuple[FabricPlan, ...]:
-        """The fabrics that could be planned."""
-        return tuple(one for one in self.plans if isinstance(one, FabricPlan))
+        """The planned fabrics, without the refused groups."""
+        return tuple(plan for plan in self.plans if isinstance(plan, FabricPlan))
 
     @property
     def written(self) -> tuple[FabricPlan, ...]:
-        """The fabrics that stand in the file, and not in its comments."""
+        """The fabrics that the file has as entries, not as comments."""
         names = {entry["name"] for entry in self.entries}
         return tuple(plan for plan in self.fabrics if plan.name in names)
 
     @property
     def needs_a_fix(self) -> bool:
-        """Whether jobs would fail, or run slower than they could."""
-        return any(one.severity == "error" for one in self.findings)
+        """Whether jobs would fail or run slower than possible."""
+        return any(finding.severity == "error" for finding in self.findings)
 
 
 def discover_site(
-    sighted: Mapping[str, Sequence[SourcedObservation]],
+    observations: Mapping[str, Sequence[SourcedObservation]],
     kube: Mapping[str, KubeNode],
     wishes: DiscoverOptions,
-    said: Sequence[SiteFinding] = (),
+    earlier: Sequence[SiteFinding] = (),
 ) -> Discovery:
-    """Put together all nodes by name, and plan their fabrics; `said` are findings from before."""
-    paired = _paired(sighted, kube)
+    """Merge the observations of all nodes and plan their fabrics; keep the `earlier` findings."""
+    paired = _paired(observations, kube)
     nodes = tuple(
-        merge_node(name, seen, found)
-        for name, (seen, found) in sorted(paired.items(), key=lambda one: natural(one[0]))
+        merge_node(name, observed, kube_node)
+        for name, (observed, kube_node) in sorted(paired.items(), key=lambda pair: natural(pair[0]))
     )
     choices = tuple(select_ports(node) for node in nodes)
     plans = tuple(plan_fabrics(group_nodes(choices), wishes))
-    refused = [one.finding for one in plans if isinstance(one, Refused)]
-    planned = [one for one in plans if isinstance(one, FabricPlan)]
-    findings = site_findings(nodes, choices, planned, [*refused, *said])
+    refused = [plan.finding for plan in plans if isinstance(plan, Refused)]
+    planned = [plan for plan in plans if isinstance(plan, FabricPlan)]
+    findings = site_findings(nodes, choices, planned, [*refused, *earlier])
     text = fabrics_yaml(plans, len(nodes))
     return Discovery(nodes, choices, plans, tuple(findings), text, tuple(accepted(plans, text)))
 
 
 def _paired(
-    sighted: Mapping[str, Sequence[SourcedObservation]], kube: Mapping[str, KubeNode]
+    observations: Mapping[str, Sequence[SourcedObservation]], kube: Mapping[str, KubeNode]
 ) -> dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]]:
-    """Pair what tools showed with nodes of the cluster, also where one has the domain's name.
+    """Pair observations with nodes of the cluster, also where only one name has the domain.
 
-    Of a cluster's nodes without any output, those with RDMA resources or network cards stay.
+    Without any observations, return all nodes of the cluster.
     """
     short = _unambiguous(kube)
-    found: dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]] = {}
-    for name, seen in sighted.items():
+    pairs: dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]] = {}
+    for name, observed in observations.items():
         node = kube.get(name) or short.get(name.partition(".")[0].lower())
-        found[node.name if node else name] = (seen, node)
-    if not sighted:
-        found = {name: ((), node) for name, node in kube.items()}
-    return found
+        pairs[node.name if node else name] = (observed, node)
+    if not observations:
+        pairs = {name: ((), node) for name, node in kube.items()}
+    return pairs
 
 
 def _unambiguous(kube: Mapping[str, KubeNode]) -> dict[str, KubeNode]:
@@ -96,16 +96,16 @@ def _unambiguous(kube: Mapping[str, KubeNode]) -> dict[str, KubeNode]:
     return {name: nodes[0] for name, nodes in by_short.items() if len(nodes) == 1}
 
 
-# Nodes that are in no fabric, and what is known of their ports.
+# Nodes without a fabric, and the reasons.
 
 
-def unplaced_nodes(found: Discovery) -> Iterator[tuple[str, str]]:
-    """Yield each node that is in no fabric, and why."""
-    placed = {name for plan in found.fabrics for name in plan.group.nodes}
+def unplaced_nodes(discovery: Discovery) -> Iterator[tuple[str, str]]:
+    """Yield each node without a fabric, and the reason."""
+    placed = {name for plan in discovery.fabrics for name in plan.group.nodes}
     refused = {
-        name for plan in found.plans if isinstance(plan, Refused) for name in plan.group.nodes
+        name for plan in discovery.plans if isinstance(plan, Refused) for name in plan.group.nodes
     }
-    for choice in found.choices:
+    for choice in discovery.choices:
         name = choice.node.name
         if name not in placed:
             yield name, "refused, see above" if name in refused else "; ".join(_lacking(choice))

@@ -1,4 +1,4 @@
-"""Write the planned fabrics as a fabrics file, with a comment that says why for each field."""
+"""Write the planned fabrics as a fabrics file, with a comment on the reason for each field."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from webhook.diagnose.discover.plan_fields import FabricEntry, MatchEntry
 from webhook.diagnose.discover.used_ports import rails_of
 from webhook.text.escape import visible
 
-#: Words that YAML reads as text, and as nothing else.
+#: Words that YAML reads only as text, except for `_NOT_TEXT`.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-#: Columns of a line, without the indentation below `spec`.
+#: Characters of a line, without the indentation under `spec`.
 _WIDEST = 98
 
 
 def fabrics_yaml(plans: Sequence[FabricPlan | Refused], nodes: int) -> str:
-    """Return the file. A fabric that check-config would not accept as it is stands in comments."""
+    """Return the file; a fabric that check-config would not accept is commented out."""
     suspect: dict[int, str] = {}
     while True:
         text = _file(plans, suspect, nodes)
-        found = _first_finding(text)
-        if found is None:
+        finding = _first_finding(text)
+        if finding is None:
             return text
-        at, why = found
-        wanted = [place for place, one in enumerate(plans) if isinstance(one, FabricPlan)]
-        live = [place for place in wanted if place not in suspect]
-        suspect[live[at] if at < len(live) else live[-1]] = why
+        at, message = finding
+        planned = [place for place, plan in enumerate(plans) if isinstance(plan, FabricPlan)]
+        live = [place for place in planned if place not in suspect]
+        suspect[live[at] if at < len(live) else live[-1]] = message
 
 
 def accepted(plans: Sequence[FabricPlan | Refused], text: str) -> list[FabricEntry]:
-    """Return the entries that the file has, and not in comments."""
+    """Return the entries that are not commented out in the file."""
     loaded = set(parse_fabrics(text, "fabrics").fabrics.fabrics)
-    return [one.entry for one in plans if isinstance(one, FabricPlan) and one.name in loaded]
+    return [plan.entry for plan in plans if isinstance(plan, FabricPlan) and plan.name in loaded]
 
 
 def _first_finding(text: str) -> tuple[int, str] | None:
-    """Return the place and words of the first thing about which check-config says something."""
+    """Return the index of the fabric and the message of check-config's first finding, or None."""
     try:
         findings = parse_fabrics(text, "fabrics").findings
     except InvalidConfiguration as error:
         findings = error.findings
-    for found in findings:
-        place = re.match(r"spec\.fabrics\[(\d{1,6})\]", found.path)
-        return (int(place[1]) if place else 0), f"{found.path}: {found.message}"
+    for finding in findings:
+        place = re.match(r"spec\.fabrics\[(\d{1,6})\]", finding.path)
+        return (int(place[1]) if place else 0), f"{finding.path}: {finding.message}"
     return None
 
 
@@ -59,25 +59,25 @@ def _file(plans: Sequence[FabricPlan | Refused], suspect: dict[int, str], nodes:
     lines = list(_defaults(plans))
     live = [
         place
-        for place, one in enumerate(plans)
-        if isinstance(one, FabricPlan) and place not in suspect
+        for place, plan in enumerate(plans)
+        if isinstance(plan, FabricPlan) and place not in suspect
     ]
     lines.append("fabrics:" if live else "fabrics: []")
-    for place, one in enumerate(plans):
-        if isinstance(one, Refused):
-            lines += _comment(f"{one.finding.message}. {one.finding.remedy}", "")
+    for place, plan in enumerate(plans):
+        if isinstance(plan, Refused):
+            lines += _comment(f"{plan.finding.message}. {plan.finding.remedy}", "")
         elif place in suspect:
             lines += _comment(f"check-config does not accept this one: {suspect[place]}", "")
-            lines += (f"# {line}" for line in _fabric(one))
+            lines += (f"# {line}" for line in _fabric(plan))
         else:
-            lines += _fabric(one)
+            lines += _fabric(plan)
     below = (f"  {line}" for line in lines)
     return "\n".join([*_head(nodes), *below]) + "\n"
 
 
 def _head(nodes: int) -> Iterator[str]:
-    shown = f"{nodes} node{'s' * (nodes != 1)}"
-    yield f"# Written by rdma-webhook discover from what tools showed of {shown}."
+    count = f"{nodes} node{'s' * (nodes != 1)}"
+    yield f"# Written by rdma-webhook discover from what tools showed of {count}."
     yield "# Each comment says where a value comes from."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
@@ -86,7 +86,7 @@ def _head(nodes: int) -> Iterator[str]:
 
 
 def _defaults(plans: Sequence[FabricPlan | Refused]) -> Iterator[str]:
-    if plans and all(unlimited_memlock(one.group) for one in plans):
+    if plans and all(unlimited_memlock(plan.group) for plan in plans):
         yield "# containerd has LimitMEMLOCK=infinity on all nodes"
         yield "defaults: {memlock: unlimited}"
 
@@ -121,17 +121,19 @@ def _about(plan: FabricPlan) -> Iterator[str]:
 
 
 def others_left_out(plan: FabricPlan) -> dict[str, str]:
-    """Return the devices of other cards, each with why; "on NODE" where nodes differ."""
-    found: dict[str, dict[str, list[str]]] = {}
+    """Return the devices of other cards with the reasons; "(on NODE)" where nodes differ."""
+    by_port: dict[str, dict[str, list[str]]] = {}
     for choice in plan.group.choices:
         for port, because in choice.left_out.items():
             name = port.name
-            found.setdefault(name, {}).setdefault(because, []).append(choice.node.name)
+            by_port.setdefault(name, {}).setdefault(because, []).append(choice.node.name)
     return {
-        name: next(iter(whys))
-        if len(whys) == 1
-        else "; ".join(f"{why} (on {', '.join(nodes[:3])})" for why, nodes in whys.items())
-        for name, whys in sorted(found.items())
+        name: next(iter(nodes_by_reason))
+        if len(nodes_by_reason) == 1
+        else "; ".join(
+            f"{reason} (on {', '.join(nodes[:3])})" for reason, nodes in nodes_by_reason.items()
+        )
+        for name, nodes_by_reason in sorted(by_port.items())
     }
 
 
@@ -143,14 +145,15 @@ def _match(match: MatchEntry, reasons: dict[str, str]) -> Iterator[str]:
             yield from _comment(because, "    ")
             yield "    nodeLabels:"
             yield from (
-                f"      {_scalar(label)}: {_flow(of)}" for label, of in match["nodeLabels"].items()
+                f"      {_scalar(label)}: {_flow(values)}"
+                for label, values in match["nodeLabels"].items()
             )
         else:
             yield from _line(f"    {key}: {_flow(value)}", because, "    ")
 
 
 def _line(written: str, because: str, indent: str) -> Iterator[str]:
-    """Yield a line with its reason behind it, or above it where both do not fit."""
+    """Yield a line followed by its reason, or the reason above it if both do not fit."""
     because = visible(because)
     if because and len(written) + len(because) + 4 <= _WIDEST:
         yield f"{written}  # {because}"
@@ -172,9 +175,9 @@ def _comment(words: str, indent: str) -> Iterator[str]:
 
 def _flow(value: object) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_flow(member)}" for key, member in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_flow(one) for one in value) + "]"
+        return "[" + ", ".join(_flow(element) for element in value) + "]"
     return _scalar(value) if isinstance(value, str) else json.dumps(value)
 
 

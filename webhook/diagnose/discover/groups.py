@@ -1,7 +1,7 @@
 """Group nodes into fabrics: by GPU product, link layer, card and rate.
 
-Within a group, a device that is the fabric's on one node may be another card on another node, since
-Linux counts devices in the order in which it finds them. Such nodes become two groups.
+The name of a fabric's device may belong to a different card on another node, since Linux numbers
+devices in the order of discovery. Such nodes become two groups.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from webhook.diagnose.discover.site import SitePort, gbps, natural
 
 
 class Group(NamedTuple):
-    """Nodes that are one fabric."""
+    """Nodes that form one fabric."""
 
     product: str | None
     card: Card
     rate: float | None
     choices: tuple[PortSelection, ...]
-    #: Why these nodes are apart from others with the same GPUs, card and rate; "" if none are.
-    apart: str = ""
+    #: Why a group with the same GPUs, card and rate is separate; "" if there is none.
+    split_reason: str = ""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -30,12 +30,12 @@ class Group(NamedTuple):
 
     @property
     def without_gpus(self) -> bool:
-        """Whether none of the nodes has a GPU; false if that is unknown of any."""
+        """Whether no node has a GPU; False if that is unknown for any."""
         return all(choice.node.without_gpus for choice in self.choices)
 
     @property
     def model(self) -> str | None:
-        """The model of the cards for people."""
+        """The model of the cards, for messages."""
         models = {port.model for choice in self.choices for port in choice.ports if port.model}
         return min(models, default=None)
 
@@ -43,41 +43,41 @@ class Group(NamedTuple):
 class Devices(NamedTuple):
     """The RDMA devices of a group."""
 
-    #: Those that the fabric uses, in natural order: as `name:port` if not all ports are used.
+    #: The devices of the fabric in natural order, as `name:port` if not all ports are used.
     used: tuple[str, ...]
-    #: Device → why it is left out, for devices of the fabric's card.
+    #: Device → the reason for leaving it out, for devices of the fabric's card.
     left_out: Mapping[str, str]
 
 
 def group_nodes(choices: Iterable[PortSelection]) -> list[Group]:
-    """Group the nodes whose ports are known; in natural order of their products and nodes."""
-    found: dict[tuple[str | None, Card, float | None], list[PortSelection]] = {}
+    """Group the nodes whose ports are known, in natural order of products and nodes."""
+    by_key: dict[tuple[str | None, Card, float | None], list[PortSelection]] = {}
     for choice in choices:
         if choice.card is not None:
             key = (choice.node.product, choice.card, choice.rate)
-            found.setdefault(key, []).append(choice)
-    for key in [key for key in found if key[2] is None]:
-        _join_with_rate(found, key)
-    groups = [group for key, of in found.items() for group in _split(*key, of)]
+            by_key.setdefault(key, []).append(choice)
+    for key in [key for key in by_key if key[2] is None]:
+        _join_with_rate(by_key, key)
+    groups = [group for key, members in by_key.items() for group in _split(*key, members)]
     return sorted(groups, key=lambda group: (natural(group.product), natural(group.nodes[0])))
 
 
 def _join_with_rate(
-    found: dict[tuple[str | None, Card, float | None], list[PortSelection]],
+    by_key: dict[tuple[str | None, Card, float | None], list[PortSelection]],
     key: tuple[str | None, Card, float | None],
 ) -> None:
     """Add nodes without an Active port to the only group with their GPUs and card."""
-    like = [other for other in found if other[:2] == key[:2] and other[2] is not None]
+    like = [other for other in by_key if other[:2] == key[:2] and other[2] is not None]
     if len(like) == 1:
-        found[like[0]] += found.pop(key)
+        by_key[like[0]] += by_key.pop(key)
 
 
 class _Part:
-    """Nodes of a group among which each name is one card."""
+    """Nodes of a group on which each device name means one card."""
 
     def __init__(self) -> None:
         self.choices: list[PortSelection] = []
-        #: Device → a node where it is the fabric's, and a node where it is another card.
+        #: Device → a node where it is the fabric's; below, a node where it is another card.
         self._ours: dict[str, PortSelection] = {}
         self._foreign: dict[str, PortSelection] = {}
 
@@ -89,7 +89,7 @@ class _Part:
             self._foreign.setdefault(device, choice)
 
     def clash(self, choice: PortSelection) -> str:
-        """Say which name is the fabric's card on one node, and another card on another."""
+        """Describe a device that is the fabric's on only one of two nodes, or return ""."""
         for device in sorted(choice.devices, key=natural):
             if device in self._foreign:
                 return _two_cards(device, self._foreign[device], choice)
@@ -102,30 +102,30 @@ class _Part:
 def _split(
     product: str | None, card: Card, rate: float | None, choices: Sequence[PortSelection]
 ) -> list[Group]:
-    """Part nodes among which one name is two cards."""
+    """Split nodes on which one device name means two cards."""
     parts: list[_Part] = []
-    why: list[str] = []
-    #: By names of the fabric's devices and of others: where nodes with these names are.
+    reasons: list[str] = []
+    #: Names of the fabric's devices and of other devices → the part of nodes with these names.
     homes: dict[tuple[frozenset[str], frozenset[str]], int] = {}
-    for choice in sorted(choices, key=lambda one: natural(one.node.name)):
+    for choice in sorted(choices, key=lambda choice: natural(choice.node.name)):
         names = frozenset(choice.devices), frozenset(_foreign(choice))
         if names not in homes:
             clashes = [part.clash(choice) for part in parts]
             homes[names] = next((at for at, clash in enumerate(clashes) if not clash), len(parts))
             if homes[names] == len(parts):
                 parts.append(_Part())
-                why.append(clashes[0] if clashes else "")
+                reasons.append(clashes[0] if clashes else "")
         parts[homes[names]].add(choice)
     if len(parts) > 1:
-        why[0] = why[1]
+        reasons[0] = reasons[1]
     return [
         Group(product, card, rate, tuple(part.choices), because)
-        for part, because in zip(parts, why, strict=True)
+        for part, because in zip(parts, reasons, strict=True)
     ]
 
 
 def _foreign(choice: PortSelection) -> dict[str, SitePort]:
-    """Return the devices of a node that are not the fabric's."""
+    """Return the devices of a node that its fabric does not use."""
     ours = choice.devices
     return {
         port.device: port
@@ -147,15 +147,15 @@ def _described(port: SitePort) -> str:
 
 
 def devices_of(group: Group) -> Devices:
-    """Return the devices that a group uses, and those of the same card that it leaves out."""
+    """Return the devices that a group uses, and the devices of the same card that it leaves out."""
     ports: dict[tuple[str, int | None], list[SitePort]] = {}
     for choice in group.choices:
         for port in choice.ports:
             if port.device is not None:
                 ports.setdefault((port.device, port.port), []).append(port)
     left_out: dict[tuple[str, int | None], str] = {}
-    for key, seen in ports.items():
-        if because := _useless(seen, group):
+    for key, instances in ports.items():
+        if because := _useless(instances, group):
             left_out[key] = because
     used = [key for key in ports if key not in left_out]
     if not used:
@@ -173,19 +173,21 @@ def devices_of(group: Group) -> Devices:
     )
 
 
-def _useless(seen: Sequence[SitePort], group: Group) -> str:
-    """Say why a port is of no use on any node: it is down everywhere, or runs at another rate."""
-    if any(port.state is None for port in seen):
+def _useless(instances: Sequence[SitePort], group: Group) -> str:
+    """Explain why no node can use a port: it is down or has another rate; "" if it is usable."""
+    if any(port.state is None for port in instances):
         return ""
-    active = [port for port in seen if port.state == "Active"]
+    active = [port for port in instances if port.state == "Active"]
     everywhere = "" if len(group.nodes) == 1 else " on all nodes"
     if not active:
-        words = ", ".join(sorted({port.physical_state for port in seen if port.physical_state}))
-        return f"{seen[0].state}{everywhere}{f' ({words})' if words else ''}"
+        words = ", ".join(
+            sorted({port.physical_state for port in instances if port.physical_state})
+        )
+        return f"{instances[0].state}{everywhere}{f' ({words})' if words else ''}"
     rates = {port.rate_gbps for port in active}
     if group.rate not in rates and None not in rates:
-        shown = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
-        return f"{shown}{everywhere}: the fabric's rate is {gbps(group.rate)}"
+        other_rates = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
+        return f"{other_rates}{everywhere}: the fabric's rate is {gbps(group.rate)}"
     return ""
 
 

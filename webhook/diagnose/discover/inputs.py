@@ -1,4 +1,4 @@
-"""The input of discover: texts of tools, where to collect them, and what this machine shows."""
+"""The input of discover: the output of tools, how to collect it, and the output of this node."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
 from webhook.diagnose.tools.transcripts.commands import short_answers
 
-# Read texts of tools, and say of which node each part is.
+# Read the output of tools, and name the node of each part.
 #
-# The name of a node comes from the text itself: a prefix of pdsh, a prompt, what `hostname`
-# printed; else it is the name of the file or folder.
+# The name of a node comes from the text itself: a prefix of pdsh, a prompt, the output of
+# `hostname`; else it is the name of the file or folder.
 
-_SHOWN = 60
-#: Characters of a text that say what it is, if it is no output of tools.
+_EXCERPT_LENGTH = 60
+#: Characters of a text that are searched for its type, if it is not the output of tools.
 _BEGINNING = 4000
-#: Other texts that people have at hand: a sign of them, and what to do with them.
-_OTHERS = (
+#: Texts that people give by mistake: a pattern, and what to do with such a text.
+_OTHER_TEXTS = (
     (re.compile(r"[\0\ufffd]"), "is not text"),
     (
         re.compile(r"^kind: FabricConfiguration\b|^fabrics:", re.MULTILINE),
@@ -45,103 +45,105 @@ _TOOLS = (
 
 
 class NodeText(NamedTuple):
-    """A text with the output of tools."""
+    """The output of tools as one text."""
 
     #: The file, for messages.
     name: str
-    #: The node that it is of, if the text itself does not say.
+    #: The node, unless the text itself names one.
     node: str
     text: str
 
 
 class ReadInputs(NamedTuple):
-    """What all texts show."""
+    """The observations of all texts."""
 
     #: By node.
     nodes: dict[str, list[SourcedObservation]]
-    #: A sentence for each text in which nothing was recognised.
+    #: A sentence for each text without a recognised line.
     problems: tuple[str, ...]
 
 
 def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
-    """Read texts; a text of which nothing is recognised becomes a problem."""
+    """Read texts; a text without a recognised line becomes a problem."""
     nodes: dict[str, list[SourcedObservation]] = {}
     problems: list[str] = []
     for text in texts:
-        found = _of_text(text)
-        if not found:
+        by_node = _by_node(text)
+        if not by_node:
             problems.append(_problem(text))
-        for node, seen in found.items():
-            nodes.setdefault(node, []).extend(SourcedObservation(text.name, one) for one in seen)
+        for node, observations in by_node.items():
+            nodes.setdefault(node, []).extend(
+                SourcedObservation(text.name, observation) for observation in observations
+            )
     return ReadInputs(nodes, tuple(problems))
 
 
-def _of_text(text: NodeText) -> dict[str, list[Observation]]:
+def _by_node(text: NodeText) -> dict[str, list[Observation]]:
     parts = [
-        (part, seen)
+        (part, observations)
         for at, part in enumerate(split_by_node(text.text))
-        if (seen := _read(part, begins=at == 0)) is not None
+        if (observations := _read(part, begins=at == 0)) is not None
     ]
-    told = {name for _, seen in parts for name in _told(seen)}
-    named = {part.node for part, _ in parts if part.node} or told
+    hostnames = {name for _, observations in parts for name in _hostnames(observations)}
+    named = {part.node for part, _ in parts if part.node} or hostnames
     alone = named.pop() if len(named) == 1 else None
-    found: dict[str, list[Observation]] = {}
-    for part, seen in parts:
-        found.setdefault(_name(part, seen, alone) or text.node, []).extend(seen)
-    return found
+    by_node: dict[str, list[Observation]] = {}
+    for part, observations in parts:
+        by_node.setdefault(_name(part, observations, alone) or text.node, []).extend(observations)
+    return by_node
 
 
 def _read(part: NodeOutput, *, begins: bool) -> tuple[Observation, ...] | None:
-    """Return what a part shows, which may be nothing; None where nothing is recognised."""
+    """Return the observations of a part, possibly none; None if no line is recognised."""
     reading = read(part.lines)
     answers = tuple(short_answers(part, reading.taken, begins=begins))
     return (*reading.sightings, *answers) if reading.taken or answers else None
 
 
-def _told(seen: Iterable[Observation]) -> set[str]:
-    """Return the names that hostname and its like printed."""
-    settings = (one for one in seen if isinstance(one, SettingObservation))
-    return {one.value for one in settings if one.setting == "hostname"}
+def _hostnames(observations: Iterable[Observation]) -> set[str]:
+    """Return the names that hostname and similar commands printed."""
+    settings = (setting for setting in observations if isinstance(setting, SettingObservation))
+    return {setting.value for setting in settings if setting.setting == "hostname"}
 
 
-def _name(part: NodeOutput, seen: Sequence[Observation], alone: str | None) -> str | None:
-    """Return the node of a part: what its prefix or prompt says, then what hostname printed.
+def _name(part: NodeOutput, observations: Sequence[Observation], alone: str | None) -> str | None:
+    """Return the node of a part: by its prefix or prompt, else by the output of hostname.
 
-    A part without either, such as the lines before the first prompt, is of the only node there is.
+    A part without either, such as the lines before the first prompt, belongs to the only node.
     """
-    told = _told(seen)
-    return part.node or (told.pop() if len(told) == 1 else None) or alone
+    hostnames = _hostnames(observations)
+    return part.node or (hostnames.pop() if len(hostnames) == 1 else None) or alone
 
 
 def _problem(text: NodeText) -> str:
-    for sign, what in _OTHERS:
-        if sign.search(text.text[:_BEGINNING]):
-            return f"{text.name}: {what}: expected the output of {_TOOLS}"
+    for pattern, description in _OTHER_TEXTS:
+        if pattern.search(text.text[:_BEGINNING]):
+            return f"{text.name}: {description}: expected the output of {_TOOLS}"
     lines = [line.strip() for line in text.text.splitlines()]
     number = next((at for at, line in enumerate(lines, 1) if line), 0)
     if not number:
         return f"{text.name}: is empty: expected the output of {_TOOLS}"
-    shown = lines[number - 1]
-    shown = f"{shown[:_SHOWN]}..." if len(shown) > _SHOWN else shown
-    return f"{text.name}:{number}: {shown!r} is not the output of a known tool: expected {_TOOLS}"
+    excerpt = lines[number - 1]
+    excerpt = f"{excerpt[:_EXCERPT_LENGTH]}..." if len(excerpt) > _EXCERPT_LENGTH else excerpt
+    return f"{text.name}:{number}: {excerpt!r} is not the output of a known tool: expected {_TOOLS}"
 
 
-# What collects the output of tools on nodes: a script, and a DaemonSet that runs it on each node.
+# Collect the output of tools on nodes: a script, and a DaemonSet that runs it on each node.
 #
 # The script is POSIX sh, tested in dash, bash and busybox. Its output has the headers that
-# `webhook.diagnose.tools.transcripts` knows: the format, the machine, and each command with its
+# `webhook.diagnose.tools.transcripts` reads: the format, the node, and each command with its
 # exit status.
 
 _PACKAGE = files(__package__)
 
 
 def collect_script() -> str:
-    """Return the script, which is run on a machine by sh and prints to standard output."""
+    """Return the script, which sh runs on a node and which prints to standard output."""
     return _PACKAGE.joinpath("collect.sh").read_text(encoding="utf-8")
 
 
 def daemonset(image: str, namespace: str) -> str:
-    """Return the manifest that runs the script once on each node, and prints to its pods' logs.
+    """Return the manifest that runs the script once on each node; its output is in the pods' logs.
 
     The image needs sh, grep and cat; with ibstat, rdma and other tools in it, the pods show more.
     """
@@ -153,16 +155,16 @@ def daemonset(image: str, namespace: str) -> str:
     )
 
 
-# What this machine shows: `discover --run`.
+# The output of tools on this node: `discover --run`.
 
-#: For the whole script, in seconds; each of its commands has 20 of its own.
+#: Seconds for the whole script; each of its commands has 20.
 _LONGEST = 300
 
 
 def run_here(seconds: float = _LONGEST) -> str:
-    """Run the script on this machine, and return what it prints; never raises.
+    """Run the script on this node, and return its output; never raise.
 
-    What is wrong is a note in the text, after what could be collected.
+    An error becomes a note in the text, after the output that could be collected.
     """
     try:
         with subprocess.Popen(  # noqa: S603

@@ -1,4 +1,4 @@
-"""Put together all that is known of one node: what tools printed, and what the API server says."""
+"""Merge everything about one node: the observations of tools, and its Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ from webhook.diagnose.tools.observations import (
 from webhook.diagnose.tools.products import machine_of
 
 _Kind = TypeVar("_Kind", bound=Observation)
-#: What GPU feature discovery takes out of a product's name (k8s-device-plugin, internal/lm).
+#: Characters that GPU feature discovery removes from a product name (k8s-device-plugin,
+#: internal/lm).
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9\-_. ]")
 _COLLECT = "Collect both again at the same time; until they agree, neither is used."
 _OTHER_NODE = "Check that the output is of this node, and restart GPU feature discovery there."
@@ -42,65 +43,70 @@ _GPU_COLUMN = re.compile(r"GPU\d{1,4}")
 
 
 def merge_node(
-    name: str, sighted: Sequence[SourcedObservation], kube: KubeNode | None = None
+    name: str, observations: Sequence[SourcedObservation], kube: KubeNode | None = None
 ) -> SiteNode:
-    """Put together one node; the order of what was seen has no influence."""
-    ports, findings = join_ports(name, sighted)
-    settings, differing = _settings(name, sighted)
-    gpus, gpu_findings = _gpus(name, sighted, kube)
+    """Merge the observations of one node; their order has no influence."""
+    ports, findings = join_ports(name, observations)
+    settings, differing = _settings(name, observations)
+    gpus, gpu_findings = _gpus(name, observations, kube)
     node = SiteNode(
         name=name,
         gpus=gpus,
         ports=ports,
         findings=(*findings, *differing, *gpu_findings),
         settings=settings,
-        interfaces=_all(sighted, InterfaceObservation),
-        distances=_all(sighted, DistanceObservation),
-        counters=_all(sighted, CounterObservation),
-        gids=_all(sighted, GidObservation),
-        cables=_all(sighted, CableObservation),
-        cards=_all(sighted, CardObservation),
+        interfaces=_all(observations, InterfaceObservation),
+        distances=_all(observations, DistanceObservation),
+        counters=_all(observations, CounterObservation),
+        gids=_all(observations, GidObservation),
+        cables=_all(observations, CableObservation),
+        cards=_all(observations, CardObservation),
         kube=kube,
     )
-    return node._replace(machine=machine_of([one.sighting for one in sighted]))
+    return node._replace(machine=machine_of([sourced.sighting for sourced in observations]))
 
 
-def _all(sighted: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple[_Kind, ...]:
-    found = {one.sighting for one in sighted if isinstance(one.sighting, kind)}
-    return tuple(sorted(found, key=lambda one: (natural(str(one[1:])), one.origin)))
+def _all(observations: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple[_Kind, ...]:
+    of_kind = {sourced.sighting for sourced in observations if isinstance(sourced.sighting, kind)}
+    return tuple(
+        sorted(of_kind, key=lambda observation: (natural(str(observation[1:])), observation.origin))
+    )
 
 
 def _settings(
-    node: str, sighted: Iterable[SourcedObservation]
+    node: str, observations: Iterable[SourcedObservation]
 ) -> tuple[dict[Setting, str], list[SiteFinding]]:
-    said: dict[Setting, list[Statement[str | None]]] = {}
-    for file, one in sighted:
-        if isinstance(one, SettingObservation):
-            told = Statement[str | None](one.value, one.origin.tool, file, one.origin.line)
-            said.setdefault(one.setting, []).append(told)
-    found: dict[Setting, str] = {}
+    by_setting: dict[Setting, list[Statement[str | None]]] = {}
+    for file, observation in observations:
+        if isinstance(observation, SettingObservation):
+            statement = Statement[str | None](
+                observation.value, observation.origin.tool, file, observation.origin.line
+            )
+            by_setting.setdefault(observation.setting, []).append(statement)
+    settings: dict[Setting, str] = {}
     findings: list[SiteFinding] = []
-    for setting, statements in said.items():
+    for setting, statements in by_setting.items():
         result: Reconciled[str] = reconcile(statements)
         if result.value is not None:
-            found[setting] = result.value
+            settings[setting] = result.value
         findings += _differ(node, f"the setting {setting!r}", result)
-    return found, findings
+    return settings, findings
 
 
-def _differ(node: str, what: str, result: Reconciled[str]) -> Iterator[SiteFinding]:
+def _differ(node: str, topic: str, result: Reconciled[str]) -> Iterator[SiteFinding]:
     if result.conflict is not None:
-        one, other = result.conflict
+        first, second = result.conflict
         yield SiteFinding(
             "warning",
             (node,),
-            f"tools differ on {what}: {one.says(one.value)}, {other.says(other.value)}",
+            f"tools differ on {topic}: {first.sentence(first.value)}, "
+            f"{second.sentence(second.value)}",
             _COLLECT,
         )
 
 
 def product_label(product: str) -> str:
-    """Return a GPU's name as GPU feature discovery spells it in nvidia.com/gpu.product."""
+    """Return a GPU's product as GPU feature discovery spells it in nvidia.com/gpu.product."""
     return "-".join(_NOT_IN_LABELS.sub("", product).split())
 
 
@@ -108,19 +114,19 @@ _Counted = tuple[GpuCount, ...]
 
 
 def _gpus(
-    node: str, sighted: Sequence[SourcedObservation], kube: KubeNode | None
+    node: str, observations: Sequence[SourcedObservation], kube: KubeNode | None
 ) -> tuple[_Counted, list[SiteFinding]]:
-    """Count the GPUs by product: as nvidia-smi and others list them, else as labels say."""
-    listed: Reconciled[_Counted] = reconcile(_counted(sighted))
+    """Count the GPUs by product: as nvidia-smi and other tools list them, else by the labels."""
+    listed: Reconciled[_Counted] = reconcile(_counted(observations))
     if listed.conflict is not None:
-        one, other = listed.conflict
+        first, second = listed.conflict
         words = (
-            f"tools differ on the GPUs: {one.says(_gpu_words(one.value))}, "
-            f"{other.says(_gpu_words(other.value))}"
+            f"tools differ on the GPUs: {first.sentence(_gpu_words(first.value))}, "
+            f"{second.sentence(_gpu_words(second.value))}"
         )
         return (), [SiteFinding("warning", (node,), words, _COLLECT)]
     if listed.value is None:
-        return _by_label_or_topology(sighted, kube), []
+        return _by_label_or_topology(observations, kube), []
     label = kube.gpu_product if kube else None
     if label and label not in {gpu.product for gpu in listed.value}:
         words = (
@@ -131,22 +137,22 @@ def _gpus(
     return listed.value, []
 
 
-def _counted(sighted: Iterable[SourcedObservation]) -> Iterator[Statement[_Counted | None]]:
-    """Yield what each tool lists; a tool that was run twice lists each GPU once.
+def _counted(observations: Iterable[SourcedObservation]) -> Iterator[Statement[_Counted | None]]:
+    """Yield the GPUs that each tool lists; a tool that was run twice lists each GPU once.
 
-    A tool that shows one GPU with two products contradicts itself: that makes two statements.
+    A tool that shows one GPU with two products contradicts itself, which makes two statements.
     """
     listed: dict[tuple[str, str], dict[tuple[object, ...], set[str]]] = {}
     lines: dict[tuple[str, str], int] = {}
-    for file, one in sighted:
-        if isinstance(one, GpuObservation) and one.product is not None:
-            key = (one.origin.tool, file)
-            identity = (one.number, one.uuid, one.pci)
+    for file, gpu in observations:
+        if isinstance(gpu, GpuObservation) and gpu.product is not None:
+            key = (gpu.origin.tool, file)
+            identity = (gpu.number, gpu.uuid, gpu.pci)
             if identity == (None, None, None):
-                identity = (one.origin.line, None, None)
+                identity = (gpu.origin.line, None, None)
             products = listed.setdefault(key, {}).setdefault(identity, set())
-            products.add(product_label(one.product))
-            lines[key] = min(one.origin.line, lines.get(key, one.origin.line))
+            products.add(product_label(gpu.product))
+            lines[key] = min(gpu.origin.line, lines.get(key, gpu.origin.line))
     for key, gpus in listed.items():
         for counted in {_by_product(map(min, gpus.values())), _by_product(map(max, gpus.values()))}:
             yield Statement(counted, key[0], key[1], lines[key])
@@ -162,18 +168,18 @@ def _gpu_words(gpus: _Counted) -> str:
 
 
 def _by_label_or_topology(
-    sighted: Sequence[SourcedObservation], kube: KubeNode | None
+    observations: Sequence[SourcedObservation], kube: KubeNode | None
 ) -> tuple[GpuCount, ...]:
     if kube is not None and kube.gpu_product:
         count = kube.labels.get("nvidia.com/gpu.count", "")
-        return (GpuCount(kube.gpu_product, int(count) if _whole(count) else None),)
-    numbers = {one.number for one in _all(sighted, GpuObservation) if one.number is not None}
+        return (GpuCount(kube.gpu_product, int(count) if _is_count(count) else None),)
+    numbers = {gpu.number for gpu in _all(observations, GpuObservation) if gpu.number is not None}
     columns = {
-        one.gpu for one in _all(sighted, DistanceObservation) if _GPU_COLUMN.fullmatch(one.gpu)
+        row.gpu for row in _all(observations, DistanceObservation) if _GPU_COLUMN.fullmatch(row.gpu)
     }
-    many = max(len(numbers), len(columns))
-    return (GpuCount(None, many),) if many else ()
+    gpu_count = max(len(numbers), len(columns))
+    return (GpuCount(None, gpu_count),) if gpu_count else ()
 
 
-def _whole(text: str) -> bool:
+def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 5  # noqa: PLR2004 - 9999 GPUs

@@ -1,4 +1,4 @@
-"""What was discovered, as JSON for programs and as text for people."""
+"""The discovery as JSON for programs and as a text report."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from webhook.diagnose.discover.site import SiteFinding, SiteNode, SitePort, list
 from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes, rails_of
 from webhook.text.terminal import Sheet, Span, TableColumn
 
-# For programs: stable, and described by `discover.schema.json`.
+# The stable JSON form, described by `discover.schema.json`.
 #
-# Keys may be added, but are never renamed. What no tool said is null.
+# Keys may be added, but are never renamed. A value that no tool showed is null.
 
 _SCHEMA = Path(__file__).with_name("discover.schema.json")
 
 
-def discover_form(found: Discovery) -> dict[str, object]:
-    """Return what was discovered as plain JSON values."""
+def discover_form(discovery: Discovery) -> dict[str, object]:
+    """Return the discovery as plain JSON values."""
     return {
-        "nodes": [_node_form(node) for node in found.nodes],
-        "fabrics": list(found.entries),
-        "findings": [_finding_form(one) for one in found.findings],
+        "nodes": [_node_form(node) for node in discovery.nodes],
+        "fabrics": list(discovery.entries),
+        "findings": [_finding_form(finding) for finding in discovery.findings],
     }
 
 
@@ -39,7 +39,7 @@ def _node_form(node: SiteNode) -> dict[str, object]:
         "machine": node.machine,
         "gpus": [{"product": gpu.product, "count": gpu.number} for gpu in node.gpus],
         "ports": [_port_form(port) for port in node.ports],
-        "findings": [_finding_form(one) for one in node.findings],
+        "findings": [_finding_form(finding) for finding in node.findings],
     }
 
 
@@ -69,7 +69,7 @@ def _finding_form(finding: SiteFinding) -> dict[str, object]:
     }
 
 
-# What was discovered, for people: what to fix first, then each fabric with its nodes and ports.
+# The text report: what to fix first, then each fabric with its nodes and ports.
 
 _SIGNS = {
     "error": Span("✘", "bold red"),
@@ -77,36 +77,36 @@ _SIGNS = {
     "note": Span("-", "dim"),
 }
 _WIDEST_CELL = 40
-#: Columns of a state such as Down, and for what else there is to say of a node.
+#: Characters for a state such as Down, and for the other details of a node.
 _RATE, _DETAILS = 4, 40
 _ODD = {"down": "bold red", "slow": "bold red"}
 
 
-def discover_text(found: Discovery, *, width: int, colour: bool) -> str:
+def discover_text(discovery: Discovery, *, width: int, colour: bool) -> str:
     """Return the report."""
     sheet = Sheet(width, colour=colour)
-    sheet.paragraph(Span(_summary(found), "bold"))
-    if found.findings:
+    sheet.paragraph(Span(_summary(discovery), "bold"))
+    if discovery.findings:
         sheet.blank()
         sheet.paragraph(
-            Span("What to fix first", "bold") if found.needs_a_fix else Span("Findings")
+            Span("What to fix first", "bold") if discovery.needs_a_fix else Span("Findings")
         )
-        for finding in found.findings:
+        for finding in discovery.findings:
             _finding(sheet, finding)
-    for plan in found.fabrics:
+    for plan in discovery.fabrics:
         _fabric(sheet, plan, width)
-    _others(sheet, found)
+    _unplaced(sheet, discovery)
     return sheet.text
 
 
-def _summary(found: Discovery) -> str:
+def _summary(discovery: Discovery) -> str:
     counts = [
-        _count(len(found.nodes), "node"),
-        _count(len(found.fabrics), "fabric"),
+        _count(len(discovery.nodes), "node"),
+        _count(len(discovery.fabrics), "fabric"),
         *(
             _count(number, severity)
             for severity in ("error", "warning", "note")
-            if (number := sum(one.severity == severity for one in found.findings))
+            if (number := sum(finding.severity == severity for finding in discovery.findings))
         ),
     ]
     return ", ".join(counts)
@@ -117,8 +117,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def _finding(sheet: Sheet, finding: SiteFinding) -> None:
-    where = f"{listed_nodes(finding.nodes)}: " if finding.nodes else ""
-    sheet.paragraph(Span(where, "bold"), Span(finding.message), sign=_SIGNS[finding.severity])
+    nodes = f"{listed_nodes(finding.nodes)}: " if finding.nodes else ""
+    sheet.paragraph(Span(nodes, "bold"), Span(finding.message), sign=_SIGNS[finding.severity])
     if finding.remedy:
         sheet.paragraph(Span(finding.remedy), sign=Span("→"), indent=2)
 
@@ -131,7 +131,7 @@ def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     sheet.blank()
     for field in ("mode", "hcas", "excludeHcas", "hcaPrefixes", "resources"):
         if field in plan.entry:
-            value = _shown(field, plan)
+            value = _entry_text(field, plan)
             sheet.paragraph(
                 Span(f"{field} {value}", "bold"), Span(f": {plan.reasons[field]}"), indent=2
             )
@@ -143,15 +143,15 @@ def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
         sheet.paragraph(Span("needs", "bold"), Span(f" {needed}"), indent=2)
 
 
-def _shown(field: str, plan: FabricPlan) -> str:
+def _entry_text(field: str, plan: FabricPlan) -> str:
     if field == "resources":
-        return ", ".join(one["name"] for one in plan.entry["resources"])
+        return ", ".join(resource["name"] for resource in plan.entry["resources"])
     value = plan.entry.get(field)
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _nodes_table(sheet: Sheet, plan: FabricPlan, width: int) -> None:
-    """Write a row for each node, equal nodes in one; a column for each device if they fit."""
+    """Write a row for each group of equal nodes, with a column for each device if they fit."""
     groups = equal_nodes(plan)
     devices = sorted({port.name for group in groups for port in group.ports}, key=natural)
     names = max(min(len(group.title), _WIDEST_CELL) for group in groups)
@@ -182,11 +182,11 @@ def _details(group: EqualNodes) -> str:
 
 def _ports_words(group: EqualNodes) -> str:
     """Return the ports by their rate or state: "400: mlx5_0, mlx5_1; Down: mlx5_2"."""
-    found: dict[str, list[str]] = {}
+    by_state: dict[str, list[str]] = {}
     for port in group.ports:
         lead = f"not used ({port.words})" if port.standing == "unused" else port.words
-        found.setdefault(lead, []).append(port.name)
-    ports = "; ".join(f"{words}: {', '.join(names)}" for words, names in found.items())
+        by_state.setdefault(lead, []).append(port.name)
+    ports = "; ".join(f"{words}: {', '.join(names)}" for words, names in by_state.items())
     return f"{ports}; {_details(group)}"
 
 
@@ -199,12 +199,12 @@ def _cell(port: PortGroup | None) -> Span:
     return Span(port.words, "" if port.standing == "fine" else _ODD.get(port.standing, "yellow"))
 
 
-def _others(sheet: Sheet, found: Discovery) -> None:
-    """Write the nodes that are in no fabric."""
-    others = [*unplaced_nodes(found)]
-    if not others:
+def _unplaced(sheet: Sheet, discovery: Discovery) -> None:
+    """Write the nodes without a fabric."""
+    unplaced = [*unplaced_nodes(discovery)]
+    if not unplaced:
         return
     sheet.blank()
     sheet.paragraph(Span("In no fabric", "bold"))
-    for name, why in others:
-        sheet.paragraph(Span(name, "bold"), Span(f": {why}"), indent=2)
+    for name, reason in unplaced:
+        sheet.paragraph(Span(name, "bold"), Span(f": {reason}"), indent=2)

@@ -1,6 +1,6 @@
-"""Plan a fabric: its name, and the entry of the fabrics file, with a reason for each field.
+"""Plan a fabric: its name, and its entry in the fabrics file, with a reason for each field.
 
-The fields that depend on all nodes of the group at once are in `plan_fields`.
+The fields that must be right on every node of the group are in `plan_fields`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from webhook.diagnose.discover.site import (
 )
 from webhook.model.fabric import Mode
 
-#: In these modes each pod has its own devices, whose names no list can hold.
+#: In these modes each pod has its own devices, so no list can name them.
 _OWN_DEVICE = ("sr-iov", "host-device", "dra")
-#: The requests of a template for claims.
+#: The requests of a claim template.
 GPU_REQUEST, NIC_REQUEST = "gpu", "nic"
 
 
 class FabricPlan(NamedTuple):
-    """A fabric as it is proposed."""
+    """A proposed fabric."""
 
     name: str
     group: Group
@@ -46,14 +46,14 @@ class FabricPlan(NamedTuple):
     mode: Mode
     #: The entry of the fabrics file.
     entry: FabricEntry
-    #: Field of the entry → why it is so; a field of `match` as `match.gpuProducts`.
+    #: Field of the entry → the reason for its value; a field of `match` as `match.gpuProducts`.
     reasons: dict[str, str]
-    #: What must be so for the mode to work.
+    #: The conditions for the mode to work.
     requirements: tuple[str, ...]
 
 
 class Refused(NamedTuple):
-    """A group for which no fabric is written, and why."""
+    """A group without a fabric, and the finding that explains it."""
 
     group: Group
     finding: SiteFinding
@@ -62,12 +62,12 @@ class Refused(NamedTuple):
 def plan_fabrics(groups: Sequence[Group], wishes: DiscoverOptions) -> list[FabricPlan | Refused]:
     """Plan a fabric for each group."""
     names = names_for(groups)
-    found = matches(
-        groups, [_resource_names(*one, wishes) for one in zip(names, groups, strict=True)]
+    group_matches = matches(
+        groups, [_resource_names(*pair, wishes) for pair in zip(names, groups, strict=True)]
     )
     return [
         _plan(name, group, match, wishes)
-        for name, group, match in zip(names, groups, found, strict=True)
+        for name, group, match in zip(names, groups, group_matches, strict=True)
     ]
 
 
@@ -77,7 +77,7 @@ def _resource_names(name: str, group: Group, wishes: DiscoverOptions) -> frozens
     if mode == "dra" and claimable_of(group) is not None:
         return frozenset()
     listed, _ = _resources(name, group, devices_of(group), mode, wishes)
-    return frozenset(one["name"] for one in listed)
+    return frozenset(resource["name"] for resource in listed)
 
 
 def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> FabricPlan | Refused:
@@ -87,13 +87,13 @@ def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> Fab
         return Refused(group, finding)
     entry: FabricEntry = {"name": name, "match": match_entry(match), "mode": mode}
     reasons = {"name": _about(group), "mode": because}
-    reasons |= {f"match.{field}": why for field, why in match.reasons.items()}
+    reasons |= {f"match.{field}": reason for field, reason in match.reasons.items()}
     offered = claimable_of(group)
     if mode == "dra" and offered is not None:
         _add_claims(entry, reasons, offered, by_plugin=bool(match.gpu_resources))
     else:
-        resources, why = _resources(name, group, devices, mode, wishes)
-        entry["resources"], reasons["resources"] = resources, why
+        resources, reason = _resources(name, group, devices, mode, wishes)
+        entry["resources"], reasons["resources"] = resources, reason
     entry["linkLayer"] = group.card.link_layer
     reasons["linkLayer"] = f"of the ports of {_used(devices)}"
     if group.rate is not None and group.rate.is_integer():
@@ -139,24 +139,24 @@ def _mode(group: Group, wishes: DiscoverOptions) -> tuple[Mode, str]:
 
 
 def claimable_of(group: Group) -> ClaimableDevices | None:
-    """Return what pods can claim on every node of a group; None if its nodes have no such thing."""
+    """Return the devices that pods can claim on every node of a group; None if there are none."""
     kubes = [choice.node.kube for choice in group.choices]
     offers = [kube.claimable for kube in kubes if kube and kube.claimable]
     if len(offers) != len(kubes) or not offers[0].device_class:
         return None
-    if len({(one.device_class, one.gpu_class) for one in offers}) > 1:
+    if len({(offer.device_class, offer.gpu_class) for offer in offers}) > 1:
         return None
     return offers[0]._replace(
-        nics=min(one.nics for one in offers),
-        gpus=min(one.gpus for one in offers),
-        aligned=all(one.aligned for one in offers),
+        nics=min(offer.nics for offer in offers),
+        gpus=min(offer.gpus for offer in offers),
+        aligned=all(offer.aligned for offer in offers),
     )
 
 
 def _add_claims(
     entry: FabricEntry, reasons: dict[str, str], offered: ClaimableDevices, *, by_plugin: bool
 ) -> None:
-    """Add the template: of a GPU with its NIC where both can be claimed together, or of NICs."""
+    """Add the template: of a GPU with its NIC if both can be claimed together, else of NICs."""
     name, gpus = entry["name"], offered.gpu_class if not by_plugin else ""
     if gpus:
         entry["match"] |= {"gpuResources": [], "deviceClasses": [gpus]}
@@ -170,41 +170,41 @@ def _add_claims(
         )
         return
     entry["claims"] = [{"template": f"{name}-nics", "request": NIC_REQUEST}]
-    why = (
+    reason = (
         "the GPUs come from a device plugin" if by_plugin else "no GPU can be claimed with its NIC"
     )
-    many = f"the {offered.nics} NICs of a node" if offered.nics > 1 else "the NIC of a node"
-    reasons["claims"] = f"{many}, since {why}; where pods share nodes, request fewer"
+    nics = f"the {offered.nics} NICs of a node" if offered.nics > 1 else "the NIC of a node"
+    reasons["claims"] = f"{nics}, since {reason}; where pods share nodes, request fewer"
 
 
 def _without_networks(
     group: Group, devices: Devices, wishes: DiscoverOptions
 ) -> SiteFinding | None:
     """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
-    if group.card.link_layer != "Ethernet" or len(wishes.networks) >= _many(devices):
+    if group.card.link_layer != "Ethernet" or len(wishes.networks) >= _device_count(devices):
         return None
     return SiteFinding(
         "error",
         group.nodes,
         f"{_about(group)}: RoCE in mode shared-device needs a Multus network for each of "
-        f"{_many(devices)} devices, {len(wishes.networks)} given: no fabric is written",
+        f"{_device_count(devices)} devices, {len(wishes.networks)} given: no fabric is written",
         "Give --network once for each device (a macvlan on its interface), or --mode sr-iov, "
         "or --mode host-network.",
     )
 
 
-def _many(devices: Devices) -> int:
+def _device_count(devices: Devices) -> int:
     return len({name.partition(":")[0] for name in devices.used})
 
 
 def _about(group: Group) -> str:
     """Describe a group: "2 nodes (a, b), NVIDIA-H100-80GB-HBM3, InfiniBand 400 Gb/s"."""
-    many = f"{len(group.nodes)} node{'s' * (len(group.nodes) > 1)}"
+    count = f"{len(group.nodes)} node{'s' * (len(group.nodes) > 1)}"
     gpus = group.product or ("no GPU" if group.without_gpus else "GPUs unknown")
     link = f"{group.card.link_layer} {gbps(group.rate)}"
-    apart = f"; apart since {group.apart}" if group.apart else ""
-    what = f"{gpus}, {group.model or 'card unknown'}, {link}"
-    return f"{many} ({listed_nodes(group.nodes)}): {what}{apart}"
+    split = f"; apart since {group.split_reason}" if group.split_reason else ""
+    hardware = f"{gpus}, {group.model or 'card unknown'}, {link}"
+    return f"{count} ({listed_nodes(group.nodes)}): {hardware}{split}"
 
 
 def _used(devices: Devices) -> str:
@@ -235,14 +235,14 @@ def _resources(
                 "name": f"nvidia.com/{short}_rail{rail}",
                 "network": f"{wishes.namespace}/{name}-rail{rail}",
             }
-            for rail in range(_many(devices))
+            for rail in range(_device_count(devices))
         ]
         return rails, "one virtual function of each device; --plugin writes policies and networks"
     if mode == "host-device":
         return [
             {
                 "name": f"nvidia.com/{short}_hostdev",
-                "count": _many(devices),
+                "count": _device_count(devices),
                 "network": f"{wishes.namespace}/{name}",
             }
         ], "all devices of a node for one pod; --plugin writes the network"
@@ -253,7 +253,7 @@ def _resources(
 
 
 def _offered(group: Group) -> str:
-    """Return the only resource of the RDMA shared device plugin that all nodes offer, or ""."""
+    """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
     kubes = [choice.node.kube for choice in group.choices]
     offered = [set(kube.rdma_resources) if kube else set() for kube in kubes]
     common = set.intersection(*offered)
@@ -266,7 +266,7 @@ def _offered(group: Group) -> str:
 def _add_interfaces(
     entry: FabricEntry, reasons: dict[str, str], group: Group, chosen: HcaList, mode: Mode
 ) -> None:
-    """Add the socket interfaces, and leave out UCX where none is known for it."""
+    """Add the socket interfaces, and leave out UCX if none is known for it."""
     host: HostInterface = host_interface(group)
     if mode == "shared-device":
         entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
@@ -286,7 +286,7 @@ def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
         yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
         yield "the network namespace mode of RDMA is shared (rdma system show)"
         if group.card.link_layer == "Ethernet":
-            yield f"Multus, and a network for each of {_many(devices)} devices"
+            yield f"Multus, and a network for each of {_device_count(devices)} devices"
     elif mode == "host-network":
         yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
         yield "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet"
@@ -306,7 +306,7 @@ _MAKERS = ("nvidia-", "tesla-", "quadro-", "geforce-", "amd-")
 
 
 def short_product(product: str) -> str:
-    """Return what people call a GPU: "h100" for NVIDIA-H100-80GB-HBM3."""
+    """Return the short name of a GPU: "h100" for NVIDIA-H100-80GB-HBM3."""
     name = product.lower()
     for maker in _MAKERS:
         name = name.removeprefix(maker)
@@ -319,7 +319,7 @@ def short_product(product: str) -> str:
 
 
 def names_for(groups: Sequence[Group]) -> list[str]:
-    """Return a name for each group, as `h100-ib`; rates, cards and numbers where needed."""
+    """Return a unique name for each group: `h100-ib`, with rate, card and number only if needed."""
     forms = (_plain, _with_rate, _with_card)
     names = [_plain(group) for group in groups]
     for form in forms[1:]:
@@ -328,11 +328,11 @@ def names_for(groups: Sequence[Group]) -> list[str]:
             form(group) if name in twice else name
             for name, group in zip(names, groups, strict=True)
         ]
-    seen: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
     for at, name in enumerate(names):
-        seen[name] += 1
-        if seen[name] > 1:
-            names[at] = f"{name}-{seen[name]}"
+        uses[name] += 1
+        if uses[name] > 1:
+            names[at] = f"{name}-{uses[name]}"
     return [name[:63].strip("-") for name in names]
 
 

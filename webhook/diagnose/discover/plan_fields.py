@@ -1,7 +1,7 @@
 """The fields of a planned fabric that must be right on every node of its group.
 
-They are the RDMA devices that NCCL may use, the interface for hostNetwork, and how pods and nodes
-show that they belong to the group. How the fabrics file writes them is at the end.
+They are the RDMA devices that NCCL may use, the interface for hostNetwork, and the `match` of pods
+and nodes. Their types in the fabrics file are at the end.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from webhook.diagnose.discover.site import listed_nodes, natural
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.model.fabric import Mode
 
-# Say which RDMA devices of a group NCCL may use.
+# The RDMA devices of a group that NCCL may use.
 
 #: MAX_IB_DEVS of NCCL's net_ib.
-_MOST = 32
+_MAX_DEVICES = 32
 _LETTERS = re.compile(r"[A-Za-z]+")
 
 
 class HcaList(NamedTuple):
-    """One of the three lists of a fabric."""
+    """A fabric's list of devices, in one of its three forms."""
 
     field: Literal["hcas", "excludeHcas", "hcaPrefixes"]
     names: tuple[str, ...]
@@ -35,35 +35,35 @@ class HcaList(NamedTuple):
 
 
 def hca_list(group: Group, devices: Devices) -> HcaList:
-    """Return the list for a group: exact names where possible, since they match nothing else.
+    """Return the list for a group: exact names if possible, since they match nothing else.
 
-    A name that a node lacks, or whose port is down there, is skipped by NCCL, so all nodes can have
-    the same list.
+    NCCL skips a name that a node lacks, or whose port is down there, so all nodes can have the same
+    list.
     """
-    others = _others(group)
-    if len(devices.used) <= _MOST:
+    other_devices = _other_devices(group)
+    if len(devices.used) <= _MAX_DEVICES:
         return HcaList("hcas", devices.used, _exact(group, devices))
-    prefix = _prefix(devices, others)
-    many = f"{len(devices.used)} names on {len(group.nodes)} nodes, and NCCL takes {_MOST}"
+    prefix = _prefix(devices, other_devices)
+    excess = f"{len(devices.used)} names on {len(group.nodes)} nodes, and NCCL takes {_MAX_DEVICES}"
     if prefix:
-        return HcaList("hcaPrefixes", (prefix,), f"{many}; no other device begins with {prefix}")
-    if others and len(others) <= _MOST:
-        return HcaList("excludeHcas", others, f"{many}: all devices but these")
-    return HcaList("hcas", devices.used[:_MOST], f"{many}: the first {_MOST}")
+        return HcaList("hcaPrefixes", (prefix,), f"{excess}; no other device begins with {prefix}")
+    if other_devices and len(other_devices) <= _MAX_DEVICES:
+        return HcaList("excludeHcas", other_devices, f"{excess}: all devices but these")
+    return HcaList("hcas", devices.used[:_MAX_DEVICES], f"{excess}: the first {_MAX_DEVICES}")
 
 
-def _others(group: Group) -> tuple[str, ...]:
-    """Return the devices of the nodes that are not the fabric's."""
-    found = {port.device for choice in group.choices for port in choice.left_out if port.device}
-    return tuple(sorted(found, key=natural))
+def _other_devices(group: Group) -> tuple[str, ...]:
+    """Return the devices of the nodes that the fabric leaves out."""
+    names = {port.device for choice in group.choices for port in choice.left_out if port.device}
+    return tuple(sorted(names, key=natural))
 
 
 def _prefix(devices: Devices, others: tuple[str, ...]) -> str:
-    """Return letters with which exactly the fabric's devices begin; "" if there are none."""
-    found = _LETTERS.match(commonprefix([*devices.used]))  # noqa: RUF071 - no paths, but names
-    if found is None or any(name.startswith(found[0]) for name in (*others, *devices.left_out)):
+    """Return a prefix that only the fabric's devices have, or ""."""
+    match = _LETTERS.match(commonprefix([*devices.used]))  # noqa: RUF071 - no paths, but names
+    if match is None or any(name.startswith(match[0]) for name in (*others, *devices.left_out)):
         return ""
-    return "" if "mlx5_bond_0".startswith(found[0]) else found[0]
+    return "" if "mlx5_bond_0".startswith(match[0]) else match[0]
 
 
 def _exact(group: Group, devices: Devices) -> str:
@@ -82,13 +82,13 @@ def _exact(group: Group, devices: Devices) -> str:
     ]
     if len(parts) > 2:  # noqa: PLR2004
         return "names differ between nodes; NCCL skips those that a node lacks"
-    where = "on the node" if len(group.nodes) == 1 else f"on all {len(group.nodes)} nodes"
-    return "; ".join(parts) or f"the {group.model or 'same'} cards {where}"
+    location = "on the node" if len(group.nodes) == 1 else f"on all {len(group.nodes)} nodes"
+    return "; ".join(parts) or f"the {group.model or 'same'} cards {location}"
 
 
-# Find the interface of the nodes over which pods with hostNetwork reach each other (ip -br a).
+# The interface of the nodes that connects pods with hostNetwork (ip -br a).
 
-#: Interfaces of container networks, virtual machines and tunnels, which other nodes do not reach.
+#: Interfaces of container networks, virtual machines and tunnels, which other nodes cannot reach.
 _INNER = re.compile(
     r"(?:lo|docker|br-|virbr|veth|cali|cilium|lxc|flannel|cni|kube|nodelocal|tunl|vxlan|geneve|wg"
     r"|tailscale|podman|dummy|ovs|ovn|genev|gre|sit|antrea|weave|idrac|usb)"
@@ -96,7 +96,7 @@ _INNER = re.compile(
 
 
 class HostInterface(NamedTuple):
-    """An interface that all nodes have, or why none can be named."""
+    """An interface that all nodes have, or "" and the reason."""
 
     name: str
     because: str
@@ -105,34 +105,40 @@ class HostInterface(NamedTuple):
 def host_interface(group: Group) -> HostInterface:
     """Return the only interface with an address that all nodes have, RDMA ports' own last.
 
-    With RoCE, a node may have no other interface than that of its RDMA port, which carries TCP too.
+    With RoCE, a node may have only the interface of its RDMA port, which carries TCP too.
     """
-    shown = [choice for choice in group.choices if choice.node.interfaces]
-    if not shown:
+    with_interfaces = [choice for choice in group.choices if choice.node.interfaces]
+    if not with_interfaces:
         return HostInterface("", "no tool lists the interfaces: add the output of ip -br a")
-    if len(shown) < len(group.choices):
+    if len(with_interfaces) < len(group.choices):
         return HostInterface("", "not all nodes list their interfaces (ip -br a)")
-    apart = set.intersection(*(_reached(choice) - _of_rdma(choice) for choice in shown))
-    common = apart or set.intersection(*(_reached(choice) & _of_roce(choice) for choice in shown))
+    separate = set.intersection(
+        *(_reached(choice) - _of_rdma(choice) for choice in with_interfaces)
+    )
+    common = separate or set.intersection(
+        *(_reached(choice) & _of_roce(choice) for choice in with_interfaces)
+    )
     if len(common) != 1:
         listed = ", ".join(sorted(common)) or "none"
         return HostInterface("", f"interfaces that all nodes have with an address: {listed}")
     (name,) = common
     if not is_interface(name):
         return HostInterface("", f"{name!r} cannot be written in a list")
-    own = "" if apart else ", an RDMA port's own"
-    return HostInterface(name, f"the only interface with an address that is up on all nodes{own}")
+    suffix = "" if separate else ", an RDMA port's own"
+    return HostInterface(
+        name, f"the only interface with an address that is up on all nodes{suffix}"
+    )
 
 
 def _reached(choice: PortSelection) -> set[str]:
-    """Return the interfaces with an address at which other nodes may reach this one."""
+    """Return the interfaces whose addresses other nodes may reach."""
     return {
-        one.netdev.partition("@")[0]
-        for one in choice.node.interfaces
-        if one.state != "DOWN"
-        and any("." in address for address in one.addresses)
-        and not _INNER.match(one.netdev)
-        and not one.netdev.startswith("ib")
+        interface.netdev.partition("@")[0]
+        for interface in choice.node.interfaces
+        if interface.state != "DOWN"
+        and any("." in address for address in interface.addresses)
+        and not _INNER.match(interface.netdev)
+        and not interface.netdev.startswith("ib")
     }
 
 
@@ -145,11 +151,11 @@ def _of_roce(choice: PortSelection) -> set[str]:
     return {netdev for port in ports for netdev in port.netdevs}
 
 
-# Say how pods and nodes show that they belong to a group, so that no two groups are confused.
+# The `match` of a group: resources, products and labels that no other group has.
 
 _HOSTNAME = "kubernetes.io/hostname"
 _GPU = "nvidia.com/gpu"
-#: Labels that tell pools of nodes apart, the ones that people set on purpose first.
+#: Labels that distinguish pools of nodes, the deliberate ones first.
 _POOLS = (
     "rdma.lab/fabric",
     "cloud.google.com/gke-nodepool",
@@ -163,29 +169,29 @@ _POOLS = (
 class Match(NamedTuple):
     """The `match` of a fabric."""
 
-    #: None: nothing is known of the resources, and the file's default holds.
+    #: None: the resources are unknown, and the file's default applies.
     gpu_resources: tuple[str, ...] | None
     product: str | None
     labels: Mapping[str, tuple[str, ...]]
-    #: Field → why it is so.
+    #: Field → the reason for its value.
     reasons: Mapping[str, str]
 
 
 def matches(groups: Sequence[Group], resources: Sequence[frozenset[str]]) -> list[Match]:
-    """Return the match of each group, whose fabric lists the RDMA resources at the same place.
+    """Return the match of each group; `resources` are the RDMA resources of each group's fabric.
 
-    Labels are added to all where neither GPUs nor resources of its own tell a group.
+    If neither GPUs nor unique resources identify a group, all groups get labels.
     """
-    found = [_by_gpus(group) for group in groups]
-    if not _share_gpus(found) and not _nameless(found, resources):
-        return found
-    key, because = _telling_label(groups)
+    group_matches = [_by_gpus(group) for group in groups]
+    if not _share_gpus(group_matches) and not _nameless(group_matches, resources):
+        return group_matches
+    key, because = _distinguishing_label(groups)
     return [
         match._replace(
             labels={key: _values(group, key)},
             reasons={**match.reasons, "nodeLabels": because},
         )
-        for match, group in zip(found, groups, strict=True)
+        for match, group in zip(group_matches, groups, strict=True)
     ]
 
 
@@ -202,33 +208,36 @@ def _by_gpus(group: Group) -> Match:
 
 
 def _resources(group: Group) -> tuple[str, ...] | None:
-    """Return what the nodes offer, () if they have no GPU; None if that is unknown."""
+    """Return the GPU resources of the nodes, () if they have no GPU; None if unknown."""
     if group.without_gpus:
         return ()
     kubes = [choice.node.kube for choice in group.choices]
     if not all(kubes):
         return None
-    found = {name for kube in kubes if kube for name in kube.gpu_resources}
-    if not found and any(choice.node.gpus for choice in group.choices):
+    names = {name for kube in kubes if kube for name in kube.gpu_resources}
+    if not names and any(choice.node.gpus for choice in group.choices):
         return None  # the GPU plugin is not ready, or not yet installed
-    return tuple(sorted(found))
+    return tuple(sorted(names))
 
 
-def _share_gpus(found: Sequence[Match]) -> bool:
-    """Return whether two groups claim the same GPU resource, and no product tells them apart."""
+def _share_gpus(group_matches: Sequence[Match]) -> bool:
+    """Return whether two groups claim the same GPU resource without distinct products."""
     products: dict[str, list[str | None]] = {}
-    for one in found:
-        for resource in _claimed(one):
-            products.setdefault(resource, []).append(one.product)
-    return any(len(of) > 1 and (not all(of) or len(set(of)) < len(of)) for of in products.values())
+    for match in group_matches:
+        for resource in _claimed(match):
+            products.setdefault(resource, []).append(match.product)
+    return any(
+        len(claims) > 1 and (not all(claims) or len(set(claims)) < len(claims))
+        for claims in products.values()
+    )
 
 
-def _nameless(found: Sequence[Match], resources: Sequence[frozenset[str]]) -> bool:
-    """Return whether nothing leads to a group: no GPU, and no RDMA resource but those of others."""
+def _nameless(group_matches: Sequence[Match], resources: Sequence[frozenset[str]]) -> bool:
+    """Return whether nothing identifies a group: no GPU, and no RDMA resource of its own."""
     listed = Counter(name for names in resources for name in names)
     return any(
         not _claimed(match) and all(listed[name] > 1 for name in names)
-        for match, names in zip(found, resources, strict=True)
+        for match, names in zip(group_matches, resources, strict=True)
     )
 
 
@@ -236,11 +245,11 @@ def _claimed(match: Match) -> tuple[str, ...]:
     return (_GPU,) if match.gpu_resources is None else match.gpu_resources
 
 
-def _telling_label(groups: Sequence[Group]) -> tuple[str, str]:
-    """Return a label whose values tell all groups apart, and why it is used."""
+def _distinguishing_label(groups: Sequence[Group]) -> tuple[str, str]:
+    """Return a label with distinct values for all groups, and the reason for using it."""
     for key in _POOLS:
         values = [set(_values(group, key)) for group in groups]
-        every = [one for of in values for one in of]
+        every = [label for labels in values for label in labels]
         if all(values) and "" not in every and len(every) == len(set(every)):
             return key, "GPUs alone do not tell the fabrics apart, and this label does"
     return _HOSTNAME, (
@@ -251,22 +260,22 @@ def _telling_label(groups: Sequence[Group]) -> tuple[str, str]:
 
 def _values(group: Group, key: str) -> tuple[str, ...]:
     """Return the values of a label on the nodes of a group; "" for a node without it."""
-    found: dict[str, None] = {}
+    values: dict[str, None] = {}
     for choice in group.choices:
         kube = choice.node.kube
         value = kube.labels.get(key, "") if kube else ""
         if key == _HOSTNAME and not value:
             value = choice.node.name
         if value == "" or is_label_glob(value):
-            found[value] = None
-    return tuple(found)
+            values[value] = None
+    return tuple(values)
 
 
-# The entry of a fabric in the fabrics file, as far as it is planned here.
+# The entry of a fabric in the fabrics file, with the fields that are planned here.
 
 
 class MatchEntry(TypedDict, total=False):
-    """The pods and nodes that a fabric is for."""
+    """The pods and nodes of a fabric."""
 
     gpuResources: list[str]
     gpuProducts: list[str]
@@ -309,7 +318,7 @@ class FabricEntry(TypedDict, total=False):
 
 
 def match_entry(match: Match) -> MatchEntry:
-    """Return the fields of a match that say something."""
+    """Return the fields of a match that are set."""
     entry: MatchEntry = {}
     if match.gpu_resources is not None:
         entry["gpuResources"] = list(match.gpu_resources)
@@ -321,5 +330,5 @@ def match_entry(match: Match) -> MatchEntry:
 
 
 def _as_glob(product: str) -> str:
-    """Return a glob for a product; `[N]VIDIA-...` for one that could be taken for a misspelling."""
+    """Return a glob for a product; `[N]VIDIA-...` if it could pass for a misspelling."""
     return f"[{product[0]}]{product[1:]}" if intended_product(product) else product

@@ -1,4 +1,4 @@
-"""Find ports, cards, slots and cables that are down, missing or slow, or soon will be."""
+"""Checks of ports, cards, slots and cables that are down, missing or slow, or soon will be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.diagnose.tools.observations import CardObservation, PcieLink
 
 # Cards, slots and cables that slow a fabric down, or soon will.
 
-#: A port's share of its rate below which its PCI Express link is too slow.
+#: The share of a port's rate that its PCI Express link must carry.
 _ENOUGH = 0.9
 #: Counters that grow only where a cable, a port or a switch is bad (IBTA, PortCounters).
 _BAD_COUNTERS = frozenset(
@@ -30,12 +30,12 @@ _BAD_COUNTERS = frozenset(
 
 
 def different_firmware(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield nodes whose cards have another firmware than most."""
-    shown = Counter(port.firmware for _, port in used_ports(plan) if port.firmware)
-    if len(shown) < 2:  # noqa: PLR2004
+    """Yield nodes whose cards have a firmware other than the most common one."""
+    versions = Counter(port.firmware for _, port in used_ports(plan) if port.firmware)
+    if len(versions) < 2:  # noqa: PLR2004
         return
-    usual = most_common(shown.elements())
-    for other in sorted(set(shown) - {usual}):
+    usual = most_common(versions.elements())
+    for other in sorted(set(versions) - {usual}):
         nodes = dict.fromkeys(
             choice.node.name for choice, port in used_ports(plan) if port.firmware == other
         )
@@ -48,13 +48,13 @@ def different_firmware(plan: FabricPlan) -> Iterator[SiteFinding]:
 
 
 def slow_slots(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield ports whose PCI Express link is narrower or slower than the card's."""
+    """Yield ports whose PCI Express link is too slow for their rate."""
     for choice, port in used_ports(plan):
         card = _card_of(choice.node, port)
         if card is None or card.link is None:
             continue
-        known = card_model(port.vendor_id, port.device_id)
-        best = card.best_link or (known.best_link if known else None)
+        model = card_model(port.vendor_id, port.device_id)
+        best_link = card.best_link or (model.best_link if model else None)
         expected = expected_rate(port.rate_gbps or 0, port.link_layer, card.link)
         too_slow = expected.gbps < _ENOUGH * data_rate(port.rate_gbps or 0, port.link_layer)
         if expected.limit == "PCIe" and too_slow:
@@ -63,7 +63,7 @@ def slow_slots(plan: FabricPlan) -> Iterator[SiteFinding]:
                 (choice.node.name,),
                 f"the PCI Express link of {port.name} ({_link(card.link)}) carries "
                 f"{expected.gbps:.0f} of {gbps(port.rate_gbps)}"
-                f"{f'; the card can {_link(best)}' if best else ''}",
+                f"{f'; the card can {_link(best_link)}' if best_link else ''}",
                 "Reseat the card, or put it into a slot with more lanes; look at the BIOS.",
             )
 
@@ -80,21 +80,21 @@ def _link(link: PcieLink) -> str:
 
 
 def bad_counters(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield counters of errors that are not zero."""
+    """Yield error counters that are not zero."""
     for choice in plan.group.choices:
         used = used_devices(choice, plan)
-        for one in choice.node.counters:
-            if one.device in used and one.counter in _BAD_COUNTERS and one.value > 0:
+        for counter in choice.node.counters:
+            if counter.device in used and counter.counter in _BAD_COUNTERS and counter.value > 0:
                 yield SiteFinding(
                     "warning",
                     (choice.node.name,),
-                    f"{one.device}: {one.counter} is {one.value}",
+                    f"{counter.device}: {counter.counter} is {counter.value}",
                     "Look again in an hour: if it grows, replace the cable or transceiver.",
                 )
 
 
 def bad_cables(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield cables of which iblinkinfo says that they could be faster or wider."""
+    """Yield cables that could be faster or wider according to iblinkinfo."""
     for choice in plan.group.choices:
         for cable in choice.node.cables:
             if cable.complaint:
@@ -137,7 +137,7 @@ def ports_down(plan: FabricPlan) -> Iterator[SiteFinding]:
 
 
 def ports_never_up(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield devices that are down on all nodes; those with the same reason together."""
+    """Yield devices that are down on all nodes, one finding for each reason."""
     reasons: dict[str, list[str]] = {}
     for device, because in plan.devices.left_out.items():
         if because.startswith("Down"):
@@ -153,7 +153,7 @@ def ports_never_up(plan: FabricPlan) -> Iterator[SiteFinding]:
 
 
 def unknown_states(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield nodes of which no tool says the state of all ports."""
+    """Yield nodes with a port whose state no tool shows."""
     for choice in plan.group.choices:
         if any(port.state is None for port in choice.ports):
             yield SiteFinding(
@@ -181,24 +181,24 @@ def devices_missing(plan: FabricPlan) -> Iterator[SiteFinding]:
     """Yield nodes with fewer devices than most nodes of the group."""
     counts = {choice.node.name: len(used_devices(choice, plan)) for choice in plan.group.choices}
     usual = most_common(counts.values())
-    for node, many in counts.items():
-        if many < usual:
+    for node, count in counts.items():
+        if count < usual:
             yield SiteFinding(
                 "error",
                 (node,),
-                f"{many} of the fabric's devices, where other nodes have {usual}",
+                f"{count} of the fabric's devices, where other nodes have {usual}",
                 "Look for the missing card in lspci and dmesg.",
             )
 
 
 def missing_gids(plan: FabricPlan) -> Iterator[SiteFinding]:
-    """Yield RoCE ports whose table shows no RoCE v2 GID."""
+    """Yield RoCE ports without a RoCE v2 GID in their table."""
     if plan.group.card.link_layer != "Ethernet":
         return
     for choice, port in used_ports(plan):
-        rows = (one for one in choice.node.gids if one.device == port.device)
-        table = [one for one in rows if one.version is not None]  # ibstatus shows one GID only
-        usable = any(one.version == "v2" and one.gid.strip("0:") for one in table)
+        rows = (gid for gid in choice.node.gids if gid.device == port.device)
+        table = [gid for gid in rows if gid.version is not None]  # ibstatus shows one GID only
+        usable = any(gid.version == "v2" and gid.gid.strip("0:") for gid in table)
         if table and not usable and port.state == "Active":
             yield SiteFinding(
                 "error",

@@ -1,7 +1,7 @@
-"""Join what several tools say of the ports of one node, by device, PCI address and interface.
+"""Join several tools' observations of a node's ports by device, PCI address and interface.
 
-Tools that do not show the name of the RDMA device (lspci, or mst without a driver) are joined over
-the PCI address, with or without its domain, or over the network interface.
+Tools that do not show the name of the RDMA device (lspci, or mst without a driver) are joined by
+the PCI address, with or without its domain, or by the network interface.
 """
 
 from __future__ import annotations
@@ -22,207 +22,227 @@ from webhook.diagnose.discover.site import (
 from webhook.diagnose.tools.hardware import NVIDIA, card_model
 from webhook.diagnose.tools.observations import CardObservation, PortObservation, PortState
 
-_AnySighting = TypeVar("_AnySighting", bound=PortObservation | CardObservation)
+_PortOrCard = TypeVar("_PortOrCard", bound=PortObservation | CardObservation)
 #: ibv_devinfo shows the OUI of some vendors, other tools their PCI id.
 _PCI_VENDORS = {0x02C9: NVIDIA}
-#: Interfaces that stand above others: both tools are right.
+#: Interfaces on top of others: a tool that shows the upper and one that shows the lower are right.
 _ABOVE = ("bond", "team", "br-")
 
 
-class _Told(NamedTuple):
-    """A sighting of a port or a card, and its file."""
+class _PortEvidence(NamedTuple):
+    """An observation of a port or a card, and its file."""
 
     file: str
-    seen: PortObservation | CardObservation
+    observation: PortObservation | CardObservation
 
 
 class JoinedPorts(NamedTuple):
-    """The ports of a node, and where tools differ."""
+    """The ports of a node, and a finding for each difference between tools."""
 
     ports: tuple[SitePort, ...]
     findings: tuple[SiteFinding, ...]
 
 
 def pci_key(address: str) -> str:
-    """Return an address with its domain: tools leave it out where all devices are in domain 0."""
+    """Return an address with its domain, which tools omit where all devices are in domain 0."""
     address = address.lower()
     return address if address.count(":") > 1 else f"0000:{address}"
 
 
-def join_ports(node: str, sighted: Sequence[SourcedObservation]) -> JoinedPorts:
-    """Join the sightings of one node; their order has no influence."""
-    ports = [_Told(file, seen) for file, seen in _only(sighted, PortObservation)]
-    cards = [_Told(file, seen) for file, seen in _only(sighted, CardObservation)]
-    devices: dict[str, list[_Told]] = {}
-    for told in ports:
-        if isinstance(told.seen, PortObservation) and told.seen.device is not None:
-            devices.setdefault(told.seen.device, []).append(told)
+def join_ports(node: str, observations: Sequence[SourcedObservation]) -> JoinedPorts:
+    """Join the observations of one node; their order has no influence."""
+    ports = [_PortEvidence(file, port) for file, port in _only(observations, PortObservation)]
+    cards = [_PortEvidence(file, card) for file, card in _only(observations, CardObservation)]
+    devices: dict[str, list[_PortEvidence]] = {}
+    for filed in ports:
+        if isinstance(filed.observation, PortObservation) and filed.observation.device is not None:
+            devices.setdefault(filed.observation.device, []).append(filed)
     strangers = _attach(devices, ports, cards)
-    found, findings = [], []
+    joined, findings = [], []
     for device in sorted(devices, key=natural):
         for port in _numbers(devices[device]):
-            one, wrong = _port(node, device, port, devices[device])
-            found.append(one)
-            findings += wrong
-    found += _without_device(found, strangers)
-    return JoinedPorts(tuple(found), tuple(dict.fromkeys(findings)))
+            site_port, differences = _port(node, device, port, devices[device])
+            joined.append(site_port)
+            findings += differences
+    joined += _without_device(joined, strangers)
+    return JoinedPorts(tuple(joined), tuple(dict.fromkeys(findings)))
 
 
 def _only(
-    sighted: Iterable[SourcedObservation], kind: type[_AnySighting]
-) -> list[tuple[str, _AnySighting]]:
-    return [(one.file, one.sighting) for one in sighted if isinstance(one.sighting, kind)]
+    observations: Iterable[SourcedObservation], kind: type[_PortOrCard]
+) -> list[tuple[str, _PortOrCard]]:
+    return [
+        (sourced.file, sourced.sighting)
+        for sourced in observations
+        if isinstance(sourced.sighting, kind)
+    ]
 
 
 def _attach(
-    devices: dict[str, list[_Told]], ports: list[_Told], cards: list[_Told]
-) -> dict[str, list[_Told]]:
-    """Add sightings without a device to the device that they are of; return the others by PCI."""
+    devices: dict[str, list[_PortEvidence]], ports: list[_PortEvidence], cards: list[_PortEvidence]
+) -> dict[str, list[_PortEvidence]]:
+    """Add observations without a device name to their device; return the others by PCI address."""
     nameless = [
-        told
-        for told in ports
-        if isinstance(told.seen, PortObservation) and told.seen.device is None
+        filed
+        for filed in ports
+        if isinstance(filed.observation, PortObservation) and filed.observation.device is None
     ]
     by_pci = _owners(devices, _pcis)
     by_netdev = _owners(devices, _netdevs)
-    found: list[tuple[str, _Told]] = []
-    strangers: dict[str, list[_Told]] = {}
-    for told in [*nameless, *cards]:
-        owner = _only_owner(by_pci, _pcis(told)) or _only_owner(by_netdev, _netdevs(told))
+    attached: list[tuple[str, _PortEvidence]] = []
+    strangers: dict[str, list[_PortEvidence]] = {}
+    for filed in [*nameless, *cards]:
+        owner = _only_owner(by_pci, _pcis(filed)) or _only_owner(by_netdev, _netdevs(filed))
         if owner:
-            found.append((owner, told))
-        elif told.seen.pci:
-            strangers.setdefault(pci_key(told.seen.pci), []).append(told)
-    for owner, told in found:
-        devices[owner].append(told)
+            attached.append((owner, filed))
+        elif filed.observation.pci:
+            strangers.setdefault(pci_key(filed.observation.pci), []).append(filed)
+    for owner, filed in attached:
+        devices[owner].append(filed)
     return strangers
 
 
 def _owners(
-    devices: dict[str, list[_Told]], keys: Callable[[_Told], Iterable[str]]
+    devices: dict[str, list[_PortEvidence]], keys: Callable[[_PortEvidence], Iterable[str]]
 ) -> dict[str, set[str]]:
     owners: dict[str, set[str]] = {}
-    for device, told in devices.items():
-        for key in (key for one in told for key in keys(one)):
+    for device, evidence in devices.items():
+        for key in (key for filed in evidence for key in keys(filed)):
             owners.setdefault(key, set()).add(device)
     return owners
 
 
 def _only_owner(owners: dict[str, set[str]], keys: Iterable[str]) -> str | None:
-    found = {device for key in keys for device in owners.get(key, ())}
-    return found.pop() if len(found) == 1 else None
+    devices = {device for key in keys for device in owners.get(key, ())}
+    return devices.pop() if len(devices) == 1 else None
 
 
-def _pcis(told: _Told) -> tuple[str, ...]:
-    return (pci_key(told.seen.pci),) if told.seen.pci else ()
+def _pcis(filed: _PortEvidence) -> tuple[str, ...]:
+    return (pci_key(filed.observation.pci),) if filed.observation.pci else ()
 
 
-def _netdevs(told: _Told) -> tuple[str, ...]:
-    return (told.seen.netdevs or ()) if isinstance(told.seen, PortObservation) else ()
+def _netdevs(filed: _PortEvidence) -> tuple[str, ...]:
+    return (
+        (filed.observation.netdevs or ()) if isinstance(filed.observation, PortObservation) else ()
+    )
 
 
-def _numbers(told: Sequence[_Told]) -> list[int | None]:
-    counted = {one.seen.port for one in told if isinstance(one.seen, PortObservation)} - {None}
+def _numbers(evidence: Sequence[_PortEvidence]) -> list[int | None]:
+    counted = {
+        filed.observation.port
+        for filed in evidence
+        if isinstance(filed.observation, PortObservation)
+    } - {None}
     numbers: list[int | None] = [*sorted(number for number in counted if number is not None)]
     return numbers or [None]
 
 
 class _Joining:
-    """Puts together one port from what was said of it, and of its device as a whole."""
+    """A port in the making, from the observations of it and of its device."""
 
-    def __init__(self, node: str, about: str, told: Sequence[_Told]) -> None:
+    def __init__(self, node: str, about: str, evidence: Sequence[_PortEvidence]) -> None:
         self._node = node
         self._about = about
-        self.told = told
+        self.evidence = evidence
         self.findings: list[SiteFinding] = []
 
     def field(
         self,
         name: str,
-        told: Iterable[tuple[str, _AnySighting]],
-        read: Callable[[_AnySighting], Value | None],
+        evidence: Iterable[tuple[str, _PortOrCard]],
+        read: Callable[[_PortOrCard], Value | None],
         key: Callable[[Value], object] = lambda value: value,
     ) -> Value | None:
-        """Return the value of a field on which all agree; else None, and a finding."""
-        result = reconcile(_said(told, read), key)
+        """Return the value of a field on which all tools agree; else None, and add a finding."""
+        result = reconcile(_statements(evidence, read), key)
         self._note(name, result)
         return result.value
 
     def address(self) -> str | None:
-        """Return the PCI address; of a bond, which has several, the first that all tools know."""
+        """Return the PCI address; of a bond, which has several, the first that all tools show."""
         by_tool: dict[tuple[str, str], set[str]] = {}
-        for file, seen in self.told:
-            if seen.pci:
-                by_tool.setdefault((seen.origin.tool, file), set()).add(pci_key(seen.pci))
+        for file, observation in self.evidence:
+            if observation.pci:
+                by_tool.setdefault((observation.origin.tool, file), set()).add(
+                    pci_key(observation.pci)
+                )
         common = set.intersection(*by_tool.values()) if by_tool else set()
         if not common:
-            self._note("pci", reconcile(_said(self.told, lambda seen: seen.pci), pci_key))
+            self._note(
+                "pci",
+                reconcile(_statements(self.evidence, lambda observation: observation.pci), pci_key),
+            )
             return None
-        wanted = min(common)
-        spelt = {one.seen.pci for one in self.told if one.seen.pci}
-        return max((one for one in spelt if pci_key(one) == wanted), key=len)
+        address = min(common)
+        spelt = {filed.observation.pci for filed in self.evidence if filed.observation.pci}
+        return max((spelling for spelling in spelt if pci_key(spelling) == address), key=len)
 
-    def interfaces(self, told: Iterable[tuple[str, PortObservation]]) -> tuple[str, ...]:
-        """Return the network interfaces, bonds first, since a bond is what has addresses."""
-        shown = [(file, port) for file, port in told if port.netdevs]
-        sets = [set(port.netdevs or ()) for _, port in shown]
+    def interfaces(self, observations: Iterable[tuple[str, PortObservation]]) -> tuple[str, ...]:
+        """Return the network interfaces, bonds first, since a bond has the addresses."""
+        with_netdevs = [(file, port) for file, port in observations if port.netdevs]
+        sets = [set(port.netdevs or ()) for _, port in with_netdevs]
         names: set[str] = set().union(*sets)
         above = any(name.startswith(_ABOVE) for name in names)
         if sets and not above and not set.intersection(*sets):
-            self._note("netdevs", reconcile(_said(shown, lambda port: port.netdevs)))
+            self._note("netdevs", reconcile(_statements(with_netdevs, lambda port: port.netdevs)))
             return ()
-        often = {name: sum(name in one for one in sets) for name in names}
+        counts = {name: sum(name in netdevs for netdevs in sets) for name in names}
         return tuple(
-            sorted(names, key=lambda one: (not one.startswith(_ABOVE), -often[one], natural(one)))
+            sorted(
+                names, key=lambda name: (not name.startswith(_ABOVE), -counts[name], natural(name))
+            )
         )
 
     def _note(self, name: str, result: Reconciled[Value]) -> None:
         if result.conflict is None:
             return
-        (one, other), words = result.conflict, _WORDS[name]
+        (first, second), words = result.conflict, _WORDS[name]
         self.findings.append(
             SiteFinding(
                 "warning",
                 (self._node,),
-                f"{self._about}: tools differ on {words}: {one.says(_shown(name, one.value))}, "
-                f"{other.says(_shown(name, other.value))}",
+                f"{self._about}: tools differ on {words}: "
+                f"{first.sentence(_field_text(name, first.value))}, "
+                f"{second.sentence(_field_text(name, second.value))}",
                 "Collect both again at the same time; until they agree, neither is used.",
             )
         )
 
 
 def _port(
-    node: str, device: str | None, number: int | None, told: Sequence[_Told]
+    node: str, device: str | None, number: int | None, evidence: Sequence[_PortEvidence]
 ) -> tuple[SitePort, list[SiteFinding]]:
-    """Put together one port from what was said of it, and of its device as a whole."""
-    of_port = [one for one in told if _port_number(one) in (None, number)]
+    """Merge the observations of one port and of its device."""
+    of_port = [filed for filed in evidence if _port_number(filed) in (None, number)]
     joining = _Joining(node, SitePort(device=device, port=number).name, of_port)
-    ports = [(file, seen) for file, seen in of_port if isinstance(seen, PortObservation)]
+    ports = [(file, port) for file, port in of_port if isinstance(port, PortObservation)]
     state: PortState | None = joining.field("state", ports, lambda port: port.state)
-    rates = [(file, seen) for file, seen in ports if _active(seen)]
+    rates = [(file, port) for file, port in ports if _active(port)]
     rate = joining.field("rate_gbps", rates, lambda port: port.rate_gbps)
-    several = len(_numbers(told)) > 1
-    vendor = joining.field("vendor_id", of_port, lambda seen: seen.vendor_id, _pci_vendor)
+    several = len(_numbers(evidence)) > 1
+    vendor = joining.field(
+        "vendor_id", of_port, lambda observation: observation.vendor_id, _pci_vendor
+    )
     vendor = _pci_vendor(vendor) if vendor is not None else None
-    device_id = joining.field("device_id", of_port, lambda seen: seen.device_id)
+    device_id = joining.field("device_id", of_port, lambda observation: observation.device_id)
     if (
         vendor is None
         and device_id is not None
-        and not _is_said(of_port, lambda one: one.vendor_id)
+        and not _is_reported(of_port, lambda observation: observation.vendor_id)
     ):
-        vendor = NVIDIA  # whose tools alone show an id without the vendor: MT4123
+        vendor = NVIDIA  # only its tools show an id without the vendor: MT4123
     card = card_model(vendor, device_id)
-    made = SitePort(
+    site_port = SitePort(
         device=device,
         port=number,
         netdevs=joining.interfaces(
-            (file, seen) for file, seen in ports if not several or seen.port is not None
+            (file, port) for file, port in ports if not several or port.port is not None
         ),
         state=state,
         physical_state=joining.field("physical_state", ports, lambda port: port.physical_state),
         link_layer=joining.field("link_layer", ports, lambda port: port.link_layer),
         rate_gbps=rate
-        if state == "Active" or not _is_said(ports, lambda port: port.state)
+        if state == "Active" or not _is_reported(ports, lambda port: port.state)
         else None,
         pci=joining.address(),
         model=card.model if card else _model(of_port),
@@ -232,46 +252,46 @@ def _port(
         firmware=joining.field("firmware", ports, lambda port: port.firmware),
         numa=joining.field(
             "numa",
-            [one for one in of_port if (one.seen.numa or 0) >= 0],
-            lambda seen: seen.numa,
+            [filed for filed in of_port if (filed.observation.numa or 0) >= 0],
+            lambda observation: observation.numa,
         ),
-        virtual=joining.field("virtual", of_port, lambda seen: seen.virtual)
+        virtual=joining.field("virtual", of_port, lambda observation: observation.virtual)
         or (True if card and card.virtual else None),
-        sources=tuple(sorted({one.seen.origin.tool for one in of_port})),
+        sources=tuple(sorted({filed.observation.origin.tool for filed in of_port})),
     )
-    return made, joining.findings
+    return site_port, joining.findings
 
 
 def _pci_vendor(number: int) -> int:
     return _PCI_VENDORS.get(number, number)
 
 
-def _port_number(told: _Told) -> int | None:
-    return told.seen.port if isinstance(told.seen, PortObservation) else None
+def _port_number(filed: _PortEvidence) -> int | None:
+    return filed.observation.port if isinstance(filed.observation, PortObservation) else None
 
 
-def _active(seen: PortObservation) -> bool:
-    """Return whether the rate of a sighting means something: a port that is Down has none."""
-    return seen.state in ("Active", None)
+def _active(observation: PortObservation) -> bool:
+    """Return whether the rate of an observation is meaningful: a port that is Down has none."""
+    return observation.state in ("Active", None)
 
 
-def _said(
-    told: Iterable[tuple[str, _AnySighting]], read: Callable[[_AnySighting], Value | None]
+def _statements(
+    observations: Iterable[tuple[str, _PortOrCard]], read: Callable[[_PortOrCard], Value | None]
 ) -> Iterator[Statement[Value | None]]:
-    for file, seen in told:
-        value = read(seen)
+    for file, observation in observations:
+        value = read(observation)
         if value is not None:
-            yield Statement(value, seen.origin.tool, file, seen.origin.line)
+            yield Statement(value, observation.origin.tool, file, observation.origin.line)
 
 
-def _is_said(
-    told: Iterable[tuple[str, _AnySighting]], read: Callable[[_AnySighting], object]
+def _is_reported(
+    observations: Iterable[tuple[str, _PortOrCard]], read: Callable[[_PortOrCard], object]
 ) -> bool:
-    """Return whether a tool says anything of a field."""
-    return any(read(seen) is not None for _, seen in told)
+    """Return whether a tool shows a field."""
+    return any(read(observation) is not None for _, observation in observations)
 
 
-#: What a field is called in a message.
+#: The name of a field in a message.
 _WORDS = {
     "state": "the state",
     "physical_state": "the physical state",
@@ -288,24 +308,26 @@ _WORDS = {
 }
 
 
-def _shown(name: str, value: object) -> str:
+def _field_text(name: str, value: object) -> str:
     if name in ("vendor_id", "device_id") and isinstance(value, int):
         return f"{value:#06x}"
     return " ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _model(told: Iterable[_Told]) -> str | None:
-    """Return a model as a tool shows it: the longest, which says most."""
-    shown = {one.seen.model for one in told if one.seen.model}
-    return max(shown, key=lambda one: (len(one), one), default=None)
+def _model(evidence: Iterable[_PortEvidence]) -> str | None:
+    """Return the longest model that a tool shows: it has the most detail."""
+    models = {filed.observation.model for filed in evidence if filed.observation.model}
+    return max(models, key=lambda model: (len(model), model), default=None)
 
 
-def _without_device(found: list[SitePort], strangers: dict[str, list[_Told]]) -> list[SitePort]:
-    """Return cards that have no RDMA device.
+def _without_device(
+    ports: list[SitePort], strangers: dict[str, list[_PortEvidence]]
+) -> list[SitePort]:
+    """Return the cards without an RDMA device.
 
-    As long as the PCI address of a port is not known, a card may be that port's.
+    None is certain while a port has no known PCI address: the card may be that port's.
     """
-    if any(port.pci is None for port in found):
+    if any(port.pci is None for port in ports):
         return []
-    cards = [_port("", None, None, told)[0] for _, told in sorted(strangers.items())]
+    cards = [_port("", None, None, evidence)[0] for _, evidence in sorted(strangers.items())]
     return [card for card in cards if card.vendor_id == NVIDIA]

@@ -1,4 +1,4 @@
-"""What is known about the nodes of a site, and what the caller decides."""
+"""The nodes of a site as all tools show them, and the options of the administrator."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from webhook.diagnose.tools.observations import (
 )
 from webhook.model.fabric import Mode
 
-# Records that say only what a tool said.
+# Records of what tools showed, without interpretation.
 #
 # A field that no tool showed, or that two tools show differently, is None.
 
-#: error: jobs fail or run slower until it is fixed. warning: probably not as meant. note: to know.
+#: error: jobs fail or run slower until it is fixed. warning: probably a mistake. note: a fact.
 FindingLevel = Literal["error", "warning", "note"]
 _DIGITS = re.compile(r"(\d{1,18})")
 
 
 class SiteFinding(NamedTuple):
-    """Something about nodes that a person should know."""
+    """A fault, or a fact worth knowing, about nodes."""
 
     severity: FindingLevel
     #: In the order of the nodes; () for the site as a whole.
     nodes: tuple[str, ...]
     message: str
-    #: What to do; "" for a note that asks for nothing.
+    #: What to do; "" for a note that requires no action.
     remedy: str = ""
 
 
 class SourcedObservation(NamedTuple):
-    """A sighting with the file that it was read from."""
+    """An observation and the file that it was read from."""
 
     #: As given on the command line; "<stdin>" for standard input.
     file: str
@@ -49,18 +49,18 @@ class SourcedObservation(NamedTuple):
 
 
 class SitePort(NamedTuple):
-    """A port of an RDMA device, as all tools together show it."""
+    """A port of an RDMA device, merged from the observations of all tools."""
 
     #: None for a card without an RDMA device.
     device: str | None = None
-    #: None where no tool counts the ports.
+    #: None if no tool numbers the ports.
     port: int | None = None
-    #: The network interfaces, the port's own first; () where there are none or no tool says.
+    #: The network interfaces, the port's own first; () if there are none or no tool shows any.
     netdevs: tuple[str, ...] = ()
     state: PortState | None = None
     physical_state: str | None = None
     link_layer: LinkLayer | None = None
-    #: Gb/s; None unless the port is Active or no tool gives its state.
+    #: Gb/s; None unless the port is Active or its state is unknown.
     rate_gbps: float | None = None
     pci: str | None = None
     model: str | None = None
@@ -70,12 +70,12 @@ class SitePort(NamedTuple):
     firmware: str | None = None
     numa: int | None = None
     virtual: bool | None = None
-    #: The tools that said something of it, sorted.
+    #: The tools that showed the port, sorted.
     sources: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """The port for people: mlx5_0, or mlx5_0 port 2, or the card's PCI address."""
+        """The port in a message: mlx5_0, or mlx5_0 port 2, or the card's PCI address."""
         if self.device is None:
             return f"the card at {self.pci}"
         return self.device if self.port in (None, 1) else f"{self.device} port {self.port}"
@@ -90,7 +90,7 @@ class GpuCount(NamedTuple):
 
 
 class ClaimableDevices(NamedTuple):
-    """The RDMA devices that a DRA driver offers on a node, and the GPUs that another one does."""
+    """The RDMA devices that a DRA driver offers on a node, and the GPUs of another driver."""
 
     driver: str
     #: The DeviceClass that selects the driver; "" if none does.
@@ -104,43 +104,45 @@ class ClaimableDevices(NamedTuple):
 
 
 class KubeNode(NamedTuple):
-    """What the API server says of a node."""
+    """A Node object of the API server."""
 
     name: str
     labels: Mapping[str, str]
-    #: Extended resources and how many are allocatable.
+    #: Extended resource → allocatable amount.
     resources: Mapping[str, int]
     #: None if no DRA driver offers RDMA devices.
     claimable: ClaimableDevices | None = None
 
     @property
     def gpu_product(self) -> str | None:
-        """The product that GPU feature discovery found, without `-SHARED` and `-MIG-...`."""
+        """The product by the label of GPU feature discovery, without `-SHARED` and `-MIG-...`."""
         label = self.labels.get("nvidia.com/gpu.product")
         return label and re.sub(r"(-SHARED|-MIG-.*)+$", "", label)
 
     @property
     def gpu_resources(self) -> tuple[str, ...]:
-        """The GPU resources that it offers: nvidia.com/gpu, or the names that a site gave them."""
-        return tuple(sorted(name for name, many in self.resources.items() if many and _gpu(name)))
+        """The GPU resources that it offers: nvidia.com/gpu, or a site's names for them."""
+        return tuple(
+            sorted(name for name, amount in self.resources.items() if amount and _gpu(name))
+        )
 
     @property
     def claimable_gpus(self) -> int:
-        """How many GPUs a DRA driver offers on it."""
+        """The number of GPUs that a DRA driver offers on it."""
         return self.claimable.gpus if self.claimable else 0
 
     @property
     def rdma_resources(self) -> tuple[str, ...]:
         """The resources of the RDMA shared device plugin that it offers."""
-        found = (name for name, many in self.resources.items() if many and name[:5] == "rdma/")
-        return tuple(sorted(found))
+        names = (name for name, amount in self.resources.items() if amount and name[:5] == "rdma/")
+        return tuple(sorted(names))
 
 
 class SiteNode(NamedTuple):
-    """A node, as all tools together show it."""
+    """A node, merged from the observations of all tools."""
 
     name: str
-    #: The machine that it is known to be: "NVIDIA DGX H100"; None if it is none that is known.
+    #: The known machine that it is: "DGX H100"; None for any other.
     machine: str | None = None
     gpus: tuple[GpuCount, ...] = ()
     ports: tuple[SitePort, ...] = ()
@@ -162,7 +164,7 @@ class SiteNode(NamedTuple):
 
     @property
     def without_gpus(self) -> bool:
-        """Whether it has no GPU, by the API server or by its PCI functions; false if unknown."""
+        """Whether it has no GPU, by its Node object or its PCI functions; False if unknown."""
         if self.gpus:
             return False
         if self.kube is not None:
@@ -176,20 +178,20 @@ def natural(name: str | None) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
 
 
-def listed_nodes(nodes: tuple[str, ...], most: int = 4) -> str:
-    """Return names of nodes for a sentence: "node1, node2 and 5 more"."""
-    if len(nodes) <= most:
+def listed_nodes(nodes: tuple[str, ...], limit: int = 4) -> str:
+    """Return the names of nodes as part of a sentence: "node1, node2 and 5 more"."""
+    if len(nodes) <= limit:
         return ", ".join(nodes)
-    named = max(most - 1, 1)
+    named = max(limit - 1, 1)
     return f"{', '.join(nodes[:named])} and {len(nodes) - named} more"
 
 
 def gbps(rate: float | None) -> str:
-    """Return a rate for people: "400 Gb/s"."""
+    """Return a rate as text: "400 Gb/s"."""
     return "unknown rate" if rate is None else f"{rate:g} Gb/s"
 
 
-#: Resources in the domain of GPUs that are network cards, or slices of a GPU.
+#: Resources in a GPU vendor's domain that are network cards, or slices of a GPU.
 _NO_GPU = re.compile(r"hostdev|sriov|mlnx|rdma|roce|nic|ib|vf|mig-|pgpu|vgpu", re.IGNORECASE)
 
 
@@ -198,74 +200,80 @@ def _gpu(name: str) -> bool:
     return domain in ("nvidia.com", "amd.com") and not _NO_GPU.search(short)
 
 
-# Put together what several tools say of one thing; where they differ, nothing is chosen.
+# Reconcile the statements of several tools; where they differ, none is chosen.
 #
-# The order of what was said has no influence.
+# The order of the statements has no influence.
 
 Value = TypeVar("Value")
 
 
 class Statement(NamedTuple, Generic[Value]):
-    """One tool's value, and where it stands."""
+    """One tool's value, and its place in a file."""
 
     value: Value
     tool: str
     file: str
     line: int
 
-    def says(self, shown: object) -> str:
-        """Return who says a value, for people: "ibstat says Down (node1.txt:12)"."""
-        return f"{self.tool} says {shown} ({self.file}{f':{self.line}' if self.line else ''})"
+    def sentence(self, spelling: object) -> str:
+        """Return the statement as a sentence: "ibstat says Down (node1.txt:12)"."""
+        return f"{self.tool} says {spelling} ({self.file}{f':{self.line}' if self.line else ''})"
 
 
 class Reconciled(NamedTuple, Generic[Value]):
-    """The value on which all that was said agrees."""
+    """The value on which all statements agree."""
 
-    #: None if nothing was said, or if tools differ.
+    #: None without a statement, or if tools differ.
     value: Value | None
     #: Two statements that differ, or None.
     conflict: tuple[Statement[Value], Statement[Value]] | None = None
 
 
 def reconcile(
-    said: Iterable[Statement[Value | None]], key: Callable[[Value], object] = lambda value: value
+    statements: Iterable[Statement[Value | None]],
+    key: Callable[[Value], object] = lambda value: value,
 ) -> Reconciled[Value]:
-    """Return the one value that was said, or the first two statements that differ.
+    """Return the only value of the statements, or the first two statements that differ.
 
-    Values with one `key` are the same value; of these the longest spelling is returned.
+    Values with the same `key` are equal; the longest spelling of them is returned.
     """
-    told = list(_given(said))
-    if not told:
+    stated = list(_stated(statements))
+    if not stated:
         return Reconciled(None)
-    if all(one.value == told[0].value for one in told):
-        return Reconciled(told[0].value)
-    told.sort(key=lambda one: (one[1:], str(one.value)))
-    first = told[0]
-    other = next((one for one in told if key(one.value) != key(first.value)), None)
+    if all(statement.value == stated[0].value for statement in stated):
+        return Reconciled(stated[0].value)
+    stated.sort(key=lambda statement: (statement[1:], str(statement.value)))
+    first = stated[0]
+    other = next(
+        (statement for statement in stated if key(statement.value) != key(first.value)), None
+    )
     if other is not None:
         return Reconciled(None, (first, other))
     return Reconciled(
-        max((one.value for one in told), key=lambda value: (len(str(value)), str(value)))
+        max(
+            (statement.value for statement in stated),
+            key=lambda value: (len(str(value)), str(value)),
+        )
     )
 
 
-def _given(said: Iterable[Statement[Value | None]]) -> Iterator[Statement[Value]]:
-    for one in said:
-        if one.value is not None:
-            yield Statement(one.value, one.tool, one.file, one.line)
+def _stated(statements: Iterable[Statement[Value | None]]) -> Iterator[Statement[Value]]:
+    for statement in statements:
+        if statement.value is not None:
+            yield Statement(statement.value, statement.tool, statement.file, statement.line)
 
 
-# What the caller of discover decides, since no tool says it.
+# The options of the administrator, which no tool shows.
 
 
 class DiscoverOptions(NamedTuple):
-    """Decisions of the site."""
+    """The administrator's choices."""
 
-    #: None: what fits each fabric.
+    #: None: chosen for each fabric.
     mode: Mode | None = None
     #: Multus networks for RoCE in mode shared-device, one for each device.
     networks: tuple[str, ...] = ()
-    #: The namespace of the pods, in which networks are made.
+    #: The namespace of the pods, where networks are created.
     namespace: str = "default"
     #: Whether the NicClusterPolicy installs NVIDIA's driver on the nodes.
     ofed: bool = False

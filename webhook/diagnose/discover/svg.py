@@ -1,7 +1,7 @@
 """A picture of the fabrics as SVG: nodes, GPUs, cards, ports with rates and states, the network.
 
-Equal nodes are drawn once, so that 64 nodes are as readable as two. The picture is a file on its
-own: no script, no font, no other file; colors follow the reader's choice of light or dark.
+Equal nodes are drawn once, so that 64 nodes are as readable as two. The picture is self-contained:
+no script, no font, no other file; its colors follow the viewer's light or dark mode.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from webhook.text.escape import visible
 
 _WIDTH = 1120
 _MARGIN, _GAP = 24, 20
-#: A port, and the space to the next one.
+#: The size of a port, and the space to the next port.
 _PORT_W, _PORT_H, _PORT_GAP = 100, 44, 10
 _GPU = 30
 _PER_ROW = 8
 _TITLE, _SWITCH_H, _BUS = 30, 34, 26
-#: From the top of a box: the ports, the gap in which lines run to GPUs, the GPUs, the words below.
+#: The padding of a box, the gap for the lines from ports to GPUs, and the text at the bottom.
 _PAD, _LINES, _WORDS = 14, 34, 46
-#: Pixels of a letter of the words in a box, which are bold; and the most letters of a port's name,
-#: which are set closer where they would not fit.
+#: Pixels of a bold letter in a box, and the maximum letters of a port's name, which are set closer
+#: if they would not fit.
 _LETTER, _NAME = 7.4, 20
 
 _RULES = """
@@ -58,7 +58,7 @@ _DARK = {
 
 
 def _painted(colors: Mapping[str, str]) -> str:
-    """Return the rules with colors; viewers without CSS variables understand them as well."""
+    """Return the rules with colors, for viewers without CSS variables."""
     text = _RULES
     for name, color in colors.items():
         text = re.sub(rf"\b{name}\b", color, text)
@@ -69,7 +69,7 @@ _STYLE = f"{_painted(_LIGHT)}@media (prefers-color-scheme:dark){{{_painted(_DARK
 
 
 class _Box(NamedTuple):
-    """A drawn group of equal nodes, and where it is."""
+    """A drawn group of equal nodes, and its position."""
 
     nodes: EqualNodes
     x: int
@@ -101,8 +101,8 @@ def picture(plans: Sequence[FabricPlan]) -> str:
 def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
     """Draw a fabric: its title, the network as a bar, and its nodes in rows below."""
     link = f"{plan.group.card.link_layer} network, {gbps(plan.group.rate)}"
-    many = f"{len(plan.group.nodes)} node{'s' * (len(plan.group.nodes) > 1)}"
-    about = ", ".join(filter(None, (many, plan.group.product, plan.group.model, plan.mode)))
+    count = f"{len(plan.group.nodes)} node{'s' * (len(plan.group.nodes) > 1)}"
+    about = ", ".join(filter(None, (count, plan.group.product, plan.group.model, plan.mode)))
     bar = y + _TITLE
     parts = [
         _text(_MARGIN, y + 16, f"{plan.name}: {about}", "title"),
@@ -124,7 +124,7 @@ def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
 
 
 def _rows(plan: FabricPlan) -> list[list[EqualNodes]]:
-    """Put boxes side by side as far as they fit."""
+    """Put as many boxes side by side as fit."""
     rows: list[list[EqualNodes]] = []
     used = 0
     room = _WIDTH - 3 * _MARGIN
@@ -153,14 +153,14 @@ def _placed(row: Sequence[EqualNodes], y: int) -> list[_Box]:
 
 
 def _lines(nodes: EqualNodes) -> int:
-    """Return in how many lines the ports are drawn."""
+    """Return the number of lines of ports."""
     return -(-len(nodes.ports) // _PER_ROW)
 
 
 def _gpus_height(nodes: EqualNodes) -> int:
-    """Return the space for the GPUs; none where no tool shows one."""
-    shown = nodes.gpu_number or any(port.gpus for port in nodes.ports)
-    return _LINES + _GPU if shown else 0
+    """Return the height of the GPUs; 0 if no tool shows any."""
+    has_gpus = nodes.gpu_number or any(port.gpus for port in nodes.ports)
+    return _LINES + _GPU if has_gpus else 0
 
 
 def _last_port(box: _Box) -> int:
@@ -181,7 +181,7 @@ def _port_place(box: _Box, at: int) -> tuple[int, int]:
 
 
 def _node(box: _Box, bus: int) -> Iterator[str]:
-    """Draw a box: its ports, lines from them to the network and to GPUs, and the words below."""
+    """Draw a box: its ports, their lines to the network and to GPUs, and the text at the bottom."""
     nodes = box.nodes
     yield _rect(box.x, box.y, box.width, box.height, "node")
     gpus = _gpu_places(box)
@@ -198,21 +198,21 @@ def _node(box: _Box, bus: int) -> Iterator[str]:
         yield _text(x + _GPU // 2, y + 19, name.removeprefix("GPU"), "mid soft")
     words = box.y + box.height - _WORDS + 20
     room = int((box.width - 2 * _PAD) / _LETTER)
-    yield _text(box.x + _PAD, words, _title(nodes, room), "name", longest=room, whole=nodes.title)
+    yield _text(box.x + _PAD, words, _title(nodes, room), "name", longest=room, full=nodes.title)
     firmware = f"firmware {nodes.firmware}" if nodes.firmware else ""
     about = ", ".join(filter(None, (nodes.machine, nodes.gpus, firmware)))
     yield _text(box.x + _PAD, words + 17, about or "GPUs unknown", "soft", longest=room)
 
 
 def _title(nodes: EqualNodes, room: int) -> str:
-    """Return as many names as fit, and how many nodes there are."""
-    titles = (nodes.title, nodes.shown(3), nodes.shown(2), nodes.shown(1))
-    many = f"{len(nodes.names)} nodes: " if len(nodes.names) > 1 else ""
-    return next((one for one in titles if len(one) <= room), f"{many}{nodes.names[0]}")
+    """Return as many names as fit, and the number of nodes."""
+    titles = (nodes.title, nodes.titled(3), nodes.titled(2), nodes.titled(1))
+    count = f"{len(nodes.names)} nodes: " if len(nodes.names) > 1 else ""
+    return next((title for title in titles if len(title) <= room), f"{count}{nodes.names[0]}")
 
 
 def _to_gpu(box: _Box, at: int, gpu: tuple[int, int]) -> str:
-    """Return the line from a port to a GPU; from above another line of ports, it runs beside it."""
+    """Return the line from a port to a GPU, which passes next to any lower line of ports."""
     x, y = _port_place(box, at)
     end = f"L{gpu[0] + _GPU // 2} {gpu[1]}"
     if at // _PER_ROW == _lines(box.nodes) - 1:
@@ -222,7 +222,7 @@ def _to_gpu(box: _Box, at: int, gpu: tuple[int, int]) -> str:
 
 
 def _gpu_places(box: _Box) -> dict[str, tuple[int, int]]:
-    """Return where each GPU is drawn: below its port, or in a row where no topology is known."""
+    """Return the position of each GPU: below its port, or in a row if no topology is known."""
     named = {gpu for port in box.nodes.ports for gpu in port.gpus}
     counted = {f"GPU{number}" for number in range(box.nodes.gpu_number)}
     names = sorted(named | counted, key=natural)
@@ -235,7 +235,10 @@ def _gpu_places(box: _Box) -> dict[str, tuple[int, int]]:
 
 
 def _below_ports(box: _Box) -> dict[str, int]:
-    """Return where a GPU is, below the first port that is near it; several stand side by side."""
+    """Return the x position of each GPU below the first port near it, several side by side.
+
+    {} if the GPUs of a column do not fit below its port.
+    """
     owners: dict[int, list[str]] = {}
     seen: set[str] = set()
     for at, port in enumerate(box.nodes.ports):
@@ -250,7 +253,7 @@ def _below_ports(box: _Box) -> dict[str, int]:
 
 
 def _to_bus(x: int, y: int, bus: int, *, first_row: bool) -> str:
-    """Return the line from a port to the network; from another row it runs beside the ports."""
+    """Return the line from a port to the network; from a lower row it passes next to the ports."""
     if first_row:
         return f"M{x + _PORT_W // 2} {y}V{bus}"
     return f"M{x + _PORT_W} {y + _PORT_H // 2}h{_PORT_GAP // 2}V{bus}"
@@ -274,15 +277,15 @@ def _path(along: str, kind: str) -> str:
 
 
 def _text(
-    x: int, y: int, words: str, kind: str, *, longest: int = 140, whole: str = "", room: int = 0
+    x: int, y: int, words: str, kind: str, *, longest: int = 140, full: str = "", room: int = 0
 ) -> str:
-    """Write words, cut where they would run out of their place; the whole is the tooltip.
+    """Write words, cut to `longest` characters; the full text becomes the tooltip.
 
-    `room`: in pixels; letters that need more are set closer.
+    `room` is in pixels; letters that need more are set closer.
     """
-    words, whole = visible(words), visible(whole or words)
-    shown = words if len(words) <= longest else f"{words[: longest - 1]}…"
-    tip = f"<title>{escape(whole)}</title>" if shown != whole else ""
-    close = f' textLength="{room}"' if room and len(shown) * _LETTER > room else ""
+    words, full = visible(words), visible(full or words)
+    cut = words if len(words) <= longest else f"{words[: longest - 1]}…"
+    tip = f"<title>{escape(full)}</title>" if cut != full else ""
+    close = f' textLength="{room}"' if room and len(cut) * _LETTER > room else ""
     closer = f'{close} lengthAdjust="spacingAndGlyphs"' if close else ""
-    return f'<text class="{kind}" x="{x}" y="{y}"{closer}>{tip}{escape(shown)}</text>'
+    return f'<text class="{kind}" x="{x}" y="{y}"{closer}>{tip}{escape(cut)}</text>'

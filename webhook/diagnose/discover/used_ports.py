@@ -1,4 +1,4 @@
-"""The ports that a fabric uses, their rails, and the nodes that look alike."""
+"""The ports that a fabric uses, their rails, and its groups of equal nodes."""
 
 from __future__ import annotations
 
@@ -10,68 +10,70 @@ from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.port_selection import DISTANCES, PortSelection
 from webhook.diagnose.discover.site import SiteNode, SitePort, listed_nodes, natural
 
-# Nodes of a fabric that look alike, so that a report or a picture shows them once.
+# Equal nodes of a fabric, which a report or a picture shows once.
 
 
 class PortGroup(NamedTuple):
-    """A port as it is shown."""
+    """A port as reports show it."""
 
     name: str
-    #: "200 Gb/s", "Down", "state unknown".
+    #: The rate in Gb/s or the state: "200", "Down", "unknown".
     words: str
-    #: Whether the fabric uses it, and if so whether it works: fine, slow, down, unknown, unused.
+    #: fine, slow, down or unknown; unused if the fabric does not use it.
     standing: str
     #: The GPUs nearest to it.
     gpus: tuple[str, ...]
 
 
 class EqualNodes(NamedTuple):
-    """Nodes that differ in nothing that is shown."""
+    """Nodes that look the same in a report."""
 
     names: tuple[str, ...]
     machine: str
     gpus: str
-    #: How many GPUs a node has; 0 if unknown.
+    #: The number of GPUs in a node; 0 if unknown.
     gpu_number: int
     firmware: str
     ports: tuple[PortGroup, ...]
 
     @property
     def title(self) -> str:
-        """The names for people: "n1, n2, n3 and 61 more (64 nodes)"."""
-        return self.shown(4)
+        """The names as a title: "n1, n2, n3 and 61 more (64 nodes)"."""
+        return self.titled(4)
 
-    def shown(self, most: int) -> str:
-        """Return at most so many names, and how many nodes there are."""
+    def titled(self, limit: int) -> str:
+        """Return at most `limit` names, and the number of nodes."""
         if len(self.names) == 1:
             return self.names[0]
-        return f"{listed_nodes(self.names, most)} ({len(self.names)} nodes)"
+        return f"{listed_nodes(self.names, limit)} ({len(self.names)} nodes)"
 
 
 def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
-    """Return the nodes of a fabric, those that look alike together."""
-    found: dict[EqualNodes, list[str]] = {}
+    """Group the nodes of a fabric that look the same in a report."""
+    groups: dict[EqualNodes, list[str]] = {}
     for choice in plan.group.choices:
-        shown = EqualNodes(
+        alike = EqualNodes(
             names=(),
             machine=choice.node.machine or "",
             gpus=gpu_words(choice.node),
             gpu_number=sum(gpu.number or 0 for gpu in choice.node.gpus),
-            firmware=", ".join(sorted({one.firmware for one in choice.ports if one.firmware})),
+            firmware=", ".join(sorted({port.firmware for port in choice.ports if port.firmware})),
             ports=_ports(choice, plan),
         )
-        found.setdefault(shown, []).append(choice.node.name)
-    return [shown._replace(names=tuple(names)) for shown, names in found.items()]
+        groups.setdefault(alike, []).append(choice.node.name)
+    return [alike._replace(names=tuple(names)) for alike, names in groups.items()]
 
 
 def _ports(choice: PortSelection, plan: FabricPlan) -> tuple[PortGroup, ...]:
     """Return the ports that the fabric uses, then the others."""
-    seen = [_seen(port, choice, plan) for port in choice.node.ports if port.device is not None]
-    return tuple(sorted(seen, key=lambda port: port.standing == "unused"))
+    groups = [
+        _port_group(port, choice, plan) for port in choice.node.ports if port.device is not None
+    ]
+    return tuple(sorted(groups, key=lambda port: port.standing == "unused"))
 
 
 def gpu_words(node: SiteNode) -> str:
-    """Return the GPUs of a node for people; "" if unknown."""
+    """Return the GPUs of a node as text; "" if unknown."""
     if node.without_gpus:
         return "no GPU"
     return ", ".join(
@@ -79,7 +81,7 @@ def gpu_words(node: SiteNode) -> str:
     )
 
 
-def _seen(port: SitePort, choice: PortSelection, plan: FabricPlan) -> PortGroup:
+def _port_group(port: SitePort, choice: PortSelection, plan: FabricPlan) -> PortGroup:
     near = nearest_gpus(choice.node, port.device or "")
     return PortGroup(
         port.name, _words(port), _standing(port, choice, plan), near[0] if near else ()
@@ -106,54 +108,54 @@ def _standing(port: SitePort, choice: PortSelection, plan: FabricPlan) -> str:
     return "slow" if slow else "fine"
 
 
-# The rails of a fabric: which device is near which GPUs (nvidia-smi topo -m).
+# The rails of a fabric: its devices, each with the nearest GPUs (nvidia-smi topo -m).
 
 
 class Rail(NamedTuple):
-    """A device at the same place of all nodes of a fabric."""
+    """A device with the same position in all nodes of a fabric."""
 
     number: int
     device: str
-    #: The GPUs that are nearest to it, on all nodes that show it; () if no tool says.
+    #: The nearest GPUs on all nodes that show a topology; () if no tool shows one.
     gpus: tuple[str, ...]
-    #: PIX, PXB, ...; "" if no tool says.
+    #: PIX, PXB, ...; "" if no tool shows it.
     distance: str
 
     @property
     def words(self) -> str:
-        """The rail for a comment: "rail 0: mlx5_0, near GPU0 (PIX)"."""
+        """The rail as a comment: "rail 0: mlx5_0, near GPU0 (PIX)"."""
         near = f", near {', '.join(self.gpus)} ({self.distance})" if self.gpus else ""
         return f"rail {self.number}: {self.device}{near}"
 
 
 def rails_of(plan: FabricPlan) -> list[Rail]:
-    """Return a rail for each device, where a topology is known and is the same on all nodes."""
-    found: list[Rail] = []
+    """Return a rail for each device; [] unless a topology is known and equal on all nodes."""
+    rails: list[Rail] = []
     for number, name in enumerate(plan.devices.used):
         device = name.partition(":")[0]
-        seen = {
+        nearest = {
             near
             for choice in plan.group.choices
             if (near := nearest_gpus(choice.node, device)) is not None
         }
-        if len(seen) != 1:
+        if len(nearest) != 1:
             return []
-        gpus, distance = seen.pop()
-        found.append(Rail(number, name, gpus, distance))
-    return found
+        gpus, distance = nearest.pop()
+        rails.append(Rail(number, name, gpus, distance))
+    return rails
 
 
 def nearest_gpus(node: SiteNode, device: str) -> tuple[tuple[str, ...], str] | None:
-    """Return the GPUs nearest to a device, and how near; None if no topology shows it."""
-    rows = [one for one in node.distances if one.nic == device and one.distance in DISTANCES]
+    """Return the GPUs nearest to a device, and their distance; None if no topology shows it."""
+    rows = [row for row in node.distances if row.nic == device and row.distance in DISTANCES]
     if not rows:
         return None
-    best = min((one.distance for one in rows), key=DISTANCES.index)
-    gpus = sorted({one.gpu for one in rows if one.distance == best}, key=natural)
-    return tuple(gpus), best
+    shortest = min((row.distance for row in rows), key=DISTANCES.index)
+    gpus = sorted({row.gpu for row in rows if row.distance == shortest}, key=natural)
+    return tuple(gpus), shortest
 
 
-# The ports of its nodes that a fabric uses.
+# The ports that a fabric uses.
 
 _Counted = TypeVar("_Counted", int, str)
 
@@ -177,6 +179,6 @@ def _devices(plan: FabricPlan) -> set[str]:
 
 
 def most_common(values: Iterable[_Counted]) -> _Counted:
-    """Return the value that occurs most; of several such the greatest."""
+    """Return the most frequent value; of several, the greatest."""
     counted = Counter(values)
     return max(counted, key=lambda value: (counted[value], str(value)))

@@ -1,4 +1,4 @@
-"""Sightings of made-up nodes, as readers would make them."""
+"""Observations of made-up nodes in the form of the readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IBSTAT = Origin("ibstat", 1)
 
 
 def port(device: str, **fields: Any) -> PortObservation:
-    """Return an InfiniBand port of a ConnectX-6 at 200 Gb/s, with other fields where given."""
+    """Return an InfiniBand port of a ConnectX-6 at 200 Gb/s, with other fields if given."""
     usual: dict[str, Any] = {
         "origin": IBSTAT,
         "port": 1,
@@ -49,7 +49,7 @@ def ethernet(device: str, **fields: Any) -> PortObservation:
 
 
 def gpus(product: str = "NVIDIA A100-SXM4-40GB", number: int = 8) -> list[GpuObservation]:
-    """Return what nvidia-smi -L lists."""
+    """Return the GPUs that nvidia-smi -L lists."""
     origin = Origin("nvidia-smi -L", 1)
     return [
         GpuObservation(origin, number=at, product=product, uuid=f"GPU-{at}") for at in range(number)
@@ -67,19 +67,19 @@ def interface(netdev: str, address: str = "10.0.0.4/24", state: str = "UP") -> I
 
 
 def setting(name: Setting, value: str) -> SettingObservation:
-    """Return a setting of the machine."""
+    """Return a setting of the node."""
     return SettingObservation(Origin("sysfs", 0), name, value)
 
 
-def seen(
-    *of: Observation | Iterable[Observation], file: str = "node.txt"
+def observed(
+    *groups: Observation | Iterable[Observation], file: str = "node.txt"
 ) -> list[SourcedObservation]:
-    """Return sightings with their file; lists of sightings are taken apart."""
-    found: list[SourcedObservation] = []
-    for one in of:
-        many = [one] if hasattr(one, "origin") else one
-        found += (SourcedObservation(file, each) for each in many)  # type: ignore[arg-type]
-    return found
+    """Return observations with their file; lists of observations are flattened."""
+    sourced: list[SourcedObservation] = []
+    for group in groups:
+        observations = [group] if hasattr(group, "origin") else group
+        sourced += (SourcedObservation(file, observation) for observation in observations)  # type: ignore[arg-type]
+    return sourced
 
 
 def discovered(

@@ -1,4 +1,4 @@
-"""What the API server says of nodes, from a file or from itself."""
+"""Nodes of the API server, from a file or live."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NODE = {
 
 
 def test_a_node_has_labels_and_extended_resources() -> None:
-    """GPUs and RDMA resources are told apart; what is no whole number is left out."""
+    """GPUs and RDMA resources are distinguished; only integers count."""
     node = kube_nodes([NODE, {"kind": "Pod", "metadata": {"name": "p"}}])["n1"]
     assert node.gpu_product == "A100-SXM4-40GB"
     assert node.gpu_resources == ("nvidia.com/gpu",)
@@ -34,23 +34,23 @@ def test_a_node_has_labels_and_extended_resources() -> None:
     ids=["slice", "mixed"],
 )
 def test_slices_do_not_change_the_product(label: str) -> None:
-    """As the fabrics file compares it."""
+    """The product has the form that the fabrics file compares."""
     node = {"kind": "Node", "metadata": {"name": "n", "labels": {"nvidia.com/gpu.product": label}}}
     assert kube_nodes([node])["n"].gpu_product == "NVIDIA-H100-80GB-HBM3"
 
 
 def test_lists_are_taken_apart() -> None:
-    """Those of kubectl, and typed ones, whose items have no kind."""
+    """Lists of kubectl, and typed lists, whose items have no kind."""
     typed = {"kind": "NodeList", "items": [{"metadata": {"name": "n1"}}, "no object"]}
     mixed = {"kind": "List", "items": [NODE, typed]}
-    assert [one.get("kind") for one in items_of(mixed)] == ["Node", "Node"]
+    assert [kube_object.get("kind") for kube_object in items_of(mixed)] == ["Node", "Node"]
     assert list(items_of("text")) == []
 
 
-def test_objects_of_device_plugins_are_said() -> None:
-    """A driver that is replaced, resources that are configured, and drivers of DRA."""
+def test_objects_of_device_plugins_are_reported() -> None:
+    """Notes name a replaced driver, configured resources, and DRA drivers."""
     config = '{"configList": [{"resourceName": "ib"}, {"resourceName": 3}]}'
-    found = cluster_findings(
+    findings = cluster_findings(
         [
             {"kind": "NicClusterPolicy", "metadata": {"name": "p"}, "spec": {
                 "ofedDriver": {"image": "x"}, "rdmaSharedDevicePlugin": {"config": config}}},
@@ -61,17 +61,17 @@ def test_objects_of_device_plugins_are_said() -> None:
             {"kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n1"}},
         ]
     )  # fmt: skip
-    assert [one.message.partition(":")[0] for one in found] == [
+    assert [finding.message.partition(":")[0] for finding in findings] == [
         "NicClusterPolicy p has ofedDriver",
         "NicClusterPolicy p configures the RDMA shared device plugin for rdma/ib",
         "ConfigMap c configures the RDMA shared device plugin for rdma/ib",
         "the DRA driver dra.net offers devices, but none is known as an RDMA device",
     ]
-    assert all(one.severity == "note" for one in found)
+    assert all(finding.severity == "note" for finding in findings)
 
 
 class _Api:
-    """An API server that answers lists; what it lacks is refused with a code."""
+    """An API server that answers lists, and refuses unknown ones with a code."""
 
     def __init__(self, lists: dict[str, list[list[Any]]], code: int = 403) -> None:
         self._lists = lists
@@ -100,8 +100,8 @@ def test_all_pages_of_a_cluster_are_read() -> None:
     assert live.unread == ()
 
 
-def test_what_may_not_be_read_is_said() -> None:
-    """A kind that the cluster does not have is no loss, so nothing is said of it."""
+def test_refused_lists_are_reported() -> None:
+    """Each refused list has a sentence; a missing kind would have none."""
     assert read_cluster(_Api(NODES)).unread == tuple(
         f"cannot list {name}, and goes on without them: the API server answered 403: refused"
         for name in ("nicclusterpolicies", "configmaps", "resourceslices", "deviceclasses")
@@ -109,15 +109,15 @@ def test_what_may_not_be_read_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         (403, "403: refused: the right to list nodes is all that --nodes needs"),
         (401, "401: refused"),
     ],
     ids=["forbidden", "unauthorized"],
 )
-def test_without_nodes_there_is_nothing(code: int, said: str) -> None:
-    """One sentence says what was refused, and which right is enough."""
+def test_without_nodes_there_is_nothing(code: int, message: str) -> None:
+    """One sentence has the refusal, and the right that is enough."""
     with pytest.raises(ClusterError) as raised:
         read_cluster(_Api({}, code))
-    assert str(raised.value) == f"cannot list nodes: the API server answered {said}"
+    assert str(raised.value) == f"cannot list nodes: the API server answered {message}"

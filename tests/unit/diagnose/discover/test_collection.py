@@ -1,4 +1,4 @@
-"""The DaemonSet that collects what nodes show."""
+"""The DaemonSet that collects the output of tools on nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def documents() -> list[dict[str, Any]]:
 
 
 def test_the_script_is_mounted_as_it_is(documents: list[dict[str, Any]]) -> None:
-    """The pods run the script that is printed, from a ConfigMap: the kubelet would change `$$`."""
+    """The pods run the printed script from a ConfigMap: the kubelet would change `$$`."""
     config_map, daemon_set = documents
     spec = daemon_set["spec"]["template"]["spec"]
     (collect,) = spec["initContainers"]
@@ -32,14 +32,16 @@ def test_the_script_is_mounted_as_it_is(documents: list[dict[str, Any]]) -> None
 def test_image_and_namespace_are_those_that_were_given(documents: list[dict[str, Any]]) -> None:
     """Both containers have the image, and all objects the namespace."""
     spec = documents[1]["spec"]["template"]["spec"]
-    images = {one["image"] for kind in ("initContainers", "containers") for one in spec[kind]}
+    images = {
+        container["image"] for kind in ("initContainers", "containers") for container in spec[kind]
+    }
     assert images == {IMAGE}
-    assert {one["metadata"]["namespace"] for one in documents} == {"rdma-tools"}
+    assert {document["metadata"]["namespace"] for document in documents} == {"rdma-tools"}
     assert "kubectl -n rdma-tools logs" in daemonset(IMAGE, "rdma-tools")
 
 
 def test_the_node_is_named_by_kubernetes(documents: list[dict[str, Any]]) -> None:
-    """The header of the output has the node's name as the API server knows it."""
+    """The header of the output has the node's name in the API server."""
     (collect,) = documents[1]["spec"]["template"]["spec"]["initContainers"]
     (node,) = collect["env"]
     assert node["name"] == "DISCOVER_NODE"
@@ -48,7 +50,7 @@ def test_the_node_is_named_by_kubernetes(documents: list[dict[str, Any]]) -> Non
 
 
 def test_the_pods_have_no_rights_that_they_do_not_need(documents: list[dict[str, Any]]) -> None:
-    """Of the node, they have its network; nothing else of it, and no token, root or capability."""
+    """They have the node's network, and no other access: no token, root or capability."""
     spec = documents[1]["spec"]["template"]["spec"]
     assert spec["hostNetwork"] is True
     assert not {"hostPID", "hostIPC"} & spec.keys()
@@ -64,7 +66,7 @@ def test_the_pods_have_no_rights_that_they_do_not_need(documents: list[dict[str,
 
 
 def test_it_runs_on_every_linux_node(documents: list[dict[str, Any]]) -> None:
-    """GPU nodes are often tainted; the labels of the selector are those of the pods."""
+    """GPU nodes are often tainted; the selector has the labels of the pods."""
     daemon_set = documents[1]["spec"]
     assert daemon_set["template"]["spec"]["tolerations"] == [{"operator": "Exists"}]
     labels = daemon_set["template"]["metadata"]["labels"]
@@ -75,6 +77,6 @@ def test_it_runs_on_every_linux_node(documents: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("image", ['a"b', "a: b", "x # y", "@NAMESPACE@"])
 def test_an_image_cannot_change_the_manifest(image: str) -> None:
-    """Whatever is given as an image stays one value."""
+    """Any text given as an image stays a single value."""
     spec = list(yaml.safe_load_all(daemonset(image, "x")))[1]["spec"]["template"]["spec"]
     assert spec["containers"][0]["image"] == image

@@ -1,4 +1,4 @@
-"""`rdma-webhook discover`: what it reads, writes and refuses."""
+"""`rdma-webhook discover`: its input, its output, and its errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ items:
 
 
 class Ran(NamedTuple):
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -51,7 +51,7 @@ Discover = Callable[..., Ran]
 def discover(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Discover:
-    """Return what runs discover in an empty folder."""
+    """Return a function that runs discover in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def run(*words: str, stdin: str = "") -> Ran:
@@ -63,7 +63,7 @@ def discover(
 
 
 def test_a_file_is_a_node(discover: Discover) -> None:
-    """Its name without its ending is the node's, and the file that is written loads."""
+    """The node has the name of the file without its ending, and the output loads."""
     Path("n1.txt").write_text(IBSTAT)
     ran = discover("n1.txt", "-o", "yaml")
     assert ran.code == 0
@@ -72,13 +72,13 @@ def test_a_file_is_a_node(discover: Discover) -> None:
 
 
 def test_standard_input_names_its_node_itself(discover: Discover) -> None:
-    """What hostnamectl printed is the name of the node."""
+    """The node has the name in hostnamectl's output."""
     ran = discover("-", "-o", "json", stdin=f"   Static hostname: node7\n{IBSTAT}")
     assert [node["name"] for node in json.loads(ran.out)["nodes"]] == ["node7"]
 
 
 def test_a_folder_is_a_node_with_several_files(discover: Discover) -> None:
-    """What it holds of /sys is read as well; hidden files are not."""
+    """Its files of /sys are read, too; hidden files are not."""
     ports = Path("nodes/n2/sys/class/infiniband/mlx5_0/ports/1")
     ports.mkdir(parents=True)
     (ports / "state").write_text("4: ACTIVE\n")
@@ -98,7 +98,7 @@ def test_nothing_given_says_what_to_collect(discover: Discover) -> None:
 
 
 def test_nothing_recognised_says_what_was_expected(discover: Discover) -> None:
-    """The file, the line, what it says, and which tools are known."""
+    """The error has the file, the line, its text, and the known tools."""
     Path("n1.txt").write_text("\n\nbash: ibstat: command not found\n")
     ran = discover("n1.txt")
     assert ran.code == 2
@@ -109,7 +109,7 @@ def test_nothing_recognised_says_what_was_expected(discover: Discover) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("%PDF-1.7\n\0\n", "n1.txt: is not text: expected the output of ibstat"),
         ("# Ours\nfabrics:\n- name: a\n", "n1.txt: is a fabrics file, which discover writes"),
@@ -118,16 +118,16 @@ def test_nothing_recognised_says_what_was_expected(discover: Discover) -> None:
     ],
     ids=["binary", "fabrics", "nodes", "list"],
 )
-def test_another_file_is_named_for_what_it_is(discover: Discover, text: str, said: str) -> None:
-    """A file that is at hand, too, is told from what no tool wrote."""
+def test_another_file_is_named_for_what_it_is(discover: Discover, text: str, message: str) -> None:
+    """A file of another known kind has an error of its own."""
     Path("n1.txt").write_text(text)
     ran = discover("n1.txt")
     assert ran.code == 2
-    assert said in ran.err.splitlines()[0]
+    assert message in ran.err.splitlines()[0]
 
 
-def test_one_bad_file_does_not_hide_the_others(discover: Discover) -> None:
-    """The others are printed; the exit code says that not all could be read."""
+def test_a_bad_file_does_not_hide_the_others(discover: Discover) -> None:
+    """The others are printed; the exit code shows that some could not be read."""
     Path("n1.txt").write_text(IBSTAT)
     Path("n2.txt").write_text("")
     ran = discover("n0.txt", "n1.txt", "n2.txt", "-o", "json")
@@ -138,7 +138,7 @@ def test_one_bad_file_does_not_hide_the_others(discover: Discover) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["missing.txt"], "missing.txt: cannot be read: No such file or directory"),
         (["--dir", "missing"], "missing: cannot be read: No such file or directory"),
@@ -150,16 +150,16 @@ def test_one_bad_file_does_not_hide_the_others(discover: Discover) -> None:
     ],
     ids=["file", "directory", "empty directory", "empty folder", "nodes", "kubeconfig", "name"],
 )
-def test_what_cannot_be_read_is_named(discover: Discover, words: list[str], said: str) -> None:
+def test_what_cannot_be_read_is_named(discover: Discover, words: list[str], message: str) -> None:
     """One line with the name and the reason, and exit code 2."""
     ran = discover(*words)
     assert (ran.code, ran.out) == (2, "")
-    assert said in ran.err.splitlines()[0]
+    assert message in ran.err.splitlines()[0]
 
 
 @pytest.mark.parametrize("option", ["--network", "--namespace"])
 def test_malformed_options_are_refused(discover: Discover, option: str) -> None:
-    """What cannot be a name in Kubernetes is refused at once."""
+    """A value that cannot be a name in Kubernetes is refused at once."""
     with pytest.raises(SystemExit):
         discover("-", option, "Not A Name")
 
@@ -178,7 +178,7 @@ def test_nodes_come_from_the_cluster_too(discover: Discover) -> None:
 
 
 def test_nodes_alone_are_no_fabric(discover: Discover) -> None:
-    """The API server says nothing of ports, and what to collect is said."""
+    """The API server has no ports of nodes, so there is no fabric, but a finding."""
     ran = discover("--nodes", "-", "-o", "json", stdin=json.dumps({"kind": "NodeList", "items": [
         {"metadata": {"name": "n1"}}]}))  # fmt: skip
     answer = json.loads(ran.out)
@@ -196,7 +196,7 @@ def test_the_script_and_the_daemonset_are_printed(discover: Discover) -> None:
 
 
 def test_this_machine_is_a_node(discover: Discover) -> None:
-    """It may have no RDMA device, which is then said; nothing is installed."""
+    """It may have no RDMA device; nothing is installed."""
     ran = discover("--run", "-o", "json")
     (node,) = json.loads(ran.out)["nodes"]
     assert node["name"]
@@ -217,7 +217,7 @@ def test_files_are_written_beside_the_output(discover: Discover) -> None:
 
 
 def test_a_plugin_file_that_differs_is_not_overwritten(discover: Discover) -> None:
-    """Somebody may have changed it."""
+    """A person may have changed it."""
     Path("n1.txt").write_text(IBSTAT)
     Path("p").mkdir()
     Path("p/rdma-devices.yaml").write_text("changed")
@@ -238,7 +238,7 @@ def test_a_place_that_cannot_be_written_is_named(discover: Discover, option: str
 
 
 def test_a_file_is_no_folder_for_the_plugins(discover: Discover) -> None:
-    """One line says what the option takes."""
+    """One line explains the option."""
     Path("n1.txt").write_text(IBSTAT)
     ran = discover("n1.txt", "--plugin", "n1.txt")
     assert (ran.code, ran.err) == (

@@ -1,4 +1,4 @@
-"""From nodes to fabrics: which nodes belong together, and which devices their pods use."""
+"""Fabrics from nodes: the groups of nodes, and the devices that their pods use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.unit.diagnose.discover.seen import (
     gpus,
     interface,
     near,
+    observed,
     port,
-    seen,
     setting,
 )
 from webhook.config.load import parse_fabrics
@@ -35,177 +35,177 @@ H100 = "NVIDIA H100 80GB HBM3"
 BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0",))
 
 
-def entries(found: Discovery) -> dict[str, FabricEntry]:
-    """Return the fabrics by name; the file must load as it is, without any finding."""
-    loaded = parse_fabrics(found.text, "fabrics.yaml")
+def entries(discovery: Discovery) -> dict[str, FabricEntry]:
+    """Return the fabrics by name; the file must load without any finding."""
+    loaded = parse_fabrics(discovery.text, "fabrics.yaml")
     assert loaded.findings == ()
-    assert set(loaded.fabrics.fabrics) == {one["name"] for one in found.entries}
-    return {one["name"]: one for one in found.entries}
+    assert set(loaded.fabrics.fabrics) == {fabric["name"] for fabric in discovery.entries}
+    return {fabric["name"]: fabric for fabric in discovery.entries}
 
 
-def messages(found: Discovery, severity: str) -> list[str]:
-    """Return what findings of a severity say, with their nodes."""
+def messages(discovery: Discovery, severity: str) -> list[str]:
+    """Return the messages of findings of a severity, with their nodes."""
     return [
-        f"{','.join(one.nodes)}: {one.message}"
-        for one in found.findings
-        if one.severity == severity
+        f"{','.join(finding.nodes)}: {finding.message}"
+        for finding in discovery.findings
+        if finding.severity == severity
     ]
 
 
 def a100_nodes() -> dict[str, list[SourcedObservation]]:
-    """Return two nodes with two ports each, of which another one is down on each node."""
+    """Return two nodes with two ports, a different one down on each node."""
     return {
-        "a100-1": seen(port("mlx5_0"), down("mlx5_1", physical_state="Disabled"), BOND, gpus()),
-        "a100-2": seen(down("mlx5_0", physical_state="Disabled"), port("mlx5_1"), BOND, gpus()),
+        "a100-1": observed(port("mlx5_0"), down("mlx5_1", physical_state="Disabled"), BOND, gpus()),
+        "a100-2": observed(down("mlx5_0", physical_state="Disabled"), port("mlx5_1"), BOND, gpus()),
     }
 
 
 def test_a_bond_of_another_link_layer_is_left_out() -> None:
     """mlx5_bond_0 on an InfiniBand node is another, slow, Ethernet card."""
-    found = discovered(a100_nodes())
-    fabric = entries(found)["a100-ib"]
+    discovery = discovered(a100_nodes())
+    fabric = entries(discovery)["a100-ib"]
     assert fabric["hcas"] == ["mlx5_0", "mlx5_1"]
     assert fabric["linkLayer"] == "InfiniBand"
     assert fabric["rateGbps"] == 200
     assert fabric["mode"] == "shared-device"
     assert fabric["match"] == {"gpuProducts": ["NVIDIA-A100-SXM4-40GB"]}
     assert fabric["resources"] == [{"name": "rdma/a100_ib"}]
-    assert "left out: mlx5_bond_0: Ethernet, a bond, 10 Gb/s: the fabric is" in found.text
+    assert "left out: mlx5_bond_0: Ethernet, a bond, 10 Gb/s: the fabric is" in discovery.text
 
 
-def test_a_port_that_is_down_on_one_node_stays_in_the_list() -> None:
-    """NCCL skips it there; that it is down is an error."""
-    found = discovered(a100_nodes())
-    assert messages(found, "error") == [
+def test_a_port_that_is_down_on_some_nodes_stays_in_the_list() -> None:
+    """NCCL skips it there; the state Down is an error."""
+    discovery = discovered(a100_nodes())
+    assert messages(discovery, "error") == [
         "a100-1: mlx5_1 is Down, Disabled",
         "a100-2: mlx5_0 is Down, Disabled",
     ]
-    assert found.needs_a_fix
+    assert discovery.needs_a_fix
 
 
 def test_a_port_that_is_down_on_all_nodes_is_left_out() -> None:
-    """Nobody has connected it, so it is not the fabric's."""
+    """It is not connected anywhere, so the fabric does not use it."""
     nodes = {
-        f"n{at}": seen(port("mlx5_0"), down("mlx5_1", physical_state="Polling"), gpus())
+        f"n{at}": observed(port("mlx5_0"), down("mlx5_1", physical_state="Polling"), gpus())
         for at in (1, 2)
     }
-    found = discovered(nodes)
-    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0"]
-    assert "left out: mlx5_1: Down on all nodes (Polling)" in found.text
-    assert messages(found, "warning") == [
+    discovery = discovered(nodes)
+    assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0"]
+    assert "left out: mlx5_1: Down on all nodes (Polling)" in discovery.text
+    assert messages(discovery, "warning") == [
         "n1,n2: mlx5_1 is Down on all nodes (Polling), so the fabric does not use it"
     ]
-    assert not found.needs_a_fix
+    assert not discovery.needs_a_fix
 
 
-def test_a_port_of_unknown_state_on_one_node_stays_in_the_list() -> None:
+def test_a_port_of_unknown_state_on_a_node_stays_in_the_list() -> None:
     """It may be up there, so it is not down on all nodes."""
     nodes = {
-        "n1": seen(port("mlx5_0"), port("mlx5_1", state=None, rate_gbps=None), gpus()),
-        "n2": seen(port("mlx5_0"), down("mlx5_1"), gpus()),
+        "n1": observed(port("mlx5_0"), port("mlx5_1", state=None, rate_gbps=None), gpus()),
+        "n2": observed(port("mlx5_0"), down("mlx5_1"), gpus()),
     }
-    found = discovered(nodes)
-    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
-    assert "left out" not in found.text
-    assert messages(found, "error") == ["n2: mlx5_1 is Down"]
-    assert messages(found, "warning") == ["n1: the state of RDMA ports is unknown"]
+    discovery = discovered(nodes)
+    assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
+    assert "left out" not in discovery.text
+    assert messages(discovery, "error") == ["n2: mlx5_1 is Down"]
+    assert messages(discovery, "warning") == ["n1: the state of RDMA ports is unknown"]
 
 
-def test_ports_that_are_never_up_are_one_warning() -> None:
-    """One line for all of them; and what is left out says that it is down, not its rate."""
-    others = [ethernet("mlx5_8", state="Down"), ethernet("mlx5_9", device_id=0x1015)]
-    sighted = seen(port("mlx5_0"), down("mlx5_1"), down("mlx5_2"), others, gpus())
-    found = discovered({"n1": sighted})
-    assert messages(found, "warning") == [
+def test_ports_that_are_never_up_share_a_warning() -> None:
+    """They share one line; the comment on a device that is left out has its state, not its rate."""
+    other_ports = [ethernet("mlx5_8", state="Down"), ethernet("mlx5_9", device_id=0x1015)]
+    observations = observed(port("mlx5_0"), down("mlx5_1"), down("mlx5_2"), other_ports, gpus())
+    discovery = discovered({"n1": observations})
+    assert messages(discovery, "warning") == [
         "n1: mlx5_1, mlx5_2 are Down, so the fabric does not use them"
     ]
-    assert "left out: mlx5_8: Ethernet, Down: the fabric is InfiniBand" in found.text
+    assert "left out: mlx5_8: Ethernet, Down: the fabric is InfiniBand" in discovery.text
 
 
 def test_where_all_ports_are_down_all_are_listed() -> None:
-    """There is no better guess, and each is an error; no rate is made up."""
-    found = discovered({"n1": seen(down("mlx5_0"), down("mlx5_1"), gpus())})
-    fabric = entries(found)["a100-ib"]
+    """There is no better guess, and each is an error; no rate is invented."""
+    discovery = discovered({"n1": observed(down("mlx5_0"), down("mlx5_1"), gpus())})
+    fabric = entries(discovery)["a100-ib"]
     assert fabric["hcas"] == ["mlx5_0", "mlx5_1"]
     assert "rateGbps" not in fabric
-    assert len(messages(found, "error")) == 2
+    assert len(messages(discovery, "error")) == 2
 
 
 def test_a_node_whose_ports_are_all_down_joins_its_like() -> None:
-    """Its rate is unknown, but its GPUs and its card are those of one group only."""
+    """Its rate is unknown, but only one group has its GPUs and its card."""
     nodes = {
-        "n1": seen(port("mlx5_0"), gpus()),
-        "n2": seen(down("mlx5_0"), gpus()),
+        "n1": observed(port("mlx5_0"), gpus()),
+        "n2": observed(down("mlx5_0"), gpus()),
     }
-    found = discovered(nodes)
-    assert [plan.group.nodes for plan in found.fabrics] == [("n1", "n2")]
-    assert messages(found, "error") == ["n2: mlx5_0 is Down"]
+    discovery = discovered(nodes)
+    assert [plan.group.nodes for plan in discovery.fabrics] == [("n1", "n2")]
+    assert messages(discovery, "error") == ["n2: mlx5_0 is Down"]
 
 
 def test_products_make_fabrics() -> None:
-    """Two kinds of GPUs are two fabrics, told apart by the label of the product."""
+    """Two kinds of GPUs are two fabrics, distinguished by the label of the product."""
     nodes = {
-        "v1": seen(port("mlx5_0", rate_gbps=100.0, device_id=0x1017), gpus(V100, 4)),
+        "v1": observed(port("mlx5_0", rate_gbps=100.0, device_id=0x1017), gpus(V100, 4)),
         **a100_nodes(),
     }
-    found = entries(discovered(nodes))
-    assert found["v100-ib"]["match"] == {"gpuProducts": ["Tesla-V100-SXM2-32GB"]}
-    assert found["v100-ib"]["rateGbps"] == 100
-    assert set(found) == {"v100-ib", "a100-ib"}
+    fabrics = entries(discovered(nodes))
+    assert fabrics["v100-ib"]["match"] == {"gpuProducts": ["Tesla-V100-SXM2-32GB"]}
+    assert fabrics["v100-ib"]["rateGbps"] == 100
+    assert set(fabrics) == {"v100-ib", "a100-ib"}
 
 
-def test_fabrics_with_the_same_gpus_are_told_apart_by_hostnames() -> None:
-    """A pod that asks for these GPUs fits both, so the nodes are named."""
+def test_fabrics_with_the_same_gpus_differ_by_hostnames() -> None:
+    """A pod that requests these GPUs fits both, so the nodes are named."""
     nodes = {
-        "n1": seen(port("mlx5_0"), gpus()),
-        "n2": seen(ethernet("mlx5_0"), gpus()),
+        "n1": observed(port("mlx5_0"), gpus()),
+        "n2": observed(ethernet("mlx5_0"), gpus()),
     }
-    found = entries(discovered(nodes))
-    assert found["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1"]}
-    assert found["a100-roce"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n2"]}
+    fabrics = entries(discovered(nodes))
+    assert fabrics["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1"]}
+    assert fabrics["a100-roce"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n2"]}
 
 
 def test_a_label_of_pools_is_better_than_hostnames() -> None:
     """It stays right when nodes come and go."""
-    nodes = {"n1": seen(port("mlx5_0"), gpus()), "n2": seen(ethernet("mlx5_0"), gpus())}
+    nodes = {"n1": observed(port("mlx5_0"), gpus()), "n2": observed(ethernet("mlx5_0"), gpus())}
     kube = {
         name: KubeNode(name, {"cloud.google.com/gke-nodepool": pool}, {"nvidia.com/gpu": 8})
         for name, pool in (("n1", "ib"), ("n2", "roce"))
     }
-    found = entries(discovered(nodes, kube))
-    assert found["a100-ib"]["match"]["nodeLabels"] == {"cloud.google.com/gke-nodepool": ["ib"]}
+    fabrics = entries(discovered(nodes, kube))
+    assert fabrics["a100-ib"]["match"]["nodeLabels"] == {"cloud.google.com/gke-nodepool": ["ib"]}
 
 
 def test_a_label_that_a_node_lacks_does_not_tell() -> None:
-    """Of two nodes of a fabric one has no pool: hostnames are used."""
-    nodes = {name: seen(port("mlx5_0"), gpus()) for name in ("n1", "n2")}
-    nodes["n3"] = seen(ethernet("mlx5_0"), gpus())
+    """One of the two nodes of a fabric has no pool: hostnames are used."""
+    nodes = {name: observed(port("mlx5_0"), gpus()) for name in ("n1", "n2")}
+    nodes["n3"] = observed(ethernet("mlx5_0"), gpus())
     pools = {"n1": {"eks.amazonaws.com/nodegroup": "ib"}, "n2": {}, "n3": {}}
     pools["n3"] = {"eks.amazonaws.com/nodegroup": "roce"}
     kube = {name: KubeNode(name, labels, {"nvidia.com/gpu": 8}) for name, labels in pools.items()}
-    found = entries(discovered(nodes, kube))
-    assert found["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1", "n2"]}
+    fabrics = entries(discovered(nodes, kube))
+    assert fabrics["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1", "n2"]}
 
 
 NO_GPU = setting("gpus", "none")
 
 
 def test_nodes_without_gpus_have_no_gpu_resource() -> None:
-    """By their PCI functions; their fabric's resource leads to them, so no label is needed."""
-    nodes = {name: seen(port("mlx5_0"), NO_GPU) for name in ("c1", "c2")}
-    found = discovered({**nodes, "n1": seen(port("mlx5_0"), gpus())})
-    assert entries(found)["cpu-ib"]["match"] == {"gpuResources": []}
-    assert entries(found)["a100-ib"]["match"] == {"gpuProducts": ["NVIDIA-A100-SXM4-40GB"]}
-    assert "# 2 nodes (c1, c2): no GPU, ConnectX-6, InfiniBand 200 Gb/s" in found.text
+    """PCI functions show no GPU; the fabric's resource identifies them, so no label is needed."""
+    nodes = {name: observed(port("mlx5_0"), NO_GPU) for name in ("c1", "c2")}
+    discovery = discovered({**nodes, "n1": observed(port("mlx5_0"), gpus())})
+    assert entries(discovery)["cpu-ib"]["match"] == {"gpuResources": []}
+    assert entries(discovery)["a100-ib"]["match"] == {"gpuProducts": ["NVIDIA-A100-SXM4-40GB"]}
+    assert "# 2 nodes (c1, c2): no GPU, ConnectX-6, InfiniBand 200 Gb/s" in discovery.text
 
 
 def test_nodes_that_may_have_gpus_keep_the_usual_gpu_resource() -> None:
-    """Of one node of two, nothing shows whether it has any; or a tool shows them."""
-    unknown = discovered({"c1": seen(port("mlx5_0"), NO_GPU), "c2": seen(port("mlx5_0"))})
+    """No tool shows whether one of two nodes has any; or a tool shows them."""
+    unknown = discovered({"c1": observed(port("mlx5_0"), NO_GPU), "c2": observed(port("mlx5_0"))})
     assert "match" not in entries(unknown)["rdma-ib"]
     assert "2 nodes (c1, c2): GPUs unknown" in unknown.text
-    shown = discovered({"n1": seen(port("mlx5_0"), NO_GPU, near("GPU0", "mlx5_0"))})
-    assert "match" not in entries(shown)["rdma-ib"]
+    with_topology = discovered({"n1": observed(port("mlx5_0"), NO_GPU, near("GPU0", "mlx5_0"))})
+    assert "match" not in entries(with_topology)["rdma-ib"]
 
 
 @pytest.mark.parametrize(
@@ -223,66 +223,66 @@ def test_nodes_that_may_have_gpus_keep_the_usual_gpu_resource() -> None:
 def test_what_the_api_server_says_of_gpus_comes_first(
     node: KubeNode, name: str, match: dict[str, Any]
 ) -> None:
-    """It knows what pods can request, also where PCI functions show no GPU."""
-    found = entries(discovered({"n": seen(port("mlx5_0"), NO_GPU)}, {"n": node}))
-    assert {one: entry["match"] for one, entry in found.items()} == {name: match}
+    """It has the resources that pods can request, even if PCI functions show no GPU."""
+    fabrics = entries(discovered({"n": observed(port("mlx5_0"), NO_GPU)}, {"n": node}))
+    assert {fabric: entry["match"] for fabric, entry in fabrics.items()} == {name: match}
 
 
 def test_gpus_that_no_plugin_offers_yet_keep_the_usual_gpu_resource() -> None:
     """A tool shows them, whatever their product."""
     kube = {"n": KubeNode("n", {}, {"rdma/x": 1})}
-    found = entries(discovered({"n": seen(port("mlx5_0"), near("GPU0", "mlx5_0"))}, kube))
-    assert "match" not in found["rdma-ib"]
+    fabrics = entries(discovered({"n": observed(port("mlx5_0"), near("GPU0", "mlx5_0"))}, kube))
+    assert "match" not in fabrics["rdma-ib"]
 
 
-def test_fabrics_without_gpus_that_offer_the_same_resource_are_told_apart_by_labels() -> None:
+def test_fabrics_without_gpus_that_offer_the_same_resource_differ_by_labels() -> None:
     """A node that offers it could belong to each."""
-    nodes = {"c1": seen(port("mlx5_0")), "c2": seen(port("mlx5_0", rate_gbps=100.0))}
+    nodes = {"c1": observed(port("mlx5_0")), "c2": observed(port("mlx5_0", rate_gbps=100.0))}
     kube = {
         name: KubeNode(name, {"cloud.google.com/gke-nodepool": name}, {"rdma/hca": 1})
         for name in nodes
     }
-    found = entries(discovered(nodes, kube))
-    for name, fabric in (("c1", found["cpu-ib-200"]), ("c2", found["cpu-ib-100"])):
+    fabrics = entries(discovered(nodes, kube))
+    for name, fabric in (("c1", fabrics["cpu-ib-200"]), ("c2", fabrics["cpu-ib-100"])):
         assert fabric["resources"] == [{"name": "rdma/hca"}]
         labels = {"cloud.google.com/gke-nodepool": [name]}
         assert fabric["match"] == {"gpuResources": [], "nodeLabels": labels}
     kube["c2"] = kube["c2"]._replace(resources={"rdma/other": 1})
-    apart = entries(discovered(nodes, kube))
-    assert [one["match"] for one in apart.values()] == [{"gpuResources": []}] * 2
+    distinct = entries(discovered(nodes, kube))
+    assert [fabric["match"] for fabric in distinct.values()] == [{"gpuResources": []}] * 2
 
 
-def test_fabrics_without_a_rate_are_told_apart_by_their_cards() -> None:
-    """Their ports are down everywhere, and nothing says how fast they would be."""
+def test_fabrics_without_a_rate_differ_by_their_cards() -> None:
+    """Their ports are down everywhere, so their rate is unknown."""
     nodes = {
-        "n1": seen(down("mlx5_0"), gpus()),
-        "n2": seen(down("mlx5_0", device_id=0x1021), gpus()),
+        "n1": observed(down("mlx5_0"), gpus()),
+        "n2": observed(down("mlx5_0", device_id=0x1021), gpus()),
     }
-    found = [plan.name for plan in discovered(nodes).fabrics]
-    assert found == ["a100-ib-cx6", "a100-ib-cx7"]
+    names = [plan.name for plan in discovered(nodes).fabrics]
+    assert names == ["a100-ib-cx6", "a100-ib-cx7"]
 
 
-def test_one_name_for_two_cards_makes_two_fabrics() -> None:
+def test_a_name_for_two_cards_makes_two_fabrics() -> None:
     """mlx5_1 is the fabric's on one node, and a slow Ethernet card on another."""
     slow = ethernet("mlx5_1", device_id=0x1015, rate_gbps=25.0)
     nodes = {
-        "n1": seen(port("mlx5_0"), port("mlx5_1"), gpus()),
-        "n2": seen(port("mlx5_0"), slow, port("mlx5_2"), gpus()),
+        "n1": observed(port("mlx5_0"), port("mlx5_1"), gpus()),
+        "n2": observed(port("mlx5_0"), slow, port("mlx5_2"), gpus()),
     }
-    found = discovered(nodes)
-    hcas = sorted(one["hcas"] for one in entries(found).values())
+    discovery = discovered(nodes)
+    hcas = sorted(fabric["hcas"] for fabric in entries(discovery).values())
     assert hcas == [["mlx5_0", "mlx5_1"], ["mlx5_0", "mlx5_2"]]
     assert (
         "mlx5_1 is ConnectX-6 InfiniBand 200 Gb/s on n1, and ConnectX-4 Lx Ethernet 25 Gb/s on n2"
-    ) in " ".join(found.text.replace("#", "").split())
+    ) in " ".join(discovery.text.replace("#", "").split())
 
 
 def test_a_name_that_was_another_card_before_makes_two_fabrics() -> None:
     """The node that comes first has the other card."""
     slow = ethernet("mlx5_1", device_id=0x1015, rate_gbps=25.0)
     nodes = {
-        "n1": seen(port("mlx5_0"), slow, port("mlx5_2"), gpus()),
-        "n2": seen(port("mlx5_0"), port("mlx5_1"), gpus()),
+        "n1": observed(port("mlx5_0"), slow, port("mlx5_2"), gpus()),
+        "n2": observed(port("mlx5_0"), port("mlx5_1"), gpus()),
     }
     words = " ".join(discovered(nodes).text.replace("#", "").split())
     assert (
@@ -293,86 +293,90 @@ def test_a_name_that_was_another_card_before_makes_two_fabrics() -> None:
 def test_names_that_some_nodes_lack_are_listed_for_all() -> None:
     """NCCL skips a name that a node lacks."""
     nodes = {
-        "n1": seen(port("ibp12s0"), gpus()),
-        "n2": seen(port("ibp14s0"), gpus()),
+        "n1": observed(port("ibp12s0"), gpus()),
+        "n2": observed(port("ibp14s0"), gpus()),
     }
-    found = discovered(nodes)
-    assert entries(found)["a100-ib"]["hcas"] == ["ibp12s0", "ibp14s0"]
-    assert "ibp12s0 is not on n2, where NCCL skips it" in found.text
+    discovery = discovered(nodes)
+    assert entries(discovery)["a100-ib"]["hcas"] == ["ibp12s0", "ibp14s0"]
+    assert "ibp12s0 is not on n2, where NCCL skips it" in discovery.text
 
 
 def test_too_many_names_become_a_prefix() -> None:
-    """NCCL takes 32 names; the letters that only the fabric's devices begin with are enough."""
-    nodes = {f"n{at}": seen(port(f"ibp{at}s0"), ethernet("rocep1s0"), gpus()) for at in range(40)}
+    """NCCL takes 32 names; a prefix that only the fabric's devices have is enough."""
+    nodes = {
+        f"n{at}": observed(port(f"ibp{at}s0"), ethernet("rocep1s0"), gpus()) for at in range(40)
+    }
     assert entries(discovered(nodes))["a100-ib"]["hcaPrefixes"] == ["ibp"]
 
 
 def test_too_many_names_without_a_prefix_become_exclusions() -> None:
     """A prefix that another device has too would match it."""
-    nodes = {f"n{at}": seen(port(f"ibp{at}s0"), ethernet("ibpslow0"), gpus()) for at in range(40)}
+    nodes = {
+        f"n{at}": observed(port(f"ibp{at}s0"), ethernet("ibpslow0"), gpus()) for at in range(40)
+    }
     assert entries(discovered(nodes))["a100-ib"]["excludeHcas"] == ["ibpslow0"]
 
 
 def test_a_port_of_two_is_written_with_its_number() -> None:
     """Port 2 of a VPI card is Ethernet."""
     other = ethernet("mlx4_0", port=2, rate_gbps=40.0)
-    nodes = {"n1": seen(port("mlx4_0", rate_gbps=56.0), other)}
+    nodes = {"n1": observed(port("mlx4_0", rate_gbps=56.0), other)}
     assert entries(discovered(nodes))["rdma-ib"]["hcas"] == ["mlx4_0:1"]
 
 
 def test_a_port_that_topo_does_not_list_stays() -> None:
-    """A distance that is not known is no reason to leave out a port of the fabric's card."""
+    """An unknown distance is no reason to leave out a port of the fabric's card."""
     cells = [near("GPU0", "mlx5_0"), near("GPU0", "mlx5_1", "SYS")]
     ports = map(port, ("mlx5_0", "mlx5_1", "mlx5_2"))
-    found = discovered({"n1": seen(*ports, cells, gpus())})
-    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_2"]
-    left_out = [line for line in found.text.splitlines() if "left out" in line]
+    discovery = discovered({"n1": observed(*ports, cells, gpus())})
+    assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_2"]
+    left_out = [line for line in discovery.text.splitlines() if "left out" in line]
     assert left_out == ["  # left out: mlx5_1: no GPU is near it (nvidia-smi topo -m: SYS)"]
 
 
 def test_cards_near_gpus_are_the_fabrics() -> None:
-    """Storage has the same cards, but no GPU behind the same switch."""
+    """Storage has the same cards, but no GPU under the same switch."""
     cells = [near("GPU0", "mlx5_0"), near("GPU1", "mlx5_1", "PXB"), near("GPU0", "mlx5_2", "SYS")]
-    nodes = {"n1": seen(port("mlx5_0"), port("mlx5_1"), port("mlx5_2"), cells, gpus())}
-    found = discovered(nodes)
-    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
-    assert "left out: mlx5_2: no GPU is near it (nvidia-smi topo -m: SYS)" in found.text
-    assert "rail 0: mlx5_0, near GPU0 (PIX)" in found.text
-    assert "rail 1: mlx5_1, near GPU1 (PXB)" in found.text
+    nodes = {"n1": observed(port("mlx5_0"), port("mlx5_1"), port("mlx5_2"), cells, gpus())}
+    discovery = discovered(nodes)
+    assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
+    assert "left out: mlx5_2: no GPU is near it (nvidia-smi topo -m: SYS)" in discovery.text
+    assert "rail 0: mlx5_0, near GPU0 (PIX)" in discovery.text
+    assert "rail 1: mlx5_1, near GPU1 (PXB)" in discovery.text
 
 
 def test_a_slower_port_is_an_error_where_others_are_faster() -> None:
     """The device stays in the list, since it is fast on other nodes."""
     nodes = {
-        "n1": seen(port("mlx5_0"), port("mlx5_1"), gpus()),
-        "n2": seen(port("mlx5_0"), port("mlx5_1", rate_gbps=100.0), gpus()),
+        "n1": observed(port("mlx5_0"), port("mlx5_1"), gpus()),
+        "n2": observed(port("mlx5_0"), port("mlx5_1", rate_gbps=100.0), gpus()),
     }
-    found = discovered(nodes)
-    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
-    assert messages(found, "error") == ["n2: mlx5_1 runs at 100 Gb/s, the fabric at 200 Gb/s"]
+    discovery = discovered(nodes)
+    assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
+    assert messages(discovery, "error") == ["n2: mlx5_1 runs at 100 Gb/s, the fabric at 200 Gb/s"]
 
 
 def test_virtual_functions_are_left_out_on_bare_metal() -> None:
-    """They belong to the pods that get them; in a virtual machine they are all there is."""
+    """They belong to the pods that get them; a virtual machine has nothing else."""
     virtual = port("mlx5_2", device_id=0x101C)
-    found = discovered({"n1": seen(port("mlx5_0"), virtual)})
-    assert entries(found)["rdma-ib"]["hcas"] == ["mlx5_0"]
+    discovery = discovered({"n1": observed(port("mlx5_0"), virtual)})
+    assert entries(discovery)["rdma-ib"]["hcas"] == ["mlx5_0"]
     because = "# left out: mlx5_2: a virtual function: it belongs to the pod that gets it\n"
-    assert because in found.text
-    assert entries(discovered({"n1": seen(virtual)}))["rdma-ib"]["hcas"] == ["mlx5_2"]
+    assert because in discovery.text
+    assert entries(discovered({"n1": observed(virtual)}))["rdma-ib"]["hcas"] == ["mlx5_2"]
 
 
 def test_roce_without_networks_is_for_host_network() -> None:
     """A pod network has no GID of the port, so shared-device would fail there."""
-    found = discovered({"n1": seen(ethernet("mlx5_0"), interface("eno1"), gpus())})
-    fabric = entries(found)["a100-roce"]
+    discovery = discovered({"n1": observed(ethernet("mlx5_0"), interface("eno1"), gpus())})
+    fabric = entries(discovery)["a100-roce"]
     assert fabric["mode"] == "host-network"
     assert fabric["hostSocketInterface"] == "eno1"
 
 
 def test_an_unknown_interface_leaves_ucx_out() -> None:
     """UCX_NET_DEVICES needs an interface for TCP, and two are possible."""
-    nodes = {"n1": seen(ethernet("mlx5_0"), interface("eno1"), interface("eno2"), gpus())}
+    nodes = {"n1": observed(ethernet("mlx5_0"), interface("eno1"), interface("eno2"), gpus())}
     fabric = entries(discovered(nodes))["a100-roce"]
     assert fabric["libraries"] == ["nccl", "gloo"]
     assert "hostSocketInterface" not in fabric
@@ -380,30 +384,32 @@ def test_an_unknown_interface_leaves_ucx_out() -> None:
 
 def test_the_interface_of_a_roce_port_carries_tcp_where_there_is_no_other() -> None:
     """It is not preferred, since a node with more interfaces has another for TCP."""
-    own = ethernet("mlx5_0", netdevs=("ens1np0",))
-    found = discovered({"n1": seen(own, interface("ens1np0"), gpus())})
-    fabric = entries(found)["a100-roce"]
+    roce = ethernet("mlx5_0", netdevs=("ens1np0",))
+    discovery = discovered({"n1": observed(roce, interface("ens1np0"), gpus())})
+    fabric = entries(discovery)["a100-roce"]
     assert fabric["hostSocketInterface"] == "ens1np0"
-    assert "is up on all nodes, an RDMA port's own" in found.text
-    both = discovered({"n1": seen(own, interface("ens1np0"), interface("eno1"), gpus())})
-    assert entries(both)["a100-roce"]["hostSocketInterface"] == "eno1"
-    assert "an RDMA port's own" not in both.text
+    assert "is up on all nodes, an RDMA port's own" in discovery.text
+    two_interfaces = discovered(
+        {"n1": observed(roce, interface("ens1np0"), interface("eno1"), gpus())}
+    )
+    assert entries(two_interfaces)["a100-roce"]["hostSocketInterface"] == "eno1"
+    assert "an RDMA port's own" not in two_interfaces.text
 
 
 def test_an_interface_of_infiniband_is_not_taken_for_tcp() -> None:
     """IP over InfiniBand may have any name; such a node needs another interface."""
-    own = port("mlx5_0", netdevs=("rail0",))
-    nodes = {"n1": seen(own, interface("rail0"), gpus())}
+    infiniband = port("mlx5_0", netdevs=("rail0",))
+    nodes = {"n1": observed(infiniband, interface("rail0"), gpus())}
     fabric = entries(discovered(nodes, mode="host-network"))["a100-ib"]
     assert "hostSocketInterface" not in fabric
 
 
 def test_roce_in_shared_mode_needs_a_network_for_each_device() -> None:
-    """Without them no fabric is written, and it says what to give."""
-    nodes = {"n1": seen(ethernet("mlx5_0"), ethernet("mlx5_1"), gpus())}
-    found = discovered(nodes, mode="shared-device", networks=("rdma/rail0",))
-    assert entries(found) == {}
-    (message,) = messages(found, "error")
+    """Without them no fabric is written, and the message has the option to give."""
+    nodes = {"n1": observed(ethernet("mlx5_0"), ethernet("mlx5_1"), gpus())}
+    discovery = discovered(nodes, mode="shared-device", networks=("rdma/rail0",))
+    assert entries(discovery) == {}
+    (message,) = messages(discovery, "error")
     assert "needs a Multus network for each of 2 devices, 1 given" in message
     enough = discovered(nodes, networks=("rdma/rail0", "rdma/rail1"))
     assert entries(enough)["a100-roce"]["mode"] == "shared-device"
@@ -415,15 +421,17 @@ def test_modes_with_own_devices_name_none(mode: str) -> None:
     """Names differ between pods there; each device needs a network instead."""
     fabric = entries(discovered(a100_nodes(), mode=mode))["a100-ib"]
     assert not {"hcas", "excludeHcas", "hcaPrefixes"} & fabric.keys()
-    assert all(one["network"].startswith("default/a100-ib") for one in fabric["resources"])
+    assert all(
+        resource["network"].startswith("default/a100-ib") for resource in fabric["resources"]
+    )
 
 
 def test_what_nodes_offer_is_used() -> None:
     """The resource that the plugin offers already, and the GPU resource that the site named."""
     resources = {"nvidia.com/v100": 8, "rdma/rdma_v100": 63, "nvidia.com/gpu": 0}
     kube = {"v1": KubeNode("v1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, resources)}
-    found = discovered({"v1": seen(port("mlx5_0"))}, kube)
-    fabric = entries(found)["v100-ib"]
+    discovery = discovered({"v1": observed(port("mlx5_0"))}, kube)
+    fabric = entries(discovery)["v100-ib"]
     assert fabric["resources"] == [{"name": "rdma/rdma_v100"}]
     assert fabric["match"] == {
         "gpuResources": ["nvidia.com/v100"],
@@ -432,76 +440,76 @@ def test_what_nodes_offer_is_used() -> None:
 
 
 def test_a_short_hostname_is_the_node_with_its_domain() -> None:
-    """The cluster calls it by its full name, and so do we."""
+    """The full name of the cluster is used."""
     kube = {"n1.lab.example": KubeNode("n1.lab.example", {}, {})}
-    found = discovered({"n1": seen(port("mlx5_0"))}, kube)
-    assert [node.name for node in found.nodes] == ["n1.lab.example"]
+    discovery = discovered({"n1": observed(port("mlx5_0"))}, kube)
+    assert [node.name for node in discovery.nodes] == ["n1.lab.example"]
 
 
 def test_a_label_that_contradicts_the_output_is_reported() -> None:
-    """Perhaps the output is another node's; no product is chosen."""
+    """The output may belong to another node; no product is chosen."""
     kube = {"n1": KubeNode("n1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, {})}
-    found = discovered({"n1": seen(port("mlx5_0"), gpus())}, kube)
-    assert found.nodes[0].product is None
-    assert "the label nvidia.com/gpu.product" in messages(found, "warning")[0]
+    discovery = discovered({"n1": observed(port("mlx5_0"), gpus())}, kube)
+    assert discovery.nodes[0].product is None
+    assert "the label nvidia.com/gpu.product" in messages(discovery, "warning")[0]
 
 
 def test_without_a_link_layer_there_is_no_fabric() -> None:
     """ibdev2netdev alone shows neither state nor link layer, so nothing is guessed."""
     origin = Origin("ibdev2netdev", 1)
-    sighted = seen(
+    observations = observed(
         PortObservation(origin, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=True)
     )
-    found = discovered({"n1": sighted})
-    assert entries(found) == {}
-    assert found.nodes[0].ports[0].state is None
-    assert "no tool says the link layer" in messages(found, "error")[0]
+    discovery = discovered({"n1": observations})
+    assert entries(discovery) == {}
+    assert discovery.nodes[0].ports[0].state is None
+    assert "no tool says the link layer" in messages(discovery, "error")[0]
 
 
-def test_an_unknown_state_is_said() -> None:
-    """The devices are listed, and what to collect is said."""
-    found = discovered({"n1": seen(port("mlx5_0", state=None, rate_gbps=None), gpus())})
-    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0"]
-    assert messages(found, "warning") == ["n1: the state of RDMA ports is unknown"]
+def test_an_unknown_state_is_reported() -> None:
+    """The devices are listed, and the remedy names more output."""
+    discovery = discovered({"n1": observed(port("mlx5_0", state=None, rate_gbps=None), gpus())})
+    assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0"]
+    assert messages(discovery, "warning") == ["n1: the state of RDMA ports is unknown"]
 
 
 def test_a_node_without_devices_is_an_error() -> None:
-    """Everything else about it may be known."""
-    found = discovered({"n1": seen(gpus())})
-    assert "no tool shows an RDMA device" in messages(found, "error")[0]
+    """Other facts about it do not matter."""
+    discovery = discovered({"n1": observed(gpus())})
+    assert "no tool shows an RDMA device" in messages(discovery, "error")[0]
 
 
-def test_a_card_without_a_device_is_said_only_beside_others() -> None:
-    """Lspci alone shows no RDMA device, but no tool that would have was run."""
+def test_a_card_without_a_device_is_reported_only_with_others() -> None:
+    """Lspci alone never shows RDMA devices, so a card without one proves nothing."""
     card = CardObservation(Origin("lspci", 1), "5e:00.0", 0x0207, 0x15B3, 0x101B)
-    beside = seen(port("mlx5_0", pci="3b:00.0"), card, gpus())
+    beside = observed(port("mlx5_0", pci="3b:00.0"), card, gpus())
     assert messages(discovered({"n1": beside}), "warning") == [
         "n1: ConnectX-6 at 5e:00.0 has no RDMA device"
     ]
-    assert messages(discovered({"n1": seen(card)}), "warning") == []
+    assert messages(discovered({"n1": observed(card)}), "warning") == []
 
 
 def test_a_rate_that_is_no_whole_number_is_not_written() -> None:
     """One lane of SDR has 2.5 Gb/s: 2 would be wrong, and rateGbps takes no fraction."""
-    found = discovered({"n1": seen(port("mlx5_0", rate_gbps=2.5), gpus())})
-    assert "rateGbps" not in entries(found)["a100-ib"]
-    assert "2.5 Gb/s, but rateGbps takes whole numbers only" in " ".join(found.text.split())
+    discovery = discovered({"n1": observed(port("mlx5_0", rate_gbps=2.5), gpus())})
+    assert "rateGbps" not in entries(discovery)["a100-ib"]
+    assert "2.5 Gb/s, but rateGbps takes whole numbers only" in " ".join(discovery.text.split())
 
 
 def test_unlimited_memlock_is_written() -> None:
-    """Where all nodes have it, pods that do not run as root have RDMA as well."""
-    nodes = {"n1": seen(port("mlx5_0"), gpus(), setting("memlock", "infinity"))}
-    found = discovered(nodes)
-    assert "defaults: {memlock: unlimited}" in found.text
-    assert parse_fabrics(found.text, "f").fabrics.defaults.memlock == "unlimited"
+    """If all nodes have it, pods that do not run as root have RDMA, too."""
+    nodes = {"n1": observed(port("mlx5_0"), gpus(), setting("memlock", "infinity"))}
+    discovery = discovered(nodes)
+    assert "defaults: {memlock: unlimited}" in discovery.text
+    assert parse_fabrics(discovery.text, "f").fabrics.defaults.memlock == "unlimited"
 
 
 def test_findings_of_a_group() -> None:
-    """What differs between nodes that should be alike, and what to do about it."""
+    """Differences between nodes that should be equal are reported."""
     nodes = {
-        "n1": seen(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
-        "n2": seen(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
-        "n3": seen(
+        "n1": observed(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
+        "n2": observed(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
+        "n3": observed(
             port("mlx5_0", firmware="20.28.1002"),
             gpus(),
             setting("driver", "OFED 24.10-0.7.0"),
@@ -511,14 +519,14 @@ def test_findings_of_a_group() -> None:
             CounterObservation(Origin("sysfs", 0), "mlx5_0", 1, "symbol_error", 12),
         ),
     }
-    found = discovered(nodes)
-    assert [one.partition(",")[0] for one in messages(found, "warning")] == [
+    discovery = discovered(nodes)
+    assert [message.partition(",")[0] for message in messages(discovery, "warning")] == [
         "n3: firmware 20.28.1002",
         "n3: the RDMA driver is OFED 24.10-0.7.0",
         "n3: mlx5_0: symbol_error is 12",
     ]
-    assert messages(found, "error")[0].startswith("n3: RDMA devices belong to one network")
-    assert messages(found, "note") == [
+    assert messages(discovery, "error")[0].startswith("n3: RDMA devices belong to one network")
+    assert messages(discovery, "note") == [
         (
             "n3: containerd limits locked memory to 65536 bytes, which stops RDMA in containers "
             "that do not run as root, since IPC_LOCK does nothing there"
@@ -528,11 +536,11 @@ def test_findings_of_a_group() -> None:
 
 
 def test_settings_that_two_files_show_differently_are_not_used() -> None:
-    """Both are named, with what to do until they agree."""
+    """The message names both, and the remedy."""
     nodes = {
         "n1": [
-            *seen(port("mlx5_0"), gpus(), setting("netns", "exclusive")),
-            *seen(setting("netns", "shared"), file="later.txt"),
+            *observed(port("mlx5_0"), gpus(), setting("netns", "exclusive")),
+            *observed(setting("netns", "shared"), file="later.txt"),
         ]
     }
     (finding,) = discovered(nodes).findings
@@ -547,9 +555,13 @@ def test_settings_that_two_files_show_differently_are_not_used() -> None:
 
 def test_a_missing_card_is_an_error() -> None:
     """Two nodes have two devices, the third has one."""
-    both = seen(port("mlx5_0"), port("mlx5_1"), gpus())
-    found = discovered({"n1": both, "n2": both, "n3": seen(port("mlx5_0"), gpus())})
-    assert messages(found, "error") == ["n3: 1 of the fabric's devices, where other nodes have 2"]
+    two_devices = observed(port("mlx5_0"), port("mlx5_1"), gpus())
+    discovery = discovered(
+        {"n1": two_devices, "n2": two_devices, "n3": observed(port("mlx5_0"), gpus())}
+    )
+    assert messages(discovery, "error") == [
+        "n3: 1 of the fabric's devices, where other nodes have 2"
+    ]
 
 
 def test_a_roce_port_without_an_address_is_an_error() -> None:
@@ -557,56 +569,56 @@ def test_a_roce_port_without_an_address_is_an_error() -> None:
     origin, gid = Origin("show_gids", 1), "fe80:0000:0000:0000:0e42:a1ff:fe00:0001"
     old = GidObservation(origin, "mlx5_0", 1, 0, gid, "v1")
     roce = ethernet("mlx5_0", netdevs=("ens1",))
-    found = discovered({"n1": seen(roce, old, gpus())})
-    assert messages(found, "error") == ["n1: mlx5_0 has no RoCE v2 GID"]
-    both = seen(roce, old, old._replace(version="v2", gid_index=1), gpus())
-    assert messages(discovered({"n1": both}), "error") == []
-    one = seen(roce, old._replace(version=None), gpus())
-    assert messages(discovered({"n1": one}), "error") == []
+    discovery = discovered({"n1": observed(roce, old, gpus())})
+    assert messages(discovery, "error") == ["n1: mlx5_0 has no RoCE v2 GID"]
+    two_gids = observed(roce, old, old._replace(version="v2", gid_index=1), gpus())
+    assert messages(discovered({"n1": two_gids}), "error") == []
+    no_version = observed(roce, old._replace(version=None), gpus())
+    assert messages(discovered({"n1": no_version}), "error") == []
 
 
 def test_slower_nodes_are_another_fabric_and_a_warning() -> None:
     """All ports of a node at half the rate: a cable standard, or the switch."""
     nodes = {
-        "n1": seen(port("mlx5_0"), gpus()),
-        "n2": seen(port("mlx5_0", rate_gbps=100.0), gpus()),
+        "n1": observed(port("mlx5_0"), gpus()),
+        "n2": observed(port("mlx5_0", rate_gbps=100.0), gpus()),
     }
-    found = discovered(nodes)
-    assert set(entries(found)) == {"a100-ib-200", "a100-ib-100"}
-    assert "all ports run at 100 Gb/s" in messages(found, "warning")[0]
+    discovery = discovered(nodes)
+    assert set(entries(discovery)) == {"a100-ib-200", "a100-ib-100"}
+    assert "all ports run at 100 Gb/s" in messages(discovery, "warning")[0]
 
 
 def test_a_fabric_that_check_config_would_question_stands_in_comments() -> None:
-    """A site that calls a device eth0 must decide itself; the file loads all the same."""
+    """A site with a device named eth0 must decide itself; the file loads anyway."""
     nodes: Mapping[str, list[SourcedObservation]] = {
-        "n1": seen(port("eth0"), gpus(V100)),
-        "n2": seen(port("mlx5_0"), gpus()),
+        "n1": observed(port("eth0"), gpus(V100)),
+        "n2": observed(port("mlx5_0"), gpus()),
     }
-    found = discovered(nodes)
-    assert set(entries(found)) == {"a100-ib"}
-    assert "# - name: v100-ib" in found.text
-    assert "looks like a network interface" in " ".join(found.text.replace("#", "").split())
+    discovery = discovered(nodes)
+    assert set(entries(discovery)) == {"a100-ib"}
+    assert "# - name: v100-ib" in discovery.text
+    assert "looks like a network interface" in " ".join(discovery.text.replace("#", "").split())
 
 
 def test_a_product_close_to_another_is_no_misspelling() -> None:
-    """What a node reports is right, even where check-config knows a product one letter away."""
-    fabric = entries(discovered({"n1": seen(port("mlx5_0"), gpus("NVIDIA H20X"))}))
+    """A node's product is right, even if check-config knows a product one letter away."""
+    fabric = entries(discovered({"n1": observed(port("mlx5_0"), gpus("NVIDIA H20X"))}))
     assert len(fabric) == 1
 
 
 def test_h100_is_called_h100() -> None:
     """Fabrics and resources have names that people type."""
-    fabric = entries(discovered({"n1": seen(port("mlx5_0", device_id=0x1021), gpus(H100))}))
+    fabric = entries(discovered({"n1": observed(port("mlx5_0", device_id=0x1021), gpus(H100))}))
     assert set(fabric) == {"h100-ib"}
 
 
 @pytest.mark.parametrize("products", [(V100, H100), (H100, V100)], ids=["V100", "H100"])
 def test_a_gpu_with_two_products_has_none(products: tuple[str, str]) -> None:
-    """Whichever product nvidia-smi shows last, no product is chosen, and both are named."""
-    shown = [gpu for product in products for gpu in gpus(product, 1)]
-    found = discovered({"n1": seen(port("mlx5_0"), shown)})
-    assert [node.gpus for node in found.nodes] == [()]
+    """In either order, no product is chosen, and both are named."""
+    listed = [gpu for product in products for gpu in gpus(product, 1)]
+    discovery = discovered({"n1": observed(port("mlx5_0"), listed)})
+    assert [node.gpus for node in discovery.nodes] == [()]
     first = "nvidia-smi -L says 1 NVIDIA-H100-80GB-HBM3 (node.txt:1)"
     other = "nvidia-smi -L says 1 Tesla-V100-SXM2-32GB (node.txt:1)"
     message = f"n1: tools differ on the GPUs: {first}, {other}"
-    assert messages(found, "warning") == [message]
+    assert messages(discovery, "warning") == [message]

@@ -1,4 +1,4 @@
-"""The device plugins' side selects exactly the devices that the fabrics use."""
+"""The device plugins' files select exactly the devices that the fabrics use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tests.unit.diagnose.discover.seen import discovered, down, ethernet, gpus, port, seen
+from tests.unit.diagnose.discover.seen import discovered, down, ethernet, gpus, observed, port
 from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.plugin.files import plugin_side
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode
@@ -15,16 +15,16 @@ from webhook.diagnose.discover.site import DiscoverOptions, KubeNode
 BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0", "ens9"))
 
 
-def files(found: Discovery, **wishes: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects in each file; nothing needs a person's attention."""
-    side = plugin_side(found.written, DiscoverOptions(**wishes))
+def files(discovery: Discovery, **wishes: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the objects in each file; there must be no notes."""
+    side = plugin_side(discovery.written, DiscoverOptions(**wishes))
     assert side.notes == ()
     return {file.name: list(yaml.safe_load_all(file.text)) for file in side.files}
 
 
-def configured(found: Discovery) -> list[dict[str, Any]]:
+def configured(discovery: Discovery) -> list[dict[str, Any]]:
     """Return the entries of the RDMA shared device plugin."""
-    written = files(found)
+    written = files(discovery)
     (config_map,) = written["rdma-devices.yaml"]
     config = config_map["data"]["config.json"]
     (policy,) = written["nic-cluster-policy.yaml"]
@@ -35,7 +35,7 @@ def configured(found: Discovery) -> list[dict[str, Any]]:
 
 def test_ids_are_enough_where_they_tell_cards_apart() -> None:
     """The bond is another card, so its id is left out; interfaces may then have any name."""
-    nodes = {"n1": seen(port("mlx5_0", netdevs=("ib0",)), BOND, gpus())}
+    nodes = {"n1": observed(port("mlx5_0", netdevs=("ib0",)), BOND, gpus())}
     assert configured(discovered(nodes)) == [
         {
             "resourceName": "a100_ib",
@@ -45,10 +45,10 @@ def test_ids_are_enough_where_they_tell_cards_apart() -> None:
     ]
 
 
-def test_link_types_tell_ports_of_one_card_apart() -> None:
+def test_link_types_distinguish_ports_of_a_card() -> None:
     """A VPI card runs InfiniBand on one function and Ethernet on the other."""
     other = ethernet("mlx5_1", device_id=0x101B, netdevs=("ens1",), rate_gbps=100.0)
-    nodes = {"n1": seen(port("mlx5_0", netdevs=("ib0",)), other, gpus())}
+    nodes = {"n1": observed(port("mlx5_0", netdevs=("ib0",)), other, gpus())}
     (entry,) = configured(discovered(nodes))
     assert entry["selectors"] == {
         "vendors": ["15b3"],
@@ -60,98 +60,108 @@ def test_link_types_tell_ports_of_one_card_apart() -> None:
 def test_interfaces_tell_the_nodes_of_two_fabrics_apart() -> None:
     """The same card in both; without ifNames each node would offer both resources."""
     nodes = {
-        "v1": seen(port("mlx5_0", netdevs=("ibv0",)), gpus("Tesla V100-SXM2-32GB")),
-        "a1": seen(port("mlx5_0", netdevs=("iba0",)), gpus()),
+        "v1": observed(port("mlx5_0", netdevs=("ibv0",)), gpus("Tesla V100-SXM2-32GB")),
+        "a1": observed(port("mlx5_0", netdevs=("iba0",)), gpus()),
     }
-    found = configured(discovered(nodes))
-    assert [one["selectors"]["ifNames"] for one in found] == [["ibv0"], ["iba0"]] or [
-        one["selectors"]["ifNames"] for one in found
-    ] == [["iba0"], ["ibv0"]]
+    plugin_entries = configured(discovered(nodes))
+    assert [plugin_entry["selectors"]["ifNames"] for plugin_entry in plugin_entries] == [
+        ["ibv0"],
+        ["iba0"],
+    ] or [plugin_entry["selectors"]["ifNames"] for plugin_entry in plugin_entries] == [
+        ["iba0"],
+        ["ibv0"],
+    ]
 
 
 def test_fabrics_that_no_selector_tells_apart_have_a_configuration_each() -> None:
     """The same card with the same interface: only a nodeSelector helps."""
     nodes = {
-        "v1": seen(port("mlx5_0", netdevs=("ib0",)), gpus("Tesla V100-SXM2-32GB")),
-        "a1": seen(port("mlx5_0", netdevs=("ib0",)), gpus()),
+        "v1": observed(port("mlx5_0", netdevs=("ib0",)), gpus("Tesla V100-SXM2-32GB")),
+        "a1": observed(port("mlx5_0", netdevs=("ib0",)), gpus()),
     }
-    found = files(discovered(nodes))
-    assert set(found) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
+    written = files(discovered(nodes))
+    assert set(written) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
 
 
 def test_a_name_that_two_fabrics_share_is_not_written_twice() -> None:
-    """The plugin refuses a configuration with one resourceName in two entries."""
+    """The plugin refuses a configuration with two entries of the same resourceName."""
     kube = {name: KubeNode(name, {}, {"rdma/hca": 63}) for name in ("v1", "a1")}
     nodes = {
-        "v1": seen(port("mlx5_0", device_id=0x1017), gpus("Tesla V100-SXM2-32GB")),
-        "a1": seen(port("mlx5_0"), gpus()),
+        "v1": observed(port("mlx5_0", device_id=0x1017), gpus("Tesla V100-SXM2-32GB")),
+        "a1": observed(port("mlx5_0"), gpus()),
     }
-    found = files(discovered(nodes, kube))
-    assert set(found) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
+    written = files(discovered(nodes, kube))
+    assert set(written) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
 
 
 def test_a_bond_is_selected_by_the_ids_of_its_card() -> None:
     """The plugin compares the PCI device's own interface, so bond0 would never match."""
-    nodes = {"n1": seen(ethernet("mlx5_bond_0", netdevs=("bond0",)), gpus())}
+    nodes = {"n1": observed(ethernet("mlx5_bond_0", netdevs=("bond0",)), gpus())}
     (entry,) = configured(discovered(nodes))
     assert entry["selectors"] == {"vendors": ["15b3"], "deviceIDs": ["101d"]}
 
 
-def test_a_port_that_is_not_used_is_said_if_it_cannot_be_told_apart() -> None:
-    """Two ports with the same id and no interfaces, of which one is down on all nodes."""
-    nodes = {"n1": seen(port("mlx5_0"), down("mlx5_1"), gpus())}
+def test_an_unused_port_is_reported_if_it_cannot_be_excluded() -> None:
+    """One of two ports with the same id and no interface is down on all nodes."""
+    nodes = {"n1": observed(port("mlx5_0"), down("mlx5_1"), gpus())}
     side = plugin_side(discovered(nodes).written, DiscoverOptions())
     assert side.notes == ("fabric a100-ib: the selectors are not right for mlx5_1 on n1",)
     assert "# WRONG, and no selectors are right" in side.files[0].text
 
 
 def test_devices_without_ids_and_interfaces_cannot_be_selected() -> None:
-    """No file is written for them, and it is said what to add."""
-    nodes = {"n1": seen(port("mlx5_0", vendor_id=None, device_id=None), gpus())}
+    """No file is written for them, and a note names the missing output."""
+    nodes = {"n1": observed(port("mlx5_0", vendor_id=None, device_id=None), gpus())}
     side = plugin_side(discovered(nodes).written, DiscoverOptions())
     assert side.files == ()
     assert "add the output of lspci -nn" in side.notes[0]
 
 
 def test_the_driver_is_replaced_only_where_asked() -> None:
-    """And then with a warning of what that does to nodes."""
-    found = discovered({"n1": seen(port("mlx5_0"), gpus())})
-    (policy,) = files(found)["nic-cluster-policy.yaml"]
+    """The file then warns of the consequences for nodes."""
+    discovery = discovered({"n1": observed(port("mlx5_0"), gpus())})
+    (policy,) = files(discovery)["nic-cluster-policy.yaml"]
     assert "ofedDriver" not in policy["spec"]
-    (policy,) = files(found, ofed=True)["nic-cluster-policy.yaml"]
+    (policy,) = files(discovery, ofed=True)["nic-cluster-policy.yaml"]
     assert policy["spec"]["ofedDriver"]["upgradePolicy"]["autoUpgrade"] is False
-    text = next(file.text for file in plugin_side(found.written, DiscoverOptions(ofed=True)).files
-                if file.name == "nic-cluster-policy.yaml")  # fmt: skip
+    text = next(
+        file.text
+        for file in plugin_side(discovery.written, DiscoverOptions(ofed=True)).files
+        if file.name == "nic-cluster-policy.yaml"
+    )
     assert "# ofedDriver replaces the RDMA driver of EVERY node" in text
 
 
 def test_sr_iov_has_a_policy_and_a_network_for_each_device() -> None:
-    """The fabric's resources and networks are the ones that these objects make."""
-    sighted = seen(
+    """The fabric has the resources and networks that these objects create."""
+    observations = observed(
         ethernet("mlx5_0", netdevs=("ens1",)), ethernet("mlx5_1", netdevs=("ens2",)), gpus()
     )
-    found = discovered({"n1": sighted}, mode="sr-iov", namespace="lab")
-    objects = files(found, mode="sr-iov", namespace="lab")["sriov-a100-roce.yaml"]
-    policies = [one for one in objects if one["kind"] == "SriovNetworkNodePolicy"]
-    networks = [one for one in objects if one["kind"] == "SriovNetwork"]
-    assert [one["spec"]["nicSelector"] for one in policies] == [
+    discovery = discovered({"n1": observations}, mode="sr-iov", namespace="lab")
+    objects = files(discovery, mode="sr-iov", namespace="lab")["sriov-a100-roce.yaml"]
+    policies = [manifest for manifest in objects if manifest["kind"] == "SriovNetworkNodePolicy"]
+    networks = [manifest for manifest in objects if manifest["kind"] == "SriovNetwork"]
+    assert [policy["spec"]["nicSelector"] for policy in policies] == [
         {"vendor": "15b3", "deviceID": "101d", "pfNames": ["ens1"]},
         {"vendor": "15b3", "deviceID": "101d", "pfNames": ["ens2"]},
     ]
-    assert all(one["spec"]["linkType"] == "eth" for one in policies)
-    (entry,) = found.entries
-    assert [one["name"] for one in entry["resources"]] == [
-        f"nvidia.com/{one['spec']['resourceName']}" for one in policies
+    assert all(policy["spec"]["linkType"] == "eth" for policy in policies)
+    (entry,) = discovery.entries
+    assert [resource["name"] for resource in entry["resources"]] == [
+        f"nvidia.com/{policy['spec']['resourceName']}" for policy in policies
     ]
-    assert [one["network"] for one in entry["resources"]] == [
-        f"{one['spec']['networkNamespace']}/{one['metadata']['name']}" for one in networks
+    assert [resource["network"] for resource in entry["resources"]] == [
+        f"{network['spec']['networkNamespace']}/{network['metadata']['name']}"
+        for network in networks
     ]
 
 
 def test_sr_iov_on_infiniband_has_networks_of_infiniband() -> None:
     """They have a kind of their own; without an interface, the PCI address selects the card."""
-    found = discovered({"n1": seen(port("mlx5_0", pci="0000:3b:00.0"), gpus())}, mode="sr-iov")
-    policy, network = files(found, mode="sr-iov")["sriov-a100-ib.yaml"]
+    discovery = discovered(
+        {"n1": observed(port("mlx5_0", pci="0000:3b:00.0"), gpus())}, mode="sr-iov"
+    )
+    policy, network = files(discovery, mode="sr-iov")["sriov-a100-ib.yaml"]
     assert policy["spec"]["linkType"] == "ib"
     assert policy["spec"]["nicSelector"]["rootDevices"] == ["0000:3b:00.0"]
     assert network["kind"] == "SriovIBNetwork"
@@ -159,9 +169,9 @@ def test_sr_iov_on_infiniband_has_networks_of_infiniband() -> None:
 
 
 def test_host_device_offers_whole_devices() -> None:
-    """The SR-IOV device plugin offers them under the name that the fabric has."""
-    found = discovered({"n1": seen(port("mlx5_0"), gpus())}, mode="host-device")
-    written = files(found, mode="host-device")
+    """The SR-IOV device plugin offers them under the name of the fabric's resource."""
+    discovery = discovered({"n1": observed(port("mlx5_0"), gpus())}, mode="host-device")
+    written = files(discovery, mode="host-device")
     (policy,) = written["nic-cluster-policy.yaml"]
     (entry,) = json.loads(policy["spec"]["sriovDevicePlugin"]["config"])["resourceList"]
     assert entry == {
@@ -171,38 +181,43 @@ def test_host_device_offers_whole_devices() -> None:
     }
     (network,) = written["host-device-a100-ib.yaml"]
     assert network["spec"]["resourceName"] == "a100_ib_hostdev"
-    assert found.entries[0]["resources"][0]["network"] == "default/a100-ib"
+    assert discovery.entries[0]["resources"][0]["network"] == "default/a100-ib"
 
 
 def test_roce_in_pods_has_a_macvlan_for_each_device() -> None:
     """Each network has the interface of its device as master."""
-    sighted = seen(
+    observations = observed(
         ethernet("mlx5_0", netdevs=("ens1",)), ethernet("mlx5_1", netdevs=("ens2",)), gpus()
     )
     networks = ("rdma/rail0", "rail1")
-    found = discovered({"n1": sighted}, networks=networks)
-    objects = files(found, networks=networks)["networks-a100-roce.yaml"]
-    assert [(one["metadata"]["namespace"], one["metadata"]["name"]) for one in objects] == [
+    discovery = discovered({"n1": observations}, networks=networks)
+    objects = files(discovery, networks=networks)["networks-a100-roce.yaml"]
+    assert [
+        (network["metadata"]["namespace"], network["metadata"]["name"]) for network in objects
+    ] == [
         ("rdma", "rail0"),
         ("default", "rail1"),
     ]
-    assert [json.loads(one["spec"]["config"])["master"] for one in objects] == ["ens1", "ens2"]
+    assert [json.loads(network["spec"]["config"])["master"] for network in objects] == [
+        "ens1",
+        "ens2",
+    ]
 
 
-def test_a_macvlan_needs_one_interface_on_all_nodes() -> None:
-    """A NetworkAttachmentDefinition has one master, so nothing is written where names differ."""
+def test_a_macvlan_needs_the_same_interface_on_all_nodes() -> None:
+    """A NetworkAttachmentDefinition has one master, so nothing is written if names differ."""
     nodes = {
-        "n1": seen(ethernet("mlx5_0", netdevs=("ens1",)), gpus()),
-        "n2": seen(ethernet("mlx5_0", netdevs=("ens7",)), gpus()),
+        "n1": observed(ethernet("mlx5_0", netdevs=("ens1",)), gpus()),
+        "n2": observed(ethernet("mlx5_0", netdevs=("ens7",)), gpus()),
     }
-    found = discovered(nodes, networks=("rail0",))
-    side = plugin_side(found.written, DiscoverOptions(networks=("rail0",)))
+    discovery = discovered(nodes, networks=("rail0",))
+    side = plugin_side(discovery.written, DiscoverOptions(networks=("rail0",)))
     text = next(file.text for file in side.files if file.name == "networks-a100-roce.yaml")
     assert list(yaml.safe_load_all(text)) in ([], [None])
     assert "the interface of mlx5_0 is not one on all nodes: ens1, ens7" in text
 
 
-#: The fields of the operators' CRDs that are used here, and those that they require.
+#: The fields of the operators' CRDs that are used here, and the required fields.
 _FIELDS = {
     "SriovNetworkNodePolicy": (
         {"resourceName", "nodeSelector", "nicSelector", "numVfs", "deviceType", "isRdma",
@@ -217,26 +232,26 @@ _FIELDS = {
 
 
 def test_objects_have_the_fields_of_their_kinds() -> None:
-    """No other fields than the CRDs of sriov-network-operator and network-operator have."""
+    """They have only fields of the CRDs of sriov-network-operator and network-operator."""
     nodes = {
-        "i": seen(port("mlx5_0", netdevs=("ib0",)), gpus()),
-        "e": seen(ethernet("mlx5_0", netdevs=("ens1",)), gpus("NVIDIA L40S")),
+        "i": observed(port("mlx5_0", netdevs=("ib0",)), gpus()),
+        "e": observed(ethernet("mlx5_0", netdevs=("ens1",)), gpus("NVIDIA L40S")),
     }
     kinds = set()
     for mode in ("sr-iov", "host-device", "host-network"):
         written = files(discovered(nodes, mode=mode), mode=mode, ofed=True)
-        for one in (one for objects in written.values() for one in objects):
-            if one["kind"] in _FIELDS:
-                known, needed = _FIELDS[one["kind"]]
-                assert needed <= one["spec"].keys() <= known
-                kinds.add(one["kind"])
+        for manifest in (manifest for objects in written.values() for manifest in objects):
+            if manifest["kind"] in _FIELDS:
+                allowed, needed = _FIELDS[manifest["kind"]]
+                assert needed <= manifest["spec"].keys() <= allowed
+                kinds.add(manifest["kind"])
     assert kinds == set(_FIELDS)
 
 
 def test_ids_stay_text() -> None:
-    """Some readers of YAML take 10e5 for a number, and all of them 1017."""
-    sighted = seen(port("mlx5_0", device_id=0x1017, netdevs=("ib0",)), gpus())
+    """Some YAML parsers read 10e5 as a number, and all of them 1017."""
+    observations = observed(port("mlx5_0", device_id=0x1017, netdevs=("ib0",)), gpus())
     side = plugin_side(
-        discovered({"n": sighted}, mode="sr-iov").written, DiscoverOptions(mode="sr-iov")
+        discovered({"n": observations}, mode="sr-iov").written, DiscoverOptions(mode="sr-iov")
     )
     assert 'deviceID: "1017"' in side.files[0].text

@@ -1,4 +1,4 @@
-"""Several tools together show a port, or contradict each other."""
+"""Ports that several tools show, or on which they differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.discover.seen import down, ethernet, port, seen
+from tests.unit.diagnose.discover.seen import down, ethernet, observed, port
 from webhook.diagnose.discover.ports import join_ports
 from webhook.diagnose.discover.site import SitePort, SourcedObservation
 from webhook.diagnose.tools.observations import CardObservation, Origin, PcieLink, PortObservation
@@ -17,73 +17,73 @@ LSPCI = Origin("lspci", 9)
 MST = Origin("mst status -v", 7)
 
 
-def ports(*sighted: Any) -> tuple[SitePort, ...]:
+def ports(*observations: Any) -> tuple[SitePort, ...]:
     """Return the ports of a node on which all tools agree."""
-    found, findings = join_ports("node1", seen(*sighted))
+    joined, findings = join_ports("node1", observed(*observations))
     assert findings == ()
-    return found
+    return joined
 
 
-def only(*sighted: Any) -> SitePort:
+def only(*observations: Any) -> SitePort:
     """Return the only port."""
-    (found,) = ports(*sighted)
-    return found
+    (site_port,) = ports(*observations)
+    return site_port
 
 
 def test_each_tool_adds_what_it_knows() -> None:
-    """Ibstat knows the state, ibdev2netdev the interface, lspci the card's link."""
-    found = only(
+    """Ibstat shows the state, ibdev2netdev the interface, lspci the card's link."""
+    joined = only(
         port("mlx5_0", pci="0000:3b:00.0", firmware="20.31.1014"),
         PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=False),
         CardObservation(LSPCI, "3b:00.0", vendor_id=0x15B3, device_id=0x101B, numa=1),
     )
-    assert found.device == "mlx5_0"
-    assert found.netdevs == ("ib0",)
-    assert found.state == "Active"
-    assert found.rate_gbps == 200
-    assert found.pci == "0000:3b:00.0"
-    assert found.model == "ConnectX-6"
-    assert found.firmware == "20.31.1014"
-    assert found.numa == 1
-    assert found.sources == ("ibdev2netdev", "ibstat", "lspci")
+    assert joined.device == "mlx5_0"
+    assert joined.netdevs == ("ib0",)
+    assert joined.state == "Active"
+    assert joined.rate_gbps == 200
+    assert joined.pci == "0000:3b:00.0"
+    assert joined.model == "ConnectX-6"
+    assert joined.firmware == "20.31.1014"
+    assert joined.numa == 1
+    assert joined.sources == ("ibdev2netdev", "ibstat", "lspci")
 
 
 def test_an_interface_that_is_up_is_no_port_that_is_active() -> None:
-    """(Up) and (Down) of ibdev2netdev are the interface's: the port's state stays unknown."""
-    found = only(PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=True))
-    assert found.state is None
-    assert found.rate_gbps is None
-    assert found.link_layer is None
+    """(Up) and (Down) of ibdev2netdev belong to the interface: the port's state stays unknown."""
+    joined = only(PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=True))
+    assert joined.state is None
+    assert joined.rate_gbps is None
+    assert joined.link_layer is None
 
 
 def test_the_rate_of_a_port_that_is_down_is_not_used() -> None:
-    """Ibstat prints 10, 40 or 200 there; none of it means anything."""
+    """Ibstat prints 10, 40 or 200 there, without any meaning."""
     assert only(down("mlx5_0", rate_gbps=200.0)).rate_gbps is None
     assert only(port("mlx5_0", state="Initializing")).rate_gbps is None
     assert only(port("mlx5_0", state=None)).rate_gbps == 200
 
 
 def test_a_contradicted_state_leaves_no_rate() -> None:
-    """Nobody knows whether the rate was shown while the port was Active."""
-    sighted = seen(port("mlx5_0"), port("mlx5_0", origin=Origin("x", 2), state="Down"))
-    (found,), _ = join_ports("node1", sighted)
-    assert (found.state, found.rate_gbps) == (None, None)
+    """The rate may have been shown while the port was not Active."""
+    observations = observed(port("mlx5_0"), port("mlx5_0", origin=Origin("x", 2), state="Down"))
+    (joined,), _ = join_ports("node1", observations)
+    assert (joined.state, joined.rate_gbps) == (None, None)
 
 
 def test_an_id_without_a_vendor_is_nvidias() -> None:
     """Ibstat shows MT4123 and no vendor."""
-    found = only(port("mlx5_0", vendor_id=None))
-    assert (found.vendor_id, found.model) == (0x15B3, "ConnectX-6")
+    joined = only(port("mlx5_0", vendor_id=None))
+    assert (joined.vendor_id, joined.model) == (0x15B3, "ConnectX-6")
 
 
 def test_a_rate_seen_while_down_is_no_contradiction() -> None:
-    """Only rates of sightings that may be Active are compared."""
+    """Only rates of ports that may be Active are compared."""
     other = port("mlx5_0", origin=Origin("ibstatus", 2), state=None, rate_gbps=200.0)
     assert only(port("mlx5_0"), other).rate_gbps == 200
 
 
 @pytest.mark.parametrize(
-    ("field", "one", "two", "words"),
+    ("field", "reported", "contradiction", "words"),
     [
         (
             "state",
@@ -103,16 +103,16 @@ def test_a_rate_seen_while_down_is_no_contradiction() -> None:
         ("vendor_id", 0x15B3, 0x14E4, "the vendor's id: ibstat says 0x15b3"),
         ("physical_state", "LinkUp", "Polling", "the physical state: ibstat says LinkUp"),
     ],
-    ids=lambda value: value if isinstance(value, str) and value.islower() else "",
+    ids=lambda reported: reported if isinstance(reported, str) and reported.islower() else "",
 )
 def test_what_tools_say_differently_is_reported_and_not_used(
-    field: str, one: Any, two: Any, words: str
+    field: str, reported: Any, contradiction: Any, words: str
 ) -> None:
-    """Both values, both tools and both lines are named; the field is None."""
-    other = port("mlx5_0", **{field: two})._replace(origin=Origin("x", 12))
-    first = port("mlx5_0", **{field: one})
-    (found,), (finding,) = join_ports("node1", seen(first, other))
-    assert getattr(found, field) in (None, ())
+    """The finding names both values, tools and lines; the field has no value."""
+    other = port("mlx5_0", **{field: contradiction})._replace(origin=Origin("x", 12))
+    first = port("mlx5_0", **{field: reported})
+    (joined,), (finding,) = join_ports("node1", observed(first, other))
+    assert getattr(joined, field) in (None, ())
     assert words in finding.message
     assert "(node.txt:12)" in finding.message
     assert finding.message.startswith("mlx5_0: tools differ on ")
@@ -121,14 +121,14 @@ def test_what_tools_say_differently_is_reported_and_not_used(
 
 
 def test_a_bond_has_two_pci_functions() -> None:
-    """Mst lists mlx5_bond_0 for both; the first that all tools know is the bond's."""
-    found = only(
+    """Mst lists mlx5_bond_0 for both; the bond has the first that all tools show."""
+    bond = only(
         PortObservation(MST, device="mlx5_bond_0", pci="99:00.0", netdevs=("eth4",)),
         PortObservation(MST, device="mlx5_bond_0", pci="99:00.1", netdevs=("eth5",)),
         ethernet("mlx5_bond_0", netdevs=("bond0",), pci="0000:99:00.1"),
     )
-    assert found.pci == "0000:99:00.1"
-    assert found.netdevs == ("bond0", "eth4", "eth5")
+    assert bond.pci == "0000:99:00.1"
+    assert bond.netdevs == ("bond0", "eth4", "eth5")
 
 
 def test_addresses_of_other_domains_are_other_cards() -> None:
@@ -177,22 +177,27 @@ def test_two_ports_of_a_device_share_what_is_the_cards() -> None:
 
 
 def test_devices_are_in_natural_order() -> None:
-    """mlx5_2 stands before mlx5_10."""
-    found = ports(port("mlx5_10"), port("mlx5_2"), port("mlx5_bond_0"), port("mlx5_0"))
-    assert [one.device for one in found] == ["mlx5_0", "mlx5_2", "mlx5_10", "mlx5_bond_0"]
+    """mlx5_2 comes before mlx5_10."""
+    joined = ports(port("mlx5_10"), port("mlx5_2"), port("mlx5_bond_0"), port("mlx5_0"))
+    assert [site_port.device for site_port in joined] == [
+        "mlx5_0",
+        "mlx5_2",
+        "mlx5_10",
+        "mlx5_bond_0",
+    ]
 
 
-def test_a_numa_node_of_minus_one_says_nothing() -> None:
-    """The kernel shows -1 where the machine has no NUMA nodes."""
+def test_a_negative_numa_node_is_ignored() -> None:
+    """The kernel shows -1 on a machine without NUMA nodes."""
     assert only(port("mlx5_0", numa=-1)).numa is None
     assert only(port("mlx5_0", numa=-1), port("mlx5_0", numa=0)).numa == 0
 
 
-def test_the_oui_and_the_pci_id_are_one_vendor() -> None:
+def test_the_oui_and_the_pci_id_are_the_same_vendor() -> None:
     """ibv_devinfo shows 0x02c9, lspci 0x15b3: both are NVIDIA."""
-    found = only(port("mlx5_0", vendor_id=0x02C9), port("mlx5_0", vendor_id=0x15B3))
-    assert found.vendor_id == 0x15B3
-    assert found.model == "ConnectX-6"
+    joined = only(port("mlx5_0", vendor_id=0x02C9), port("mlx5_0", vendor_id=0x15B3))
+    assert joined.vendor_id == 0x15B3
+    assert joined.model == "ConnectX-6"
 
 
 def test_the_id_of_a_virtual_function_marks_it() -> None:
@@ -202,46 +207,46 @@ def test_the_id_of_a_virtual_function_marks_it() -> None:
 
 
 def test_an_unknown_card_has_the_model_that_a_tool_shows() -> None:
-    """What the table does not know stays as shown; the longest says most."""
-    found = only(
+    """A model outside the table stays as shown; the longest has most detail."""
+    joined = only(
         port("bnxt_re0", vendor_id=None, device_id=None, model="NA"),
         port("bnxt_re0", vendor_id=None, device_id=None, model="BCM9-Thor-9"),
     )
-    assert found.model == "BCM9-Thor-9"
+    assert joined.model == "BCM9-Thor-9"
 
 
 def test_a_card_without_an_rdma_device_is_shown() -> None:
-    """Its driver is not loaded; other vendors' cards in lspci are not looked at."""
-    found = ports(
+    """Its driver is not loaded; other vendors' cards in lspci are ignored."""
+    joined = ports(
         port("mlx5_0", pci="0000:3b:00.0"),
         CardObservation(LSPCI, "5e:00.0", 0x0207, 0x15B3, 0x101B),
         CardObservation(LSPCI, "01:00.0", 0x0200, 0x8086, 0x1521),
     )
-    assert [one.device for one in found] == ["mlx5_0", None]
-    assert found[1].pci == "5e:00.0"
-    assert found[1].name == "the card at 5e:00.0"
+    assert [site_port.device for site_port in joined] == ["mlx5_0", None]
+    assert joined[1].pci == "5e:00.0"
+    assert joined[1].name == "the card at 5e:00.0"
 
 
 def test_a_card_may_be_a_port_whose_address_is_unknown() -> None:
     """ibdev2netdev and lspci -n alone cannot be joined, so no card is counted twice."""
-    found = ports(
+    joined = ports(
         PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",)),
         CardObservation(LSPCI, "5e:00.0", 0x0207, 0x15B3, 0x101B, link=PcieLink(16, 16)),
     )
-    assert [one.device for one in found] == ["mlx5_0"]
+    assert [site_port.device for site_port in joined] == ["mlx5_0"]
 
 
 def test_the_order_of_sightings_has_no_influence() -> None:
-    """All orders of the same sightings give the same ports and findings."""
-    sighted = [
-        *seen(port("mlx5_0", pci="0000:3b:00.0", firmware="20.31.1014"), file="a"),
-        *seen(PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",)), file="b"),
-        *seen(port("mlx5_0", origin=Origin("ibv_devinfo", 3), firmware="20.28.1"), file="c"),
-        *seen(CardObservation(LSPCI, "3b:00.0", numa=1), file="d"),
+    """All orders of the same observations give the same ports and findings."""
+    observations = [
+        *observed(port("mlx5_0", pci="0000:3b:00.0", firmware="20.31.1014"), file="a"),
+        *observed(PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",)), file="b"),
+        *observed(port("mlx5_0", origin=Origin("ibv_devinfo", 3), firmware="20.28.1"), file="c"),
+        *observed(CardObservation(LSPCI, "3b:00.0", numa=1), file="d"),
     ]
-    results = {_hashable(list(order)) for order in permutations(sighted)}
+    results = {_hashable(list(order)) for order in permutations(observations)}
     assert len(results) == 1
 
 
-def _hashable(sighted: list[SourcedObservation]) -> str:
-    return repr(join_ports("node1", sighted))
+def _hashable(observations: list[SourcedObservation]) -> str:
+    return repr(join_ports("node1", observations))

@@ -1,4 +1,4 @@
-"""What DRA drivers offer, from ResourceSlices and DeviceClasses."""
+"""The devices that DRA drivers offer, by ResourceSlices and DeviceClasses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.case_names import case_name
-from tests.unit.diagnose.discover.seen import discovered, gpus, port, seen
+from tests.unit.diagnose.discover.seen import discovered, gpus, observed, port
 from webhook.diagnose.discover.cluster import claimable_devices, cluster_findings, kube_nodes
 from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.plugin.files import plugin_side
@@ -20,8 +20,8 @@ A100 = "NVIDIA-A100-SXM4-40GB"
 
 def device(root: str = "", **attributes: Any) -> dict[str, Any]:
     """Make a device; `rdma=True` is an attribute of the driver's own domain."""
-    own = {f"dra.net/{key}": {"bool": value} for key, value in attributes.items()}
-    return {"name": "x", "attributes": {**own, **({ROOT: {"string": root}} if root else {})}}
+    flags = {f"dra.net/{key}": {"bool": value} for key, value in attributes.items()}
+    return {"name": "x", "attributes": {**flags, **({ROOT: {"string": root}} if root else {})}}
 
 
 def slices(driver: str, *devices: Any, node: Any = "n1") -> dict[str, Any]:
@@ -32,7 +32,7 @@ def slices(driver: str, *devices: Any, node: Any = "n1") -> dict[str, Any]:
 
 def class_of(name: str, *expressions: str) -> dict[str, Any]:
     """Make a DeviceClass."""
-    selectors = [{"cel": {"expression": one}} for one in expressions]
+    selectors = [{"cel": {"expression": expression}} for expression in expressions]
     return {"kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": selectors}}
 
 
@@ -42,8 +42,8 @@ GPUS = slices("gpu.nvidia.com", device("b"), device("a"))
 GPU_CLASS = class_of("gpus", "device.driver == 'gpu.nvidia.com'")
 
 
-def test_rdma_devices_are_told_from_others() -> None:
-    """By the attribute; only where there is none, by the name of the driver."""
+def test_rdma_devices_are_distinguished() -> None:
+    """The attribute decides; without it, the name of the driver."""
     assert claimable_devices([NICS, NIC_CLASS]) == {
         "n1": ClaimableDevices("dra.net", "rdma-nic", 2)
     }
@@ -73,7 +73,7 @@ def test_what_is_of_no_use_is_left_out(item: Any) -> None:
 
 
 def test_two_drivers_of_nics_leave_the_choice_open() -> None:
-    """Nothing says which of them a pod should use."""
+    """Neither of them is preferable for a pod."""
     assert claimable_devices([NICS, slices("sriov.example.com", device())]) == {}
 
 
@@ -87,19 +87,19 @@ def test_two_drivers_of_nics_leave_the_choice_open() -> None:
     ids=("same roots", "another root", "no root"),
 )
 def test_gpus_are_aligned_if_each_has_a_nic_at_its_root(gpu: Any, aligned: bool) -> None:
-    """The order of devices says nothing."""
-    found = claimable_devices([NICS, NIC_CLASS, gpu, GPU_CLASS])["n1"]
-    assert (found.gpu_class, found.aligned) == ("gpus", aligned)
+    """The order of devices has no influence."""
+    offer = claimable_devices([NICS, NIC_CLASS, gpu, GPU_CLASS])["n1"]
+    assert (offer.gpu_class, offer.aligned) == ("gpus", aligned)
 
 
 def test_gpus_of_two_drivers_are_not_claimed() -> None:
     """A template requests one class."""
-    found = claimable_devices([NICS, GPUS, slices("gpu.amd.com", device("a")), GPU_CLASS])["n1"]
-    assert (found.gpu_class, found.gpus, found.aligned) == ("", 0, False)
+    offer = claimable_devices([NICS, GPUS, slices("gpu.amd.com", device("a")), GPU_CLASS])["n1"]
+    assert (offer.gpu_class, offer.gpus, offer.aligned) == ("", 0, False)
 
 
 def test_a_class_for_rdma_goes_before_others() -> None:
-    """By its expression or its name; whatever the order."""
+    """Its expression or its name decides, in any order."""
     plain = class_of("aaa", 'device.driver == "dra.net"')
     by_text = class_of("bbb", 'device.driver == "dra.net"', 'device.attributes["dra.net"].rdma')
     for classes in ([plain, by_text], [by_text, plain], [plain, NIC_CLASS]):
@@ -114,7 +114,7 @@ def nodes(*items: Any, names: tuple[str, ...] = ("n1",), **resources: str) -> di
             "kind": "Node",
             "metadata": {"name": name, "labels": {"nvidia.com/gpu.product": A100}},
             "status": {
-                "allocatable": {f"nvidia.com/{key}": many for key, many in resources.items()}
+                "allocatable": {f"nvidia.com/{key}": amount for key, amount in resources.items()}
             },
         }
         for name in names
@@ -124,13 +124,15 @@ def nodes(*items: Any, names: tuple[str, ...] = ("n1",), **resources: str) -> di
 
 def planned(kube: dict[str, KubeNode]) -> FabricEntry:
     """Return the only fabric of nodes with the same output of tools."""
-    found = discovered({name: seen(port("mlx5_0"), port("mlx5_1"), gpus()) for name in kube}, kube)
-    (entry,) = found.entries
+    discovery = discovered(
+        {name: observed(port("mlx5_0"), port("mlx5_1"), gpus()) for name in kube}, kube
+    )
+    (entry,) = discovery.entries
     return entry
 
 
 def test_claims_are_written_where_a_driver_offers_nics() -> None:
-    """Of NICs alone beside a device plugin's GPUs."""
+    """The claim has only NICs if a device plugin offers the GPUs."""
     entry = planned(nodes(NICS, NIC_CLASS, GPUS, GPU_CLASS, gpu="8"))
     assert entry["mode"] == "dra"
     assert entry["claims"] == [{"template": "a100-ib-nics", "request": "nic"}]
@@ -140,13 +142,13 @@ def test_claims_are_written_where_a_driver_offers_nics() -> None:
 
 
 def test_a_gpu_comes_with_its_nic() -> None:
-    """Where a driver offers the GPUs, too, and all are aligned."""
+    """A claim has both if a driver offers the GPUs, too, and all are aligned."""
     entry = planned(nodes(NICS, NIC_CLASS, GPUS, GPU_CLASS))
     assert entry["claims"] == [{"template": "a100-ib-gpu-nic"}]
     assert entry["match"]["deviceClasses"] == ["gpus"]
     assert entry["match"]["gpuResources"] == []
-    apart = slices("gpu.nvidia.com", device("c"))
-    other = planned(nodes(NICS, NIC_CLASS, apart, GPU_CLASS))
+    unaligned = slices("gpu.nvidia.com", device("c"))
+    other = planned(nodes(NICS, NIC_CLASS, unaligned, GPU_CLASS))
     assert other["claims"] == [{"template": "a100-ib-nics", "request": "nic"}]
     assert other["match"]["deviceClasses"] == ["gpus"]
 
@@ -166,14 +168,14 @@ def test_a_gpu_comes_with_its_nic() -> None:
     ids=("no class", "one of two nodes", "two classes", "no slices"),
 )
 def test_all_nodes_must_offer_the_same(kube: dict[str, KubeNode]) -> None:
-    """Otherwise pods could not be told one template."""
+    """Otherwise no template would fit all pods."""
     assert planned(kube)["mode"] == "shared-device"
 
 
 def test_a_device_plugin_that_is_there_stays() -> None:
     """The nodes offer its resource already."""
     kube = nodes(NICS, NIC_CLASS)
-    offering = {name: one._replace(resources={"rdma/ib": 63}) for name, one in kube.items()}
+    offering = {name: node._replace(resources={"rdma/ib": 63}) for name, node in kube.items()}
     assert planned(offering)["mode"] == "shared-device"
 
 
@@ -181,8 +183,8 @@ def test_the_fewest_nics_of_all_nodes_are_claimed() -> None:
     """A claim for more would leave a node out."""
     small = slices("dra.net", device(rdma=True), node="n2")
     kube = nodes(NICS, small, NIC_CLASS, names=("n1", "n2"), gpu="8")
-    found = discovered({name: seen(port("mlx5_0"), gpus()) for name in kube}, kube)
-    side = plugin_side(found.written, DiscoverOptions(namespace="lab"))
+    discovery = discovered({name: observed(port("mlx5_0"), gpus()) for name in kube}, kube)
+    side = plugin_side(discovery.written, DiscoverOptions(namespace="lab"))
     (file,) = side.files
     assert (file.name, side.notes) == ("claims-a100-ib.yaml", ())
     (template,) = yaml.safe_load_all(file.text)
@@ -192,9 +194,11 @@ def test_the_fewest_nics_of_all_nodes_are_claimed() -> None:
     }
 
 
-def test_drivers_without_claims_are_said() -> None:
-    """With why, and what to do."""
-    messages = [one.message for one in cluster_findings([NICS, slices("disk.lab", device())])]
+def test_drivers_without_claims_are_reported() -> None:
+    """The message has the reason and a remedy."""
+    messages = [
+        finding.message for finding in cluster_findings([NICS, slices("disk.lab", device())])
+    ]
     assert messages == [
         (
             "the DRA driver dra.net offers devices, but no DeviceClass selects them: create one, "
@@ -206,14 +210,14 @@ def test_drivers_without_claims_are_said() -> None:
 
 
 def unnamed(*items: Any) -> FabricEntry:
-    """Return the only fabric of a node that no tool shows a GPU of, and whose label names none."""
-    kube = {name: one._replace(labels={}) for name, one in nodes(*items).items()}
-    (entry,) = discovered({"n1": seen(port("mlx5_0"))}, kube).entries
+    """Return the only fabric of a node without a GPU in any tool or label."""
+    kube = {name: node._replace(labels={}) for name, node in nodes(*items).items()}
+    (entry,) = discovered({"n1": observed(port("mlx5_0"))}, kube).entries
     return entry
 
 
 def test_claims_without_gpus_need_a_label() -> None:
-    """Neither a GPU nor a resource leads to the nodes."""
+    """Neither a GPU nor a resource identifies the nodes."""
     entry = unnamed(NICS, NIC_CLASS)
     hostname = {"kubernetes.io/hostname": ["n1"]}
     assert entry["name"] == "cpu-ib"
@@ -221,7 +225,7 @@ def test_claims_without_gpus_need_a_label() -> None:
 
 
 def test_gpus_that_can_be_claimed_are_gpus() -> None:
-    """A node that offers none by a device plugin is not one without GPUs."""
+    """A node without a device plugin for GPUs may still have GPUs."""
     entry = unnamed(NICS, NIC_CLASS, GPUS, GPU_CLASS)
     assert entry["name"] == "rdma-ib"
     assert (entry["match"]["gpuResources"], entry["match"]["deviceClasses"]) == ([], ["gpus"])

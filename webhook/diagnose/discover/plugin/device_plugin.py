@@ -1,6 +1,6 @@
 """The configuration of the RDMA shared device plugin (k8s-rdma-shared-dev-plugin 1.5.3).
 
-It is written as a ConfigMap with comments; its selectors also serve the SR-IOV device plugin.
+It becomes a ConfigMap with comments; its selectors also serve the SR-IOV device plugin.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from webhook.diagnose.discover.site import SitePort, natural
 from webhook.diagnose.discover.used_ports import used_ports
 from webhook.text.escape import visible
 
-# The entries of the shared device plugin, and the files that hold them.
+# The entries of the shared device plugin, and their files.
 #
 # A node offers `rdmaHcaMax` units of a resource as soon as one device fits its selectors; one unit
 # mounts all devices that fit. So a resource whose selectors fit devices of another fabric's nodes
-# would be offered there as well.
+# would be offered there, too.
 
-#: Pods on a node that have the resource at the same time; nodes run 110 pods at most by default.
+#: Pods on a node that can have the resource at once; nodes run 110 pods at most by default.
 _PODS = 63
 _SECONDS = 300
 _PREFIX = "rdma/"
@@ -48,8 +48,8 @@ class PluginFile(NamedTuple):
 
 
 def shared_entries(plans: Sequence[FabricPlan]) -> list[SharedEntry]:
-    """Return an entry for each fabric that uses the plugin, if its devices can be selected."""
-    found = []
+    """Return an entry for each fabric that uses the plugin and whose devices can be selected."""
+    entries = []
     census = PortCensus(plans)
     for plan in plans:
         selected = select_devices(plan, census) if plan.mode in _SHARED else None
@@ -59,32 +59,33 @@ def shared_entries(plans: Sequence[FabricPlan]) -> list[SharedEntry]:
                 "rdmaHcaMax": _PODS,
                 "selectors": _written(selected.selectors),
             }
-            found.append(SharedEntry(plan, entry, selected))
-    return found
+            entries.append(SharedEntry(plan, entry, selected))
+    return entries
 
 
 def configuration_of(entries: Sequence[SharedEntry]) -> str:
     """Return config.json."""
-    listed = [one.entry for one in entries]
+    listed = [shared.entry for shared in entries]
     return json_field({"periodicUpdateInterval": _SECONDS, "configList": listed})
 
 
-def in_one_configuration(entries: Sequence[SharedEntry]) -> bool:
+def share_configuration(entries: Sequence[SharedEntry]) -> bool:
     """Return whether one configuration can serve the nodes of all fabrics.
 
     The plugin rejects two entries of one name, and offers a resource where any device fits.
     """
-    names = {one.entry["resourceName"] for one in entries}
-    clear = len(names) == len(entries) and not any(one.selected.elsewhere for one in entries)
+    names = {shared.entry["resourceName"] for shared in entries}
+    clear = len(names) == len(entries) and not any(shared.selected.elsewhere for shared in entries)
     return clear or len(entries) == 1
 
 
 def shared_plugin_files(entries: Sequence[SharedEntry]) -> list[PluginFile]:
-    """Return the ConfigMap; one for each fabric where selectors cannot tell their nodes apart."""
-    if in_one_configuration(entries):
+    """Return one ConfigMap, or one for each fabric if selectors cannot distinguish their nodes."""
+    if share_configuration(entries):
         return [_config_map("rdma-devices", entries, _comments(entries))] if entries else []
     return [
-        _config_map(f"rdma-devices-{one.plan.name}", [one], _comments_apart(one)) for one in entries
+        _config_map(f"rdma-devices-{shared.plan.name}", [shared], _separate_comments(shared))
+        for shared in entries
     ]
 
 
@@ -111,29 +112,29 @@ def _comments(entries: Sequence[SharedEntry]) -> list[str]:
             f"rdmaHcaMax: at most {_PODS} pods on a node have a resource at the same time; a unit "
             "mounts all devices that fit the selectors."
         ),
-        *(words for one in entries for words in _about(one)),
+        *(words for shared in entries for words in _about(shared)),
     ]
 
 
-def _comments_apart(one: SharedEntry) -> list[str]:
-    nodes = ", ".join(one.plan.group.nodes)
-    apart = (
+def _separate_comments(shared: SharedEntry) -> list[str]:
+    nodes = ", ".join(shared.plan.group.nodes)
+    explanation = (
         "Selectors alone cannot tell the nodes of the fabrics apart, so each fabric has its own "
         "ConfigMap. Run a DaemonSet of k8s-rdma-shared-dev-plugin for each, with a nodeSelector "
         f"for these nodes: {nodes}."
     )
-    return [apart, *_about(one)]
+    return [explanation, *_about(shared)]
 
 
-def _about(one: SharedEntry) -> list[str]:
-    """Say which devices an entry is for, and which it gets wrong."""
-    resource = f"{_PREFIX}{one.entry['resourceName']}"
-    words = [f"{resource}: {one.plan.reasons['name']}."]
-    if one.selected.wrong:
+def _about(shared: SharedEntry) -> list[str]:
+    """Describe the nodes of an entry, and the devices that it selects or misses by mistake."""
+    resource = f"{_PREFIX}{shared.entry['resourceName']}"
+    words = [f"{resource}: {shared.plan.reasons['name']}."]
+    if shared.selected.mismatches:
         words.append(
             f"WRONG, and no selectors are right: {resource} also takes, or does not take, "
-            f"{', '.join(one.selected.wrong[:6])}. Give interfaces the same names on all nodes "
-            "(udev), and write ifNames."
+            f"{', '.join(shared.selected.mismatches[:6])}. Give interfaces the same names on all "
+            "nodes (udev), and write ifNames."
         )
     return words
 
@@ -151,12 +152,12 @@ def _written(selectors: Selectors) -> dict[str, list[str]]:
 # Write Kubernetes objects as YAML, with comments above them.
 
 _WIDEST = 100
-#: Ids of PCI: some readers of YAML take 10e5 for a number.
+#: PCI ids: some YAML parsers read 10e5 as a number.
 _DIGITS = re.compile(r"[0-9a-fA-F]+")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such."""
+    """A YAML dumper that writes text of several lines as a block."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
@@ -168,17 +169,19 @@ _Dumper.add_representer(str, _text)
 
 
 def manifest(comments: Iterable[str], *objects: Mapping[str, object]) -> str:
-    """Return objects as a stream of documents, after comments."""
+    """Return comments, followed by objects as a stream of documents."""
     lines = [line for comment in comments for line in _comment(comment)]
-    documents = [
-        yaml.dump(dict(one), Dumper=_Dumper, sort_keys=False, width=_WIDEST, allow_unicode=True)
-        for one in objects
+    texts = [
+        yaml.dump(
+            dict(document), Dumper=_Dumper, sort_keys=False, width=_WIDEST, allow_unicode=True
+        )
+        for document in objects
     ]
-    return "".join(f"{line}\n" for line in lines) + "---\n".join(documents)
+    return "".join(f"{line}\n" for line in lines) + "---\n".join(texts)
 
 
 def json_field(value: object) -> str:
-    """Return JSON that people read, for a field of an object."""
+    """Return readable JSON for a field of an object."""
     return json.dumps(value, indent=2) + "\n"
 
 
@@ -191,12 +194,12 @@ def _comment(words: str) -> list[str]:
     return lines
 
 
-# Choose the selectors by which a device plugin finds a fabric's devices, and no others.
+# Choose the selectors that make a device plugin select a fabric's devices, and no others.
 #
-# The RDMA shared device plugin and the SR-IOV device plugin take the devices that fit all
-# selectors; within a selector one value is enough. An interface is that of the PCI device itself,
-# never a bond. The link type is that of the interface, so a device without one has none. Sources:
-# k8s-rdma-shared-dev-plugin, pkg/resources (device_selectors.go, pci_net_device.go).
+# The RDMA shared device plugin and the SR-IOV device plugin select the devices that fit all
+# selectors; within a selector one value is enough. The interface belongs to the PCI device itself,
+# it is never a bond. The link type belongs to the interface, so a device without one has none.
+# Sources: k8s-rdma-shared-dev-plugin, pkg/resources (device_selectors.go, pci_net_device.go).
 
 _LINK_TYPES = {"InfiniBand": "infiniband", "Ethernet": "ether"}
 #: Interfaces that no PCI device has.
@@ -212,19 +215,20 @@ class Selectors(NamedTuple):
     link_types: tuple[str, ...] = ()
 
     def take(self, port: SitePort) -> bool:
-        """Return whether a device with these facts is selected."""
+        """Return whether the device of a port is selected."""
         return all(
-            not wanted or value in wanted for wanted, value in zip(self, _facts(port), strict=True)
+            not accepted or value in accepted
+            for accepted, value in zip(self, _facts(port), strict=True)
         )
 
 
 class Selected(NamedTuple):
-    """The selectors for a fabric, and how far they are right."""
+    """The selectors for a fabric, and their mistakes."""
 
     selectors: Selectors
-    #: What they select although they should not, or miss: "mlx5_2 on node1".
-    wrong: tuple[str, ...]
-    #: How many devices they select on the nodes of other fabrics.
+    #: The devices that they select or miss by mistake: "mlx5_2 on node1".
+    mismatches: tuple[str, ...]
+    #: The number of devices that they select on the nodes of other fabrics.
     elsewhere: int
 
 
@@ -238,46 +242,50 @@ def _facts(port: SitePort) -> _Facts:
 
 
 class PortCensus:
-    """Counts the ports of all fabrics' nodes by what selectors compare."""
+    """The ports of all fabrics' nodes, counted by the values that selectors compare."""
 
     def __init__(self, plans: Iterable[FabricPlan]) -> None:
         self._facts = Counter(_facts(port) for plan in plans for port in _ports_of(plan))
-        #: By the selectors that are not empty: how many ports have these values.
+        #: Flags of the selectors that are not empty → the number of ports by their values.
         self._counts: dict[tuple[bool, ...], Counter[_Facts]] = {}
 
-    def taken(self, selectors: Selectors) -> int:
-        """Return how many ports are selected, in a time that does not grow with their number."""
-        given = tuple(bool(wanted) for wanted in selectors)
+    def count_selected(self, selectors: Selectors) -> int:
+        """Return the number of selected ports, in a time independent of the number of ports."""
+        given = tuple(bool(accepted) for accepted in selectors)
         if given not in self._counts:
             counts = self._counts[given] = Counter()
-            for facts, many in self._facts.items():
-                counts[tuple(compress(facts, given))] += many
+            for facts, count in self._facts.items():
+                counts[tuple(compress(facts, given))] += count
         counts = self._counts[given]
         return sum(counts[values] for values in product(*compress(selectors, given)))
 
 
 def _ports_of(plan: FabricPlan) -> Iterator[SitePort]:
-    """Yield all RDMA ports of a fabric's nodes, also those that it does not use."""
+    """Yield all RDMA ports of a fabric's nodes, also unused ones."""
     for choice in plan.group.choices:
         yield from (port for port in choice.node.ports if port.device)
 
 
 def own_interface(port: SitePort) -> str | None:
-    """Return the interface that the plugin sees under the PCI device; None if no tool shows it."""
+    """Return the interface of the PCI device itself, not a bond; None if no tool shows it."""
     return next((name for name in port.netdevs if not name.startswith(_NO_DEVICE)), None)
 
 
 def select_devices(plan: FabricPlan, census: PortCensus) -> Selected | None:
-    """Return the fewest selectors that are right on all nodes, or else those that err least.
+    """Return the loosest selectors that are right on all nodes, or else with the fewest mistakes.
 
     None: no tool shows ids or interfaces of the fabric's devices.
     """
-    found = []
+    candidates = []
     for selectors in _candidates(plan):
-        wrong = tuple(dict.fromkeys(_wrong(selectors, plan)))
+        mismatches = tuple(dict.fromkeys(_mismatches(selectors, plan)))
         here = sum(map(selectors.take, _ports_of(plan)))
-        found.append(Selected(selectors, wrong, census.taken(selectors) - here))
-    return min(found, key=lambda one: (len(one.wrong), one.elsewhere), default=None)
+        candidates.append(Selected(selectors, mismatches, census.count_selected(selectors) - here))
+    return min(
+        candidates,
+        key=lambda candidate: (len(candidate.mismatches), candidate.elsewhere),
+        default=None,
+    )
 
 
 def _candidates(plan: FabricPlan) -> Iterator[Selectors]:
@@ -298,21 +306,21 @@ def _candidates(plan: FabricPlan) -> Iterator[Selectors]:
         yield by_id._replace(link_types=links, interfaces=interfaces)
 
 
-def _values(of: Iterator[str | None]) -> tuple[str, ...]:
-    """Return the values in natural order; none if one is not known."""
-    values = list(of)
-    known = {value for value in values if value is not None}
-    return tuple(sorted(known, key=natural)) if None not in values else ()
+def _values(optional_values: Iterator[str | None]) -> tuple[str, ...]:
+    """Return the values in natural order; () if any is unknown."""
+    values = list(optional_values)
+    distinct = {value for value in values if value is not None}
+    return tuple(sorted(distinct, key=natural)) if None not in values else ()
 
 
 def _hex(number: int | None) -> str | None:
     return None if number is None else f"{number:04x}"
 
 
-def _wrong(selectors: Selectors, plan: FabricPlan) -> Iterator[str]:
-    wanted = {(choice.node.name, port.device) for choice, port in used_ports(plan)}
+def _mismatches(selectors: Selectors, plan: FabricPlan) -> Iterator[str]:
+    used = {(choice.node.name, port.device) for choice, port in used_ports(plan)}
     for choice in plan.group.choices:
         for port in choice.node.ports:
-            is_wanted = (choice.node.name, port.device) in wanted
-            if port.device and selectors.take(port) != is_wanted:
+            is_used = (choice.node.name, port.device) in used
+            if port.device and selectors.take(port) != is_used:
                 yield f"{port.name} on {choice.node.name}"

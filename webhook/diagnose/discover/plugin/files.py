@@ -1,6 +1,7 @@
-"""All files of the device plugins' side, and what could not be written.
+"""All files for the device plugins, and notes on what could not be written.
 
-The claim templates and the policy of NVIDIA's operator are made here, the rest in files of its own.
+The claim templates and the policy of NVIDIA's operator are made here, the others in `device_plugin`
+and `networks`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from webhook.diagnose.discover.plugin.device_plugin import (
     PortCensus,
     SharedEntry,
     configuration_of,
-    in_one_configuration,
     json_field,
     manifest,
     select_devices,
+    share_configuration,
     shared_entries,
     shared_plugin_files,
 )
@@ -27,10 +28,10 @@ from webhook.diagnose.discover.site import DiscoverOptions
 
 
 class PluginSide(NamedTuple):
-    """What offers the fabrics' resources."""
+    """The files that make device plugins offer the fabrics' resources."""
 
     files: tuple[PluginFile, ...]
-    #: Sentences about what a person must look at.
+    #: Sentences about what the administrator must check.
     notes: tuple[str, ...]
 
 
@@ -43,7 +44,7 @@ def plugin_side(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> PluginS
         *network_files(plans, wishes),
         *claim_template_files(plans, wishes),
     ]
-    written = {one.plan.name for one in entries}
+    written = {shared.plan.name for shared in entries}
     notes = [
         f"fabric {plan.name}: no tool shows PCI ids or interfaces of its devices, so the device "
         "plugin cannot select them: add the output of lspci -nn or ibdev2netdev"
@@ -51,21 +52,22 @@ def plugin_side(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> PluginS
         if plan.mode in ("shared-device", "host-network") and plan.name not in written
     ]
     notes += [
-        f"fabric {one.plan.name}: the selectors are not right for {', '.join(one.selected.wrong)}"
-        for one in entries
-        if one.selected.wrong
+        f"fabric {shared.plan.name}: the selectors are not right for "
+        f"{', '.join(shared.selected.mismatches)}"
+        for shared in entries
+        if shared.selected.mismatches
     ]
     return PluginSide(tuple(files), tuple(notes))
 
 
 # The ResourceClaimTemplates of fabrics with mode dra, for the namespace of the pods.
 #
-# Each namespace whose pods use the fabric needs its own. A GPU and its NIC come by one claim,
-# since devices of two claims cannot be aligned.
+# Each namespace whose pods use the fabric needs its own. One claim has a GPU and its NIC, since
+# devices of two claims cannot be aligned.
 
 
 def claim_template_files(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> list[PluginFile]:
-    """Return the template of each fabric whose NICs come by claim."""
+    """Return the template of each fabric whose NICs pods claim."""
     return [_template(plan, wishes) for plan in plans if plan.mode == "dra"]
 
 
@@ -98,7 +100,7 @@ def _template(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
 
 
 def _pair(gpu_class: str, nic_class: str) -> dict[str, object]:
-    """Return a GPU and the NIC at its PCIe root."""
+    """Return a request for a GPU and the NIC at its PCIe root."""
     requests = [_request(GPU_REQUEST, gpu_class, 1), _request(NIC_REQUEST, nic_class, 1)]
     aligned = {"requests": [GPU_REQUEST, NIC_REQUEST], "matchAttribute": PCIE_ROOT}
     return {"requests": requests, "constraints": [aligned]}
@@ -110,7 +112,7 @@ def _request(name: str, device_class: str, count: int) -> dict[str, object]:
 
 # A NicClusterPolicy for NVIDIA's network operator (mellanox.com/v1alpha1).
 #
-# Without `ofedDriver` unless it is asked for: it replaces the driver that the nodes have.
+# Without `ofedDriver` unless requested, since it replaces the driver of the nodes.
 
 _OFED_WARNING = (
     "ofedDriver replaces the RDMA driver of EVERY node with an NVIDIA card by one from a "
@@ -141,7 +143,7 @@ def operator_policy(
         comments.append(_OFED_WARNING)
     else:
         comments.append("Without ofedDriver: the nodes keep the RDMA driver that they have.")
-    if not in_one_configuration(entries):
+    if not share_configuration(entries):
         comments.append(
             "Without rdmaSharedDevicePlugin, since one configuration cannot tell the nodes of the "
             "fabrics apart: see the ConfigMaps."
@@ -153,15 +155,15 @@ def operator_policy(
             "version": "v1.5.3",
             "config": configuration_of(entries),
         }
-    whole = [plan for plan in plans if plan.mode == "host-device"]
-    if whole:
+    host_device_plans = [plan for plan in plans if plan.mode == "host-device"]
+    if host_device_plans:
         census = PortCensus(plans)
         spec["sriovDevicePlugin"] = {
             "image": "sriov-network-device-plugin",
             "repository": "ghcr.io/k8snetworkplumbingwg",
             "version": "v3.9.0",
             "config": json_field(
-                {"resourceList": [_whole_devices(plan, census) for plan in whole]}
+                {"resourceList": [_whole_devices(plan, census) for plan in host_device_plans]}
             ),
         }
     if not spec:

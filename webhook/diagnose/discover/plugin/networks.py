@@ -1,7 +1,7 @@
 """Networks that bring a device, or an interface on it, into pods: one for each rail.
 
-Addresses come from nv-ipam, by a pool of the network's name: which addresses are free is what no
-tool says, so the pools are not written. Sources: the CRDs of sriov-network-operator
+Addresses come from nv-ipam, from a pool with the network's name. The pools are not written, since
+no tool shows which addresses are free. Sources: the CRDs of sriov-network-operator
 (sriovnetwork.openshift.io/v1) and network-operator (mellanox.com/v1alpha1), and the CNI plugin
 macvlan.
 """
@@ -26,24 +26,24 @@ _POOLS = (
 
 def network_files(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> list[PluginFile]:
     """Return the networks of all fabrics that need some."""
-    found = []
+    files = []
     for plan in plans:
         if plan.mode == "sr-iov":
-            found.append(_sriov(plan, wishes))
+            files.append(_sriov(plan, wishes))
         elif plan.mode == "host-device":
-            found.append(_host_device(plan, wishes))
+            files.append(_host_device(plan, wishes))
         elif plan.entry.get("networks"):
-            found.append(_macvlan(plan, wishes))
-    return found
+            files.append(_macvlan(plan, wishes))
+    return files
 
 
 def _sriov(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
     objects = [
-        one
+        kube_object
         for rail, (device, resource) in enumerate(
             zip(_rails(plan), plan.entry["resources"], strict=True)
         )
-        for one in _rail(plan, rail, device, resource["name"], wishes)
+        for kube_object in _rail(plan, rail, device, resource["name"], wishes)
     ]
     comments = [
         f"SR-IOV for fabric {plan.name}: {plan.reasons['name']}.",
@@ -99,7 +99,7 @@ def _pool(name: str) -> str:
 
 
 def _node_selector(plan: FabricPlan) -> dict[str, str]:
-    """Return labels that all nodes have: their GPUs' product, and that SR-IOV is possible."""
+    """Return labels that all nodes have: their GPUs' product, and SR-IOV capability."""
     product = {"nvidia.com/gpu.product": plan.group.product} if plan.group.product else {}
     return {"feature.node.kubernetes.io/network-sriov.capable": "true", **product}
 
@@ -158,8 +158,8 @@ def _macvlan(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
         masters = _interfaces([port for _, port in used_ports(plan) if port.device == device])
         namespace, _, name = given.partition("@")[0].rpartition("/")
         if len(masters) != 1:
-            shown = ", ".join(masters) or "no tool shows it"
-            comments.append(f"{given}: the interface of {device} is not one on all nodes: {shown}.")
+            names = ", ".join(masters) or "no tool shows it"
+            comments.append(f"{given}: the interface of {device} is not one on all nodes: {names}.")
             continue
         objects.append(_attachment(name, namespace or wishes.namespace, masters[0]))
     return PluginFile(f"networks-{plan.name}.yaml", manifest(comments, *objects))
