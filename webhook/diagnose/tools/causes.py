@@ -1,20 +1,20 @@
-"""What NCCL, UCX, Open MPI and perftest write into a log, what it means, and what to do about it.
+"""Log lines of NCCL, UCX, Open MPI and perftest, with their meaning and a remedy.
 
 This is the only table of these texts: `rdma-webhook why --logs` searches for them, and
 docs/troubleshooting.md is made from it. Every row has a line as the program writes it, which a test
 reads, and the source of the text.
 
-    transport  which network carries the traffic; `rdma` says whether that is RDMA
-    setting    something in the environment turns RDMA off
-    slower     RDMA works, but not as fast as it could
-    trouble    something fails
+    transport  the network that carries the traffic, with the flag `rdma`
+    setting    a setting in the environment that turns RDMA off
+    slower     RDMA works, but not at full speed
+    trouble    a failure
 
-`layer` says which part of the stack a line tells of. What fails in a low one makes the higher ones
-fail too, so the lowest is named first:
+`layer` is the part of the stack where the failure is. A failure in a low layer makes the higher
+ones fail too, so the lowest is named first:
 
     link    the port and its cable        gid     the address of the port in this network namespace
     memory  registering memory            verbs   the device, its libraries, its transfers
-    socket  the TCP connection by which two processes find each other
+    socket  the TCP connection that two processes use to find each other
     ucx     UCX                           mpi     the launcher of the ranks
     nccl    NCCL
 """
@@ -31,23 +31,23 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 
 class Cause(NamedTuple):
-    """One kind of line, and what it tells."""
+    """A kind of log line, with its meaning and a remedy."""
 
     code: str
     sort: CauseKind
     layer: Layer
-    #: A part of every such line; it makes the search fast.
+    #: A part of every such line, which makes the search fast.
     clue: str
-    #: The whole of what identifies the line, where the clue alone is not enough.
+    #: The pattern that identifies the line; None if the clue is enough.
     pattern: re.Pattern[str] | None
     #: A line as the program writes it.
     example: str
-    #: What it means, as a sentence.
+    #: The meaning, as a sentence.
     means: str
-    #: What to do, as a sentence; "" if nothing is wrong.
+    #: What to do, as a sentence; "" if no action is needed.
     remedy: str
     source: str
-    #: For a transport: whether it is RDMA. None for a network that is not known here.
+    #: For a transport: whether it is RDMA. None for other kinds of line.
     rdma: bool | None = None
 
     def fits(self, line: str) -> bool:
@@ -57,7 +57,7 @@ class Cause(NamedTuple):
         return self.pattern is None or self.pattern.search(line) is not None
 
 
-#: Networks of NCCL that are RDMA: its own, and the plugins of HPC-X, libfabric and Google.
+#: NCCL networks that use RDMA: its own, and the plugins of HPC-X, libfabric and Google.
 _NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB|OFI|(?:AWS )?Libfabric)"
 _NET_IB = "nccl, src/transport/net_ib"
 _NCCL_ENV = "NCCL documentation, Environment Variables"

@@ -1,4 +1,4 @@
-"""Network cards by their PCI ids, and what their links can carry."""
+"""Network cards by their PCI ids, and the capacity of their links."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from typing import Literal, NamedTuple
 
 from webhook.diagnose.tools.observations import LinkLayer, PcieLink
 
-# Which network card has which ids of PCI, and what it can do.
+# Network cards by their PCI ids.
 #
 # ibstat and ibv_devinfo show the device id in decimal (MT4129 is 0x1021). The name of an RDMA
-# device, such as mlx5_0, says nothing about the card: the same name is another card on another
-# machine.
+# device, such as mlx5_0, does not identify the card: the same name may be another card on another
+# node.
 
 NVIDIA, BROADCOM, INTEL = 0x15B3, 0x14E4, 0x8086
 _AMAZON, _CORNELIS, _MICROSOFT, _PENSANDO = 0x1D0F, 0x434E, 0x1414, 0x1DD8
 
-#: ibv_devinfo shows the vendor's OUI for some cards (rdma-core, kernel-headers/rdma; mlx5 fills in
-#: what the firmware says).
+#: ibv_devinfo shows the vendor's OUI for some cards (rdma-core, kernel-headers/rdma; mlx5 copies it
+#: from the firmware).
 _VENDOR_BY_OUI = {0x02C9: NVIDIA, 0x1175: INTEL}
 
 
 class CardModel(NamedTuple):
-    """What is known about all cards with the same ids."""
+    """The properties of all cards with the same ids."""
 
-    #: "ConnectX-7"; of a virtual function, the model of its card or, if several models have the
+    #: "ConnectX-7"; for a virtual function, the model of its card or, if several models have the
     #: same virtual function, the family.
     model: str
     #: "NVIDIA".
     vendor: str
-    #: Whether the ids are those of a virtual function.
+    #: Whether the ids belong to a virtual function.
     virtual: bool
-    #: The fastest port that such a card has, in Gb/s; None if the ids leave that open.
+    #: The fastest port of such a card, in Gb/s; None if the ids do not determine it.
     best_gbps: int | None
-    #: The best link that such a card has; None if the ids leave that open.
+    #: The best link of such a card; None if the ids do not determine it.
     best_link: PcieLink | None
     #: Whether its ports can be InfiniBand.
     infiniband: bool
@@ -72,8 +72,8 @@ def _intel(model: str, gbps: int, link: PcieLink | None) -> CardModel:
 
 _AMAZON_EFA = CardModel("EFA", "Amazon", True, None, None, False, _EFA)
 
-#: By the ids of vendor and device. The rates and links are those of NVIDIA's, Broadcom's and
-#: Intel's data sheets for the fastest card of the model.
+#: Vendor id and device id → the model. The rates and links come from the data sheets of NVIDIA,
+#: Broadcom and Intel for the fastest card of the model.
 CARDS: dict[tuple[int, int], CardModel] = {
     (NVIDIA, 0x1003): _nvidia("ConnectX-3", 56, _GEN3_X8, source=_MLX4),
     (NVIDIA, 0x1004): _nvidia_vf("ConnectX-3 or ConnectX-3 Pro", source=_MLX4),
@@ -131,7 +131,7 @@ CARDS: dict[tuple[int, int], CardModel] = {
     (INTEL, 0x12D2): _intel("E830-CC", 200, None),
     (INTEL, 0x12D3): _intel("E830-CC", 200, None),
     (INTEL, 0x1889): CardModel("E810 or E830", "Intel", True, None, None, False, _ICE),
-    # Omni-Path is no InfiniBand, but its driver presents it as such.
+    # Omni-Path is not InfiniBand, but its driver presents it as such.
     (INTEL, 0x24F0): CardModel("Omni-Path 100", "Intel", False, 100, _GEN3_X16, True, _HFI1),
     (INTEL, 0x24F1): CardModel("Omni-Path 100", "Intel", False, 100, _GEN3_X16, True, _HFI1),
     (_CORNELIS, 0x0001): CardModel("CN5000", "Cornelis", False, 400, _GEN5_X16, True, _HFI1),
@@ -148,28 +148,27 @@ CARDS: dict[tuple[int, int], CardModel] = {
 
 
 def card_model(vendor_id: int | None, device_id: int | None) -> CardModel | None:
-    """Return the model that has these ids, or None; `vendor_id` may be an OUI."""
+    """Return the model with these ids, or None; `vendor_id` may be an OUI."""
     if vendor_id is None or device_id is None:
         return None
     return CARDS.get((_VENDOR_BY_OUI.get(vendor_id, vendor_id), device_id))
 
 
-# What a link can carry: InfiniBand and Ethernet ports, and the PCI Express link behind them.
+# The capacity of links: InfiniBand and Ethernet ports, and their PCI Express links.
 #
-# A tool shows the rate at which a port signals. Up to QDR, two of ten bits are not data, so a
-# port of 40 Gb/s carries 32; FDR's 56 carry 54.5; from EDR on, and on Ethernet, the rate shown is
-# that of the data (InfiniBand Architecture Specification, volume 2; Linux,
-# drivers/infiniband/core/sysfs.c, rate_show). A test cannot be faster than the slower of the port
-# and its PCI Express link.
+# A tool shows the signal rate of a port. Up to QDR, two of ten bits are not data, so a port of
+# 40 Gb/s carries 32; FDR's 56 carry 54.5; from EDR on, and on Ethernet, the rate shown is the data
+# rate (InfiniBand Architecture Specification, volume 2; Linux, drivers/infiniband/core/sysfs.c,
+# rate_show). A test cannot be faster than the slower of the port and its PCI Express link.
 
 
 class InfiniBandSpeed(NamedTuple):
     """A generation of InfiniBand."""
 
     name: str
-    #: What tools show for four lanes, in Gb/s.
+    #: The rate that tools show for four lanes, in Gb/s.
     shown: float
-    #: What four lanes carry, in Gb/s.
+    #: The data rate of four lanes, in Gb/s.
     data: float
 
 
@@ -185,13 +184,13 @@ INFINIBAND_SPEEDS = (
     InfiniBandSpeed("NDR", 400, 400),
     InfiniBandSpeed("XDR", 800, 800),
 )
-#: What tools show for any number of lanes of SDR, DDR and QDR, and of FDR. 40 is also FDR10; then
-#: 32 is too low, and nothing good is called bad.
+#: The rates that tools show for any number of lanes of SDR, DDR and QDR, and of FDR. 40 is also
+#: FDR10; then 32 is too low, and no good result is graded as bad.
 _EIGHT_OF_TEN = frozenset({2.5, 5, 10, 20, 30, 40, 60, 80, 120})
 _FDR = frozenset({14, 28, 56, 112, 168})
 
-#: Transfers of a lane in GT/s, and the share of them that is data: 8b/10b, 128b/130b, and the 236
-#: of the 256 bytes of a flit that hold packets (PCI Express Base Specification 6.0, 4.2.3).
+#: Transfers per lane in GT/s → the share of data: 8b/10b, 128b/130b, and 236 of the 256 bytes of a
+#: flit (PCI Express Base Specification 6.0, 4.2.3).
 _PCIE_DATA = {
     2.5: 0.8,
     5.0: 0.8,
@@ -200,26 +199,26 @@ _PCIE_DATA = {
     32.0: 128 / 130,
     64.0: 236 / 256,
 }
-#: Packets of 256 bytes, the usual MaxPayload, with 24 bytes around them (R. Neugebauer and others,
+#: Packets of 256 bytes, the usual MaxPayload, with 24 bytes of overhead (R. Neugebauer and others,
 #: "Understanding PCIe performance for end host networking", SIGCOMM 2018, section 3).
 _PCIE_PACKETS = 256 / (256 + 24)
 
-#: Bytes around the payload of a packet. RoCE v2: preamble and gap 20, Ethernet 14 and 4, IPv4 20,
+#: Overhead of a packet in bytes. RoCE v2: preamble and gap 20, Ethernet 14 and 4, IPv4 20,
 #: UDP 8, BTH 12, ICRC 4. InfiniBand: LRH 8, BTH 12, ICRC 4, VCRC 2.
-_AROUND: dict[LinkLayer, int] = {"Ethernet": 82, "InfiniBand": 26}
+_PACKET_OVERHEAD: dict[LinkLayer, int] = {"Ethernet": 82, "InfiniBand": 26}
 
 
 class Expectation(NamedTuple):
-    """What a port of a machine can carry at most."""
+    """The capacity of a port of a node."""
 
     #: In Gb/s.
     gbps: float
-    #: Which of the two is the narrower.
+    #: The slower of the two.
     limit: Literal["port", "PCIe"]
 
 
 def data_rate(rate_gbps: float, link_layer: LinkLayer | None) -> float:
-    """Return how much a port carries, in Gb/s, given the rate that tools show."""
+    """Return the data rate of a port in Gb/s, given the rate that tools show."""
     if link_layer == "Ethernet":
         return rate_gbps
     if rate_gbps in _EIGHT_OF_TEN and link_layer == "InfiniBand":
@@ -230,12 +229,12 @@ def data_rate(rate_gbps: float, link_layer: LinkLayer | None) -> float:
 
 
 def payload_share(mtu: int, link_layer: LinkLayer) -> float:
-    """Return the share of a link that is payload, given the MTU of RDMA (256 to 4096 bytes)."""
-    return mtu / (mtu + _AROUND[link_layer])
+    """Return the payload share of a link, given the RDMA MTU (256 to 4096 bytes)."""
+    return mtu / (mtu + _PACKET_OVERHEAD[link_layer])
 
 
 def pcie_rate(link: PcieLink) -> float | None:
-    """Return how much a PCI Express link carries, in Gb/s; None for an unknown speed."""
+    """Return the data rate of a PCI Express link in Gb/s; None for an unknown speed."""
     data = _PCIE_DATA.get(link.speed)
     return None if data is None else link.speed * link.width * data * _PCIE_PACKETS
 
@@ -243,7 +242,7 @@ def pcie_rate(link: PcieLink) -> float | None:
 def expected_rate(
     rate_gbps: float, link_layer: LinkLayer | None, link: PcieLink | None
 ) -> Expectation:
-    """Return what a port can carry at most: the slower of its own data rate and its PCIe link."""
+    """Return the capacity of a port: the slower of its data rate and its PCIe link."""
     port = data_rate(rate_gbps, link_layer)
     bus = pcie_rate(link) if link else None
     if bus is not None and bus < port:

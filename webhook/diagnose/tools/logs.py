@@ -1,4 +1,4 @@
-"""Read a log: which lines of `causes` are in it, and whether the traffic went over RDMA."""
+"""Read a log: find lines of `causes` in it, and whether the traffic went over RDMA."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 from webhook.diagnose.tools.causes import CAUSES, TRANSPORTS, Cause
 
-#: Characters of a line that are read; no line of the table is longer.
+#: Characters of a line that are read; no pattern needs more.
 _LONGEST = 4000
-#: The transports in pairs, RDMA first; the first pair with a line in the log decides, since
-#: channels that were made say more than a network that was chosen.
+#: The transports in pairs, RDMA first; the first pair with a line in the log decides, since actual
+#: channels are better evidence than a chosen network.
 _PAIRS = tuple(zip(TRANSPORTS[::2], TRANSPORTS[1::2], strict=True))
 _LINE_END = re.compile("\n")
-#: NCCL says this when it starts; without INFO it says nothing about transports.
+#: Lines of NCCL; without INFO it logs nothing about transports.
 _NCCL, _NCCL_INFO = ("NCCL version", " NCCL INFO ", " NCCL WARN "), " NCCL INFO "
 
 
 class MatchedLine(NamedTuple):
-    """A kind of line that is in a log."""
+    """A kind of line that occurs in a log."""
 
     cause: Cause
     #: The first such line.
@@ -29,23 +29,22 @@ class MatchedLine(NamedTuple):
 
 
 class CauseLine(NamedTuple):
-    """A line of a log that is in the table."""
+    """A line of a log that matches a row of the table."""
 
-    #: Where it stands; 1 is the first line.
+    #: The number of the line; 1 is the first.
     number: int
     cause: Cause
     line: str
 
 
 class LogReport(NamedTuple):
-    """What a log says."""
+    """The causes and the transport that a log shows."""
 
     #: In the order of the table.
     seen: tuple[MatchedLine, ...]
-    #: Whether traffic to other machines went over RDMA: "yes", "no", "mixed", or "" if it does
-    #: not say.
+    #: Whether traffic to other nodes went over RDMA: "yes", "no", "mixed", or "" if unknown.
     transport: str
-    #: Whether NCCL wrote anything, and whether it did so at the level INFO.
+    #: Whether NCCL wrote anything, and whether it did so at level INFO.
     nccl: bool
     info: bool
     #: Whether NCCL's channels use GPUDirect RDMA; None without channels over RDMA.
@@ -53,23 +52,23 @@ class LogReport(NamedTuple):
 
 
 def read_log(text: str) -> LogReport:
-    """Read a log, or several logs of one container, in a time that grows with the length."""
-    # Progress bars write their lines over each other.
+    """Read a log, or several logs of one container, in time linear in their length."""
+    # Progress bars overwrite their lines.
     text = text.replace("\r", "\n")
-    found: dict[str, list[str]] = {}
+    lines_by_cause: dict[str, list[str]] = {}
     for cause in CAUSES:
         lines = [line.strip() for _, line in _with(text, cause.clue) if cause.fits(line)]
         if lines:
-            found[cause.code] = lines
-    seen = tuple(
-        MatchedLine(cause, found[cause.code][0], len(found[cause.code]))
+            lines_by_cause[cause.code] = lines
+    matched = tuple(
+        MatchedLine(cause, lines_by_cause[cause.code][0], len(lines_by_cause[cause.code]))
         for cause in CAUSES
-        if cause.code in found
+        if cause.code in lines_by_cause
     )
-    channels = found.get(TRANSPORTS[0].code)
+    channels = lines_by_cause.get(TRANSPORTS[0].code)
     return LogReport(
-        seen,
-        _transport(found.keys()),
+        matched,
+        _transport(lines_by_cause.keys()),
         nccl=any(word in text for word in _NCCL),
         info=_NCCL_INFO in text,
         gpu_direct=any("/GDRDMA" in line for line in channels) if channels else None,
@@ -77,21 +76,21 @@ def read_log(text: str) -> LogReport:
 
 
 def cause_lines(text: str) -> list[CauseLine]:
-    """Return all lines of the table that are in a text, in the order of the text."""
-    ends = [found.start() for found in _LINE_END.finditer(text)]
-    found = [
+    """Return all lines of a text that match a row of the table, in the order of the text."""
+    ends = [line_end.start() for line_end in _LINE_END.finditer(text)]
+    causes = [
         CauseLine(bisect_left(ends, at) + 1, cause, line.strip())
         for cause in CAUSES
         for at, line in _with(text, cause.clue)
         if cause.fits(line)
     ]
-    return sorted(found, key=lambda one: one.number)
+    return sorted(causes, key=lambda cause_line: cause_line.number)
 
 
 def _with(text: str, clue: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that contain a clue, and where each begins.
+    """Yield the lines that contain a clue, with the position of each.
 
-    The search for the clue in the whole text is much faster than one per line.
+    One search in the whole text is much faster than a search in each line.
     """
     at = text.find(clue)
     while at >= 0:
@@ -101,10 +100,10 @@ def _with(text: str, clue: str) -> Iterator[tuple[int, str]]:
         at = text.find(clue, end)
 
 
-def _transport(found: Collection[str]) -> str:
+def _transport(codes: Collection[str]) -> str:
     for rdma, sockets in _PAIRS:
-        if rdma.code in found and sockets.code in found:
+        if rdma.code in codes and sockets.code in codes:
             return "mixed"
-        if rdma.code in found or sockets.code in found:
-            return "yes" if rdma.code in found else "no"
+        if rdma.code in codes or sockets.code in codes:
+            return "yes" if rdma.code in codes else "no"
     return ""

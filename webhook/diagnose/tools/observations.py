@@ -1,8 +1,8 @@
-"""What a tool showed of a machine: records without interpretation.
+"""Records of what a tool showed of a node, without interpretation.
 
 A reader of `tools.readers` turns the lines of one tool into these records. A field that the tool
-did not show is None; nothing is assumed. Two tools may contradict each other: both records stay,
-and `discover`, which joins them, reports it.
+did not show has the value None; nothing is assumed. If two tools contradict each other, both
+records stay, and `discover`, which joins them, reports the conflict.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ PhysicalState = Literal[
 
 
 class Line(NamedTuple):
-    """A line of a text, without its end, prefix of a node or colour codes."""
+    """A line of a text, without line end, node prefix and colour codes."""
 
-    #: Where it stands in the text that was read; 1 is the first.
+    #: Its number in the text; 1 is the first.
     number: int
     text: str
 
 
 class Origin(NamedTuple):
-    """Which tool said something, and where."""
+    """The tool and the line of an observation."""
 
-    #: As one types it: "ibstat", "rdma link", "nvidia-smi topo -m"; "sysfs" for files.
+    #: The command as typed: "ibstat", "rdma link", "nvidia-smi topo -m"; "sysfs" for files.
     tool: str
-    #: The first line that says so; 0 where there are no lines (files of sysfs).
+    #: The first line of the observation; 0 without lines (files of sysfs).
     line: int
 
 
 class PcieLink(NamedTuple):
-    """A PCI Express link as it runs now."""
+    """The speed and width of a PCI Express link."""
 
-    #: Transfers of each lane in GT/s: 2.5, 5, 8, 16, 32, 64.
+    #: Transfers per lane in GT/s: 2.5, 5, 8, 16, 32, 64.
     speed: float
-    #: Lanes.
+    #: The number of lanes.
     width: int
 
 
 class PortObservation(NamedTuple):
-    """What one tool said of a port of an RDMA device; of the whole device where `port` is None."""
+    """One tool's observation of a port of an RDMA device; without `port`, of the device."""
 
     origin: Origin
-    #: The RDMA device (mlx5_0). None where the tool knows it only by `pci` or `netdev`.
+    #: The RDMA device (mlx5_0). None if the tool identifies it only by `pci` or `netdevs`.
     device: str | None = None
     #: The number of the port; 1 is the first.
     port: int | None = None
     #: The network interfaces of the port, in the order shown; () if the tool shows none.
     netdevs: tuple[str, ...] | None = None
-    #: Whether the network interface is up, which is not the state of the RDMA port.
+    #: Whether the network interface is up, which differs from the state of the RDMA port.
     netdev_up: bool | None = None
     state: PortState | None = None
     physical_state: PhysicalState | None = None
@@ -70,7 +70,7 @@ class PortObservation(NamedTuple):
     rate_gbps: float | None = None
     #: As shown, lower case: "0000:3b:00.0" or, without the domain, "3b:00.0".
     pci: str | None = None
-    #: The ids of PCI: 0x15b3, 0x1021.
+    #: The PCI ids: 0x15b3, 0x1021.
     vendor_id: int | None = None
     device_id: int | None = None
     #: The part or model as the tool shows it, not looked up: "MCX653106A-HDAT".
@@ -78,9 +78,9 @@ class PortObservation(NamedTuple):
     #: The PSID: "MT_0000000838".
     board_id: str | None = None
     firmware: str | None = None
-    #: The NUMA node; -1 where the machine does not say.
+    #: The NUMA node; -1 if the node does not report one.
     numa: int | None = None
-    #: 16 lower-case hexadecimal digits; 0000000000000000 is kept, since it means something.
+    #: 16 lower-case hexadecimal digits; 0000000000000000 is kept, since it has a meaning.
     node_guid: str | None = None
     port_guid: str | None = None
     lid: int | None = None
@@ -91,10 +91,10 @@ class PortObservation(NamedTuple):
 
 
 class CardObservation(NamedTuple):
-    """What one tool said of a PCI function of a network card."""
+    """One tool's observation of a PCI function of a network card."""
 
     origin: Origin
-    #: As `PortSighting.pci`.
+    #: As `PortObservation.pci`.
     pci: str
     #: The class of the function: 0x0207 InfiniBand, 0x0200 Ethernet.
     pci_class: int | None = None
@@ -102,7 +102,7 @@ class CardObservation(NamedTuple):
     device_id: int | None = None
     #: As the tool describes it: "Mellanox Technologies MT2910 Family [ConnectX-7]".
     model: str | None = None
-    #: How many lanes and transfers the link has now, and how many the card could have.
+    #: The link as it runs now, and the best link of the card.
     link: PcieLink | None = None
     best_link: PcieLink | None = None
     numa: int | None = None
@@ -110,10 +110,10 @@ class CardObservation(NamedTuple):
 
 
 class GpuObservation(NamedTuple):
-    """What one tool said of a GPU."""
+    """One tool's observation of a GPU."""
 
     origin: Origin
-    #: As nvidia-smi counts, from 0; None where the tool does not count.
+    #: The number in nvidia-smi, from 0; None if the tool shows no number.
     number: int | None = None
     #: "NVIDIA H100 80GB HBM3", as nvidia-smi names it.
     product: str | None = None
@@ -123,19 +123,19 @@ class GpuObservation(NamedTuple):
 
 
 class DistanceObservation(NamedTuple):
-    """How far a GPU is from a NIC in the machine (nvidia-smi topo -m)."""
+    """The distance between a GPU and a NIC of the node (nvidia-smi topo -m)."""
 
     origin: Origin
     #: "GPU0".
     gpu: str
-    #: The RDMA device where the legend names it, else the column's name: "NIC0".
+    #: The RDMA device if the legend names it, else the column's name: "NIC0".
     nic: str
     #: PIX (one switch), PXB, PHB, NODE, SYS; nearest first.
     distance: str
 
 
 class InterfaceObservation(NamedTuple):
-    """What one tool said of a network interface."""
+    """One tool's observation of a network interface."""
 
     origin: Origin
     netdev: str
@@ -153,18 +153,18 @@ class GidObservation(NamedTuple):
     port: int
     #: The index of the GID in the table, from 0.
     gid_index: int
-    #: Eight groups of four lower-case hexadecimal digits, also where the tool shortens them.
+    #: Eight groups of four lower-case hexadecimal digits, also if the tool shortens them.
     gid: str
-    #: "v1" or "v2"; None on InfiniBand, and where the tool does not say.
+    #: "v1" or "v2"; None on InfiniBand, or if the tool does not show it.
     version: str | None = None
     netdev: str | None = None
 
 
 class CableObservation(NamedTuple):
-    """A link between a port of a machine and a port of a switch (iblinkinfo)."""
+    """A link between a port of a node and a port of a switch (iblinkinfo)."""
 
     origin: Origin
-    #: The name of the machine and of its device, where the description says so: "node1", "mlx5_0".
+    #: The names of the node and of its device, if the description has them: "node1", "mlx5_0".
     node: str | None
     device: str | None
     port: int
@@ -173,7 +173,7 @@ class CableObservation(NamedTuple):
     #: Description and port of the other end.
     switch: str | None
     switch_port: int | None
-    #: What iblinkinfo complains of: "Could be 4X", "Could be 53.125 Gbps".
+    #: The warning of iblinkinfo: "Could be 4X", "Could be 53.125 Gbps".
     complaint: str | None = None
 
 
@@ -181,7 +181,7 @@ class CounterObservation(NamedTuple):
     """A counter of a port."""
 
     origin: Origin
-    #: None where the tool knows the port only by its `lid` (perfquery).
+    #: None if the tool identifies the port only by its `lid` (perfquery).
     device: str | None
     port: int
     #: As sysfs names it: symbol_error, link_downed, port_rcv_errors, ...
@@ -195,10 +195,10 @@ class CounterObservation(NamedTuple):
 #: driver       of the RDMA devices: "inbox" or "OFED" with its version ("OFED 24.10-0.7.0")
 #: peermem      whether nvidia_peermem is loaded: "yes" or "no"
 #: kernel       uname -r
-#: product      the machine, as DMI names it: "DGXH100"
-#: vendor       its maker, as DMI names it: "NVIDIA"
-#: asset-tag    of its chassis, as DMI names it: clouds write their name there
-#: hostname     as `hostname` prints it
+#: product      the machine in DMI: "DGXH100"
+#: vendor       its maker in DMI: "NVIDIA"
+#: asset-tag    of its chassis in DMI, where clouds write their name
+#: hostname     as printed by `hostname`
 #: gpus         "none" if no PCI function is a GPU
 Setting = Literal[
     "memlock",
@@ -215,7 +215,7 @@ Setting = Literal[
 
 
 class SettingObservation(NamedTuple):
-    """A setting of a whole machine."""
+    """A setting of a node."""
 
     origin: Origin
     setting: Setting
@@ -236,8 +236,8 @@ Observation = (
 
 
 class Reading(NamedTuple):
-    """What a reader took from lines."""
+    """The observations that a reader takes from lines."""
 
     sightings: tuple[Observation, ...]
-    #: The numbers of the lines that it recognised, whether or not they said anything of use.
+    #: The numbers of all lines that it recognised, with or without an observation.
     taken: frozenset[int]

@@ -1,9 +1,9 @@
-"""Recognise machines that are known, exactly or not at all.
+"""Recognise known machines (products such as DGX H100), exactly or not at all.
 
-A machine is recognised by its GPUs, all of one product and as many as it has, and by a sign that
-only this machine has: what DMI says of it, the names that a cloud gives to its RDMA devices, or the
-addresses of its cards. Whatever else was shown must not contradict: where two tools disagree, or a
-part of the signs is missing, nothing is recognised.
+A machine is recognised by the product and the number of its GPUs, and by a unique property: its DMI
+fields, the names that a cloud gives to its RDMA devices, or the addresses of its cards. No other
+observation may contradict: if two tools disagree, or a part of the evidence is missing, no machine
+is recognised.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _V100 = ("Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB")
 
 
 class KnownMachine(NamedTuple):
-    """A machine, and what it shows."""
+    """A machine, and the evidence that identifies it."""
 
     name: str
-    #: What its GPUs are called: one of these, all the same.
+    #: The product of its GPUs: one of these, the same for all GPUs.
     products: tuple[str, ...]
     gpus: int
-    #: Expressions for what DMI says: each must be shown, and fit.
+    #: Regular expressions for DMI fields: each must be shown, and match.
     dmi: tuple[tuple[Setting, str], ...] = ()
-    #: The same, but nothing is missing where it was not shown.
+    #: The same, for fields that may be missing.
     if_shown: tuple[tuple[Setting, str], ...] = ()
-    #: The RDMA devices that are named as no others are: these, and no more of the same form.
+    #: RDMA devices with a unique form of name: exactly these must be shown.
     devices: tuple[str, ...] = ()
     #: Addresses of network cards, with their device ids: each must be shown.
     cards: tuple[tuple[str, int], ...] = ()
@@ -49,12 +49,12 @@ class KnownMachine(NamedTuple):
 
 
 class Recognition(NamedTuple):
-    """A machine, and what it was recognised by."""
+    """A recognised machine, and the evidence."""
 
     name: str
-    #: For people: "8 x NVIDIA H200, RDMA devices mlx5_ib0 to mlx5_ib7".
+    #: The evidence as text: "8 x NVIDIA H200, RDMA devices mlx5_ib0 to mlx5_ib7".
     because: str
-    #: Where it is documented that the machine shows this.
+    #: The documentation of these properties.
     source: str
 
 
@@ -88,7 +88,7 @@ def _azure(name: str, products: tuple[str, ...], gpus: int, profile: str) -> Kno
 
 
 def _aws(size: str, products: tuple[str, ...], gpus: int = 8) -> KnownMachine:
-    """Describe an instance of EC2, whose type is the product that DMI names."""
+    """Describe an EC2 instance, whose type is the product in DMI."""
     return KnownMachine(
         f"AWS {size}",
         products,
@@ -121,7 +121,7 @@ def _hgx(server: str, product: str, generation: str, products: tuple[str, ...]) 
 
 
 def _oci(shape: str, products: tuple[str, ...], front: int) -> KnownMachine:
-    """Describe a bare-metal shape of Oracle's cloud; `front`: the cards that are not for RDMA."""
+    """Describe a bare-metal shape of Oracle's cloud; `front` cards are not for RDMA."""
     buses = ("0c", "2a", "41", "58", "86", "a5", "bd", "d5")
     rdma = tuple((f"0000:{bus}:00.{port}", 0x1021) for bus in buses for port in (0, 1))
     return KnownMachine(
@@ -180,38 +180,38 @@ MACHINES = (
 )
 
 
-#: What DMI says of a product that is one known machine's; other makers' names may be anything.
+#: Product names in DMI that only a known machine has; other makers' names may be anything.
 _PRODUCTS = re.compile(
-    "|".join(form for one in MACHINES for what, form in one.dmi if what == "product")
+    "|".join(form for machine in MACHINES for setting, form in machine.dmi if setting == "product")
 )
 
 
 def is_known_product(text: str) -> bool:
-    """Return whether a text is the product name of a known machine, and nothing else."""
+    """Return whether a text is exactly the product name of a known machine."""
     return _PRODUCTS.fullmatch(text) is not None
 
 
-def machine_of(sightings: Iterable[Observation]) -> str | None:
-    """Return the name of the machine that showed this, or None."""
-    recognition = recognised(sightings)
+def machine_of(observations: Iterable[Observation]) -> str | None:
+    """Return the name of the machine with these observations, or None."""
+    recognition = recognised(observations)
     return recognition.name if recognition else None
 
 
-def recognised(sightings: Iterable[Observation]) -> Recognition | None:
-    """Return the machine that showed this, if it is a known one, and only that one."""
-    shown = _shown(sightings)
-    found = [machine for machine in MACHINES if _fits(machine, shown)]
-    if len(found) != 1:
+def recognised(observations: Iterable[Observation]) -> Recognition | None:
+    """Return the known machine with these observations; None unless exactly one fits."""
+    evidence = _evidence(observations)
+    machines = [machine for machine in MACHINES if _fits(machine, evidence)]
+    if len(machines) != 1:
         return None
-    (machine,) = found
-    return Recognition(machine.name, _because(machine, shown), machine.source)
+    (machine,) = machines
+    return Recognition(machine.name, _because(machine, evidence), machine.source)
 
 
-class _Shown(NamedTuple):
-    #: The GPUs' product, and how many: where all tools agree.
+class _Evidence(NamedTuple):
+    #: The product and the number of the GPUs, if all tools agree.
     product: str | None
     gpus: int
-    #: What DMI says, where all tools agree; "" where they do not.
+    #: The DMI fields; "" if tools disagree.
     dmi: dict[Setting, str]
     #: The RDMA devices that were shown as InfiniBand.
     infiniband: frozenset[str]
@@ -219,26 +219,32 @@ class _Shown(NamedTuple):
     cards: dict[str, frozenset[int]]
 
 
-def _shown(sightings: Iterable[Observation]) -> _Shown:
+def _evidence(observations: Iterable[Observation]) -> _Evidence:
     gpus: dict[str, dict[object, str]] = {}
     dmi: dict[Setting, set[str]] = {}
     infiniband: set[str] = set()
     cards: dict[str, set[int]] = {}
-    for one in sightings:
-        if isinstance(one, GpuObservation) and one.product is not None:
-            gpus.setdefault(one.origin.tool, {})[_identity(one)] = one.product
-        elif isinstance(one, SettingObservation):
-            dmi.setdefault(one.setting, set()).add(one.value)
-        elif isinstance(one, PortObservation) and one.device and one.link_layer == "InfiniBand":
-            infiniband.add(one.device)
-        if (
-            isinstance(one, CardObservation | PortObservation)
-            and one.pci
-            and one.device_id is not None
+    for observation in observations:
+        if isinstance(observation, GpuObservation) and observation.product is not None:
+            gpus.setdefault(observation.origin.tool, {})[_identity(observation)] = (
+                observation.product
+            )
+        elif isinstance(observation, SettingObservation):
+            dmi.setdefault(observation.setting, set()).add(observation.value)
+        elif (
+            isinstance(observation, PortObservation)
+            and observation.device
+            and observation.link_layer == "InfiniBand"
         ):
-            cards.setdefault(_with_domain(one.pci), set()).add(one.device_id)
+            infiniband.add(observation.device)
+        if (
+            isinstance(observation, CardObservation | PortObservation)
+            and observation.pci
+            and observation.device_id is not None
+        ):
+            cards.setdefault(_with_domain(observation.pci), set()).add(observation.device_id)
     product, count = _agreed([*of_tool.values()] for of_tool in gpus.values())
-    return _Shown(
+    return _Evidence(
         product,
         count,
         {setting: values.pop() if len(values) == 1 else "" for setting, values in dmi.items()},
@@ -248,17 +254,17 @@ def _shown(sightings: Iterable[Observation]) -> _Shown:
 
 
 def _identity(gpu: GpuObservation) -> object:
-    """Return what tells a GPU from the others of a tool, which may have been run twice."""
+    """Return a key that identifies a GPU in the output of a tool, which may have been run twice."""
     identity = (gpu.number, gpu.uuid, gpu.pci)
     return gpu.origin.line if identity == (None, None, None) else identity
 
 
 def _agreed(counts: Iterable[list[str]]) -> tuple[str | None, int]:
-    """Return the product and number of GPUs on which all tools agree; (None, 0) without one."""
-    said = {(frozenset(products), len(products)) for products in counts}
-    if len(said) != 1:
+    """Return the product and number of GPUs on which all tools agree, else (None, 0)."""
+    statements = {(frozenset(products), len(products)) for products in counts}
+    if len(statements) != 1:
         return None, 0
-    ((products, count),) = said
+    ((products, count),) = statements
     return (next(iter(products)), count) if len(products) == 1 else (None, 0)
 
 
@@ -266,27 +272,31 @@ def _with_domain(pci: str) -> str:
     return pci if pci.count(":") > 1 else f"0000:{pci}"
 
 
-def _fits(machine: KnownMachine, shown: _Shown) -> bool:
-    if shown.product not in machine.products or shown.gpus != machine.gpus:
+def _fits(machine: KnownMachine, evidence: _Evidence) -> bool:
+    if evidence.product not in machine.products or evidence.gpus != machine.gpus:
         return False
-    named = all(re.fullmatch(form, shown.dmi.get(what, "")) for what, form in machine.dmi)
+    named = all(re.fullmatch(form, evidence.dmi.get(setting, "")) for setting, form in machine.dmi)
     agrees = all(
-        re.fullmatch(form, shown.dmi[what]) for what, form in machine.if_shown if what in shown.dmi
+        re.fullmatch(form, evidence.dmi[setting])
+        for setting, form in machine.if_shown
+        if setting in evidence.dmi
     )
-    placed = all(shown.cards.get(pci) == frozenset({one}) for pci, one in machine.cards)
-    return named and agrees and placed and _has_devices(machine, shown)
+    placed = all(
+        evidence.cards.get(pci) == frozenset({device_id}) for pci, device_id in machine.cards
+    )
+    return named and agrees and placed and _has_devices(machine, evidence)
 
 
-def _has_devices(machine: KnownMachine, shown: _Shown) -> bool:
+def _has_devices(machine: KnownMachine, evidence: _Evidence) -> bool:
     if not machine.devices:
         return True
     form = re.compile(re.escape(machine.devices[0].rstrip("0")) + r"\d+", re.ASCII)
-    return {name for name in shown.infiniband if form.fullmatch(name)} == set(machine.devices)
+    return {name for name in evidence.infiniband if form.fullmatch(name)} == set(machine.devices)
 
 
-def _because(machine: KnownMachine, shown: _Shown) -> str:
-    parts = [f"{shown.gpus} x {shown.product}"]
-    parts += [f"{what} {shown.dmi[what]}" for what, _ in machine.dmi]
+def _because(machine: KnownMachine, evidence: _Evidence) -> str:
+    parts = [f"{evidence.gpus} x {evidence.product}"]
+    parts += [f"{setting} {evidence.dmi[setting]}" for setting, _ in machine.dmi]
     if machine.devices:
         parts.append(f"RDMA devices {machine.devices[0]} to {machine.devices[-1]}")
     if machine.cards:

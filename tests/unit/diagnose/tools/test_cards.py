@@ -1,4 +1,4 @@
-"""Which card has which ids."""
+"""Network cards by their PCI ids."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from webhook.diagnose.tools.hardware import CARDS, NVIDIA, CardModel, card_model
     ],
 )
 def test_a_ca_type_is_a_device_id_in_decimal(ca_type: int, model: str, virtual: bool) -> None:
-    """The number of ibstat's `CA type: MT4129` finds the card, by PCI's vendor id or by the OUI."""
+    """The number in ibstat's `CA type: MT4129` identifies the card, with PCI vendor id or OUI."""
     for vendor in (NVIDIA, 0x02C9):
         card = card_model(vendor, ca_type)
         assert card is not None
@@ -42,7 +42,7 @@ def test_a_ca_type_is_a_device_id_in_decimal(ca_type: int, model: str, virtual: 
     ("vendor_id", "device_id"), [(NVIDIA, 0x9999), (0x1AF4, 0x1021), (None, 0x1021), (NVIDIA, None)]
 )
 def test_unknown_ids_have_no_model(vendor_id: int | None, device_id: int | None) -> None:
-    """Nothing is assumed of ids that are not in the table, or of one id alone."""
+    """Ids outside the table, or a single id, have no model."""
     assert card_model(vendor_id, device_id) is None
 
 
@@ -59,7 +59,7 @@ def test_rows_are_whole(ids: tuple[int, int]) -> None:
 
 @each_row
 def test_a_card_can_feed_its_port(ids: tuple[int, int]) -> None:
-    """The best link of a card carries its fastest port, or one of the two numbers is wrong."""
+    """The best link of a card carries its fastest port, or the table is wrong."""
     card = CARDS[ids]
     carried = pcie_rate(card.best_link) if card.best_link else None
     assert carried is None or card.best_gbps is None or carried >= card.best_gbps

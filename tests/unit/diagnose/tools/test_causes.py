@@ -1,4 +1,4 @@
-"""The table of causes, and what a log says by it."""
+"""The table of causes, and the logs that it explains."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ each_cause = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(caus
 
 
 @each_cause
-def test_the_example_is_found(cause: Cause) -> None:
+def test_the_example_is_recognised(cause: Cause) -> None:
     """The line of a row is of that kind, and of no other."""
-    (seen,) = read(cause.example).seen
-    assert (seen.cause, seen.line, seen.times) == (cause, cause.example, 1)
+    (matched,) = read(cause.example).seen
+    assert (matched.cause, matched.line, matched.times) == (cause, cause.example, 1)
 
 
 @each_cause
 def test_rows_are_whole(cause: Cause) -> None:
-    """Whatever is wrong has a remedy, and each text is a sentence that fits in a table cell."""
+    """Every failure has a remedy, and each text is a sentence that fits in a table cell."""
     texts = [cause.means, cause.remedy] if cause.remedy else [cause.means]
     assert cause.remedy or cause.rdma
     assert all(text.endswith(".") and not {"\n", "|"} & set(text) for text in texts)
@@ -80,8 +80,8 @@ def test_other_lines_tell_nothing(line: str) -> None:
     ],
 )
 def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
-    """The shells dash and busybox say only that word, bash and mpirun more."""
-    assert [seen.cause.code for seen in read(line).seen] == ["ProcessKilled"]
+    """The shells dash and busybox print only that word, bash and mpirun more."""
+    assert [matched.cause.code for matched in read(line).seen] == ["ProcessKilled"]
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
 def test_networks_of_nccl(network: str, rdma: bool | None) -> None:
     """NET/IB, the plugins of HPC-X, libfabric and Google are RDMA; NET/Socket is not."""
     line = f"n:1:1 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/{network}"
-    assert [seen.cause.rdma for seen in read(line).seen] == [rdma] * (rdma is not None)
+    assert [matched.cause.rdma for matched in read(line).seen] == [rdma] * (rdma is not None)
 
 
-_RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (one.example for one in TRANSPORTS)
+_RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (cause.example for cause in TRANSPORTS)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ _RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (one.example for on
     ids=str,
 )
 def test_channels_say_more_than_choices(lines: list[str], transport: str) -> None:
-    """Channels that were made decide, else the network that NCCL chose, else UCX."""
+    """Actual channels decide, else the network that NCCL chose, else UCX."""
     assert read(*lines).transport == transport
 
 
 def test_gpu_direct() -> None:
-    """GDRDMA in a channel over RDMA says that the NIC reads the GPU's memory."""
+    """GDRDMA in a channel over RDMA means that the NIC reads the GPU's memory."""
     plain = _RDMA.replace("/GDRDMA", "")
     assert read(plain, _RDMA).gpu_direct is True
     assert read(plain).gpu_direct is False
@@ -148,10 +148,10 @@ def test_what_nccl_was_asked_to_tell() -> None:
 
 
 def test_lines_are_counted() -> None:
-    """The first line of a kind is kept, and how many there are."""
+    """The report has the first line of a kind, and the number of such lines."""
     other = _SOCKET.replace("00/0", "01/0")
-    (seen,) = read(f"  {_SOCKET}  ", other, other).seen
-    assert (seen.line, seen.times) == (_SOCKET, 3)
+    (matched,) = read(f"  {_SOCKET}  ", other, other).seen
+    assert (matched.line, matched.times) == (_SOCKET, 3)
 
 
 def test_long_lines_are_cut() -> None:
@@ -159,16 +159,16 @@ def test_long_lines_are_cut() -> None:
     assert read("x" * 5000 + _SOCKET).seen == ()
 
 
-def test_memory_that_was_refused_is_told_once() -> None:
+def test_refused_memory_is_reported_once() -> None:
     """UCX appends its advice to the error of the kernel: that is one cause."""
     line = (
         "ib_iface.c:1060 UCX  ERROR ibv_create_cq(cqe=4096) failed: Cannot allocate memory : "
         "Please set max locked memory (ulimit -l) to 'unlimited' (current: 64 kbytes)"
     )
-    assert [seen.cause.code for seen in read(line).seen] == ["MemlockTooSmall"]
+    assert [matched.cause.code for matched in read(line).seen] == ["MemlockTooSmall"]
 
 
 def test_lines_that_overwrite_each_other() -> None:
     """A progress bar ends its lines with a carriage return."""
-    (seen,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").seen
-    assert seen.line == _SOCKET
+    (matched,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").seen
+    assert matched.line == _SOCKET

@@ -1,4 +1,4 @@
-"""What a port and its PCI Express link can carry."""
+"""The capacity of a port and its PCI Express link."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from webhook.diagnose.tools.observations import LinkLayer, PcieLink
 
 
 @pytest.mark.parametrize(
-    ("shown", "carried"),
+    ("signal_rate", "carried"),
     [(10, 8), (20, 16), (40, 32), (56, 54.5), (100, 100), (200, 200), (400, 400), (800, 800)],
 )
-def test_infiniband_up_to_qdr_carries_eight_of_ten_bits(shown: float, carried: float) -> None:
-    """A QDR port of 40 Gb/s carries 32; from EDR on, what is shown is what it carries."""
-    assert data_rate(shown, "InfiniBand") == carried
+def test_infiniband_up_to_qdr_carries_eight_of_ten_bits(signal_rate: float, carried: float) -> None:
+    """A QDR port of 40 Gb/s carries 32; from EDR on, the rate shown is the data rate."""
+    assert data_rate(signal_rate, "InfiniBand") == carried
 
 
 @pytest.mark.parametrize("speed", INFINIBAND_SPEEDS, ids=lambda speed: str(speed.name))
 def test_the_table_agrees(speed: tuple[str, float, float]) -> None:
-    """A port carries what its generation carries; FDR10 looks like QDR, and counts as QDR."""
-    name, shown, carried = speed
-    assert data_rate(shown, "InfiniBand") == (32 if name == "FDR10" else carried)
+    """A port has the data rate of its generation; FDR10 looks like QDR, and counts as QDR."""
+    name, signal_rate, carried = speed
+    assert data_rate(signal_rate, "InfiniBand") == (32 if name == "FDR10" else carried)
 
 
 @pytest.mark.parametrize(
-    ("shown", "carried"), [(2.5, 2), (5, 4), (14, 13.625), (80, 64), (112, 109), (25, 25)]
+    ("signal_rate", "carried"), [(2.5, 2), (5, 4), (14, 13.625), (80, 64), (112, 109), (25, 25)]
 )
-def test_other_widths_carry_in_proportion(shown: float, carried: float) -> None:
+def test_other_widths_carry_in_proportion(signal_rate: float, carried: float) -> None:
     """One lane, two or twelve have the encoding of four."""
-    assert data_rate(shown, "InfiniBand") == carried
+    assert data_rate(signal_rate, "InfiniBand") == carried
 
 
 @pytest.mark.parametrize("rate", [10, 25, 40, 100, 400])
@@ -46,7 +46,7 @@ def test_ethernet_carries_what_is_shown(rate: float) -> None:
 
 
 def test_an_unknown_link_layer_is_not_reduced() -> None:
-    """Where nobody said whether 40 Gb/s is InfiniBand, the higher expectation stands."""
+    """If 40 Gb/s may be InfiniBand or Ethernet, the higher expectation applies."""
     assert data_rate(40, None) == 40
     assert data_rate(56, None) == 54.5
 
@@ -79,13 +79,13 @@ def test_pcie_links_carry_less_than_they_transfer(link: PcieLink, gbps: float) -
 
 
 def test_an_unknown_speed_is_unknown() -> None:
-    """A speed that PCI Express does not have says nothing."""
+    """A speed that PCI Express lacks is ignored."""
     assert pcie_rate(PcieLink(7, 16)) is None
     assert expected_rate(100, "InfiniBand", PcieLink(7, 16)) == Expectation(100, "port")
 
 
 def test_the_narrower_of_the_two_decides() -> None:
-    """HDR behind eight lanes of PCIe 4.0 cannot carry 200 Gb/s, and EDR can carry its 100."""
+    """HDR on eight lanes of PCIe 4.0 cannot carry 200 Gb/s, and EDR can carry its 100."""
     narrow = expected_rate(200, "InfiniBand", PcieLink(16, 8))
     assert (round(narrow.gbps, 1), narrow.limit) == (115.2, "PCIe")
     assert expected_rate(100, "InfiniBand", PcieLink(16, 8)) == Expectation(100, "port")

@@ -1,4 +1,4 @@
-"""What the kernel writes in full is read in full, or not at all."""
+"""Values that the kernel writes in full are read in full, or not at all."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ GID = "fe80:0000:0000:0000:a088:c203:0012:3456"
 
 @pytest.mark.parametrize("cut", [GID[:-1], GID[:-5], "fe80::1", "x" * 39, ""], ids=case_name)
 def test_a_gid_of_the_kernel_is_whole(cut: str) -> None:
-    """Without its last digit, it would be another GID; so it is none."""
+    """Without its last digit, it would be another GID, so it is rejected."""
     assert kernel_gid(f" {GID} ") == GID
     assert kernel_gid(cut) is None
 
 
 def test_a_short_gid_is_written_in_full() -> None:
-    """The name of an interface may stand behind it; what is no address is no GID."""
+    """The name of an interface may follow; other text is not a GID."""
     assert gid("::ffff:10.0.0.4%ib0") == "0000:0000:0000:0000:0000:ffff:0a00:0004"
     assert gid("10.0.0.4.5") is None
 
@@ -53,12 +53,12 @@ def test_ids_begin_with_0x(text: str, value: int | None) -> None:
     ],
 )
 def test_the_number_of_a_port_state_belongs_to_its_name(written: str, state: str | None) -> None:
-    """The beginning of ACTIVE_DEFER, where a text is cut, is another state's name."""
+    """A cut ACTIVE_DEFER looks like another state."""
     assert kernel_port_state(written) == state
 
 
 @pytest.mark.parametrize(
-    ("shown", "address"),
+    ("written", "address"),
     [
         ("00000000:3B:00.0", "0000:3b:00.0"),
         ("0000ABCD:3B:00.0", "abcd:3b:00.0"),
@@ -71,7 +71,7 @@ def test_the_number_of_a_port_state_belongs_to_its_name(written: str, state: str
     ids=case_name,
 )
 def test_a_gpu_has_the_pci_address_that_linux_writes(
-    shown: str | None, address: str | None
+    written: str | None, address: str | None
 ) -> None:
     """A domain has four digits, or as many as it needs (drivers/pci/probe.c, `%04x`)."""
-    assert pci_of_gpu(shown) == address
+    assert pci_of_gpu(written) == address

@@ -20,7 +20,7 @@ from webhook.diagnose.tools.products import MACHINES, KnownMachine, machine_of, 
 L = Origin("nvidia-smi -L", 1)
 QUERY = Origin("nvidia-smi --query-gpu", 20)
 H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
-#: Values that fit the expressions of the table.
+#: Values that match the expressions of the table.
 DMI: dict[str, dict[Setting, str]] = {
     "DGX-1": {"product": "DGX-1 with V100-32"},
     "DGX A100": {"product": "DGXA100 920-23687-2531-001"},
@@ -34,36 +34,39 @@ DMI: dict[str, dict[Setting, str]] = {
 
 
 def gpus(product: str, count: int, origin: Origin = L) -> list[Observation]:
-    """Return GPUs as a tool counts them."""
+    """Return the numbered GPUs of a tool."""
     return [GpuObservation(origin, number, product) for number in range(count)]
 
 
 def dmi(**values: str) -> list[Observation]:
-    """Return what DMI says."""
+    """Return DMI fields."""
     keys: dict[str, Setting] = {"product": "product", "vendor": "vendor", "tag": "asset-tag"}
     origin = Origin("sysfs", 30)
     return [SettingObservation(origin, keys[key], value) for key, value in values.items()]
 
 
 def infiniband(*devices: str) -> list[Observation]:
-    """Return devices as ibstat shows them."""
+    """Return InfiniBand devices of ibstat."""
     origin = Origin("ibstat", 40)
-    return [PortObservation(origin, one, 1, link_layer="InfiniBand") for one in devices]
+    return [PortObservation(origin, device, 1, link_layer="InfiniBand") for device in devices]
 
 
 def cards(*addresses: tuple[str, int]) -> list[Observation]:
-    """Return cards as `lspci -n` shows them."""
+    """Return cards of `lspci -n`."""
     origin = Origin("lspci", 60)
     return [CardObservation(origin, pci, device_id=device) for pci, device in addresses]
 
 
 def shows(machine: KnownMachine) -> list[Observation]:
-    """Return what a machine of the table shows, each part of it once."""
-    values = {what: form.replace("\\", "") for what, form in machine.dmi}
+    """Return the observations of a machine of the table, each part once."""
+    values = {setting: form.replace("\\", "") for setting, form in machine.dmi}
     values.update(DMI.get(machine.name, {}))
     return [
         *gpus(machine.products[-1], machine.gpus),
-        *(SettingObservation(Origin("sysfs", 30), what, value) for what, value in values.items()),
+        *(
+            SettingObservation(Origin("sysfs", 30), setting, value)
+            for setting, value in values.items()
+        ),
         *infiniband(*machine.devices),
         *cards(*machine.cards),
     ]
@@ -76,43 +79,43 @@ DGX = [*gpus(H100, 8), *dmi(product="DGXH100")]
 
 @each_machine
 def test_a_machine_is_recognised_by_what_it_shows(machine: KnownMachine) -> None:
-    """A machine of the table is found by its signs, whatever else it shows."""
+    """A machine of the table is recognised by its evidence, with any other observations."""
     ethernet = PortObservation(L, "mlx5_an0", 1, link_layer="Ethernet")
-    found = recognised([ethernet, GpuObservation(L, 0, numa=0), *shows(machine)])
-    assert found is not None
-    assert (found.name, found.source) == (machine.name, machine.source)
-    assert found.because.startswith(f"{machine.gpus} x {machine.products[-1]}, ")
+    recognition = recognised([ethernet, GpuObservation(L, 0, numa=0), *shows(machine)])
+    assert recognition is not None
+    assert (recognition.name, recognition.source) == (machine.name, machine.source)
+    assert recognition.because.startswith(f"{machine.gpus} x {machine.products[-1]}, ")
 
 
 @each_machine
-def test_without_one_part_nothing_is_recognised(machine: KnownMachine) -> None:
-    """Each sign is needed: leave any one out, and the machine is not recognised."""
+def test_every_part_is_needed(machine: KnownMachine) -> None:
+    """Without any one part of the evidence, the machine is not recognised."""
     parts = shows(machine)
     for left_out in range(len(parts)):
         assert machine_of(parts[:left_out] + parts[left_out + 1 :]) != machine.name
 
 
 @pytest.mark.parametrize(
-    "more",
+    "extra",
     [
         pytest.param(dmi(vendor="NVIDIA"), id="NVIDIA"),
         pytest.param(dmi(vendor="NVIDIA Corporation"), id="NVIDIA Corporation"),
     ],
 )
-def test_what_need_not_be_shown_may_be(more: Sequence[Observation]) -> None:
-    """What is not needed must only not contradict."""
-    assert machine_of(DGX) == machine_of([*DGX, *more]) == "DGX H100"
+def test_what_need_not_be_shown_may_be(extra: Sequence[Observation]) -> None:
+    """Optional evidence only must not contradict."""
+    assert machine_of(DGX) == machine_of([*DGX, *extra]) == "DGX H100"
 
 
 @each_machine
 def test_rows_of_machines_are_whole(machine: KnownMachine) -> None:
-    """Each row has a sign besides its GPUs, and a source."""
+    """Each row has evidence besides its GPUs, and a source."""
     assert machine.dmi or machine.devices or machine.cards
     assert machine.source
 
 
 @pytest.mark.parametrize(
-    "sightings",
+    "observations",
     [
         pytest.param([], id="nothing"),
         pytest.param(gpus(H100, 8), id="GPUs alone"),
@@ -133,25 +136,25 @@ def test_rows_of_machines_are_whole(machine: KnownMachine) -> None:
         ),
     ],
 )
-def test_nothing_is_guessed(sightings: Sequence[Observation]) -> None:
-    """Where signs are missing or contradict each other, no machine is named."""
-    assert machine_of(sightings) is None
+def test_nothing_is_guessed(observations: Sequence[Observation]) -> None:
+    """If evidence is missing or contradictory, no machine is recognised."""
+    assert machine_of(observations) is None
 
 
 def test_ethernet_devices_do_not_count_as_infiniband() -> None:
-    """A device named like Azure's is no sign unless it was shown as InfiniBand."""
+    """A device named like Azure's is evidence only if it is InfiniBand."""
     ports = [PortObservation(L, f"mlx5_ib{number}", 1) for number in range(8)]
     assert machine_of([*gpus(H100, 8), *ports]) is None
 
 
 def test_a_tool_that_ran_twice_counts_once() -> None:
     """The same GPUs shown twice are the same GPUs; two tools that agree are no contradiction."""
-    again = [one._replace(origin=Origin("nvidia-smi -L", 50)) for one in gpus(H100, 8)]
-    assert machine_of([*DGX, *again, *gpus(H100, 8, QUERY)]) == "DGX H100"
+    repeated = [gpu._replace(origin=Origin("nvidia-smi -L", 50)) for gpu in gpus(H100, 8)]
+    assert machine_of([*DGX, *repeated, *gpus(H100, 8, QUERY)]) == "DGX H100"
 
 
 def test_rows_without_a_number_count_each() -> None:
-    """Where a tool shows only the product, each of its lines is a GPU."""
+    """If a tool shows only the product, each of its lines is a GPU."""
     rows = [
         GpuObservation(Origin("nvidia-smi --query-gpu", line), product=H100) for line in range(8)
     ]
@@ -159,8 +162,8 @@ def test_rows_without_a_number_count_each() -> None:
 
 
 def test_addresses_without_a_domain_are_in_the_first() -> None:
-    """The domain 0000 is left out by lspci, and two tools may show the same card."""
-    machine = next(one for one in MACHINES if one.name == "OCI BM.GPU.H100.8")
+    """Lspci omits the domain 0000, and two tools may show the same card."""
+    machine = next(machine for machine in MACHINES if machine.name == "OCI BM.GPU.H100.8")
     short = [(pci.removeprefix("0000:"), device) for pci, device in machine.cards]
     ports = [PortObservation(L, "mlx5_0", 1, pci="0000:0c:00.0", device_id=0x1021)]
     parts = [*gpus(H100, 8), *dmi(tag="OracleCloud.com"), *cards(*short), *ports]
@@ -169,13 +172,13 @@ def test_addresses_without_a_domain_are_in_the_first() -> None:
 
 
 def test_it_says_what_it_rests_on() -> None:
-    """The signs are named, so that people can check them."""
+    """The evidence is named, so that people can check it."""
     azure, dgx = recognised(AZURE), recognised(DGX)
     assert azure is not None
     assert dgx is not None
     assert azure.because == f"8 x {H100}, RDMA devices mlx5_ib0 to mlx5_ib7"
     assert dgx.because == f"8 x {H100}, product DGXH100"
-    machine = next(one for one in MACHINES if one.name == "OCI BM.GPU.H100.8")
+    machine = next(machine for machine in MACHINES if machine.name == "OCI BM.GPU.H100.8")
     oracle = recognised(shows(machine))
     assert oracle is not None
     assert oracle.because.endswith(

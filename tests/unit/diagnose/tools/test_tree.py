@@ -14,7 +14,7 @@ SYSFS = Origin("sysfs", 0)
 
 
 def test_a_tree_is_read() -> None:
-    """Files give what lines with their paths give; unknown and empty files give nothing."""
+    """Files give the observations of lines with their paths; unknown and empty files give none."""
     files = {
         "mlx5_0/fw_ver": "28.39.1002\n",
         "mlx5_0/device/uevent": "DRIVER=mlx5_core\nPCI_SLOT_NAME=0000:38:00.0\n",

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md has the table of causes, as the code defines it."""
+"""docs/troubleshooting.md has the table of causes in the code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TABLES: dict[str, tuple[Cause, ...]] = {
     "What makes it slower": SLOWER,
     "What fails": TROUBLES,
 }
-_NOTHING = "Nothing to do."
+_NO_ACTION = "Nothing to do."
 
 
 def tables() -> str:
@@ -27,12 +27,12 @@ def tables() -> str:
 
 def _entry(cause: Cause) -> list[str]:
     quoted = ["```text", cause.example, "```"]
-    said = f"**{cause.means}** {cause.remedy or _NOTHING}"
-    return [*quoted, "", f"{said} (`{cause.code}`; {cause.source})", ""]
+    meaning = f"**{cause.means}** {cause.remedy or _NO_ACTION}"
+    return [*quoted, "", f"{meaning} (`{cause.code}`; {cause.source})", ""]
 
 
 def test_the_page_is_up_to_date() -> None:
-    """Every cause is on the page as the code defines it."""
+    """The page has every cause of the code."""
     assert_up_to_date(PAGE, "<!-- causes: ", "<!-- end of causes -->", f"\n{tables()}")
 
 

@@ -1,7 +1,7 @@
-"""Readers of what benchmarks print: one file per program.
+"""Readers for the output of benchmarks: one file per program.
 
-`read_output` reads a whole text, in which several programs and runs may follow each other or, where
-two processes share a terminal, be mixed.
+`read_output` reads a whole text. Several programs and runs may follow each other in it or, if two
+processes share a terminal, be mixed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from webhook.diagnose.tools.logs import CauseLine, LogReport, cause_lines, read_
 from webhook.diagnose.tools.observations import Line
 
 _Read = Callable[[Sequence[Line]], list[Measurement]]
-#: A text without one of these has nothing for the reader; a log of a large job is long.
+#: Words that a text for the reader must contain: the log of a large job is long.
 _PERFTEST = ("#bytes", " Test", "ib_")
 _READERS: tuple[tuple[str, _Read], ...] = (
     ("test_info", read_perftest_json),
@@ -29,31 +29,31 @@ _READERS: tuple[tuple[str, _Read], ...] = (
 
 
 class ToolOutput(NamedTuple):
-    """What is in a text."""
+    """The measurements, failures and log lines of a text."""
 
     #: In the order of the text.
     measurements: tuple[Measurement, ...]
-    #: Lines that tell why something failed, in the order of the text.
+    #: Lines with the cause of a failure, in the order of the text.
     failures: tuple[CauseLine, ...]
-    #: What NCCL and UCX said.
+    #: The log of NCCL and UCX.
     log: LogReport
 
 
 def read_output(text: str) -> ToolOutput:
-    """Read a text, in a time that grows with its length; nothing in it raises."""
+    """Read a text in time linear in its length; never raise."""
     return read_output_lines(output_lines(plain_text(text)))
 
 
 def read_output_lines(lines: Sequence[Line]) -> ToolOutput:
-    """Read the lines of one machine, which have the numbers that they have in the whole text."""
+    """Read the lines of one node, numbered as in the whole text."""
     text = "\n".join(line.text for line in lines)
     failures = tuple(
-        one._replace(number=lines[one.number - 1].number)
-        for one in cause_lines(text)
-        if one.cause.sort == "trouble"
+        cause_line._replace(number=lines[cause_line.number - 1].number)
+        for cause_line in cause_lines(text)
+        if cause_line.cause.sort == "trouble"
     )
-    found = [one for clue, reader in _READERS if clue in text for one in reader(lines)]
+    runs = [run for clue, reader in _READERS if clue in text for run in reader(lines)]
     if any(clue in text for clue in _PERFTEST):
-        found += read_perftest(lines, {one.number for one in failures})
-    measurements = tuple(sorted(found, key=lambda one: one.lines))
+        runs += read_perftest(lines, {failure.number for failure in failures})
+    measurements = tuple(sorted(runs, key=lambda run: run.lines))
     return ToolOutput(measurements, failures, read_log(text))

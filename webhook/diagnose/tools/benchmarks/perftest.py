@@ -20,16 +20,16 @@ from webhook.diagnose.tools.observations import Line, LinkLayer
 
 # The output of a run.
 #
-# Formats: linux-rdma/perftest, src/perftest_parameters.c and .h (RESULT_FMT*, REPORT_FMT*). What
-# makes them hard to read:
+# Formats: linux-rdma/perftest, src/perftest_parameters.c and .h (RESULT_FMT*, REPORT_FMT*). The
+# difficulties:
 #
 # - Server and client may share a terminal, so that their lines are mixed and each row comes twice.
-# - The header's unit may be that of the other process; `proven_throughput` proves the unit.
+# - The header's unit may belong to the other process; `proven_throughput` proves the unit.
 # - `-a` prints a row for each size at the client, and only the last at the server.
-# - `-D` prints a peak of 0.00, and of latencies the average alone.
-# - Lines such as "Conflicting CPU frequency values detected" stand between the rows.
-# - The program prints nothing but an error where it fails early; the device is then known only from
-#   the shell's echo of the command.
+# - `-D` prints a peak of 0.00, and only the average of latencies.
+# - Lines such as "Conflicting CPU frequency values detected" occur between the rows.
+# - The program prints only an error if it fails early; the device is then known only from the
+#   shell's echo of the command.
 
 _TITLE = re.compile(
     r"(RDMA_Write|RDMA_Read|Send|Atomic) ([\w ()-]{0,60}?)(BW|Latency)\b.{0,30}Test$"
@@ -38,14 +38,14 @@ _VERBS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": 
 _KINDS: dict[str, tuple[str, Kind]] = {"BW": ("bw", "bandwidth"), "Latency": ("lat", "latency")}
 _LINKS: dict[str, LinkLayer] = {"IB": "InfiniBand", "Ethernet": "Ethernet"}
 
-#: What the lines before a table tell, each with the values that were seen.
+#: Facts in the lines before a table, and their patterns.
 _FACTS = {
     "device": re.compile(r"Dual-port.{0,40}?\sDevice {0,20}: {0,20}([\w.-]{1,64})"),
     "qps": re.compile(r"Number of qps\s{0,20}:\s{0,20}(\d{1,6})\b"),
     "mtu": re.compile(r"Mtu\s{0,20}:\s{0,20}(\d{1,5})\[B\]"),
     "link": re.compile(r"Link type\s{0,20}:\s{0,20}(IB|Ethernet)\b"),
 }  # fmt: skip
-#: Before the title; what perftest prints of the buffer at the end is not the next run's.
+#: Lines about GPU memory before the title; the lines at the end do not belong to the next run.
 _CUDA = re.compile(
     r"initializing CUDA|creating CUDA Ctx|Picking device No|allocated GPU buffer"
     r"|cuMemAlloc\(\) of a|Use CUDA memory\s{0,20}: ON"
@@ -61,7 +61,7 @@ _T = TypeVar("_T")
 
 
 class _Run:
-    """A run as far as it was read."""
+    """A run that is being read."""
 
     def __init__(self, number: int) -> None:
         self.first = self.last = number
@@ -70,23 +70,23 @@ class _Run:
         self.facts: dict[str, list[str]] = {name: [] for name in _FACTS}
         self.ends = PerftestEnds()
         self.columns: list[str] = []
-        #: By their words: two processes that share a terminal print each row twice.
+        #: Words of a row → the row; two processes that share a terminal print each row twice.
         self.rows: dict[tuple[str, ...], MeasuredRow] = {}
         self.cuda = self.failed = False
 
     @property
     def over(self) -> bool:
-        """Whether a title or a command that follows belongs to another run."""
+        """Whether the next title or command belongs to another run."""
         return bool(self.rows) or self.failed
 
     @property
-    def told(self) -> bool:
-        """Whether it is more than a command."""
+    def has_output(self) -> bool:
+        """Whether it has more than a command."""
         return bool(self.titles or self.columns or self.failed)
 
 
 def read_perftest(lines: Iterable[Line], failures: Collection[int]) -> list[Measurement]:
-    """Read all runs of perftest; `failures` are the numbers of lines that tell why one failed."""
+    """Read all runs of perftest; `failures` are the line numbers of causes of failure."""
     runs: list[_Run] = []
     cuda = False
     for line in lines:
@@ -99,11 +99,11 @@ def read_perftest(lines: Iterable[Line], failures: Collection[int]) -> list[Meas
             run.cuda, cuda = run.cuda or (cuda and bool(run.titles)), cuda and not run.titles
         if line.number in failures and not run.rows:
             run.failed, run.last = True, line.number
-    return [_measurement(run) for run in runs if run.told]
+    return [_measurement(run) for run in runs if run.has_output]
 
 
 def _run_of(line: Line, runs: list[_Run]) -> _Run | None:
-    """Return the run that a line belongs to, and begin one where it is a new one's first line."""
+    """Return the run of a line, a new one if the line begins it; None before the first run."""
     begins = "#bytes" in line.text and "#iterations" in line.text
     title, command = _TITLE.search(line.text), perftest_command(line.text)
     if not runs or (runs[-1].over and (title or command)):
@@ -114,7 +114,7 @@ def _run_of(line: Line, runs: list[_Run]) -> _Run | None:
 
 
 def _read(run: _Run, line: Line) -> bool:
-    """Take what a line says; return whether it says anything."""
+    """Add a line to a run; return whether the line is recognised."""
     if row := _row(run, line):
         run.rows.setdefault(*row)
     elif "#bytes" in line.text and "#iterations" in line.text:
@@ -130,10 +130,10 @@ def _read(run: _Run, line: Line) -> bool:
 
 
 def _read_facts(run: _Run, text: str) -> bool:
-    found = {name: fact[1] for name, pattern in _FACTS.items() if (fact := pattern.search(text))}
-    for name, value in found.items():
+    facts = {name: fact[1] for name, pattern in _FACTS.items() if (fact := pattern.search(text))}
+    for name, value in facts.items():
         run.facts[name].append(value)
-    return run.ends.read(text) or bool(found)
+    return run.ends.read(text) or bool(facts)
 
 
 def _row(run: _Run, line: Line) -> tuple[tuple[str, ...], MeasuredRow] | None:
@@ -141,31 +141,31 @@ def _row(run: _Run, line: Line) -> tuple[tuple[str, ...], MeasuredRow] | None:
     if not run.columns or not _ROW.fullmatch(line.text):
         return None
     words = line.text.split()
-    found = dict(zip(run.columns, words, strict=False))
-    whole = all(found.get(one, "0").isdecimal() for one in ("#bytes", "#iterations"))
-    if len(words) > len(run.columns) or not whole:
+    cells = dict(zip(run.columns, words, strict=False))
+    integers = all(cells.get(column, "0").isdecimal() for column in ("#bytes", "#iterations"))
+    if len(words) > len(run.columns) or not integers:
         return None
-    size = int(found["#bytes"])
-    row = MeasuredRow(line.number, size, _number(found.get("#iterations"), int))
-    return tuple(words), _with_bandwidth(row, size, found)._replace(latency=_latency(found))
+    size = int(cells["#bytes"])
+    row = MeasuredRow(line.number, size, _number(cells.get("#iterations"), int))
+    return tuple(words), _with_bandwidth(row, size, cells)._replace(latency=_latency(cells))
 
 
 def _number(word: str | None, sort: type[_N]) -> _N | None:
     return None if word is None else sort(word)
 
 
-def _with_bandwidth(row: MeasuredRow, size: int, found: dict[str, str]) -> MeasuredRow:
-    average, rate = found.get("BW average["), found.get("MsgRate[")
-    shown = (
-        proven_throughput(size, average, found.get("BW peak["), rate) if average and rate else None
+def _with_bandwidth(row: MeasuredRow, size: int, cells: dict[str, str]) -> MeasuredRow:
+    average, rate = cells.get("BW average["), cells.get("MsgRate[")
+    throughput = (
+        proven_throughput(size, average, cells.get("BW peak["), rate) if average and rate else None
     )
-    return row._replace(gbps=shown.average, peak_gbps=shown.peak) if shown else row
+    return row._replace(gbps=throughput.average, peak_gbps=throughput.peak) if throughput else row
 
 
-def _latency(found: dict[str, str]) -> Latency | None:
+def _latency(cells: dict[str, str]) -> Latency | None:
     names = ("t_min[", "t_typical[", "t_avg[", "t_max[", "99% perc")
-    values = [_number(found.get(name), float) for name in names]
-    return Latency(*values) if any(one is not None for one in values) else None
+    values = [_number(cells.get(name), float) for name in names]
+    return Latency(*values) if any(number is not None for number in values) else None
 
 
 def _measurement(run: _Run) -> Measurement:
@@ -178,8 +178,8 @@ def _measurement(run: _Run) -> Measurement:
         kind=kind,
         lines=(run.first, run.last),
         rows=tuple(run.rows.values()),
-        device=_only(facts["device"] or [one.device for one in commands]),
-        port=_only([one.port for one in commands]),
+        device=_only(facts["device"] or [command.device for command in commands]),
+        port=_only([command.port for command in commands]),
         link_layer=_LINKS[link] if link else None,
         mtu=min(map(int, facts["mtu"]), default=None),
         qps=_number(_only(facts["qps"]), int),
@@ -191,7 +191,7 @@ def _measurement(run: _Run) -> Measurement:
 
 
 def _untitled(run: _Run) -> tuple[str | None, Kind | None, bool | None]:
-    """Tell the test by the command, or its kind by the columns of the table."""
+    """Return test, kind and direction by the command, or the kind by the columns of the table."""
     for command in run.commands:
         _, kind = _KINDS["BW" if command.test.endswith("_bw") else "Latency"]
         return command.test, kind, command.bidirectional
@@ -201,26 +201,28 @@ def _untitled(run: _Run) -> tuple[str | None, Kind | None, bool | None]:
 
 
 def _duration(run: _Run) -> bool | None:
-    if "tps average" in run.columns or any(one.duration for one in run.commands):
+    if "tps average" in run.columns or any(command.duration for command in run.commands):
         return True
     return False if run.commands else None
 
 
 def _loopback(run: _Run) -> str | None:
-    """Say why both ends seem to be on one machine: by the command, or by their addresses."""
-    servers = [one.server for one in run.commands if one.server and _HERE.match(one.server)]
+    """Explain why both ends seem to be on one node, by the command or by their addresses."""
+    servers = [
+        command.server for command in run.commands if command.server and _HERE.match(command.server)
+    ]
     if servers:
         return f"the client connected to {servers[0]}"
-    if run.ends.same is not None:
-        return "both ends have the same address" if run.ends.same else ""
+    if run.ends.shared_address is not None:
+        return "both ends have the same address" if run.ends.shared_address else ""
     if len(run.titles) > 1:
         return "server and client wrote into one terminal, and no address tells them apart"
     return None
 
 
-def _only(found: Sequence[_T | None]) -> _T | None:
-    """Return the value that all agree on."""
-    values = {one for one in found if one is not None}
+def _only(reported: Sequence[_T | None]) -> _T | None:
+    """Return the value on which all agree, or None."""
+    values = {reading for reading in reported if reading is not None}
     return values.pop() if len(values) == 1 else None
 
 
@@ -232,16 +234,16 @@ _N = TypeVar("_N", int, float)
 # Options: linux-rdma/perftest, src/perftest_parameters.c (`usage`).
 
 _PROGRAM = re.compile(r"(?:^|[\s/;&|(])(ib_(?:write|read|send|atomic)_(?:bw|lat))(?=\s|$|&)")
-#: A shell says this when a job ends, and the kernel when it kills one.
+#: A line of a shell when a job ends, or of the kernel when it kills a process.
 _NOTICE = re.compile(r"\[\d{1,6}\][+-]? |.{0,200} invoked oom-killer")
-#: Options with a value, in the words of the fields below.
+#: Option with a value → the field of the command.
 _VALUES = {
     "-d": "device", "--ib-dev": "device",
     "-i": "port", "--ib-port": "port",
     "-D": "duration", "--duration": "duration",
 }  # fmt: skip
-#: Options with a value that is of no use here; what follows them is no server.
-_TAKEN = frozenset(
+#: Options with a value that is ignored; the word after them is not a server.
+_IGNORED_OPTIONS = frozenset(
     {
         *("-c", "-e", "-I", "-l", "-m", "-n", "-p", "-q", "-Q", "-s", "-S", "-t", "-T", "-u", "-x"),
         *("--connection", "--inline_size", "--post_list", "--mtu", "--iters", "--port", "--qp"),
@@ -255,24 +257,24 @@ _NAME = re.compile(r"[\w.:-]{1,255}")
 
 
 class PerftestCommand(NamedTuple):
-    """A command line of perftest, as far as it is of use."""
+    """A command line of perftest, with the options that matter."""
 
     test: str
     device: str | None = None
     port: int | None = None
     duration: bool = False
     bidirectional: bool = False
-    #: The address that a client is given.
+    #: The server address of a client.
     server: str | None = None
 
 
 def perftest_command(line: str) -> PerftestCommand | None:
-    """Read a line that runs a program of perftest; None for other lines."""
-    found = _PROGRAM.search(line) if "ib_" in line else None
-    if found is None or _NOTICE.match(line):
+    """Return the perftest command in a line; None for other lines."""
+    match = _PROGRAM.search(line) if "ib_" in line else None
+    if match is None or _NOTICE.match(line):
         return None
-    command = PerftestCommand(found[1])
-    words = iter(line[found.end() :].split()[:_WORDS])
+    command = PerftestCommand(match[1])
+    words = iter(line[match.end() :].split()[:_WORDS])
     for word in words:
         if word in _ENDS:
             break
@@ -283,7 +285,7 @@ def perftest_command(line: str) -> PerftestCommand | None:
 def _with_word(command: PerftestCommand, word: str, words: Iterator[str]) -> PerftestCommand:
     option, joined, value = word.partition("=")
     field = _VALUES.get(option)
-    if field or option in _TAKEN:
+    if field or option in _IGNORED_OPTIONS:
         value = value if joined else next(words, "")
         return _with_value(command, field, value)
     if option in ("-b", "--bidirectional"):
@@ -303,17 +305,17 @@ def _with_value(command: PerftestCommand, field: str | None, value: str) -> Perf
     return command
 
 
-# The addresses that perftest prints of its two ends, and whether they are one port.
+# The addresses of perftest's two ends, and whether they are one port.
 #
-# A line for each queue pair, first the local ones and then the remote ones; on RoCE each is
-# followed by a line with the GID, since all LIDs are 0 there.
+# Each queue pair has a line, first the local ones and then the remote ones; on RoCE a line with the
+# GID follows, since all LIDs are 0 there.
 
 _ADDRESS = re.compile(r"(local|remote) address: {1,4}LID (0x[0-9a-fA-F]{1,8})?")
 _GID = re.compile(r"GID: ((?:\d{1,3}:){15}\d{1,3})$")
 
 
 class PerftestEnds:
-    """The addresses of both ends, as far as they were read."""
+    """The addresses of both ends that are being read."""
 
     def __init__(self) -> None:
         self._side = ""
@@ -321,7 +323,7 @@ class PerftestEnds:
         self._gids: dict[str, set[str]] = {"local": set(), "remote": set()}
 
     def read(self, text: str) -> bool:
-        """Take what a line says; return whether it says anything."""
+        """Add the address in a line; return whether there is one."""
         if address := _ADDRESS.search(text):
             self._side, lid = address[1], address[2]
             if lid and int(lid, 16):
@@ -333,9 +335,9 @@ class PerftestEnds:
         return bool(gid)
 
     @property
-    def same(self) -> bool | None:
-        """Whether both ends have one address; None if the address of one is not known."""
-        for seen in (self._gids, self._lids):
-            if seen["local"] and seen["remote"]:
-                return len(seen["local"] | seen["remote"]) == 1
+    def shared_address(self) -> bool | None:
+        """Whether both ends have the same address; None if either is unknown."""
+        for addresses in (self._gids, self._lids):
+            if addresses["local"] and addresses["remote"]:
+                return len(addresses["local"] | addresses["remote"]) == 1
         return None

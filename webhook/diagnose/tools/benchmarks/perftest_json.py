@@ -1,7 +1,7 @@
-"""perftest's JSON (`--out_json`); older versions leave out quotes, and write commas too many.
+"""perftest's JSON (`--out_json`); older versions omit quotes and write superfluous commas.
 
-Keys: linux-rdma/perftest, src/perftest_parameters.c (issue 216 on what is wrong with it). It is
-read key by key, so that both forms are one. The numbers have no unit; `throughput` proves it.
+Keys: linux-rdma/perftest, src/perftest_parameters.c (issue 216 on its faults). The reader goes key
+by key, so that it reads both forms. The figures have no unit; `proven_throughput` proves it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _GPU = re.compile(r"Use_\w{1,20}_memory")
 
 
 class _Report:
-    """One report as far as it was read."""
+    """A report that is being read."""
 
     def __init__(self, number: int) -> None:
         self.first = self.last = number
-        self.found: dict[str, tuple[str, int]] = {}
+        self.fields: dict[str, tuple[str, int]] = {}
         self.ending = self.ended = False
 
     def word(self, key: str) -> str:
-        return self.found[key][0] if key in self.found else ""
+        return self.fields[key][0] if key in self.fields else ""
 
-    def whole(self, key: str) -> int | None:
+    def integer(self, key: str) -> int | None:
         return int(self.word(key)) if self.word(key).isdecimal() else None
 
     def number(self, key: str) -> float | None:
@@ -54,12 +54,12 @@ def read_perftest_json(lines: Iterable[Line]) -> list[Measurement]:
             reports.append(_Report(line.number))
         if reports and not reports[-1].ended:
             _take(reports[-1], line)
-    return [_measured(report) for report in reports if report.found]
+    return [_measured(report) for report in reports if report.fields]
 
 
 def _take(report: _Report, line: Line) -> None:
     for key, value in _PAIR.findall(line.text):
-        report.found.setdefault(key, (value, line.number))
+        report.fields.setdefault(key, (value, line.number))
         report.last = line.number
     before, results, after = line.text.rpartition("results")
     report.ending = report.ending or bool(results)
@@ -79,28 +79,28 @@ def _measured(report: _Report) -> Measurement:
         rows=(row,) if row else (),
         device=report.word("Device") or None,
         link_layer=_LINKS.get(report.word("Link_type")),
-        mtu=report.whole("Mtu"),
-        qps=report.whole("Number_of_qps"),
+        mtu=report.integer("Mtu"),
+        qps=report.integer("Number_of_qps"),
         bidirectional="Bidirectional" in test[2] if test else None,
-        cuda=any(_GPU.fullmatch(key) and value == "ON" for key, (value, _) in report.found.items())
+        cuda=any(_GPU.fullmatch(key) and value == "ON" for key, (value, _) in report.fields.items())
         or None,
     )
 
 
 def _row_of(report: _Report) -> MeasuredRow | None:
-    size = report.whole("MsgSize")
+    size = report.integer("MsgSize")
     if size is None:
         return None
     latency = Latency(*(report.number(key) for key in _LATENCY))
     row = MeasuredRow(
-        line=report.found["MsgSize"][1],
+        line=report.fields["MsgSize"][1],
         size=size,
-        iterations=report.whole("n_iterations"),
+        iterations=report.integer("n_iterations"),
         latency=latency if latency != Latency() else None,
     )
     words = [report.word(key) for key in ("BW_average", "BW_peak", "MsgRate")]
     if not all(_NUMBER.fullmatch(word) for word in words):
         return row
     average, peak, rate = words
-    shown = proven_throughput(size, average, peak, rate)
-    return row._replace(gbps=shown.average, peak_gbps=shown.peak) if shown else row
+    throughput = proven_throughput(size, average, peak, rate)
+    return row._replace(gbps=throughput.average, peak_gbps=throughput.peak) if throughput else row

@@ -9,10 +9,10 @@ from itertools import groupby
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Latency, MeasuredRow, Measurement
 from webhook.diagnose.tools.observations import Line
 
-# ucx_perftest: bandwidth and latency through UCX, whatever network UCX chose.
+# ucx_perftest: bandwidth and latency through UCX, over the network that UCX chose.
 #
 # Format: openucx/ucx, src/tools/perf/perftest.c (print_progress); "MB" there are 2^20 bytes. The
-# numbers of the whole run are in the columns "overall".
+# figures of the whole run are in the columns "overall".
 
 _HEADER = re.compile(r"\|.{0,80}\b(overhead|latency) \(usec\).{0,40}bandwidth \(MB/s\)")
 _TEST = re.compile(r"\| Test: {1,40}(\S.{0,80}?) {1,120}\|$")
@@ -24,7 +24,7 @@ _GBPS_OF_MIB = 8 * 2**20 / 1e9
 
 
 class _Run:
-    """A run as far as it was read."""
+    """A run that is being read."""
 
     def __init__(self, number: int) -> None:
         self.first = self.last = number
@@ -37,7 +37,7 @@ class _Run:
 
 
 def read_ucx_perftest(lines: Iterable[Line]) -> list[Measurement]:
-    """Read all runs in a text; of rows that a run prints on the way, the last one counts."""
+    """Read all runs in a text; of the rows that a run prints as progress, the last one counts."""
     runs: list[_Run] = []
     for line in lines:
         header = _HEADER.match(line.text)
@@ -84,11 +84,11 @@ def _ucx_measurement(run: _Run) -> Measurement:
         kind=run.kind,
         lines=(run.first, run.last),
         rows=(run.row,) if run.row else (),
-        cuda=any(one.startswith("cuda") for one in run.memory) if run.memory else None,
+        cuda=any(memory.startswith("cuda") for memory in run.memory) if run.memory else None,
     )
 
 
-# rping: whether two machines reach each other by the RDMA connection manager; no numbers.
+# rping: whether two nodes reach each other by the RDMA connection manager; no figures.
 #
 # Format: rdma-core, librdmacm/examples/rping.c; with -v it prints a line for each answer.
 
@@ -97,15 +97,15 @@ _PING = re.compile(r"(server )?ping data: rdma-ping-(\d{1,9}):")
 
 def read_rping(lines: Iterable[Line]) -> list[Measurement]:
     """Read all runs in a text; a run begins at ping 0."""
-    pings = [(line.number, found) for line in lines if (found := _PING.match(line.text))]
+    pings = [(line.number, ping) for line in lines if (ping := _PING.match(line.text))]
     begun = 0
     runs: list[tuple[tuple[bool, int], int]] = []
-    for number, found in pings:
-        begun += int(found[2]) == 0
-        runs.append(((bool(found[1]), begun), number))
+    for number, ping in pings:
+        begun += int(ping[2]) == 0
+        runs.append(((bool(ping[1]), begun), number))
     return [
         _rping_measurement([number for _, number in run])
-        for _, run in groupby(runs, lambda one: one[0])
+        for _, run in groupby(runs, lambda ping: ping[0])
     ]
 
 

@@ -1,8 +1,8 @@
-"""Read the output of tools, recognised by what they write: a file for each family of tools.
+"""Readers for the output of tools, which they recognise by its content; a file for each family.
 
-Each tool has a `Reader`, which takes only lines that are certainly its tool's and never assumes
-what the tool did not show: docstrings show the format, and name its source.
-`READERS` is the one table of them. A tool's lines may be cut, or stand between those of another.
+A `Reader` takes only lines that are certainly its tool's, and assumes nothing that the tool did not
+show; the comment above it has the format and its source. `READERS` is the only table of them. A
+tool's lines may be cut, or mixed with lines of other tools.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ READERS: tuple[Reader, ...] = (
     UNAME,
 )
 
-_READ_ROWS = together(one.read for one in READERS if isinstance(one.read, ReadsRows))
-_READ_MORE = [one.read for one in READERS if not isinstance(one.read, ReadsRows)]
+_READ_ROWS = together(reader.read for reader in READERS if isinstance(reader.read, ReadsRows))
+_READ_MORE = [reader.read for reader in READERS if not isinstance(reader.read, ReadsRows)]
 
 
 def read(lines: Sequence[Line]) -> Reading:
-    """Let every reader take its lines; what it found is in the order of the lines.
+    """Read lines with all readers; return the observations in the order of the lines.
 
-    Lines that no reader took are those of unknown tools and those with a value that nobody
-    understands: whoever shows a reading shows these, too.
+    Lines that no reader takes are from unknown tools, or have a value that no reader understands;
+    reports list them, too.
     """
     readings = [_READ_ROWS(lines), *(read_more(lines) for read_more in _READ_MORE)]
-    sightings = [one for reading in readings for one in reading.sightings]
+    observations = [observation for reading in readings for observation in reading.sightings]
     return Reading(
-        tuple(sorted(sightings, key=lambda one: one.origin.line)),
+        tuple(sorted(observations, key=lambda observation: observation.origin.line)),
         frozenset().union(*(reading.taken for reading in readings)),
     )

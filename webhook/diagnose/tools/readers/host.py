@@ -1,4 +1,4 @@
-"""Tools that describe the machine as a whole: its kernel, product, modules, drivers and limits.
+"""Readers for tools that describe a node: its kernel, product, modules, drivers and limits.
 
 They are uname, containerd's LimitMEMLOCK, dmidecode, hostnamectl, lsmod, modinfo and ofed_info.
 """
@@ -12,13 +12,13 @@ from webhook.diagnose.tools.observations import Line, Origin, Reading, Setting, 
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import dmi_value, mlx5_driver, ofed_driver
 
-# uname -a and uname -r, which name the kernel.
+# uname -a and uname -r, which show the kernel.
 #
 #   Linux node1 5.15.0-134-generic #145-Ubuntu SMP Wed Feb 12 20:08:39 UTC 2025 x86_64 ... GNU/Linux
 #   5.15.0-134-generic
 #
-# The second is taken only with a word after the numbers, since versions of other things are numbers
-# alone. Source: coreutils, src/uname.c.
+# The second is taken only with a word after the numbers, since other versions consist only of
+# numbers. Source: coreutils, src/uname.c.
 
 _UNAME = "uname"
 
@@ -32,12 +32,12 @@ _ALONE = re.compile(
 
 
 def _uname_row(line: Line) -> RowReading | None:
-    """Read the release of the kernel, and of `uname -a` the name of the machine."""
+    """Read the release of the kernel, and with `uname -a` also the host name."""
     origin = Origin(_UNAME, line.number)
-    whole, alone = _ALL.fullmatch(line.text), _ALONE.fullmatch(line.text)
-    if whole:
-        host = SettingObservation(origin, "hostname", whole["host"])
-        return RowReading((host, SettingObservation(origin, "kernel", whole["release"])))
+    full, alone = _ALL.fullmatch(line.text), _ALONE.fullmatch(line.text)
+    if full:
+        host = SettingObservation(origin, "hostname", full["host"])
+        return RowReading((host, SettingObservation(origin, "kernel", full["release"])))
     return RowReading((SettingObservation(origin, "kernel", alone[1]),)) if alone else None
 
 
@@ -45,20 +45,20 @@ read_uname = ReadsRows(_uname_row)
 UNAME = Reader(_UNAME, read_uname)
 
 
-# LimitMEMLOCK of containerd, which is what a container without IPC_LOCK may lock.
+# LimitMEMLOCK of containerd: the memory that a container without IPC_LOCK may lock.
 #
 #   LimitMEMLOCK=infinity                                      (systemctl show, or a unit file)
 #   LimitMEMLOCKSoft=8388608                                   (systemctl show, all properties)
 #   LimitMEMLOCK=64K:infinity                                  (a unit file: soft and hard limit)
 #   Max locked memory         8388608      8388608      bytes  (/proc/PID/limits)
 #
-# The kernel compares with the soft limit (Linux, drivers/infiniband/core/umem.c). What stands
-# below the name of another unit (`# /lib/systemd/system/kubelet.service`, `Id=`, `Description=`)
-# is not containerd's. Sources: systemd.exec(5), systemd.syntax(7), proc_pid_limits(5).
+# The kernel compares with the soft limit (Linux, drivers/infiniband/core/umem.c). Lines below the
+# name of another unit (`# /lib/systemd/system/kubelet.service`, `Id=`, `Description=`) are not
+# containerd's. Sources: systemd.exec(5), systemd.syntax(7), proc_pid_limits(5).
 
 _CONTAINERD_MEMLOCK = "containerd's LimitMEMLOCK"
 
-_SHOWN = re.compile(
+_LIMIT_LINE = re.compile(
     r"\s{0,40}LimitMEMLOCK(?P<soft>Soft)?=(?P<value>[0-9A-Za-z]{1,30}(?::[0-9A-Za-z]{1,30})?)\s*"
 )
 _PROC = re.compile(
@@ -83,27 +83,29 @@ _INFINITE = frozenset({"infinity", "unlimited", str(2**64 - 1)})
 
 
 def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
-    """Read the limits of containerd; where both are shown, the soft one is the one that counts."""
-    found: list[tuple[bool, SettingObservation]] = []
-    taken: set[int] = set()
+    """Read the limits of containerd; if both are shown, the soft limit counts."""
+    limits: list[tuple[bool, SettingObservation]] = []
+    recognised: set[int] = set()
     unit = ""
     for line in lines:
         named = _UNIT.fullmatch(line.text)
         unit = named[1].lower() if named else unit
-        limit = _SHOWN.fullmatch(line.text) or _PROC.fullmatch(line.text)
+        limit = _LIMIT_LINE.fullmatch(line.text) or _PROC.fullmatch(line.text)
         value = limit and _bytes(limit["value"])
         if value or named or _is_other(line.text, unit):
-            taken.add(line.number)
+            recognised.add(line.number)
         if limit and value and "containerd" in (unit or "containerd"):
             soft = limit.groupdict().get("soft") is not None
-            found.append(
+            limits.append(
                 (
                     soft,
                     SettingObservation(Origin(_CONTAINERD_MEMLOCK, line.number), "memlock", value),
                 )
             )
-    only_soft = any(soft for soft, _ in found)
-    return Reading(tuple(one for soft, one in found if soft or not only_soft), frozenset(taken))
+    only_soft = any(soft for soft, _ in limits)
+    return Reading(
+        tuple(memlock for soft, memlock in limits if soft or not only_soft), frozenset(recognised)
+    )
 
 
 def _is_other(text: str, unit: str) -> bool:
@@ -112,7 +114,7 @@ def _is_other(text: str, unit: str) -> bool:
 
 
 def _bytes(text: str) -> str | None:
-    """Return a limit as bytes or "infinity"; None if it is neither."""
+    """Return a limit in bytes, or "infinity"; None for other text."""
     soft = text.partition(":")[0]
     if soft in _INFINITE:
         return "infinity"
@@ -123,14 +125,13 @@ def _bytes(text: str) -> str | None:
 CONTAINERD_MEMLOCK = Reader(_CONTAINERD_MEMLOCK, read_containerd_memlock)
 
 
-# dmidecode -t system, which names the product that the machine is.
+# dmidecode -t system, which shows the product.
 #
 #   System Information
 #           Manufacturer: NVIDIA
 #           Product Name: DGXH100
 #
-# Other parts (Base Board Information) have a Product Name, too, which is not that of the machine.
-# Source: dmidecode, dmidecode.c.
+# Other parts (Base Board Information) have a Product Name, too. Source: dmidecode, dmidecode.c.
 
 _DMIDECODE = "dmidecode"
 
@@ -148,27 +149,27 @@ _DMIDECODE_SETTINGS: dict[tuple[str, str], Setting] = {
 
 
 def read_dmidecode(lines: Sequence[Line]) -> Reading:
-    """Read the fields of the machine, which stand below their headings."""
-    sightings: list[SettingObservation] = []
-    taken: set[int] = set()
+    """Read the fields of the system and the chassis below their headings."""
+    observations: list[SettingObservation] = []
+    recognised: set[int] = set()
     part = ""
     for line in lines:
         heading, field = _PART.fullmatch(line.text), _DMIDECODE_FIELD.fullmatch(line.text)
         if heading or field is None:
             part = heading[1] if heading else ""
         if part or _FRAME.fullmatch(line.text.rstrip()):
-            taken.add(line.number)
+            recognised.add(line.number)
         setting = _DMIDECODE_SETTINGS.get((part, field[1])) if field else None
         value = dmi_value(field[2]) if field else None
         if setting and value:
-            sightings.append(SettingObservation(Origin(_DMIDECODE, line.number), setting, value))
-    return Reading(tuple(sightings), frozenset(taken))
+            observations.append(SettingObservation(Origin(_DMIDECODE, line.number), setting, value))
+    return Reading(tuple(observations), frozenset(recognised))
 
 
 DMIDECODE = Reader(_DMIDECODE, read_dmidecode)
 
 
-# hostnamectl, which names the machine, its product and its kernel.
+# hostnamectl, which shows the host name, the product and the kernel.
 #
 #      Static hostname: node1
 #       Operating System: Ubuntu 22.04.5 LTS
@@ -222,13 +223,13 @@ HOSTNAMECTL = Reader(_HOSTNAMECTL, read_hostnamectl)
 #
 # The kernel lists the newest module first, and nvidia_peermem is newer than nvidia, which it uses:
 # so it is not loaded if a list shows it neither above the row of nvidia nor in this row. Only a
-# whole list says so: lsmod's from its header on, and a row of /proc/modules that goes on behind the
-# users. Source: kmod, tools/lsmod.c; Linux, kernel/module; NVIDIA/open-gpu-kernel-modules,
-# kernel-open/nvidia-peermem.
+# complete list proves this: lsmod's from its header on, and a row of /proc/modules that continues
+# after the users. Source: kmod, tools/lsmod.c; Linux, kernel/module;
+# NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-peermem.
 
 _LSMOD = "lsmod"
 
-#: Its predecessor, which a package of its own brought, has another name.
+#: The module, and its predecessor from a separate package.
 _PEERMEM = frozenset({"nvidia_peermem", "nv_peer_mem"})
 _HEADER = re.compile(r"\s{0,40}Module\s{1,40}Size\s{1,20}Used by\s*")
 _MODULE = re.compile(
@@ -241,8 +242,8 @@ _MODULE = re.compile(
 
 def read_lsmod(lines: Sequence[Line]) -> Reading:
     """Read the rows of the modules that matter; other rows only below the header."""
-    sightings: list[SettingObservation] = []
-    taken: set[int] = set()
+    observations: list[SettingObservation] = []
+    recognised: set[int] = set()
     above: set[str] | None = None  # the names in lsmod's list so far
     for line in lines:
         module = _MODULE.fullmatch(line.text)
@@ -252,34 +253,34 @@ def read_lsmod(lines: Sequence[Line]) -> Reading:
             above.add(module["name"])
         loaded = _peermem(module, above) if module else None
         if above is not None or loaded or (module and module["live"]):
-            taken.add(line.number)
+            recognised.add(line.number)
         if loaded:
-            sightings.append(SettingObservation(Origin(_LSMOD, line.number), "peermem", loaded))
-    return Reading(tuple(sightings), frozenset(taken))
+            observations.append(SettingObservation(Origin(_LSMOD, line.number), "peermem", loaded))
+    return Reading(tuple(observations), frozenset(recognised))
 
 
 def _peermem(module: re.Match[str], above: set[str] | None) -> str | None:
-    """Return whether it is loaded, if the row says so; `above` is None outside of a list."""
+    """Return "yes" or "no" if the row decides it, else None; outside a list, `above` is unset."""
     users = frozenset((module["users"] or "").split(","))
     of_nvidia = module["name"] == "nvidia"
     if module["name"] in _PEERMEM or (of_nvidia and users & _PEERMEM):
         return "yes"
-    whole = module["live"] is not None or (above is not None and not above & _PEERMEM)
-    return "no" if of_nvidia and whole else None
+    complete = module["live"] is not None or (above is not None and not above & _PEERMEM)
+    return "no" if of_nvidia and complete else None
 
 
 LSMOD = Reader(_LSMOD, read_lsmod)
 
 
-# modinfo mlx5_core, which says where the driver of NVIDIA's cards comes from.
+# modinfo mlx5_core, which shows the origin of the driver for NVIDIA's cards.
 #
 #   filename:       /lib/modules/5.15.0-134-generic/updates/dkms/mlx5_core.ko
 #   version:        24.10-0.7.0
 #   vermagic:       5.15.0-134-generic SMP mod_unload modversions
 #
-# The drivers of the kernel lie in its folder kernel/, those that somebody installed in updates/
-# or extra/ (kernel.org, Documentation/kbuild/modules.rst); those of kernels from 5.11 on have no
-# version. Source: kmod, tools/modinfo.c.
+# The kernel's drivers are in its folder kernel/, separately installed ones in updates/ or extra/
+# (kernel.org, Documentation/kbuild/modules.rst); from kernel 5.11 on, its drivers have no version.
+# Source: kmod, tools/modinfo.c.
 
 _MODINFO = "modinfo mlx5_core"
 
@@ -294,9 +295,9 @@ _MODINFO_FIELD = re.compile(
 
 
 def read_modinfo(lines: Sequence[Line]) -> Reading:
-    """Read the description of the module mlx5_core, not those of others."""
-    sightings: list[SettingObservation] = []
-    taken: set[int] = set()
+    """Read the description of the module mlx5_core, and of no other module."""
+    observations: list[SettingObservation] = []
+    recognised: set[int] = set()
     module = ""
     for line in lines:
         start, field = _FILE.fullmatch(line.text), _MODINFO_FIELD.fullmatch(line.text)
@@ -305,10 +306,10 @@ def read_modinfo(lines: Sequence[Line]) -> Reading:
         elif field is None:
             module = ""
         if module:
-            taken.add(line.number)
+            recognised.add(line.number)
         if module == "mlx5_core":
-            sightings.extend(_driver(line, start, field))
-    return Reading(tuple(sightings), frozenset(taken))
+            observations.extend(_driver(line, start, field))
+    return Reading(tuple(observations), frozenset(recognised))
 
 
 def _driver(
@@ -325,12 +326,12 @@ def _driver(
 MODINFO = Reader(_MODINFO, read_modinfo)
 
 
-# ofed_info -s, which says which package of NVIDIA's drivers is installed.
+# ofed_info -s, which shows the installed package of NVIDIA's drivers.
 #
 #   MLNX_OFED_LINUX-24.10-0.7.0.0:
 #   OFED-internal-25.01-0.6.0:
 #
-# The second is that of DOCA. Source: MLNX_OFED documentation, "Installed Components".
+# The second belongs to DOCA. Source: MLNX_OFED documentation, "Installed Components".
 
 _OFED_INFO = "ofed_info -s"
 

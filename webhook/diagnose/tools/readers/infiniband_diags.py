@@ -1,4 +1,4 @@
-"""infiniband-diags: ibstat, iblinkinfo, ibstatus and perfquery."""
+"""Readers for infiniband-diags: ibstat, iblinkinfo, ibstatus and perfquery."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ from webhook.diagnose.tools.readers.notation import (
 #                   State: Active
 #                   Rate: 200
 #
-# `ibstat mlx5_0 1` writes `CA: 'mlx5_0'` and the port without indentation, and the web loses it,
-# too: so only the keys say what a line is. The rate of a port that is Down means nothing, and is
-# read as it is shown. "Effective speed", in newer versions, is that of all ports of a bond
-# together; it says nothing of one port. Source: rdma-core, infiniband-diags/ibstat.c.
+# `ibstat mlx5_0 1` writes `CA: 'mlx5_0'` and the port without indentation, which web pages lose,
+# too: so only the key identifies a line. The rate of a port that is Down has no meaning, and is
+# read as shown. "Effective speed", in newer versions, is the speed of all ports of a bond together,
+# not of one port. Source: rdma-core, infiniband-diags/ibstat.c.
 
 _IBSTAT = "ibstat"
 
@@ -85,7 +85,7 @@ _IBSTAT_SHAPE = BlockFormat(
 
 
 def read_ibstat(lines: Sequence[Line]) -> Reading:
-    """Read the blocks: a record for each device, and one for each port."""
+    """Read the blocks: an observation for each device, and one for each port."""
     return read_blocks(lines, _IBSTAT_SHAPE, _ibstat_ports)
 
 
@@ -94,9 +94,9 @@ def _ibstat_ports(block: Block) -> tuple[PortObservation]:
     device_id = mellanox_type(model)
     if device_id is not None:
         block.fields["device_id"] = device_id
-    if device_id is not None or model in ("M", "MT"):  # which were cut
+    if device_id is not None or model in ("M", "MT"):  # cut
         del block.fields["model"]
-    return (_IBSTAT_SHAPE.port_sighting(block),)
+    return (_IBSTAT_SHAPE.port_observation(block),)
 
 
 IBSTAT = Reader(_IBSTAT, read_ibstat)
@@ -111,9 +111,9 @@ IBSTAT = Reader(_IBSTAT, read_ibstat)
 #              2   17[  ] ==( 4X     106.25 Gbps Active/  LinkUp)==>
 #             17    1[  ] "gpu-01 mlx5_0" ( )
 #
-# A machine is described by its name and its device; "HCA-1" counts them and names none. A row of
-# a switch is taken if a machine is at its other end. The speeds are those of the signals: four
-# lanes of 25.78125 are a link of 100 Gb/s. Source: rdma-core, infiniband-diags/iblinkinfo.c.
+# The description of a node is its name and its device; "HCA-1" is a number, not a device. A row of
+# a switch is taken if a node is at its other end. The speeds are signal rates: four lanes of
+# 25.78125 are a link of 100 Gb/s. Source: rdma-core, infiniband-diags/iblinkinfo.c.
 
 _IBLINKINFO = "iblinkinfo"
 
@@ -130,9 +130,9 @@ _IBLINKINFO_ROW = re.compile(
     re.ASCII,
 )
 _UNAVAILABLE = re.compile(r"\s{0,20}.{1,200}==>\s{1,20}\"Port not available\"\s*")
-#: Of one lane: the speed of the signal, and what it carries (Gb/s), as ibstat counts.
+#: The signal rate of a lane → its data rate in ibstat, both in Gb/s.
 _CARRIED = {14.0625: 14.0, 25.78125: 25.0, 53.125: 50.0, 106.25: 100.0, 212.5: 200.0}
-#: How a driver describes a port (%h %d); "HCA-1" counts the devices.
+#: A driver's description of a port (%h %d); "HCA-1" has the number of the device.
 _MACHINE = re.compile(
     r"(?P<node>[\w.-]{1,63}) (?:HCA-\d{1,3}"
     r"|(?P<device>[a-z][a-z0-9]{1,12}_(?:bond_)?\d{1,4}|(?:ib|roce|rdma)[a-zP][\w]{1,30}))",
@@ -141,12 +141,12 @@ _MACHINE = re.compile(
 
 
 def read_iblinkinfo(lines: Sequence[Line]) -> Reading:
-    """Read the rows: a record for each port of a machine that a row shows."""
+    """Read the rows: an observation for each port of a node in a row."""
     return read_rows(lines, _LinkTable().row)
 
 
 class _LinkTable:
-    """The header that is open."""
+    """A row reader that remembers the open header."""
 
     def __init__(self) -> None:
         self._head: re.Match[str] | None = None
@@ -158,13 +158,13 @@ class _LinkTable:
             self._head, self._ports = head, set()
         elif row is not None:
             if row["port"] in self._ports:
-                self._head = None  # that of these rows is missing
+                self._head = None  # the header of these rows is missing
             self._ports.add(row["port"])
             return RowReading(_cable(Origin(_IBLINKINFO, line.number), row, self._near(row)))
         return RowReading() if head or _UNAVAILABLE.fullmatch(line.text) else None
 
     def _near(self, row: re.Match[str]) -> str | None:
-        """Return the description of the near end; with -l, it is in the row."""
+        """Return the description of the near end, which the row has with -l; None if unknown."""
         if row["name"] or self._head is None:
             return row["name"]
         return self._head["name"] if (self._head["type"] == "CA") == bool(row["guid"]) else None
@@ -193,15 +193,15 @@ def _rate(row: re.Match[str]) -> float | None:
 IBLINKINFO = Reader(_IBLINKINFO, read_iblinkinfo)
 
 
-# ibstatus (infiniband-diags), a block for each port, of what sysfs says.
+# ibstatus (infiniband-diags), a block for each port, with the values of sysfs.
 #
 #   Infiniband device 'mlx5_0' port 1 status:
 #           default gid:     fe80:0000:0000:0000:0015:5dff:fd34:11eb
 #           state:           4: ACTIVE
 #           rate:            200 Gb/sec (4X HDR)
 #
-# It writes "unknown" for a file that it cannot read, and "IB" for a link layer. The default GID is
-# the one with index 0; zeros stand for an empty row. Source: rdma-core, infiniband-diags/scripts.
+# It writes "unknown" for a file that it cannot read, and "IB" for a link layer. The default GID has
+# the index 0; zeros mean an empty row. Source: rdma-core, infiniband-diags/scripts.
 
 _IBSTATUS = "ibstatus"
 
@@ -222,19 +222,19 @@ _IBSTATUS_SHAPE = BlockFormat(
         "rate": ("rate_gbps", rate),
         "link_layer": ("link_layer", link_layer),
     },
-    # ibv_devinfo writes it behind three tabs.
+    # ibv_devinfo writes it after three tabs.
     {"link_layer": range(1, 10)},
 )
 
 
 def read_ibstatus(lines: Sequence[Line]) -> Reading:
-    """Read the blocks: a record for each port, and one for its first GID."""
+    """Read the blocks: an observation for each port, and one for its first GID."""
     return read_blocks(lines, _IBSTATUS_SHAPE, _ibstatus_ports)
 
 
 def _ibstatus_ports(block: Block) -> Iterator[Observation]:
     first = str(block.fields.pop("gid", _NO_GID))
-    yield _IBSTATUS_SHAPE.port_sighting(block)
+    yield _IBSTATUS_SHAPE.port_observation(block)
     if first != _NO_GID and block.port is not None:
         yield GidObservation(Origin(_IBSTATUS, block.line), block.device, block.port, 0, first)
 
@@ -242,13 +242,13 @@ def _ibstatus_ports(block: Block) -> Iterator[Observation]:
 IBSTATUS = Reader(_IBSTATUS, read_ibstatus)
 
 
-# perfquery (infiniband-diags), the counters of a port, which it knows by its LID.
+# perfquery (infiniband-diags), the counters of a port, which it identifies by its LID.
 #
 #   # Port counters: Lid 17 port 1 (CapMask: 0x5A00)
 #   PortSelect:......................1
 #   SymbolErrorCounter:..............0
 #
-# Port 255 stands for the sum of all ports. Sources: rdma-core, infiniband-diags/perfquery.c and
+# Port 255 is the sum of all ports. Sources: rdma-core, infiniband-diags/perfquery.c and
 # libibmad/fields.c; Linux, drivers/infiniband/core/sysfs.c for the names in sysfs.
 
 _PERFQUERY = "perfquery"
@@ -261,7 +261,7 @@ _PERFQUERY_HEAD = re.compile(
 _PERFQUERY_ROW = re.compile(
     r"\s{0,8}(?P<name>[A-Z][A-Za-z0-9]{3,40}):\.{1,40}(?P<value>\w{1,20})\s*", re.ASCII
 )
-#: The name of a counter in sysfs.
+#: Counter in perfquery → its name in sysfs.
 _COUNTERS = {
     "SymbolErrorCounter": "symbol_error",
     "LinkErrorRecoveryCounter": "link_error_recovery",
@@ -294,7 +294,7 @@ def read_perfquery(lines: Sequence[Line]) -> Reading:
 
 
 class _CounterTable:
-    """The header that is open, and the counters below it so far."""
+    """A row reader that remembers the open header, and the counters below it."""
 
     def __init__(self) -> None:
         self._head: re.Match[str] | None = None
@@ -308,7 +308,7 @@ class _CounterTable:
         if row is None or self._head is None:
             return None
         if row["name"] in self._names:
-            self._head = None  # that of these rows is missing
+            self._head = None  # the header of these rows is missing
             return None
         self._names.add(row["name"])
         return _counter(Origin(_PERFQUERY, line.number), self._head, row)

@@ -1,4 +1,4 @@
-"""iproute2: rdma link, as text and as JSON, rdma system show, and ip -br."""
+"""Readers for iproute2: rdma link, as text and as JSON, rdma system show, and ip -br."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from webhook.diagnose.tools.readers.notation import (
 #   link mlx5_0/1 subnet_prefix fe80:0000:0000:0000 lid 13 sm_lid 1 lmc 0 state ACTIVE ...
 #   link mlx5_1/1 state DOWN physical_state DISABLED netdev ens1f1np1
 #
-# It shows the network interface of a port only where it is in the same network namespace, and never
-# that of InfiniBand, so none shown does not mean that there is none. Source: iproute2, rdma/link.c.
+# It shows the network interface of a port only in the same network namespace, and never for
+# InfiniBand, so a port without one may still have one. Source: iproute2, rdma/link.c.
 
 _RDMA_LINK = "rdma link"
 
@@ -53,29 +53,31 @@ def _rdma_link_row(line: Line) -> RowReading | None:
     if row is None:
         return RowReading() if _CAPS.fullmatch(line.text) else None
     words = row["words"].split()
-    shown = dict(zip(words[::2], words[1::2], strict=False))
-    sighting = _rdma_link_port(Origin(_RDMA_LINK, line.number), row, shown)
-    return RowReading((sighting,), understood=not len(words) % 2 and _known(sighting, shown))
+    fields = dict(zip(words[::2], words[1::2], strict=False))
+    observation = _rdma_link_port(Origin(_RDMA_LINK, line.number), row, fields)
+    return RowReading(
+        (observation,), understood=not len(words) % 2 and _is_understood(observation, fields)
+    )
 
 
 def _rdma_link_port(
-    origin: Origin, row: re.Match[str], shown: Mapping[str, str]
+    origin: Origin, row: re.Match[str], fields: Mapping[str, str]
 ) -> PortObservation:
-    netdev = shown.get("netdev")
+    netdev = fields.get("netdev")
     return PortObservation(
         origin,
         row["device"],
         number(row["port"]),
         netdevs=None if netdev is None else (netdev,),
-        state=port_state(shown.get("state", "")),
-        physical_state=physical_state(shown.get("physical_state", "")),
-        lid=number(shown.get("lid", "")),
+        state=port_state(fields.get("state", "")),
+        physical_state=physical_state(fields.get("physical_state", "")),
+        lid=number(fields.get("lid", "")),
     )
 
 
-def _known(sighting: PortObservation, shown: Iterable[str]) -> bool:
-    values = {"state": sighting.state, "physical_state": sighting.physical_state}
-    return all(word in _WORDS and values.get(word, "") is not None for word in shown)
+def _is_understood(observation: PortObservation, keys: Iterable[str]) -> bool:
+    values = {"state": observation.state, "physical_state": observation.physical_state}
+    return all(word in _WORDS and values.get(word, "") is not None for word in keys)
 
 
 read_rdma_link = ReadsRows(_rdma_link_row)
@@ -114,18 +116,18 @@ def _ip_brief_row(line: Line) -> RowReading | None:
     row = _IP_BRIEF_ROW.fullmatch(line.text)
     if row is None:
         return None
-    rest = row["rest"].rstrip()
+    details = row["rest"].rstrip()
     addresses: list[str] = []
-    link = _LINK.fullmatch(rest) is not None
-    while not link and (found := _ADDRESS.match(rest)):
-        addresses.append(found["address"])
-        rest = rest[found.end() :]
+    link = _LINK.fullmatch(details) is not None
+    while not link and (address := _ADDRESS.match(details)):
+        addresses.append(address["address"])
+        details = details[address.end() :]
     wide = row.start("state") > _WIDE
-    if not link and (rest or not (addresses or wide)):
+    if not link and (details or not (addresses or wide)):
         return None
     origin = Origin("ip -br link" if link else "ip -br address", line.number)
-    shown = InterfaceObservation(origin, row["netdev"], row["state"], tuple(addresses))
-    return RowReading((shown,))
+    interface = InterfaceObservation(origin, row["netdev"], row["state"], tuple(addresses))
+    return RowReading((interface,))
 
 
 read_ip_brief = ReadsRows(_ip_brief_row)
@@ -136,7 +138,7 @@ IP_BRIEF = Reader(_IP_BRIEF, read_ip_brief)
 #
 #   [{"ifindex":0,"ifname":"mlx5_0","port":1,"state":"ACTIVE","physical_state":"LINK_UP", ...
 #
-# The objects are found by how they begin, not by decoding the document, so that it may be cut.
+# The objects are found by their first keys, without decoding the document, which may be cut.
 # Source: iproute2, rdma/link.c.
 
 _RDMA_LINK_JSON = "rdma -j link"
@@ -157,45 +159,45 @@ def read_rdma_link_json(lines: Sequence[Line]) -> Reading:
     """Read the objects, one for each port."""
     text = "\n".join(line.text for line in lines)
     starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
-    sightings: list[PortObservation] = []
-    taken: set[int] = set()
+    observations: list[PortObservation] = []
+    recognised: set[int] = set()
     for begun in _BEGIN.finditer(text):
-        shown, end = _pairs(text, begun.end())
+        fields, end = _pairs(text, begun.end())
         first, last = (bisect_right(starts, at) - 1 for at in (begun.start(), end))
-        sighting = _json_port(Origin(_RDMA_LINK_JSON, lines[first].number), begun, shown)
-        sightings.append(sighting)
-        known = {"state": sighting.state, "physical_state": sighting.physical_state}
-        if text[end : end + 1] == "}" and None not in (known.get(key, "") for key in shown):
-            taken.update(line.number for line in lines[first : last + 1])
-    return Reading(tuple(sightings), frozenset(taken))
+        observation = _json_port(Origin(_RDMA_LINK_JSON, lines[first].number), begun, fields)
+        observations.append(observation)
+        states = {"state": observation.state, "physical_state": observation.physical_state}
+        if text[end : end + 1] == "}" and None not in (states.get(key, "") for key in fields):
+            recognised.update(line.number for line in lines[first : last + 1])
+    return Reading(tuple(observations), frozenset(recognised))
 
 
 def _pairs(text: str, at: int) -> tuple[dict[str, str], int]:
-    """Return the values from a position on, by their keys, and where they end."""
-    shown: dict[str, str] = {}
+    """Return the values by key from a position on, and the position after them."""
+    fields: dict[str, str] = {}
     while pair := _PAIR.match(text, at):
-        shown.setdefault(pair["key"], pair["text"] or pair["number"] or "")
+        fields.setdefault(pair["key"], pair["text"] or pair["number"] or "")
         at = pair.end()
-    return shown, at + (len(text[at : at + 80]) - len(text[at : at + 80].lstrip()))
+    return fields, at + (len(text[at : at + 80]) - len(text[at : at + 80].lstrip()))
 
 
-def _json_port(origin: Origin, begun: re.Match[str], shown: dict[str, str]) -> PortObservation:
-    netdev = shown.get("netdev")
+def _json_port(origin: Origin, begun: re.Match[str], fields: dict[str, str]) -> PortObservation:
+    netdev = fields.get("netdev")
     return PortObservation(
         origin,
         begun["device"],
         int(begun["port"]),
         netdevs=(netdev,) if netdev else None,
-        state=port_state(shown.get("state", "")),
-        physical_state=physical_state(shown.get("physical_state", "")),
-        lid=number(shown.get("lid", "")),
+        state=port_state(fields.get("state", "")),
+        physical_state=physical_state(fields.get("physical_state", "")),
+        lid=number(fields.get("lid", "")),
     )
 
 
 RDMA_LINK_JSON = Reader(_RDMA_LINK_JSON, read_rdma_link_json)
 
 
-# rdma system show (iproute2), which says whether containers see the host's RDMA devices.
+# rdma system show (iproute2), which shows whether containers see the node's RDMA devices.
 #
 #   netns shared copy-on-fork on
 #   netns exclusive

@@ -1,6 +1,6 @@
-"""How the tools write states, rates, numbers and addresses: many spellings, one value.
+"""Parsers for the tools' spellings of states, rates, numbers and addresses.
 
-Each function returns None for a text that it does not know for certain.
+Each function returns None for a text that it does not recognise with certainty.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from webhook.diagnose.tools.observations import LinkLayer, PhysicalState, PortSt
 
 #: A part of a regular expression: the name of an RDMA device (the kernel has 64 bytes for it).
 DEVICE = r"[A-Za-z][\w.-]{0,62}"
-#: The name of a network interface (the kernel has 15 bytes; what people write instead is longer).
+#: The name of a network interface (15 bytes in the kernel; longer in texts that people edited).
 NETDEV = r"[^\s/(){}\[\],\"']{1,40}"
 #: The address of a PCI function, with or without its domain.
 PCI = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
@@ -25,16 +25,16 @@ _PORT_STATES: dict[str, PortState] = {
     "ARMED": "Armed",
     "ACTIVE": "Active",
 }
-#: Number 5 is ACTIVE_DEFER, the beginning of which is another state. Source: Linux,
-#: include/rdma/ib_verbs.h, enum ib_port_state.
+#: Number 5 is ACTIVE_DEFER, which begins like ACTIVE. Source: Linux, include/rdma/ib_verbs.h, enum
+#: ib_port_state.
 _STATE_NUMBERS: dict[PortState, str] = {
     "Down": "1",
     "Initializing": "2",
     "Armed": "3",
     "Active": "4",
 }
-#: Without blanks and underscores. iproute2 rdma/link.c says ARMED for the state of number 4, and
-#: rdma-core's devinfo.c writes TRAINNING.
+#: Without blanks and underscores. iproute2 rdma/link.c writes ARMED for the state with number 4,
+#: and rdma-core's devinfo.c writes TRAINNING.
 _PHYSICAL_STATES: dict[str, PhysicalState] = {
     "nostatechange": "No state change",
     "nop": "No state change",
@@ -103,12 +103,12 @@ def link_layer(text: str) -> LinkLayer | None:
 
 def rate(text: str) -> float | None:
     """Return a rate in Gb/s: "400", "40 (FDR10)", "400 Gb/sec (4X NDR)", "25.0 Gbps (32)"."""
-    found = _RATE.fullmatch(text.strip())
-    return float(found[1]) if found else None
+    match = _RATE.fullmatch(text.strip())
+    return float(match[1]) if match else None
 
 
 def single_word(text: str) -> str | None:
-    """Return a text of one word, such as a version or the name of a part."""
+    """Return a text of one word, such as a version or a part number."""
     return text if _WORD.fullmatch(text) else None
 
 
@@ -119,7 +119,7 @@ def guid(text: str) -> str | None:
 
 
 def gid(text: str) -> str | None:
-    """Return a GID in full, also from the short form of an IPv6 address."""
+    """Return the full form of a GID, also from the short form of an IPv6 address."""
     try:
         return IPv6Address(text.strip().partition("%")[0]).exploded
     except ValueError:
@@ -127,66 +127,66 @@ def gid(text: str) -> str | None:
 
 
 def kernel_gid(text: str) -> str | None:
-    """Return a GID as the kernel writes it, in full: "fe80:0000:...:11eb"."""
+    """Return a GID in the full form of the kernel: "fe80:0000:...:11eb"."""
     return gid(text) if len(text.strip()) == _GID_LENGTH else None
 
 
 def number(text: str) -> int | None:
-    """Return a number of a size that a tool can mean: "13", "0xd", "4096 (5)"."""
-    found = _NUMBER.fullmatch(text.strip())
-    return int(found[1], 0) if found else None
+    """Return a number of plausible length: "13", "0xd", "4096 (5)"."""
+    match = _NUMBER.fullmatch(text.strip())
+    return int(match[1], 0) if match else None
 
 
 def hexadecimal(text: str) -> int | None:
-    """Return a number as the kernel writes LIDs and ids: "0x11"; one that was cut may be "0"."""
+    """Return a number in the kernel's notation of LIDs and ids, "0x11"; None for a cut "0"."""
     return number(text) if text.strip().startswith("0x") else None
 
 
 def mellanox_type(text: str) -> int | None:
-    """Return the PCI device id in "MT4129", which writes it in decimal."""
+    """Return the PCI device id in a model such as "MT4129", where it is decimal."""
     kind, digits = text.strip()[:2], text.strip()[2:]
     return number(digits) if kind == "MT" and digits.isdecimal() else None
 
 
-# What DMI says of a machine, where its maker filled it in.
+# DMI fields of a node, if its maker filled them in.
 
-#: What makers leave in fields that they do not fill in.
-_NOTHING = frozenset(
+#: The makers' placeholders for empty fields.
+_PLACEHOLDERS = frozenset(
     {"", "default string", "none", "not applicable", "not specified", "n/a", "no asset tag"}
     | {"to be filled by o.e.m.", "system product name", "system manufacturer", "unknown", "0"}
 )
 
 
 def dmi_value(text: str) -> str | None:
-    """Return the value of a field; None where it is empty, or a placeholder or its beginning."""
+    """Return the value of a field; None if it is empty, a placeholder or the beginning of one."""
     text = text.strip()
-    return None if any(word.startswith(text.lower()) for word in _NOTHING) else text
+    return None if any(word.startswith(text.lower()) for word in _PLACEHOLDERS) else text
 
 
-# Tell by a driver's version whether it is that of the kernel (inbox) or of NVIDIA (OFED).
+# Whether a driver is the kernel's (inbox) or NVIDIA's (OFED), by its version.
 
-#: 24.10-0.7.0, with one number more in the name of the package.
+#: 24.10-0.7.0, with one more number in the name of the package.
 _OFED = re.compile(r"(\d{1,2}\.\d{1,2}-\d{1,2}\.\d{1,2}\.\d{1,2})(?:\.\d{1,3})?", re.ASCII)
 #: Linux, drivers/net/ethernet/mellanox/mlx5/core/mlx5_core.h, until 5.10: DRIVER_VERSION "5.0-0".
 _INBOX = re.compile(r"\d\.\d-\d", re.ASCII)
 
 
 def ofed_driver(version: str) -> str | None:
-    """Return the driver that a version of OFED is, as a setting has it: "OFED 24.10-0.7.0"."""
+    """Return the driver setting for a version of OFED: "OFED 24.10-0.7.0"."""
     ofed = _OFED.fullmatch(version)
     return f"OFED {ofed[1]}" if ofed else None
 
 
 def mlx5_driver(version: str) -> str | None:
-    """Return the driver that a version of mlx5_core is; None if that is unknown."""
+    """Return the driver setting for a version of mlx5_core; None if unknown."""
     return "inbox" if _INBOX.fullmatch(version) else ofed_driver(version)
 
 
-# How NVIDIA's driver writes the address of a PCI function: with a domain of eight digits.
+# The PCI addresses of NVIDIA's driver, with a domain of eight digits.
 
 
 def pci_of_gpu(text: str | None) -> str | None:
-    """Return an address as Linux writes it: 00000000:3B:00.0 becomes 0000:3b:00.0."""
+    """Return an address in Linux's notation: 00000000:3B:00.0 becomes 0000:3b:00.0."""
     if text is None:
         return None
     domain, colon, function = text.lower().partition(":")

@@ -1,4 +1,4 @@
-"""GPUs: nvidia-smi -L, --query-gpu and topo -m, and the files of NVIDIA's driver in /proc."""
+"""Readers for GPUs: nvidia-smi -L, --query-gpu and topo -m, and NVIDIA's files in /proc."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ NVIDIA_SMI_GPUS = Reader(_NVIDIA_SMI_GPUS, read_nvidia_smi_gpus)
 #   /proc/driver/nvidia/gpus/0000:18:00.0/information:Model:           NVIDIA H100 80GB HBM3
 #   /proc/driver/nvidia/gpus/0000:18:00.0/information:GPU UUID:        GPU-2d9e0f7c-6f13-4b1f-[...]
 #
-# That is what `grep . PATH` writes. Device Minor is not the number that nvidia-smi gives to a
-# GPU. Source: NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia/nv-procfs.c.
+# This is the output of `grep . PATH`. Device Minor is not nvidia-smi's number of a GPU. Source:
+# NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia/nv-procfs.c.
 
 _NVIDIA_PROC = "/proc/driver/nvidia"
 
@@ -61,19 +61,19 @@ _FILE = re.compile(
     r"(?P<name>[A-Z][A-Za-z ]{1,30}):\s{0,40}(?P<value>.{0,100}?)\s*"
 )
 _UUID = re.compile(r"GPU-[0-9a-f-]{8,40}")
-#: What the driver writes until it has asked the GPU; the UUID is GPU-????????-... then.
+#: The driver's value until it has queried the GPU; the UUID is GPU-????????-... then.
 _NO_MODEL = "Unknown"
 
 
 def read_nvidia_proc(lines: Sequence[Line]) -> Reading:
     """Read the GPUs, one for each path."""
     gpus: dict[str, GpuObservation] = {}
-    taken: set[int] = set()
+    recognised: set[int] = set()
     for line in lines:
         field = _FILE.fullmatch(line.text)
         if field is None:
             continue
-        taken.add(line.number)
+        recognised.add(line.number)
         gpu = gpus.get(
             field["pci"], GpuObservation(Origin(_NVIDIA_PROC, line.number), pci=field["pci"])
         )
@@ -83,23 +83,23 @@ def read_nvidia_proc(lines: Sequence[Line]) -> Reading:
         elif field["name"] == "GPU UUID" and _UUID.fullmatch(value):
             gpu = gpu._replace(uuid=value)
         gpus[field["pci"]] = gpu
-    return Reading(tuple(gpus.values()), frozenset(taken))
+    return Reading(tuple(gpus.values()), frozenset(recognised))
 
 
 NVIDIA_PROC = Reader(_NVIDIA_PROC, read_nvidia_proc)
 
 
-# nvidia-smi --query-gpu=... --format=csv, whose first line says what the columns are.
+# nvidia-smi --query-gpu=... --format=csv, whose first line names the columns.
 #
 #   index, name, uuid, pci.bus_id, memory.total [MiB]
 #   0, NVIDIA H100 80GB HBM3, GPU-2d9e0f7c-6f13-4b1f-9f0c-9f5d2f2a7d10, 00000000:18:00.0, 81559 MiB
 #
-# With `noheader`, nobody knows what the columns are, so nothing is read. Source: NVIDIA,
-# nvidia-smi --help-query-gpu.
+# With `noheader`, the columns are unknown, so nothing is read. Source: NVIDIA, nvidia-smi
+# --help-query-gpu.
 
 _NVIDIA_SMI_QUERY = "nvidia-smi --query-gpu"
 
-#: The names of columns that are read, and their synonyms.
+#: The columns that are read, with their synonyms.
 _COLUMNS = {
     "index": "index",
     "name": "name",
@@ -116,14 +116,14 @@ _VALUES = {
     "uuid": re.compile(r"GPU-[0-9a-fA-F-]{8,40}"),
     "pci": re.compile(PCI),
 }
-#: The fields of a line; nvidia-smi has fewer than this.
+#: The maximum fields of a line; nvidia-smi has fewer.
 _MOST_GPUS = 250
 
 
 def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
     """Read each header, and the rows that follow it."""
     gpus: list[GpuObservation] = []
-    taken: set[int] = set()
+    recognised: set[int] = set()
     header: list[str] = []
     for line in lines:
         if "," not in line.text:
@@ -132,46 +132,46 @@ def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
         fields = [field.strip() for field in line.text.split(",", _MOST_GPUS)]
         if _is_header(fields):
             header = [_COLUMNS.get(field, "") for field in fields]
-            taken.add(line.number)
+            recognised.add(line.number)
             continue
         gpu = _gpu(Origin(_NVIDIA_SMI_QUERY, line.number), header, fields)
         if gpu is None:
             header = []
         else:
             gpus.append(gpu)
-            taken.add(line.number)
-    return Reading(tuple(gpus), frozenset(taken))
+            recognised.add(line.number)
+    return Reading(tuple(gpus), frozenset(recognised))
 
 
 def _is_header(fields: Sequence[str]) -> bool:
     """Return whether these are names of columns; a single name could be anything."""
-    known = [field for field in fields if field in _COLUMNS]
-    return bool(known) and all(map(_HEADER.fullmatch, fields))
+    columns = [field for field in fields if field in _COLUMNS]
+    return bool(columns) and all(map(_HEADER.fullmatch, fields))
 
 
 def _gpu(origin: Origin, header: Sequence[str], fields: Sequence[str]) -> GpuObservation | None:
     if not header or len(header) != len(fields):
         return None
-    shown = {
+    cells = {
         column: field
         for column, field in zip(header, fields, strict=True)
         if column and field != "[N/A]"
     }
-    if not shown or not all(_VALUES[column].fullmatch(field) for column, field in shown.items()):
+    if not cells or not all(_VALUES[column].fullmatch(field) for column, field in cells.items()):
         return None
     return GpuObservation(
         origin,
-        number(shown.get("index", "")),
-        shown.get("name"),
-        shown.get("uuid"),
-        pci_of_gpu(shown.get("pci")),
+        number(cells.get("index", "")),
+        cells.get("name"),
+        cells.get("uuid"),
+        pci_of_gpu(cells.get("pci")),
     )
 
 
 NVIDIA_SMI_QUERY = Reader(_NVIDIA_SMI_QUERY, read_nvidia_smi_query)
 
 
-# nvidia-smi topo -m, which says how far each GPU is from each NIC.
+# nvidia-smi topo -m, which shows the distance of each GPU from each NIC.
 #
 #           GPU0    GPU1    NIC0    NIC1    CPU Affinity    NUMA Affinity   GPU NUMA ID
 #   GPU0     X      NV18    PIX     SYS     0-55,112-167    0               N/A
@@ -186,26 +186,25 @@ NVIDIA_SMI_QUERY = Reader(_NVIDIA_SMI_QUERY, read_nvidia_smi_query)
 #     NIC0: mlx5_0
 #     NIC1: mlx5_1
 #
-# Older drivers write mlx5_0 for NIC0 and have no NIC Legend. A row tells where its own column is
-# by the X, so a row whose X stands elsewhere was damaged, and is not read. Source: NVIDIA,
-# nvidia-smi manual, topo.
+# Older drivers write mlx5_0 for NIC0 and have no NIC Legend. The X of a row marks its own column,
+# so a row with an X elsewhere is damaged, and is not read. Source: NVIDIA, nvidia-smi manual, topo.
 
 _NVIDIA_SMI_TOPO = "nvidia-smi topo -m"
 
-#: Underlined in a terminal; what is left of that where the escape character was lost.
+#: The underline of a terminal, also without its escape character.
 _UNDERLINE = re.compile(r"\x1b?\[[0-9;]{0,5}m")
 _COLUMN = re.compile(r"(GPU|NIC)?(?(1)\d{1,3}|[a-z]\w{0,40}\d\w{0,20})", re.ASCII)
 _NVIDIA_SMI_TOPO_GPU = re.compile(r"GPU\d{1,3}", re.ASCII)
-#: What may follow the columns of devices.
+#: The columns after the devices.
 _AFFINITIES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 _CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|PSB|NV\d{1,3}|C2C", re.ASCII)
-#: The distances that exist between a GPU and a NIC.
+#: The possible distances between a GPU and a NIC.
 _DISTANCES = frozenset({"SYS", "NODE", "PHB", "PXB", "PIX"})
 _LEGEND = re.compile(
     r"\s{0,40}(?:Legend:|NIC Legend:|(?:X|SYS|NODE|PHB|PXB|PIX|PSB|NV#|C2C)\s{1,20}= \S.{0,300})\s*"
 )
 _NIC_NAME = re.compile(rf"\s{{0,40}}(NIC\d{{1,3}}): ({DEVICE})\s*", re.ASCII)
-#: Rows and columns of a matrix; a machine has fewer.
+#: The maximum columns of a matrix; a node has fewer.
 _MOST_COLUMNS = 200
 
 
@@ -215,42 +214,42 @@ class _Matrix(NamedTuple):
     affinities: list[str]
     #: The words of each row, the first being its name.
     rows: list[tuple[Line, list[str]]]
-    #: What the legend says: the device of NIC0.
+    #: NIC0 → its device, by the legend.
     names: dict[str, str]
 
 
 def read_nvidia_smi_topo(lines: Sequence[Line]) -> Reading:
     """Read each matrix, with the legend that follows it."""
-    taken: set[int] = set()
-    sightings: list[DistanceObservation | GpuObservation] = []
-    for matrix in _matrices(lines, taken):
+    recognised: set[int] = set()
+    observations: list[DistanceObservation | GpuObservation] = []
+    for matrix in _matrices(lines, recognised):
         for line, words in matrix.rows:
             if _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
-                sightings.extend(_of_gpu(Origin(_NVIDIA_SMI_TOPO, line.number), words, matrix))
-    return Reading(tuple(sightings), frozenset(taken))
+                observations.extend(_of_gpu(Origin(_NVIDIA_SMI_TOPO, line.number), words, matrix))
+    return Reading(tuple(observations), frozenset(recognised))
 
 
-def _matrices(lines: Sequence[Line], taken: set[int]) -> list[_Matrix]:
-    """Return the matrices; `taken` receives the numbers of the lines that belong to one."""
+def _matrices(lines: Sequence[Line], recognised: set[int]) -> list[_Matrix]:
+    """Return the matrices, and add the numbers of their lines to `recognised`."""
     matrices: list[_Matrix] = []
     for line in lines:
         text = _UNDERLINE.sub(" ", line.text) if "[" in line.text else line.text
         words = text.split(maxsplit=_MOST_COLUMNS)
         if matrix := _header(words):
             matrices.append(matrix)
-            taken.add(line.number)
+            recognised.add(line.number)
         elif matrices and _take(matrices[-1], line, text, words):
-            taken.add(line.number)
+            recognised.add(line.number)
     return matrices
 
 
 def _header(words: Sequence[str]) -> _Matrix | None:
-    """Return an empty matrix if the words are a header; without "CPU", the last one may be cut."""
+    """Return an empty matrix if the words are a header; without "CPU", the last word may be cut."""
     if not words or not _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
         return None
     end = words.index("CPU") if "CPU" in words else len(words) - 1
-    names, rest = list(words[:end]), " ".join(words[end:])
-    affinities = [name for name in _AFFINITIES if name in rest]
+    names, trailing = list(words[:end]), " ".join(words[end:])
+    affinities = [name for name in _AFFINITIES if name in trailing]
     if not names or len(words) < 3 - 2 * ("CPU" in words) or ("CPU" in words and not affinities):
         return None
     if not all(map(_COLUMN.fullmatch, names)) or len(set(names)) < len(names):
@@ -272,14 +271,14 @@ def _take(matrix: _Matrix, line: Line, text: str, words: Sequence[str]) -> bool:
 
 
 def _nvidia_smi_topo_row(words: Sequence[str], matrix: _Matrix) -> list[str]:
-    """Return the words of a row without one that was cut; [] if the X is not in its column."""
+    """Return the words of a row, without a cut one; [] if the X is not in its column."""
     if not words or words[0] not in matrix.columns:
         return []
     cells = list(words[1 : 1 + len(matrix.columns)])
     if len(words) <= 1 + len(matrix.columns) and cells and not _CELL.fullmatch(cells[-1]):
         cells.pop()
-    own = matrix.columns.index(words[0])
-    right = all((cell == "X") == (place == own) for place, cell in enumerate(cells))
+    position = matrix.columns.index(words[0])
+    right = all((cell == "X") == (place == position) for place, cell in enumerate(cells))
     if not cells or not right or not all(map(_CELL.fullmatch, cells)):
         return []
     return [words[0], *cells, *words[1 + len(matrix.columns) :]]
@@ -297,7 +296,7 @@ def _of_gpu(
 
 
 def _numa(names: Sequence[str], values: Sequence[str]) -> int | None:
-    """Return the NUMA node if it is one, and not several; None if a column was left empty."""
+    """Return the NUMA node if there is exactly one; None if a column is empty."""
     if _AFFINITIES[1] not in names or len(values) != len(names):
         return None
     return number(values[names.index(_AFFINITIES[1])])

@@ -1,4 +1,4 @@
-"""PCI functions: /sys/bus/pci/devices, lspci and mst status."""
+"""Readers for PCI functions: /sys/bus/pci/devices, lspci and mst status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webhook.diagnose.tools.observations import (
 from webhook.diagnose.tools.readers.layouts import Reader, RowReading, read_rows
 from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number
 
-# Files of /sys/bus/pci/devices, each with its path, as `grep -r . PATH` writes them.
+# Files of /sys/bus/pci/devices, each with its path, in the output of `grep -r . PATH`.
 #
 #   /sys/bus/pci/devices/0000:18:00.0/class:0x020700
 #   /sys/bus/pci/devices/0000:18:00.0/vendor:0x15b3
@@ -24,8 +24,9 @@ from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number
 #   /sys/bus/pci/devices/0000:18:00.0/current_link_width:16
 #   /sys/bus/pci/devices/0000:18:00.1/physfn/device:0x1021
 #
-# Only a virtual function has a physfn, and only a function that could have such has sriov_totalvfs.
-# Source: Linux, Documentation/ABI/testing/sysfs-bus-pci, and drivers/pci/pci-sysfs.c.
+# Only a virtual function has a physfn, and only a function that can have virtual functions has
+# sriov_totalvfs. Source: Linux, Documentation/ABI/testing/sysfs-bus-pci, and
+# drivers/pci/pci-sysfs.c.
 
 _PCI_SYSFS = "sysfs"
 
@@ -52,19 +53,19 @@ _NETWORK_CLASS = 0x02
 
 
 def read_pci_sysfs(lines: Sequence[Line]) -> Reading:
-    """Read the known files of each function; one without a class is not certainly a card."""
+    """Read the known files of each function; a function without a class may not be a card."""
     functions: dict[str, dict[str, str]] = {}
     first: dict[str, int] = {}
-    taken: set[int] = set()
+    recognised: set[int] = set()
     for line in lines:
         file = _FILE.fullmatch(line.text)
         form = _VALUES.get(file["file"]) if file else None
         if file and form and form.fullmatch(file["value"]):
             functions.setdefault(file["pci"], {})[file["file"]] = file["value"]
             first.setdefault(file["pci"], line.number)
-            taken.add(line.number)
+            recognised.add(line.number)
     cards = (_pci_sysfs_card(pci, first[pci], files) for pci, files in functions.items())
-    return Reading(tuple(card for card in cards if card), frozenset(taken))
+    return Reading(tuple(card for card in cards if card), frozenset(recognised))
 
 
 def _pci_sysfs_card(pci: str, line: int, files: Mapping[str, str]) -> CardObservation | None:
@@ -84,9 +85,9 @@ def _pci_sysfs_card(pci: str, line: int, files: Mapping[str, str]) -> CardObserv
     )
 
 
-def _link(files: Mapping[str, str], which: str) -> PcieLink | None:
-    speed = _SPEED.fullmatch(files.get(f"{which}_link_speed", ""))
-    width = number(files.get(f"{which}_link_width", ""))
+def _link(files: Mapping[str, str], prefix: str) -> PcieLink | None:
+    speed = _SPEED.fullmatch(files.get(f"{prefix}_link_speed", ""))
+    width = number(files.get(f"{prefix}_link_width", ""))
     # The kernel shows 255 lanes, or none, for a link that it cannot read.
     return PcieLink(float(speed[1]), width) if speed and width in (1, 2, 4, 8, 12, 16, 32) else None
 
@@ -100,7 +101,7 @@ def _virtual(files: Mapping[str, str]) -> bool | None:
 PCI_SYSFS = Reader(_PCI_SYSFS, read_pci_sysfs)
 
 
-# lspci, which says which PCI functions a machine has.
+# lspci, which lists the PCI functions of a node.
 #
 #   0000:3b:00.0 0207: 15b3:1021
 #   3b:00.0 Infiniband controller [0207]: Mellanox Technologies MT2910 [ConnectX-7] [15b3:1021]
@@ -110,8 +111,8 @@ PCI_SYSFS = Reader(_PCI_SYSFS, read_pci_sysfs)
 #           LnkSta: Speed 16GT/s (downgraded), Width x16
 #
 # These are -Dn, -nn, and plain; with -vv, the last three lines follow each of them. Only network
-# cards are of interest. The domain is left out where the machine has only one (without -D), and so
-# is a speed that nobody knows (of a virtual function). Source: pciutils, lspci.c and ls-caps.c.
+# cards matter. lspci omits the domain if the node has only one (without -D), and an unknown speed
+# (of a virtual function). Source: pciutils, lspci.c and ls-caps.c.
 
 _LSPCI = "lspci"
 
@@ -119,7 +120,7 @@ _HEAD = re.compile(
     rf"(?P<pci>{PCI}) (?:Class )?(?:(?P<numeric>[0-9a-f]{{4}})"
     r"|(?P<name>[A-Z0-9][A-Za-z/ -]{2,40}?)(?: \[(?P<class>[0-9a-f]{4})\])?): (?P<rest>\S.*)"
 )
-#: What may follow a function.
+#: The optional end of a function's line.
 _REVISION = r"(?: \(rev [0-9a-f]{2}\))?(?: \(prog-if .{0,60}\))?\s*"
 _IDS = re.compile(rf"([0-9a-f]{{4}}):([0-9a-f]{{4}}){_REVISION}")
 _NAMED = re.compile(
@@ -131,14 +132,14 @@ _LINK = re.compile(
     r"Width x(?P<width>\d{1,2})\b.*"
 )
 _NUMA = re.compile(r"\s{0,40}NUMA node: (-?\d{1,4})\s*")
-#: What -v writes below a function. Copied text often has lost its indentation.
+#: The lines of -v below a function. Copied text has often lost its indentation.
 _BELOW = re.compile(
     r"\s{1,40}(?!\s|LnkCap:|LnkSta:|NUMA node:).*"
     r"|(?:Subsystem|Control|Status|Latency|Interrupt|IOMMU group|Region \d|Expansion ROM at"
     r"|Capabilities|Kernel (?:driver in use|modules)|DevCap2?|DevCtl2?|DevSta|LnkCap2|LnkCtl2?"
     r"|LnkSta2|Physical Slot|Flags|Memory at|Vector table|PBA|Product Name|Read-only fields)\b.*"
 )
-#: The network classes, as pci.ids names them.
+#: The names of network classes in pci.ids.
 _CONTROLLERS = {
     "Infiniband controller": 0x0207,
     "InfiniBand controller": 0x0207,
@@ -150,18 +151,18 @@ _CLASSES = frozenset(_CONTROLLERS.values())
 
 
 def read_lspci(lines: Sequence[Line]) -> Reading:
-    """Read one function after the other, each with what stands below it."""
+    """Read each function with the lines below it."""
     cards: list[CardObservation] = []
-    taken: set[int] = set()
+    recognised: set[int] = set()
     for head, below in _functions(lines):
-        taken.update(line.number for line in below)
-        found = _HEAD.fullmatch(head.text)
-        card = found and _lspci_card(Origin(_LSPCI, head.number), found)
-        if found and (card or not _is_network(found)):
-            taken.add(head.number)
+        recognised.update(line.number for line in below)
+        match = _HEAD.fullmatch(head.text)
+        card = match and _lspci_card(Origin(_LSPCI, head.number), match)
+        if match and (card or not _is_network(match)):
+            recognised.add(head.number)
         if card:
             cards.append(_with_details(card, below))
-    return Reading(tuple(cards), frozenset(taken))
+    return Reading(tuple(cards), frozenset(recognised))
 
 
 def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:
@@ -179,28 +180,27 @@ def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:
 
 
 def _is_below(text: str) -> bool:
-    return any(known.fullmatch(text) for known in (_BELOW, _LINK, _NUMA))
+    return any(pattern.fullmatch(text) for pattern in (_BELOW, _LINK, _NUMA))
 
 
-def _is_network(found: re.Match[str]) -> bool:
+def _is_network(head: re.Match[str]) -> bool:
     return (
-        found["name"] in _CONTROLLERS
-        or int(found["numeric"] or found["class"] or "0", 16) in _CLASSES
+        head["name"] in _CONTROLLERS or int(head["numeric"] or head["class"] or "0", 16) in _CLASSES
     )
 
 
-def _lspci_card(origin: Origin, found: re.Match[str]) -> CardObservation | None:
-    """Return the card, or None if it is none, or if its ids cannot be read."""
-    if not _is_network(found):
+def _lspci_card(origin: Origin, head: re.Match[str]) -> CardObservation | None:
+    """Return the card; None for another kind of function, or if its ids cannot be read."""
+    if not _is_network(head):
         return None
-    pci = found["pci"].lower()
-    if found["numeric"]:
-        ids = _IDS.fullmatch(found["rest"])
+    pci = head["pci"].lower()
+    if head["numeric"]:
+        ids = _IDS.fullmatch(head["rest"])
         return ids and CardObservation(
-            origin, pci, int(found["numeric"], 16), int(ids[1], 16), int(ids[2], 16)
+            origin, pci, int(head["numeric"], 16), int(ids[1], 16), int(ids[2], 16)
         )
-    named = _NAMED.fullmatch(found["rest"])
-    if named is None or (found["class"] is None) != (named["vendor"] is None):
+    named = _NAMED.fullmatch(head["rest"])
+    if named is None or (head["class"] is None) != (named["vendor"] is None):
         return None  # cut
     model = named["model"]
     if model.count("(") > model.count(")"):  # cut within a revision
@@ -208,7 +208,7 @@ def _lspci_card(origin: Origin, found: re.Match[str]) -> CardObservation | None:
     return CardObservation(
         origin,
         pci,
-        int(found["class"], 16) if found["class"] else _CONTROLLERS[found["name"]],
+        int(head["class"], 16) if head["class"] else _CONTROLLERS[head["name"]],
         _hexadecimal(named["vendor"]),
         _hexadecimal(named["device"]),
         model=model or None,
@@ -247,8 +247,8 @@ LSPCI = Reader(_LSPCI, read_lspci)
 #   ConnectX7(rev:0)        /dev/mst/mt4129_pciconf5      e5:00.0   mlx5_5   net-ibs5     1
 #   BlueField3(rev:1)       NA                            03:00.1            net-p1,net-p2  -1
 #
-# Columns may be empty, and the web makes them narrow, so that only the form of a word tells what
-# it is. A line that ends before NUMA was cut, perhaps within a name. Two functions of a bond have
+# Columns may be empty, and web pages collapse blanks, so that only the form of a word shows its
+# column. A line that ends before NUMA was cut, possibly within a name. Two functions of a bond have
 # one RDMA device. Without -v it writes the PCI address below the device:
 #
 #   /dev/mst/mt4129_pciconf0         - PCI configuration cycles access.
@@ -278,17 +278,17 @@ _RULE = re.compile(r"-{4,40}\s*|\.\s*")
 
 def read_mst_status(lines: Sequence[Line]) -> Reading:
     """Read the rows, one for each PCI function."""
-    found = _Found()
-    return read_rows(lines, found.row)
+    rows = _MstRows()
+    return read_rows(lines, rows.row)
 
 
-class _Found:
-    """What the last line was."""
+class _MstRows:
+    """A row reader that depends on the previous line."""
 
     def __init__(self) -> None:
-        #: Whether it was the tool's: only then is a rule or a dot behind it the tool's, too.
+        #: Whether the last line was the tool's: only then is a rule or a dot after it, too.
         self._inside = False
-        #: The device whose address comes in the next line.
+        #: The device whose address is on the next line.
         self._device: re.Match[str] | None = None
 
     def row(self, line: Line) -> RowReading | None:
@@ -298,13 +298,13 @@ class _Found:
         address = _ADDRESS.fullmatch(line.text)
         ruled = self._inside and _RULE.fullmatch(line.text)
         if self._device or ruled or _OTHER.fullmatch(line.text):
-            found: RowReading | None = RowReading()
+            reading: RowReading | None = RowReading()
         elif address is not None and device is not None:
-            found = _mst_status_card(line, device, address)
+            reading = _mst_status_card(line, device, address)
         else:
-            found = _function(line)
-        self._inside = found is not None
-        return found
+            reading = _function(line)
+        self._inside = reading is not None
+        return reading
 
 
 def _mst_status_card(line: Line, device: re.Match[str], address: re.Match[str]) -> RowReading:
@@ -318,18 +318,18 @@ def _function(line: Line) -> RowReading | None:
     row = _ROW.fullmatch(line.text)
     if row is None:
         return None
-    whole = row["rest"] is not None
+    complete = row["rest"] is not None
     net = (row["net"] or "").split(",")
-    sighting = PortObservation(
+    observation = PortObservation(
         Origin(_MST_STATUS, line.number),
         row["device"],
-        netdevs=tuple(one.removeprefix("net-") for one in net if one) if whole else None,
+        netdevs=tuple(name.removeprefix("net-") for name in net if name) if complete else None,
         pci=row["pci"].lower(),
         device_id=number(row["id"] or ""),
         model=row["type"],
         numa=number(row["numa"] or ""),
     )
-    return RowReading((sighting,), understood=whole and not row["cut"].strip())
+    return RowReading((observation,), understood=complete and not row["cut"].strip())
 
 
 MST_STATUS = Reader(_MST_STATUS, read_mst_status)

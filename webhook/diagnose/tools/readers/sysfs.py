@@ -1,4 +1,4 @@
-"""Files of /sys and /proc: those of RDMA devices, their list, and those of the machine."""
+"""Readers for files of /sys and /proc: RDMA devices, their list, and settings of the node."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _IB_SYSFS = "sysfs"
 _LONGEST = 1000
 _NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 
-#: Which field a file fills, and how its value is read; None for a file that says nothing of use.
+#: The field of a file, and the function that reads its value; None for an ignored file.
 _Filling = tuple[str, Callable[[str], object | None]] | None
 _OF_DEVICE: dict[str, _Filling] = {
     "board_id": ("board_id", single_word),
@@ -79,8 +79,8 @@ _OF_PORT: dict[str, _Filling] = {
     "sm_sl": None,
     "state": ("state", kernel_port_state),
 }
-#: Files whose names only an RDMA device has, so that a path may begin at the device.
-_OWN = frozenset(("board_id", "fw_ver", "hca_type", "hw_rev", "node_guid", "sys_image_guid"))
+#: File names that only an RDMA device has, so that a path may begin at the device.
+_RDMA_FILES = frozenset(("board_id", "fw_ver", "hca_type", "hw_rev", "node_guid", "sys_image_guid"))
 _PATH = (
     rf"(?P<folder>(?:\S{{0,300}}?/)?(?:(?P<pci>{PCI})/)?infiniband/)?(?:\./)?"
     rf"(?P<device>{DEVICE})/(?:ports/(?P<port>\d{{1,3}})/)?"
@@ -96,28 +96,28 @@ _SLOT = re.compile(rf"PCI_SLOT_NAME=({PCI})", re.ASCII)
 
 
 def read_ib_sysfs(lines: Sequence[Line]) -> Reading:
-    """Read the files that are known: a record for each device, port, counter and GID."""
+    """Read the known files: an observation for each device, port, counter and GID."""
     tree = _Tree()
-    taken: set[int] = set()
+    recognised: set[int] = set()
     for numbers, path, value in _files(lines):
         if tree.takes(numbers[-1], path, value):
-            taken.update(numbers)
-    return Reading(tuple(tree.sightings()), frozenset(taken))
+            recognised.update(numbers)
+    return Reading(tuple(tree.observations()), frozenset(recognised))
 
 
 def read_tree(files: Mapping[str, str]) -> tuple[Observation, ...]:
-    """Read what is in files; their paths begin at the device: "mlx5_0/ports/1/rate"."""
+    """Read the text of files by path from the device on: "mlx5_0/ports/1/rate"."""
     tree = _Tree()
     for name, text in files.items():
         path = _IB_SYSFS_FILE.fullmatch(name)
         if path is not None:
             for value in text.splitlines():
                 tree.takes(0, path, value.strip())
-    return tuple(tree.sightings())
+    return tuple(tree.observations())
 
 
 def _files(lines: Iterable[Line]) -> Iterator[tuple[tuple[int, ...], re.Match[str], str]]:
-    """Yield the lines that show a file, its path, and its value."""
+    """Yield the line numbers of each file, its path, and its value."""
     head: tuple[int, re.Match[str]] | None = None
     for line in lines:
         if len(line.text) > _LONGEST or not line.text.strip():
@@ -131,7 +131,7 @@ def _files(lines: Iterable[Line]) -> Iterator[tuple[tuple[int, ...], re.Match[st
 
 
 def _certain(path: re.Match[str]) -> bool:
-    return bool(path["folder"] or path["port"] or path["file"] in _OWN)
+    return bool(path["folder"] or path["port"] or path["file"] in _RDMA_FILES)
 
 
 _Value = TypeVar("_Value")
@@ -139,24 +139,24 @@ _Value = TypeVar("_Value")
 
 @dataclass
 class _Part(Generic[_Value]):
-    """What is known of a device, of a port, or of a row of its GIDs."""
+    """The fields of a device, of a port, or of a row of its GIDs."""
 
     line: int
     fields: dict[str, _Value] = field(default_factory=dict)
 
 
 class _Tree:
-    """The files so far."""
+    """The files that are being read."""
 
     def __init__(self) -> None:
-        #: By the device and the port; more than one where a file was shown again.
+        #: Device and port → their fields, more than once if a file occurs again.
         self._parts: dict[tuple[str, int | None], list[_Part[object]]] = {}
-        #: By the device, the port and the index.
+        #: Device, port and index → the row.
         self._gids: dict[tuple[str, int, int], _Part[str]] = {}
         self._counters: list[CounterObservation] = []
 
     def takes(self, line: int, path: re.Match[str], value: str) -> bool:
-        """Take a file; return whether it and its value are understood."""
+        """Add a file; return whether it and its value are understood."""
         device, port = path["device"], number(path["port"] or "")
         if path["pci"]:
             self._fill(line, (device, None), "pci", path["pci"].lower())
@@ -174,12 +174,12 @@ class _Tree:
     def _counts(self, line: int, device: str, port: int, counter: str, value: str) -> bool:
         count = number(value)
         if count is not None:
-            found = CounterObservation(Origin(_IB_SYSFS, line), device, port, counter, count)
-            self._counters.append(found)
+            observation = CounterObservation(Origin(_IB_SYSFS, line), device, port, counter, count)
+            self._counters.append(observation)
         return count is not None
 
-    def _fill(self, line: int, where: tuple[str, int | None], name: str, value: object) -> None:
-        parts = self._parts.setdefault(where, [_Part(line)])
+    def _fill(self, line: int, key: tuple[str, int | None], name: str, value: object) -> None:
+        parts = self._parts.setdefault(key, [_Part(line)])
         if name == "netdevs":
             before = parts[-1].fields.get(name, ())
             assert isinstance(before, tuple)
@@ -188,8 +188,8 @@ class _Tree:
             parts.append(_Part(line))
         parts[-1].fields[name] = value
 
-    def sightings(self) -> Iterator[Observation]:
-        """Yield what the files say."""
+    def observations(self) -> Iterator[Observation]:
+        """Yield the observations of all files."""
         for (device, port), parts in self._parts.items():
             for part in parts:
                 yield port_of_fields(Origin(_IB_SYSFS, part.line), device, port, **part.fields)
@@ -208,7 +208,7 @@ class _Tree:
                 )
 
     def _version(self, device: str, port: int, kind: str | None) -> str | None:
-        """Return the version of RoCE; the kernel calls that of InfiniBand v1, too."""
+        """Return the version of RoCE; the kernel shows v1 on InfiniBand, too."""
         parts = self._parts.get((device, port), ())
         if kind == "IB/RoCE v1":
             ethernet = any(part.fields.get("link_layer") == "Ethernet" for part in parts)
@@ -217,7 +217,7 @@ class _Tree:
 
 
 def _filled(path: re.Match[str], value: str) -> tuple[str, object | None] | None:
-    """Return the field that a file fills, "" for none, and its value; None for an unknown file."""
+    """Return the field of a file and its value, ("", None) if ignored; None for an unknown file."""
     file = path["file"]
     if path["netdev"]:
         return "netdevs", path["netdev"]
@@ -236,17 +236,16 @@ def _filled(path: re.Match[str], value: str) -> tuple[str, object | None] | None
 IB_SYSFS = Reader(_IB_SYSFS, read_ib_sysfs)
 
 
-# ls /sys/class/infiniband, also with -l: the RDMA devices of a machine, and where they are in
-# PCI.
+# ls /sys/class/infiniband, also with -l: the RDMA devices of a node, and their PCI addresses.
 #
 #   mlx5_0  mlx5_1  mlx5_bond_0
 #   lrwxrwxrwx 1 root root 0 Mar 1 10:00 mlx5_0 -> ../../devices/pci0000:37/[...]/0000:38:00.0/
 #       infiniband/mlx5_0                                      (in one line)
 #   /sys/class/infiniband/mlx5_0/device -> ../../../0000:38:00.0
 #
-# A list of names alone is taken only if all of them are names that drivers of Linux or udev's
-# rules give to RDMA devices. A device in software (rxe, siw) has no PCI address. Whether a PCI
-# function is a virtual one does not show here.
+# A list of names alone is taken only if Linux drivers or udev rules give all of these names to RDMA
+# devices. A device in software (rxe, siw) has no PCI address. The list does not show whether a PCI
+# function is virtual.
 
 _DEVICE_LIST = "ls /sys/class/infiniband"
 
@@ -260,8 +259,8 @@ _DEVICE_LINK = re.compile(
     rf"(?P<path>\S{{0,500}})",
     re.ASCII,
 )
-#: Of the kernel's drivers (drivers/infiniband/hw, sw) and of rdma-core's udev/rdma_rename.c, except
-#: for names that network interfaces have, too ("ibp3s0").
+#: Names from the kernel's drivers (drivers/infiniband/hw, sw) and rdma-core's udev/rdma_rename.c,
+#: except for names that network interfaces also have ("ibp3s0").
 _NAME = re.compile(
     r"(?:mlx[45]_(?:bond_)?|bnxt_re(?:_bond)?|irdma|i40iw|hfi1_|qedr|hns_|efa_|erdma_|mana_|cxgb4_"
     r"|ocrdma|usnic_|vmw_pvrdma|rxe|siw)\d{1,4}"
@@ -290,7 +289,7 @@ read_device_list = ReadsRows(_device_list_row)
 DEVICE_LIST = Reader(_DEVICE_LIST, read_device_list)
 
 
-# Files of /sys and /proc that say something of the whole machine, each with its path.
+# Files of /sys and /proc with settings of the node, each with its path.
 #
 #   /sys/class/dmi/id/product_name:DGXH100
 #   /sys/module/mlx5_core/version:24.10-0.7.0
@@ -298,9 +297,9 @@ DEVICE_LIST = Reader(_DEVICE_LIST, read_device_list)
 #   /proc/sys/kernel/osrelease:5.15.0-134-generic
 #   /sys/bus/pci/devices:no GPU
 #
-# This is what `grep -r . PATH` writes, and `rdma-webhook discover script`; only the script, which
-# looks at all PCI functions, writes the last line. netns_mode is Y where containers share the
-# host's RDMA devices (Linux, drivers/infiniband/core/device.c).
+# This is the output of `grep -r . PATH` and of the script of `rdma-webhook discover script`; only
+# the script, which reads all PCI functions, writes the last line. netns_mode is Y if containers
+# share the node's RDMA devices (Linux, drivers/infiniband/core/device.c).
 
 _HOST_SYSFS = "sysfs"
 
@@ -317,7 +316,7 @@ def _loaded(_: str) -> str:
     return "yes"
 
 
-#: What a file says, and how its value is read.
+#: File → the setting, and the function that reads its value.
 _FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
     "/sys/class/dmi/id/product_name": ("product", dmi_value),
     "/sys/class/dmi/id/sys_vendor": ("vendor", dmi_value),
@@ -333,7 +332,7 @@ _FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
 
 
 def _host_sysfs_row(line: Line) -> RowReading | None:
-    """Read the files that are known."""
+    """Read the known files."""
     file = _HOST_SYSFS_FILE.fullmatch(line.text)
     if file is None or file[1] not in _FILES:
         return None

@@ -1,4 +1,4 @@
-"""RDMA devices and their ports: ibv_devices, ibdev2netdev, ibv_devinfo and show_gids."""
+"""Readers for RDMA devices and ports: ibv_devices, ibdev2netdev, ibv_devinfo and show_gids."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ def _ibv_devices_row(line: Line) -> RowReading | None:
     row = _IBV_DEVICES_ROW.fullmatch(line.text)
     if row is None:
         return RowReading() if _HEAD.fullmatch(line.text) else None
-    sighting = PortObservation(
+    observation = PortObservation(
         Origin(_IBV_DEVICES, line.number), row["device"], node_guid=guid(row["guid"])
     )
-    return RowReading((sighting,))
+    return RowReading((observation,))
 
 
 read_ibv_devices = ReadsRows(_ibv_devices_row)
 IBV_DEVICES = Reader(_IBV_DEVICES, read_ibv_devices)
 
 
-# ibdev2netdev, which says what network interface an RDMA port has.
+# ibdev2netdev, which shows the network interface of an RDMA port.
 #
 #   mlx5_0 port 1 ==> ib0 (Up)
 #   0000:3b:00.0 mlx5_0 (MT4123 - MCX653106A-HDAT) ConnectX-6 VPI fw 20.31.1014 port 1 (DOWN  )
@@ -81,7 +81,7 @@ IBV_DEVICES = Reader(_IBV_DEVICES, read_ibv_devices)
 
 _IBDEV2NETDEV = "ibdev2netdev"
 
-#: What follows (Up) is a remark of whoever saved the text.
+#: Text after (Up) is a remark of the person who saved it.
 _IBDEV2NETDEV_ROW = re.compile(
     rf"\s{{0,40}}(?:(?P<pci>{PCI})\s{{1,40}})?(?P<device>{DEVICE})\s{{1,40}}"
     r"(?P<verbose>\((?P<type>MT\d{4,6}|NA) - (?P<part>\S{0,60})\s{0,20}\)\s{1,20}"
@@ -92,9 +92,9 @@ _IBDEV2NETDEV_ROW = re.compile(
     re.ASCII,
 )
 _UP = {"Up": True, "Down": False}
-#: Where the script finds no serial number, it takes another string of the card for the part.
+#: Without a serial number, the script shows another string of the card as the part.
 _PART = re.compile(r"M(?:CX|BF|HQ)[\w-]{2,40}|900-[\w-]{2,40}", re.ASCII)
-#: What the script writes where it could not read a file.
+#: The script's values for a file that it could not read.
 _UNKNOWN = (None, "", "NA")
 
 
@@ -104,7 +104,7 @@ def _ibdev2netdev_row(line: Line) -> RowReading | None:
     if row is None or (row["state"] is None) != (row["verbose"] is None):
         return None
     state = port_state(row["state"] or "")
-    sighting = PortObservation(
+    observation = PortObservation(
         Origin(_IBDEV2NETDEV, line.number),
         row["device"],
         number(row["port"]),
@@ -116,13 +116,13 @@ def _ibdev2netdev_row(line: Line) -> RowReading | None:
         model=_model(row["part"], row["words"]),
         firmware=None if row["firmware"] == "NA" else row["firmware"],
     )
-    whole = sighting.netdevs is not None
-    known = row["up"] in (*_UNKNOWN, *_UP) and (state is not None or row["state"] in _UNKNOWN)
-    return RowReading((sighting,), understood=whole and known)
+    complete = observation.netdevs is not None
+    understood = row["up"] in (*_UNKNOWN, *_UP) and (state is not None or row["state"] in _UNKNOWN)
+    return RowReading((observation,), understood=complete and understood)
 
 
 def _netdevs(row: re.Match[str]) -> tuple[str, ...] | None:
-    """Return the interface; None where the line was cut before its end."""
+    """Return the interface; None if the line was cut before its end."""
     if row["old"] or row["new"]:
         netdev = row["old"] or row["netdev"]
         return (netdev,) if netdev else ()
@@ -149,9 +149,9 @@ IBDEV2NETDEV = Reader(_IBDEV2NETDEV, read_ibdev2netdev)
 #                           active_speed:           100.0 Gbps (128)
 #                           GID[  3]:               ::ffff:10.0.0.4, RoCE v2
 #
-# The version of OFED has a line "Device ports:" more. `vendor_id` is the vendor's number at the
-# IEEE, not that of PCI, but `vendor_part_id` is the PCI device id (0 for a device in software).
-# The rate is the width times the speed. Source: rdma-core, libibverbs/examples/devinfo.c.
+# The version of OFED has another line, "Device ports:". `vendor_id` is the vendor's number at the
+# IEEE, not in PCI, but `vendor_part_id` is the PCI device id (0 for a device in software). The rate
+# is the width times the speed. Source: rdma-core, libibverbs/examples/devinfo.c.
 
 _IBV_DEVINFO = "ibv_devinfo"
 
@@ -159,7 +159,7 @@ _GID = re.compile(
     r"\s{0,40}GID\[\s{0,5}(\d{1,4})\]:\s{1,20}([0-9a-fA-F:.]{2,45})(?:, (?:IB/)?RoCE v([12]))?\s*",
     re.ASCII,
 )
-#: What -v writes besides: capabilities, and limits of the device.
+#: Other lines of -v: capabilities, and limits of the device.
 _VERBOSE = re.compile(
     r"\s{0,60}(?:[A-Z]{1,20}(?:_[A-Z0-9]{1,20}){1,6}|XRC|NO SUPPORT"
     r"|Unknown flags: 0x[0-9A-Fa-f]{1,16}|max_[a-z0-9_]{1,40}:.{0,80}"
@@ -208,21 +208,21 @@ _SHAPE = BlockFormat(
         "effective_speed": None,
         "phys_state": ("physical_state", verbs_physical_state),
     },
-    # ibstatus writes it behind one tab.
+    # ibstatus writes it after one tab.
     {"link_layer": range(10, 80)},
 )
 
 
 def read_ibv_devinfo(lines: Sequence[Line]) -> Reading:
-    """Read the blocks: a record for each device, one for each port, and one for each GID."""
-    return read_blocks(lines, _SHAPE, _tell, _takes_other)
+    """Read the blocks: an observation for each device, for each port, and for each GID."""
+    return read_blocks(lines, _SHAPE, _devinfo_observations, _takes_other)
 
 
 def _takes_other(line: Line, block: Block) -> bool:
     row = _GID.fullmatch(line.text)
     if row is None or block.port is None:
         return _VERBOSE.fullmatch(line.text) is not None
-    # A short form may have been cut anywhere; only with a version is its end known.
+    # A short form may have been cut anywhere; only a version after it proves that it is complete.
     written = gid(row[2]) if row[3] else kernel_gid(row[2])
     if written is not None:
         version = row[3] and f"v{row[3]}"
@@ -230,13 +230,13 @@ def _takes_other(line: Line, block: Block) -> bool:
     return written is not None
 
 
-def _tell(block: Block) -> Iterator[Observation]:
+def _devinfo_observations(block: Block) -> Iterator[Observation]:
     width, speed = block.fields.pop("width", None), block.fields.pop("speed", None)
     if block.fields.get("device_id") == 0:
         del block.fields["device_id"]
     if isinstance(width, int) and isinstance(speed, float) and width and speed:
         block.fields["rate_gbps"] = width * speed
-    yield _SHAPE.port_sighting(block)
+    yield _SHAPE.port_observation(block)
     for line, index, written, version in block.gids:
         yield GidObservation(
             Origin(_IBV_DEVINFO, line), block.device, block.port or 0, index, written, version
@@ -274,7 +274,7 @@ def _show_gids_row(line: Line) -> RowReading | None:
     address = gid(row["gid"]) if row else None
     if row is None or address is None:
         return RowReading() if _OTHER.fullmatch(line.text) else None
-    found = GidObservation(
+    observation = GidObservation(
         Origin(_SHOW_GIDS, line.number),
         row["device"],
         int(row["port"]),
@@ -283,7 +283,7 @@ def _show_gids_row(line: Line) -> RowReading | None:
         row["version"],
         row["netdev"],
     )
-    return RowReading((found,))
+    return RowReading((observation,))
 
 
 read_show_gids = ReadsRows(_show_gids_row)

@@ -1,8 +1,8 @@
-"""Take saved text apart: which lines are from which machine.
+"""Split saved text into the output of each node.
 
 A text may have been saved from a terminal with its prompts, from pdsh or clush, from Ansible, from
-`kubectl logs`, or by the script of `rdma-webhook discover script`; each of them has a file here. A
-machine that nothing names is None, and so is that of an output that may be anybody's.
+`kubectl logs`, or by the script of `rdma-webhook discover script`. If the text does not name the
+node, or if the output may come from any node, `node` has the value None.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = ["NodeOutput", "split_by_node"]
 
 
 def split_by_node(text: str) -> tuple[NodeOutput, ...]:
-    """Take a text apart, in a time that grows with its length; any text will do.
+    """Split any text by node, in time linear in its length.
 
-    A machine has a capture for each command where the text shows commands, without their prompts.
-    Machines whose output clush or dshbak folded into one share the same tuple of lines.
+    A node has an output for each command that the text shows, without the prompts. Nodes whose
+    output clush or dshbak folded into one share the same tuple of lines.
     """
-    whole = NodeOutput(None, tuple(plain_lines(text)))
-    return tuple(capture for log in split_by_pod(whole) for capture in _of_one_log(log))
+    output = NodeOutput(None, tuple(plain_lines(text)))
+    return tuple(capture for log in split_by_pod(output) for capture in _split_log(log))
 
 
-def _of_one_log(whole: NodeOutput) -> Iterator[NodeOutput]:
+def _split_log(output: NodeOutput) -> Iterator[NodeOutput]:
     finders = (find_ansible, find_folded_header, Prompts().find)
-    for outer in split(whole, finders):
+    for outer in split(output, finders):
         for prefixed in split_by_prefix(outer):
             yield from split_at_headers(prefixed)

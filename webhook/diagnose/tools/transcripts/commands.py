@@ -1,4 +1,4 @@
-"""Commands in a saved text: of which machine their output is, and what a name alone answers."""
+"""Commands in a saved text: the node of their output, and short answers such as a host name."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from webhook.diagnose.tools.products import is_known_product
 from webhook.diagnose.tools.readers.notation import dmi_value
 from webhook.diagnose.tools.transcripts.segments import HOST, NodeOutput
 
-# Which machine a typed command shows: `ssh gpu-01 ibstat` shows gpu-01.
+# The node that a typed command shows: `ssh gpu-01 ibstat` shows gpu-01.
 #
-# What pdsh prints is of many machines, and a file that was saved may be of any, so nothing says
-# whose their output is.
+# The output of pdsh comes from many nodes, and a saved file may come from any, so the node of their
+# output is unknown.
 
-#: Words of a command that are looked at.
-_MOST = 60
+#: Words of a command that are read.
+_MAX_WORDS = 60
 _REMOTE_HOST = re.compile(rf"(?:[\w.+-]{{1,64}}@)?(?P<node>{HOST})", re.ASCII)
 _BEFORE = frozenset(("sudo", "time", "nice", "env", "watch", "stdbuf", "exec"))
-#: These run what they are given on other machines.
+#: Commands that run their arguments on other nodes.
 _ELSEWHERE = frozenset(
     (
         *("ansible", "ansible-playbook", "clush", "dsh", "for", "mpiexec", "mpirun", "orterun"),
@@ -29,7 +29,7 @@ _ELSEWHERE = frozenset(
 )
 _KUBECTL = frozenset(("kubectl", "oc", "k", "kk"))
 _SSH = frozenset(("ssh", "rsh"))
-#: These show files.
+#: Commands that show files.
 _SHOWING = frozenset(
     ("awk", "bat", "cat", "egrep", "grep", "head", "jq", "less", "more", "sed", "tail", "zcat")
 )
@@ -40,7 +40,7 @@ _SSH_VALUES = frozenset(f"-{letter}" for letter in "bcDEeFIiJLlmOopQRSWw")
 _KUBECTL_VALUES = frozenset(
     ("-n", "--namespace", "-c", "--container", "--context", "--kubeconfig", "--cluster", "--user")
 )
-#: Other commands that come behind a prompt that may also be a comment.
+#: Other commands after a prompt that may also start a comment.
 _TOOLS = re.compile(
     r"ib[a-z0-9_]{2,20}|rdma|mst|lspci|nvidia-smi|show_gids|perfquery|ip|ls|uname|hostname"
     r"|dmidecode|ofed_info|systemctl|mlxconfig|mlxlink|ethtool|lsmod|modinfo|exit"
@@ -48,21 +48,21 @@ _TOOLS = re.compile(
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text is a command that is typed to look at machines, not a comment."""
+    """Return whether a text is a command that inspects nodes, not a comment."""
     name = next(_words(text), "")
-    known = {*_SHOWING, *_KUBECTL, *_SSH, *_ELSEWHERE} - {"for", "until", "while"}
-    return name in known or _TOOLS.fullmatch(name) is not None
+    names = {*_SHOWING, *_KUBECTL, *_SSH, *_ELSEWHERE} - {"for", "until", "while"}
+    return name in names or _TOOLS.fullmatch(name) is not None
 
 
-#: A machine, None for one that nothing names.
+#: A node; None if the text does not name it.
 _Node = str | None
 
 
-def where(command: str, node: _Node, shell: _Node) -> tuple[_Node, _Node]:
-    """Return the machine that a command shows, and the one whose shell is open behind it.
+def nodes_of_command(command: str, node: _Node, shell: _Node) -> tuple[_Node, _Node]:
+    """Return the node that a command shows, and the node whose shell is open after it.
 
-    `node` is the machine that the command is typed on; `shell` is the one whose shell an earlier
-    command opened, whose prompt may name no machine.
+    The command is typed on `node`; `shell` is the node of a shell that an earlier command opened
+    and whose prompt may have no name.
     """
     name, *rest = list(_words(command)) or [""]
     if name in _SSH:
@@ -71,13 +71,13 @@ def where(command: str, node: _Node, shell: _Node) -> tuple[_Node, _Node]:
         return _by_kubectl(rest, shell)
     if name in ("exit", "logout"):
         return None, None
-    shows_a_file = name in _SHOWING and not any(one.startswith(_OF_THE_MACHINE) for one in rest)
+    shows_a_file = name in _SHOWING and not any(word.startswith(_OF_THE_MACHINE) for word in rest)
     return (None if name in _ELSEWHERE or shows_a_file else node), shell
 
 
 def _words(command: str) -> Iterator[str]:
-    """Yield the words, from the command's own name on, which comes without its folder."""
-    words = iter(command.split(None, _MOST)[:_MOST])
+    """Yield the command's name, without its folder, and the words after it."""
+    words = iter(command.split(None, _MAX_WORDS)[:_MAX_WORDS])
     for word in words:
         name = word.rpartition("/")[2]
         if name not in _BEFORE and "=" not in name and not name.startswith("-"):
@@ -99,29 +99,29 @@ def _by_kubectl(words: Sequence[str], shell: _Node) -> tuple[_Node, _Node]:
     target, *behind = _positional(rest, _KUBECTL_VALUES) or [""]
     host = _REMOTE_HOST.fullmatch(target.rpartition("/")[2])
     other = host["node"] if host else None
-    run = [one for one in _positional(behind, _KUBECTL_VALUES) if one != "--"]
+    run = [word for word in _positional(behind, _KUBECTL_VALUES) if word != "--"]
     opens = verb != "exec" or (len(run) == 1 and run[0].rpartition("/")[2] in _SHELLS)
     return other, other if opens else shell
 
 
 def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
-    """Return the words from the first one on that is neither an option nor its value."""
+    """Return the words after the leading options and their values."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in with_value else 1
     return list(words[at:])
 
 
-# What commands answer by a name alone, which says nothing without the command.
+# Commands that print a single name, which has no meaning without the command.
 #
 #   $ hostname              $ sudo dmidecode -s system-product-name
 #   gpu-01                  DGXH100
 #
-# Where nobody wrote the command, a text may begin with the answer of hostname, as of `hostname;
-# ibstat`: a word in the form of such names, above a line that a tool wrote. A product is then one
-# that a known machine has, and no other. Sources: dmidecode, dmiopt.c; coreutils, uname.c.
+# Without the command, a text may begin with the output of hostname, as for `hostname; ibstat`: a
+# word in the form of a host name, above a line of a tool. Only the product of a known machine is
+# then recognised. Sources: dmidecode, dmiopt.c; coreutils, uname.c.
 
-#: What commands answer; `hostname` may have options behind it.
+#: Command → the setting that it prints; options may follow `hostname`.
 _ANSWERS: dict[str, Setting] = {
     "hostname": "hostname",
     "uname -n": "hostname",
@@ -138,17 +138,17 @@ _ANSWERS: dict[str, Setting] = {
 }
 _HOSTNAME_OPTION = re.compile(r" (?:-[fs]|--fqdn|--long|--short)$")
 _HOST_ANSWER = re.compile(HOST, re.ASCII)
-#: A name that people give to machines: not a word, nor a product, nor what udev calls a device.
+#: The usual form of a node name: not a word, a product or udev's name of a device.
 _NODE = re.compile(r"(?=[a-z-]{0,60}\d)[a-z][a-z0-9-]{0,62}(?:\.[a-z0-9-]{1,63}){0,8}", re.ASCII)
 _DEVICE = re.compile(r"(?:e(?:n|th)|wl|ib|mlx|roce|rdma|irdma|bond|rxe|siw|qedr|usb)[a-z]{0,3}\d.*")
-#: Characters of a line that may be an answer.
+#: Characters of the longest answer.
 _LONGEST = 300
 
 
 def short_answers(
-    capture: NodeOutput, taken: Collection[int], *, begins: bool
+    capture: NodeOutput, recognised: Collection[int], *, begins: bool
 ) -> Iterator[SettingObservation]:
-    """Yield what short commands answered; `taken` are the numbers of the lines of other tools.
+    """Yield the answers of short commands; `recognised` are the line numbers of other tools.
 
     `begins`: whether the text begins with these lines.
     """
@@ -156,26 +156,26 @@ def short_answers(
     if capture.command is not None:
         yield from _of_command(capture.command, lines)
         return
-    if begins and len(lines) > 1 and lines[1].number in taken:
+    if begins and len(lines) > 1 and lines[1].number in recognised:
         name = lines[0].text.strip()
-        if lines[0].number not in taken and _is_node(name):
+        if lines[0].number not in recognised and _is_node(name):
             yield SettingObservation(Origin("hostname", lines[0].number), "hostname", name)
     for line in lines:
-        if line.number not in taken and is_known_product(line.text.strip()):
+        if line.number not in recognised and is_known_product(line.text.strip()):
             product = line.text.strip()
             yield SettingObservation(Origin("dmidecode -s", line.number), "product", product)
 
 
 def _is_answer(line: Line) -> bool:
-    """Return whether a line may be an answer, not a blank or a remark of dmidecode."""
+    """Return whether a line may be an answer, not blank or a comment of dmidecode."""
     return len(line.text) <= _LONGEST and bool(line.text.strip()) and line.text[0] != "#"
 
 
 def _of_command(command: str, lines: Sequence[Line]) -> Iterator[SettingObservation]:
-    typed, *others = re.split(r"\s*(?:;|&&)\s*", " ".join(command.split()), maxsplit=1)
+    typed, *following = re.split(r"\s*(?:;|&&)\s*", " ".join(command.split()), maxsplit=1)
     typed = _HOSTNAME_OPTION.sub("", typed.removeprefix("sudo "))
     setting = _ANSWERS.get(typed)
-    if setting is None or not lines or (len(lines) > 1 and not others):
+    if setting is None or not lines or (len(lines) > 1 and not following):
         return
     value = dmi_value(lines[0].text)
     if value is not None and (setting != "hostname" or _HOST_ANSWER.fullmatch(value)):

@@ -1,4 +1,4 @@
-"""Machines named by prefixes, headers and prompts: pdsh, clush, dshbak, kubectl, shells."""
+"""Nodes named by prefixes, headers and prompts: pdsh, clush, dshbak, kubectl, shells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from webhook.diagnose.tools.observations import Line
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.readers.sysfs import DEVICE_LIST
-from webhook.diagnose.tools.transcripts.commands import is_command, where
+from webhook.diagnose.tools.transcripts.commands import is_command, nodes_of_command
 from webhook.diagnose.tools.transcripts.segments import (
     HOST,
     NodeMarker,
@@ -16,49 +16,49 @@ from webhook.diagnose.tools.transcripts.segments import (
     is_script_header,
 )
 
-# The prefixes of pdsh and clush: each line begins with the name of its machine.
+# The prefixes of pdsh and clush: each line begins with the name of its node.
 #
 #   gpu-01: mlx5_0 port 1 ==> ibs1 (Up)
 #
-# Tools write "state: Active", too. So a word is the name of a machine only if a reader takes a line
-# behind it, or if it differs from such a name in digits alone (gpu-03, which found no such
+# Tools write "state: Active", too. So a word is the name of a node only if a reader recognises a
+# line after it, or if it differs from such a name only in digits (gpu-03, which has no such
 # command).
 
 _NODE_PREFIX = re.compile(rf"(?P<node>{HOST}):(?: (?P<text>.*))?", re.ASCII | re.DOTALL)
-#: What pdsh and clush say of a machine.
+#: A remark of pdsh or clush about a node.
 _REMARK = re.compile(rf"(?:pdsh@{HOST}|clush): (?P<node>{HOST}): (?P<text>.*)", re.ASCII)
 
 
-def split_by_prefix(whole: NodeOutput) -> Iterator[NodeOutput]:
-    """Split into what has no prefix, if there is any, and a capture for each machine."""
-    split = [_prefixed(line) for line in whole.lines]
-    nodes = _nodes(one for one in split if one is not None)
+def split_by_prefix(output: NodeOutput) -> Iterator[NodeOutput]:
+    """Split into the lines without a prefix, if any, and an output for each node."""
+    split = [_prefixed(line) for line in output.lines]
+    nodes = _nodes(prefixed for prefixed in split if prefixed is not None)
     if not nodes:
-        yield whole
+        yield output
         return
-    rest: list[Line] = []
+    unprefixed: list[Line] = []
     by_node: dict[str, list[Line]] = {}
-    for line, prefixed in zip(whole.lines, split, strict=True):
+    for line, prefixed in zip(output.lines, split, strict=True):
         if prefixed is None or prefixed[0] not in nodes:
-            rest.append(line)
+            unprefixed.append(line)
         else:
             by_node.setdefault(prefixed[0], []).append(prefixed[1])
-    if any(line.text.strip() for line in rest):
-        yield whole._replace(lines=tuple(rest))
+    if any(line.text.strip() for line in unprefixed):
+        yield output._replace(lines=tuple(unprefixed))
     for node, lines in by_node.items():
         yield NodeOutput(node, tuple(lines))
 
 
 def _prefixed(line: Line) -> tuple[str, Line] | None:
-    found = _REMARK.fullmatch(line.text) or _NODE_PREFIX.fullmatch(line.text)
-    return (found["node"], line._replace(text=found["text"] or "")) if found else None
+    match = _REMARK.fullmatch(line.text) or _NODE_PREFIX.fullmatch(line.text)
+    return (match["node"], line._replace(text=match["text"] or "")) if match else None
 
 
 def _nodes(prefixed: Iterable[tuple[str, Line]]) -> set[str]:
     by_name: dict[str, list[Line]] = {}
     for name, line in prefixed:
         by_name.setdefault(name, []).append(line)
-    # One call for all: a call for each of many names would take long.
+    # One call for all lines: a call for each of many names would be slow.
     evidence = _evidence([line for lines in by_name.values() for line in lines])
     certain = {
         name
@@ -70,34 +70,38 @@ def _nodes(prefixed: Iterable[tuple[str, Line]]) -> set[str]:
 
 
 def _evidence(lines: list[Line]) -> set[int]:
-    """Return the numbers of the lines that only a tool can have written."""
-    sightings = read(lines).sightings
-    # "hca_id: mlx5_0" is not a machine that lists its devices.
-    return {one.origin.line for one in sightings if one.origin.tool != DEVICE_LIST.tool}
+    """Return the numbers of the lines that are certainly from a tool."""
+    observations = read(lines).sightings
+    # "hca_id: mlx5_0" is not a node that lists its devices.
+    return {
+        observation.origin.line
+        for observation in observations
+        if observation.origin.tool != DEVICE_LIST.tool
+    }
 
 
 def _shape(name: str) -> str:
     return re.sub(r"\d+", "0", name)
 
 
-# The headers of `clush -b` and of dshbak, above an output that one or several machines have.
+# The headers of `clush -b` and of dshbak, above an output of one or several nodes.
 #
 #   ----------------
 #   gpu-[01-02]
 #   ----------------
 #   mlx5_0 port 1 ==> ibs1 (Up)
 #
-# clush writes 15 dashes, and the number of machines behind their names: "gpu-[01-02] (2)"; dshbak
+# clush writes 15 dashes, and the number of nodes after their names: "gpu-[01-02] (2)"; dshbak
 # writes 16. Sources: ClusterShell, lib/ClusterShell/CLI/Display.py; pdsh, scripts/dshbak.in.
 
 _RULE = re.compile(r"-{15,16}\s*")
 _NAMES = re.compile(r"(\S{1,4000})(?: \(\d{1,6}\))?\s*", re.ASCII)
-#: Machines times lines, so that a short text cannot stand for an endless one.
-_MOST = 10_000_000
+#: Nodes times lines: a short text must not expand to a huge one.
+_MAX_COPIES = 10_000_000
 
 
 def find_folded_header(lines: Sequence[Line], at: int) -> NodeMarker | None:
-    """Find a header of three lines."""
+    """Return the marker of a header of three lines, or None."""
     if not lines[at].text.startswith("---") or len(lines) < at + 3:
         return None
     rule, named, end = (line.text for line in lines[at : at + 3])
@@ -105,13 +109,13 @@ def find_folded_header(lines: Sequence[Line], at: int) -> NodeMarker | None:
     if names is None or not _RULE.fullmatch(rule) or rule.strip() != end.strip():
         return None
     nodes = unfold(names[1])
-    return NodeMarker(nodes, at + 3) if 0 < len(nodes) * len(lines) <= _MOST else None
+    return NodeMarker(nodes, at + 3) if 0 < len(nodes) * len(lines) <= _MAX_COPIES else None
 
 
-# Unfold the names of machines: "n[01-03,7],m1" is n01, n02, n03, n7 and m1.
+# Unfold the names of nodes: "n[01-03,7],m1" is n01, n02, n03, n7 and m1.
 
-#: Names that a text may unfold to; more are no names of machines.
-MOST = 16_384
+#: The maximum number of names; a text that unfolds to more is not a list of nodes.
+MAX_NAMES = 16_384
 
 _NAME = re.compile(r"(?:[\w.-]|\[[\d,-]{1,200}\]){1,300}", re.ASCII)
 _PART = re.compile(r"\[([\d,-]{1,200})\]|([\w.-]{1,255})", re.ASCII)
@@ -119,90 +123,90 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 def unfold(folded: str) -> tuple[str, ...]:
-    """Return the names; () if it is not a list of names, or one of more than `MOST`."""
+    """Return the names; () if the text is not a list of at most `MAX_NAMES` names."""
     names: list[str] = []
-    # A comma inside of brackets separates numbers.
-    for one in re.split(r",(?![\d,-]{0,200}\])", folded):
-        unfolded = _unfold_one(one) if _NAME.fullmatch(one) else ()
-        if not unfolded or len(names) + len(unfolded) > MOST:
+    # A comma inside brackets separates numbers.
+    for name in re.split(r",(?![\d,-]{0,200}\])", folded):
+        unfolded = _unfold_name(name) if _NAME.fullmatch(name) else ()
+        if not unfolded or len(names) + len(unfolded) > MAX_NAMES:
             return ()
         names.extend(unfolded)
     return tuple(names)
 
 
-def _unfold_one(folded: str) -> tuple[str, ...]:
+def _unfold_name(folded: str) -> tuple[str, ...]:
     names: tuple[str, ...] = ("",)
     for numbers, text in _PART.findall(folded):
         ends = _numbers(numbers) if numbers else (text,)
-        if len(names) * len(ends) > MOST:
+        if len(names) * len(ends) > MAX_NAMES:
             return ()
         names = tuple(name + end for name in names for end in ends)
     return names
 
 
 def _numbers(listed: str) -> tuple[str, ...]:
-    found: list[str] = []
-    for one in listed.split(","):
-        ends = _RANGE.fullmatch(one)
+    numbers: list[str] = []
+    for span in listed.split(","):
+        ends = _RANGE.fullmatch(span)
         if ends is None:
             return ()
         first, last = int(ends[1]), int(ends[2] or ends[1])
-        if last - first >= MOST:
+        if last - first >= MAX_NAMES:
             return ()
-        found.extend(f"{number:0{len(ends[1])}}" for number in range(first, last + 1))
-    return tuple(found)
+        numbers.extend(f"{number:0{len(ends[1])}}" for number in range(first, last + 1))
+    return tuple(numbers)
 
 
-# The prefixes of `kubectl logs --prefix`, which name a pod and its container.
+# The prefixes of `kubectl logs --prefix`: a pod and its container.
 #
 #   [pod/rdma-webhook-discover-x7k2p/collect] ### host: gpu-01
 #
-# A pod's name says nothing of its node: the header of the script does. Source: kubectl,
+# A pod's name does not name its node, but the header of the script does. Source: kubectl,
 # pkg/cmd/logs/logs.go, addPrefixIfNeeded.
 
 _POD_PREFIX = re.compile(r"\[(?P<pod>pod/[a-z0-9.-]{1,253}/[a-z0-9.-]{1,253})\](?: (?P<text>.*))?")
 
 
-def split_by_pod(whole: NodeOutput) -> Iterator[NodeOutput]:
-    """Split into the lines without such a prefix, and a capture for each container."""
-    rest: list[Line] = []
+def split_by_pod(output: NodeOutput) -> Iterator[NodeOutput]:
+    """Split into the lines without such a prefix, and an output for each container."""
+    unprefixed: list[Line] = []
     by_pod: dict[str, list[Line]] = {}
-    for line in whole.lines:
+    for line in output.lines:
         prefixed = _POD_PREFIX.fullmatch(line.text)
         if prefixed is None:
-            rest.append(line)
+            unprefixed.append(line)
         else:
-            shown = line._replace(text=prefixed["text"] or "")
-            by_pod.setdefault(prefixed["pod"], []).append(shown)
-    yield whole._replace(lines=tuple(rest))
+            plain = line._replace(text=prefixed["text"] or "")
+            by_pod.setdefault(prefixed["pod"], []).append(plain)
+    yield output._replace(lines=tuple(unprefixed))
     for lines in by_pod.values():
-        yield whole._replace(lines=tuple(lines))
+        yield output._replace(lines=tuple(lines))
 
 
-# The prompts of a terminal, with the commands that were typed behind them.
+# The prompts of a terminal, each followed by a typed command.
 #
 #   root@gpu-01:~# ibstat                       [user@gpu-01 ~]$ ibstat
 #   gpu-01:~ # ibstat                           gpu-01$ ibstat
 #   $ ibstat                                    sh-5.1# ibstat
 
-#: Characters of a line that may be a prompt; a command in it is shorter.
+#: Characters of the longest line with a prompt; a command in it is shorter.
 _LONGEST = 4000
-_REST = r"(?:\s+(?P<command>.*))?"
+_COMMAND = r"(?:\s+(?P<command>.*))?"
 _PATH = r"(?:~|/(?!/))[^#$%>]{0,200}?"
 _NAMED = tuple(
-    re.compile(rf"\s{{0,8}}(?:\([\w.-]{{1,60}}\) )?{prompt}{_REST}", re.ASCII)
+    re.compile(rf"\s{{0,8}}(?:\([\w.-]{{1,60}}\) )?{prompt}{_COMMAND}", re.ASCII)
     for prompt in (
         rf"[\w.+-]{{1,64}}@(?P<node>{HOST})(?:[: ]{_PATH}|:)?\s?[#$%>]",
         rf"\[(?:[\w.+-]{{1,64}}@)?(?P<node>(?!\d+\]){HOST})(?: [^\]]{{1,200}})?\] ?[#$%]",
         rf"(?P<node>{HOST}):{_PATH}\s?[#$]",
         rf"(?P<node>{HOST})\$",
-        # Not "Port#", the head of a column.
+        # Not "Port#", a column heading.
         rf"(?P<node>(?=\w{{0,80}}[\d.-]){HOST})#",
     )
 )
-#: These name no machine.
+#: Prompts without a name.
 _BARE = re.compile(
-    rf"\s{{0,8}}(?:(?:ba|da|z|k)?sh-\d{{1,3}}\.\d{{1,3}}\w{{0,20}}[#$]|{_PATH} [#$]|\$){_REST}",
+    rf"\s{{0,8}}(?:(?:ba|da|z|k)?sh-\d{{1,3}}\.\d{{1,3}}\w{{0,20}}[#$]|{_PATH} [#$]|\$){_COMMAND}",
     re.ASCII,
 )
 #: The prompt of root, or a comment.
@@ -210,14 +214,14 @@ _ROOT = re.compile(r"# (?P<command>.+)")
 
 
 class Prompts:
-    """The prompts of a text, one after another."""
+    """A finder for prompts, which tracks the open shell."""
 
     def __init__(self) -> None:
-        #: The machine whose shell was opened, for prompts that name none.
+        #: The node of the open shell, for prompts without a name.
         self._shell: str | None = None
 
     def find(self, lines: Sequence[Line], at: int) -> NodeMarker | None:
-        """Find a prompt; a command may go on in the next lines."""
+        """Return the marker of a prompt, or None; a command may continue on the next lines."""
         text = lines[at].text
         prompt = _prompt(text) if len(text) <= _LONGEST else None
         if prompt is None:
@@ -227,9 +231,9 @@ class Prompts:
         while command.endswith("\\") and behind < len(lines) and len(command) <= _LONGEST:
             command = f"{command[:-1].strip()} {lines[behind].text.strip().removeprefix('> ')}"
             behind += 1
-        # A prompt that looks otherwise than the last one, and names no machine, may be any's.
+        # A prompt with a name ends the shell that an earlier command opened.
         shell = None if named else self._shell
-        output, self._shell = where(command, named or shell, shell)
+        output, self._shell = nodes_of_command(command, named or shell, shell)
         return NodeMarker((output,), behind, command or None)
 
 
@@ -239,4 +243,4 @@ def _prompt(text: str) -> re.Match[str] | None:
     root = _ROOT.fullmatch(text)
     if root is not None:
         return root if is_command(root["command"]) else None
-    return next(filter(None, (one.fullmatch(text) for one in (_BARE, *_NAMED))), None)
+    return next(filter(None, (pattern.fullmatch(text) for pattern in (_BARE, *_NAMED))), None)

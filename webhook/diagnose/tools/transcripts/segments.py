@@ -1,4 +1,4 @@
-"""A part of a text that is from one machine, the signs that say so, and the script's headers."""
+"""Parts of a text from one node, the markers that name the node, and the script's headers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from webhook.diagnose.tools.observations import Line
 
-# Parts and signs.
+# Parts and markers.
 
-#: A part of a regular expression: the name or the address of a machine.
+#: A part of a regular expression: the name or the address of a node.
 HOST = r"[A-Za-z0-9](?:[\w.-]{0,252}[A-Za-z0-9])?"
 
-#: Commands to a terminal (ECMA-48): colours, a title, the choice of a character set.
+#: Terminal control sequences (ECMA-48): colours, a title, the choice of a character set.
 _TERMINAL = re.compile(
     r"\x1b(?:\[[0-?]{0,60}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)?"
     r"|[()][0-9A-B]|[=>78cM])"
@@ -21,18 +21,18 @@ _TERMINAL = re.compile(
 
 
 class NodeOutput(NamedTuple):
-    """Lines that are from one machine, and in one piece."""
+    """Contiguous lines of output from one node."""
 
-    #: None if nothing says which machine it is.
+    #: None if the text does not name the node.
     node: str | None
     lines: tuple[Line, ...]
-    #: What was typed or run, if the text says it, and the status with which it ended.
+    #: The command and its exit status, if the text shows them.
     command: str | None = None
     exit_status: int | None = None
 
 
 def plain_lines(text: str, first: int = 1) -> list[Line]:
-    """Split into lines, numbered as editors do; a carriage return alone splits within a line."""
+    """Split a text into numbered lines; a carriage return alone splits within a line."""
     text = _TERMINAL.sub("", text.removeprefix("\ufeff")).replace("\xa0", " ")
     return [
         Line(number, piece)
@@ -42,38 +42,38 @@ def plain_lines(text: str, first: int = 1) -> list[Line]:
 
 
 class NodeMarker(NamedTuple):
-    """Something in a text that says which machine lines are from."""
+    """Lines of a text that name the node of other lines."""
 
-    #: The machines; (None,) for one that nothing names.
+    #: The nodes; (None,) for an unknown one.
     nodes: tuple[str | None, ...]
-    #: The index of the first line behind the sign.
+    #: The index of the first line after the marker.
     behind: int
     command: str | None = None
     exit_status: int | None = None
-    #: The lines that the sign encloses; None if they are those behind it, up to the next sign.
+    #: The lines inside the marker; None for the lines after it, up to the next marker.
     enclosed: tuple[Line, ...] | None = None
 
 
-#: Looks for a sign that begins at an index of the lines.
-FindsSign = Callable[[Sequence[Line], int], NodeMarker | None]
+#: Returns the marker that begins at an index of the lines, or None.
+FindsMarker = Callable[[Sequence[Line], int], NodeMarker | None]
 
 
-def split(whole: NodeOutput, finders: Sequence[FindsSign]) -> Iterator[NodeOutput]:
-    """Split a capture at signs; the lines before the first one stay with its machine."""
-    nodes: tuple[str | None, ...] = (whole.node,)
-    lines, at = whole.lines, 0
-    start, command, status = 0, whole.command, whole.exit_status
+def split(output: NodeOutput, finders: Sequence[FindsMarker]) -> Iterator[NodeOutput]:
+    """Split an output at markers; the lines before the first marker keep their node."""
+    nodes: tuple[str | None, ...] = (output.node,)
+    lines, at = output.lines, 0
+    start, command, status = 0, output.command, output.exit_status
     while at < len(lines):
-        sign = next(filter(None, (find(lines, at) for find in finders)), None)
-        if sign is None:
+        marker = next(filter(None, (find(lines, at) for find in finders)), None)
+        if marker is None:
             at += 1
             continue
         yield from _captures(nodes, lines[start:at], command, status)
-        nodes, command, status = sign.nodes, sign.command, sign.exit_status
-        if sign.enclosed is not None:
-            yield from _captures(nodes, sign.enclosed, command, status)
+        nodes, command, status = marker.nodes, marker.command, marker.exit_status
+        if marker.enclosed is not None:
+            yield from _captures(nodes, marker.enclosed, command, status)
             nodes, command, status = (None,), None, None
-        start = at = sign.behind
+        start = at = marker.behind
     yield from _captures(nodes, lines[start:], command, status)
 
 
@@ -92,8 +92,8 @@ def _captures(
 #   ### ran: ibstat (exit 0)
 #   ### note: not installed: mst
 #
-# The first begins the output of a machine, and names the version of the format. The third stands
-# above the output of a command. The last is for people.
+# The first begins the output of a node, and has the version of the format. The third is above the
+# output of a command. The last is for the reader.
 
 _BEGIN = re.compile(r"### rdma-webhook discover: \d{1,4}\s*", re.ASCII)
 _HOST = re.compile(rf"### host: (?P<node>{HOST})\s*", re.ASCII)
@@ -106,9 +106,9 @@ def is_script_header(text: str) -> bool:
     return any(header.fullmatch(text) for header in (_BEGIN, _HOST, _NOTE, _RAN))
 
 
-def split_at_headers(whole: NodeOutput) -> tuple[NodeOutput, ...]:
-    """Split a capture at the headers; the host that they name is the machine."""
-    node = whole.node
+def split_at_headers(output: NodeOutput) -> tuple[NodeOutput, ...]:
+    """Split an output at the headers, which name the node."""
+    node = output.node
 
     def find(lines: Sequence[Line], at: int) -> NodeMarker | None:
         nonlocal node
@@ -116,7 +116,7 @@ def split_at_headers(whole: NodeOutput) -> tuple[NodeOutput, ...]:
         if not text.startswith("### "):
             return None
         if _BEGIN.fullmatch(text):
-            node = whole.node
+            node = output.node
             return NodeMarker((node,), at + 1)
         host = _HOST.fullmatch(text)
         if host is not None:
@@ -129,4 +129,4 @@ def split_at_headers(whole: NodeOutput) -> tuple[NodeOutput, ...]:
             return None
         return NodeMarker((node,), at + 1, ran["command"], int(ran["status"]))
 
-    return tuple(split(whole, (find,)))
+    return tuple(split(output, (find,)))

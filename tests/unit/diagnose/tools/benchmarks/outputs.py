@@ -15,15 +15,15 @@ FREQUENCY = (
     "Conflicting CPU frequency values detected: 1200.000000 != 2700.125000. "
     "CPU Frequency is not max."
 )
-#: 46.5 Gb/s and 46.4 Gb/s in 64 KiB messages, in both units; 0.0885 Mpps.
+#: 46.5 Gb/s and 46.4 Gb/s with messages of 64 KiB, in both units; 0.0885 Mpps.
 ROW_GBITS = " 65536      5000             46.50              46.40              0.088501"
 ROW_MIB = " 65536      5000             5543.23            5531.31            0.088501"
 
 
 def only(output: str) -> Measurement:
-    """Read an output that has one run."""
-    (found,) = read_output(output).measurements
-    return found
+    """Read the only run of an output."""
+    (run,) = read_output(output).measurements
+    return run
 
 
 def head(
@@ -34,7 +34,7 @@ def head(
     mtu: int = 4096,
     qps: int = 1,
 ) -> list[str]:
-    """Return what a process of perftest prints before the addresses."""
+    """Return the header that a process of perftest prints before the addresses."""
     return [
         DASHES,
         f"                    {title}",
@@ -97,7 +97,7 @@ def text(*parts: list[str]) -> str:
 
 
 def row(gbps: float, size: int = 1 << 20, iterations: int = 5000) -> str:
-    """Return a row of this bandwidth, as --report_gbits prints it."""
+    """Return a row with this bandwidth in the format of --report_gbits."""
     mega = gbps * 1000 / 8 / size
     return f" {size}      {iterations}             {gbps:.2f}       {gbps:.2f}      {mega:.6f}"
 
@@ -137,8 +137,8 @@ def _bars(*widths: int) -> str:
     return "+" + "+".join("-" * width for width in widths) + "+"
 
 
-def _cell(said: str) -> str:
-    return f"| {said:<104} |"
+def _cell(field: str) -> str:
+    return f"| {field:<104} |"
 
 
 _GROUPS = _bars(14, 14, 30, 21, 23)
@@ -146,10 +146,10 @@ _COLUMNS = _bars(14, 14, 10, 9, 9, 10, 10, 11, 11)
 _BOX = _bars(106)
 
 
-def ucx_perftest(what: str = "overhead", memory: str = "host") -> str:
+def ucx_perftest(measure: str = "overhead", memory: str = "host") -> str:
     """Return the output of ucx_perftest."""
-    test = "bandwidth" if what == "overhead" else "latency"
-    groups = f"|              |              | {what + ' (usec)':^28} |   bandwidth (MB/s)  "
+    test = "bandwidth" if measure == "overhead" else "latency"
+    groups = f"|              |              | {measure + ' (usec)':^28} |   bandwidth (MB/s)  "
     columns = "|    Stage     | # iterations | 50.0%ile | average | overall |  average |  overall "
     return text(
         [_GROUPS, f"{groups}|  message rate (msg/s) |", _COLUMNS],

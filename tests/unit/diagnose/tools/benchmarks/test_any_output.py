@@ -1,4 +1,4 @@
-"""Whatever a text is, it is read without an error, in linear time, and nothing is made up."""
+"""Any text is read without an error, in linear time, and no figure is invented."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from webhook.diagnose.tools.logs import cause_lines
 
 FAILED = "Couldn't allocate MR\nfailed to create mr\nPort number 1 state is Down\n"
 COMMAND = "$ ib_write_bw -d mlx5_4 -i 1 -D 5 127.0.0.1 --report_gbits\n"
-WHOLE = [
+COMPLETE = [
     outputs.bandwidth(),
     outputs.bandwidth(outputs.ROW_MIB, "MB/sec"),
     outputs.latency(),
@@ -37,10 +37,10 @@ WHOLE = [
     COMMAND,
     FAILED,
 ]
-#: Gb/s in one of each unit that a program prints: Gb/s, MiB/s, GB/s.
+#: Gb/s per printed unit: Gb/s, MiB/s, GB/s.
 UNITS = (1.0, 8 * 2**20 / 1e9, 8.0)
 
-texts = st.sampled_from(WHOLE)
+texts = st.sampled_from(COMPLETE)
 line_ends = st.sampled_from(["\n", "\r\n", "\r", "\x1b[0m\n", " \n"])
 
 
@@ -61,19 +61,19 @@ def mangled(draw: st.DrawFn) -> str:
 
 
 def numbers(row: MeasuredRow) -> Iterator[float]:
-    """Yield the numbers of a row that are printed as they are."""
-    yield from (one for one in (row.size, row.iterations, row.wrong) if one is not None)
-    yield from (one for one in row.latency or () if one is not None)
+    """Yield the numbers of a row that are printed unchanged."""
+    yield from (figure for figure in (row.size, row.iterations, row.wrong) if figure is not None)
+    yield from (figure for figure in row.latency or () if figure is not None)
 
 
 @given(mangled())
 def test_no_number_is_made_up(text: str) -> None:
     """Every number is in the text; a rate is one of its numbers times a unit.
 
-    Colors are taken out of the text first: they may stand inside a number.
+    Colors are removed from the text first: they may occur inside a number.
     """
     text = plain_text(text)
-    printed = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", text) if len(one) < 300}
+    printed = {float(figure) for figure in re.findall(r"\d+(?:\.\d+)?", text) if len(figure) < 300}
     rates = {round(number * unit, 3) for number in printed for unit in UNITS}
     for run in read_output(text).measurements:
         for row in run.rows:
@@ -81,19 +81,19 @@ def test_no_number_is_made_up(text: str) -> None:
             assert counted or set(numbers(row)) <= printed
             assert {row.gbps, row.peak_gbps, run.average_gbps} - {None} <= rates
         facts = {run.mtu, run.qps, run.port} - {None}
-        assert {float(one) for one in facts if one is not None} <= printed
+        assert {float(figure) for figure in facts if figure is not None} <= printed
         assert run.device is None or run.device in text
 
 
 @given(mangled())
 def test_lines_exist(text: str) -> None:
-    """A run, a row and a failure stand in lines of the text."""
+    """The lines of runs, rows and failures exist in the text."""
     output = read_output(text)
     last = text.count("\n") + text.count("\r") + 1
     for run in output.measurements:
         assert 1 <= run.lines[0] <= run.lines[1] <= last
         assert all(run.lines[0] <= row.line <= run.lines[1] for row in run.rows)
-    assert all(1 <= one.number <= last for one in output.failures)
+    assert all(1 <= failure.number <= last for failure in output.failures)
 
 
 @given(st.text(max_size=400) | st.text(alphabet="#: 0123456789.\n-|[]{}abmilx_\t", max_size=800))
@@ -108,25 +108,27 @@ def test_any_text(text: str) -> None:
     st.booleans(),
 )
 def test_the_unit_is_proven(size: int, gbps: float, mebibytes: bool) -> None:
-    """If a unit is found, it is the right one, whatever the digits that were printed."""
+    """A proven unit is the right one, for any printed digits."""
     average = f"{gbps / UNITS[1]:.2f}" if mebibytes else f"{gbps:.2f}"
-    found = proven_throughput(size, average, None, f"{gbps * 1000 / 8 / size:.6f}")
+    throughput = proven_throughput(size, average, None, f"{gbps * 1000 / 8 / size:.6f}")
     unit = UNITS[mebibytes]
-    assert found is None or found.average == round(float(average) * unit, 3)
+    assert throughput is None or throughput.average == round(float(average) * unit, 3)
 
 
 def test_digits_of_a_number() -> None:
-    """The half of the last digit is what a printed number may be off by."""
+    """A printed number may be off by half a unit of its last digit."""
     assert printed_number("12.50") == (12.5, 0.005)
     assert printed_number("7") == (7.0, 0.5)
 
 
 def test_lines_of_causes() -> None:
-    """Each line of the table is found, with its number, in the order of the text."""
-    found = cause_lines(
+    """Each line of the table is returned, with its number, in the order of the text."""
+    causes = cause_lines(
         "\nPort number 1 state is Down\nx\n  Couldn't allocate MR\nPort number 2 state is Down"
     )
-    assert [(one.number, one.cause.code, one.line) for one in found] == [
+    assert [
+        (cause_line.number, cause_line.cause.code, cause_line.line) for cause_line in causes
+    ] == [
         (2, "PortDown", "Port number 1 state is Down"),
         (4, "PerftestNoMemory", "Couldn't allocate MR"),
         (5, "PortDown", "Port number 2 state is Down"),
@@ -145,19 +147,19 @@ LONG = {
     "columns": "#bytes #iterations BW average[",
     "escapes": "\x1b[",
     "blanks": " " * 7 + "|",
-    **{f"lines-{place}": one for place, one in enumerate(WHOLE)},
+    **{f"lines-{place}": output for place, output in enumerate(COMPLETE)},
 }
 
 
 @pytest.mark.parametrize("piece", LONG.values(), ids=LONG)
 def test_four_times_the_text_is_about_four_times_the_work(piece: str) -> None:
-    """Whatever is repeated, in one line or in many, the work grows no faster than the text."""
+    """The work for any repeated text, in one line or in many, grows no faster than the text."""
     small, large = (piece * (size // len(piece)) for size in (40_000, 160_000))
     assert fourfold(partial(read_output, small), partial(read_output, large)) < FOURFOLD
 
 
 def test_measurements_are_plain() -> None:
-    """A run without anything is made of None alone."""
+    """An empty run has only None values."""
     empty = Measurement("perftest", None, None, (1, 1))
     assert set(empty[4:]) == {(), None}
 

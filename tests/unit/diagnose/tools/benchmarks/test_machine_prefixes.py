@@ -1,4 +1,4 @@
-"""Outputs of many machines in one text, as pdsh and clush print them."""
+"""Outputs of many machines in one text, with the prefixes of pdsh and clush."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_turn(*texts: list[str]) -> str:
 
 
 @pytest.mark.parametrize("output", [bandwidth(), nccl_tests()], ids=["perftest", "nccl-tests"])
-def test_machines_are_told_apart(output: str) -> None:
+def test_machines_are_separated(output: str) -> None:
     """Each machine has its own lines, with their numbers in the whole text."""
     text = in_turn(prefixed("gpu-01", output), prefixed("gpu-02.lab", output))
     machines = split_machines(output_lines(text))
@@ -35,7 +35,7 @@ def test_machines_are_told_apart(output: str) -> None:
 
 
 def test_a_machine_that_failed() -> None:
-    """It has no head of a benchmark, but a name like the others; failures keep their lines."""
+    """It has no header of a benchmark, but a similar name; failures keep their line numbers."""
     text = "\n".join([*prefixed("gpu-1", bandwidth()), "gpu-17: Couldn't allocate MR"])
     machines = split_machines(output_lines(text))
     assert list(machines) == ["gpu-1", "gpu-17"]
@@ -64,13 +64,13 @@ def test_what_pdsh_says_itself() -> None:
     ],
 )
 def test_what_programs_write(line: str) -> None:
-    """A word and a colon are no machine where no benchmark begins behind them."""
+    """A word and a colon are not a machine unless a benchmark begins after them."""
     lines = output_lines(f"{bandwidth()}{line}\n")
     assert split_machines(lines) == {None: lines}
 
 
 def test_lines_of_nobody() -> None:
-    """What has no prefix is of no machine."""
+    """Lines without a prefix belong to no machine."""
     text = "\n".join(["begin", *prefixed("n1", bandwidth()), "end"])
     machines = split_machines(output_lines(text))
     assert [line.text for line in machines[None]] == ["begin", "end"]

@@ -1,4 +1,4 @@
-"""What is read of nccl-tests, ucx_perftest, rping, and of perftest's JSON."""
+"""The readers of nccl-tests, ucx_perftest, rping, and perftest's JSON."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from webhook.diagnose.tools.benchmarks.measurements import Latency, MeasuredRow,
 
 def test_nccl_tests() -> None:
     """A row has a number for buffers out of place and one in place; 46.65 GB/s are 373.2 Gb/s."""
-    found = only(nccl_tests())
-    assert found._replace(rows=()) == Measurement(
+    run = only(nccl_tests())
+    assert run._replace(rows=()) == Measurement(
         program="nccl-tests",
         test="all_reduce_perf",
         kind="collective",
@@ -31,7 +31,7 @@ def test_nccl_tests() -> None:
         average_gbps=186.26,
         wrong=0,
     )
-    assert [(row.size, row.gbps, row.latency, row.in_place, row.wrong) for row in found.rows] == [
+    assert [(row.size, row.gbps, row.latency, row.in_place, row.wrong) for row in run.rows] == [
         (8, 0.0, Latency(average=21.5), False, 0),
         (8, 0.0, Latency(average=21.1), True, 0),
         (1 << 30, 373.2, Latency(average=23015.0), False, 0),
@@ -49,23 +49,23 @@ def test_nccl_tests_that_are_wrong() -> None:
     assert only(unchecked.replace("      7\n", "    N/A\n").partition("# Out of")[0]).wrong is None
 
 
-def test_nccl_tests_of_one_machine() -> None:
+def test_nccl_tests_on_a_single_machine() -> None:
     """The machines are counted by their names."""
     assert only(nccl_tests(other="node-a")).machines == 1
 
 
 def test_nccl_tests_cut() -> None:
-    """Without its head a table is a run of unknown machines; a cut row has what is whole."""
+    """Without its header a table is a run of unknown machines; a cut row keeps what is complete."""
     body = nccl_tests()[nccl_tests().index("#       size") :]
-    found = only(body)
-    assert (found.test, found.machines, found.ranks, len(found.rows)) == (None, None, None, 4)
+    run = only(body)
+    assert (run.test, run.machines, run.ranks, len(run.rows)) == (None, None, None, 4)
     cut = body[: body.index("   23100")]
     assert [row.in_place for row in only(cut).rows] == [False, True, False]
     assert only(nccl_tests().partition("           8")[0]).rows == ()
 
 
 def test_a_count_with_a_fraction_is_no_count() -> None:
-    """Something between the names of the columns moves them, and a time stands where #wrong was."""
+    """A word between the names of the columns moves them, so #wrong has the value of a time."""
     moved = nccl_tests().replace("root     time", "root  x  time", 1)
     assert moved != nccl_tests()
     cut = moved[: moved.index("21.10") + len("21.1")]
@@ -74,9 +74,9 @@ def test_a_count_with_a_fraction_is_no_count() -> None:
 
 
 def test_nccl_tests_twice() -> None:
-    """Each begins with its own head, and the test is named above it."""
-    found = read_output(nccl_tests() + nccl_tests("alltoall_perf")).measurements
-    assert [(one.test, len(one.rows)) for one in found] == [
+    """Each begins with its own header, and the test is named above it."""
+    runs = read_output(nccl_tests() + nccl_tests("alltoall_perf")).measurements
+    assert [(run.test, len(run.rows)) for run in runs] == [
         ("all_reduce_perf", 4),
         ("alltoall_perf", 4),
     ]
@@ -85,8 +85,8 @@ def test_nccl_tests_twice() -> None:
 def test_nccl_tests_of_older_versions() -> None:
     """Their last column is called "error", and a command names the test."""
     old = nccl_tests().replace("#wrong", " error").replace("# Collective test starting: ", "$ ./")
-    found = only(old.replace("      0 ", "  0e+00 "))
-    assert (found.test, found.rows[0].wrong) == ("all_reduce_perf", 0)
+    run = only(old.replace("      0 ", "  0e+00 "))
+    assert (run.test, run.rows[0].wrong) == ("all_reduce_perf", 0)
 
 
 def test_ucx_perftest() -> None:
@@ -102,24 +102,24 @@ def test_ucx_perftest() -> None:
 
 
 def test_ucx_perftest_latency() -> None:
-    """A test of latency has no bandwidth that says something."""
-    found = only(ucx_perftest("latency", "cuda"))
-    assert (found.kind, found.cuda) == ("latency", True)
-    assert found.rows == (MeasuredRow(15, 1 << 20, 1000, latency=Latency(None, 43.0, 42.92)),)
+    """A test of latency has no meaningful bandwidth."""
+    run = only(ucx_perftest("latency", "cuda"))
+    assert (run.kind, run.cuda) == ("latency", True)
+    assert run.rows == (MeasuredRow(15, 1 << 20, 1000, latency=Latency(None, 43.0, 42.92)),)
 
 
 def test_ucx_perftest_that_was_stopped() -> None:
-    """Without its last line, the newest number counts; without any, there is none."""
+    """Without its last line, the newest number counts; without any number, there is no row."""
     stopped = ucx_perftest().partition("Final:")[0]
     assert only(stopped).rows[0][:3] == (14, 1 << 20, 700)
-    found = only(ucx_perftest().partition("| API")[0])
-    assert (found.rows, found.cuda, found.test) == ((), None, None)
+    run = only(ucx_perftest().partition("| API")[0])
+    assert (run.rows, run.cuda, run.test) == ((), None, None)
 
 
 def test_ucx_perftest_twice() -> None:
     """A second header after a number begins another run."""
-    found = read_output(ucx_perftest() + ucx_perftest("latency")).measurements
-    assert [one.kind for one in found] == ["bandwidth", "latency"]
+    runs = read_output(ucx_perftest() + ucx_perftest("latency")).measurements
+    assert [run.kind for run in runs] == ["bandwidth", "latency"]
 
 
 def test_json_that_is_none() -> None:
@@ -140,11 +140,11 @@ def test_json_that_is_none() -> None:
 
 
 def test_json() -> None:
-    """Newer versions write JSON, which may stand in one line."""
-    found = only(VALID_JSON)
-    assert found[:4] == ("perftest", "ib_send_lat", "latency", (1, 1))
-    assert (found.device, found.mtu, found.bidirectional, found.qps) == ("mlx5_7", 4096, True, None)
-    assert found.rows == (MeasuredRow(1, 8, 1000, latency=Latency(1.4, 1.5, 1.55, 9.5, 1.9)),)
+    """Newer versions write JSON, possibly in one line."""
+    run = only(VALID_JSON)
+    assert run[:4] == ("perftest", "ib_send_lat", "latency", (1, 1))
+    assert (run.device, run.mtu, run.bidirectional, run.qps) == ("mlx5_7", 4096, True, None)
+    assert run.rows == (MeasuredRow(1, 8, 1000, latency=Latency(1.4, 1.5, 1.55, 9.5, 1.9)),)
     assert len(read_output(VALID_JSON * 3).measurements) == 3
 
 
@@ -164,14 +164,14 @@ def test_json_without_a_number(old: str, new: str) -> None:
 
 def test_json_of_other_tests() -> None:
     """An unknown test has no kind, and without a size there is no row."""
-    found = only(JSON.replace("RDMA_Write_BW_Test", "Flow_Test").replace("MsgSize: 65536", ""))
-    assert (found.test, found.kind, found.bidirectional, found.rows) == (None, None, None, ())
+    run = only(JSON.replace("RDMA_Write_BW_Test", "Flow_Test").replace("MsgSize: 65536", ""))
+    assert (run.test, run.kind, run.bidirectional, run.rows) == (None, None, None, ())
     assert read_output("test_info\n").measurements == ()
     assert only(JSON.replace("Mtu: 2048", "Mtu: 2.5")).mtu is None
 
 
 def test_json_ends() -> None:
-    """What follows a report is not of it."""
+    """Lines after a report do not belong to it."""
     after = "Link_type: IB\nMtu: 256\n"
     assert only(JSON + after) == only(JSON)
     assert only(VALID_JSON + after) == only(VALID_JSON)
@@ -179,18 +179,18 @@ def test_json_ends() -> None:
 
 def test_rping() -> None:
     """Each run begins at ping 0; server and client print their own lines."""
-    found = only(PINGS + "client DISCONNECT EVENT...\n")
-    assert found == Measurement(
+    run = only(PINGS + "client DISCONNECT EVENT...\n")
+    assert run == Measurement(
         "rping", "rping", "connection", (1, 3), (MeasuredRow(1, iterations=3),)
     )
     server = PINGS.replace("ping data", "server ping data", 3)
     assert len(read_output(PINGS + PINGS + server).measurements) == 3
 
 
-def test_all_in_one_text() -> None:
+def test_all_programs_in_a_text() -> None:
     """Programs one after the other are read in their order."""
     parts = [PINGS, bandwidth(), nccl_tests(), JSON, ucx_perftest()]
-    assert [one.program for one in read_output("".join(parts)).measurements] == [
+    assert [run.program for run in read_output("".join(parts)).measurements] == [
         "rping",
         "perftest",
         "nccl-tests",

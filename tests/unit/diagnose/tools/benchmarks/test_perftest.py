@@ -1,4 +1,4 @@
-"""What is read of perftest's text."""
+"""The reader of perftest's text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from webhook.diagnose.tools.benchmarks.measurements import Latency, MeasuredRow,
 
 
 def test_everything_that_is_printed() -> None:
-    """A run has what its header and its table say, and nothing else."""
+    """A run has the values of its header and its table, and nothing else."""
     assert only(bandwidth()) == Measurement(
         program="perftest",
         test="ib_write_bw",
@@ -45,11 +45,11 @@ def test_the_header_does_not_tell_the_unit() -> None:
     expected = [(row.gbps, row.peak_gbps) for row in only(bandwidth()).rows]
     assert expected == [(46.4, 46.5)]
     for row, unit in [(ROW_MIB, "MB/sec"), (ROW_MIB, "MiB/sec"), (ROW_MIB, "Gb/sec")]:
-        (found,) = only(bandwidth(row, unit)).rows
-        assert found.gbps == pytest.approx(46.4, abs=0.001)
-        assert found.peak_gbps == pytest.approx(46.5, abs=0.001)
-    (found,) = only(bandwidth(ROW_GBITS, "MB/sec")).rows
-    assert (found.gbps, found.peak_gbps) == (46.4, 46.5)
+        (measured,) = only(bandwidth(row, unit)).rows
+        assert measured.gbps == pytest.approx(46.4, abs=0.001)
+        assert measured.peak_gbps == pytest.approx(46.5, abs=0.001)
+    (measured,) = only(bandwidth(ROW_GBITS, "MB/sec")).rows
+    assert (measured.gbps, measured.peak_gbps) == (46.4, 46.5)
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def test_the_header_does_not_tell_the_unit() -> None:
     ],
 )
 def test_titles(title: str, test: str, kind: str, bidirectional: bool) -> None:
-    """The title names the test, as one types it."""
-    found = only(bandwidth(title=title))
-    assert (found.test, found.kind, found.bidirectional) == (test, kind, bidirectional)
+    """The title names the command of the test."""
+    run = only(bandwidth(title=title))
+    assert (run.test, run.kind, run.bidirectional) == (test, kind, bidirectional)
 
 
 def test_latency() -> None:
     """A row of latencies has the least, the typical, the average, the worst and the 99th."""
-    found = only(outputs.latency())
-    assert found.kind == "latency"
-    assert found.rows == (MeasuredRow(20, 2, 1000, latency=Latency(1.52, 1.61, 1.64, 6.03, 1.72)),)
+    run = only(outputs.latency())
+    assert run.kind == "latency"
+    assert run.rows == (MeasuredRow(20, 2, 1000, latency=Latency(1.52, 1.61, 1.64, 6.03, 1.72)),)
 
 
 @pytest.mark.parametrize(
@@ -97,17 +97,17 @@ def test_latency() -> None:
     ids=["old", "duration", "cut"],
 )
 def test_columns_of_latency(header: str, row: str, latency: Latency) -> None:
-    """Old versions and runs for a time print fewer columns; a cut row has those that are there."""
-    found = only(text(head("Send Latency Test"), [header, row]))
-    assert [one.latency for one in found.rows] == [latency]
-    assert found.duration is (True if "tps" in header else None)
+    """Old versions and runs for a time print fewer columns; a cut row keeps its columns."""
+    run = only(text(head("Send Latency Test"), [header, row]))
+    assert [measured.latency for measured in run.rows] == [latency]
+    assert run.duration is (True if "tps" in header else None)
 
 
 def test_a_table_of_all_sizes() -> None:
-    """With -a each size has a row, and messages of the CPU's frequency stand between."""
+    """With -a each size has a row, and remarks on the CPU's frequency occur between rows."""
     rows = [outputs.row(3.1, 1024), FREQUENCY, outputs.row(46.4), outputs.row(48.9, 8 << 20)]
-    found = only(text(head(), addresses(), table(*rows)))
-    assert [(row.size, row.gbps) for row in found.rows] == [
+    run = only(text(head(), addresses(), table(*rows)))
+    assert [(row.size, row.gbps) for row in run.rows] == [
         (1024, 3.1),
         (1 << 20, 46.4),
         (8 << 20, 48.9),
@@ -139,30 +139,30 @@ def test_more_columns() -> None:
 )
 def test_a_unit_that_is_not_proven(row: str) -> None:
     """Without a message rate that fits, the size is known and the bandwidth is not."""
-    (found,) = only(bandwidth(row)).rows
-    assert (found.size, found.gbps, found.peak_gbps) == (65536, None, None)
+    (measured,) = only(bandwidth(row)).rows
+    assert (measured.size, measured.gbps, measured.peak_gbps) == (65536, None, None)
 
 
 def test_zero_is_zero_in_each_unit() -> None:
-    """Perftest prints it where it could not measure the processor's clock."""
-    (found,) = only(bandwidth(" 65536      5000     0.00     0.00      0.000000")).rows
-    assert (found.gbps, found.peak_gbps) == (0.0, None)
+    """Perftest prints it if it could not measure the processor's clock."""
+    (measured,) = only(bandwidth(" 65536      5000     0.00     0.00      0.000000")).rows
+    assert (measured.gbps, measured.peak_gbps) == (0.0, None)
 
 
 def test_large_messages_have_few_digits() -> None:
-    """Of 32 MiB a message rate has a digit or two; it still tells the unit."""
-    (found,) = only(
+    """With 32 MiB, the message rate has a digit or two, which still prove the unit."""
+    (measured,) = only(
         bandwidth(" 33554432    5                0.35               0.34   \t   0.000001")
     ).rows
-    assert (found.gbps, found.peak_gbps) == (0.34, 0.35)
+    assert (measured.gbps, measured.peak_gbps) == (0.34, 0.35)
 
 
 def test_a_peak_that_was_not_measured() -> None:
     """With -D or with many queue pairs the peak is 0.00."""
-    (found,) = only(
+    (measured,) = only(
         bandwidth(" 65536      10329004         0.00               46.40    0.088501")
     ).rows
-    assert (found.gbps, found.peak_gbps) == (46.4, None)
+    assert (measured.gbps, measured.peak_gbps) == (46.4, None)
 
 
 @pytest.mark.parametrize(
@@ -177,12 +177,12 @@ def test_a_peak_that_was_not_measured() -> None:
     ],
 )
 def test_what_is_no_row(row: str) -> None:
-    """A line that does not fit the columns is no row."""
+    """A line that does not fit the columns is not a row."""
     assert only(bandwidth(row)).rows == ()
 
 
 def test_gpu_memory() -> None:
-    """CUDA is named before the header, and its end is not the next run's."""
+    """CUDA is named before the header; its last lines do not belong to the next run."""
     before = ["initializing CUDA", "Picking device No. 0", "creating CUDA Ctx"]
     after = ["deallocating GPU buffer 00007f8738600000", "destroying current CUDA Ctx"]
     plain = [*head(), *addresses(), *table(ROW_GBITS)]
@@ -235,32 +235,32 @@ def test_loopback_by_addresses(ends: list[str], loopback: str | None) -> None:
 
 
 def mixed(*ends: list[str]) -> str:
-    """Mix the lines of a server and a client, as one terminal shows them."""
+    """Mix the lines of a server and a client, as in a shared terminal."""
     server, client = head(), head()
     lines = [line for pair in zip(server, client, strict=True) for line in pair]
-    both = [outputs.BW_HEADER.format("MB/sec"), DASHES, outputs.BW_HEADER.format("Gb/sec")]
-    return text(lines, *ends, both, [FREQUENCY, ROW_GBITS, DASHES, ROW_GBITS, DASHES])
+    headers = [outputs.BW_HEADER.format("MB/sec"), DASHES, outputs.BW_HEADER.format("Gb/sec")]
+    return text(lines, *ends, headers, [FREQUENCY, ROW_GBITS, DASHES, ROW_GBITS, DASHES])
 
 
-def test_two_processes_in_one_terminal() -> None:
-    """Their lines are mixed: it is one run, each row counts once, and the ends seem to be one."""
-    found = only(mixed())
-    assert (found.device, found.mtu, len(found.rows), found.rows[0].gbps) == (
+def test_two_processes_in_a_terminal() -> None:
+    """Mixed lines are one run, each row counts once, and both ends seem to be one."""
+    run = only(mixed())
+    assert (run.device, run.mtu, len(run.rows), run.rows[0].gbps) == (
         "mlx5_4",
         4096,
         1,
         46.4,
     )
-    assert found.loopback is not None
-    assert found.loopback.startswith("server and client wrote into one terminal")
+    assert run.loopback is not None
+    assert run.loopback.startswith("server and client wrote into one terminal")
     assert only(mixed(addresses(), addresses("0x2b", "0x1a"))).loopback == ""
 
 
 def test_ends_that_differ() -> None:
-    """Of two devices none is the run's, and of two MTUs the smaller is what packets have."""
+    """With two devices, the run has none; of two MTUs, packets have the smaller."""
     output = text(head(device="mlx5_4"), head(device="mlx5_5", mtu=2048), table(ROW_GBITS))
-    found = only(output)
-    assert (found.device, found.mtu) == (None, 2048)
+    run = only(output)
+    assert (run.device, run.mtu) == (None, 2048)
 
 
 @pytest.mark.parametrize(
@@ -285,36 +285,36 @@ def test_ends_that_differ() -> None:
     ],
 )
 def test_the_command_above(command: str, port: int | None, duration: bool, loopback: str) -> None:
-    """The echo of a command tells the port, the duration, and whom the client connects to."""
-    found = only(command + "\n" + bandwidth())
-    assert (found.port, found.duration) == (port, duration)
-    assert found.loopback is not None
-    assert found.loopback.endswith(loopback)
-    assert bool(found.loopback) == bool(loopback)
-    assert found.lines[0] == 1
+    """The echo of a command has the port, the duration, and the address of the server."""
+    run = only(command + "\n" + bandwidth())
+    assert (run.port, run.duration) == (port, duration)
+    assert run.loopback is not None
+    assert run.loopback.endswith(loopback)
+    assert bool(run.loopback) == bool(loopback)
+    assert run.lines[0] == 1
 
 
 def test_a_command_without_output() -> None:
-    """A command alone, as in a page of documentation, measured nothing."""
+    """A command alone, as in documentation, is not a measurement."""
     assert read_output("ib_write_bw -d mlx5_4\n").measurements == ()
 
 
 def test_a_failure_before_the_header() -> None:
-    """What failed at once is known by its command: the test, the device, both directions."""
+    """The command of an early failure has the test, the device and the direction."""
     output = "$ ib_read_lat -d mlx5_0 -b -i 1 10.0.0.7\nPort number 1 state is Down\nCouldn't set\n"
-    found = only(output)
-    assert found[:4] == ("perftest", "ib_read_lat", "latency", (1, 2))
-    assert (found.device, found.port, found.bidirectional, found.rows) == ("mlx5_0", 1, True, ())
+    run = only(output)
+    assert run[:4] == ("perftest", "ib_read_lat", "latency", (1, 2))
+    assert (run.device, run.port, run.bidirectional, run.rows) == ("mlx5_0", 1, True, ())
 
 
-def test_runs_one_after_the_other() -> None:
+def test_consecutive_runs() -> None:
     """A title or a command after a table, or after a failure, begins another run."""
     first = "$ ib_write_bw -d mlx5_0\nPort number 1 state is Down\n"
     second = "$ ib_write_bw -d mlx5_1\n" + bandwidth(device="mlx5_1")
     third = bandwidth(device="mlx5_2", title="RDMA_Read BW Test")
     done = "[1]+  Done                    ib_write_bw -d mlx5_2\n"
-    found = read_output(first + second + third + done).measurements
-    assert [(one.test, one.device, len(one.rows)) for one in found] == [
+    runs = read_output(first + second + third + done).measurements
+    assert [(run.test, run.device, len(run.rows)) for run in runs] == [
         ("ib_write_bw", "mlx5_0", 0),
         ("ib_write_bw", "mlx5_1", 1),
         ("ib_read_bw", "mlx5_2", 1),
@@ -322,13 +322,13 @@ def test_runs_one_after_the_other() -> None:
 
 
 def test_only_a_table() -> None:
-    """Without a title the columns tell what was measured, not by which program."""
-    found = only(text(table(ROW_GBITS)))
-    assert (found.test, found.kind, found.rows[0].gbps) == (None, "bandwidth", 46.4)
-    found = only(text([LAT_HEADER, " 2 1000 1.52 6.03 1.61 1.64"]))
-    assert (found.test, found.kind) == (None, "latency")
-    found = only(text([" #bytes     #iterations", " 2 1000 1.5"]))
-    assert (found.kind, found.rows) == (None, ())
+    """Without a title, the columns show the kind of measurement, but not the program."""
+    run = only(text(table(ROW_GBITS)))
+    assert (run.test, run.kind, run.rows[0].gbps) == (None, "bandwidth", 46.4)
+    run = only(text([LAT_HEADER, " 2 1000 1.52 6.03 1.61 1.64"]))
+    assert (run.test, run.kind) == (None, "latency")
+    run = only(text([" #bytes     #iterations", " 2 1000 1.5"]))
+    assert (run.kind, run.rows) == (None, ())
 
 
 def test_what_terminals_add() -> None:

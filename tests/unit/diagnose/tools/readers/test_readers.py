@@ -1,4 +1,4 @@
-"""Each format of each tool: a saved output, and all that is read from it."""
+"""Each format of each tool: a saved output, and all observations from it."""
 
 from __future__ import annotations
 
@@ -19,54 +19,54 @@ FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))
 HEXADECIMAL = {"pci_class", "vendor_id", "device_id"}
 
 
-def written(sighting: Observation) -> str:
-    """Write a record on one line, without the fields that the tool did not show."""
-    fields = sighting._asdict()
+def written(observation: Observation) -> str:
+    """Write an observation on one line, without the fields that the tool did not show."""
+    fields = observation._asdict()
     tool, line = fields.pop("origin")
-    shown = " ".join(
+    values = " ".join(
         f"{key}={value:#06x}" if key in HEXADECIMAL else f"{key}={value!r}"
         for key, value in fields.items()
         if value is not None
     )
-    return f"{line}: {tool}: {type(sighting).__name__} {shown}"
+    return f"{line}: {tool}: {type(observation).__name__} {values}"
 
 
 def expected(lines: list[Line]) -> str:
-    """Write what is read, then the lines that nobody understands."""
+    """Write the observations, then the lines that no reader understands."""
     reading = read(lines)
-    left = [line for line in lines if line.number not in reading.taken and line.text.strip()]
+    unread = [line for line in lines if line.number not in reading.taken and line.text.strip()]
     return "".join(
-        f"{one}\n"
-        for one in (
+        f"{text}\n"
+        for text in (
             *map(written, reading.sightings),
-            *(f"{line.number}: not understood: {line.text.strip()}" for line in left),
+            *(f"{line.number}: not understood: {line.text.strip()}" for line in unread),
         )
     )
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda one: str(one.stem))
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: str(path.stem))
 def test_the_output_is_read(fixture: Path) -> None:
-    """What is beside a saved output is all that is read from it, and what is not understood."""
+    """The file next to a saved output has all its observations, and the other lines."""
     (capture,) = split_by_node(fixture.read_text(encoding="utf-8"))
-    found, golden = expected(list(capture.lines)), fixture.with_suffix(".expected")
+    actual, golden = expected(list(capture.lines)), fixture.with_suffix(".expected")
     if os.environ.get("UPDATE_GOLDEN"):
-        golden.write_text(found, encoding="utf-8")
+        golden.write_text(actual, encoding="utf-8")
     assert golden.exists(), f"{golden} is missing: run make golden, and read what it wrote"
-    assert found == golden.read_text(encoding="utf-8")
+    assert actual == golden.read_text(encoding="utf-8")
 
 
 def test_every_tool_has_a_saved_output() -> None:
-    """A reader without one would be untested."""
+    """A reader without a saved output would be untested."""
     tools = {name.lower() for name, value in vars(readers).items() if isinstance(value, Reader)}
     assert tools == {fixture.name.partition(".")[0] for fixture in FIXTURES}
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda one: str(one.stem))
-def test_a_line_has_one_reader(fixture: Path) -> None:
-    """No two readers take the same line: one of them would be wrong."""
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: str(path.stem))
+def test_a_line_has_a_single_reader(fixture: Path) -> None:
+    """Two readers never take the same line: one of them would be wrong."""
     (capture,) = split_by_node(fixture.read_text(encoding="utf-8"))
-    taken = [number for reader in READERS for number in reader.read(capture.lines).taken]
-    assert len(taken) == len(set(taken))
+    recognised = [number for reader in READERS for number in reader.read(capture.lines).taken]
+    assert len(recognised) == len(set(recognised))
 
 
 def test_a_very_long_line_is_nobodys() -> None:

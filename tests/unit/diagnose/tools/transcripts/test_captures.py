@@ -1,4 +1,4 @@
-"""Saved text is taken apart by its machines."""
+"""Saved text is split by node."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import pytest
 
 from webhook.diagnose.tools.observations import Line
 from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
-from webhook.diagnose.tools.transcripts.commands import is_command, where
-from webhook.diagnose.tools.transcripts.prefixes import MOST, unfold
+from webhook.diagnose.tools.transcripts.commands import is_command, nodes_of_command
+from webhook.diagnose.tools.transcripts.prefixes import MAX_NAMES, unfold
 
 FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/captures/*.txt"))
 
 
 def written(capture: NodeOutput) -> str:
-    """Write a capture as its machine, its command, and its lines with their numbers."""
+    """Write the output of a node as its name, its command, and its numbered lines."""
     status = "" if capture.exit_status is None else f" (exit {capture.exit_status})"
     head = f"{capture.node or '-'}: {capture.command or ''}{status}".rstrip()
     return "\n".join((head, *(f"  {line.number}: {line.text!r}" for line in capture.lines), ""))
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda one: str(one.stem))
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: str(path.stem))
 def test_a_text_is_taken_apart(fixture: Path) -> None:
-    """Beside a text is what each machine shows in it, in each form that a text may have."""
-    found = "".join(map(written, split_by_node(fixture.read_text(encoding="utf-8"))))
+    """The file next to a text, of each form, has the output of each node."""
+    actual = "".join(map(written, split_by_node(fixture.read_text(encoding="utf-8"))))
     golden = fixture.with_suffix(".expected")
     if os.environ.get("UPDATE_GOLDEN"):
-        golden.write_text(found, encoding="utf-8")
-    assert found == golden.read_text(encoding="utf-8")
+        golden.write_text(actual, encoding="utf-8")
+    assert actual == golden.read_text(encoding="utf-8")
 
 
 def test_what_terminals_add_is_removed() -> None:
-    """Colours, titles, a byte order mark, no-break blanks and carriage returns are no text."""
+    """Colours, titles, a byte order mark, no-break blanks and carriage returns are removed."""
     text = "\ufeff\x1b]0;root@n1\x07\x1b[01;32mmlx5_0\x1b[0m\xa0port\r\n\x1b(B 50%\r100%\r\r\n"
     assert split_by_node(text) == (
         NodeOutput(None, (Line(1, "mlx5_0 port"), Line(2, " 50%"), Line(2, "100%"), Line(3, ""))),
@@ -42,12 +42,12 @@ def test_what_terminals_add_is_removed() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n \n", "root@gpu-01:~# \n\n"], ids=["empty", "blank", "-"])
 def test_nothing_is_no_capture(text: str) -> None:
-    """A text without a word has no captures."""
+    """A text without a word has no output of any node."""
     assert split_by_node(text) == ()
 
 
 def test_folded_machines_share_their_lines() -> None:
-    """The lines of an output that many machines have are in memory once."""
+    """The lines of an output of many nodes are in memory once."""
     dashes = "-" * 15
     first, second = split_by_node(f"{dashes}\nn[1-2] (2)\n{dashes}\nCA 'mlx5_0'")
     assert (first.node, second.node) == ("n1", "n2")
@@ -55,7 +55,7 @@ def test_folded_machines_share_their_lines() -> None:
 
 
 def test_a_short_text_does_not_become_endless() -> None:
-    """A header that would multiply a long text by many machines is text."""
+    """A header that would multiply a long text by many nodes is text."""
     dashes, text = "-" * 15, "x\n" * 11_000
     assert len(split_by_node(f"{dashes}\nn[1-1000]\n{dashes}\n{text}")) == 1
 
@@ -72,15 +72,15 @@ def test_a_short_text_does_not_become_endless() -> None:
         ("n[1", ()),
         ("n1,", ()),
         ("a b", ()),
-        (f"n[1-{MOST}]", tuple(f"n{number}" for number in range(1, MOST + 1))),
-        (f"n[1-{MOST + 1}]", ()),
-        (f"n[1-{MOST}],m", ()),
+        (f"n[1-{MAX_NAMES}]", tuple(f"n{number}" for number in range(1, MAX_NAMES + 1))),
+        (f"n[1-{MAX_NAMES + 1}]", ()),
+        (f"n[1-{MAX_NAMES}],m", ()),
         ("n[1-999]m[1-99]", ()),
     ],
     ids=lambda value: str(value)[:40],
 )
 def test_names_are_unfolded(folded: str, names: tuple[str, ...]) -> None:
-    """Ranges keep their leading zeros; what is no list of names, or too long, is none."""
+    """Ranges keep their leading zeros; other text, or too long a list, has no names."""
     assert unfold(folded) == names
 
 
@@ -113,12 +113,12 @@ def test_names_are_unfolded(folded: str, names: tuple[str, ...]) -> None:
 def test_a_command_may_show_another_machine(
     command: str, output: str | None, next_prompt: str | None
 ) -> None:
-    """The output is from where the command runs; a prompt without a name is of the open shell."""
-    assert where(command, "here", "shell") == (output, next_prompt)
+    """The output comes from the command's node; a prompt without a name, from the open shell."""
+    assert nodes_of_command(command, "here", "shell") == (output, next_prompt)
 
 
 @pytest.mark.parametrize(
-    ("text", "known"),
+    ("text", "expected"),
     [
         ("ibstat", True),
         ("/usr/sbin/ibstat -s", True),
@@ -130,13 +130,13 @@ def test_a_command_may_show_another_machine(
         ("A=b", False),
     ],
 )
-def test_a_comment_is_no_command(text: str, known: bool) -> None:
-    """Behind "# ", which may begin a comment, only well-known commands are commands."""
-    assert is_command(text) is known
+def test_a_comment_is_no_command(text: str, expected: bool) -> None:
+    """After "# ", which may begin a comment, only well-known commands are commands."""
+    assert is_command(text) is expected
 
 
 def test_a_command_goes_on_in_the_next_line() -> None:
-    """Behind a backslash, with a blank before it or not; the shell's > is no part of it."""
+    """It continues after a backslash, with or without a blank; the shell's > is removed."""
     for typed in ("ibdev2netdev \\\n> -v", "ibdev2netdev\\\n-v"):
         (capture,) = split_by_node(f"$ {typed}\nmlx5_0\n")
         assert (capture.command, len(capture.lines)) == ("ibdev2netdev -v", 2)

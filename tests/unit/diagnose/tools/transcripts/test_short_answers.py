@@ -1,4 +1,4 @@
-"""What commands answer by a name alone is read where the command, or the place, says what it is."""
+"""A name alone is read if the command, or its position in the text, identifies it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import split_by_node
 from webhook.diagnose.tools.transcripts.commands import short_answers
 
-FIXTURES = [one.read_text() for one in sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))]
+FIXTURES = [path.read_text() for path in sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))]
 IBSTAT = "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n"
 
 
 def answers(text: str) -> list[tuple[str, str, str]]:
     """Return tool, setting and value of all short answers of a text."""
     return [
-        (one.origin.tool, one.setting, one.value)
+        (answer.origin.tool, answer.setting, answer.value)
         for at, part in enumerate(split_by_node(text))
-        for one in short_answers(part, read(part.lines).taken, begins=at == 0)
+        for answer in short_answers(part, read(part.lines).taken, begins=at == 0)
     ]
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "answer"),
     [
         ("$ hostname\ngpu01\n", ("hostname", "hostname", "gpu01")),
         ("$ hostname -f\n\ngpu-01.lab.example\n", ("hostname", "hostname", "gpu-01.lab.example")),
@@ -53,9 +53,9 @@ def answers(text: str) -> list[tuple[str, str, str]]:
     ],
     ids=lambda value: value.split("\n")[0] if isinstance(value, str) else "",
 )
-def test_an_answer_is_read(text: str, found: tuple[str, str, str]) -> None:
-    """By its command; at the beginning of a text the name of a machine, above a tool's output."""
-    assert answers(text) == [found]
+def test_an_answer_is_read(text: str, answer: tuple[str, str, str]) -> None:
+    """By its command, or as the name of a node at the beginning, above a tool's output."""
+    assert answers(text) == [answer]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_other_words_are_no_answer(text: str) -> None:
 
 
 def test_an_answer_names_the_node_of_the_whole_text() -> None:
-    """A prompt without a name does not; two names in one text name none of the other parts."""
+    """A prompt without a name does not; with two names, the other parts have neither."""
     text = f"$ hostname\ngpu-01\n$ ibstat\n{IBSTAT}"
     assert list(read_texts([NodeText("a.txt", "a", text)]).nodes) == ["gpu-01"]
     twice = f"{text}$ hostname\ngpu-02\n"
@@ -101,9 +101,9 @@ def test_an_answer_names_the_node_of_the_whole_text() -> None:
 @settings(max_examples=60)
 @given(data=st.data())
 def test_a_cut_names_no_other_node(data: st.DataObject) -> None:
-    """Wherever a saved output begins, its first line is not taken for a name."""
+    """The first line of a cut output is not read as a name."""
     text = data.draw(st.sampled_from(FIXTURES))
     lines = text.splitlines(keepends=True)
     cut = "".join(lines[data.draw(st.integers(0, len(lines))) :])
-    named = [set(read_texts([NodeText("a", "a", one)]).nodes) for one in (text, cut)]
+    named = [set(read_texts([NodeText("a", "a", part)]).nodes) for part in (text, cut)]
     assert named[1] <= named[0] | {"a"}
