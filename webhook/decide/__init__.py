@@ -1,9 +1,9 @@
 """The decision: `decide(pod, context)` is the only place where a patch is made.
 
 review → examine → decide → conclude → answer: read the request; find the targets and their
-fabric; run each mutation on a draft; make a decision of the draft; write the response. `/mutate`,
-the preview and the command line all render the same `Decision`. `decide` never edits the pod that
-came in.
+fabric; run each mutation on a draft; turn the draft into a decision; write the response. `/mutate`,
+the preview and the command line all render the same `Decision`. `decide` never edits the incoming
+pod.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision, Denial, Outcome, Reason, Verdict
 from webhook.model.pod import Pod, PodManifest, describe
 
-#: The most unknown claims that are reported, since a pod may have many.
-_SHOWN = 3
+#: The most unknown claims to report, since a pod may have many.
+_MAX_CLAIMS = 3
 _NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 
 
 def decide(pod: PodManifest, context: Context) -> Decision:
     """Decide what to do with a pod, or with anything that claims to be one.
 
-    An exception from here is a defect of this program: nothing is patched, and failurePolicy
-    decides about the pod.
+    An exception raised here is a defect of this program: nothing is patched, and failurePolicy
+    determines what happens to the pod.
     """
     try:
         return _decide(pod, context)
@@ -77,24 +77,24 @@ def _decide(manifest: PodManifest, context: Context) -> Decision:
     annotations = pod.annotations
     if not opted_in(annotations) and not context.enable:
         return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest)
-    apart = ineligible(pod)
-    if apart is not None:
-        return left_alone(pod, apart, context)
+    exclusion = ineligible(pod)
+    if exclusion is not None:
+        return admit_unchanged(pod, exclusion, context)
     check_limits(pod)
     earlier = earlier_call(annotations)
     examined = examine(pod, parse_requests(annotations, _NAMES), context, earlier)
     draft = Draft(manifest, pod)
-    _note_request(draft, examined.scope, examined.standing)
+    _note_request(draft, examined.scope, examined.knowledge)
     for sentence in examined.misdirected:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    around = note_surroundings(draft, examined.scope)
-    _mutate(draft, examined.scope, examined.standing)
-    return conclude(draft, examined, around)
+    surroundings = note_surroundings(draft, examined.scope)
+    _mutate(draft, examined.scope, examined.knowledge)
+    return conclude(draft, examined, surroundings)
 
 
-def _note_request(draft: Draft, scope: Scope, standing: FabricKnowledge) -> None:
+def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
     draft.mutation = "request"
-    _note_launchers(draft, scope, standing)
+    _note_launchers(draft, scope, knowledge)
     for sentence in scope.requests.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if scope.other_configuration:
@@ -104,68 +104,70 @@ def _note_request(draft: Draft, scope: Scope, standing: FabricKnowledge) -> None
         if injector in scope.original.annotations:
             message = f"annotation {injector} also asks another webhook for RDMA"
             draft.warned("", OTHER_INJECTOR, message)
-    if standing.lacks_host_network and scope.fabric is not None and scope.targets:
+    if knowledge.lacks_host_network and scope.fabric is not None and scope.targets:
         message = f"fabric {scope.fabric.name} needs hostNetwork: true, which the pod lacks"
         draft.warned("", HOST_NETWORK_MISSING, message)
 
 
 def _note_facts(draft: Draft, scope: Scope) -> None:
-    """Say what is not known of the namespace and its claims, and what is wrong with it."""
+    """Warn about missing facts on the namespace and its claims, and about an invalid fabric."""
     if not scope.namespace.known:
         draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.when)
-    named = scope.namespace.annotations.get(FABRIC)
-    known = isinstance(named, str) and named in scope.fabrics.fabrics
-    if scope.fabric is None and named is not None and not known:
-        message = f"the namespace's annotation {FABRIC} is {named!r:.40}, which is not a fabric"
+    fabric = scope.namespace.annotations.get(FABRIC)
+    exists = isinstance(fabric, str) and fabric in scope.fabrics.fabrics
+    if scope.fabric is None and fabric is not None and not exists:
+        message = f"the namespace's annotation {FABRIC} is {fabric!r:.40}, which is not a fabric"
         draft.warned("", NAMESPACE_FABRIC, message)
     # Claims are read only where a fabric has any.
     unknown = scope.fabrics.by_template and unknown_claims(
         scope.original.manifest, scope.namespace.claims
     )
-    for name in list(unknown or ())[:_SHOWN]:
+    for name in list(unknown or ())[:_MAX_CLAIMS]:
         message = f"nothing is known of ResourceClaim {name:.60}: it is judged by its names alone"
         draft.warned("", CLAIM_UNKNOWN, message)
 
 
-def _note_launchers(draft: Draft, scope: Scope, standing: FabricKnowledge) -> None:
-    """Say who is taken for a launcher, and by what."""
+def _note_launchers(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
+    """Record the launchers, each with the evidence for it."""
     for launcher in scope.launchers:
-        rest = "its ranks run in other pods"
-        if standing.foreign:
-            rest = standing.message
+        detail = "its ranks run in other pods"
+        if knowledge.foreign:
+            detail = knowledge.message
         elif not launcher.elsewhere:
-            rest = f"if its ranks run in this pod, set {FABRIC}"
-        message = f"recognized as a launcher by {launcher.evidence}: {rest}"
+            detail = f"if its ranks run in this pod, set {FABRIC}"
+        message = f"recognized as a launcher by {launcher.evidence}: {detail}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 
-def _mutate(draft: Draft, scope: Scope, standing: FabricKnowledge) -> None:
-    """Run the mutations in their order; without targets only those that act on launchers."""
+def _mutate(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
+    """Run the mutations in order; without targets, only the mutations for launchers."""
     if not scope.targets and not scope.launchers:
         return
     skip, launchers_only = scope.requests.skip, not scope.targets
-    known, closed = standing.known, standing.closed
+    level, skip_reason = knowledge.level, knowledge.skip_reason
     for mutation in MUTATIONS:
         if launchers_only and not mutation.on_launchers:
             continue
         name = draft.mutation = mutation.name
         if name in skip:
             draft.skipped("", SKIPPED_BY_USER, SKIPPED_BY_USER.when)
-        elif closed is not None and mutation.needs > known:
-            draft.skipped("", closed, closed.when)
+        elif skip_reason is not None and mutation.needs > level:
+            draft.skipped("", skip_reason, skip_reason.when)
         else:
             mutation.mutate(draft, scope)
 
 
-# Conclude the decision on a pod: after the mutations, or without them if the pod is left alone.
+# Conclude the decision on a pod: after the mutations, or without them if the pod is excluded.
 
-_CODES = {one.name: frozenset(reason.code for reason in one.reasons) for one in MUTATIONS}
-#: All that a status may name.
-KNOWN = StatusVocabulary(
+_CODES = {
+    mutation.name: frozenset(reason.code for reason in mutation.reasons) for mutation in MUTATIONS
+}
+#: All names that a status may contain.
+VOCABULARY = StatusVocabulary(
     mutations=_CODES,
     codes=tuple(sorted({reason.code for reason in PIPELINE_REASONS}.union(*_CODES.values()))),
     verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
-    lasting=frozenset({OTHER_CONFIGURATION.code}),
+    persistent=frozenset({OTHER_CONFIGURATION.code}),
 )
 _STATUS_PATH = ("metadata", "annotations", STATUS)
 
@@ -176,49 +178,49 @@ def denied(pod: PodManifest, reason: Reason, message: str) -> Decision:
     return Decision(allowed=False, reason=reason, message=message, verdict=verdict, pod=pod)
 
 
-def left_alone(pod: Pod, apart: Ineligible, context: Context) -> Decision:
-    """Admit a pod that is left alone, and say why."""
-    draft, why = Draft(pod.manifest, pod), apart.reason
-    verdict = Verdict.of(why, why.sentence)
+def admit_unchanged(pod: Pod, exclusion: Ineligible, context: Context) -> Decision:
+    """Admit a pod unchanged except for its status, which has the reason."""
+    draft, reason = Draft(pod.manifest, pod), exclusion.reason
+    verdict = Verdict.of(reason, reason.sentence)
     config_hash = context.fabrics.config_hash
-    if apart.in_status:
-        _write_status(draft, pod.annotations, StatusSummary(verdict, None, why, config_hash))
+    if exclusion.in_status:
+        _write_status(draft, pod.annotations, StatusSummary(verdict, None, reason, config_hash))
     return Decision(
         allowed=True,
-        reason=why,
+        reason=reason,
         message=verdict.message,
         verdict=verdict,
         patch=tuple(draft.ops),
         pod=draft.pod,
-        warnings=single_lines(verdict, why, verdict.message, ()),
+        warnings=single_lines(verdict, reason, verdict.message, ()),
         audit=_audit(verdict, None, config_hash),
     )
 
 
-def conclude(draft: Draft, examined: Examined, around: Surroundings) -> Decision:
-    """Make the decision from a draft, with its status; deny the pod if a mutation failed."""
-    scope, standing = examined.scope, examined.standing
+def conclude(draft: Draft, examined: Examined, surroundings: Surroundings) -> Decision:
+    """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
+    scope, knowledge = examined.scope, examined.knowledge
     outcomes = tuple(draft.outcomes)
     for outcome in outcomes:
         if outcome.status == "failed":
             return _refused(outcomes, outcome, scope.original.manifest)
     # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
-    used = None if standing.foreign else scope.fabric
+    used = None if knowledge.foreign else scope.fabric
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
-    verdict = judge(draft, examined, around)
-    whole = StatusSummary(verdict, fabric, standing.why, config_hash)
-    _write_status(draft, scope.original.annotations, whole)
+    verdict = judge(draft, examined, surroundings)
+    summary = StatusSummary(verdict, fabric, knowledge.reason, config_hash)
+    _write_status(draft, scope.original.annotations, summary)
     return Decision(
         allowed=True,
-        reason=standing.why or (PATCHED if draft.ops else ALREADY_PATCHED),
-        message=standing.message,
+        reason=knowledge.reason or (PATCHED if draft.ops else ALREADY_PATCHED),
+        message=knowledge.message,
         verdict=verdict,
         fabric=fabric,
         evidence=examined.evidence,
         outcomes=outcomes,
         patch=tuple(draft.ops),
         pod=draft.pod,
-        warnings=single_lines(verdict, standing.why, standing.message, outcomes),
+        warnings=single_lines(verdict, knowledge.reason, knowledge.message, outcomes),
         audit=_audit(verdict, fabric, config_hash),
     )
 
@@ -228,14 +230,14 @@ def _audit(verdict: Verdict, fabric: str | None, config_hash: str) -> dict[str, 
 
 
 def _refused(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManifest) -> Decision:
-    where = f" (container {failed.container})" if failed.container else ""
-    message = f"{failed.mutation}: {failed.message}{where}"
+    place = f" (container {failed.container})" if failed.container else ""
+    message = f"{failed.mutation}: {failed.message}{place}"
     return denied(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
 
 
-def _write_status(draft: Draft, before: Mapping[str, object], whole: StatusSummary) -> None:
+def _write_status(draft: Draft, before: Mapping[str, object], summary: StatusSummary) -> None:
     now = draft.view.annotations
-    status = render(now, draft.outcomes, whole, KNOWN)
+    status = render(now, draft.outcomes, summary, VOCABULARY)
     if status and before.get(STATUS) != status:
         draft.set(_STATUS_PATH, status)
     elif not status and STATUS in now:  # a status that the user set, and no room for ours

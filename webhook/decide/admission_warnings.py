@@ -1,4 +1,4 @@
-"""Admission warnings: ASCII on a single line, at most 120 characters each, under 4096 in total.
+"""Admission warnings: single lines of ASCII, at most 120 characters each, under 4096 in total.
 
 The API server drops a warning with a control character, and truncates warnings once the total
 exceeds 4096 runes (apiserver, endpoints/filters/warning.go).
@@ -21,33 +21,36 @@ _SIGNED: dict[Rdma, str] = {
     "no": "no RDMA: ",
     "unsure": "RDMA not certain: ",
 }
-_MORE = "rdma.lab: more in annotation rdma.lab/status"
+_CONTINUED = "rdma.lab: more in annotation rdma.lab/status"
 
 
 def single_lines(
-    verdict: Verdict, why: Reason | None, message: str, outcomes: Iterable[Outcome]
+    verdict: Verdict, reason: Reason | None, message: str, outcomes: Iterable[Outcome]
 ) -> tuple[str, ...]:
-    """Return the warnings of a decision, without duplicates, as far as there is room."""
-    found = [_plain(f"rdma.lab: {one}") for one in sentences(verdict, why, message, outcomes)]
-    return _fitting(dict.fromkeys(found)) if found else ()
+    """Return the warnings of a decision, without duplicates, as many as fit."""
+    lines = [
+        _plain(f"rdma.lab: {sentence}")
+        for sentence in sentences(verdict, reason, message, outcomes)
+    ]
+    return _fitting(dict.fromkeys(lines)) if lines else ()
 
 
 def sentences(
-    verdict: Verdict, why: Reason | None, message: str, outcomes: Iterable[Outcome]
+    verdict: Verdict, reason: Reason | None, message: str, outcomes: Iterable[Outcome]
 ) -> Iterator[str]:
-    """Yield what a user is warned of: the verdict first, unless the pod is equipped.
+    """Yield the warnings for the user: the verdict first, unless the pod is equipped.
 
-    `why`: the reason why the pod as a whole got less than all mutations, and `message` says so.
-    What the verdict says is not said again.
+    `reason`: the reason why the pod as a whole got less than all mutations; `message` explains it.
+    Nothing repeats the verdict.
     """
     if verdict.rdma in _SIGNED:
         yield _SIGNED[verdict.rdma] + verdict.message
-    if why is not None and why is not verdict.because and verdict.rdma != "none":
-        yield f"{why.code}: {message}"
+    if reason is not None and reason is not verdict.because and verdict.rdma != "none":
+        yield f"{reason.code}: {message}"
     for outcome in outcomes:
         if outcome.status == "warned" and outcome.reason.code != verdict.because.code:
-            where = f"{outcome.mutation} {outcome.container}".rstrip()
-            yield f"{where}: {outcome.message}"
+            place = f"{outcome.mutation} {outcome.container}".rstrip()
+            yield f"{place}: {outcome.message}"
 
 
 def _plain(line: str) -> str:
@@ -59,16 +62,16 @@ def _plain(line: str) -> str:
 
 def _fitting(lines: Iterable[str]) -> tuple[str, ...]:
     fitting: list[str] = []
-    room = TOTAL - len(_MORE) - 1
+    room = TOTAL - len(_CONTINUED) - 1
     for line in lines:
         room -= len(line)
         if room <= 0:
-            return (*fitting, _MORE)
+            return (*fitting, _CONTINUED)
         fitting.append(line)
     return tuple(fitting)
 
 
-# Warn of what surrounds the pod's containers and concerns RDMA, whatever the fabric.
+# Warn about the containers' surroundings that affect RDMA on any fabric.
 
 ISTIO = Reason(
     "IstioSidecar", "Istio's proxy intercepts the TCP connections between ranks.", rdma="unsure"
@@ -85,18 +88,18 @@ SURROUNDINGS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
 class Surroundings(NamedTuple):
-    """What was found around a pod's containers."""
+    """The properties of a pod, outside its containers, that affect RDMA on any fabric."""
 
-    #: The evidence that Istio puts its proxy into the pod; "" if there is none.
+    #: The evidence that Istio adds its proxy to the pod; "" without any.
     sidecar: str = ""
-    #: The volumes that show RDMA devices of the node: name → the node's path.
+    #: The volumes with RDMA devices of the node: name → the node's path.
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
 
 
 def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
-    """Warn of a sidecar, of DNS in the host's network, and of devices by hostPath.
+    """Warn about a sidecar, DNS in the host's network, and devices by hostPath.
 
-    Return what was found, for the verdict.
+    Return the surroundings, for the verdict.
     """
     pod = scope.original
     if not scope.targets and not scope.launchers:
@@ -110,13 +113,13 @@ def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
             "with hostNetwork, Service names resolve only with dnsPolicy: ClusterFirstWithHostNet"
         )
         draft.warned("", HOST_DNS, message)
-    shown = pod.infiniband_volumes
-    for target in scope.targets if shown else ():
+    paths = pod.infiniband_volumes
+    for target in scope.targets if paths else ():
         container = scope.containers[target.path]
-        volume = next(container.mounted(shown), None)
+        volume = next(container.mounted(paths), None)
         if volume is not None and not container.privileged:
             message = (
-                f"hostPath {shown[volume]} shows devices that only a device plugin's resource opens"
+                f"hostPath {paths[volume]} shows devices that only a device plugin's resource opens"
             )
             draft.warned(target.name, HOST_PATH, message)
-    return Surroundings(sidecar, shown)
+    return Surroundings(sidecar, paths)

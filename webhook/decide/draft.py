@@ -1,8 +1,8 @@
 """The draft of a pod: the only code that edits pods and records patch operations.
 
 Each edit is applied to a copy at once, so the recorded operations form a patch that applies.
-Only the nodes along the edited path are copied (copy on write): the pod that came in, and any
-part of it that YAML aliases share, stays as it was.
+Only the nodes along the edited path are copied (copy on write): the incoming pod, and any
+part of it that YAML aliases share, stays unchanged.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _new_tuple = tuple.__new__
 
 
 class Draft:
-    """A pod being edited, the operations so far, and the outcomes that they belong to.
+    """A pod being edited, the operations so far, and their outcomes.
 
-    `view`: what has been read of the pod already.
+    `view`: an existing view of the pod, with the fields that are already read.
     """
 
     __slots__ = (
@@ -39,7 +39,7 @@ class Draft:
     def __init__(self, pod: PodManifest, view: Pod | None = None) -> None:
         self.pod = pod
         self._view = view
-        self._viewed = 0  # the number of operations that the view has seen
+        self._viewed = 0  # the number of operations in the view
         self.ops: list[PatchOp] = []
         self.outcomes: list[Outcome] = []
         self.mutation = ""
@@ -49,13 +49,13 @@ class Draft:
 
     @property
     def view(self) -> Pod:
-        """The pod as it is now; ask again after an edit."""
+        """The current pod; get a new view after each edit."""
         if self._view is None or self._viewed != len(self.ops):  # each edit adds an operation
             self._view, self._viewed = Pod(self.pod), len(self.ops)
         return self._view
 
     def container(self, path: Path) -> Container:
-        """Return the container at `path` as it is now; ask again after an edit."""
+        """Return the current container at `path`; call again after each edit."""
         return self.view.container(path)
 
     def get(self, path: Path) -> Json:
@@ -68,7 +68,7 @@ class Draft:
 
         Raise ShapeError if a parent is not a mapping. `append` does so if there is no list.
         """
-        parent = self._owned_at.get(path[:-1])  # a shortcut: `_opened` finds it, too
+        parent = self._owned_at.get(path[:-1])  # a shortcut: `_opened` would return it, too
         if parent is None:
             parent, path, value = self._opened(path, value)
         if path[-1] in parent:
@@ -80,11 +80,11 @@ class Draft:
 
     def append(self, path: Path, *values: Json) -> None:
         """Append values to the list at `path`; create the list if it is missing."""
-        found = self.get(path)
-        if found is None:
+        items = self.get(path)
+        if items is None:
             self.set(path, list(values))
             return
-        if not isinstance(found, list):
+        if not isinstance(items, list):
             sequence(self.pod, path)  # raises, since it is not a list
         end = pointer(path) + "/-"
         self.ops += [{"op": "add", "path": end, "value": value} for value in values]
@@ -112,35 +112,35 @@ class Draft:
         self.ops.append({"op": "remove", "path": pointer(path)})
         del parent[path[-1]]
 
-    def applied(self, where: str, reason: Reason, message: str) -> None:
-        """Record that the operations since the last outcome were applied to `where`."""
+    def applied(self, container: str, reason: Reason, message: str) -> None:
+        """Record that operations since the last outcome changed `container` ("" for the pod)."""
         ops = tuple(self.ops[self._pending :])
         if not ops:
             raise AssertionError(f"{self.mutation} says applied, but changed nothing")
         self._pending = len(self.ops)
-        fields = self.mutation, where, "applied", reason, message, ops
+        fields = self.mutation, container, "applied", reason, message, ops
         self.outcomes.append(_new_tuple(Outcome, fields))
 
-    def already(self, where: str, reason: Reason, message: str) -> None:
-        """Record that what the mutation would do is there already."""
-        self._verdict(where, "already", reason, message)
+    def already(self, container: str, reason: Reason, message: str) -> None:
+        """Record that the pod already has what the mutation would add."""
+        self._verdict(container, "already", reason, message)
 
-    def skipped(self, where: str, reason: Reason, message: str) -> None:
-        """Record that the mutation left `where` alone, and why."""
-        self._verdict(where, "skipped", reason, message)
+    def skipped(self, container: str, reason: Reason, message: str) -> None:
+        """Record that the mutation did not apply to `container`, and the reason."""
+        self._verdict(container, "skipped", reason, message)
 
-    def failed(self, where: str, reason: Reason, message: str) -> None:
-        """Record that the pod must not be admitted like this: the decision denies it."""
-        self._verdict(where, "failed", reason, message)
+    def failed(self, container: str, reason: Reason, message: str) -> None:
+        """Record that the pod must not be admitted in this state: the decision denies it."""
+        self._verdict(container, "failed", reason, message)
 
-    def warned(self, where: str, reason: Reason, message: str) -> None:
-        """Record a warning; the user sees it at creation and in the status annotation."""
-        self._verdict(where, "warned", reason, message)
+    def warned(self, container: str, reason: Reason, message: str) -> None:
+        """Record a warning, which the user sees at creation and in the status annotation."""
+        self._verdict(container, "warned", reason, message)
 
-    def _verdict(self, where: str, status: Status, reason: Reason, message: str) -> None:
+    def _verdict(self, container: str, status: Status, reason: Reason, message: str) -> None:
         if len(self.ops) != self._pending:
             raise AssertionError(f"{self.mutation} says {status}, but has operations pending")
-        fields = self.mutation, where, status, reason, message, ()
+        fields = self.mutation, container, status, reason, message, ()
         self.outcomes.append(_new_tuple(Outcome, fields))
 
     def _record(self, op: str, path: Path, value: Json) -> None:
@@ -172,7 +172,7 @@ class Draft:
         return node, path, value
 
     def _lowest(self, path: Path, depth: int) -> tuple[Json, int]:
-        """Return the lowest node on the way to `path` that is known to be owned, and its depth."""
+        """Return the lowest node on the way to `path` that this draft owns, and its depth."""
         while depth and self._owned_at:
             node = self._owned_at.get(path[:depth])
             if node is not None:
@@ -181,7 +181,7 @@ class Draft:
         return self._root(), 0
 
     def _owned(self, path: Path) -> Json:
-        """Return the node at `path`; copy it and all nodes above it unless this draft made them."""
+        """Return the node at `path`; copy it and its ancestors, except copies of this draft."""
         node, depth = self._lowest(path, len(path))
         for step in path[depth:]:
             node = self._owned_child(node, step, node[step])
@@ -189,7 +189,7 @@ class Draft:
         return node
 
     def _forget(self, node: Json) -> None:
-        """Forget the paths of all copies if `node`, which goes or moves, may contain some."""
+        """Forget the paths of all copies if `node`, to be removed or moved, may contain any."""
         if isinstance(node, (dict, list)):
             self._owned_at.clear()
 
@@ -202,7 +202,7 @@ class Draft:
     def _owned_child(self, node: Json, step: str | int, child: Json) -> Json:
         if id(child) in self._own:
             return child
-        mine = child.copy()
-        self._own[id(mine)] = mine
-        node[step] = mine
-        return mine
+        copied = child.copy()
+        self._own[id(copied)] = copied
+        node[step] = copied
+        return copied

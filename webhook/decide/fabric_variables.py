@@ -1,7 +1,7 @@
-"""The variables that a container on a fabric should have, given those it has already.
+"""The variables that a container on a fabric should have, given the variables it already has.
 
 The mutation `env` sets them. The mutation `config-files` writes NCCL's to /etc/nccl.conf,
-which carries them to processes that sshd starts.
+where processes that sshd starts can read them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EXCLUDING = tuple(name.replace("_include", "_exclude") for name in OPEN_MPI)
 
 
 class EnvPlan(NamedTuple):
-    """What a container gets that has none of `names`; the same for all such containers."""
+    """The variables for every container that has none of `names`."""
 
     pairs: EnvPairs
     #: The pairs as items of `env`. Pods share them: a draft never edits a value put into it.
@@ -43,7 +43,7 @@ class EnvPlan(NamedTuple):
 
 @lru_cache(maxsize=64)
 def plan_for(fabric: Fabric, *, host_network: bool) -> EnvPlan:
-    """Compute, once per fabric and kind of network, what most containers on it get."""
+    """Return the plan for most containers on a fabric, computed once for each kind of network."""
     pairs = desired_env(fabric, {}, host_network=host_network)
     names = [name for name, _ in pairs]
     return EnvPlan(
@@ -56,55 +56,55 @@ def plan_for(fabric: Fabric, *, host_network: bool) -> EnvPlan:
 
 def desired_env(
     fabric: Fabric,
-    own: Mapping[str, str | None],
+    user_env: Mapping[str, str | None],
     *,
     host_network: bool,
     excludes_interfaces: bool = False,
 ) -> EnvPairs:
-    """List all variables of the fabric for a container whose env is `own`.
+    """List all variables of the fabric for a container whose env is `user_env`.
 
-    Names in `own` are listed too, with the fabric's value: the caller compares.
-    `excludes_interfaces`: its command gives Open MPI a list of interfaces to leave out.
+    Names in `user_env` are included, with the fabric's value: the caller compares.
+    `excludes_interfaces`: whether its command gives Open MPI a list of interfaces to exclude.
     """
     interface = fabric.host_socket_interface if host_network else fabric.socket_interface
     site = fabric.env.site
     if site:
-        site = _without_sockets(site, own)
-        # UCX uses the site's interface too: a second review finds it in the pod's own `env`,
+        site = _without_sockets(site, user_env)
+        # UCX uses the site's interface too: a second review sees it in the container's `env`,
         # and must come to the same result.
-        own = {**dict(site), **own}
-    mpi = not (host_network or excludes_interfaces) and _may_include(own)
-    of_pod = _of_pod(fabric.env.ucx_devices, own, interface, mpi=mpi)
+        user_env = {**dict(site), **user_env}
+    mpi = not (host_network or excludes_interfaces) and _may_include(user_env)
+    of_pod = _of_pod(fabric.env.ucx_devices, user_env, interface, mpi=mpi)
     names = {name for name, _ in site}
-    pairs = ((name, of_pod.get(what, value)) for name, what, value in fabric.variables)
+    pairs = ((name, of_pod.get(source, value)) for name, source, value in fabric.variables)
     return (*(pair for pair in pairs if pair[1] and pair[0] not in names), *site)
 
 
 def _of_pod(
-    devices: str, own: Mapping[str, str | None], interface: str | None, *, mpi: bool
+    devices: str, user_env: Mapping[str, str | None], interface: str | None, *, mpi: bool
 ) -> dict[Configured | OfPod, str]:
-    """Make the values that depend on the pod; `devices` are UCX's, `interface` the fabric's."""
-    interfaces = ",".join(ip_interfaces(interface, own))
-    ucx = devices and interfaces and _uses_rdma(own)
+    """Return the values that depend on the pod; `devices` are UCX's, `interface` the fabric's."""
+    interfaces = ",".join(ip_interfaces(interface, user_env))
+    ucx = devices and interfaces and _uses_rdma(user_env)
     return {
-        "socket": "" if NCCL_SOCKET in own or GLOO_SOCKET in own else interface or "",
+        "socket": "" if NCCL_SOCKET in user_env or GLOO_SOCKET in user_env else interface or "",
         "hcas and interfaces": f"{devices},{interfaces}" if ucx else "",
         "interfaces": interfaces,
         "interfaces of mpi": interfaces if mpi else "",
     }
 
 
-def _may_include(own: Mapping[str, str | None]) -> bool:
-    """Return whether Open MPI's TCP may be kept on interfaces: the user leaves out no others.
+def _may_include(user_env: Mapping[str, str | None]) -> bool:
+    """Return whether Open MPI's TCP may be limited to interfaces: the user excludes none.
 
     Open MPI aborts if it gets both lists, and if an interface is absent: not in the host's network,
     where nodes differ (opal/mca/btl/tcp; run with 4.1.4).
     """
-    return not any(name in own for name in EXCLUDING)
+    return not any(name in user_env for name in EXCLUDING)
 
 
 def site_names(fabrics: Fabrics) -> frozenset[str]:
-    """Return the names that any fabric may write; in a pod they are evidence of nothing."""
+    """Return the names that any fabric may write; in a pod they are not evidence."""
     return frozenset[str]().union(*map(names_without_evidence, fabrics.fabrics.values()))
 
 
@@ -114,33 +114,33 @@ def names_without_evidence(fabric: Fabric) -> frozenset[str]:
     return names.union(OPEN_MPI) if "openmpi" in fabric.libraries else names
 
 
-def _without_sockets(site: EnvPairs, own: Mapping[str, str | None]) -> EnvPairs:
-    """Leave out the socket names that the container lacks, if it has the other one of them."""
-    if NCCL_SOCKET not in own and GLOO_SOCKET not in own:
+def _without_sockets(site: EnvPairs, user_env: Mapping[str, str | None]) -> EnvPairs:
+    """Leave out the socket name that the container lacks, if it has the other."""
+    if NCCL_SOCKET not in user_env and GLOO_SOCKET not in user_env:
         return site
-    return tuple(pair for pair in site if pair[0] not in SOCKETS or pair[0] in own)
+    return tuple(pair for pair in site if pair[0] not in SOCKETS or pair[0] in user_env)
 
 
-def _uses_rdma(own: Mapping[str, str | None]) -> bool:
-    """Return whether UCX may use RDMA in a container whose env is `own`.
+def _uses_rdma(user_env: Mapping[str, str | None]) -> bool:
+    """Return whether UCX may use RDMA in a container whose env is `user_env`.
 
     UCX applies UCX_NET_DEVICES to TCP as well: a list with HCAs and no IP interface leaves TCP
-    without a device, and one with HCAs is of no use where UCX_TLS allows no RDMA.
+    without a device, and HCAs in the list are useless where UCX_TLS allows no RDMA.
     """
-    tls = own.get(UCX_TLS)
+    tls = user_env.get(UCX_TLS)
     return not tls or allows_rdma(tls)
 
 
 @lru_cache(maxsize=2)
 def written_by(fabrics: Fabrics) -> Mapping[tuple[str, str], str]:
-    """Return who writes which value: (name, value) → the first fabric, in either network.
+    """Map each (name, value) that a fabric writes, in either network, to the first such fabric.
 
-    What a site's own `env` says is left out, since users write the same (NCCL_DEBUG=INFO).
+    The site's `env` is left out, since users write the same (NCCL_DEBUG=INFO).
     """
-    found: dict[tuple[str, str], str] = {}
+    writers: dict[tuple[str, str], str] = {}
     for fabric in fabrics.fabrics.values():
         for host_network in (False, True):
             for pair in desired_env(fabric, {}, host_network=host_network):
                 if pair not in fabric.env.site:
-                    found.setdefault(pair, fabric.name)
-    return found
+                    writers.setdefault(pair, fabric.name)
+    return writers

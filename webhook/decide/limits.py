@@ -1,7 +1,7 @@
-"""Limit the size of a pod, before anything else reads it, where Kubernetes sets no limit.
+"""Limits on the size of a pod where Kubernetes has none, checked before anything else.
 
 A decision reads every list once or a few times, so its cost grows with the number of entries,
-not with the length of the texts in them. A pod at these limits is decided within 50 ms; real
+not with the length of their texts. A pod at these limits is decided within 50 ms; real
 pods have about ten containers and about a hundred entries.
 """
 
@@ -17,8 +17,8 @@ from webhook.model.pod.node_selection import affinity_entries
 
 #: The most containers of a pod, of all kinds together.
 MOST_CONTAINERS = 100
-#: The most entries of all lists and maps that are read, together. The items that volumes project
-#: are counted separately, up to the same limit.
+#: The most entries of all lists and maps that a decision reads, together. Items that volumes
+#: project are counted separately, up to the same limit.
 MOST_ENTRIES = 5_000
 
 POD_TOO_LARGE = Reason(
@@ -44,8 +44,8 @@ def check_limits(pod: Pod) -> None:
             containers += len(listed)
             if containers > MOST_CONTAINERS:
                 raise _too_many_containers(containers)
-            for index, one in enumerate(listed):
-                entries += entries_of(one, ("spec", field, index))
+            for index, container in enumerate(listed):
+                entries += entries_of(container, ("spec", field, index))
     for field in _PLAIN:
         if field in spec:
             entries += _size(spec[field])
@@ -62,9 +62,9 @@ def _too_many_containers(count: int) -> Denial:
 def _check_each(pod: Pod) -> None:
     spec, annotations = pod.spec, pod.annotations
     sizes = {
-        f"spec.{field}[{index}]": entries_of(one, ("spec", field, index))
+        f"spec.{field}[{index}]": entries_of(container, ("spec", field, index))
         for field in CONTAINER_FIELDS
-        for index, one in enumerate(pod.container_items(field))
+        for index, container in enumerate(pod.container_items(field))
     }
     sizes["annotations"] = len(annotations)
     for key in _LISTED.intersection(annotations):
@@ -77,14 +77,14 @@ def _check_each(pod: Pod) -> None:
 
 
 def too_many(sizes: Mapping[str, int]) -> Denial:
-    """Return a Denial for too many entries that names the place with the most of them."""
-    most = max(sizes, key=sizes.__getitem__)
+    """Return a Denial for too many entries, which names the place with the most entries."""
+    largest = max(sizes, key=sizes.__getitem__)
     msg = (
         f"the pod has more than {MOST_ENTRIES} entries in the lists that are read,"
-        f" {sizes[most]} of them in {most}: {_REMEDY}"
+        f" {sizes[largest]} of them in {largest}: {_REMEDY}"
     )
     return Denial(POD_TOO_LARGE, msg)
 
 
-def _size(found: object) -> int:
-    return len(found) if isinstance(found, (list, dict)) else 0
+def _size(field: object) -> int:
+    return len(field) if isinstance(field, (list, dict)) else 0

@@ -1,4 +1,4 @@
-"""The reasons that concern a pod as a whole; those of a mutation are in the mutation's file.
+"""The reasons that concern a pod as a whole; each mutation's file has its own reasons.
 
 docs/reasons.md lists all of them.
 """
@@ -45,7 +45,7 @@ DENIALS = (
     POD_TOO_LARGE,
     MUTATION_FAILED,
 )
-#: All reasons for a whole decision, as documented in docs/reasons.md.
+#: All reasons for a decision, as documented in docs/reasons.md.
 DECISION_REASONS = (
     PATCHED,
     ALREADY_PATCHED,
@@ -81,7 +81,7 @@ OTHER_CONFIGURATION = Reason(
     "The pod's rdma.lab/status names another configuration: all that the pod has counts as yours.",
 )
 SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
-#: The reasons that explain a verdict. No other reason decides one.
+#: The reasons that explain a verdict; no other reason determines one.
 VERDICT_REASONS = tuple(
     dict.fromkeys(
         reason
@@ -95,7 +95,8 @@ VERDICT_REASONS = tuple(
         if reason.rdma is not None
     )
 )
-#: Reasons that the pipeline gives instead of a mutation, or for `request`, the pod's requests.
+#: The reasons that the pipeline records instead of a mutation, or for the pod's requests
+#: (`request`).
 PIPELINE_REASONS = (
     SKIPPED_BY_USER,
     TAKEN_FOR_LAUNCHER,

@@ -1,4 +1,4 @@
-"""What a mutation knows about the pod, besides the draft."""
+"""The facts about a pod that a mutation gets, besides the draft."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Target(NamedTuple):
     gpus: int
     #: Whether it has MIG slices or time-sliced GPUs, which never get NICs per GPU or NVLink.
     shared_gpu: bool
-    #: RDMA resources that it requests itself, even with quantity 0.
+    #: The RDMA resources that it requests itself, even with quantity 0.
     rdma: tuple[str, ...] = ()
-    #: Which user it runs as, as far as the pod says.
+    #: The user that it runs as, as far as the pod determines it.
     user: User = "image"
 
 
@@ -40,14 +40,14 @@ class Launcher(NamedTuple):
 
     name: str
     path: Path
-    #: What it was taken for a launcher by, such as "label mpi-job-role".
+    #: The evidence for a launcher, such as "label mpi-job-role".
     evidence: str = ""
     #: Whether its ranks certainly run in other pods; else it may run them itself.
     elsewhere: bool = True
 
 
 class KnowledgeLevel(IntEnum):
-    """How much is known about a pod's fabric, or must be known before a mutation may act."""
+    """The knowledge about a pod's fabric that is available, or that a mutation needs."""
 
     NOTHING = 0
     #: Which NIC the pod uses: the fabric's, or another vendor's.
@@ -56,10 +56,10 @@ class KnowledgeLevel(IntEnum):
 
 
 class EarlierCall(NamedTuple):
-    """What the status of a pod says about the call that wrote it.
+    """The call that wrote a pod's status, according to that status.
 
     The API server calls again if another plugin changed the pod after us; and a user may create
-    a pod from the manifest of one that exists.
+    a pod from the manifest of an existing pod.
     """
 
     #: The hash of its configuration; "" if there was no call.
@@ -68,12 +68,12 @@ class EarlierCall(NamedTuple):
     fabric: str | None = None
 
 
-#: For a pod that nobody was called for yet.
+#: The value for a pod without an earlier call.
 NO_CALL = EarlierCall()
 
 
 class Context(NamedTuple):
-    """Everything that a decision depends on besides the pod."""
+    """Everything besides the pod that a decision depends on."""
 
     fabrics: Fabrics
     namespace: NamespaceFacts
@@ -91,7 +91,7 @@ class Scope(NamedTuple):
     requests: Requests
     namespace: NamespaceFacts
     fabrics: Fabrics
-    #: The pod as it came in.
+    #: The incoming pod.
     original: Pod
     #: All containers of the original, by their paths.
     containers: Mapping[Path, Container]
@@ -101,7 +101,7 @@ class Scope(NamedTuple):
     commands: Commands
     #: Whether there was an earlier call for this pod.
     called_before: bool = False
-    #: Whether it equipped the pod under a configuration that is not this one.
+    #: Whether that call used another configuration.
     other_configuration: bool = False
 
     @property
@@ -111,15 +111,15 @@ class Scope(NamedTuple):
             may_claim_gpu(self.original, self.fabrics)
             or self.claims_gpu
             or any(
-                unclaimed(one, self.fabrics)
-                or any(is_gpu(name, self.fabrics) for name in one.limits)
-                for one in self.original.containers
+                unclaimed(container, self.fabrics)
+                or any(is_gpu(name, self.fabrics) for name in container.limits)
+                for container in self.original.containers
             )
         )
 
     @property
     def claims_gpu(self) -> bool:
-        """Whether a template of the fabric is known to bring a GPU with its NIC."""
+        """Whether a template of the fabric certainly brings a GPU with its NIC."""
         return self.fabric is not None and any(
             brings_gpu(claim.template, self.fabrics, self.namespace.claims)
             for claim in self.fabric.claims
@@ -128,12 +128,12 @@ class Scope(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutation:
-    """One mutation: a record with a function, listed in `webhook.decide.mutations.MUTATIONS`."""
+    """A mutation: a function with its description, listed in `webhook.decide.mutations`."""
 
     name: str  #: kebab-case, as in rdma.lab/skip
     summary: str
     needs: KnowledgeLevel
     reasons: tuple[Reason, ...]
     mutate: Callable[[Draft, Scope], None]
-    #: Whether it acts on launchers too; in a pod without targets only such mutations run.
+    #: Whether it applies to launchers too; in a pod without targets only such mutations run.
     on_launchers: bool = False

@@ -1,16 +1,17 @@
-"""The `rdma.lab/status` annotation: one line of JSON that says what was done, and what was not.
+"""The `rdma.lab/status` annotation: a line of JSON with what was done, and what was not.
 
     {"rdma":"unsure","because":"MemlockUnknown","fabric":"v100-ib","applied":["ipc-lock"],
      "skipped":["UserMount"],"warned":["NonRoot"],"config":"0123456789ab"}
 
-`reason` is present if the pod as a whole got less than all mutations (`ForeignNIC`, …), and that is
-not what `because` says. Each reason code is there once: as `because`, `reason`, `skipped` or
-`warned`, whichever comes first.
-The API server calls us twice if another plugin changed the pod after us. The second call finds
-done what the first call applied, so the names of those mutations, and their warnings, carry over
-from a status with the same config hash. A user may write such a status, and the hash is not
-secret. Therefore a status counts only if we could have written it, byte for byte, and a mutation
-in it only if this call finds it done. One that the user set is replaced.
+`reason` is present if the pod as a whole got less than all mutations (`ForeignNIC`, …), and
+`because` does not already explain it. Each reason code occurs once: as `because`, `reason`,
+`skipped` or `warned`, whichever comes first.
+
+The API server calls us twice if another plugin changed the pod after us. For the second call, the
+mutations of the first are already applied, so their names and their warnings carry over from a
+status with the same config hash. A user may write such a status, and the hash is not secret.
+Therefore a status counts only if we could have written it, byte for byte, and a mutation in it only
+if this call finds it already applied. Any other status is replaced.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from webhook.model.json import Json, JsonObject
 
 # Read a status as text: whether we could have written it, and under which configuration.
 #
-# A user may write a status too, and a configuration's hash is not secret. So nothing in a status
-# allows what the user could not ask for otherwise.
+# A user may write a status too, and a configuration's hash is not secret. So a status allows
+# nothing that the user could not request otherwise.
 
-#: The fields that count or list what was done.
+#: The fields with lists, or with counts instead.
 COUNTED = ("applied", "skipped", "warned")
 #: All fields, in their order.
 ORDER = ("rdma", "because", "fabric", "reason", *COUNTED, "config")
@@ -55,7 +56,7 @@ def written_by_us(annotations: Mapping[str, Json]) -> JsonObject:
 def earlier_call(annotations: Mapping[str, Json]) -> EarlierCall:
     """Return the configuration and the fabric of the call that wrote the pod's status.
 
-    The codes in it are not checked: another version of this program may know others.
+    Its codes are not checked: another version of this program may have others.
     """
     body = written_by_us(annotations) if STATUS in annotations else {}
     config, fabric = body.get("config"), body.get("fabric")
@@ -65,69 +66,69 @@ def earlier_call(annotations: Mapping[str, Json]) -> EarlierCall:
 
 
 def configuration_named_in(pod: Json) -> str:
-    """Return the hash in the status of anything that claims to be a pod; "" if there is none."""
+    """Return the hash in the status of anything that claims to be a pod; "" without one."""
     metadata = pod.get("metadata") if isinstance(pod, dict) else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return earlier_call(annotations).config if isinstance(annotations, dict) else ""
 
 
 class StatusSummary(NamedTuple):
-    """What a status says about the pod as a whole."""
+    """The part of a status that concerns the pod as a whole."""
 
     verdict: Verdict
     fabric: str | None
-    #: Why it got less than all mutations; None if it did not.
-    why: Reason | None
+    #: The reason why it got less than all mutations; None if it got all.
+    reason: Reason | None
     config_hash: str
 
 
 class StatusVocabulary(NamedTuple):
-    """All that a status may name."""
+    """All names and codes that a status may contain."""
 
     #: The reason codes of each mutation, in the order of the mutations.
     mutations: Mapping[str, frozenset[str]]
-    #: These, and those of what the pipeline says instead of a mutation; sorted.
+    #: These, and the codes that the pipeline records instead of a mutation; sorted.
     codes: tuple[str, ...]
     #: The verdict that each code explains.
     verdicts: Mapping[str, str | None]
     #: The codes that hold for every later call, too.
-    lasting: frozenset[str] = frozenset()
+    persistent: frozenset[str] = frozenset()
 
 
 def render(
     annotations: Mapping[str, Json],
     outcomes: Iterable[Outcome],
-    whole: StatusSummary,
-    known: StatusVocabulary,
+    summary: StatusSummary,
+    names: StatusVocabulary,
 ) -> str:
     """Return the status for these outcomes, "" if the annotations leave no room for one."""
     room = _room(annotations)
-    before = _previous(annotations, whole.config_hash, known, crowded=room < LONGEST_STATUS)
-    said = _said(outcomes, before, known)
-    rdma, because, _ = whole.verdict
-    body: JsonObject = {"rdma": rdma, "because": because.code, "fabric": whole.fabric}
-    told = {because.code}
-    if whole.why is not None and whole.why is not because:
-        body["reason"] = whole.why.code
-        told.add(whole.why.code)
-    body["applied"] = [name for name in known.mutations if name in said.applied]
-    for field, codes in (("skipped", said.skipped), ("warned", said.warned)):
-        if not codes <= told:
-            body[field] = sorted(codes - told)
-            told |= codes
-    body["config"] = whole.config_hash
+    before = _previous(annotations, summary.config_hash, names, crowded=room < LONGEST_STATUS)
+    report = _report(outcomes, before, names)
+    rdma, because, _ = summary.verdict
+    body: JsonObject = {"rdma": rdma, "because": because.code, "fabric": summary.fabric}
+    named = {because.code}
+    if summary.reason is not None and summary.reason is not because:
+        body["reason"] = summary.reason.code
+        named.add(summary.reason.code)
+    body["applied"] = [name for name in names.mutations if name in report.applied]
+    for field, codes in (("skipped", report.skipped), ("warned", report.warned)):
+        if not codes <= named:
+            body[field] = sorted(codes - named)
+            named |= codes
+    body["config"] = summary.config_hash
     return _within(body, room, before.counts)
 
 
-class _Said(NamedTuple):
-    """The mutations that were applied, and the reason codes of what was skipped or warned of."""
+class _Report(NamedTuple):
+    """The applied mutations, and the reason codes of skipped mutations and of warnings."""
 
     applied: set[str]
     skipped: set[str]
     warned: set[str]
 
 
-def _said(outcomes: Iterable[Outcome], before: _Previous, known: StatusVocabulary) -> _Said:
+def _report(outcomes: Iterable[Outcome], before: _Previous, names: StatusVocabulary) -> _Report:
     applied, skipped, warned, done = set[str](), set[str](), set[str](), set[str]()
     for mutation, _, status, reason, _, _ in outcomes:
         if status == "applied":
@@ -140,9 +141,9 @@ def _said(outcomes: Iterable[Outcome], before: _Previous, known: StatusVocabular
             skipped.add(reason.code)
     for name in done.intersection(before.applied):
         applied.add(name)
-        warned.update(known.mutations[name].intersection(before.warned))
-    warned.update(known.lasting.intersection(before.warned))
-    return _Said(applied, skipped, warned)
+        warned.update(names.mutations[name].intersection(before.warned))
+    warned.update(names.persistent.intersection(before.warned))
+    return _Report(applied, skipped, warned)
 
 
 def _room(annotations: Mapping[str, Json]) -> int:
@@ -158,16 +159,16 @@ def _room(annotations: Mapping[str, Json]) -> int:
 def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
     """Return the body as JSON; if there is little room, with counts for lists, or else nothing.
 
-    Whether there is room for anything must not depend on the length of the body: a second call
-    has less to say, but must find no room where the first call found none.
+    Whether to return "" must not depend on the length of the body: a second call has a shorter
+    body, but must also return "" where the first call did.
     """
     if room < LONGEST_STATUS and len(orjson.dumps(body | _WIDEST)) > room:
         return ""
     written = orjson.dumps(body)
     if len(written) > room or before:
         counts = {key: len(value) for key, value in body.items() if isinstance(value, (list, dict))}
-        most = {key: max(count, counts.get(key, count)) for key, count in before.items()}
-        shortened = body | counts | most
+        largest = {key: max(count, counts.get(key, count)) for key, count in before.items()}
+        shortened = body | counts | largest
         written = orjson.dumps({key: shortened[key] for key in ORDER if key in shortened})
     return written.decode()
 
@@ -178,20 +179,20 @@ _WIDEST = dict.fromkeys(COUNTED, 999)
 
 
 class _Previous(NamedTuple):
-    """What may carry over from an older status: its lists, or its counts if it was shortened."""
+    """The lists of an older status that may carry over, or its counts if it was shortened."""
 
     applied: Sequence[str] = ()
     warned: Sequence[str] = ()
     counts: Mapping[str, int] = MappingProxyType({})
 
 
-_NOTHING = _Previous()
+_NO_PREVIOUS = _Previous()
 
 
 def _previous(
     annotations: Mapping[str, Json],
     config_hash: str,
-    known: StatusVocabulary,
+    names: StatusVocabulary,
     *,
     crowded: bool,
 ) -> _Previous:
@@ -202,25 +203,25 @@ def _previous(
     """
     body = written_by_us(annotations)
     if body.get("config") != config_hash or "applied" not in body:
-        return _NOTHING
-    if known.verdicts.get(str(body.get("because"))) != body.get("rdma", ""):
-        return _NOTHING
-    found = {key: body[key] for key in COUNTED if key in body}
-    if all(_counts(count, key, known) for key, count in found.items()):
-        return _Previous(counts=found) if crowded else _NOTHING
-    if not _are(found.pop("applied"), known.mutations):
-        return _NOTHING
-    if not all(listed and _are(listed, known.codes) for listed in found.values()):
-        return _NOTHING
-    return _Previous(body["applied"], found.get("warned", ()))
+        return _NO_PREVIOUS
+    if names.verdicts.get(str(body.get("because"))) != body.get("rdma", ""):
+        return _NO_PREVIOUS
+    fields = {key: body[key] for key in COUNTED if key in body}
+    if all(_counts(count, key, names) for key, count in fields.items()):
+        return _Previous(counts=fields) if crowded else _NO_PREVIOUS
+    if not _are_known(fields.pop("applied"), names.mutations):
+        return _NO_PREVIOUS
+    if not all(listed and _are_known(listed, names.codes) for listed in fields.values()):
+        return _NO_PREVIOUS
+    return _Previous(body["applied"], fields.get("warned", ()))
 
 
-def _counts(count: Json, key: str, known: StatusVocabulary) -> bool:
-    """Return whether a value can be the count of mutations, or of one or more reason codes."""
-    least, most = (0, len(known.mutations)) if key == "applied" else (1, len(known.codes))
-    return type(count) is int and least <= count <= most  # `isinstance` would take true for 1
+def _counts(count: Json, key: str, names: StatusVocabulary) -> bool:
+    """Return whether a value can be the number of mutations, or of at least one reason code."""
+    minimum, maximum = (0, len(names.mutations)) if key == "applied" else (1, len(names.codes))
+    return type(count) is int and minimum <= count <= maximum  # `isinstance` would take true for 1
 
 
-def _are(found: Json, known: Iterable[str]) -> bool:
-    """Return whether `found` is a list of known words, each once, in the order of `known`."""
-    return isinstance(found, list) and found == [word for word in known if word in found]
+def _are_known(words: Json, known_words: Iterable[str]) -> bool:
+    """Return whether `words` is a list of known words, each once, in the order of `known_words`."""
+    return isinstance(words, list) and words == [word for word in known_words if word in words]

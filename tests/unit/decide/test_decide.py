@@ -21,7 +21,7 @@ from tests.builders import (
     told,
 )
 from tests.case_names import case_name
-from webhook.decide import KNOWN, decide
+from webhook.decide import VOCABULARY, decide
 from webhook.decide.examine.foreign_nic import FOREIGN_REMEDY
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import FACTS_UNKNOWN, NOT_OPTED_IN
@@ -723,7 +723,7 @@ def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
 def test_the_longest_status_of_all_has_room() -> None:
     """The status has room for every mutation with all its reasons, without shortening a list."""
     body = {"rdma": "unsure", "because": "x" * 32, "fabric": "x" * 63, "reason": "x" * 32}
-    lists = {"applied": CHAIN, "skipped": KNOWN.codes, "config": HASH}
+    lists = {"applied": CHAIN, "skipped": VOCABULARY.codes, "config": HASH}
     written = orjson.dumps(body | lists)
     assert len(written) < LONGEST_STATUS
 

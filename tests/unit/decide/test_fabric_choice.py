@@ -345,7 +345,7 @@ def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
 def test_several_that_fit_are_ambiguous() -> None:
     """The message names the evidence and what it fits."""
     assert resolved(using("nvidia.com/gpu")) == Resolution(
-        why=FABRIC_AMBIGUOUS,
+        reason=FABRIC_AMBIGUOUS,
         message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
         ambiguous=True,
     )
@@ -360,7 +360,7 @@ def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
         with_gpus=frozenset({"north"}),
     )
     assert resolved(using("nvidia.com/gpu"), context(*ALL, inventory=nodes)) == Resolution(
-        why=FABRIC_AMBIGUOUS,
+        reason=FABRIC_AMBIGUOUS,
         message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
         ambiguous=True,
     )
@@ -394,14 +394,14 @@ def test_defaults_choose_among_what_is_left(
     """The namespace's, if it is known, before that of the file; never against an evidence."""
     where = context(*ALL, namespace=namespace, defaults={"fabric": default})
     found = resolved(manifest, where)
-    assert (found.fabric, found.why) == (expected[0], None)
+    assert (found.fabric, found.reason) == (expected[0], None)
     assert found.evidence.startswith(expected[1])
 
 
 def test_a_default_that_does_not_fit_is_not_used() -> None:
     """It is not evidence, so it cannot contradict anything either."""
     where = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
-    assert resolved(using("nvidia.com/gpu"), where).why is FABRIC_AMBIGUOUS
+    assert resolved(using("nvidia.com/gpu"), where).reason is FABRIC_AMBIGUOUS
 
 
 def test_a_second_call_keeps_the_fabric_of_the_first() -> None:

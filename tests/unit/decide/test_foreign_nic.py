@@ -25,13 +25,13 @@ CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
 
 def found(manifest: PodManifest, requests: Requests | None = None) -> str:
     """Return what shows that a pod uses a NIC that no fabric claims, with the verb."""
-    standing = examine(Pod(manifest), requests or Requests(), WHERE).standing
-    if not standing.foreign:
+    knowledge = examine(Pod(manifest), requests or Requests(), WHERE).knowledge
+    if not knowledge.foreign:
         return ""
-    assert standing.closed in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
-    nic, claimed, remedy = standing.message.partition(" a NIC that no fabric claims")
+    assert knowledge.skip_reason in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
+    nic, claimed, remedy = knowledge.message.partition(" a NIC that no fabric claims")
     assert claimed
-    assert remedy == (f": {FOREIGN_REMEDY}" if standing.closed is FOREIGN_NIC else "")
+    assert remedy == (f": {FOREIGN_REMEDY}" if knowledge.skip_reason is FOREIGN_NIC else "")
     return nic
 
 

@@ -272,7 +272,7 @@ def wrong(manifest: PodManifest, *keys: str, known: bool = False) -> list[str]:
     inventory = NodeInventory(label_keys=frozenset(keys))
     pinning = fabric("west", pin={"site.lab/pool": "west"})
     where = fabrics(NORTH, SOUTH, EAST, pinning)
-    return list(misdirected(Pod(manifest), where, inventory, known=known))
+    return list(misdirected(Pod(manifest), where, inventory, fabric_known=known))
 
 
 NO_NODE = "no node has the label {}, which the pod requires"
@@ -326,4 +326,6 @@ def test_without_nodes_a_product_under_another_label_is_named(
     sentence = f"no fabric lists the label {key}: a GPU's product is in {PRODUCT}"
     assert wrong(manifest) == ([sentence] if key else [])
     assert wrong(manifest, known=True) == []
-    assert list(misdirected(Pod(manifest), fabrics(EAST), NodeInventory(), known=False)) == []
+    assert (
+        list(misdirected(Pod(manifest), fabrics(EAST), NodeInventory(), fabric_known=False)) == []
+    )

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.case_names import case_name
-from webhook.decide import KNOWN as REAL
+from webhook.decide import VOCABULARY as REAL
 from webhook.decide.status import StatusSummary, StatusVocabulary, render
 from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
 from webhook.model.decision import Outcome, Reason, Status, Verdict
@@ -132,7 +132,7 @@ def test_what_the_first_pass_applied_carries_over() -> None:
 
 def test_a_code_that_holds_for_every_call_carries_over() -> None:
     """Also if the mutation that said it has nothing to do, since none did."""
-    known = KNOWN._replace(lasting=frozenset({"Request"}))
+    known = KNOWN._replace(persistent=frozenset({"Request"}))
     whole = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
     before = {STATUS: orjson.dumps(PREVIOUS).decode()}
     assert orjson.loads(render(before, (), whole, known))["warned"] == ["Request"]

@@ -67,7 +67,7 @@ def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
 def test_a_pod_may_have_no_target(manifest: PodManifest) -> None:
     """Neither a GPU nor an RDMA device in an app container, and none named."""
     found = chosen(manifest)
-    assert (found.targets, found.launchers, found.why) == ((), (), NO_TARGET)
+    assert (found.targets, found.launchers, found.reason) == ((), (), NO_TARGET)
 
 
 def test_containers_with_gpus_are_the_targets() -> None:
@@ -139,7 +139,7 @@ def test_a_container_with_a_claim_is_no_launcher(labels: Any) -> None:
     manifest = pod(
         container(env=env, resources=resources), labels=labels, resourceClaims=[{"name": "device"}]
     )
-    assert chosen(manifest) == Selection(why=GPU_BY_CLAIM, message=GPU_BY_CLAIM.sentence)
+    assert chosen(manifest) == Selection(reason=GPU_BY_CLAIM, message=GPU_BY_CLAIM.sentence)
     assert chosen(manifest, FABRIC) == Selection((app("trainer"),))
 
 
@@ -168,7 +168,7 @@ def test_a_compute_domain_is_no_device_of_a_container() -> None:
     manifest = pod(user, resourceClaims=[{"name": "compute-domain-channel"}])
     assert [one.name for one in chosen(manifest).launchers] == ["trainer"]
     del manifest["spec"]["containers"][0]["command"]
-    assert chosen(manifest).why is NO_TARGET
+    assert chosen(manifest).reason is NO_TARGET
 
 
 def test_the_pods_own_fabric_makes_its_only_container_the_target() -> None:
@@ -193,7 +193,7 @@ def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
 def test_the_pods_own_fabric_without_containers_chooses_nothing() -> None:
     """The API server says better what is wrong with such a pod."""
     assert chosen({"spec": {"containers": []}}, FABRIC) == Selection(
-        why=NO_TARGET, message=NO_TARGET.when.removesuffix(".")
+        reason=NO_TARGET, message=NO_TARGET.when.removesuffix(".")
     )
 
 
@@ -244,7 +244,7 @@ def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
 def test_devices_by_claim_are_told_apart(claims: Any, resources: Any, why: Any) -> None:
     """A claim that a container uses may be a GPU, even if its name does not say so."""
     manifest = pod(container(resources=resources), resourceClaims=claims)
-    assert chosen(manifest) == Selection(why=why, message=why.when.removesuffix("."))
+    assert chosen(manifest) == Selection(reason=why, message=why.when.removesuffix("."))
 
 
 def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
@@ -270,7 +270,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
         "no fabric claims example.com/npu in container b: "
         "if it is a GPU, list it in its fabric's gpuResources"
     )
-    assert chosen(manifest) == Selection(why=NO_TARGET, message=message)
+    assert chosen(manifest) == Selection(reason=NO_TARGET, message=message)
 
 
 def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:
@@ -303,7 +303,7 @@ def test_a_share_of_a_gpu_by_annotation_is_no_target(
     manifest = pod(
         container("a"), container("b"), initContainers=[container("init")], annotations=annotations
     )
-    assert chosen(manifest) == Selection(why=NO_TARGET, message=message)
+    assert chosen(manifest) == Selection(reason=NO_TARGET, message=message)
 
 
 def test_a_pod_without_containers_has_no_share() -> None:
@@ -330,4 +330,4 @@ def test_what_fabrics_list_makes_a_target(
     known = ClaimFacts(templates={template: {"all": classes}})
     found = chosen(manifest, site=fabrics(one), known=known)
     assert found.targets == ((app("trainer"),) if is_target else ())
-    assert found.why is (None if is_target else GPU_BY_CLAIM)
+    assert found.reason is (None if is_target else GPU_BY_CLAIM)

@@ -1,7 +1,7 @@
-"""Examine a pod before any mutation runs: find its targets and fabric, or why there are none.
+"""Examine a pod before any mutation runs: find its targets and fabric, or the reason for none.
 
-`targets` chooses the containers, `fabric_choice` the fabric; `foreign_nic` and `node_selection` say
-what speaks against it. Nothing here edits the pod. Start with `examine`, below.
+`targets` chooses the containers, `fabric_choice` the fabric; `foreign_nic` and `node_selection`
+find evidence against it. Nothing here edits the pod. Start with `examine`, below.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HOST_NETWORK_MISSING = Reason(
     "The fabric works only in the host's network, and the pod lacks hostNetwork: true.",
     rdma="no",
 )
-#: Its workers have one, or use a NIC of no fabric: nothing is wrong with that.
+#: Quiet: its workers have a fabric, or use a NIC of no fabric, and neither is a problem.
 FABRIC_NOT_NEEDED = Reason(
     "FabricNotNeeded", "A launcher needs no fabric unless it runs ranks itself.", quiet=True
 )
@@ -45,19 +45,19 @@ Pairs = list[tuple[Container, Usage]]
 
 
 class Ineligible(NamedTuple):
-    """Why a pod that opted in is left alone."""
+    """The reason for leaving a pod that opted in unchanged."""
 
     reason: Reason
-    #: Whether to say so in its status; not in a mirror pod, which belongs to its kubelet.
+    #: Whether its status has the reason; not in a mirror pod, which belongs to its kubelet.
     in_status: bool
 
 
 class FabricKnowledge(NamedTuple):
-    """How much is known about a pod's fabric, and why not more."""
+    """The knowledge about a pod's fabric, and the reason for any gap."""
 
-    known: KnowledgeLevel
-    #: Why the pod as a whole gets less than all mutations, and a sentence that says so.
-    why: Reason | None = None
+    level: KnowledgeLevel
+    #: The reason why the pod as a whole gets less than all mutations, and a sentence with it.
+    reason: Reason | None = None
     message: str = ""
     lacks_host_network: bool = False
     #: Whether the pod only has launchers, and no fabric is known for them.
@@ -66,29 +66,29 @@ class FabricKnowledge(NamedTuple):
     @property
     def foreign(self) -> bool:
         """Whether the pod uses a NIC that no fabric claims, even if its GPU is on a fabric."""
-        return self.known is KnowledgeLevel.NIC
+        return self.level is KnowledgeLevel.NIC
 
     @property
-    def closed(self) -> Reason | None:
-        """The reason for skipping mutations that need to know more; None if the fabric is known."""
+    def skip_reason(self) -> Reason | None:
+        """The reason for skipping mutations that need a known fabric; None if it is known."""
         if self.lacks_host_network:
             return HOST_NETWORK_MISSING
-        return FABRIC_NOT_NEEDED if self.not_needed else self.why
+        return FABRIC_NOT_NEEDED if self.not_needed else self.reason
 
 
 class Examined(NamedTuple):
-    """The scope of the mutations, and what is known about the pod as a whole."""
+    """The scope of the mutations, and the knowledge about the pod as a whole."""
 
     scope: Scope
-    standing: FabricKnowledge
+    knowledge: FabricKnowledge
     inventory: NodeInventory
     evidence: str = ""
-    #: Sentences on labels that the pod requires of its node, and that nothing has.
+    #: Sentences about labels that the pod requires of its node, and that no node or fabric has.
     misdirected: tuple[str, ...] = ()
 
 
 def ineligible(pod: Pod) -> Ineligible | None:
-    """Say why a pod that opted in is left alone: a static pod's mirror, or one for Windows."""
+    """Return the reason for leaving a static pod's mirror or a Windows pod unchanged, else None."""
     if _MIRROR in pod.annotations:
         return Ineligible(MIRROR_POD, in_status=False)
     required = pod.node_selector
@@ -106,14 +106,14 @@ def examine(
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
     fabrics = context.fabrics
     check_name(requests, fabrics)
-    pairs = [(one, usage_of(one, fabrics)) for one in pod.containers]
+    pairs = [(container, usage_of(container, fabrics)) for container in pod.containers]
     commands = Commands(pod)
     claims = claims_of(pod, context.namespace.claims)
     selection = select(pod, pairs, requests, commands, fabrics, claims=claims)
     # All containers count: a GPU of any container determines the pod's node.
     other = earlier.config not in ("", fabrics.config_hash)
     before = None if other else earlier.fabric
-    if selection.why:
+    if selection.reason:
         resolution = _NOT_SOUGHT
     else:
         resolution = resolve(pod, pairs, requests, context, before, claims=claims)
@@ -125,7 +125,7 @@ def examine(
         namespace=context.namespace,
         fabrics=fabrics,
         original=pod,
-        containers={one.path: one for one in pod.containers},
+        containers={container.path: container for container in pod.containers},
         claims=claims,
         commands=commands,
         called_before=bool(earlier.config),
@@ -135,31 +135,35 @@ def examine(
     denies = fabrics.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
-    standing = _standing(scope, selection, resolution, foreign)
-    known = resolution.fabric is not None
-    wrong = misdirected(pod, fabrics, context.inventory, known=known) if selection.targets else ()
+    knowledge = _knowledge(scope, selection, resolution, foreign)
+    fabric_known = resolution.fabric is not None
+    misdirected_labels = (
+        misdirected(pod, fabrics, context.inventory, fabric_known=fabric_known)
+        if selection.targets
+        else ()
+    )
     evidence = "" if foreign else resolution.evidence
-    return Examined(scope, standing, context.inventory, evidence, wrong)
+    return Examined(scope, knowledge, context.inventory, evidence, misdirected_labels)
 
 
-def _standing(
+def _knowledge(
     scope: Scope, selection: Selection, resolution: Resolution, foreign: str
 ) -> FabricKnowledge:
-    """Say how much is known; messages begin with the specifics, as warnings are cut at 120."""
-    if selection.why is not None:
-        known = (FOREIGN_NIC, f"{foreign}: {FOREIGN_REMEDY}")
-        nothing = known if foreign else (selection.why, selection.message)
-        return FabricKnowledge(KnowledgeLevel.NOTHING, *nothing)
+    """Assess the knowledge; messages begin with the specifics, since warnings are cut at 120."""
+    if selection.reason is not None:
+        by_foreign = (FOREIGN_NIC, f"{foreign}: {FOREIGN_REMEDY}")
+        explanation = by_foreign if foreign else (selection.reason, selection.message)
+        return FabricKnowledge(KnowledgeLevel.NOTHING, *explanation)
     if foreign:
-        why = FOREIGN_NIC if scope.targets else None
-        remedy = f": {FOREIGN_REMEDY}" if why else ""
+        reason = FOREIGN_NIC if scope.targets else None
+        remedy = f": {FOREIGN_REMEDY}" if reason else ""
         return FabricKnowledge(
-            KnowledgeLevel.NIC, why, f"{foreign}{remedy}", not_needed=why is None
+            KnowledgeLevel.NIC, reason, f"{foreign}{remedy}", not_needed=reason is None
         )
     if scope.fabric is None and not scope.targets:
         return FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
     if scope.fabric is None:
-        return FabricKnowledge(KnowledgeLevel.NOTHING, resolution.why, resolution.message)
+        return FabricKnowledge(KnowledgeLevel.NOTHING, resolution.reason, resolution.message)
     if scope.fabric.mode == "host-network" and not scope.original.host_network:
         return FabricKnowledge(KnowledgeLevel.NOTHING, lacks_host_network=True)
     return FabricKnowledge(KnowledgeLevel.FABRIC)

@@ -4,12 +4,12 @@ Each piece of evidence narrows the candidates, strongest first: the pod's annota
 resource or a claim of a fabric's template, the GPU resource or its device class, nodeSelector,
 required node affinity, the node inventory. The first that leaves exactly one candidate wins. The
 rest is still examined, to find contradictions: two pieces that contradict each other are a Denial
-that names both. The namespace's annotation and the default only choose among the candidates that
-are left.
+that names both. The namespace's annotation and the default only choose among the remaining
+candidates.
 
 The nodes and the namespace may change between two calls for the same pod, or another replica may
-know less of them. So they are not asked again if an earlier call has chosen one of the candidates
-that the pod itself leaves.
+know less about them. So they are not consulted again if an earlier call has chosen one of the
+candidates that the pod itself leaves.
 """
 
 from __future__ import annotations
@@ -46,51 +46,51 @@ FABRIC_CONFLICT = Reason(
     "FabricConflict", "Two parts of the pod name different fabrics.", rdma="no"
 )
 
-#: The evidence of a second call, if it needs any.
+#: The evidence of a second call, if the pod itself has none.
 EARLIER = f"annotation {STATUS} of an earlier call"
 
 
 class Resolution(NamedTuple):
-    """The fabric and the evidence for it; or why there is none, and a sentence that says so."""
+    """A pod's fabric and the evidence for it; or, without a fabric, the reason and a message."""
 
     fabric: Fabric | None = None
     evidence: str = ""
-    why: Reason | None = None
+    reason: Reason | None = None
     message: str = ""
-    #: Whether several fabrics fit; a site may configure that such a pod is denied.
+    #: Whether several fabrics match; a site may configure that such a pod is denied.
     ambiguous: bool = False
 
 
 class _Search:
-    """The candidates that are left, and the evidence so far."""
+    """The remaining candidates, and the evidence so far."""
 
     def __init__(self, fabrics: Fabrics) -> None:
         self.candidates = frozenset(fabrics.fabrics)
         self.naming: list[_Evidence] = []
         self.winner: _Evidence | None = None
 
-    def narrow(self, found: list[_Evidence]) -> Resolution | None:
-        """Narrow the candidates; return why there is no fabric if none is left."""
-        for evidence in found:
-            left = evidence.narrowing.of(self.candidates)
-            if not left:
-                if self.naming and evidence.narrowing.named:
-                    raise _conflict(self.naming, evidence)
+    def narrow(self, evidence: list[_Evidence]) -> Resolution | None:
+        """Narrow the candidates; if none remains, return a Resolution without a fabric."""
+        for piece in evidence:
+            remaining = piece.narrowing.of(self.candidates)
+            if not remaining:
+                if self.naming and piece.narrowing.named:
+                    raise _conflict(self.naming, piece)
                 if self.naming and self.naming[0].explicit:
                     continue
-                return _unknown(f"no fabric matches {evidence.says}")
-            self.candidates = left
-            if evidence.narrowing.named:
-                self.naming.append(evidence)
-            if self.winner is None and self.naming and len(left) == 1:
-                self.winner = evidence
+                return _unknown(f"no fabric matches {piece.source}")
+            self.candidates = remaining
+            if piece.narrowing.named:
+                self.naming.append(piece)
+            if self.winner is None and self.naming and len(remaining) == 1:
+                self.winner = piece
         return None
 
 
 class _Evidence(NamedTuple):
-    says: str
+    source: str
     narrowing: FabricConstraint
-    #: The user wrote it on purpose: it stands even if later evidence fits no fabric.
+    #: Whether the user wrote it on purpose: it counts even if later evidence matches no fabric.
     explicit: bool = False
 
 
@@ -103,7 +103,7 @@ def resolve(
     *,
     claims: Sequence[Claim] = (),
 ) -> Resolution:
-    """Find the fabric of a pod; `pairs` are its containers and what each requests.
+    """Find the fabric of a pod; `pairs` are its containers, each with its requests.
 
     `claims`: its DRA claims; `earlier`: the fabric that an earlier call chose under the same
     configuration.
@@ -112,23 +112,23 @@ def resolve(
     search = _Search(fabrics)
     gpus = _claimed_gpus(pairs, fabrics)
     devices = _of_devices(pairs, claims, gpus, fabrics)
-    nothing = search.narrow(_of_pod(pod, requests, devices, fabrics))
-    if nothing is not None:
-        return nothing
+    unresolved = search.narrow(_of_pod(pod, requests, devices, fabrics))
+    if unresolved is not None:
+        return unresolved
     if earlier is not None and earlier in search.candidates:
-        says = search.winner.says if search.winner else EARLIER
-        return Resolution(fabrics.fabrics[earlier], says)
-    nothing = search.narrow(_of_inventory(pod, gpus, context))
-    if nothing is not None:
-        return nothing
+        source = search.winner.source if search.winner else EARLIER
+        return Resolution(fabrics.fabrics[earlier], source)
+    unresolved = search.narrow(_of_inventory(pod, gpus, context))
+    if unresolved is not None:
+        return unresolved
     if search.winner is not None:
         (name,) = search.candidates
-        return Resolution(fabrics.fabrics[name], search.winner.says)
+        return Resolution(fabrics.fabrics[name], search.winner.source)
     return _by_default(search.candidates, search.naming, context, pairs)
 
 
 def check_name(requests: Requests, fabrics: Fabrics) -> None:
-    """Deny a pod whose annotation names an unknown fabric, even if it does not need one."""
+    """Deny a pod whose annotation names an unknown fabric, even if it needs no fabric."""
     if requests.fabric is not None and requests.fabric not in fabrics.fabrics:
         have = ", ".join(fabrics.fabrics) or "none"
         msg = f"annotation {FABRIC} names {requests.fabric!r:.80}, but the fabrics are: {have}"
@@ -138,13 +138,13 @@ def check_name(requests: Requests, fabrics: Fabrics) -> None:
 def _of_pod(
     pod: Pod, requests: Requests, devices: list[_Evidence], fabrics: Fabrics
 ) -> list[_Evidence]:
-    found = [] if requests.fabric is None else [_annotated(requests.fabric)]
-    found += devices
-    found += [_Evidence(*one) for one in from_selector(pod, fabrics)]
+    evidence = [] if requests.fabric is None else [_annotated(requests.fabric)]
+    evidence += devices
+    evidence += [_Evidence(*constraint) for constraint in from_selector(pod, fabrics)]
     affinity = from_affinity(pod, fabrics)
     if affinity is not None:
-        found.append(_Evidence("the required node affinity", affinity))
-    return found
+        evidence.append(_Evidence("the required node affinity", affinity))
+    return evidence
 
 
 def _of_devices(
@@ -153,52 +153,52 @@ def _of_devices(
     gpus: Mapping[str, str],
     fabrics: Fabrics,
 ) -> list[_Evidence]:
-    found = _resources(pairs, fabrics)
+    evidence = _resources(pairs, fabrics)
     if claims:
-        found += _templates(claims, fabrics)
+        evidence += _templates(claims, fabrics)
     for gpu, container in gpus.items():
-        says = f"{gpu} in container {container}"
-        found.append(_Evidence(says, FabricConstraint(fabrics.by_gpu[gpu])))
+        source = f"{gpu} in container {container}"
+        evidence.append(_Evidence(source, FabricConstraint(fabrics.by_gpu[gpu])))
     if claims:
-        found += _device_classes(claims, fabrics)
-    return found
+        evidence += _device_classes(claims, fabrics)
+    return evidence
 
 
 def _of_inventory(pod: Pod, gpus: Iterable[str], context: Context) -> list[_Evidence]:
     if not context.inventory.by_node:
         return []
-    known = from_inventory(pod, gpus, context.fabrics, context.inventory)
-    return [_Evidence(*one) for one in known]
+    constraints = from_inventory(pod, gpus, context.fabrics, context.inventory)
+    return [_Evidence(*constraint) for constraint in constraints]
 
 
 def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dict[str, str]:
-    """Return the GPU resources that a fabric claims, each with the first container that has it."""
-    found: dict[str, str] = {}
+    """Map each requested GPU resource that a fabric claims to the first container with it."""
+    first_users: dict[str, str] = {}
     for container, usage in pairs:
         for gpu in usage.gpus:
             if gpu in fabrics.by_gpu:
-                found.setdefault(gpu, container.name)
-    return found
+                first_users.setdefault(gpu, container.name)
+    return first_users
 
 
 def _annotated(name: str) -> _Evidence:
-    says = f"annotation {FABRIC}={name}"
-    return _Evidence(says, FabricConstraint(named=frozenset({name})), explicit=True)
+    source = f"annotation {FABRIC}={name}"
+    return _Evidence(source, FabricConstraint(named=frozenset({name})), explicit=True)
 
 
 def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_Evidence]:
-    found: list[_Evidence] = []
+    evidence: list[_Evidence] = []
     for container, usage in pairs:
         for name, amount in usage.rdma:
-            having = fabrics.by_resource.get(name)
-            if having and not is_zero(amount):
-                says = f"{name} in container {container.name}"
-                found.append(_Evidence(says, FabricConstraint(named=having), explicit=True))
-    return found
+            owners = fabrics.by_resource.get(name)
+            if owners and not is_zero(amount):
+                source = f"{name} in container {container.name}"
+                evidence.append(_Evidence(source, FabricConstraint(named=owners), explicit=True))
+    return evidence
 
 
 def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
-    """Return the fabrics whose templates the pod has claims of, whoever wrote them."""
+    """Return the fabrics whose templates the pod claims, no matter who wrote the claims."""
     return [
         _Evidence(
             _of_claim(claim), FabricConstraint(fabrics.by_template[claim.template]), explicit=True
@@ -209,25 +209,28 @@ def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
 
 
 def _device_classes(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
-    """Return the fabrics of the device classes that are known to be claimed otherwise."""
+    """Return the fabrics of the device classes in claims of other templates."""
     return [
-        _Evidence(f"{one} of {_of_claim(claim)}", FabricConstraint(fabrics.by_class[one]))
+        _Evidence(
+            f"{device_class} of {_of_claim(claim)}",
+            FabricConstraint(fabrics.by_class[device_class]),
+        )
         for claim in claims
         if claim.template not in fabrics.by_template
-        for one in claim.classes
-        if one in fabrics.by_class
+        for device_class in claim.classes
+        if device_class in fabrics.by_class
     ]
 
 
 def _of_claim(claim: Claim) -> str:
-    where = f" in container {claim.user.name}" if claim.user else ""
-    return f"resource claim {claim.name}{where}"
+    place = f" in container {claim.user.name}" if claim.user else ""
+    return f"resource claim {claim.name}{place}"
 
 
 def _unclaimed(pairs: list[tuple[Container, Usage]]) -> str:
-    """Name a GPU, or else an RDMA resource, of a pod in which nothing names a fabric; "" if none.
+    """Name a GPU, or else an RDMA resource, of a pod without evidence for a fabric; or "".
 
-    So no fabric claims it.
+    No fabric claims such a device, or it would be evidence.
     """
     for container, usage in pairs:
         names = [*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))]
@@ -243,36 +246,36 @@ def _by_default(
     pairs: list[tuple[Container, Usage]],
 ) -> Resolution:
     fabrics = context.fabrics
-    space = context.namespace
+    namespace = context.namespace
     choices = (
         (
-            space.annotations.get(FABRIC) if space.known else None,
+            namespace.annotations.get(FABRIC) if namespace.known else None,
             f"annotation {FABRIC} of the namespace",
         ),
         (fabrics.defaults.fabric, "defaults.fabric of the configuration"),
     )
-    for name, says in choices:
+    for name, source in choices:
         if isinstance(name, str) and name in candidates:
-            return Resolution(fabrics.fabrics[name], says)
+            return Resolution(fabrics.fabrics[name], source)
     if not fabrics.fabrics:
         return _unknown("no fabric is configured")
     if not naming:
         names = ", ".join(fabrics.fabrics)
-        what = _unclaimed(pairs) or "nothing says which fabric the pod is on"
-        return _unknown(f"{what}: set {FABRIC} ({names})")
+        problem = _unclaimed(pairs) or "nothing says which fabric the pod is on"
+        return _unknown(f"{problem}: set {FABRIC} ({names})")
     several = " and ".join(sorted(candidates))
-    message = f"{naming[0].says} matches {several}: set {FABRIC}"
-    return Resolution(why=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
+    message = f"{naming[0].source} matches {several}: set {FABRIC}"
+    return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
 
 
 def _unknown(message: str) -> Resolution:
-    return Resolution(why=FABRIC_UNKNOWN, message=message)
+    return Resolution(reason=FABRIC_UNKNOWN, message=message)
 
 
 def _conflict(naming: list[_Evidence], last: _Evidence) -> Denial:
-    """Return a Denial that names the last evidence and the first one that it contradicts."""
+    """Return a Denial that names the last evidence and the first evidence that it contradicts."""
     named = last.narrowing.named
-    first = next((one for one in naming if one.narrowing.named.isdisjoint(named)), naming[0])
-    one, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, last))
-    msg = f"{first.says} means fabric {one}, but {last.says} means fabric {other}"
+    first = next((piece for piece in naming if piece.narrowing.named.isdisjoint(named)), naming[0])
+    fabric, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, last))
+    msg = f"{first.source} means fabric {fabric}, but {last.source} means fabric {other}"
     return Denial(FABRIC_CONFLICT, msg)

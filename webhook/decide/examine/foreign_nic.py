@@ -9,8 +9,8 @@
     variables in env or command                  FI_PROVIDER=efa, NCCL_FASTRAK_*
     a launcher's libraries                       /opt/amazon/efa/lib
 
-A launcher has no NIC, but starts ranks that use one; hence it counts more signs. A user who says
-that the NIC is a fabric's, by rdma.lab/fabric and rdma.lab/devices: "0", knows better.
+A launcher has no NIC, but starts ranks that use one; hence more signs count for it. A user who
+declares that the NIC is a fabric's, by rdma.lab/fabric and rdma.lab/devices: "0", is believed.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ FOREIGN_NIC = Reason(
 FOREIGN_REMEDY = 'if it is a fabric\'s, set rdma.lab/fabric and rdma.lab/devices: "0"'
 
 _NIC = "a NIC that no fabric claims"
-#: GKE's list of a pod's interfaces, in JSON, with the default one among them.
+#: GKE's list of a pod's interfaces, in JSON, including the default interface.
 GKE_INTERFACES = "networking.gke.io/interfaces"
 #: Google's GPUDirect-TCPXO (its NCCL plugin is called FasTrak).
 _FASTRAK = "NCCL_FASTRAK_"
 _PROVIDER = "FI_PROVIDER"
-#: libfabric's providers of NICs that speak no verbs: fi_efa(7), fi_cxi(7), fi_opx(7), fi_psm2(7).
+#: libfabric's providers of NICs without verbs: fi_efa(7), fi_cxi(7), fi_opx(7), fi_psm2(7).
 _PROVIDERS = ("efa", "cxi", "opx", "psm2")
 _CHOSEN = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
-#: What only jobs over EFA have in a launcher's command or variables.
+#: Words in a launcher's command or variables that only jobs over EFA have.
 _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b")
 
 Pairs = list[tuple[Container, Usage]]
 
 
 def foreign_nic(scope: Scope, pairs: Pairs) -> str:
-    """Say by what a pod shows that it uses a NIC that no fabric claims; return "" if none.
+    """Return a sentence on a pod's NIC that no fabric claims, with the evidence; "" without one.
 
-    `pairs` are its containers and what each requests. Only targets and launchers count; in a pod
+    `pairs` are its containers, each with its requests. Only targets and launchers count; in a pod
     without either, its app containers do.
     """
     if scope.requests.fabric is not None and scope.requests.devices == 0:
@@ -78,58 +78,59 @@ def _by_annotation(scope: Scope) -> str:
 
 
 def _attaches(written: object) -> bool:
-    """Return whether a list of interfaces names others than that of the default network.
+    """Return whether a list of interfaces has any outside the default network.
 
-    One that is not known yet (`${INTERFACES}`) is there for others.
+    An unresolved list (`${INTERFACES}`) counts as having some.
     """
     try:
         listed = orjson.loads(written if isinstance(written, str) else "")
     except orjson.JSONDecodeError:
         return bool(written)
     return not isinstance(listed, list) or any(
-        not isinstance(one, dict) or one.get("network") != "default" for one in listed
+        not isinstance(interface, dict) or interface.get("network") != "default"
+        for interface in listed
     )
 
 
 def _by_variable(scope: Scope) -> str:
     for target in scope.targets:
-        found = _chosen_network(scope, target.path)
-        if found:
-            return f"{found} in container {target.name} means {_NIC}"
+        evidence = _chosen_network(scope, target.path)
+        if evidence:
+            return f"{evidence} in container {target.name} means {_NIC}"
     for launcher in scope.launchers:
-        found = _chosen_network(scope, launcher.path)
-        if scope.requests.fabric is None:  # a library of EFA says less than the user does
-            found = found or _efa(scope, launcher.path)
-        if found:
-            return f"{found} in container {launcher.name} means {_NIC}"
+        evidence = _chosen_network(scope, launcher.path)
+        if scope.requests.fabric is None:  # a library of EFA is weaker evidence than the annotation
+            evidence = evidence or _efa(scope, launcher.path)
+        if evidence:
+            return f"{evidence} in container {launcher.name} means {_NIC}"
     return ""
 
 
 def _chosen_network(scope: Scope, path: Path) -> str:
-    """Return the variable by which a container chooses another network, "" if none does."""
+    """Return the variable with which a container chooses another network, "" without one."""
     container = scope.containers[path]
-    own, text = container.env, container.command_text
-    if own.get(_PROVIDER) in _PROVIDERS:
-        return f"{_PROVIDER}={own[_PROVIDER]}"
+    user_env, text = container.env, container.command_text
+    if user_env.get(_PROVIDER) in _PROVIDERS:
+        return f"{_PROVIDER}={user_env[_PROVIDER]}"
     if _PROVIDER in text and (chosen := _CHOSEN.search(text)):
         return f"{_PROVIDER}={chosen[1]}"
-    return f"{_FASTRAK}*" if _FASTRAK in text or _FASTRAK in "\n".join(own) else ""
+    return f"{_FASTRAK}*" if _FASTRAK in text or _FASTRAK in "\n".join(user_env) else ""
 
 
 def _efa(scope: Scope, path: Path) -> str:
-    """Return a sign of EFA in a launcher's command or variables, "" if there is none."""
-    own = "\n".join(f"{name}={value}" for name, value in scope.containers[path].env.items())
-    found = _EFA.search(scope.commands.text(path)) or _EFA.search(own)
-    return found.group() if found else ""
+    """Return a sign of EFA in a launcher's command or variables, "" if it has none."""
+    variables = "\n".join(f"{name}={value}" for name, value in scope.containers[path].env.items())
+    match = _EFA.search(scope.commands.text(path)) or _EFA.search(variables)
+    return match.group() if match else ""
 
 
 def _by_claim(scope: Scope, chosen: Collection[Path]) -> str:
-    fabrics, known = scope.fabrics.fabrics, scope.namespace.claims
+    fabrics, facts = scope.fabrics.fabrics, scope.namespace.claims
     for claim in scope.claims:
         homes = fabrics_of(claim, scope.fabrics)
         if scope.fabric is not None:
             homes |= {scope.fabric.name}
-        if any(has_nic_of(claim, fabrics[name], known) for name in homes):
+        if any(has_nic_of(claim, fabrics[name], facts) for name in homes):
             continue
         if claim.is_nic and claim.user is None:
             return f"resource claim {claim.name} of the pod is {_NIC}"

@@ -1,6 +1,6 @@
 """Evidence for a pod's fabric in its node selection: selectors, required affinity, inventory.
 
-Tolerations and preferred affinity are no evidence: they permit nodes, but do not choose them.
+Tolerations and preferred affinity are not evidence: they permit nodes, but do not choose them.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ SELECTOR_UNKNOWN = Reason(
     "The pod requires a node label that no node has, or names a GPU by a label of no fabric.",
 )
 
-#: The most labels that are reported, since a pod may have thousands.
-_SHOWN = 3
+#: The most labels to report, since a pod may have thousands.
+_MAX_LABELS = 3
 _NONE: frozenset[str] = frozenset()
 
 
 class FabricConstraint(NamedTuple):
-    """What a piece of evidence says: one of the `named` fabrics, if any, and none `excluded`."""
+    """The constraint in a piece of evidence: a `named` fabric, if any are, and none `excluded`."""
 
     named: frozenset[str] = _NONE
     excluded: frozenset[str] = _NONE
 
     def of(self, candidates: frozenset[str]) -> frozenset[str]:
-        """Return the candidates that are left."""
-        left = candidates - self.excluded
-        return left & self.named if self.named else left
+        """Return the candidates that meet this constraint."""
+        remaining = candidates - self.excluded
+        return remaining & self.named if self.named else remaining
 
 
 def from_selector(pod: Pod, fabrics: Fabrics) -> Iterator[tuple[str, FabricConstraint]]:
-    """Read `spec.nodeSelector`: one piece of evidence for each label that a fabric lists."""
+    """Yield a piece of evidence for each label in `spec.nodeSelector` that a fabric lists."""
     for key, value in pod.node_selector.items():
-        found = _label(key, (value,), fabrics)
-        if found is not None:
-            yield f"nodeSelector {key}={value}", found
+        constraint = _label(key, (value,), fabrics)
+        if constraint is not None:
+            yield f"nodeSelector {key}={value}", constraint
 
 
 def from_affinity(pod: Pod, fabrics: Fabrics) -> FabricConstraint | None:
-    """Read the required node affinity.
+    """Return the constraint in the required node affinity, None if it does not concern fabrics.
 
     Its terms are alternatives: they exclude only the fabrics that all of them exclude, and name
     fabrics only if each term does.
@@ -54,64 +54,65 @@ def from_affinity(pod: Pod, fabrics: Fabrics) -> FabricConstraint | None:
         return None
     named = frozenset[str]().union(*(term.named for term in terms))
     excluded = terms[0].excluded.intersection(*(term.excluded for term in terms))
-    found = FabricConstraint(named if all(term.named for term in terms) else _NONE, excluded)
-    return found if found.named or found.excluded else None
+    constraint = FabricConstraint(named if all(term.named for term in terms) else _NONE, excluded)
+    return constraint if constraint.named or constraint.excluded else None
 
 
 def from_inventory(
     pod: Pod, gpus: Iterable[str], fabrics: Fabrics, inventory: NodeInventory
 ) -> Iterator[tuple[str, FabricConstraint]]:
-    """Look up, in the inventory, the node that the pod names, and the nodes with its GPU resource.
+    """Yield evidence from the inventory: the node that the pod names, and nodes with its GPUs.
 
     The GPU resource is evidence only if every fabric that claims it has a node with GPUs: the user
     may mean a fabric that is scaled to zero.
     """
     if not inventory.by_node:
         return
-    known = [inventory.by_node[name] for name in pod.node_names if name in inventory.by_node]
-    if known:
-        homes = frozenset[str]().union(*known)
-        yield "the node that the pod names", _only(homes, fabrics)
+    homes = [inventory.by_node[name] for name in pod.node_names if name in inventory.by_node]
+    if homes:
+        fabric_names = frozenset[str]().union(*homes)
+        yield "the node that the pod names", _only(fabric_names, fabrics)
     for gpu in gpus:
         if fabrics.by_gpu[gpu] <= inventory.with_gpus and inventory.by_gpu.get(gpu):
             yield f"the nodes that offer {gpu}", FabricConstraint(named=inventory.by_gpu[gpu])
 
 
 def misdirected(
-    pod: Pod, fabrics: Fabrics, inventory: NodeInventory, *, known: bool
+    pod: Pod, fabrics: Fabrics, inventory: NodeInventory, *, fabric_known: bool
 ) -> tuple[str, ...]:
-    """Return a sentence for each label that the pod requires of its node, and that nothing has.
+    """Return a sentence for each label that the pod requires, and that no node or fabric has.
 
-    Without nodes in the inventory, only a label with the value of another one is reported: a GPU
-    product under a key that no fabric lists, if the fabric is not `known` otherwise. What the
-    fabrics pin does not count: we may have added it.
+    Without nodes in the inventory, only a GPU product under a wrong key is reported: a key that no
+    fabric lists, in a pod whose fabric is not known otherwise. The fabrics' pinned labels do not
+    count: we may have added them.
     """
-    if known and not inventory.label_keys:
+    if fabric_known and not inventory.label_keys:
         return ()
     required = list(pod.required_labels())
     if not required:
         return ()
     pinned = {key for fabric in fabrics.fabrics.values() for key in fabric.pin or ()}
-    required = [one for one in required if one[0] not in pinned]
+    required = [label for label in required if label[0] not in pinned]
     if inventory.label_keys:
         missing = [key for key, _ in required if key not in inventory.label_keys]
         return tuple(
-            f"no node has the label {key:.80}, which the pod requires" for key in missing[:_SHOWN]
+            f"no node has the label {key:.80}, which the pod requires"
+            for key in missing[:_MAX_LABELS]
         )
-    wrong = [
+    unlisted = [
         key
         for key, values in required
         if key not in fabrics.by_label and _names_product(values, fabrics)
     ]
     return tuple(
         f"no fabric lists the label {key:.60}: a GPU's product is in {PRODUCT}"
-        for key in wrong[:_SHOWN]
+        for key in unlisted[:_MAX_LABELS]
     )
 
 
 def _names_product(values: list[str], fabrics: Fabrics) -> bool:
     globs = fabrics.by_label.get(PRODUCT, {}).values()
-    return any(one.match(product_of(PRODUCT, value)) for value in values for one in globs)
+    return any(glob.match(product_of(PRODUCT, value)) for value in values for glob in globs)
 
 
 def _only(homes: frozenset[str], fabrics: Fabrics) -> FabricConstraint:
@@ -125,10 +126,14 @@ def _only(homes: frozenset[str], fabrics: Fabrics) -> FabricConstraint:
 def _term(term: NodeTerm, fabrics: Fabrics) -> FabricConstraint:
     named, excluded = _NONE, _NONE
     for requirement in term.requirements:
-        found = _requirement(requirement, fabrics)
-        if found is not None:
-            named = named & found.named if named and found.named else named or found.named
-            excluded |= found.excluded
+        constraint = _requirement(requirement, fabrics)
+        if constraint is not None:
+            named = (
+                named & constraint.named
+                if named and constraint.named
+                else named or constraint.named
+            )
+            excluded |= constraint.excluded
     return FabricConstraint(named - excluded, excluded)
 
 
@@ -146,20 +151,20 @@ def _requirement(requirement: Requirement, fabrics: Fabrics) -> FabricConstraint
 
 
 def _label(key: str, values: Iterable[object], fabrics: Fabrics) -> FabricConstraint | None:
-    """Compare the values that a label may have with the fabrics that list the label."""
-    mentioning = fabrics.by_label.get(key)
-    if not mentioning:
+    """Compare the permitted values of a label with the fabrics that list it; None if none does."""
+    listing = fabrics.by_label.get(key)
+    if not listing:
         return None
     products = [product_of(key, str(value)) for value in values]
     named = {
-        name for product in products for name, globs in mentioning.items() if globs.match(product)
+        name for product in products for name, globs in listing.items() if globs.match(product)
     }
-    return FabricConstraint(frozenset(named), frozenset(mentioning.keys() - named))
+    return FabricConstraint(frozenset(named), frozenset(listing.keys() - named))
 
 
 def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:
-    """Return the fabrics whose globs for the label are all among the values, literally."""
-    mentioning, given = fabrics.by_label.get(key), frozenset(values)
+    """Return the fabrics whose globs for the label are all literally among the values."""
+    listing, allowed = fabrics.by_label.get(key), frozenset(values)
     return frozenset(
-        name for name, globs in (mentioning or {}).items() if given.issuperset(globs.written)
+        name for name, globs in (listing or {}).items() if allowed.issuperset(globs.written)
     )

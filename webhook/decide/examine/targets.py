@@ -1,6 +1,6 @@
-"""Choose the targets: the containers with GPUs or RDMA devices, or those that run or launch ranks.
+"""Choose the targets: the containers with GPUs or RDMA devices, or with ranks or a launcher.
 
-The first rule that fits decides (see `select`); the documentation has the same order.
+The first rule that applies decides (see `select`); the documentation has the same order.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ Pairs = list[tuple[Container, Usage]]
 
 
 class Selection(NamedTuple):
-    """The containers to work on; or why there are none, and a sentence that says so."""
+    """The containers to mutate; or, without any, the reason and a message."""
 
     targets: tuple[Target, ...] = ()
     launchers: tuple[Launcher, ...] = ()
-    why: Reason | None = None
+    reason: Reason | None = None
     message: str = ""
 
 
@@ -68,33 +68,33 @@ def select(
     if targets:
         return Selection(tuple(targets))
     claiming = _claiming(claims, fabrics)
-    targets = [_target(pod, *one) for one in apps if one[1].has_rdma or claiming.get(one[0].path)]
+    targets = [_target(pod, *app) for app in apps if app[1].has_rdma or claiming.get(app[0].path)]
     if targets:
         return Selection(tuple(targets))
     free = [pair for pair in apps if pair[0].path not in claiming]
-    launchers = _launchers(pod, [one for one, _ in free], commands, fabrics)
+    launchers = _launchers(pod, [container for container, _ in free], commands, fabrics)
     if launchers:
         return _ranks(pod, free, launchers, requests)
     if requests.fabric is not None and apps:
         return Selection((_only(pod, apps),))
-    return _nothing(pod, apps, fabrics, by_claim=bool(claiming))
+    return _no_targets(pod, apps, fabrics, by_claim=bool(claiming))
 
 
 def _claiming(claims: Iterable[Claim], fabrics: Fabrics) -> dict[Path, bool]:
-    """Return the containers with DRA claims: path → whether one is known as a GPU or a NIC."""
-    found: dict[Path, bool] = {}
+    """Return the containers with DRA claims: path → whether any is known as a GPU or a NIC."""
+    claiming: dict[Path, bool] = {}
     for claim in claims:
         if claim.user is not None and not claim.is_domain:
             path = claim.user.path
-            known = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, fabrics))
-            found[path] = found.get(path) or known
-    return found
+            is_device = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, fabrics))
+            claiming[path] = claiming.get(path) or is_device
+    return claiming
 
 
 def _launchers(
     pod: Pod, containers: list[Container], commands: Commands, fabrics: Fabrics
 ) -> tuple[Launcher, ...]:
-    """List those of the containers that start ranks, and how it is known."""
+    """List the containers that start ranks, each with the evidence."""
     starting = launchers_of(pod, commands, site_names(fabrics))
     return tuple(
         Launcher(container.name, container.path, *starting[container.path[-1]])
@@ -106,17 +106,17 @@ def _launchers(
 def _ranks(
     pod: Pod, pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests
 ) -> Selection:
-    """Tell launchers from containers that run the ranks themselves, and say on which fabric.
+    """Select launchers, or as targets the containers that run ranks themselves on a named fabric.
 
-    A container that requests 0 of an RDMA resource wants none: it is left out beside others, as it
-    is once the others have theirs.
+    A container that requests 0 of an RDMA resource needs none. It is left out if there are others,
+    and it is also left out once these have their resource.
     """
-    if requests.fabric is None or any(one.elsewhere for one in launchers):
+    if requests.fabric is None or any(launcher.elsewhere for launcher in launchers):
         return Selection(launchers=launchers)
-    running = {one.path for one in launchers}
-    own = [pair for pair in pairs if pair[0].path in running]
-    wanting = [pair for pair in own if not pair[1].rdma]
-    return Selection(tuple(_target(pod, *pair) for pair in wanting or own))
+    paths = {launcher.path for launcher in launchers}
+    running = [pair for pair in pairs if pair[0].path in paths]
+    without_request = [pair for pair in running if not pair[1].rdma]
+    return Selection(tuple(_target(pod, *pair) for pair in without_request or running))
 
 
 def _target(pod: Pod, container: Container, usage: Usage) -> Target:
@@ -154,30 +154,30 @@ def _only(pod: Pod, pairs: Pairs) -> Target:
     raise Denial(CONTAINERS_REQUIRED, msg)
 
 
-def _nothing(pod: Pod, apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
-    """Say why a pod has no targets: first of all, that no fabric claims a device that is there."""
+def _no_targets(pod: Pod, apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
+    """Return the reason why a pod has no targets, first of all a device that no fabric claims."""
     for container, _ in apps:
         for name in unclaimed(container, fabrics):
-            return Selection(why=NO_TARGET, message=_of_no_fabric(name, container))
+            return Selection(reason=NO_TARGET, message=_of_no_fabric(name, container))
     shared = _shared_gpu(pod, apps)
     if shared:
-        return Selection(why=NO_TARGET, message=shared)
-    why = GPU_BY_CLAIM if by_claim else NO_TARGET
-    return Selection(why=why, message=why.sentence)
+        return Selection(reason=NO_TARGET, message=shared)
+    reason = GPU_BY_CLAIM if by_claim else NO_TARGET
+    return Selection(reason=reason, message=reason.sentence)
 
 
 def _shared_gpu(pod: Pod, apps: Pairs) -> str:
-    """Say that an annotation gives an app container a share of a GPU, "" if none does.
+    """Return a sentence on the annotation that gives an app container a share of a GPU, or "".
 
     Source: KAI-Scheduler (and Run:ai), docs/gpu-sharing. By default the first container gets it.
     """
     annotations = pod.annotations
-    given = next((key for key in _SHARES if key in annotations), None)
+    share = next((key for key in _SHARES if key in annotations), None)
     names = [container.name for container, _ in apps]
     user = annotations.get(_SHARE_USER, names[0] if names else None)
-    if given is None or user not in names:
+    if share is None or user not in names:
         return ""
-    return f"annotation {given} gives {user} a GPU: set {CONTAINERS} and {FABRIC}"
+    return f"annotation {share} gives {user} a GPU: set {CONTAINERS} and {FABRIC}"
 
 
 _SHARES = ("gpu-fraction", "gpu-memory")
@@ -185,5 +185,5 @@ _SHARE_USER = "gpu-fraction-container-name"
 
 
 def _of_no_fabric(name: str, container: Container) -> str:
-    where = f"{name} in container {container.name}"
-    return f"no fabric claims {where}: if it is a GPU, list it in its fabric's gpuResources"
+    device = f"{name} in container {container.name}"
+    return f"no fabric claims {device}: if it is a GPU, list it in its fabric's gpuResources"

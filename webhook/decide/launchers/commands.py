@@ -4,8 +4,8 @@ Kubernetes joins both lists into one. Without `command`, the image's entrypoint 
 `args` as its arguments. If these begin with a launcher or a shell, the entrypoint is assumed
 to end in `exec "$@"`, since no other entrypoint could use them.
 
-    seen                                              left alone
-    ----                                              ----------
+    found                                             ignored
+    -----                                             -------
     mpirun …; sh -c "… mpirun …"                      words of quotes, comments, heredocs
     env, exec, time, timeout 60, numactl … mpirun     ssh host mpirun
     && || | ; if for while ( ) { } $( ) functions     eval, xargs, $MPIRUN, aliases
@@ -24,35 +24,35 @@ from webhook.model.pod import Path, Pod
 
 #: Programs that may clear the environment of the launcher that they run.
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
-_ASKING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
+_PRINTING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
 _HANDS_OVER = 'exec "$@"'
-#: `sshd` as a word, or the service that Debian calls `ssh`, started by whatever starts services.
+#: `sshd` as a word, or the service that Debian calls `ssh`, started by any service manager.
 _SSH_SERVER = re.compile(
     r"\bsshd\b|\bservice\s+ssh\b|\binit\.d/ssh\b|\bsystemctl\s+(?:[\w.-]+\s+){1,3}ssh\b"
 )
 
 
 class Launch(NamedTuple):
-    """A launcher that a container runs, and what is known of its words."""
+    """A launcher that a container runs, with its words."""
 
-    #: The path of its word below the container: ("args", 1). For a script: that of the script.
+    #: The path of its word in the container, such as ("args", 1); in a script, the script's path.
     path: Path
     end: int | None  #: the offset after its word in a script; None in a list of words
     front: tuple[Word, ...]  #: wrappers and assignments in front of it
     words: tuple[Word, ...]  #: the launcher's word and all words after it
-    #: The program in front, "sudo" say, that may hide the container's environment from it.
+    #: The program before it, such as "sudo", that may hide the container's environment from it.
     behind: str = ""
-    #: Why a script that names launchers was not read (read.PROBLEMS); there are no words then.
+    #: The reason why a script was not read (scripts.PROBLEMS); then `words` is empty.
     problem: str = ""
 
     @property
     def editable(self) -> bool:
-        """Return whether words may be inserted after the launcher's."""
+        """Whether words may be inserted after the launcher's."""
         return not self.behind and not self.problem
 
     @property
     def launcher(self) -> tuple[Word, ...]:
-        """Return the words from the launcher's on, also behind sudo or in the script of `su -c`."""
+        """The words from the launcher's on, also after sudo or in the script of `su -c`."""
         if not self.behind:
             return self.words
         words = [part for word in self.words for part in (word.split() if word else (word,))]
@@ -69,7 +69,7 @@ class _Run(NamedTuple):
 
 
 class _Search:
-    """Words that are sought in a pod's commands, and what was found so far."""
+    """The words to find in a pod's commands, and the commands read so far."""
 
     __slots__ = ("ran", "scripts", "words")
 
@@ -86,7 +86,7 @@ class _Search:
 class Commands:
     """The commands of one pod as the user wrote them, each read once, on demand.
 
-    Most commands hold no sought word, so each is joined into a text and searched before it is read.
+    Most commands have no sought word, so each is joined into a text and searched before it is read.
     """
 
     __slots__ = ("_pod", "_searches")
@@ -103,11 +103,11 @@ class Commands:
         """List the launchers that the container at `path` runs, and scripts that may run one."""
         if not may_launch(self.text(path)):
             return ()
-        found = [_launch(run) for run in self._runs(path, SOUGHT)]
-        return tuple(launch for launch in found if launch is not None)
+        launches = [_launch(run) for run in self._runs(path, SOUGHT)]
+        return tuple(launch for launch in launches if launch is not None)
 
     def starters(self, path: Path) -> tuple[tuple[Word, ...], ...]:
-        """List the words of the launchers that are not MPI's: of horovodrun, deepspeed, Ray."""
+        """List the words of each launcher of another framework: horovodrun, deepspeed, Ray."""
         text = self.text(path)
         if not any(map(text.__contains__, SOUGHT_STARTERS)):
             return ()
@@ -123,7 +123,7 @@ class Commands:
     def mentions_sshd(self, path: Path) -> bool:
         """Return whether a command has sshd as a word, or starts the service ssh.
 
-        It may only be a comment, or run behind a script that is not known here.
+        The word may be in a comment, and sshd may run in a script file, which is not read.
         """
         text = self.text(path)
         return "ssh" in text and _SSH_SERVER.search(text) is not None
@@ -132,13 +132,13 @@ class Commands:
         search = self._searches.get(sought)
         if search is None:
             search = self._searches[sought] = _Search(sought)
-        found = search.ran.get(path)
-        if found is None:
-            found = search.ran[path] = tuple(self._read(path, search))
-        return found
+        runs = search.ran.get(path)
+        if runs is None:
+            runs = search.ran[path] = tuple(self._read(path, search))
+        return runs
 
     def _read(self, path: Path, search: _Search) -> Iterator[_Run]:
-        """Yield what a container runs; a run without words is a script that was not read."""
+        """Yield the commands of a container; a run without words is an unread script."""
         container = self._pod.container(path)
         argv, split = container.command + container.args, len(container.command)
         at = command_at(argv, unwrap(argv))
@@ -173,8 +173,8 @@ def _launch(run: _Run) -> Launch | None:
         return Launch(path, end, front, words, problem=problem)
     name = basename(words[0] or "")
     if name in FAMILIES:
-        asks = len(words) == 1 or words[1] in _ASKING
-        return None if asks else Launch(path, end, front, words)
+        only_prints = len(words) == 1 or words[1] in _PRINTING
+        return None if only_prints else Launch(path, end, front, words)
     if name in _OTHER_USER and any(word and _launches(word) for word in words):
         return Launch(path, end, front, words, behind=name)
     return None
@@ -197,12 +197,12 @@ def _place(at: int, split: int) -> Path:
     return ("command", at) if at < split else ("args", at - split)
 
 
-# The names of launchers: one table for MPI's, from which all sought words are derived.
+# The names of launchers: a single table for MPI's, the source of all sought words.
 #
 # `mpirun.real` is what a site's own `mpirun` wraps, as in Horovod's images. Torchrun and srun are
 # not listed: the first starts processes in its own container, the second runs on no pod.
 
-#: "" if the name does not tell: `mpirun` is Open MPI's, MPICH's, Intel MPI's or a site's script.
+#: "" if the name is ambiguous: `mpirun` is Open MPI's, MPICH's, Intel MPI's or a site's script.
 Family = Literal["", "Open MPI", "another MPI"]
 
 FAMILIES: Mapping[str, Family] = {
@@ -221,20 +221,21 @@ FAMILIES: Mapping[str, Family] = {
 
 #: Launchers of other frameworks, which accept none of mpirun's options. Without hosts, horovodrun
 #: starts its processes in its own container; deepspeed reads /job/hostfile (launcher/runner.py,
-#: DLTS_HOSTFILE), and a container without a GPU is of no use to it.
+#: DLTS_HOSTFILE), and it cannot use a container without a GPU.
 HOROVOD = "horovodrun"
 DEEPSPEED = "deepspeed"
 #: The head of a Ray cluster. Its option is sought, since "ray" is part of many words.
 RAY_HEAD = ("ray", "start", "--head")
 
-#: The server by which ranks are reached; its children do not inherit the container's environment.
+#: The server through which launchers start ranks; its children do not inherit the container's
+#: environment.
 SSHD = "sshd"
 
 #: The names that contain no other name: a text without any of these contains no launcher.
 STEMS = tuple(
     word for word in FAMILIES if not any(other in word for other in FAMILIES if other != word)
 )
-#: The words by which commands are found in scripts.
+#: The words that lead to commands in scripts.
 SOUGHT = (*STEMS, SSHD)
 #: The same for the launchers of other frameworks.
 SOUGHT_STARTERS = (HOROVOD, DEEPSPEED, RAY_HEAD[-1])

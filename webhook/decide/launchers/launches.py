@@ -1,9 +1,9 @@
-"""Find the option by which a launcher is given the hosts that it starts ranks on.
+"""Find the launcher's option that names the hosts of its ranks.
 
 Without hosts a launcher starts all its ranks in its own container, unless its environment or a
-scheduler names some. Options are read up to the program, whose own options (`-f 2`) mean other
-things. If it is not known whether a word is an option's value or the program, only options that
-hardly any program has are found after it.
+scheduler names some. Options are read up to the program, whose own options (`-f 2`) have other
+meanings. After a word that may be an option's value or the program, only options that hardly any
+program has are read.
 
 Sources: mpirun(1) of Open MPI 4.1, prterun of Open MPI 5.0, `mpiexec.hydra -help` of MPICH 4.0 and
 of Intel MPI 2021, `mpirun_rsh` of MVAPICH2, and `horovodrun --help` of Horovod 0.28.
@@ -17,11 +17,11 @@ from webhook.decide.launchers.commands import Commands, Launch
 from webhook.decide.launchers.openmpi import (
     HOSTS,
     PREFIX,
+    evidence_in,
     judge,
     parameters,
     reaches_by_ssh,
-    speaks_of_another,
-    telling,
+    shows_other_mpi,
     values_of,
 )
 from webhook.decide.shell.argv import Word, basename
@@ -30,7 +30,7 @@ from webhook.model.pod import Path
 _NAMING = HOSTS | {"hosts", "f", "hostlist", "host-discovery-script"}
 _UNMISTAKABLE = _NAMING - {"f", "host"}
 _PARAMETERS = frozenset({"mca", "gmca", "omca", "gomca", "pmixmca", "prtemca"})
-#: Options of Hydra, besides those that Open MPI has too: how many values each takes.
+#: Hydra's options that Open MPI lacks, each with its number of values.
 _HYDRA = {
     **dict.fromkeys(
         (
@@ -55,15 +55,15 @@ _LOCAL_AGENTS = frozenset({"", "sh", "bash", "false", "true"})
 
 
 def names_hosts(words: Sequence[Word]) -> str:
-    """Return the option by which a launcher is given other hosts, "" if there is none.
+    """Return the option with which a launcher gets other hosts, "" if it has none.
 
-    For a parameter, that is `--mca plm_rsh_agent`, say. `words` are those of the launcher and all
-    after it.
+    For a parameter, this is `--mca plm_rsh_agent`, for example. `words` are the launcher's word and
+    all words after it.
     """
     at = 1
     while at < len(words):
         word = words[at]
-        if word is None:  # `$OPTIONS`: nothing is known of it
+        if word is None:  # `$OPTIONS`: its value is unknown
             at += 1
             continue
         if word[:1] != "-":
@@ -81,7 +81,7 @@ def names_hosts(words: Sequence[Word]) -> str:
 
 
 def sets_hosts(variable: str, value: Word) -> bool:
-    """Return whether a parameter of Open MPI, or its variable, says where ranks are started."""
+    """Return whether a parameter of Open MPI, or its variable, determines where ranks start."""
     if variable.endswith("_default_hostfile"):
         return True
     if "plm_rsh_" not in variable and "plm_ssh_" not in variable:
@@ -106,24 +106,25 @@ def _unmistakable(words: Sequence[Word]) -> str:
     for at, word in enumerate(words):
         if word is not None and word[:1] == "-":
             name, equals, value = word.lstrip("-").partition("=")
-            given = value if equals else next(iter(words[at + 1 : at + 2]), None)
-            if name in _UNMISTAKABLE and not _is_local(given):
+            hosts = value if equals else next(iter(words[at + 1 : at + 2]), None)
+            if name in _UNMISTAKABLE and not _is_local(hosts):
                 return word.partition("=")[0]
     return ""
 
 
-# A container's launches of Open MPI: which accept the flag against hcoll, and which use ssh.
+# A container's launches of Open MPI that accept the flag against hcoll, or use ssh.
 #
-# openmpi.py decides whether a launch is certainly Open MPI's, and what may still rule out the flag.
+# openmpi.py decides whether a launch is certainly Open MPI's, and whether it still rules out the
+# flag.
 
 
 def accepts_mca_flag(
     commands: Commands, path: Path, names: Collection[str]
 ) -> tuple[list[Launch], str]:
-    """List the launches that accept the flag; if there are launches but none does, say why.
+    """List the launches that accept the flag; if none of the launches does, also return why not.
 
-    `names` are the names of the container's variables. A launch behind sudo, or in a script that
-    was not read, cannot be edited; `hcoll` warns about it separately.
+    `names` are the names of the container's variables. A launch after sudo, or in an unread script,
+    cannot be edited; `hcoll` warns about it separately.
     """
     launches = [launch for launch in commands.launches(path) if launch.editable]
     if not launches:
@@ -131,18 +132,18 @@ def accepts_mca_flag(
     text = commands.text(path)
     if _settled(text, launches):
         return [], "the command settles hcoll itself"
-    if speaks_of_another(text, names):
+    if shows_other_mpi(text, names):
         return [], "the container speaks of another MPI"
-    known = telling(names)
-    found, whys = [], []
+    evidence = evidence_in(names)
+    accepting, refusals = [], []
     for launch in launches:
-        verdict = judge(launch.front, launch.words, known)
-        why = verdict.obstacle if verdict.proof else "is not proven to be Open MPI"
-        if why:
-            whys.append(f"{basename(launch.words[0] or '')} {why}")
+        verdict = judge(launch.front, launch.words, evidence)
+        refusal = verdict.obstacle if verdict.proof else "is not proven to be Open MPI"
+        if refusal:
+            refusals.append(f"{basename(launch.words[0] or '')} {refusal}")
         else:
-            found.append(launch)
-    return found, "" if found else ", ".join(dict.fromkeys(whys))
+            accepting.append(launch)
+    return accepting, "" if accepting else ", ".join(dict.fromkeys(refusals))
 
 
 def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> bool:
@@ -152,31 +153,31 @@ def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> b
     (Open MPI 4.1, schizo_ompi.c).
     """
     launches = [launch for launch in commands.launches(path) if launch.editable]
-    if not launches or speaks_of_another(commands.text(path), names):
+    if not launches or shows_other_mpi(commands.text(path), names):
         return False
-    known = telling(names)
+    evidence = evidence_in(names)
     return any(
-        judge(launch.front, launch.words, known).proof and reaches_by_ssh(launch.words, known)
+        judge(launch.front, launch.words, evidence).proof and reaches_by_ssh(launch.words, evidence)
         for launch in launches
     )
 
 
 def parameters_of(
-    commands: Commands, path: Path, own: Mapping[str, Word]
+    commands: Commands, path: Path, user_env: Mapping[str, Word]
 ) -> Iterator[dict[str, Word]]:
-    """Yield Open MPI's parameters: of the container's variables, `own`, and of each launch.
+    """Yield Open MPI's parameters in the container's variables, `user_env`, and for each launch.
 
-    A launch adds those of the words in front of it and of its options. What is only known when the
-    container runs is None.
+    A launch adds the parameters in its options and in the words before it. Values that are only
+    known when the container runs are None.
     """
-    inherited = _assigned(own.items())
+    inherited = _assigned(user_env.items())
     yield inherited
     if not commands.launches(path):
         return
-    names = telling(own)
+    evidence = evidence_in(user_env)
     for launch in commands.launches(path):
         words = launch.launcher if not launch.problem else ()
-        if words and judge(launch.front, words, names).proof:
+        if words and judge(launch.front, words, evidence).proof:
             front = (word.partition("=")[::2] for word in launch.front if word)
             yield inherited | _assigned(front) | parameters(words)
 
@@ -188,7 +189,7 @@ def _assigned(variables: Iterable[tuple[str, Word]]) -> dict[str, Word]:
 
 
 def _settled(text: str, launches: list[Launch]) -> bool:
-    """Return whether the command mentions hcoll outside the launchers' words: an export, say."""
+    """Return whether the command mentions hcoll outside the launchers' words, as in an export."""
     if "hcoll" not in text and "HCOLL" not in text:
         return False
     words = [word for launch in launches for word in launch.words if word]

@@ -1,4 +1,4 @@
-"""Decide whether a launcher's words certainly run Open MPI, and do not configure hcoll themselves.
+"""Decide whether a launcher's words certainly run Open MPI without configuring hcoll themselves.
 
 `mpirun` is Open MPI, MPICH, Intel MPI or a site's script, and all but Open MPI reject `-mca`
 (MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So the flag is added
@@ -39,8 +39,8 @@ _PROOFS = _names("mca x allow-run-as-root")
 _FILES = _names("app am tune")  # these read more options from a file
 #: Options that name hosts.
 HOSTS = _names("H host hostfile machinefile default-hostfile add-host add-hostfile")
-_TWO = _MCA | _names("pmixmca prtemca")
-_ONE = (
+_TWO_VALUES = _MCA | _names("pmixmca prtemca")
+_SINGLE_VALUE = (
     HOSTS
     | _FILES
     | _names(
@@ -50,7 +50,7 @@ _ONE = (
         " report-pid report-uri report-events ompi-server hnp max-restarts max-vm-size"
     )
 )
-_NONE = _names(
+_NO_VALUE = _names(
     "allow-run-as-root oversubscribe nooversubscribe nolocal pernode bycore bynode byslot"
     " bind-to-core bind-to-socket use-hwthread-cpus use-regexp display-allocation display-map"
     " display-devel-allocation display-devel-map display-diffable-map display-topo"
@@ -70,21 +70,21 @@ _HYDRA = _names(
 
 
 class _Options(NamedTuple):
-    names: tuple[str, ...]  #: the options known to be the launcher's
-    values: tuple[Word, ...]  #: the first value of each; None if it has none, or it is unknown
+    names: tuple[str, ...]  #: the options that are certainly the launcher's
+    values: tuple[Word, ...]  #: the first value of each; None if missing or unknown
     parameters: tuple[tuple[Word, Word], ...]  #: the names and values that `-mca` sets
     rest: Sequence[Word]  #: the words after them, from the program or from the first unclear word
     clear: bool  #: whether `rest` begins with the program
 
 
 class Proof(NamedTuple):
-    """What follows from the words of a launcher."""
+    """The conclusion from a launcher's words."""
 
     proof: str = ""  #: the word or variable that proves that they start Open MPI
-    obstacle: str = ""  #: why no option may be added to them nevertheless
+    obstacle: str = ""  #: the reason why no option may be added to them nevertheless
 
 
-def speaks_of_another(text: str, env: Iterable[str]) -> bool:
+def shows_other_mpi(text: str, env: Iterable[str]) -> bool:
     """Return whether a container's command, or the name of a variable, is a sign of another MPI.
 
     Such a sign outweighs every proof. Call this once per container, since its text may be long.
@@ -94,10 +94,10 @@ def speaks_of_another(text: str, env: Iterable[str]) -> bool:
     )
 
 
-def telling(env: Iterable[str]) -> Mapping[str, None]:
-    """Select the variables that `judge` and `reaches_by_ssh` look for, each once, in their order.
+def evidence_in(env: Iterable[str]) -> Mapping[str, None]:
+    """Select the variables that `judge` and `reaches_by_ssh` use, without duplicates, in order.
 
-    Select them once per container, since it may have many variables and many launchers.
+    Call this once per container, since it may have many variables and many launchers.
     """
     return dict.fromkeys(name for name in env if name.startswith(PREFIX) and name != SWITCH)
 
@@ -106,8 +106,8 @@ def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) ->
     """Decide whether a launcher is Open MPI's and accepts an option; return an empty Proof if not.
 
     `front` are the words before the launcher's, `env` the names of the container's variables. An
-    option is proof for its own command only; an OMPI_MCA_* in `env` is proof for all commands of
-    the container.
+    option is proof for its own command only, an OMPI_MCA_* in `env` for all commands of the
+    container.
     """
     name = basename(words[0] or "")
     if FAMILIES.get(name) == "another MPI":
@@ -131,8 +131,8 @@ def _proof(front: Sequence[Word], word: str, env: Iterable[str], options: _Optio
 
 
 def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
-    own = {word.lstrip("-") for word in options.rest if word and word[0] == "-"}
-    unclear = frozenset() if options.clear else own
+    dashed = {word.lstrip("-") for word in options.rest if word and word[0] == "-"}
+    unclear = frozenset() if options.clear else dashed
     if name == "prterun":
         return "does not know Open MPI's parameters"
     if any(word and "hcoll" in word for word in words):
@@ -154,8 +154,7 @@ def _chooses_collectives(name: str, value: Word) -> bool:
 def parameters(words: Sequence[Word]) -> dict[str, Word]:
     """Return the parameters that a launcher's options set, `-mca pml ob1` as pml → ob1.
 
-    The last of several settings counts. Words after the first that may not be an option are not
-    read.
+    The last of several settings counts. Reading ends at the first word that may not be an option.
     """
     return {name: value for name, value in _options(words).parameters if name is not None}
 
@@ -163,7 +162,9 @@ def parameters(words: Sequence[Word]) -> dict[str, Word]:
 def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
     """Return whether an Open MPI launcher starts ranks on other machines by ssh."""
     if "OMPI_MCA_plm_rsh_agent" in env or "plm_rsh_agent" in words:
-        return False  # not ssh but, say, kubexec.sh: its processes inherit the container's env
+        return (
+            False  # not ssh but kubexec.sh, for example: its processes inherit the container's env
+        )
     options = _options(words)
     return (
         any(name in env for name in _REMOTE_ENV)
@@ -198,11 +199,11 @@ def _options(words: Sequence[Word]) -> _Options:
 
 
 def values_of(name: str, following: Sequence[Word]) -> int | None:
-    """Return how many values an option takes; None if the next word may or may not be its value."""
-    if name in _TWO:
+    """Return the number of an option's values; None if the next word may or may not be one."""
+    if name in _TWO_VALUES:
         return 2
-    if name in _ONE:
+    if name in _SINGLE_VALUE:
         return 1
-    if name in _NONE or "=" in name:
+    if name in _NO_VALUE or "=" in name:
         return 0
     return 0 if following and (following[0] or "")[:1] == "-" else None

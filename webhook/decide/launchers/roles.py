@@ -1,4 +1,4 @@
-"""Find the containers that start ranks, in their own pod or in others, and say how it is known.
+"""Find the containers that start ranks, in their own pod or in others, with the evidence.
 
     evidence                                             of             the ranks run
     --------                                             --             -------------
@@ -7,10 +7,10 @@
       an agent for ssh in env
     a launcher with hosts, deepspeed, or                 the container  in other pods
       `ray start --head` in command or args
-    a launcher without hosts, OMPI_MCA_* in env          the container  here, for all that is known
+    a launcher without hosts, OMPI_MCA_* in env          the container  here, as far as is known
 
-A label concerns the pod: the launcher is then the container that has its own evidence, or else
-the first container. Nothing that this webhook writes is evidence, nor are a site's variables.
+A label concerns the pod: the launcher is then the container with evidence of its own, or else the
+first container. Nothing that this webhook writes is evidence, nor are a site's variables.
 """
 
 from __future__ import annotations
@@ -32,74 +32,80 @@ Role = Literal["launcher", "worker"]
 _ROLE_LABELS = (
     *("training.kubeflow.org/job-role", "mpi-job-role", "mpi_role_type", "training-job-role"),
 )
-#: Labels that name launchers, and other pods that are not MPI's.
+#: Labels of launchers, with their values for these; other pods, not MPI's, have the labels too.
 _LAUNCHING_LABELS = {"training.kubeflow.org/replica-type": "launcher", "ray.io/node-type": "head"}
 _LABELS = frozenset({*_ROLE_LABELS, *_LAUNCHING_LABELS})
 _ROLE_ENV = "K_MPI_JOB_ROLE"
 _HOSTFILE_ENV = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
-#: Open MPI's parameters, and those of PRRTE, the launcher of Open MPI 5.
+#: Prefixes of Open MPI's parameters, and of those of PRRTE, the launcher of Open MPI 5.
 _PARAMETERS = (PREFIX, "PRTE_MCA_")
-#: Words in commands of programs that may use MPI, and beginnings of their variables, each behind
-#: the newline that separates it from the one before.
+#: Words in commands of programs that may use MPI, and beginnings of their variables, each after
+#: the newline that separates it from the previous variable.
 _MPI_WORDS = ("mpi4py", "openmpi", "hpcx", "OMPI_", HOROVOD, DEEPSPEED, "srun")
 _MPI_ENV = ("\nOMPI_", "\nPRTE_", "\nPMIX_", "\nI_MPI_", "\nHYDRA_", "\nHOROVOD_", f"\n{_ROLE_ENV}")
 
 
 class Launching(NamedTuple):
-    """Why a container is taken for a launcher."""
+    """The evidence that a container is a launcher."""
 
     evidence: str  #: such as "label mpi-job-role" or "mpirun --hostfile in its command"
     elsewhere: bool  #: whether the ranks run in other pods; else they run here, as far as is known
 
 
 def starts_without_env(
-    pod: Pod, path: Path, commands: Commands, own: Mapping[str, str | None]
+    pod: Pod, path: Path, commands: Commands, user_env: Mapping[str, str | None]
 ) -> bool:
-    """Return whether processes in the container at `path` may lack its `env`, which is `own`.
+    """Return whether processes in the container at `path` may lack its `env`, which is `user_env`.
 
-    Such are the processes of an MPI worker, which the launcher starts by ssh or kubectl, and the
-    children of sshd, if the command only mentions it.
+    Examples are the processes of an MPI worker, which the launcher starts by ssh or kubectl, and
+    the children of sshd, even if the command only mentions it.
     """
-    role = (_role(own[_ROLE_ENV]) if _ROLE_ENV in own else None) or _labelled(pod)[0]
+    role = (_role(user_env[_ROLE_ENV]) if _ROLE_ENV in user_env else None) or _labelled(pod)[0]
     return role == "worker" or commands.mentions_sshd(path)
 
 
-def mentions_mpi(pod: Pod, path: Path, commands: Commands, own: Mapping[str, str | None]) -> bool:
-    """Return whether a container, whose `env` is `own`, or its pod's labels speak of MPI."""
-    text, names = commands.text(path), "\n".join(("", *own))
+def mentions_mpi(
+    pod: Pod, path: Path, commands: Commands, user_env: Mapping[str, str | None]
+) -> bool:
+    """Return whether a container, whose `env` is `user_env`, or its pod's labels mention MPI."""
+    text, names = commands.text(path), "\n".join(("", *user_env))
     return (
         may_launch(text)
         or any(map(text.__contains__, _MPI_WORDS))
         or any(map(names.__contains__, _MPI_ENV))
-        or starts_without_env(pod, path, commands, own)
+        or starts_without_env(pod, path, commands, user_env)
     )
 
 
 def launchers_of(
     pod: Pod, commands: Commands, written: frozenset[str] = frozenset()
 ) -> dict[int, Launching]:
-    """Return the app containers that start ranks: index → how it is known.
+    """Return the app containers that start ranks: index → evidence.
 
-    `written` are the names that the `env` of any fabric sets. They are no evidence, since a target
+    `written` are the names that the `env` of any fabric sets. They are not evidence, since a target
     may have got them from us.
     """
     roles: list[Role | None] = []
-    found: dict[int, Launching] = {}
-    apps = (one for one in pod.containers if one.kind == "app")
+    launchings: dict[int, Launching] = {}
+    apps = (container for container in pod.containers if container.kind == "app")
     for index, app in enumerate(apps):
-        own = {name: value for name, value in app.env.items() if name not in written}
-        roles.append(_role(own.get(_ROLE_ENV)))
-        evidence = next(_evidence(own, commands, app.path), None)
+        user_env = {name: value for name, value in app.env.items() if name not in written}
+        roles.append(_role(user_env.get(_ROLE_ENV)))
+        evidence = next(_evidence(user_env, commands, app.path), None)
         if evidence is not None:
-            found[index] = evidence
+            launchings[index] = evidence
     role, label = _labelled(pod)
     if role == "launcher" and roles:
-        found = dict.fromkeys(found or (0,), Launching(f"label {label}", elsewhere=True))
-    return {index: one for index, one in found.items() if (roles[index] or role) != "worker"}
+        launchings = dict.fromkeys(launchings or (0,), Launching(f"label {label}", elsewhere=True))
+    return {
+        index: launching
+        for index, launching in launchings.items()
+        if (roles[index] or role) != "worker"
+    }
 
 
 def _labelled(pod: Pod) -> tuple[Role | None, str]:
-    """Return the role that an operator gave to the pod, and the label that says so."""
+    """Return the role that an operator gave to the pod, and its label; (None, "") if none."""
     labels = pod.labels
     if _LABELS.isdisjoint(labels):
         return None, ""
@@ -121,19 +127,21 @@ def _role(value: object) -> Role | None:
             return None
 
 
-def _evidence(own: Mapping[str, str | None], commands: Commands, path: Path) -> Iterator[Launching]:
-    """Yield why a container with this `env` may be a launcher, the strongest reason first."""
-    parameters = [name for name in own if name.startswith(_PARAMETERS) and name != SWITCH]
-    launchers = [one.launcher for one in commands.launches(path) if not one.problem]
+def _evidence(
+    user_env: Mapping[str, str | None], commands: Commands, path: Path
+) -> Iterator[Launching]:
+    """Yield the evidence that a container with this `env` is a launcher, strongest first."""
+    parameters = [name for name in user_env if name.startswith(_PARAMETERS) and name != SWITCH]
+    launchers = [launch.launcher for launch in commands.launches(path) if not launch.problem]
     launchers += commands.starters(path)
-    if own.get(_ROLE_ENV) == "launcher":
+    if user_env.get(_ROLE_ENV) == "launcher":
         yield Launching(f"{_ROLE_ENV} in env", elsewhere=True)
-    naming = [name for name in parameters if sets_hosts(name, own[name])]
+    naming = [name for name in parameters if sets_hosts(name, user_env[name])]
     for name in (*_HOSTFILE_ENV, *naming):
-        if name in own:
+        if name in user_env:
             yield Launching(f"{name} in env", elsewhere=True)
-    for called in filter(None, map(_called, launchers)):
-        yield Launching(f"{called} in its command", elsewhere=True)
+    for description in filter(None, map(_description, launchers)):
+        yield Launching(f"{description} in its command", elsewhere=True)
     for words in launchers:
         yield Launching(f"{basename(words[0] or '')} in its command", elsewhere=False)
     for name in parameters:
@@ -141,8 +149,8 @@ def _evidence(own: Mapping[str, str | None], commands: Commands, path: Path) -> 
             yield Launching(f"{name} in env", elsewhere=False)
 
 
-def _called(words: Sequence[Word]) -> str:
-    """Return what to call a launcher that certainly starts processes in other pods, else ""."""
+def _description(words: Sequence[Word]) -> str:
+    """Describe a launcher that certainly starts processes in other pods; return "" for others."""
     name = basename(words[0] or "")
     if name == RAY_HEAD[0]:
         return " ".join(RAY_HEAD)

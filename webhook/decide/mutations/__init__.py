@@ -1,7 +1,7 @@
-"""The mutations, in the order in which they run; each sees the changes of the earlier ones.
+"""The mutations, in their order; each sees the changes of the earlier ones.
 
 A mutation is one file or folder: its reasons, `mutate(draft, scope)`, and `MUTATION`, which is
-listed here. It knows no other mutation. For the shape of one, start with `placement`.
+listed here. It does not depend on other mutations. For a short example, see `placement`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`claims`: claim the fabric's NICs through Dynamic Resource Allocation (mode `dra`).
 
-A container gets a device only by an entry of its `resources.claims`, which names an entry of the
-pod's `spec.resourceClaims`; that one names a ResourceClaimTemplate of the pod's namespace, from
-which Kubernetes makes a ResourceClaim for this pod. No object is written here. One claim cannot be
-aligned with the GPU of a device plugin, so a template is for NICs alone, or brings the GPUs, too.
+A container gets a device only through an entry of its `resources.claims`, which names an entry of
+the pod's `spec.resourceClaims`. The latter names a ResourceClaimTemplate of the pod's namespace,
+and Kubernetes makes a ResourceClaim for this pod from it. No object is written here. A claim cannot
+be aligned with the GPU of a device plugin, so a template is for NICs alone, or brings GPUs as well.
 
 Source: the API server's validation of pods (validatePodResourceClaim, validateResourceClaimNames):
 names are DNS labels and unique, and a container names a claim, or a request of it, once.
@@ -53,19 +53,19 @@ def mutate(draft: Draft, scope: Scope) -> None:
     claims = claims_by_user(scope.claims)
     entries = _Entries(fabric, scope.original.resource_claims)
     for target in scope.targets:
-        own = [*claims.get(target.path, ()), *claims.get((), ())]
+        available = [*claims.get(target.path, ()), *claims.get((), ())]
         if target.kind != "app":
             draft.skipped(target.name, NOT_APP, "only app containers get the claim")
-        elif present := _present(scope, target, own, fabric):
+        elif present := _present(scope, target, available, fabric):
             draft.already(target.name, PRESENT, present)
-        elif conflict := _second_gpu(scope, target, own, fabric):
+        elif conflict := _second_gpu(scope, target, available, fabric):
             draft.skipped(target.name, GPU_TWICE, conflict)
         else:
             _equip(draft, scope, target, entries)
 
 
 def _present(scope: Scope, target: Target, claims: list[Claim], fabric: Fabric) -> str:
-    """Say what gives a container a NIC already; "" if nothing does."""
+    """Return a message on the NIC that a container already gets; "" if it gets none."""
     for claim in claims:
         if claim.is_nic or has_nic_of(claim, fabric, scope.namespace.claims):
             return f"already claims a NIC: {claim.name}"
@@ -73,17 +73,19 @@ def _present(scope: Scope, target: Target, claims: list[Claim], fabric: Fabric) 
 
 
 def _second_gpu(scope: Scope, target: Target, claims: list[Claim], fabric: Fabric) -> str:
-    """Say that a container would get GPUs in two ways; "" if it would not."""
-    known = scope.namespace.claims
+    """Return a message if a container would get GPUs in two ways; else ""."""
+    facts = scope.namespace.claims
     bringing = [
-        one.template for one in fabric.claims if brings_gpu(one.template, scope.fabrics, known)
+        claim.template
+        for claim in fabric.claims
+        if brings_gpu(claim.template, scope.fabrics, facts)
     ]
-    own = [f"claim {one.name}" for one in claims if is_gpu_claim(one, scope.fabrics)]
+    sources = [f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, scope.fabrics)]
     if target.gpus or target.shared_gpu:
-        own = ["the container's own"]
-    if not bringing or not own:
+        sources = ["the container's own"]
+    if not bringing or not sources:
         return ""
-    return f"template {bringing[0]} brings a GPU: remove {own[0]}"
+    return f"template {bringing[0]} brings a GPU: remove {sources[0]}"
 
 
 def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> None:
@@ -92,8 +94,8 @@ def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> Non
         draft.skipped(target.name, ELSEWHERE, "another injector adds the claim here")
     elif devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
-    elif taken := entries.taken:
-        message = f"claim {taken} of the pod has another template: rename it"
+    elif conflict := entries.conflict:
+        message = f"claim {conflict} of the pod has another template: rename it"
         draft.skipped(target.name, NAME_TAKEN, message)
     else:
         _claim(draft, target, entries)
@@ -103,50 +105,50 @@ def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> Non
 
 
 def _claim(draft: Draft, target: Target, entries: _Entries) -> None:
-    told: list[str] = []
-    for wanted in entries.fabric.claims:
-        name = entries.shared(wanted)
+    claimed: list[str] = []
+    for claim in entries.fabric.claims:
+        name = entries.shared(claim)
         if not name:
-            name = entries.add(wanted)
-            draft.append(_LISTED, {"name": name, "resourceClaimTemplateName": wanted.template})
-        use = {"name": name, "request": wanted.request} if wanted.request else {"name": name}
+            name = entries.add(claim)
+            draft.append(_LISTED, {"name": name, "resourceClaimTemplateName": claim.template})
+        use = {"name": name, "request": claim.request} if claim.request else {"name": name}
         draft.append((*target.path, "resources", "claims"), use)
-        told.append(f"{wanted.template} as {name}")
-    draft.applied(target.name, ADDED, f"claimed {', '.join(told)}")
+        claimed.append(f"{claim.template} as {name}")
+    draft.applied(target.name, ADDED, f"claimed {', '.join(claimed)}")
 
 
 class _Entries:
-    """The entries of the pod's `spec.resourceClaims`, and the names of those to come."""
+    """The entries of the pod's `spec.resourceClaims`, present and future, with their names."""
 
     def __init__(self, fabric: Fabric, listed: list[dict[str, object]]) -> None:
         self.fabric = fabric
         self._prefix = f"{CLAIM_PREFIX}{fabric.name}-"
         self._template_of = {
-            str(one.get("name")): one.get("resourceClaimTemplateName") for one in listed
+            str(claim.get("name")): claim.get("resourceClaimTemplateName") for claim in listed
         }
         self._first = {template: name for name, template in reversed(self._template_of.items())}
         self._numbers = count()
 
     @property
-    def taken(self) -> str:
-        """A claim that is another's and has a name of the webhook's; "" if none has."""
-        own = {one.template for one in self.fabric.claims}
+    def conflict(self) -> str:
+        """A user's claim with one of the webhook's names, or ""."""
+        templates = {claim.template for claim in self.fabric.claims}
         for name, template in self._template_of.items():
             number = name.removeprefix(self._prefix)
-            if number != name and number.isdecimal() and template not in own:
+            if number != name and number.isdecimal() and template not in templates:
                 return name
         return ""
 
-    def shared(self, wanted: DeviceClaim) -> str:
-        """Return the pod's claim that its containers share; "" if there is none."""
-        return self._first.get(wanted.template, "") if wanted.per == "pod" else ""
+    def shared(self, claim: DeviceClaim) -> str:
+        """Return the name of the claim that the pod's containers share, or ""."""
+        return self._first.get(claim.template, "") if claim.per == "pod" else ""
 
-    def add(self, wanted: DeviceClaim) -> str:
-        """Return the name of a new claim."""
+    def add(self, claim: DeviceClaim) -> str:
+        """Add a claim and return its name."""
         names = (f"{self._prefix}{number}" for number in self._numbers)
-        name = next(one for one in names if one not in self._template_of)
-        self._template_of[name] = wanted.template
-        self._first.setdefault(wanted.template, name)
+        name = next(candidate for candidate in names if candidate not in self._template_of)
+        self._template_of[name] = claim.template
+        self._first.setdefault(claim.template, name)
         return name
 
 

@@ -2,8 +2,8 @@
 
 A process that sshd starts does not inherit the container's environment. NCCL reads this file
 last and never overrides the environment with it (nccl, src/misc/param.cc). `configFiles: auto`
-mounts it in MPI workers, where a command names sshd (a mount does no harm where it does not run),
-and where `envFrom` keeps `env` from setting variables.
+mounts it in MPI workers, in containers whose command names sshd (a mount is harmless if sshd does
+not run), and where `envFrom` keeps `env` from setting variables.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ LONGEST = 1023
 def nccl_conf(
     containers: Iterable[Container], fabric: Fabric, *, host_network: bool
 ) -> tuple[str, list[str]]:
-    """Return the text for some containers of a pod, and the names of variables it leaves out.
+    """Return the text for some containers of a pod, and the names of the omitted variables.
 
-    A variable in a container's `env` keeps its value from there. It is left out if the containers
-    differ on it, if only the kubelet knows its value, or if the value does not fit on a line.
+    A variable in a container's `env` keeps its value there. It is left out if the containers
+    differ in it, if only the kubelet knows its value, or if the value does not fit on a line.
     """
-    fabrics_own = _nccl(fabric, host_network=host_network)
-    each = [_values(fabrics_own, fabric, one.env) for one in containers]
+    of_fabric = _nccl(fabric, host_network=host_network)
+    settings = [_values(of_fabric, fabric, container.env) for container in containers]
     lines: list[str] = []
     left_out: list[str] = []
-    for name in dict.fromkeys(name for values in each for name in values):
-        value, *others = {values.get(name) for values in each}
-        if others or value is None or not _fits(value):
+    for name in dict.fromkeys(name for values in settings for name in values):
+        value, *different = {values.get(name) for values in settings}
+        if different or value is None or not _fits(value):
             left_out.append(name)
         else:
             lines.append(f"{name}={value}\n")
@@ -52,19 +52,19 @@ def nccl_conf(
 
 
 def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:
-    wanted = desired_env(fabric, {}, host_network=host_network)
-    return {name: literal(value) for name, value in wanted if name.startswith("NCCL_")}
+    variables = desired_env(fabric, {}, host_network=host_network)
+    return {name: literal(value) for name, value in variables if name.startswith("NCCL_")}
 
 
 def _values(
-    fabrics_own: dict[str, str | None], fabric: Fabric, own: dict[str, str | None]
+    of_fabric: dict[str, str | None], fabric: Fabric, user_env: dict[str, str | None]
 ) -> dict[str, str | None]:
-    """Return the values for one container: those that `env` sets, whether it has run or not."""
-    values = {name: own.get(name, value) for name, value in fabrics_own.items()}
-    if NCCL_SOCKET in own:
+    """Return the values for one container; its `env` wins, before and after the mutation `env`."""
+    values = {name: user_env.get(name, value) for name, value in of_fabric.items()}
+    if NCCL_SOCKET in user_env:
         if "nccl" in fabric.libraries:
-            values[NCCL_SOCKET] = own[NCCL_SOCKET]
-    elif GLOO_SOCKET in own:
+            values[NCCL_SOCKET] = user_env[NCCL_SOCKET]
+    elif GLOO_SOCKET in user_env:
         values.pop(NCCL_SOCKET, None)
     return values
 
@@ -73,9 +73,9 @@ def _fits(value: str) -> bool:
     return size_of(value) <= LONGEST and "\n" not in value
 
 
-# Carry /etc/nccl.conf in the pod: its text in an annotation, shown by a downwardAPI volume.
+# Carry /etc/nccl.conf in the pod: its text in an annotation, mounted by a downwardAPI volume.
 #
-# This way no namespace needs a ConfigMap from us.
+# Thus no namespace needs a ConfigMap from us.
 
 KEY = "nccl.conf"
 FILE = f"/etc/{KEY}"
@@ -89,13 +89,13 @@ _MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": Tr
 
 
 def is_name_taken(pod: Pod) -> bool:
-    """Return whether the pod has a volume with our name that does not show the annotation."""
+    """Return whether the pod has a volume with our name that does not contain the annotation."""
     volume = pod.volume(VOLUME_NAME)
     return volume is not None and (KEY, _FIELD["fieldPath"]) not in volume.shown_fields
 
 
-def own_mount(container: Container) -> str | None:
-    """Return where the user mounts the file itself or a directory above it; None if nowhere."""
+def user_mount(container: Container) -> str | None:
+    """Return the path where the user mounts the file or a directory above it; None if nowhere."""
     above, mount = container.mount_over(FILE), container.mount_at(FILE)
     if above is None and mount is not None and mount.get("name") != VOLUME_NAME:
         return FILE
@@ -103,7 +103,7 @@ def own_mount(container: Container) -> str | None:
 
 
 def carry(draft: Draft, conf: str) -> bool:
-    """Add the annotation and the volume where missing; return whether either was missing."""
+    """Add the annotation and the volume if missing; return whether either was missing."""
     carried = True
     if draft.get(ANNOTATION) is None:
         draft.set(ANNOTATION, conf)
@@ -129,7 +129,9 @@ PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl
 NOT_NEEDED = Reason(
     "NotNeeded", "The command names no sshd, and there is no envFrom: env is enough.", quiet=True
 )
-NOTHING = Reason("NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", quiet=True)
+NOT_CONFIGURED = Reason(
+    "NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", quiet=True
+)
 USER_MOUNT = Reason("UserMount", "The user mounts /etc/nccl.conf, or a directory above it.")
 MENTIONED = Reason("MentionedInCommand", "The command writes nccl.conf itself.")
 NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOLUME_NAME}.")
@@ -141,7 +143,9 @@ LEFT_OUT = Reason("LeftOut", "Containers differ in a variable, or its value is n
 DIFFERS = Reason(
     "AnnotationDiffers", f"The pod's own {NCCL_CONF} differs from what the webhook writes."
 )
-KEPT = Reason("AnnotationKept", f"The pod has {NCCL_CONF} from an earlier call, which is kept.")
+ANNOTATION_KEPT = Reason(
+    "AnnotationKept", f"The pod has {NCCL_CONF} from an earlier call, which is kept."
+)
 UNUSED = Reason("AnnotationUnused", f"The pod has {NCCL_CONF}, but nothing mounts it.")
 
 
@@ -149,11 +153,11 @@ def mutate(draft: Draft, scope: Scope) -> None:
     """Mount the file into every target that needs it."""
     targets: list[Target] = []
     for target in scope.targets:
-        left_alone = _left_alone(draft, scope, target)
-        if left_alone is None:
+        skip_reason = _skip_reason(draft, scope, target)
+        if skip_reason is None:
             targets.append(target)
         else:
-            draft.skipped(target.name, *left_alone)
+            draft.skipped(target.name, *skip_reason)
     if not targets or not _provide(draft, scope, targets):
         if draft.get(ANNOTATION) is not None:
             draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
@@ -167,15 +171,15 @@ def mutate(draft: Draft, scope: Scope) -> None:
             draft.already(target.name, PRESENT, f"{FILE} is already mounted")
 
 
-def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
+def _skip_reason(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
     policy = scope.fabrics.defaults.config_files
     if policy == "never":
-        return NOTHING, "the configuration says configFiles: never"
+        return NOT_CONFIGURED, "the configuration says configFiles: never"
     if policy == "auto" and not _is_needed(scope, target):
         return NOT_NEEDED, "the command names no sshd, and there is no envFrom"
-    own = own_mount(draft.container(target.path))
-    if own is not None:
-        return USER_MOUNT, f"your own mount at {own} stays"
+    mounted = user_mount(draft.container(target.path))
+    if mounted is not None:
+        return USER_MOUNT, f"your own mount at {mounted} stays"
     if KEY in scope.commands.text(target.path):
         return MENTIONED, f"the command writes {KEY} itself"
     return None
@@ -189,21 +193,23 @@ def _is_needed(scope: Scope, target: Target) -> bool:
 
 
 def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
-    """Add the text and the volume to the pod, or record why not; return whether they are there."""
+    """Add the text and the volume to the pod; return False and record any obstacle."""
     assert scope.fabric is not None
     conf, left_out = nccl_conf(
         [draft.container(target.path) for target in targets],
         scope.fabric,
         host_network=scope.original.host_network,
     )
-    own, obstacle = draft.view.annotation(NCCL_CONF), _obstacle(draft.view, conf)
+    present, obstacle = draft.view.annotation(NCCL_CONF), _obstacle(draft.view, conf)
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
-    if not obstacle and own not in (None, conf) and scope.called_before:
-        draft.skipped("", KEPT, f"annotation {NCCL_CONF} is kept as an earlier call left it")
-    elif not obstacle and own not in (None, conf):
-        must = f"must be absent or {conf!r}, as the webhook writes it"
-        draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {must}")
+    if not obstacle and present not in (None, conf) and scope.called_before:
+        draft.skipped(
+            "", ANNOTATION_KEPT, f"annotation {NCCL_CONF} is kept as an earlier call left it"
+        )
+    elif not obstacle and present not in (None, conf):
+        requirement = f"must be absent or {conf!r}, as the webhook writes it"
+        draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {requirement}")
     elif not obstacle and carry(draft, conf):
         draft.applied("", MOUNTED, f"the pod carries {FILE} in an annotation and a volume")
     elif not obstacle:
@@ -220,7 +226,7 @@ def _obstacle(pod: Pod, conf: str) -> tuple[Reason, str] | tuple[()]:
     if is_name_taken(pod):
         return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the webhook uses that name"
     if not conf:
-        return NOTHING, "there is no NCCL variable to write"
+        return NOT_CONFIGURED, "there is no NCCL variable to write"
     if not has_room(pod.annotations, {NCCL_CONF: conf}):
         return NO_ROOM, "all annotations together would exceed 256 KiB"
     return ()
@@ -231,8 +237,8 @@ MUTATION = Mutation(
     summary="mounts the NCCL settings as /etc/nccl.conf, for what sshd starts",
     needs=KnowledgeLevel.FABRIC,
     reasons=(
-        *(MOUNTED, PRESENT, NOT_NEEDED, NOTHING, USER_MOUNT, MENTIONED),
-        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, KEPT, UNUSED),
+        *(MOUNTED, PRESENT, NOT_NEEDED, NOT_CONFIGURED, USER_MOUNT, MENTIONED),
+        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, ANNOTATION_KEPT, UNUSED),
     ),
     mutate=mutate,
 )

@@ -1,10 +1,10 @@
 """`env`: set the variables that point NCCL, UCX, Gloo and other libraries at the fabric.
 
-A variable that the container has already is never overwritten. NCCL_SOCKET_IFNAME and
+An existing variable of the container is never overwritten. NCCL_SOCKET_IFNAME and
 GLOO_SOCKET_IFNAME are one group: if the user set either, neither is added, and UCX gets the
 user's interface if it is a plain name. With `envFrom`, a ConfigMap that we do not see may set any
-of these names. In that case NCCL's variables go into the file of `config-files`, over which the
-environment takes precedence, and the rest is reported.
+of these names. In that case NCCL's variables go into the file of `config-files`, which never
+overrides the environment, and the rest is reported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from webhook.model.fabric import EnvPairs
 from webhook.model.libraries import LIBRARIES
 from webhook.model.pod.container import entry
 
-# Warn of variables of the user's that stay, and that keep traffic off the fabric.
+# Warn about the user's variables that stay, and that keep traffic off the fabric.
 
 USER_VALUE = Reason("UserValue", "The user's value differs from the fabric's, and is kept.")
 OTHER_FABRIC = Reason(
@@ -46,7 +46,7 @@ NIXL = Reason(
     "The user's UCX_TLS leaves no RDMA transport to NIXL, which uses UCX.",
     rdma="no",
 )
-#: The variables that these functions read, besides those of the fabric.
+#: The names that the functions below read, besides the fabric's.
 _SWITCHES = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "UCX_TLS"})
 USER_REASONS = (USER_VALUE, OTHER_FABRIC, HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, UCX_TLS, NIXL)
 
@@ -55,53 +55,53 @@ def warn_user_values(
     draft: Draft,
     scope: Scope,
     container: Target | Launcher,
-    own: Mapping[str, str | None],
-    wanted: EnvPairs,
+    user_env: Mapping[str, str | None],
+    fabric_env: EnvPairs,
 ) -> None:
-    """Warn of a container's `own` variables, where the fabric has `wanted`."""
-    _warn_kept(draft, scope, container.name, own, wanted)
-    if not _SWITCHES.isdisjoint(own):
-        _warn_switches(draft, container.name, own)
-        _warn_transports(draft, scope, container, own)
+    """Warn about a container's `user_env` where it conflicts with `fabric_env`."""
+    _warn_kept(draft, scope, container.name, user_env, fabric_env)
+    if not _SWITCHES.isdisjoint(user_env):
+        _warn_switches(draft, container.name, user_env)
+        _warn_transports(draft, scope, container, user_env)
 
 
 def _warn_kept(
-    draft: Draft, scope: Scope, where: str, own: Mapping[str, str | None], wanted: EnvPairs
+    draft: Draft, scope: Scope, name: str, user_env: Mapping[str, str | None], fabric_env: EnvPairs
 ) -> None:
-    """Warn of each value that is kept and differs from the fabric's.
+    """Warn about each user's value that stays and differs from the fabric's.
 
-    A value that the site merely prefers (NCCL_DEBUG, say) does not count: users may differ.
+    A mere preference of the site, such as NCCL_DEBUG, does not count: users may differ.
     """
     assert scope.fabric is not None
-    for name, value in wanted:
-        if name not in own or own[name] == value:
+    for variable, value in fabric_env:
+        if variable not in user_env or user_env[variable] == value:
             continue
-        whose, reason = _whose(scope, name, own[name])
-        if name == transport_variables.IB_HCA and transport_variables.nccl_ib_hca_elsewhere(
-            own, value
+        origin, reason = _origin(scope, variable, user_env[variable])
+        if variable == transport_variables.IB_HCA and transport_variables.nccl_ib_hca_elsewhere(
+            user_env, value
         ):
-            message = f"{whose} selects no device of fabric {scope.fabric.name}, which has {value}"
-            draft.warned(where, HCA_ELSEWHERE, message)
-        elif (name, value) not in scope.fabric.env.site:
-            draft.warned(where, reason, f"kept {whose}; the fabric has {value}")
+            message = f"{origin} selects no device of fabric {scope.fabric.name}, which has {value}"
+            draft.warned(name, HCA_ELSEWHERE, message)
+        elif (variable, value) not in scope.fabric.env.site:
+            draft.warned(name, reason, f"kept {origin}; the fabric has {value}")
 
 
-def _warn_switches(draft: Draft, where: str, own: Mapping[str, str | None]) -> None:
+def _warn_switches(draft: Draft, name: str, user_env: Mapping[str, str | None]) -> None:
     disabled, socket = (
-        transport_variables.nccl_ib_disabled(own),
-        transport_variables.nccl_net_socket(own),
+        transport_variables.nccl_ib_disabled(user_env),
+        transport_variables.nccl_net_socket(user_env),
     )
     if disabled:
-        draft.warned(where, IB_DISABLED, f"your NCCL_IB_DISABLE={disabled} turns RDMA off")
+        draft.warned(name, IB_DISABLED, f"your NCCL_IB_DISABLE={disabled} turns RDMA off")
     if socket:
-        draft.warned(where, NET_SOCKET, f"your NCCL_NET={socket} turns RDMA off")
+        draft.warned(name, NET_SOCKET, f"your NCCL_NET={socket} turns RDMA off")
 
 
 def _warn_transports(
-    draft: Draft, scope: Scope, container: Target | Launcher, own: Mapping[str, str | None]
+    draft: Draft, scope: Scope, container: Target | Launcher, user_env: Mapping[str, str | None]
 ) -> None:
-    tls = transport_variables.ucx_tls_without_rdma(own)
-    if tls and transport_variables.uses_nixl(scope.commands.text(container.path), own):
+    tls = transport_variables.ucx_tls_without_rdma(user_env)
+    if tls and transport_variables.uses_nixl(scope.commands.text(container.path), user_env):
         message = f"NIXL uses UCX, and your UCX_TLS={tls} leaves no RDMA transport"
         draft.warned(container.name, NIXL, message)
     elif tls:
@@ -109,8 +109,8 @@ def _warn_transports(
         draft.warned(container.name, UCX_TLS, message)
 
 
-def _whose(scope: Scope, name: str, value: str | None) -> tuple[str, Reason]:
-    """Say whose a value is: the user's, or a fabric's that an earlier preview wrote to the file."""
+def _origin(scope: Scope, name: str, value: str | None) -> tuple[str, Reason]:
+    """Describe a value and its origin: the user, or a fabric's value from an earlier preview."""
     if value is None:
         return f"your {name}", USER_VALUE
     fabric = written_by(scope.fabrics).get((name, value))
@@ -133,8 +133,8 @@ def mutate(draft: Draft, scope: Scope) -> None:
     for target in scope.targets:
         _add(draft, scope, target)
     for launcher in scope.launchers:
-        wanted = _add(draft, scope, launcher)
-        if any(name.startswith("UCX_") for name, _ in wanted):
+        variables = _add(draft, scope, launcher)
+        if any(name.startswith("UCX_") for name, _ in variables):
             _warn_not_forwarded(draft, scope, launcher)
 
 
@@ -142,13 +142,15 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     fabric = scope.fabric
     assert fabric is not None
     original = scope.containers[container.path]
-    own, host_network = original.env, scope.original.host_network
+    user_env, host_network = original.env, scope.original.host_network
     plan = plan_for(fabric, host_network=host_network)
-    wanted, missing, listed = plan.pairs, plan.entries, plan.listed
+    variables, missing, listed = plan.pairs, plan.entries, plan.listed
     excludes = "openmpi" in fabric.libraries and "if_exclude" in original.command_text
-    if excludes or not plan.names.isdisjoint(own):
-        wanted = desired_env(fabric, own, host_network=host_network, excludes_interfaces=excludes)
-        missing = tuple(entry(name, value) for name, value in wanted if name not in own)
+    if excludes or not plan.names.isdisjoint(user_env):
+        variables = desired_env(
+            fabric, user_env, host_network=host_network, excludes_interfaces=excludes
+        )
+        missing = tuple(entry(name, value) for name, value in variables if name not in user_env)
         listed = ", ".join(item["name"] for item in missing)
     if not plan.pairs:
         draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
@@ -159,21 +161,21 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     else:
         draft.append((*container.path, "env"), *missing)
         draft.applied(container.name, ADDED, f"set {listed}")
-    if own:
-        warn_user_values(draft, scope, container, own, wanted)
-    return wanted
+    if user_env:
+        warn_user_values(draft, scope, container, user_env, variables)
+    return variables
 
 
 def _leave_to_files(
     draft: Draft, scope: Scope, container: Target | Launcher, names: list[str]
 ) -> None:
-    message, rest = "envFrom may set them", names
+    message, unset = "envFrom may set them", names
     if isinstance(container, Target) and _files_allowed(scope):
         message = f"{message}; NCCL_* go into /etc/nccl.conf"
-        rest = [name for name in names if not name.startswith("NCCL_")]
+        unset = [name for name in names if not name.startswith("NCCL_")]
     draft.skipped(container.name, ENV_FROM, message)
-    if rest:
-        message = f"not set, since envFrom may set them: {', '.join(rest)}; add them to env"
+    if unset:
+        message = f"not set, since envFrom may set them: {', '.join(unset)}; add them to env"
         draft.warned(container.name, ENV_FROM, message)
 
 
@@ -185,8 +187,8 @@ def _files_allowed(scope: Scope) -> bool:
 
 def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
     assert scope.fabric is not None
-    path, ours = launcher.path, names_without_evidence(scope.fabric)
-    names = [name for name in scope.containers[path].env if name not in ours]
+    path, written_names = launcher.path, names_without_evidence(scope.fabric)
+    names = [name for name in scope.containers[path].env if name not in written_names]
     forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
     if not forwarded and forwards_by_ssh(scope.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"

@@ -4,9 +4,9 @@
 other program ignores it. `hcoll: auto` also inserts `-mca coll_hcoll_enable 0` directly after a
 launcher that is certainly Open MPI's (launchers/openmpi.py); the flag overrides parameter files of
 the image. The user wins: if either of the variables below is in env, nothing is written, and a
-command that mentions hcoll or chooses collectives stays as it is. Ranks without GPUs are what
-hcoll, and SHARP behind it, were made for: there it is said how to keep them. Nothing is warned of
-in a container that speaks of no MPI.
+command that mentions hcoll or chooses collectives stays unchanged. hcoll, and SHARP under it, were
+made for ranks without GPUs: these get a warning that explains how to keep both. A container without
+a sign of MPI gets no warning.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ def mutate(draft: Draft, scope: Scope) -> None:
     switched = [target for target in scope.targets if _switch_off(draft, scope, target)]
     for launcher in scope.launchers:
         _switch_off(draft, scope, launcher)
-    ranks = [one for one in switched if not (one.gpus or one.shared_gpu)]
+    ranks = [target for target in switched if not (target.gpus or target.shared_gpu)]
     if ranks and not scope.has_gpu:
         for rank in ranks:
-            if _speaks_of_mpi(scope, rank.path):
+            if _mentions_mpi(scope, rank.path):
                 message = f'hcoll, and SHARP with it, is off; {SWITCH}: "1" keeps them'
                 draft.warned(rank.name, CPU_RANKS, message)
 
 
 def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> bool:
-    """Switch hcoll off in one container; return whether that was left to do."""
+    """Switch hcoll off in a container; return False if nothing was to be done."""
     name, path = container.name, container.path
     policy = scope.fabrics.defaults.hcoll
     if policy == "off":
@@ -86,10 +86,10 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
         _leave(draft, scope, container)
         return False
     launches = scope.commands.launches(path)
-    told = _flag(draft, scope, path) if launches and policy == "auto" else ""
+    details = _flag(draft, scope, path) if launches and policy == "auto" else ""
     draft.append((*path, "env"), entry(SWITCH, "0"))
-    reason = ADDED if _speaks_of_mpi(scope, path) else IN_CASE
-    draft.applied(name, reason, f"set {SWITCH}=0{told}")
+    reason = ADDED if _mentions_mpi(scope, path) else IN_CASE
+    draft.applied(name, reason, f"set {SWITCH}=0{details}")
     for launch in launches:
         if launch.behind or (launch.problem and policy == "auto"):
             draft.warned(name, *_why_not_edited(launch))
@@ -97,8 +97,8 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
 
 
 def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
-    """Leave a container alone whose envFrom may settle hcoll."""
-    if not _speaks_of_mpi(scope, container.path):
+    """Skip a container whose envFrom may configure hcoll."""
+    if not _mentions_mpi(scope, container.path):
         draft.skipped(container.name, NO_MPI, NO_MPI.sentence)
         return
     draft.skipped(container.name, ENV_FROM, f"envFrom may set {SWITCH}")
@@ -106,12 +106,12 @@ def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     draft.warned(container.name, ENV_FROM, f"hcoll stays on; add to env: {line}")
 
 
-def _speaks_of_mpi(scope: Scope, path: Path) -> bool:
+def _mentions_mpi(scope: Scope, path: Path) -> bool:
     return mentions_mpi(scope.original, path, scope.commands, scope.containers[path].env)
 
 
 def _may_be_settled(scope: Scope, path: Path) -> bool:
-    """Return whether the user's environment, or the site's, has a variable that settles hcoll."""
+    """Return whether the user's or the site's environment has a variable that configures hcoll."""
     site = scope.fabric.env.site if scope.fabric is not None else ()
     return any(name in _SETTLING for name, _ in site) or not _SETTLING.isdisjoint(
         scope.containers[path].env
@@ -119,7 +119,7 @@ def _may_be_settled(scope: Scope, path: Path) -> bool:
 
 
 def _is_settled(draft: Draft, container: Target | Launcher) -> bool:
-    """Return whether the environment settles hcoll already; if so, record the outcome."""
+    """Return whether the environment already configures hcoll; if so, record the outcome."""
     name = container.name
     for item in draft.container(container.path).env_items:
         if item.get("name") in _SETTLING:
@@ -132,20 +132,20 @@ def _is_settled(draft: Draft, container: Target | Launcher) -> bool:
 
 
 def _flag(draft: Draft, scope: Scope, path: Path) -> str:
-    """Insert the flag after launchers that are certainly Open MPI's; say where, or why not."""
-    # What an earlier pass may have added is no evidence.
-    ours = names_without_evidence(scope.fabric) if scope.fabric else frozenset[str]()
-    names = [name for name in scope.containers[path].env if name not in ours]
-    launches, why_not = accepts_mca_flag(scope.commands, path, names)
+    """Insert the flag after launchers of Open MPI; return the places, or the reason against it."""
+    # Variables that an earlier pass may have added are not evidence.
+    written_names = names_without_evidence(scope.fabric) if scope.fabric else frozenset[str]()
+    names = [name for name in scope.containers[path].env if name not in written_names]
+    launches, refusal = accepts_mca_flag(scope.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)
-        where = dict.fromkeys(dotted(launch.path) for launch in launches)
-        return f", and {' '.join(FLAG)} in {', '.join(where)}"
-    return why_not and f"; no flag: {why_not}"
+        places = dict.fromkeys(dotted(launch.path) for launch in launches)
+        return f", and {' '.join(FLAG)} in {', '.join(places)}"
+    return refusal and f"; no flag: {refusal}"
 
 
 def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
-    """Insert the flag directly after the launchers' words, in commands unchanged since reading."""
+    """Insert the flag directly after the launchers' words; the commands must be unchanged."""
     scripts: dict[Path, list[int]] = {}
     for launch in launches:
         if launch.end is not None:
@@ -153,13 +153,13 @@ def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
         else:
             field, index = launch.path
             draft.insert((*path, field), int(index) + 1, *FLAG)
-    for where, ends in scripts.items():
-        script = draft.get((*path, *where))
-        draft.replace((*path, *where), insert_after(script, ends, " " + " ".join(FLAG)))
+    for script_path, ends in scripts.items():
+        script = draft.get((*path, *script_path))
+        draft.replace((*path, *script_path), insert_after(script, ends, " " + " ".join(FLAG)))
 
 
 def _why_not_edited(launch: Launch) -> tuple[Reason, str]:
-    """Say why the flag is not added to a launch that is not editable."""
+    """Return the reason and a message for a launch that is not editable."""
     if launch.behind:
         return OTHER_USER, f"{launch.behind} may clear env: give mpirun {' '.join(FLAG)} yourself"
     reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE

@@ -10,8 +10,8 @@ with ENOMEM unless the process has CAP_IPC_LOCK (drivers/infiniband/core/umem.c)
     capabilities.add: [CAP_IPC_LOCK]         added, warned: containerd makes it CAP_CAP_IPC_LOCK
     capabilities.drop: [ALL]                 added: containerd handles ALL separately
 
-IPC_LOCK has no effect for a user other than root, who gets no capabilities, nor in a user
-namespace, and Pod Security may refuse it. `defaults.memlock` says what holds there: `unlimited`
+IPC_LOCK has no effect for a user other than root, who gets no capabilities, or in a user namespace,
+and Pod Security may refuse it. `defaults.memlock` describes the nodes for these cases: `unlimited`
 needs nothing, and `nri` gets the annotations of the NRI ulimit-adjuster. Otherwise there is a
 warning.
 """
@@ -59,15 +59,15 @@ _ANNOTATIONS: Path = ("metadata", "annotations")
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
-    """Let every target lock memory: by IPC_LOCK, and where that does nothing as the site says."""
+    """Let every target lock memory: by IPC_LOCK, and where it has no effect as configured."""
     for target in scope.targets:
         _lock(draft, scope, target)
 
 
 def inert(pod: Pod, target: Target, defaults: Defaults) -> Reason | None:
-    """Say why the kernel does not honor the capability (kubernetes/kubernetes#56374), if so.
+    """Return why the kernel ignores the capability (kubernetes/kubernetes#56374), else None.
 
-    Where the pod leaves the user to its image, the site may know that it is not root.
+    If the image determines the user, the configuration may list it as an image without root.
     """
     if pod.has_user_namespace:
         return USER_NAMESPACE
@@ -84,42 +84,42 @@ def _lock(draft: Draft, scope: Scope, target: Target) -> None:
         message = "a privileged container has every capability"
         _leave(draft, scope, target, PRIVILEGED, message)
         return
-    has = container.capabilities
-    if CAPABILITY in has.dropped:
+    capabilities = container.capabilities
+    if CAPABILITY in capabilities.dropped:
         message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
         draft.skipped(target.name, DROPPED, message)
         if scope.fabrics.defaults.memlock != "unlimited":
             draft.warned(target.name, DROPPED, message)
-    elif has.grants(CAPABILITY):
+    elif capabilities.grants(CAPABILITY):
         _leave(draft, scope, target, PRESENT, "the container already has IPC_LOCK")
     elif scope.namespace.enforced_pod_security:
         _refuse(draft, scope, target, scope.namespace.enforced_pod_security)
     else:
-        _add(draft, scope, target, misspelt="CAP_IPC_LOCK" in has.added)
+        _add(draft, scope, target, misspelt="CAP_IPC_LOCK" in capabilities.added)
 
 
 def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
-    why = inert(scope.original, target, scope.fabrics.defaults)
+    reason = inert(scope.original, target, scope.fabrics.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
-    raised = why is not None and _raise(draft, scope, target)
-    told = f", and {_RAISED}" if raised else ""
-    message = f"added capability IPC_LOCK, so that memory can be registered{told}"
+    raised = reason is not None and _raise(draft, scope, target)
+    details = f", and {_RAISED}" if raised else ""
+    message = f"added capability IPC_LOCK, so that memory can be registered{details}"
     draft.applied(target.name, ADDED, message)
     if misspelt:
         draft.warned(target.name, MISSPELT, "capability CAP_IPC_LOCK is not known: write IPC_LOCK")
-    if why is not None:
-        _warn(draft, scope, target, why)
+    if reason is not None:
+        _warn(draft, scope, target, reason)
 
 
 def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: str) -> None:
-    """Leave the capabilities as they are; where they do nothing, raise memlock."""
-    why = inert(scope.original, target, scope.fabrics.defaults)
-    if why is not None and _raise(draft, scope, target):
+    """Leave the capabilities unchanged; where they have no effect, raise memlock."""
+    inert_reason = inert(scope.original, target, scope.fabrics.defaults)
+    if inert_reason is not None and _raise(draft, scope, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:
         draft.already(target.name, reason, message)
-    if why is not None:
-        _warn(draft, scope, target, why)
+    if inert_reason is not None:
+        _warn(draft, scope, target, inert_reason)
 
 
 def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
@@ -133,10 +133,10 @@ def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
     elif _is_raised(draft, scope, target):
         draft.already(target.name, RAISED, "an annotation raises memlock already")
     else:
-        _refuse_for_good(draft, scope, target, level)
+        _report_refusal(draft, scope, target, level)
 
 
-def _refuse_for_good(draft: Draft, scope: Scope, target: Target, level: str) -> None:
+def _report_refusal(draft: Draft, scope: Scope, target: Target, level: str) -> None:
     message = (
         f"the namespace enforces Pod Security {level}, which forbids IPC_LOCK: "
         f"label it {PSA_ENFORCE}: privileged"
@@ -154,10 +154,10 @@ _RAISED = "annotated the pod, so that NRI raises memlock"
 
 
 def _raise(draft: Draft, scope: Scope, target: Target) -> bool:
-    """Add the annotations that raise memlock, if the site has the plugin; return whether any."""
+    """Add annotations that raise memlock, if the site has the plugin; return whether any."""
     if scope.fabrics.defaults.memlock != "nri":
         return False
-    added = missing(draft.view.annotations, target.name)
+    added = missing_annotations(draft.view.annotations, target.name)
     for key, value in added.items():
         draft.set((*_ANNOTATIONS, key), value)
     return bool(added)
@@ -169,19 +169,19 @@ def _is_raised(draft: Draft, scope: Scope, target: Target) -> bool:
     return is_read and bool(raised_by(annotations, target.name))
 
 
-def _warn(draft: Draft, scope: Scope, target: Target, why: Reason) -> None:
+def _warn(draft: Draft, scope: Scope, target: Target, reason: Reason) -> None:
     memlock = scope.fabrics.defaults.memlock
     if memlock == "unlimited" or _is_raised(draft, scope, target):
         return
     if memlock == "nri":
         message = "no annotation raises memlock: its name is too long, or the annotations are full"
-        if any(key in draft.view.annotations for key in wanted(target.name)):
+        if any(key in draft.view.annotations for key in memlock_annotations(target.name)):
             message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
         draft.warned(target.name, NOT_RAISED, message)
         return
-    where = "with hostUsers: false" if why is USER_NAMESPACE else "for non-root users"
-    message = f"IPC_LOCK has no effect {where}; containerd needs LimitMEMLOCK=infinity"
-    draft.warned(target.name, why, message)
+    circumstance = "with hostUsers: false" if reason is USER_NAMESPACE else "for non-root users"
+    message = f"IPC_LOCK has no effect {circumstance}; containerd needs LimitMEMLOCK=infinity"
+    draft.warned(target.name, reason, message)
 
 
 MUTATION = Mutation(
@@ -196,7 +196,7 @@ MUTATION = Mutation(
 )
 
 
-# The annotations by which the NRI ulimit-adjuster raises RLIMIT_MEMLOCK for one container.
+# The annotations that make the NRI ulimit-adjuster raise RLIMIT_MEMLOCK for one container.
 #
 # Source: containerd/nri, plugins/ulimit-adjuster. Newer versions read the first key, older ones
 # only the second. The limits are unsigned integers of 64 bits, the largest of which is unlimited;
@@ -209,7 +209,7 @@ UNLIMITED = f"- {{type: RLIMIT_MEMLOCK, soft: {_UNLIMITED}, hard: {_UNLIMITED}}}
 _LONGEST = 63
 
 
-def wanted(container: str) -> dict[str, str]:
+def memlock_annotations(container: str) -> dict[str, str]:
     """Return the annotations for a container; {} if its name is too long for a key."""
     name = f"container.{container}"
     if len(name) > _LONGEST:
@@ -217,9 +217,9 @@ def wanted(container: str) -> dict[str, str]:
     return {f"{domain}/{name}": UNLIMITED for domain in _DOMAINS}
 
 
-def missing(annotations: Mapping[str, object], container: str) -> dict[str, str]:
-    """Return the annotations to add: none where the user has either key, or there is no room."""
-    added = wanted(container)
+def missing_annotations(annotations: Mapping[str, object], container: str) -> dict[str, str]:
+    """Return the annotations to add: none if the user has either key, or there is no room."""
+    added = memlock_annotations(container)
     if any(key in annotations for key in added) or not has_room(annotations, added):
         return {}
     return added
@@ -227,7 +227,7 @@ def missing(annotations: Mapping[str, object], container: str) -> dict[str, str]
 
 def raised_by(annotations: Mapping[str, object], container: str) -> str:
     """Return the key of the annotation that sets memlock for a container; "" if none does."""
-    for key in wanted(container):
+    for key in memlock_annotations(container):
         if "MEMLOCK" in str(annotations.get(key, "")).upper():
             return key
     return ""

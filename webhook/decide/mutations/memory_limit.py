@@ -4,8 +4,8 @@ Registered memory is pinned and counts against the limit. A limit that is too sm
 the registration fail (RLIMIT_MEMLOCK does, see `ipc-lock`); it gets the process OOM-killed. A
 warning states the price: QoS Guaranteed becomes Burstable. The limit stays if the namespace would
 reject the pod without one (LimitRange max or ratio, quota), or if something reads it. It also
-stays where the container has a MIG slice or shares its GPU, and so its node with other pods, unless
-the pod itself says drop.
+stays where the container has a MIG slice or a shared GPU, and so shares its node with other pods,
+unless the pod itself requests `drop`.
 """
 
 from __future__ import annotations
@@ -43,40 +43,40 @@ POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by th
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's if no other container depends on it."""
-    limited = {one.path for one in scope.targets if is_limited(draft, one.path)}
+    limited = {target.path for target in scope.targets if is_limited(draft, target.path)}
     shared = "resources" in scope.original.spec and is_limited(draft, ("spec",))
-    kept = _why_kept(scope) if limited or shared else None
-    lost = kept is None and is_guaranteed(scope.original)
+    pod_keep_reason = _keep_reason(scope) if limited or shared else None
+    lost = pod_keep_reason is None and is_guaranteed(scope.original)
     unbounded = unbounded_memory_volumes(scope.original) if limited else {}
     for target in scope.targets:
-        why = kept or _why_kept_here(scope, target)
+        keep_reason = pod_keep_reason or _target_keep_reason(scope, target)
         if target.path not in limited:
             draft.already(target.name, NO_LIMIT, "there is no memory limit")
-        elif why is not None:
-            _keep(draft, target.name, *why)
+        elif keep_reason is not None:
+            _keep(draft, target.name, *keep_reason)
         else:
             message = drop_limit(draft, (*target.path, "resources"))
             draft.applied(target.name, DROPPED, message)
             _warn(draft, target, unbounded, lost=lost)
     if shared:
-        why = kept or next(
-            filter(None, (_why_kept_here(scope, one) for one in scope.targets)), None
+        keep_reason = pod_keep_reason or next(
+            filter(None, (_target_keep_reason(scope, target) for target in scope.targets)), None
         )
-        _pod_level(draft, scope, why, lost=lost)
+        _pod_level(draft, scope, keep_reason, lost=lost)
 
 
-def _why_kept_here(scope: Scope, target: Target) -> tuple[Reason, str] | None:
+def _target_keep_reason(scope: Scope, target: Target) -> tuple[Reason, str] | None:
     if target.shared_gpu and scope.requests.memory_limit is None:
         return SHARED_GPU, "kept: other pods share the GPU, and so the node's memory"
     return None
 
 
-def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
-    asked = scope.requests.memory_limit
-    policy = asked or scope.fabrics.defaults.memory_limit
+def _keep_reason(scope: Scope) -> tuple[Reason, str] | None:
+    requested = scope.requests.memory_limit
+    policy = requested or scope.fabrics.defaults.memory_limit
     if policy == "keep":
-        says = "the pod" if asked else "the configuration"
-        return KEPT, f"{says} says keep"
+        source = "the pod" if requested else "the configuration"
+        return KEPT, f"{source} says keep"
     if not scope.namespace.known:
         return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
     if scope.namespace.memory_limit_required:
@@ -89,10 +89,10 @@ def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
     return None
 
 
-def _keep(draft: Draft, where: str, reason: Reason, message: str) -> None:
-    draft.skipped(where, reason, message)
+def _keep(draft: Draft, container: str, reason: Reason, message: str) -> None:
+    draft.skipped(container, reason, message)
     if reason is REQUIRED:
-        draft.warned(where, reason, f"memory limit {message}")
+        draft.warned(container, reason, f"memory limit {message}")
 
 
 def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool) -> None:
@@ -106,22 +106,24 @@ def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool
         draft.warned(target.name, UNBOUNDED, message)
 
 
-def _warn_lost(draft: Draft, where: str, *, lost: bool) -> None:
+def _warn_lost(draft: Draft, container: str, *, lost: bool) -> None:
     if lost:
         message = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
-        draft.warned(where, BURSTABLE, message)
+        draft.warned(container, BURSTABLE, message)
 
 
-def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, lost: bool) -> None:
-    """Drop `spec.resources.limits.memory`, unless a container that is not a target relies on it.
+def _pod_level(
+    draft: Draft, scope: Scope, keep_reason: tuple[Reason, str] | None, *, lost: bool
+) -> None:
+    """Drop `spec.resources.limits.memory`, unless a container that is not a target needs it.
 
     A container without its own limit inherits it.
     """
-    others = unlimited(scope.original.containers, {target.path for target in scope.targets})
-    if kept is not None:
-        _keep(draft, "", *kept)
-    elif others:
-        message = f"kept: containers without their own limit depend on it ({', '.join(others)})"
+    dependents = unlimited(scope.original.containers, {target.path for target in scope.targets})
+    if keep_reason is not None:
+        _keep(draft, "", *keep_reason)
+    elif dependents:
+        message = f"kept: containers without their own limit depend on it ({', '.join(dependents)})"
         draft.skipped("", POD_LIMIT_SHARED, message)
     else:
         request = summed_request("memory", scope.original.containers)
@@ -152,10 +154,10 @@ MUTATION = Mutation(
 )
 
 
-# What depends on a pod's memory limit: its QoS class, readers of the limit, memory volumes.
+# The dependents of a pod's memory limit: its QoS class, readers of the limit, memory volumes.
 
-_BOTH = ("cpu", "memory")
-#: Resources of the whole pod, which the scheduler counts instead of those of the containers.
+_GUARANTEED = ("cpu", "memory")
+#: The resources of the whole pod, which the scheduler counts instead of the containers'.
 POD_LEVEL: Path = ("spec", "resources")
 
 
@@ -166,40 +168,42 @@ def is_guaranteed(pod: Pod) -> bool:
     resources, only those count.
     """
     if not pod.resources:
-        return all(_equal(one.limits, one.requests) for one in pod.containers)
-    own = pod.requests
-    asked = {
-        name: summed_request(name, pod.containers) if own.get(name) is None else own[name]
-        for name in _BOTH
+        return all(_equal(container.limits, container.requests) for container in pod.containers)
+    pod_requests = pod.requests
+    effective = {
+        name: summed_request(name, pod.containers)
+        if pod_requests.get(name) is None
+        else pod_requests[name]
+        for name in _GUARANTEED
     }
-    requests = {name: amount for name, amount in asked.items() if amount is not None}
+    requests = {name: amount for name, amount in effective.items() if amount is not None}
     return _equal(pod.limits, requests)
 
 
 def summed_request(name: str, containers: Iterable[Container]) -> str | None:
     """Return the sum of the containers' requests; None if it is zero.
 
-    The API server makes it the pod's request for CPU or memory, if the pod has none.
+    The API server makes it the pod's request for CPU or memory if the pod has none.
     Source: kubernetes pkg/apis/core/v1/defaults.go, defaultPodRequests.
     """
     total = step = 0
-    for one in containers:
-        number = _requested(one, name)
+    for container in containers:
+        number = _requested(container, name)
         # Init containers run one after another, together with the sidecars started before them.
-        if one.kind == "init":
+        if container.kind == "init":
             step = max(step, total + number)
-        elif one.kind != "ephemeral":
+        elif container.kind != "ephemeral":
             total += number
-    asked = max(total, step)
-    return format_quantity(asked) if asked else None
+    largest = max(total, step)
+    return format_quantity(largest) if largest else None
 
 
-def _requested(one: Container, name: str) -> int:
-    """Return a container's request, in billionths; without one its limit, else 0."""
-    for section, amounts in (("requests", one.requests), ("limits", one.limits)):
-        asked = amounts.get(name)
-        if asked is not None:
-            return _amount(asked, (*one.path, "resources", section, name))
+def _requested(container: Container, name: str) -> int:
+    """Return a container's request, or else its limit, or else 0, in billionths."""
+    for section, amounts in (("requests", container.requests), ("limits", container.limits)):
+        quantity = amounts.get(name)
+        if quantity is not None:
+            return _amount(quantity, (*container.path, "resources", section, name))
     return 0
 
 
@@ -212,7 +216,7 @@ def _amount(value: object, path: Path) -> int:
 
 def _equal(limits: dict[str, object], requests: dict[str, object]) -> bool:
     try:
-        for name in _BOTH:
+        for name in _GUARANTEED:
             limit = limits.get(name)
             if is_zero(limit) or not equal(requests.get(name, limit), limit):
                 return False
@@ -222,20 +226,20 @@ def _equal(limits: dict[str, object], requests: dict[str, object]) -> bool:
 
 
 def reads_limit(pod: Pod) -> str:
-    """Name what reads limits.memory through the downward API; return "" if nothing does.
+    """Return the reader of limits.memory through the downward API, or "".
 
-    Without a limit, it would read the node's allocatable memory instead.
+    Without a limit, it would get the node's allocatable memory instead.
     """
     return _env_reader(pod) or _volume_reader(pod)
 
 
 def _env_reader(pod: Pod) -> str:
-    for one in pod.containers:
-        if None not in one.env.values():
+    for container in pod.containers:
+        if None not in container.env.values():
             continue  # all values are literals
-        for variable in one.env_items:
+        for variable in container.env_items:
             if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
-                return f"env {variable.get('name')} of container {one.name}"
+                return f"env {variable.get('name')} of container {container.name}"
     return ""
 
 
@@ -257,50 +261,52 @@ def _is_limit(source: object) -> bool:
 
 
 def unbounded_memory_volumes(pod: Pod) -> dict[str, int]:
-    """Return the names of the memory emptyDirs without sizeLimit, each with its index.
+    """Map the name of each memory emptyDir without sizeLimit to its index.
 
     Only the pod's memory limit bounds their size; without it, the node's memory does.
     """
-    found: dict[str, int] = {}
+    volumes: dict[str, int] = {}
     for volume in pod.volumes("emptyDir"):
         if volume.is_unbounded_memory:
-            found.setdefault(str(volume.name), int(volume.path[-1]))
-    return found
+            volumes.setdefault(str(volume.name), int(volume.path[-1]))
+    return volumes
 
 
 def first_mounted(container: Container, volumes: dict[str, int]) -> str:
-    """Name the first of the volumes that a container mounts; return "" if it mounts none."""
+    """Return the first of the volumes that a container mounts; "" if it mounts none."""
     return min(container.mounted(volumes), key=volumes.__getitem__, default="")
 
 
-def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
-    """Name the containers that only the pod's limit applies to, except those at `without`."""
+def unlimited(containers: Iterable[Container], excluded: set[Path]) -> list[str]:
+    """List the containers that only the pod's limit applies to, except the paths in `excluded`."""
     return [
-        one.name
-        for one in containers
-        if one.kind != "ephemeral" and one.path not in without and one.limits.get("memory") is None
+        container.name
+        for container in containers
+        if container.kind != "ephemeral"
+        and container.path not in excluded
+        and container.limits.get("memory") is None
     ]
 
 
 def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
-    """Remove the existing limits.memory from the resources at `path`, and say what remains.
+    """Remove the existing limits.memory from the resources at `path`, and return a message.
 
     A missing request becomes `request`, or else the limit, as in Kubernetes: without a request, the
     scheduler would reserve nothing. Raise ShapeError if a parent is not a mapping.
     """
     limit = draft.get((*path, "limits", "memory"))
     remaining = draft.get((*path, "requests", "memory"))
-    kept = remaining is not None
-    if not kept:
+    has_request = remaining is not None
+    if not has_request:
         remaining = limit if request is None else request
         draft.set((*path, "requests", "memory"), remaining)
     draft.remove((*path, "limits", "memory"))
-    pods = path == POD_LEVEL
-    whose, its = ("the pod's ", "its ") if pods else ("", "")
-    counted = pods or not _limits_or_requests_memory(draft)
-    rest = "" if counted else "; the scheduler counts the pod's"
-    verb = "stays" if kept else "is now"
-    return f"removed {whose}limits.memory {limit}; {its}requests.memory {verb} {remaining}{rest}"
+    is_pod = path == POD_LEVEL
+    owner, its = ("the pod's ", "its ") if is_pod else ("", "")
+    counted = is_pod or not _limits_or_requests_memory(draft)
+    remark = "" if counted else "; the scheduler counts the pod's"
+    verb = "stays" if has_request else "is now"
+    return f"removed {owner}limits.memory {limit}; {its}requests.memory {verb} {remaining}{remark}"
 
 
 def _limits_or_requests_memory(draft: Draft) -> bool:
@@ -314,6 +320,6 @@ def is_limited(draft: Draft, path: Path) -> bool:
 
     Raise ShapeError if the limit is not a quantity.
     """
-    where = (*path, "resources", "limits", "memory")
-    limit = draft.get(where)
-    return limit is not None and _amount(limit, where) > 0
+    limit_path = (*path, "resources", "limits", "memory")
+    limit = draft.get(limit_path)
+    return limit is not None and _amount(limit, limit_path) > 0

@@ -2,8 +2,8 @@
 
 In a pod's own network namespace, a RoCE device has an empty GID table until a secondary network
 gives it an interface there (Mellanox/k8s-rdma-shared-dev-plugin#72). The fabric's `networks` are
-attached once, a resource's `network` once for each device. Networks that the user lists already
-are not added again.
+attached once, a resource's `network` once for each device. Networks that the user lists are not
+added again.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ TOO_MANY = Reason("TooManyDevices", "Each device needs a network, and no node ha
 UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
 
 _PATH = ("metadata", "annotations", NETWORKS)
-#: No node has more devices than this, so no longer list of networks is built.
-_MOST = 256
+#: The most devices of a node, and so of networks in a list.
+_MAX_DEVICES = 256
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
-    """Append the networks that are missing."""
-    wanted = _wanted(draft, scope)
-    if wanted is None:
+    """Append the missing networks."""
+    required = _required(draft, scope)
+    if required is None:
         draft.skipped("", TOO_MANY, TOO_MANY.when)
-    elif not wanted:
+    elif not required:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
     elif scope.original.host_network:
         draft.skipped("", HOST_NETWORK, HOST_NETWORK.when)
     else:
-        _append(draft, _namespace(scope), wanted)
+        _append(draft, _namespace(scope), required)
 
 
-def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
+def _append(draft: Draft, namespace: str, required: list[str]) -> None:
     written = draft.view.annotation(NETWORKS) or ""
     have = networks_of(written, namespace)
     if have is None:
@@ -54,7 +54,7 @@ def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
             "", UNREADABLE, f"annotation {NETWORKS} is neither a comma-separated list nor JSON"
         )
         return
-    missing = _missing(wanted, Counter(have), namespace)
+    missing = _missing(required, Counter(have), namespace)
     if not missing:
         draft.already("", PRESENT, PRESENT.when)
         return
@@ -63,20 +63,20 @@ def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
     draft.applied("", APPENDED, f"appended {', '.join(missing)}")
 
 
-def _wanted(draft: Draft, scope: Scope) -> list[str] | None:
-    """List the networks that the pod should have, None where they are far too many."""
+def _required(draft: Draft, scope: Scope) -> list[str] | None:
+    """List the networks that the pod should have; None if they exceed `_MAX_DEVICES`."""
     fabric = scope.fabric
     assert fabric is not None
-    wanted = list(fabric.networks)
+    networks = list(fabric.networks)
     for resource in fabric.resources:
         if resource.network is not None:
             count = sum(_devices(draft, target, resource.name) for target in scope.targets)
-            if count > _MOST:
+            if count > _MAX_DEVICES:
                 return None
             # Only one device can have the interface name of the network.
             bare = resource.network.split("@", 1)[0]
-            wanted += [resource.network, *[bare] * (count - 1)] if count else []
-    return wanted
+            networks += [resource.network, *[bare] * (count - 1)] if count else []
+    return networks
 
 
 def _devices(draft: Draft, target: Target, name: str) -> int:
@@ -84,9 +84,9 @@ def _devices(draft: Draft, target: Target, name: str) -> int:
     return to_integer(limits[name]) if name in limits else 0
 
 
-def _missing(wanted: list[str], have: Counter[str], namespace: str) -> list[str]:
+def _missing(required: list[str], have: Counter[str], namespace: str) -> list[str]:
     missing: list[str] = []
-    for network in wanted:
+    for network in required:
         name = qualified(network, namespace)
         if have[name]:
             have[name] -= 1
@@ -124,50 +124,50 @@ def networks_of(written: str, namespace: str) -> list[str] | None:
         return None
     if not isinstance(entries, list):
         return None
-    found: list[str] = []
+    networks: list[str] = []
     for entry in entries:
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
             return None
-        found.append(f"{entry.get('namespace') or namespace}/{entry['name']}")
-    return found
+        networks.append(f"{entry.get('namespace') or namespace}/{entry['name']}")
+    return networks
 
 
 def qualified(network: str, namespace: str) -> str:
-    """Return one `[ns/]name[@if]` as `ns/name`."""
+    """Return a network `[ns/]name[@if]` as `ns/name`."""
     name = network.strip().split("@", 1)[0]
     return name if "/" in name else f"{namespace}/{name}"
 
 
 def without_clash(network: str, written: str, count: int) -> str:
-    """Drop the `@interface` of our network if one of the `count` networks in `written` may use it.
+    """Drop the `@interface` of our network if any of the `count` networks in `written` may use it.
 
-    Multus names interfaces without a name net1, net2, …; the pod fails if two have the same name.
+    Multus names unnamed interfaces net1, net2, …; a pod with a duplicate name fails.
     """
     name, _, interface = network.partition("@")
     if not interface:
         return network
-    taken = f"@{interface}" in written or f'"{interface}"' in written
-    return name if taken or _number(interface) in range(1, count + 1) else network
+    in_use = f"@{interface}" in written or f'"{interface}"' in written
+    return name if in_use or _number(interface) in range(1, count + 1) else network
 
 
 def _number(interface: str) -> int:
     """Return the number in an interface name that Multus assigns (net1, net2, …), 0 for others."""
-    found = _NUMBERED.fullmatch(interface)
-    return int(found[1]) if found else 0
+    match = _NUMBERED.fullmatch(interface)
+    return int(match[1]) if match else 0
 
 
 _NUMBERED = re.compile(r"net([1-9][0-9]{0,9})")
 
 
-def extended(written: str, more: list[str]) -> str:
+def extended(written: str, networks: list[str]) -> str:
     """Append networks in the form that `written` has, and keep every byte of its entries."""
     if not written.strip():
-        return ",".join(more)
+        return ",".join(networks)
     if not written.lstrip().startswith("["):
-        return f"{written.rstrip().rstrip(',')},{','.join(more)}"
+        return f"{written.rstrip().rstrip(',')},{','.join(networks)}"
     head = written.rstrip()[:-1].rstrip()
     comma = "" if head.endswith("[") else ","
-    return f"{head}{comma}{','.join(_entry(network) for network in more)}]"
+    return f"{head}{comma}{','.join(_entry(network) for network in networks)}]"
 
 
 def _entry(network: str) -> str:

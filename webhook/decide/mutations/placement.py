@@ -25,12 +25,14 @@ def mutate(draft: Draft, scope: Scope) -> None:
     if not fabric.pin:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
         return
-    own = draft.view.node_selector
-    if all(own.get(key) == value for key, value in fabric.pin.items()):
+    selector = draft.view.node_selector
+    if all(selector.get(key) == value for key, value in fabric.pin.items()):
         draft.already("", PRESENT, PRESENT.when)
         return
-    others = {one.key for term in draft.view.node_terms for one in term.requirements}
-    used = [key for key in fabric.pin if key in own or key in others]
+    affinity_keys = {
+        requirement.key for term in draft.view.node_terms for requirement in term.requirements
+    }
+    used = [key for key in fabric.pin if key in selector or key in affinity_keys]
     if used:
         draft.skipped("", SELECTED, f"the pod selects on {', '.join(used)} itself")
         return

@@ -1,7 +1,7 @@
 """`rdma-resources`: request the fabric's RDMA devices in addition to the GPUs.
 
 The device plugin mounts /dev/infiniband only into containers that request its resource, and the
-scheduler finds the right nodes by the resource. Both limits and requests are set, since extended
+scheduler uses it to find the right nodes. Both limits and requests are set, since extended
 resources cannot be overcommitted. The user's own requests stay, even a `0`; only an alias (such
 as another site's `rdma/hca`) is renamed.
 """
@@ -30,7 +30,9 @@ NOT_APP = Reason("NotAppContainer", "Init containers and sidecars never get the 
 OTHER = Reason(
     "OtherResource", "The container requests an RDMA resource that the fabric does not have."
 )
-FEW = Reason("FewDevices", "The container requests fewer devices than the fabric has for its GPUs.")
+FEW_DEVICES = Reason(
+    "FewDevices", "The container requests fewer devices than the fabric has for its GPUs."
+)
 VIRTUAL = Reason("VirtualGPU", "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.")
 
 
@@ -52,18 +54,18 @@ def mutate(draft: Draft, scope: Scope) -> None:
 
 
 def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
-    wanted = devices_for(target, fabric, scope.requests.devices)
+    requested = devices_for(target, fabric, scope.requests.devices)
     if not fabric.inject_resources:
         draft.skipped(target.name, ELSEWHERE, "another injector adds the resource here")
     elif scope.requests.devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
-    elif not wanted:
+    elif not requested:
         draft.skipped(target.name, NOT_CONFIGURED, f"fabric {fabric.name} has no resources")
     else:
-        for name, count in wanted:
+        for name, count in requested:
             for section in SECTIONS:
                 draft.set((*target.path, "resources", section, name), str(count))
-        listed = ", ".join(f"{name}: {count}" for name, count in wanted)
+        listed = ", ".join(f"{name}: {count}" for name, count in requested)
         draft.applied(target.name, ADDED, f"requested {listed}")
 
 
@@ -72,8 +74,8 @@ def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool
     names = target.rdma
     if not names:
         return False
-    known = aliases_of(fabric)
-    aliases = {name: known[name] for name in names if name in known}
+    known_aliases = aliases_of(fabric)
+    aliases = {name: known_aliases[name] for name in names if name in known_aliases}
     if aliases:
         for alias, real in aliases.items():
             rename(draft, target.path, alias, real)
@@ -88,22 +90,24 @@ def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool
 
 
 def _warn_few(draft: Draft, target: Target, fabric: Fabric) -> None:
-    """Warn of fewer devices than the webhook would request, where each is a container's own."""
+    """Warn about fewer devices than the webhook would request, unless containers share them."""
     if fabric.mode not in OWN_DEVICE:
         return
     limits = draft.container(target.path).limits
-    wanted = devices_for(target, fabric, None)
-    have = sum(to_integer(limits[name]) for name, _ in wanted if name in limits)
-    most = sum(count for _, count in wanted)
-    if 0 < have < most:
-        message = f"requests {have} of the {most} devices that the fabric has for its GPUs"
-        draft.warned(target.name, FEW, message)
+    default = devices_for(target, fabric, None)
+    requested = sum(to_integer(limits[name]) for name, _ in default if name in limits)
+    available = sum(count for _, count in default)
+    if 0 < requested < available:
+        message = (
+            f"requests {requested} of the {available} devices that the fabric has for its GPUs"
+        )
+        draft.warned(target.name, FEW_DEVICES, message)
 
 
 def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) -> None:
-    own = {resource.name for resource in fabric.resources}
+    of_fabric = {resource.name for resource in fabric.resources}
     for name in names:
-        if name not in own:
+        if name not in of_fabric:
             message = f"{name} is not a resource of fabric {fabric.name}: left as it is"
             draft.warned(target.name, OTHER, message)
 
@@ -126,14 +130,14 @@ MUTATION = Mutation(
         ELSEWHERE,
         NOT_APP,
         OTHER,
-        FEW,
+        FEW_DEVICES,
         VIRTUAL,
     ),
     mutate=mutate,
 )
 
 
-# Rename an RDMA resource of another site to the fabric's name for it.
+# Rename another site's RDMA resource to the fabric's name for it.
 
 SECTIONS = ("limits", "requests")
 
@@ -148,23 +152,23 @@ def strays(
 ) -> Iterator[tuple[str, str]]:
     """Yield (container, alias) for each alias in a container that is not a target.
 
-    Such an alias is not renamed, so the pod waits forever for a resource that no node here has.
+    Such an alias is not renamed, so the pod waits forever for a resource that no local node has.
     """
     if not aliases:
         return
-    ours = {target.path for target in targets}
-    for one in containers:
-        if one.path not in ours:
-            for alias in one.limits:
+    target_paths = {target.path for target in targets}
+    for container in containers:
+        if container.path not in target_paths:
+            for alias in container.limits:
                 if alias in aliases:
-                    yield one.name, alias
+                    yield container.name, alias
 
 
 def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
     """Rename an alias in both sections of the resources of a container, and keep its quantity.
 
-    If either section has the real name too, each section that has one of the names gets the
-    largest quantity found, since limits and requests of such a resource must be equal.
+    If either section has the real name too, each section with one of the names gets the largest
+    quantity, since limits and requests of such a resource must be equal.
     """
     container, path = draft.container(path), (*path, "resources")
     sections = {"limits": container.limits, "requests": container.requests}
@@ -183,39 +187,40 @@ def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
 
 def _largest(sections: dict[str, dict[str, object]], names: Iterable[str], path: Path) -> object:
     """Return the largest quantity; of equal ones, the first."""
-    found: list[tuple[int, object]] = []
+    quantities: list[tuple[int, object]] = []
     for name in names:
         for section, amounts in sections.items():
             if name in amounts:
                 try:
-                    found.append((amount(amounts[name]), amounts[name]))
+                    quantities.append((amount(amounts[name]), amounts[name]))
                 except ValueError as error:
                     raise ShapeError(f"{dotted((*path, section, name))}: {error}") from error
-    return max(found, key=itemgetter(0))[1]
+    return max(quantities, key=itemgetter(0))[1]
 
 
-# Compute how many devices a target gets of each of its fabric's RDMA resources.
+# Compute the number of devices that a target gets of each RDMA resource of its fabric.
 
 
-def devices_for(target: Target, fabric: Fabric, wanted: int | None) -> list[tuple[str, int]]:
-    """Return (resource, quantity) for a target; `wanted` is the pod's rdma.lab/devices.
+def devices_for(target: Target, fabric: Fabric, requested: int | None) -> list[tuple[str, int]]:
+    """Return (resource, quantity) for a target; `requested` is the pod's rdma.lab/devices.
 
     Devices that the pod requests are spread over the fabric's resources in their order: three
     devices over two resources are two of the first and one of the second.
     """
-    if wanted is None:
+    if requested is None:
         return [(resource.name, _count(target, resource)) for resource in fabric.resources]
     if not fabric.resources:
         return []
-    each, rest = divmod(wanted, len(fabric.resources))
+    share, remainder = divmod(requested, len(fabric.resources))
     shares = [
-        (resource.name, each + (index < rest)) for index, resource in enumerate(fabric.resources)
+        (resource.name, share + (index < remainder))
+        for index, resource in enumerate(fabric.resources)
     ]
     return [(name, count) for name, count in shares if count]
 
 
 def _count(target: Target, resource: RdmaResource) -> int:
-    """Return the number of devices of one resource: a fixed number, or per GPU, but at least one.
+    """Return the number of devices of a resource: fixed, or per GPU but at least one.
 
     Slices of a GPU do not count as GPUs.
     """

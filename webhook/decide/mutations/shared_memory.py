@@ -13,7 +13,7 @@ from webhook.decide.scope import KnowledgeLevel, Mutation, Scope
 from webhook.model.decision import Reason
 from webhook.model.pod.volumes import VOLUMES
 
-WHERE = "/dev/shm"  # noqa: S108 -- a mount point
+MOUNT_PATH = "/dev/shm"  # noqa: S108 -- a mount point
 VOLUME = "rdma-lab-shm"
 
 ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.")
@@ -41,25 +41,27 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def _mount(draft: Draft, scope: Scope, size: str) -> None:
     volume = draft.view.volume(VOLUME)
     missing = volume is None
-    taken = volume is not None and not volume.is_memory
+    name_taken = volume is not None and not volume.is_memory
     for target in scope.targets:
-        mount = draft.container(target.path).mount_at(WHERE)
-        if mount is not None and (taken or mount.get("name") != VOLUME):
-            draft.skipped(target.name, USER_MOUNT, f"your own mount at {WHERE} stays")
-        elif taken:
+        mount = draft.container(target.path).mount_at(MOUNT_PATH)
+        if mount is not None and (name_taken or mount.get("name") != VOLUME):
+            draft.skipped(target.name, USER_MOUNT, f"your own mount at {MOUNT_PATH} stays")
+        elif name_taken:
             draft.skipped(
                 target.name, NAME_TAKEN, f"rename your volume {VOLUME}: the webhook uses that name"
             )
         elif mount is not None:
-            draft.already(target.name, PRESENT, f"{WHERE} is already the fabric's memory volume")
+            draft.already(
+                target.name, PRESENT, f"{MOUNT_PATH} is already the fabric's memory volume"
+            )
         else:
             if missing:
                 source = {"medium": "Memory", "sizeLimit": size}
                 draft.append(VOLUMES, {"name": VOLUME, "emptyDir": source})
                 missing = False
             path = (*target.path, "volumeMounts")
-            draft.append(path, {"name": VOLUME, "mountPath": WHERE})
-            draft.applied(target.name, ADDED, f"mounted {size} of shared memory at {WHERE}")
+            draft.append(path, {"name": VOLUME, "mountPath": MOUNT_PATH})
+            draft.applied(target.name, ADDED, f"mounted {size} of shared memory at {MOUNT_PATH}")
 
 
 MUTATION = Mutation(

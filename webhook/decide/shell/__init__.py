@@ -1,6 +1,7 @@
 """Shell scripts as text: find their commands without running anything.
 
 `grammar` splits a script into commands, `words` and `expansions` read their words, and `scripts`
-returns what runs, with offsets, so that words can be inserted. Nothing here knows MPI or pods.
+returns the commands with offsets, so that words can be inserted. Nothing here depends on MPI or
+pods.
 Start with `scripts`.
 """

@@ -1,8 +1,8 @@
-"""Find the command that a list of words runs, behind wrappers or in a shell's script.
+"""Find the command that a list of words runs, after wrappers or in a shell's script.
 
-The same rules serve a container's `command` and `args` and the commands of a script. A
-wrapper is followed only if all its options are listed here: the word after an unknown option
-may be the option's value, so nothing is known about the words that follow.
+The same rules apply to a container's `command` and `args` and to the commands of a script. The
+search goes past a wrapper only if all its options are listed here: the word after an unknown option
+may be the option's value, so the meaning of the following words is unknown.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-#: A word as the program gets it. An expansion that stays one word (`"$N"`, `--host=$H`) is kept
-#: as its source text; a word that may become any number of words is None.
+#: A word as the program gets it. An expansion that stays a single word (`"$N"`, `--host=$H`) is its
+#: source text; a word that may become any number of words is None.
 Word = str | None
 
 
@@ -72,14 +72,14 @@ def basename(word: str) -> str:
 
 
 def unwrap(command: Sequence[Word]) -> int:
-    """Return how many leading words are the remap of `nvlink`, of this or an older release."""
-    ours = (
+    """Return the number of leading words of the remap of `nvlink`, of this or an older release."""
+    is_remap = (
         len(command) > _REMAP_WORDS
         and command[3] == REMAP
         and (command[0], command[1]) == REMAP_SHELL
         and (command[4] or "").isdigit()
     )
-    return _REMAP_WORDS if ours else 0
+    return _REMAP_WORDS if is_remap else 0
 
 
 def command_at(words: Sequence[Word], start: int = 0) -> int | None:

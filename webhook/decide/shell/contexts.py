@@ -1,7 +1,8 @@
-"""The state of the shell scanner: a stack of contexts, and the commands found so far.
+"""The state of the shell scanner: a stack of contexts, and the commands so far.
 
 A context is a part of the text with its own end: a script, `( )`, `$( )`, `if … fi`, a string.
-In each context the scanner is in one mode, which says what it skips and what stops it (scan.py).
+In each context the scanner is in a mode, which determines what it skips and what stops it
+(scripts.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from webhook.decide.shell import patterns
 TOO_DEEP = "too deep"
 TOO_MANY = "too many"
 UNCLEAR = "unclear"
-LEVELS = 64  #: the deepest nesting that is followed
+LEVELS = 64  #: the deepest nesting that the scanner follows
 
 #: The phases of a context: its kind, or the part of a compound command that the scanner is in.
 SCRIPT, SUBSHELL, GROUP = "script", "(", "{"
@@ -32,12 +33,12 @@ class UnreadableError(Exception):
 
 
 def unclear(_: Scan) -> NoReturn:
-    """Give up: a shell would reject the script, or it is unknown how shells read it."""
+    """Raise UnreadableError: a shell would reject the script, or shells may read it differently."""
     raise UnreadableError(UNCLEAR)
 
 
 class Mode:
-    """What the scanner skips, and which handler it calls at the first other character."""
+    """The text that the scanner skips, and the handlers for the first other character."""
 
     __slots__ = ("handlers", "other", "skip")
 
@@ -52,7 +53,7 @@ ARGUMENTS = Mode(patterns.WORDS)  # after the first word or redirection of a sim
 AFTER = Mode(patterns.BLANKS)  # after a compound command
 REDIRECTED = Mode(patterns.BLANKS)  # after a redirection of one, where no word may follow
 FUNCTION = Mode(patterns.BLANKS)  # after `name()`, where a compound command must follow
-ONE_WORD = Mode(patterns.WORD)  # within a single word; the context's mode `then` follows
+SINGLE_WORD = Mode(patterns.WORD)  # within a single word; the context's mode `then` follows
 LISTED = Mode(patterns.LISTED)  # after `for NAME in`
 LOOP_BODY = Mode(patterns.BLANKS)  # where `do` or `{` must follow
 CASE_IN = Mode(patterns.BLANKS)  # where `in` must follow
@@ -68,7 +69,7 @@ IN_ARITHMETIC = Mode(patterns.ARITHMETIC)
 
 
 class HereDocument(NamedTuple):
-    """A here-document whose operator is read, but not its text."""
+    """A here-document whose operator has been read, but not its text."""
 
     delimiter: str
     tabs: bool  #: whether leading tabs of its lines are ignored (`<<-`)
@@ -88,10 +89,10 @@ class ShellContext:
         self.mode = mode
         self.start = start  #: the offset at which it begins
         self.command = -1  #: the offset of the current simple command; -1 if there is none
-        self.needs = ""  #: the operator that a command must follow (`&&`, say); "" if none
-        self.filled = False  #: whether this part of it contains a command
-        self.quoted = ""  #: STRING or DOCUMENT if this is text within one, else ""
-        self.then = mode  #: the mode that follows ONE_WORD
+        self.needs = ""  #: the operator, such as `&&`, that a command must follow; "" if none
+        self.filled = False  #: whether this part contains a command
+        self.quoted = ""  #: STRING or DOCUMENT if this is text within either, else ""
+        self.then = mode  #: the mode that follows SINGLE_WORD
         self.depth = 0  #: the depth of parentheses in arithmetic
         #: Values of the surrounding context, saved while this one has its own.
         self.limit = -1
@@ -103,7 +104,7 @@ _LISTS = frozenset({"&&", "||"})
 
 
 class Scan:
-    """A script, the position of the scanner in it, and the commands found so far."""
+    """A script, the position of the scanner in it, and the commands so far."""
 
     __slots__ = (
         *(
@@ -125,14 +126,14 @@ class Scan:
     ) -> None:
         self.text = text
         self.sought = sought  #: the words at `places`
-        self.steps = steps  #: how many more times the scanner may stop
+        self.steps = steps  #: the remaining number of stops
         self.pos = 0
         self.limit = len(text)
         self.context = ShellContext(SCRIPT, START, 0)
         self.outer: list[ShellContext] = []
-        self.documents: deque[HereDocument] = deque()  #: those that begin after this line
+        self.documents: deque[HereDocument] = deque()  #: to begin after this line
         self.places = places  #: the offsets of sought words, ascending
-        #: The commands that hold a sought word: the offset of that word, their begin and end.
+        #: The commands with a sought word: the offset of that word, their begin and end.
         self.commands: list[tuple[int, int, int]] = []
         self.closes: dict[int, int] = {}  #: begin → end of each context within a word
         self._coming = iter(places)
@@ -147,7 +148,7 @@ class Scan:
         self.context = context
 
     def leave(self) -> ShellContext:
-        """Go back to the surrounding context; return the one that ends."""
+        """Go back to the surrounding context; return the context that ends."""
         ended = self.context
         self.context = self.outer.pop()
         return ended
@@ -181,7 +182,7 @@ class Scan:
                 self._claim(start)
 
     def _claim(self, start: int) -> None:
-        """Assign to the command from `start` the places that no command within it has claimed."""
+        """Assign to the command at `start` the places that no command within it has claimed."""
         loose, first = self._loose, -1
         self._pass_places()
         while loose and loose[-1] >= start:
@@ -190,7 +191,7 @@ class Scan:
             self.commands.append((first, start, self.pos))
 
     def pass_commands(self) -> bool:
-        """Skip simple commands that hold no sought word, which are most of a script.
+        """Skip simple commands without a sought word, which are most of a script.
 
         Return whether any were skipped.
         """

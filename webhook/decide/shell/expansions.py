@@ -2,7 +2,7 @@
 
 Each handler is called at the place where the scanner has stopped, and opens, ends or skips a
 context. Bash first searches only for the end of backticks and here-documents, and parses their
-content when the command runs; here their content is read only if it holds a sought word.
+content when the command runs; here their content is read only if it has a sought word.
 Sources: POSIX.1-2024, XCU 2.2.3, 2.6 and 2.7.4; bash(1), EXPANSION.
 """
 
@@ -73,7 +73,7 @@ def close_parameter(scan: Scan) -> None:
 
 
 def quote_in_parameter(scan: Scan) -> None:
-    """Skip single quotes in `"${ }"` if it makes no difference whether they quote or are text."""
+    """Skip single quotes in `"${ }"` if they mean the same as quotes and as text."""
     quoted = patterns.HARMLESS_QUOTED.match(scan.text, scan.pos, scan.limit)
     if quoted is None:
         unclear(scan)
@@ -144,7 +144,7 @@ def process(scan: Scan) -> None:
 
 
 def backticks(scan: Scan) -> None:
-    """Skip the text between backticks, or open it if it holds a sought word.
+    """Skip the text between backticks, or open it if it has a sought word.
 
     The next backtick without a backslash ends it. A shell removes backslashes before it reads
     the text, so offsets after a backslash are unknown.
@@ -211,9 +211,9 @@ def line_end(scan: Scan) -> None:
 
 
 def here_documents(scan: Scan) -> None:
-    """Skip the here-documents that begin here, up to the first that may hold a sought command.
+    """Skip the here-documents that begin here, up to the first that may have a sought command.
 
-    Open that one.
+    Open the latter.
     """
     while scan.documents:
         document = scan.documents.popleft()
@@ -244,7 +244,7 @@ def _end_of(document: HereDocument, scan: Scan) -> int:
     """Return the offset of the line that ends a here-document."""
     text, start, limit = scan.text, scan.pos, scan.limit
     if document.tabs:
-        end = _end_behind_tabs(text, start, limit, document.delimiter)
+        end = _end_after_tabs(text, start, limit, document.delimiter)
     else:
         end = _end_at_margin(text, start, limit, document.delimiter)
     if end < 0 or (scan.outer and _ends_in_parenthesis(text, start, end, document)):
@@ -264,7 +264,7 @@ def _end_at_margin(text: str, start: int, limit: int, delimiter: str) -> int:
     return at + 1 if at >= start and text.startswith(line, at) else -1
 
 
-def _end_behind_tabs(text: str, start: int, limit: int, delimiter: str) -> int:
+def _end_after_tabs(text: str, start: int, limit: int, delimiter: str) -> int:
     while start < limit:
         end = text.find("\n", start, limit)
         end = limit if end < 0 else end
@@ -281,11 +281,11 @@ def _ends_in_parenthesis(text: str, start: int, end: int, document: HereDocument
 
 
 def _check_joined(scan: Scan, start: int, end: int, delimiter: str) -> None:
-    """Give up if lines of a here-document that a backslash joins may form its delimiter."""
+    """Raise UnreadableError if joined lines of a here-document may form its delimiter."""
     for length in range(len(delimiter)):
         cut = delimiter[:length] + "\\\n"
         if any(scan.text.find(at + cut, start - 1, end) >= 0 for at in "\n\t"):
             unclear(scan)
-    behind = scan.text[start:end].removesuffix("\n")
-    if (len(behind) - len(behind.rstrip("\\"))) % 2:
+    body = scan.text[start:end].removesuffix("\n")
+    if (len(body) - len(body.rstrip("\\"))) % 2:
         unclear(scan)

@@ -1,9 +1,9 @@
 """Commands: lists, simple and compound commands, functions, redirections.
 
-Each handler is called at the place where the scanner has stopped; the scanner's mode says what
-is allowed there. A function named like a sought word changes what that word means, so a script
-that defines one is unclear. Sources: POSIX.1-2024, XCU 2.4 (reserved words), 2.7, 2.9 and 2.10
-(the grammar); bash(1), SHELL GRAMMAR.
+Each handler is called at the place where the scanner has stopped; the scanner's mode determines
+what is allowed there. A function named like a sought word changes the meaning of that word, so a
+script that defines such a function is unclear. Sources: POSIX.1-2024, XCU 2.4 (reserved words),
+2.7, 2.9 and 2.10 (the grammar); bash(1), SHELL GRAMMAR.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ def _pass_subscript(scan: Scan, start: int) -> None:
 def _word(scan: Scan) -> tuple[str, int]:
     """Read the unquoted beginning of a word; a word that continues on the next line is unclear."""
     text, limit = scan.text, scan.limit
-    found = patterns.PLAIN.match(text, scan.pos, limit)
-    assert found is not None
-    end = found.end()
+    match = patterns.PLAIN.match(text, scan.pos, limit)
+    assert match is not None
+    end = match.end()
     if end < limit and text[end] == "\\":
         joined = patterns.JOINED.match(text, end, limit)
         if joined is not None:
             end = joined.end()
             if scan.at(end) not in patterns.BREAKS:
                 unclear(scan)
-    return found.group(), end
+    return match.group(), end
 
 
 def after_word(scan: Scan) -> None:
@@ -85,10 +85,10 @@ def after_word(scan: Scan) -> None:
 
 def descriptor(scan: Scan) -> None:
     """Skip the descriptor of a redirection, where nothing else is allowed."""
-    found = patterns.DESCRIPTOR.match(scan.text, scan.pos, scan.limit)
-    if found is None:
+    match = patterns.DESCRIPTOR.match(scan.text, scan.pos, scan.limit)
+    if match is None:
         unclear(scan)
-    scan.pos = found.end()
+    scan.pos = match.end()
     redirection(scan)
 
 
@@ -206,7 +206,7 @@ def _redirect(scan: Scan, start: int) -> None:
     if mode is contexts.START:
         scan.begin_command(start)
     elif mode is not contexts.ARGUMENTS:
-        scan.context.mode = contexts.ONE_WORD
+        scan.context.mode = contexts.SINGLE_WORD
         scan.context.then = contexts.REDIRECTED
 
 
@@ -341,10 +341,10 @@ def _open_loop(scan: Scan, word: str, end: int) -> None:
     if scan.documents:
         unclear(scan)
     scan.pos = patterns.EMPTY.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
-    following, behind = _word(scan)
-    if following == "in" and scan.at(behind) in patterns.BREAKS:
+    following, word_end = _word(scan)
+    if following == "in" and scan.at(word_end) in patterns.BREAKS:
         inner.mode = contexts.LISTED
-        scan.pos = behind
+        scan.pos = word_end
     elif scan.at(scan.pos) == ";":
         end_of_list(scan)
 
@@ -391,7 +391,7 @@ def loop_body(scan: Scan) -> None:
 
 
 def _open_case(scan: Scan, _: str, end: int) -> None:
-    inner = _open(scan, contexts.CASE, end, contexts.ONE_WORD)
+    inner = _open(scan, contexts.CASE, end, contexts.SINGLE_WORD)
     inner.then = contexts.CASE_IN
     scan.pos = patterns.BLANKS.match(scan.text, end, scan.limit).end()  # type: ignore[union-attr]
     if scan.at(scan.pos) in "\n|&;()<>#":
@@ -435,7 +435,7 @@ def end_of_patterns(scan: Scan) -> None:
 
 
 def end_of_word(scan: Scan) -> None:
-    """Leave the mode ONE_WORD."""
+    """Leave the mode SINGLE_WORD."""
     scan.context.mode = scan.context.then
 
 

@@ -1,7 +1,7 @@
 r"""The regular expressions of the shell scanner: runs of text that the scanner can skip.
 
 Each run is a possessive repetition of alternatives that differ in their first character, so no
-text is matched twice and no input makes a run slow. The terms are those of bash(1): a
+text is matched twice and no input makes a run slow. The terms are from bash(1): a
 metacharacter ends a word; blanks are only space and tab (a carriage return is an ordinary
 character).
 

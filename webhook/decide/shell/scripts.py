@@ -2,8 +2,8 @@
 
 The scanner reads a script once, from the front, and only moves forward. It keeps a stack of
 contexts, at most 64 levels deep, instead of recursing. Regular expressions that never backtrack
-skip the text in which nothing can happen. Where bash would reject the script, or shells read it
-differently, the script is unclear, and no result is given for it.
+skip text without significant characters. If bash would reject the script, or shells read it
+differently, the script is unclear, and there is no result for it.
 
 Sources: POSIX.1-2024, XCU 2 (Shell Command Language); bash(1). The tests compare with bash.
 """
@@ -28,47 +28,47 @@ from webhook.decide.shell.contexts import (
 from webhook.decide.shell.words import Command, command
 
 
-def scan(found: Scan) -> None:
+def scan(scanner: Scan) -> None:
     """Find the commands that hold a sought word.
 
     Raise UnreadableError if the script nests too deep, has too many parts or is unclear.
     """
-    text, left = found.text, found.steps
+    text, remaining = scanner.text, scanner.steps
     try:
-        for left in range(left - 1, 0, -1):  # noqa: B007, B020 -- counts down; used after the loop
-            context = found.context
+        for remaining in range(remaining - 1, 0, -1):  # noqa: B007, B020 -- counts down; used after the loop
+            context = scanner.context
             mode = context.mode
-            run = mode.skip(text, found.pos, found.limit)
+            run = mode.skip(text, scanner.pos, scanner.limit)
             assert run is not None
-            found.pos = at = run.end()
-            if at < found.limit:
-                mode.handlers.get(text[at], mode.other)(found)
-            elif _end(found, context):
+            scanner.pos = at = run.end()
+            if at < scanner.limit:
+                mode.handlers.get(text[at], mode.other)(scanner)
+            elif _end(scanner, context):
                 return
     finally:
-        found.steps = left
+        scanner.steps = remaining
     raise UnreadableError(TOO_MANY)
 
 
 _ENDS = frozenset({contexts.START, contexts.ARGUMENTS, contexts.AFTER, contexts.REDIRECTED})
 
 
-def _end(found: Scan, context: ShellContext) -> bool:
+def _end(scanner: Scan, context: ShellContext) -> bool:
     """End the context whose limit is reached; return whether it is the script itself.
 
-    The script is unclear if that context can only be ended by a word or character.
+    The script is unclear if only a word or character can end that context.
     """
     if context.phase == contexts.DOCUMENT:
-        expansions.close_document(found)
+        expansions.close_document(scanner)
         return False
-    mode = context.then if context.mode is contexts.ONE_WORD else context.mode
-    if context.needs or found.documents or mode not in _ENDS:
-        unclear(found)
-    found.end_command()
+    mode = context.then if context.mode is contexts.SINGLE_WORD else context.mode
+    if context.needs or scanner.documents or mode not in _ENDS:
+        unclear(scanner)
+    scanner.end_command()
     if context.phase == contexts.BACKTICKS:
-        expansions.close_backticks(found)
+        expansions.close_backticks(scanner)
     elif context.phase != contexts.SCRIPT:
-        unclear(found)
+        unclear(scanner)
     return context.phase == contexts.SCRIPT
 
 
@@ -119,7 +119,7 @@ _set(contexts.AFTER, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.after_word)
 _set(contexts.REDIRECTED, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.descriptor)
 _set(contexts.FUNCTION, {**_LINES, "(": grammar.subshell}, grammar.function_body)
 _set(
-    contexts.ONE_WORD,
+    contexts.SINGLE_WORD,
     {
         **_WITHIN_WORDS,
         **dict.fromkeys("<>", grammar.word_angle),
@@ -176,8 +176,8 @@ _set(
 
 # Read the scripts of one pod: find the commands that hold a sought word, within limits.
 #
-# Only commands around an occurrence of these words are read. A script is left alone as a whole if
-# it cannot be understood with certainty, or if it exceeds the limits for one pod.
+# Only commands around an occurrence of these words are read. A whole script is ignored if its
+# meaning is uncertain, or if it exceeds the limits for one pod.
 
 __all__ = [
     "LARGEST",
@@ -191,12 +191,12 @@ __all__ = [
 ]
 
 TOO_LARGE = "too large"
-LARGEST = 32 * 1024  #: the most characters that are read, over all scripts of a pod
+LARGEST = 32 * 1024  #: the most characters to read, over all scripts of a pod
 STEPS = 8192  #: the most stops of the scanner in them; 800 scripts of Debian took at most 2,647
 SHORT = 4096  #: the most characters of a script whose result is cached (16 results are kept)
-PLACES = 128  #: the most sought words in a pod's scripts whose commands are examined
+PLACES = 128  #: the most sought words in a pod's scripts, each with a command to examine
 
-#: Why a script is left alone, as the end of a sentence.
+#: The reasons for ignoring a script, each as the end of a sentence.
 PROBLEMS = {
     TOO_LARGE: f"the scripts of a pod are read up to {LARGEST // 1024} KiB in all",
     TOO_MANY: "with it the pod's scripts have too many commands or words to be read",
@@ -206,7 +206,7 @@ PROBLEMS = {
 
 
 class Script(NamedTuple):
-    """The commands that hold a sought word anywhere, or the reason why none are known."""
+    """The commands with a sought word anywhere, or the reason why they are unknown."""
 
     commands: tuple[Command, ...] = ()
     problem: str = ""  #: one of PROBLEMS, or ""
@@ -215,39 +215,39 @@ class Script(NamedTuple):
 class Scripts:
     """The results for one pod's scripts, searched for `sought`; equal scripts are read once."""
 
-    __slots__ = ("_characters", "_found", "_places", "_sought", "_steps")
+    __slots__ = ("_characters", "_places", "_results", "_sought", "_steps")
 
     def __init__(self, sought: tuple[str, ...]) -> None:
         self._sought = sought
         self._characters = LARGEST
         self._places = PLACES
         self._steps = STEPS
-        self._found: dict[str, Script] = {}
+        self._results: dict[str, Script] = {}
 
     def read(self, script: str) -> Script:
-        """Find the commands that hold a sought word, unless that exceeds the pod's limits."""
+        """Find the commands with a sought word, unless that exceeds the pod's limits."""
         if len(script) > LARGEST:
             return Script(problem=TOO_LARGE)
-        found = self._found.get(script)
-        if found is None:
+        commands = self._results.get(script)
+        if commands is None:
             if len(script) > self._characters:
                 return Script(problem=TOO_LARGE)
             self._characters -= len(script)
-            found = self._found[script] = self._read(script)
-        return found
+            commands = self._results[script] = self._read(script)
+        return commands
 
     def allows(self, words: int) -> bool:
-        """Count a list of words as well; return False if that exceeds the pod's limits."""
+        """Charge a list of words to the limits; return False if that exceeds them."""
         if words > self._steps:
             return False
         self._steps -= words
         return True
 
     def _read(self, script: str) -> Script:
-        """Read a script, unless a limit is already used up."""
+        """Read a script, unless a limit is already exhausted."""
         if not self._steps or not self._places:
             return Script(problem=TOO_MANY)
-        found, places, steps = (
+        commands, places, steps = (
             _read_short(script, self._sought)
             if len(script) <= SHORT
             else _read(script, self._sought, self._steps)
@@ -256,26 +256,26 @@ class Scripts:
         if places > self._places or not self._steps:
             return Script(problem=TOO_MANY)
         self._places -= places
-        return found
+        return commands
 
 
 class _Cost(NamedTuple):
-    found: Script
+    commands: Script
     places: int
     steps: int
 
 
 def _read(script: str, sought: tuple[str, ...], steps: int = STEPS) -> _Cost:
-    """Read a script; return the result and how much of the pod's limits it used."""
+    """Read a script; return the result and its share of the pod's limits."""
     places = _places(script, sought)
     if len(places) > PLACES:
         return _Cost(Script(), len(places), 0)
     scanned = Scan(script, places, steps, sought)
     try:
-        found = _commands(scanned)
+        commands = _commands(scanned)
     except UnreadableError as error:
-        found = Script(problem=str(error))
-    return _Cost(found, len(places), steps - max(scanned.steps, 0))
+        commands = Script(problem=str(error))
+    return _Cost(commands, len(places), steps - max(scanned.steps, 0))
 
 
 #: All pods of a job run the same script.
@@ -284,13 +284,13 @@ _read_short = lru_cache(maxsize=16)(_read)
 
 def _places(script: str, sought: tuple[str, ...]) -> list[int]:
     """List the offsets of sought words, ascending."""
-    found = []
+    offsets = []
     for word in sought:
         at = script.find(word)
         while at >= 0:
-            found.append(at)
+            offsets.append(at)
             at = script.find(word, at + 1)
-    return sorted(found)
+    return sorted(offsets)
 
 
 def _is_uncertain(script: str) -> bool:
@@ -309,7 +309,7 @@ def _commands(scanned: Scan) -> Script:
     if _is_uncertain(scanned.text):
         unclear(scanned)
     scan(scanned)
-    found = [command(scanned, start, end) for _, start, end in sorted(scanned.commands)]
-    if any("alias" in one.words[:1] for one in found):
+    candidates = [command(scanned, start, end) for _, start, end in sorted(scanned.commands)]
+    if any("alias" in candidate.words[:1] for candidate in candidates):
         unclear(scanned)
-    return Script(tuple(one for one in found if one.words))
+    return Script(tuple(candidate for candidate in candidates if candidate.words))

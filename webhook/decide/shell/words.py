@@ -1,8 +1,8 @@
 """The words of a simple command in a script, as the program gets them.
 
 A word that may become any number of words is unknown (`$X`, `"$@"`, `{a,b}`). A word that stays
-one word keeps its expansions as source text. Sources: POSIX.1-2024, XCU 2.6 and 2.9.1; bash(1),
-EXPANSION.
+a single word keeps its expansions as source text. Sources: POSIX.1-2024, XCU 2.6 and 2.9.1;
+bash(1), EXPANSION.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def command(scan: Scan, start: int, end: int) -> Command:
                     ends.append(at)
             scan.steps -= len(words)
             continue
-        at = _behind_blanks(script, at, start, end)
+        at = _after_blanks(script, at, start, end)
         if at == end or script[at] == "#":
             break
         operator = _OPERATOR.match(script, at, end)
         if operator is not None:
-            at = _behind_blanks(script, operator.end(), operator.end(), end)
+            at = _after_blanks(script, operator.end(), operator.end(), end)
             at = _word(scan, at, end)[1]
             continue
         begin = at
@@ -65,17 +65,18 @@ _OPERATOR = re.compile(
 )
 
 
-def _behind_blanks(script: str, at: int, start: int, end: int) -> int:
-    """Return the offset after blanks; give up if only a line continuation separates two parts.
+def _after_blanks(script: str, at: int, start: int, end: int) -> int:
+    """Return the offset after blanks.
 
-    The two parts form one word, and there would be no place to insert text between them.
+    Raise UnreadableError if only a line continuation separates two parts: they form one word, and
+    there would be no place to insert text between them.
     """
-    found = patterns.BLANKS.match(script, at, end)
-    assert found is not None
-    behind = found.end()
-    if start < at < behind < end and not script[at:behind].replace("\\\n", ""):
+    match = patterns.BLANKS.match(script, at, end)
+    assert match is not None
+    after = match.end()
+    if start < at < after < end and not script[at:after].replace("\\\n", ""):
         raise UnreadableError(UNCLEAR)
-    return behind
+    return after
 
 
 _PIECE = re.compile(
@@ -83,13 +84,13 @@ _PIECE = re.compile(
     r"|\$'(?P<ansi>[^'\\]*+)'|(?P<coded>\$'(?:[^'\\]++|\\[\s\S])*+')|\\(?P<escaped>[^\n])"
     r"|(?P<expanded>\$(?:[A-Za-z_][A-Za-z0-9_]*+|[0-9@*#?$!-]|\{[^}$`\"'\\{]++\}))|(?P<dollar>\$)"
 )
-_TAKEN = frozenset({"$@", "$*"})
+_LISTS = frozenset({"$@", "$*"})
 
 
 def _word(scan: Scan, at: int, end: int) -> tuple[Word, int]:
     """Read one word; return it and the offset after it."""
     texts: list[str] = []
-    plain, last, many = "", "", False
+    plain, last, is_list = "", "", False
     while at < end:
         kind, text, at = _part(scan, at, end)
         if not kind:
@@ -98,15 +99,15 @@ def _word(scan: Scan, at: int, end: int) -> tuple[Word, int]:
         if kind == "plain":
             plain += text
         elif kind == "string":
-            many = many or _is_list(text)
+            is_list = is_list or _is_list(text)
             text = _unescaped(text[1:-1])
         else:
-            many = many or text in _TAKEN
+            is_list = is_list or text in _LISTS
         texts.append(text)
     scan.steps -= 1 + len(texts)
     if scan.steps < 0:
         raise UnreadableError(TOO_MANY)
-    if many or (len(texts) == 1 and last == "expanded") or ("{" in plain and _is_braces(plain)):
+    if is_list or (len(texts) == 1 and last == "expanded") or ("{" in plain and _is_braces(plain)):
         return None, at
     return "".join(texts), at
 
@@ -127,8 +128,8 @@ def _kind(script: str, at: int) -> str:
     first = script[at]
     if first == '"':
         return "string"
-    one_word = first in "<>(" or script.startswith("$((", at)
-    return "kept" if one_word else "expanded"
+    stays_single = first in "<>(" or script.startswith("$((", at)
+    return "kept" if stays_single else "expanded"
 
 
 def _is_braces(plain: str) -> bool:
@@ -150,8 +151,8 @@ def _is_list(string: str) -> bool:
     if "@" not in string:
         return False
     depth = 0
-    for found in _LISTING.finditer(string):
-        mark = found.group()
+    for match in _LISTING.finditer(string):
+        mark = match.group()
         if mark == "$@" or (mark == "@" and depth):
             return True
         depth += mark == "${"

@@ -1,13 +1,13 @@
 """The verdict: whether the pod is equipped for RDMA, as far as admission can see.
 
 The pod is judged by its network, its runtime and the nodes of its fabric, and each target by its
-device, its memory and its environment. A `no` anywhere is the verdict, else the first `unsure`: a
-pod takes the worst of its targets. The facts are those that the decision has anyway, and the pod as
-it is after the patch, so a second call comes to the same verdict.
+device, its memory and its environment. A `no` anywhere is the verdict, else the first `unsure`: the
+worst target determines the verdict. The input is the decision's facts and the pod after the patch,
+so a second call comes to the same verdict.
 
-    yes      whatever admission can see is right
-    no       RDMA cannot work, and the message says what to do
-    unsure   something that admission cannot see decides
+    yes      everything that admission can see is right
+    no       RDMA cannot work, and the message has the remedy
+    unsure   it depends on something that admission cannot see
     none     the pod launches ranks in other pods, and has no traffic of its own
 """
 
@@ -64,14 +64,14 @@ RANKS_UNKNOWN = Reason(
     rdma="unsure",
 )
 
-#: Outside the network that its fabric needs, nothing else is done to a pod, so this comes first.
+#: The network comes first: a pod outside the network that its fabric needs gets nothing else.
 _OF_POD: tuple[Callable[[JudgedPod], Verdict | None], ...] = (
     judge_pod_network,
     judge_pod_sandbox,
     judge_gpu_model,
     judge_node_capacity,
 )
-_PARTS: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] = (
+_OF_TARGET: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] = (
     judge_device,
     judge_device_claim,
     judge_pinned_memory,
@@ -81,56 +81,56 @@ _PARTS: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] = (
 )
 
 
-def judge(draft: Draft, examined: Examined, around: Surroundings) -> Verdict:
-    """Judge a pod that has been examined, and that the mutations have changed."""
-    scope, standing = examined.scope, examined.standing
+def judge(draft: Draft, examined: Examined, surroundings: Surroundings) -> Verdict:
+    """Judge a pod that has been examined and mutated."""
+    scope, knowledge = examined.scope, examined.knowledge
     if scope.targets:
-        seen = JudgedPod.of(draft, examined, around)
-        return _worst(_problems(seen)) or Verdict.of(EQUIPPED, _equipped(seen))
+        pod = JudgedPod.of(draft, examined, surroundings)
+        return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped(pod))
     if scope.launchers:
         return _of_launchers(scope.launchers)
-    assert standing.why is not None  # a pod without targets and launchers is always told why
-    return Verdict.of(standing.why, standing.message)
+    assert knowledge.reason is not None  # a pod without targets and launchers always has a reason
+    return Verdict.of(knowledge.reason, knowledge.message)
 
 
-def _equipped(seen: JudgedPod) -> str:
-    """Say that all is right, and what was assumed."""
-    assumed = [one.target.name for one in seen.targets if assumes_root(seen, one)]
+def _equipped(pod: JudgedPod) -> str:
+    """Return the message for a `yes`, with the assumptions."""
+    assumed = [judged.target.name for judged in pod.targets if assumes_root(pod, judged)]
     if not assumed:
         return EQUIPPED.sentence
-    if len(seen.targets) == 1:
+    if len(pod.targets) == 1:
         return f"{EQUIPPED.sentence}, assuming that the image runs as root"
     listed = ", ".join(assumed)
     return f"{EQUIPPED.sentence}, assuming that images run as root (containers {listed})"
 
 
 def _of_launchers(launchers: tuple[Launcher, ...]) -> Verdict:
-    for one in launchers:
-        if not one.elsewhere:
-            message = f"if the ranks run in this pod, set {FABRIC} ({one.evidence})"
+    for launcher in launchers:
+        if not launcher.elsewhere:
+            message = f"if the ranks run in this pod, set {FABRIC} ({launcher.evidence})"
             return Verdict.of(RANKS_UNKNOWN, message)
     message = f"{LAUNCHER.sentence} ({launchers[0].evidence})"
     return Verdict.of(LAUNCHER, message[0].lower() + message[1:])
 
 
-def _problems(seen: JudgedPod) -> Iterator[Verdict]:
-    for of_pod in _OF_POD:
-        found = of_pod(seen)
-        if found is not None:
-            yield found
-    for target in seen.targets:
-        for part in _PARTS:
-            found = part(seen, target)
-            if found is not None:
-                yield found
+def _problems(pod: JudgedPod) -> Iterator[Verdict]:
+    for judge_pod in _OF_POD:
+        verdict = judge_pod(pod)
+        if verdict is not None:
+            yield verdict
+    for target in pod.targets:
+        for judge_target in _OF_TARGET:
+            verdict = judge_target(pod, target)
+            if verdict is not None:
+                yield verdict
 
 
 def _worst(problems: Iterator[Verdict]) -> Verdict | None:
     unsure = None
-    for found in problems:
-        if found.rdma == "no":
-            return found
-        unsure = unsure or found
+    for verdict in problems:
+        if verdict.rdma == "no":
+            return verdict
+        unsure = unsure or verdict
     return unsure
 
 

@@ -35,83 +35,85 @@ RESOURCE_UNKNOWN = Reason(
 DEVICE_REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN)
 
 
-#: The modes in which a device of the node is not the pod's, however many devices it sees.
-_OWN = ("sr-iov", "dra")
+#: The modes in which a pod cannot use a device of the node, even if it sees the device.
+_EXCLUSIVE_MODES = ("sr-iov", "dra")
 
 
-def judge_device(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
-    """Return what is wrong with a target's device, None if nothing is."""
-    own, fabric = _requested(seen, one), seen.fabric
+def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+    """Return the problem with a target's device, None without one."""
+    requested, fabric = _requested(pod, judged), pod.fabric
     if fabric is None:
-        return _without_fabric(seen, one, own)
-    known = {resource.name for resource in fabric.resources}
-    if any(name in known for name in own):
+        return _without_fabric(pod, judged, requested)
+    fabric_resources = {resource.name for resource in fabric.resources}
+    if any(name in fabric_resources for name in requested):
         return None
-    if own:
-        told = f"{one.target.name} requests {own[0]}"
-        message = f"{told}, not a resource of fabric {fabric.name}: remove it"
+    if requested:
+        request = f"{judged.target.name} requests {requested[0]}"
+        message = f"{request}, not a resource of fabric {fabric.name}: remove it"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    if fabric.claims and claims_nic(seen, one, fabric):
+    if fabric.claims and claims_nic(pod, judged, fabric):
         return None
-    if not fabric.inject_resources or (one.container.privileged and fabric.mode not in _OWN):
+    if not fabric.inject_resources or (
+        judged.container.privileged and fabric.mode not in _EXCLUSIVE_MODES
+    ):
         return None
-    return _missing(seen, one, fabric)
+    return _missing(pod, judged, fabric)
 
 
-def _requested(seen: JudgedPod, one: JudgedTarget) -> list[str]:
-    """List the RDMA resources above zero that a target has after the patch."""
-    fabrics = seen.scope.fabrics
+def _requested(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
+    """List the RDMA resources with a quantity above zero that a target has after the patch."""
+    fabrics = pod.scope.fabrics
     return sorted(
         name
-        for name, amount in one.container.amounts.items()
+        for name, amount in judged.container.amounts.items()
         if "/" in name and is_rdma(name, fabrics) and not is_zero(amount)
     )
 
 
-def _without_fabric(seen: JudgedPod, one: JudgedTarget, own: list[str]) -> Verdict:
-    why = seen.standing.why
-    assert why is not None  # a pod with targets but without a fabric is always told why
-    if own and not seen.standing.foreign:
-        told = f"{one.target.name} requests {own[0]}"
-        message = f"{told}, which no fabric has: remove it, or set {FABRIC}"
+def _without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: list[str]) -> Verdict:
+    reason = pod.knowledge.reason
+    assert reason is not None  # a pod with targets but without a fabric always has a reason
+    if requested and not pod.knowledge.foreign:
+        request = f"{judged.target.name} requests {requested[0]}"
+        message = f"{request}, which no fabric has: remove it, or set {FABRIC}"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    return Verdict.of(why, seen.standing.message)
+    return Verdict.of(reason, pod.knowledge.message)
 
 
-def _missing(seen: JudgedPod, one: JudgedTarget, fabric: Fabric) -> Verdict:
-    """Say why a target has no device."""
-    target = one.target
-    by = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
-    if seen.scope.requests.devices == 0:
+def _missing(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> Verdict:
+    """Return the verdict on a target without a device."""
+    target = judged.target
+    mutation = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
+    if pod.scope.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    shown = seen.around.infiniband_volumes
-    volume = next(one.container.mounted(shown), None)
+    paths = pod.surroundings.infiniband_volumes
+    volume = next(judged.container.mounted(paths), None)
     if volume is not None:
         message = (
-            f"{target.name} has {shown[volume]} by hostPath alone: request the fabric's resource"
+            f"{target.name} has {paths[volume]} by hostPath alone: request the fabric's resource"
         )
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
-        why = "only app containers do"
-    elif by in seen.scope.requests.skip:
-        why = f"rdma.lab/skip names {by}"
+        obstacle = "only app containers do"
+    elif mutation in pod.scope.requests.skip:
+        obstacle = f"rdma.lab/skip names {mutation}"
     elif target.rdma:
-        why = f"it requests {target.rdma[0]}: 0"
+        obstacle = f"it requests {target.rdma[0]}: 0"
     elif fabric.claims:
-        why = next(told.message for told in seen.outcomes if _explains(told, target))
+        obstacle = next(outcome.message for outcome in pod.outcomes if _explains(outcome, target))
     else:
-        why = f"fabric {fabric.name} has no resources, and the container is not privileged"
-    return Verdict.of(DEVICE_MISSING, f"{target.name} gets no RDMA device: {why}")
+        obstacle = f"fabric {fabric.name} has no resources, and the container is not privileged"
+    return Verdict.of(DEVICE_MISSING, f"{target.name} gets no RDMA device: {obstacle}")
 
 
-def _explains(one: Outcome, target: Target) -> bool:
-    return one.mutation == CLAIMS.name and one.container == target.name
+def _explains(outcome: Outcome, target: Target) -> bool:
+    return outcome.mutation == CLAIMS.name and outcome.container == target.name
 
 
-# The claim: whether the fabric's ResourceClaimTemplate, by which a target gets its NIC, exists.
+# The claim: whether the fabric's ResourceClaimTemplate, the source of a target's NIC, exists.
 #
-# A pod that names a template its namespace lacks stays Pending until somebody creates it. Nothing
-# is created at admission.
+# A pod that names a template that its namespace lacks stays Pending until someone creates it.
+# Admission creates nothing.
 
 TEMPLATE_MISSING = Reason(
     "ClaimTemplateMissing",
@@ -131,35 +133,35 @@ TEMPLATE_UNKNOWN = Reason(
 CLAIM_REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
 
 
-def claims_nic(seen: JudgedPod, one: JudgedTarget, fabric: Fabric) -> bool:
-    """Return whether a target gets a NIC of the fabric by a claim."""
-    known = seen.scope.namespace.claims
-    return any(has_nic_of(claim, fabric, known) for claim in one.claims)
+def claims_nic(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> bool:
+    """Return whether a target gets a NIC of the fabric through a claim."""
+    facts = pod.scope.namespace.claims
+    return any(has_nic_of(claim, fabric, facts) for claim in judged.claims)
 
 
-def judge_device_claim(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
-    """Return what is wrong with the templates of a target's claims, None if nothing is."""
-    if seen.fabric is None or not one.claims:
+def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+    """Return the problem with the templates of a target's claims, None without one."""
+    if pod.fabric is None or not judged.claims:
         return None
-    used = {claim.template for claim in one.claims}
-    found = [_of_template(seen, wanted) for wanted in seen.fabric.claims if wanted.template in used]
-    wrong = [verdict for verdict in found if verdict is not None]
-    return min(wrong, key=lambda verdict: verdict.rdma, default=None)  # "no" before "unsure"
+    used = {claim.template for claim in judged.claims}
+    verdicts = [_of_template(pod, claim) for claim in pod.fabric.claims if claim.template in used]
+    problems = [verdict for verdict in verdicts if verdict is not None]
+    return min(problems, key=lambda verdict: verdict.rdma, default=None)  # "no" before "unsure"
 
 
-def _of_template(seen: JudgedPod, wanted: DeviceClaim) -> Verdict | None:
-    template, request = wanted.template, wanted.request
-    space, known = seen.scope.namespace.name, seen.scope.namespace.claims
-    where = f"namespace {space}" if space else "the namespace"
-    requests = known.templates.get(template)
+def _of_template(pod: JudgedPod, claim: DeviceClaim) -> Verdict | None:
+    template, request = claim.template, claim.request
+    namespace, facts = pod.scope.namespace.name, pod.scope.namespace.claims
+    place = f"namespace {namespace}" if namespace else "the namespace"
+    requests = facts.templates.get(template)
     if requests is not None and request in (None, *requests):
         return None
     if requests is not None:
         message = f"ResourceClaimTemplate {template} has no request {request}, only"
         have = ", ".join(requests) or "none"
         return Verdict.of(REQUEST_MISSING, f"{message} {have}")
-    if known.complete:
-        message = f"{where} has no ResourceClaimTemplate {template}: create it"
+    if facts.complete:
+        message = f"{place} has no ResourceClaimTemplate {template}: create it"
         return Verdict.of(TEMPLATE_MISSING, f"{message}; the pod waits for it")
-    message = f"whether {where} has ResourceClaimTemplate {template} is not known"
+    message = f"whether {place} has ResourceClaimTemplate {template} is not known"
     return Verdict.of(TEMPLATE_UNKNOWN, message)

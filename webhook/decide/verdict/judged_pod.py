@@ -1,4 +1,4 @@
-"""What the parts of the verdict look at."""
+"""The pod and the targets after the patch, as the parts of the verdict judge them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhook.model.fabric import Fabric
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import Container, Path, Pod
 
-#: The claims of each container by its path, and under () those that none uses.
+#: The claims of each container by its path, and the claims of no container under ().
 Claims = Mapping[Path, Sequence[Claim]]
 _NO_CLAIMS: Claims = {}
 
@@ -27,53 +27,56 @@ class JudgedTarget(NamedTuple):
     #: The container after the patch.
     container: Container
     #: Its `env` and the words of its command, as the user wrote them.
-    own: Mapping[str, str | None]
+    user_env: Mapping[str, str | None]
     command: str
-    #: Its DRA claims after the patch, with those of the pod that no container uses.
+    #: Its DRA claims after the patch, and the pod's claims that no container uses.
     claims: tuple[Claim, ...] = ()
 
     @classmethod
     def of(
         cls, target: Target, pod: Pod, scope: Scope, claims: Claims = _NO_CLAIMS
     ) -> JudgedTarget:
-        """Return what is seen of a target in the pod after all mutations."""
+        """Return the view of a target in `pod`, the pod after all mutations."""
         path, original = target.path, scope.containers[target.path]
-        own = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
-        return cls(target, pod.container(path), original.env, original.command_text, own)
+        visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
+        return cls(target, pod.container(path), original.env, original.command_text, visible_claims)
 
 
 class JudgedPod(NamedTuple):
     """The pod after the patch, and the facts of its decision."""
 
-    pod: Pod
+    view: Pod
     scope: Scope
-    standing: FabricKnowledge
-    #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is another.
+    knowledge: FabricKnowledge
+    #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is foreign.
     fabric: Fabric | None
-    #: The targets that are judged.
+    #: The targets that the verdict depends on.
     targets: tuple[JudgedTarget, ...]
     outcomes: tuple[Outcome, ...]
     inventory: NodeInventory
-    around: Surroundings
+    surroundings: Surroundings
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
 
     @classmethod
-    def of(cls, draft: Draft, examined: Examined, around: Surroundings) -> JudgedPod:
-        """Return what is seen of a pod after all mutations."""
-        scope, standing = examined.scope, examined.standing
-        pod = draft.view
-        claims = _claims(pod, scope)
+    def of(cls, draft: Draft, examined: Examined, surroundings: Surroundings) -> JudgedPod:
+        """Return the view of a pod after all mutations."""
+        scope, knowledge = examined.scope, examined.knowledge
+        view = draft.view
+        claims = _claims(view, scope)
         return cls(
-            pod=pod,
+            view=view,
             scope=scope,
-            standing=standing,
-            fabric=None if standing.foreign else scope.fabric,
-            targets=tuple([JudgedTarget.of(one, pod, scope, claims) for one in _judged(scope)]),
+            knowledge=knowledge,
+            fabric=None if knowledge.foreign else scope.fabric,
+            targets=tuple(
+                [JudgedTarget.of(target, view, scope, claims) for target in _judged(scope)]
+            ),
             outcomes=tuple(draft.outcomes),
             inventory=examined.inventory,
-            around=around,
-            has_gpu=any(one.gpus or one.shared_gpu for one in scope.targets) or scope.has_gpu,
+            surroundings=surroundings,
+            has_gpu=any(target.gpus or target.shared_gpu for target in scope.targets)
+            or scope.has_gpu,
         )
 
 
@@ -86,5 +89,5 @@ def _claims(pod: Pod, scope: Scope) -> Claims:
 
 
 def _judged(scope: Scope) -> Sequence[Target]:
-    """Leave out init containers and sidecars, which get no device; but judge at least one."""
+    """Leave out init containers and sidecars, which get no device, unless nothing else is left."""
     return [target for target in scope.targets if target.kind == "app"] or scope.targets

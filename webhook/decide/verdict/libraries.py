@@ -1,16 +1,16 @@
 """MPI's transport: whether ranks without GPUs, which have no traffic of NCCL's, may use RDMA.
 
-Open MPI uses RDMA by its pml ucx, and by the openib, uct or ofi BTL of its pml ob1. Which of these
-it has depends on its version and its build: 4.0 and later ignore InfiniBand in openib unless told
-otherwise, 5.0 has none (README of 4.0; docs of 5.0, "InfiniBand / RoCE support").
+Open MPI uses RDMA through its pml ucx, and through the openib, uct or ofi BTL of its pml ob1. The
+available ones depend on its version and build: 4.0 and later ignore InfiniBand in openib unless
+configured otherwise, 5.0 has no openib (README of 4.0; docs of 5.0, "InfiniBand / RoCE support").
 
     parameters                                verdict
     ----------                                -------
-    pml ob1, and btl lists none of those      no
+    pml ob1, and btl lists none of the three  no
     pml ob1, or pml ^ucx                      unsure
-    UCX_TLS without an RDMA transport         no, since UCX is what is left
+    UCX_TLS without an RDMA transport         no, since only UCX remains
 
-With GPUs the traffic is mostly NCCL's, whatever MPI uses: Horovod's own mpirun says pml ob1.
+With GPUs the traffic is mostly NCCL's, whatever MPI uses: Horovod's own mpirun sets pml ob1.
 """
 
 from __future__ import annotations
@@ -45,29 +45,29 @@ MPI_REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_UCX_TLS)
 _RDMA = frozenset({"openib", "uct", "ofi"})
 
 
-def judge_mpi_transport(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
-    """Return what keeps a target's ranks off RDMA, None if nothing does that can be seen."""
-    if seen.has_gpu:
+def judge_mpi_transport(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+    """Return the visible obstacle to RDMA for a target's ranks, None without one."""
+    if pod.has_gpu:
         return None
-    scope, own, name, path = seen.scope, one.own, one.target.name, one.target.path
+    scope, user_env, name, path = pod.scope, judged.user_env, judged.target.name, judged.target.path
     unsure = None
-    for given in parameters_of(scope.commands, path, own):
-        pml, btl = given.get("pml"), given.get("btl") or ""
+    for settings in parameters_of(scope.commands, path, user_env):
+        pml, btl = settings.get("pml"), settings.get("btl") or ""
         if pml == "ob1" and btl and btl[0] != "^" and _RDMA.isdisjoint(btl.split(",")):
             message = f"{name} runs Open MPI with pml ob1 and btl {btl:.40}: remove both"
             return Verdict.of(MPI_OVER_TCP, message)
         if pml in ("ob1", "^ucx"):
             message = f"{name} runs Open MPI with pml {pml}, which may lack RDMA: remove it"
             unsure = unsure or Verdict.of(MPI_OB1, message)
-    tls = transport_variables.ucx_tls_without_rdma(own)
-    # Not by its variables, some of which are ours.
+    tls = transport_variables.ucx_tls_without_rdma(user_env)
+    # Without its variables, since some are ours.
     if tls and mentions_mpi(scope.original, path, scope.commands, {}):
         message = f"{name} runs MPI over UCX with UCX_TLS={tls:.40}: remove it"
         return Verdict.of(MPI_UCX_TLS, message)
     return unsure
 
 
-# The environment: whether a target's own variables turn RDMA off, or may do so unseen.
+# The environment: whether a target's own variables turn RDMA off, visibly or possibly.
 
 NET_PLUGIN = Reason(
     "NcclNetPlugin",
@@ -84,56 +84,54 @@ NCCL_REASONS = (NET_PLUGIN, ENV_UNSEEN)
 _SWITCHES = frozenset(
     {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", transport_variables.IB_HCA, "UCX_TLS"}
 )
-#: NCCL compares without regard to case (nccl, src/plugin/net.cc).
+#: NCCL's own transports; it ignores case (nccl, src/plugin/net.cc).
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 
 
-def judge_nccl_settings(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
-    """Return what a target's variables say against RDMA, None if nothing."""
-    if not _SWITCHES.isdisjoint(one.own):
-        found = _switched_off(seen, one) or _by_plugin(one)
-        if found is not None:
-            return found
-    if seen.scope.containers[one.target.path].env_from:
-        message = f"envFrom of {one.target.name} may set variables that turn RDMA off"
+def judge_nccl_settings(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+    """Return the obstacle to RDMA in a target's variables, None without one."""
+    if not _SWITCHES.isdisjoint(judged.user_env):
+        problem = _switched_off(pod, judged) or _by_plugin(judged)
+        if problem is not None:
+            return problem
+    if pod.scope.containers[judged.target.path].env_from:
+        message = f"envFrom of {judged.target.name} may set variables that turn RDMA off"
         return Verdict.of(ENV_UNSEEN, message)
     return None
 
 
-def _switched_off(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
-    name, own = one.target.name, one.own
+def _switched_off(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+    name, user_env = judged.target.name, judged.user_env
     disabled, socket = (
-        transport_variables.nccl_ib_disabled(own),
-        transport_variables.nccl_net_socket(own),
+        transport_variables.nccl_ib_disabled(user_env),
+        transport_variables.nccl_net_socket(user_env),
     )
     if disabled:
         return Verdict.of(IB_DISABLED, f"{name} sets NCCL_IB_DISABLE={disabled}: remove it")
     if socket:
         return Verdict.of(NET_SOCKET, f"{name} sets NCCL_NET={socket}: remove it")
-    devices = (
-        dict(seen.fabric.env.libraries).get(transport_variables.IB_HCA) if seen.fabric else None
-    )
-    elsewhere = transport_variables.nccl_ib_hca_elsewhere(own, devices)
+    devices = dict(pod.fabric.env.libraries).get(transport_variables.IB_HCA) if pod.fabric else None
+    elsewhere = transport_variables.nccl_ib_hca_elsewhere(user_env, devices)
     if elsewhere:
         message = f"{name} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}"
         return Verdict.of(HCA_ELSEWHERE, message)
-    tls = transport_variables.ucx_tls_without_rdma(own)
-    if tls and transport_variables.uses_nixl(one.command, own):
+    tls = transport_variables.ucx_tls_without_rdma(user_env)
+    if tls and transport_variables.uses_nixl(judged.command, user_env):
         message = f"{name} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA transport: remove it"
         return Verdict.of(NIXL, message)
     return None
 
 
-def _by_plugin(one: JudgedTarget) -> Verdict | None:
+def _by_plugin(judged: JudgedTarget) -> Verdict | None:
     for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
-        value = one.own.get(name) or ""
+        value = judged.user_env.get(name) or ""
         if value.lower() not in _OWN_TRANSPORTS:
-            told = f"{one.target.name} sets {name}={value:.40}"
-            return Verdict.of(NET_PLUGIN, f"{told}: that plugin may not use RDMA")
+            setting = f"{judged.target.name} sets {name}={value:.40}"
+            return Verdict.of(NET_PLUGIN, f"{setting}: that plugin may not use RDMA")
     return None
 
 
-# Parameter servers: ps-lite, below BytePS and MXNet, uses TCP unless its variables say otherwise.
+# Parameter servers: ps-lite, under BytePS and MXNet, uses TCP unless its variables choose RDMA.
 #
 # Sources: BytePS docs/env.md; ps-lite include/ps/kv_app.h, src/van.cc.
 #
@@ -159,17 +157,19 @@ _TCP = {
 }
 
 
-def judge_parameter_server(_: JudgedPod, one: JudgedTarget) -> Verdict | None:
-    """Return that a target's parameter server uses TCP, None if it has RDMA or is not one."""
-    own, text = one.own, one.command
-    if _SIGNS.isdisjoint(own) and _LAUNCHER not in text:
+def judge_parameter_server(_: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+    """Return the problem with a target's parameter server, None if it has RDMA or is not one."""
+    user_env, text = judged.user_env, judged.command
+    if _SIGNS.isdisjoint(user_env) and _LAUNCHER not in text:
         return None
-    if "horovod" in text or any(name in text for name in _TCP) or _has_rdma(own):
+    if "horovod" in text or any(name in text for name in _TCP) or _has_rdma(user_env):
         return None
-    message = f"{one.target.name} uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
+    message = (
+        f"{judged.target.name} uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
+    )
     return Verdict.of(PS_LITE_OVER_TCP, message)
 
 
-def _has_rdma(own: Mapping[str, str | None]) -> bool:
-    """Return whether a variable asks for RDMA, or may: only the kubelet knows some values."""
-    return any(name in own and own[name] not in tcp for name, tcp in _TCP.items())
+def _has_rdma(user_env: Mapping[str, str | None]) -> bool:
+    """Return whether a variable requests RDMA, or may: only the kubelet knows some values."""
+    return any(name in user_env and user_env[name] not in tcp for name, tcp in _TCP.items())

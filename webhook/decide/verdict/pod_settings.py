@@ -24,42 +24,42 @@ MEMLOCK_UNKNOWN = Reason(
 PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
 
 
-def judge_pinned_memory(seen: JudgedPod, one: JudgedTarget) -> Verdict | None:
-    """Return why a target may not be able to register memory, None if it can.
+def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+    """Return the obstacle to registering memory in a target, None without one.
 
     A container whose image alone names its user counts as root: see `assumes_root`.
     """
-    why, name = _why_inert(seen, one), one.target.name
-    if not why:
+    obstacle, name = _obstacle(pod, judged), judged.target.name
+    if not obstacle:
         return None
-    memlock = seen.scope.fabrics.defaults.memlock
+    memlock = pod.scope.fabrics.defaults.memlock
     if memlock == "unknown":
-        message = f"{name} {why}: only nodes with memlock raised let it register memory"
+        message = f"{name} {obstacle}: only nodes with memlock raised let it register memory"
         return Verdict.of(MEMLOCK_UNKNOWN, message)
     if memlock == "limited":
-        return Verdict.of(MEMLOCK_LIMITED, f"{name} {why}, and the nodes limit memlock")
-    if memlock == "unlimited" or raised_by(seen.pod.annotations, name):
+        return Verdict.of(MEMLOCK_LIMITED, f"{name} {obstacle}, and the nodes limit memlock")
+    if memlock == "unlimited" or raised_by(pod.view.annotations, name):
         return None
-    return Verdict.of(MEMLOCK_LIMITED, f"{name} {why}, and no annotation raises memlock")
+    return Verdict.of(MEMLOCK_LIMITED, f"{name} {obstacle}, and no annotation raises memlock")
 
 
-def assumes_root(seen: JudgedPod, one: JudgedTarget) -> bool:
-    """Return whether a target has no problem here only if its image runs as root."""
-    memlock = seen.scope.fabrics.defaults.memlock
-    if memlock == "unlimited" or one.target.user != "image":
+def assumes_root(pod: JudgedPod, judged: JudgedTarget) -> bool:
+    """Return whether a target can register memory only if its image runs as root."""
+    memlock = pod.scope.fabrics.defaults.memlock
+    if memlock == "unlimited" or judged.target.user != "image":
         return False
-    return memlock != "nri" or not raised_by(seen.pod.annotations, one.target.name)
+    return memlock != "nri" or not raised_by(pod.view.annotations, judged.target.name)
 
 
-def _why_inert(seen: JudgedPod, one: JudgedTarget) -> str:
-    """Say why IPC_LOCK does not help a target, "" if it does."""
-    target = one.target
-    reason = inert(seen.pod, target, seen.scope.fabrics.defaults)
+def _obstacle(pod: JudgedPod, judged: JudgedTarget) -> str:
+    """Return the reason why IPC_LOCK does not help a target, "" if it helps."""
+    target = judged.target
+    reason = inert(pod.view, target, pod.scope.fabrics.defaults)
     if reason is not None:
         if reason is NON_ROOT and target.user == "image":
             return "has an image that does not run as root"
         return _INERT[reason.code]
-    container = one.container
+    container = judged.container
     has = container.privileged or container.capabilities.grants(CAPABILITY)
     return "" if has else "lacks IPC_LOCK"
 
@@ -70,7 +70,7 @@ _INERT = {
 }
 
 
-# The network: whether the pod is in the network that its fabric's mode needs.
+# The network: whether the pod is in the network that its fabric's mode requires.
 
 HOST_NETWORK_WRONG = Reason(
     "HostNetworkWrong",
@@ -89,14 +89,14 @@ NETWORKS_NOT_ADDED = Reason(
 POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_ADDED)
 
 
-def judge_pod_network(seen: JudgedPod) -> Verdict | None:
-    """Return what is wrong with the pod's network, None if nothing is."""
-    fabric = seen.fabric
-    return (_of_mode(seen, fabric) if fabric is not None else None) or _of_sidecar(seen)
+def judge_pod_network(pod: JudgedPod) -> Verdict | None:
+    """Return the problem with the pod's network, None without one."""
+    fabric = pod.fabric
+    return (_of_mode(pod, fabric) if fabric is not None else None) or _of_sidecar(pod)
 
 
-def _of_sidecar(seen: JudgedPod) -> Verdict | None:
-    sidecar = seen.around.sidecar
+def _of_sidecar(pod: JudgedPod) -> Verdict | None:
+    sidecar = pod.surroundings.sidecar
     if not sidecar:
         return None
     # Short, since a warning is cut after 120 characters.
@@ -104,18 +104,18 @@ def _of_sidecar(seen: JudgedPod) -> Verdict | None:
     return Verdict.of(ISTIO, message)
 
 
-def _of_mode(seen: JudgedPod, fabric: Fabric) -> Verdict | None:
-    if seen.standing.lacks_host_network:
+def _of_mode(pod: JudgedPod, fabric: Fabric) -> Verdict | None:
+    if pod.knowledge.lacks_host_network:
         message = f"fabric {fabric.name} needs hostNetwork: true, which the pod lacks"
         return Verdict.of(HOST_NETWORK_MISSING, message)
-    if seen.scope.original.host_network:
+    if pod.scope.original.host_network:
         return _of_host_network(fabric)
-    networks = bool(fabric.networks) or any(one.network for one in fabric.resources)
+    networks = bool(fabric.networks) or any(resource.network for resource in fabric.resources)
     if networks:
-        return _if_not_added(seen)
+        return _if_not_added(pod)
     if fabric.link_layer == "Ethernet" and fabric.mode == "shared-device":
-        where = f"RoCE fabric {fabric.name} has no networks"
-        message = f"{where}: whether pods see GIDs depends on the driver"
+        problem = f"RoCE fabric {fabric.name} has no networks"
+        message = f"{problem}: whether pods see GIDs depends on the driver"
         return Verdict.of(ROCE_WITHOUT_NETWORKS, message)
     return None
 
@@ -129,15 +129,19 @@ def _of_host_network(fabric: Fabric) -> Verdict | None:
     return Verdict.of(HOST_NETWORK_WRONG, message)
 
 
-def _if_not_added(seen: JudgedPod) -> Verdict | None:
-    for one in seen.outcomes:
-        if one.mutation == NETWORKS.name and one.status == "skipped" and not one.reason.quiet:
-            message = f"the fabric's networks were not added: {one.message.removesuffix('.')}"
+def _if_not_added(pod: JudgedPod) -> Verdict | None:
+    for outcome in pod.outcomes:
+        if (
+            outcome.mutation == NETWORKS.name
+            and outcome.status == "skipped"
+            and not outcome.reason.quiet
+        ):
+            message = f"the fabric's networks were not added: {outcome.message.removesuffix('.')}"
             return Verdict.of(NETWORKS_NOT_ADDED, message)
     return None
 
 
-# The sandbox: whether the pod's container runtime lets a container reach RDMA devices at all.
+# The sandbox: whether the pod's container runtime gives a container access to RDMA devices.
 
 GVISOR = Reason("GvisorSandbox", "gVisor's kernel has no RDMA devices.", rdma="no")
 KATA = Reason(
@@ -148,9 +152,9 @@ KATA = Reason(
 SANDBOX_REASONS = (GVISOR, KATA)
 
 
-def judge_pod_sandbox(seen: JudgedPod) -> Verdict | None:
-    """Return what the pod's runtimeClassName says against RDMA, None if nothing."""
-    name = seen.pod.runtime_class
+def judge_pod_sandbox(pod: JudgedPod) -> Verdict | None:
+    """Return the obstacle to RDMA in the pod's runtimeClassName, None without one."""
+    name = pod.view.runtime_class
     if is_gvisor(name):
         message = f"runtimeClassName {name} is gVisor, which has no RDMA devices"
         return Verdict.of(GVISOR, message)

@@ -58,11 +58,11 @@ def test_a_scope_holds_what_mutations_may_know() -> None:
     manifest = pod(gpu(), container("proxy"), hostNetwork=True)
     found = examined(manifest)
     scope = found.scope
-    standing, evidence = (
+    knowledge, evidence = (
         FabricKnowledge(KnowledgeLevel.FABRIC),
         "nvidia.com/v100 in container trainer",
     )
-    assert found == Examined(scope, standing, NodeInventory(), evidence)
+    assert found == Examined(scope, knowledge, NodeInventory(), evidence)
     assert [target.name for target in scope.targets] == ["trainer"]
     assert [one.name for one in scope.original.containers] == ["trainer", "proxy"]
     assert (scope.fabric, scope.launchers, scope.original.host_network) == (V100, (), True)
@@ -88,9 +88,9 @@ def test_a_gpu_beside_the_targets_tells_the_fabric_too() -> None:
 def test_a_foreign_nic_counts_in_targets_only() -> None:
     """A sidecar's own NIC does not matter."""
     nic = container("b", resources=amounts({"vpc.amazonaws.com/efa": "1"}))
-    assert examined(pod(gpu("a"), nic)).standing.why is None
+    assert examined(pod(gpu("a"), nic)).knowledge.reason is None
     found = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
-    assert (found.evidence, found.standing) == (
+    assert (found.evidence, found.knowledge) == (
         "",
         FabricKnowledge(
             KnowledgeLevel.NIC,
@@ -112,14 +112,14 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
 def test_no_target_is_said_before_no_fabric(manifest: PodManifest, why: Any) -> None:
     """A pod that gets nothing needs no fabric, so the missing target is reported."""
     found = examined(manifest)
-    assert (found.scope.fabric, found.evidence, found.standing.why) == (None, "", why)
-    assert found.standing.message
+    assert (found.scope.fabric, found.evidence, found.knowledge.reason) == (None, "", why)
+    assert found.knowledge.message
 
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
     """A site that forgot to list a GPU resource learns its name."""
     manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
-    assert examined(manifest).standing.message == (
+    assert examined(manifest).knowledge.message == (
         "no fabric claims example.com/h200 in container trainer: "
         "if it is a GPU, list it in its fabric's gpuResources"
     )
@@ -129,14 +129,14 @@ def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() 
     """It counts even without other annotations, as in a preview of a pod that did not opt in."""
     manifest = pod(gpu())
     manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[{}]"}
-    assert examined(manifest).standing.why is FOREIGN_NIC
+    assert examined(manifest).knowledge.reason is FOREIGN_NIC
 
 
 def test_a_launcher_without_a_fabric_stands_well() -> None:
     """Why its fabric is unknown only closes the mutations that need one."""
-    standing = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).standing
-    assert standing == FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
-    assert standing.closed is FABRIC_NOT_NEEDED
+    knowledge = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).knowledge
+    assert knowledge == FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
+    assert knowledge.skip_reason is FABRIC_NOT_NEEDED
 
 
 @pytest.mark.parametrize(

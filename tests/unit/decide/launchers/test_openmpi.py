@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.launchers.openmpi import Proof, judge, reaches_by_ssh, speaks_of_another
+from webhook.decide.launchers.openmpi import Proof, judge, reaches_by_ssh, shows_other_mpi
 from webhook.decide.shell.argv import Word
 
 
 def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
     """Judge a command line, split at blanks; `?` stands for an unknown word."""
     words = [None if word == "?" else word for word in line.split()]
-    return Proof() if speaks_of_another(line, env) else judge(front, words, env)
+    return Proof() if shows_other_mpi(line, env) else judge(front, words, env)
 
 
 @pytest.mark.parametrize(

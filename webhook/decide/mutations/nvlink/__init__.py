@@ -1,12 +1,12 @@
 """`nvlink`: let two privileged pods on one node use NVLink between their GPUs.
 
 A pod requests this with `rdma.lab/nvlink: share`, in the namespaces that the configuration
-allows. CUDA reaches the other pod's GPUs as soon as the containers are privileged; what is missing
-is that each container computes on its own GPUs. So the remap is the feature: `remap` is the script
-that restricts CUDA to the container's own GPUs, and `obstacles` says what stands in its way. It
+allows. CUDA reaches the other pod's GPUs as soon as the containers are privileged, but each
+container must compute on its own GPUs. So the remap is the feature: `remap` has the script that
+restricts CUDA to the container's own GPUs, and `requirements` finds the obstacles to it. The remap
 applies to all containers of a pod or to none: otherwise some would compute on another pod's GPUs.
-What NCCL and UCX need besides is in `transports`: a warning if it is missing, since a pod may use
-only one of the two. Nothing here gives a pod a privilege that it lacks.
+`requirements` also has the further needs of NCCL and UCX: a lack is only a warning, since a pod may
+use only one of the two. Nothing here gives a pod a privilege that it lacks.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ PART_OF_NODE = Reason(
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
-    """Wrap the command of every container with GPUs, or report every obstacle to that."""
+    """Wrap the command of every container with GPUs, or report every obstacle."""
     if not scope.requests.nvlink:
         draft.skipped("", NOT_REQUESTED, "the pod does not ask for it")
         return
     targets = [target for target in scope.targets if target.gpus > 0]
-    found = list(obstacles(draft.view, scope, targets))
-    if found:
-        _report(draft, found)
+    unmet = list(obstacles(draft.view, scope, targets))
+    if unmet:
+        _report(draft, unmet)
     else:
         _share(draft, scope, targets)
-    if all(reason is OWN_REMAP for reason, _ in found):
-        for where, reason, message in lacking(draft.view, scope, targets):
-            draft.warned(where, reason, message)
+    if all(reason is OWN_REMAP for reason, _ in unmet):
+        for container, reason, message in lacking(draft.view, scope, targets):
+            draft.warned(container, reason, message)
 
 
-def _report(draft: Draft, found: list[tuple[Reason, str]]) -> None:
-    """Report what stands in the way; a remap of the user's own is nothing to warn of."""
-    draft.skipped("", found[0][0], "; ".join(message for _, message in found))
-    for reason, message in found:
+def _report(draft: Draft, unmet: list[tuple[Reason, str]]) -> None:
+    """Report the obstacles; a user's own remap is not worth a warning."""
+    draft.skipped("", unmet[0][0], "; ".join(message for _, message in unmet))
+    for reason, message in unmet:
         if reason is not OWN_REMAP:
             draft.warned("", reason, message)
 

@@ -1,4 +1,4 @@
-"""The remap: `remap.sh`, a POSIX shell script that shows CUDA only the container's own GPUs.
+"""The remap: `remap.sh`, a POSIX shell script that limits CUDA to the container's own GPUs.
 
 A privileged container can access every GPU of its node, which NVLink between pods needs. Unless
 each sets its own CUDA_VISIBLE_DEVICES, two such pods would compute on the same GPU. Only the
@@ -10,12 +10,12 @@ The script lists all GPUs with nvidia-smi, sorts them by PCI domain:bus:device a
 CUDA_VISIBLE_DEVICES to the positions of the container's own in that order, with
 CUDA_DEVICE_ORDER=PCI_BUS_ID. It uses integers, not UUIDs, since vLLM, Ray and DeepSpeed call
 int() on them. The device minor and the index within the container are not CUDA ordinals. The
-first of these sources that gives an answer tells the container's own GPUs:
+container's own GPUs come from the first of these sources that lists them:
 
 1. NVIDIA_VISIBLE_DEVICES, unless it is void, all, none or a path. An index may also come from
    the image, so it counts only if 3 confirms it;
 2. /var/run/nvidia-container-devices, the device plugin's `volume-mounts` strategy;
-3. /proc/driver/nvidia/gpus, if it shows fewer GPUs than /dev and nvidia-smi do: the legacy
+3. /proc/driver/nvidia/gpus, if it lists fewer GPUs than /dev and nvidia-smi do: the legacy
    container runtime masks it, even for privileged containers. If it is masked, 1 and 2 must
    agree with it;
 4. the container's request, if it is for all GPUs of the node.
@@ -44,7 +44,7 @@ _TEMPLATE = files(__package__).joinpath("remap.sh").read_text(encoding="utf-8")
 
 
 def script(root: str = "") -> str:
-    """Return the script for a file system whose root is `root` (that of a test, say)."""
+    """Return the script for a file system with the root `root`, as in a test."""
     return _TEMPLATE.replace("@ROOT@", root)
 
 

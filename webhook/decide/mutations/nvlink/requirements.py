@@ -1,6 +1,6 @@
-"""Find what keeps the remap from giving each container of a pod its own GPUs.
+"""The requirements of the remap, which gives each container of a pod its own GPUs.
 
-Needed are a privileged container, which sees all GPUs of the node, and a command in the spec, since
+It needs a privileged container, which sees all GPUs of the node, and a command in the spec, since
 the entrypoint of an image is unknown. Obstacles are: a choice of devices by the user, in `env` or
 in the command; an sshd, whose children do not inherit CUDA_VISIBLE_DEVICES and would see all GPUs;
 MIG and shared GPUs; and a ComputeDomain, whose fabric handles need none of this.
@@ -27,7 +27,7 @@ OWN_REMAP = Reason("OwnRemap", "The user's command assigns CUDA_VISIBLE_DEVICES 
 SSHD = Reason("RunsSshd", "Processes that sshd starts would see all GPUs of the node.")
 DEVICES_SET = Reason("VisibleDevicesSet", "The user chooses CUDA's devices.")
 
-#: All reasons of this module.
+#: All reasons against the remap.
 OBSTACLES = (
     *(NAMESPACE, NO_GPU, SHARED_GPU, COMPUTE_DOMAIN, NOT_PRIVILEGED, NO_COMMAND),
     *(OTHER_COUNT, OWN_REMAP, SSHD, DEVICES_SET),
@@ -42,7 +42,7 @@ _ASSIGNED = re.compile(rf"(?<![\w${{]){_DEVICES}(?:[\"']\][ ]?)?=(?!=)")
 
 
 def obstacles(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[Obstacle]:
-    """Yield everything that is missing or in the way; nothing if the pod is ready."""
+    """Yield every missing requirement and every obstacle; nothing if the pod is ready."""
     if scope.namespace.name not in scope.fabrics.nvlink_namespaces:
         yield NAMESPACE, f"namespace {scope.namespace.name} is not in nvlink.allowNamespaces"
     for target in scope.targets:
@@ -60,14 +60,17 @@ def obstacles(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[Obstacl
 
 def _of_container(container: Container, scope: Scope, target: Target) -> Iterator[Obstacle]:
     name, command = container.name, container.command
-    ours = unwrap(command)
-    words = "\n".join(command[ours:] + container.args)
+    remap_words = unwrap(command)
+    words = "\n".join(command[remap_words:] + container.args)
     if not container.privileged:
         yield NOT_PRIVILEGED, f"container {name} is not privileged"
     if not command:
         yield NO_COMMAND, f"container {name} has no command in the pod's spec"
-    elif ours and command[ours - 1] != str(target.gpus):
-        yield OTHER_COUNT, f"the command of {name} holds a remap for {command[ours - 1]} GPUs"
+    elif remap_words and command[remap_words - 1] != str(target.gpus):
+        yield (
+            OTHER_COUNT,
+            f"the command of {name} holds a remap for {command[remap_words - 1]} GPUs",
+        )
     elif scope.commands.runs_sshd(container.path):
         yield SSHD, f"container {name} runs sshd, whose children would see all GPUs"
     elif _DEVICES in words and _ASSIGNED.search(words):
@@ -75,9 +78,9 @@ def _of_container(container: Container, scope: Scope, target: Target) -> Iterato
 
 
 def _of_environment(container: Container) -> Iterator[Obstacle]:
-    own = container.env
+    user_env = container.env
     for variable in _DEVICE_NAMES:
-        if variable in own and own[variable] != "PCI_BUS_ID":
+        if variable in user_env and user_env[variable] != "PCI_BUS_ID":
             yield DEVICES_SET, f"container {container.name} sets {variable}"
 
 
@@ -105,8 +108,8 @@ _PLACEMENT = ("nodeSelector", "affinity", "topologySpreadConstraints")
 #   an equal host hash        NCCL   hostnames differ between pods, unless they have hostNetwork
 #
 # NCCL_HOSTID from the node's name makes the host hashes equal (nvidia/nccl#1781). It is written
-# only where all else is there: otherwise NCCL would leave InfiniBand for a connection that cannot
-# be made. A user whose `env` sets NCCL_IPC_USE_ABSTRACT_SOCKET=0 says that the pod's NCCL has
+# only if everything else is present: otherwise NCCL would leave InfiniBand for a connection that
+# cannot be made. NCCL_IPC_USE_ABSTRACT_SOCKET=0 in the user's `env` means that the pod's NCCL has
 # that variable.
 
 HOST_ID = "NCCL_HOSTID"
@@ -117,7 +120,7 @@ HOST_IPC = Reason("HostIPCMissing", "The pod lacks hostIPC: true, which NCCL nee
 SHM_MOUNT = Reason("SharedMemoryMounted", "Something is mounted at /dev/shm, which NCCL compares.")
 SOCKETS = Reason("SocketsNotShared", "NCCL's sockets: the pods share no network namespace or /tmp.")
 ENV_FROM = Reason("EnvFrom", f"envFrom may set {HOST_ID}, which would have to be set.")
-#: All reasons of this module.
+#: All reasons why NCCL or UCX cannot use NVLink between pods.
 TRANSPORT_REASONS = (HOST_PID, HOST_IPC, SHM_MOUNT, SOCKETS, ENV_FROM)
 
 _SHM, _TMP = "/dev/shm", "/tmp"  # noqa: S108 -- mount points
@@ -125,7 +128,7 @@ _NODE = {"fieldRef": {"fieldPath": "spec.nodeName"}}
 
 
 def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str, Reason, str]]:
-    """Yield what the pod or a container lacks: container ("" for the pod), reason, sentence."""
+    """Yield each lack of the pod or a container: container ("" for the pod), reason, sentence."""
     if not pod.host_pid:
         yield "", HOST_PID, "without hostPID, UCX (and NIXL) cannot use NVLink between pods"
     if not pod.host_ipc:
@@ -139,19 +142,19 @@ def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str
                 f"NCCL needs hostNetwork, or 2.29, a hostPath at {_TMP} and {ABSTRACT_SOCKET}=0"
             )
             yield target.name, SOCKETS, message
-        if _wants_host_id(pod, scope, target) and scope.containers[target.path].env_from:
+        if _needs_host_id(pod, scope, target) and scope.containers[target.path].env_from:
             yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}: add it to env"
 
 
 def host_id(pod: Pod, scope: Scope, target: Target) -> list[dict[str, object]]:
-    """Return NCCL_HOSTID as an item of `env`, if it helps and nothing in the pod sets it."""
-    if not _wants_host_id(pod, scope, target) or scope.containers[target.path].env_from:
+    """Return [NCCL_HOSTID] as items of `env`, if it helps and nothing in the pod sets it; or []."""
+    if not _needs_host_id(pod, scope, target) or scope.containers[target.path].env_from:
         return []
     return [{"name": HOST_ID, "valueFrom": _NODE}]
 
 
-def _wants_host_id(pod: Pod, scope: Scope, target: Target) -> bool:
-    """Return whether NCCL_HOSTID is all that NCCL lacks; with hostNetwork hostnames are equal."""
+def _needs_host_id(pod: Pod, scope: Scope, target: Target) -> bool:
+    """Return whether NCCL lacks only NCCL_HOSTID; with hostNetwork hostnames are equal."""
     return (
         not scope.original.host_network
         and pod.host_ipc
