@@ -5,7 +5,7 @@ import pytest
 from webhook.decide.admission_warnings import LONGEST, TOTAL, single_lines
 from webhook.model.decision import Outcome, Rdma, Reason, Status, Verdict
 
-WHY = Reason("NoTarget", "No target.", rdma="no")
+NO_TARGET = Reason("NoTarget", "No target.", rdma="no")
 FINE = Verdict.of(Reason("Equipped", "", rdma="yes"), "all is well")
 
 
@@ -26,7 +26,7 @@ def test_a_decision_may_have_none() -> None:
 def test_the_verdict_comes_first(rdma: Rdma, first: str) -> None:
     """Then the decision's reason, and each warning with its mutation and container."""
     verdict = Verdict.of(Reason("Cut", "", rdma=rdma), "cut off")
-    assert single_lines(verdict, WHY, "no target", [outcome("b"), outcome("c", "")]) == (
+    assert single_lines(verdict, NO_TARGET, "no target", [outcome("b"), outcome("c", "")]) == (
         f"rdma.lab: {first}",
         "rdma.lab: NoTarget: no target",
         "rdma.lab: env a: b",
@@ -34,17 +34,19 @@ def test_the_verdict_comes_first(rdma: Rdma, first: str) -> None:
     )
 
 
-def test_what_the_verdict_says_is_not_said_again() -> None:
+def test_the_verdicts_sentence_is_not_repeated() -> None:
     """Neither as the decision's reason nor as a warning with the same code."""
-    verdict = Verdict.of(WHY, "no target")
-    same = Outcome("env", "a", "warned", WHY, "no target here")
-    assert single_lines(verdict, WHY, "no target", [same]) == ("rdma.lab: no RDMA: no target",)
+    verdict = Verdict.of(NO_TARGET, "no target")
+    duplicate = Outcome("env", "a", "warned", NO_TARGET, "no target here")
+    assert single_lines(verdict, NO_TARGET, "no target", [duplicate]) == (
+        "rdma.lab: no RDMA: no target",
+    )
 
 
-def test_a_launcher_is_not_told_what_only_matters_to_others() -> None:
+def test_a_launcher_gets_no_warnings_for_other_pods() -> None:
     """The pod itself needs no fabric."""
     verdict = Verdict.of(Reason("Launcher", "", rdma="none"), "it launches")
-    assert single_lines(verdict, WHY, "no fabric", []) == ()
+    assert single_lines(verdict, NO_TARGET, "no fabric", []) == ()
 
 
 def test_doubles_are_left_out() -> None:
@@ -55,7 +57,7 @@ def test_doubles_are_left_out() -> None:
     )
 
 
-def test_a_warning_is_one_line_of_ascii() -> None:
+def test_a_warning_is_a_single_line_of_ascii() -> None:
     """The API server drops a warning that contains control characters."""
     assert single_lines(FINE, None, "", [outcome("a\nb\tc\x7fd\x00 ü…")]) == (
         "rdma.lab: env a: a?b?c?d? ??",
@@ -72,7 +74,7 @@ def test_a_long_warning_is_cut() -> None:
 
 
 def test_all_together_stay_below_the_limit() -> None:
-    """If there are more, the last one says where to find the rest."""
+    """If there are more, the last line refers to the status annotation."""
     lines = single_lines(
         FINE, None, "", [outcome(f"{index:03}" + "x" * 200) for index in range(100)]
     )

@@ -68,9 +68,9 @@ def closed(decision: Decision) -> dict[str, str]:
         "FabricNotNeeded",
     )
     return {
-        one.mutation: one.reason.code
-        for one in decision.outcomes
-        if one.status == "skipped" and one.reason.code in reasons
+        outcome.mutation: outcome.reason.code
+        for outcome in decision.outcomes
+        if outcome.status == "skipped" and outcome.reason.code in reasons
     }
 
 
@@ -85,7 +85,7 @@ def closed(decision: Decision) -> dict[str, str]:
     ],
     ids=case_name,
 )
-def test_a_pod_that_did_not_ask_is_not_touched(manifest: Any) -> None:
+def test_a_pod_that_did_not_opt_in_is_not_touched(manifest: Any) -> None:
     """Such a pod is not read any further."""
     assert decide_on(manifest) == Decision(
         allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest
@@ -93,7 +93,7 @@ def test_a_pod_that_did_not_ask_is_not_touched(manifest: Any) -> None:
 
 
 def test_a_mirror_pod_is_not_touched() -> None:
-    """The kubelet runs the static pod whatever the webhook changes in its mirror."""
+    """The kubelet runs the static pod regardless of changes to its mirror."""
     manifest = pod(annotations={"kubernetes.io/config.mirror": "hash"})
     decision = decide_on(manifest)
     assert answer(decision) == (
@@ -114,7 +114,7 @@ def test_a_mirror_pod_is_not_touched() -> None:
     ids=case_name,
 )
 def test_a_windows_pod_gets_a_status_only(spec: dict[str, Any]) -> None:
-    """Capabilities are invalid in such a pod; the status says why nothing was done."""
+    """Capabilities are invalid in such a pod; the status has the reason."""
     decision = decide_on(pod(**spec))
     assert answer(decision) == (
         True,
@@ -136,7 +136,7 @@ def test_other_systems_are_decided(name: Any) -> None:
     assert decide_on(pod(os={"name": name})).reason.code == "Patched"
 
 
-def test_a_pod_may_be_asked_about_as_if_it_had_opted_in() -> None:
+def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
     """The preview uses this to show what opting in would do."""
     manifest = {"spec": {"containers": [gpu()]}}
     decision = decide_on(manifest, context(enable=True))
@@ -206,7 +206,7 @@ def test_a_pod_may_be_asked_about_as_if_it_had_opted_in() -> None:
     ids=case_name,
 )
 def test_a_pod_may_be_denied(manifest: Any, code: str, message: str) -> None:
-    """The message names what is wrong, and nothing is patched."""
+    """The message names the mistake, and nothing is patched."""
     decision = decide_on(manifest)
     assert answer(decision) == (False, code, message)
     assert (decision.patch, decision.outcomes, decision.warnings) == ((), (), ())
@@ -245,8 +245,8 @@ def test_the_whole_set_is_applied_in_order() -> None:
         "v100-ib",
         "nvidia.com/v100 in container trainer",
     )
-    assert list(dict.fromkeys(one.mutation for one in decision.outcomes)) == CHAIN
-    of_outcomes = [op for one in decision.outcomes for op in one.ops]
+    assert list(dict.fromkeys(outcome.mutation for outcome in decision.outcomes)) == CHAIN
+    of_outcomes = [op for outcome in decision.outcomes for op in outcome.ops]
     assert list(decision.patch[:-1]) == of_outcomes
     assert decision.patch[-1]["path"] == "/metadata/annotations/rdma.lab~1status"
     assert status(decision) == {
@@ -260,11 +260,13 @@ def test_the_whole_set_is_applied_in_order() -> None:
     assert decision.audit == {"rdma": "yes", "fabric": "v100-ib", "config": HASH}
 
 
-def test_exactly_one_verdict_for_each_mutation_and_container() -> None:
+def test_each_mutation_has_a_single_verdict_for_a_container() -> None:
     """A mutation may also warn any number of times."""
     decision = decide_on(pod(gpu("a"), container("b"), gpu("c", limits={"memory": "1Gi"})))
     verdicts = [
-        (one.mutation, one.container) for one in decision.outcomes if one.status != "warned"
+        (outcome.mutation, outcome.container)
+        for outcome in decision.outcomes
+        if outcome.status != "warned"
     ]
     assert len(set(verdicts)) == len(verdicts)
     assert {container for mutation, container in verdicts if mutation == "ipc-lock"} == {"a", "c"}
@@ -279,7 +281,7 @@ def test_deciding_again_finds_everything_in_place() -> None:
 
 
 def test_a_status_of_the_user_is_replaced() -> None:
-    """Nothing reads a status that the user wrote, but people would believe it."""
+    """A status that the user wrote is never read, but people would believe it."""
     decision = decide_on(pod(annotations={STATUS: '{"applied":["nvlink"]}'}))
     assert decision.patch[-1]["op"] == "replace"
     assert "nvlink" not in status(decision)["applied"]
@@ -331,24 +333,24 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
         f"vpc.amazonaws.com/efa in container trainer is {CLAIMED_BY_NONE}",
     )
     assert decision.fabric is None
-    assert [one.status for one in decision.outcomes if one.mutation == "shared-memory"] == [
-        "skipped"
-    ]
+    assert [
+        outcome.status for outcome in decision.outcomes if outcome.mutation == "shared-memory"
+    ] == ["skipped"]
     assert decision.warnings[0] == (
         "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer is "
         "a NIC that no fabric claims: if it is a fab..."
     )
 
 
-def test_the_user_may_say_that_the_nic_is_the_fabrics() -> None:
-    """Its fabric is named and no device is wanted: everything else is done."""
-    own = {"rdma.lab/fabric": "v100-ib", "rdma.lab/devices": "0"}
-    decision = decide_on(pod(gpu(limits=EFA), annotations=own))
+def test_the_user_may_declare_that_the_nic_is_the_fabrics() -> None:
+    """With a named fabric and no devices, everything else is done."""
+    annotations = {"rdma.lab/fabric": "v100-ib", "rdma.lab/devices": "0"}
+    decision = decide_on(pod(gpu(limits=EFA), annotations=annotations))
     assert (answer(decision), closed(decision)) == ((True, "Patched", ""), {})
     assert told(decision, "rdma-resources") == [
         ("trainer", "skipped", "NoDevices", 'rdma.lab/devices is "0"')
     ]
-    for name, value in own.items():
+    for name, value in annotations.items():
         alone = decide_on(pod(gpu(limits=EFA), annotations={name: value}))
         assert alone.reason.code == "ForeignNIC"
 
@@ -377,7 +379,7 @@ FITS_TWO = "nvidia.com/gpu in container trainer matches north and south: set rdm
 
 
 def test_an_ambiguous_fabric_is_as_unknown() -> None:
-    """This is `onAmbiguous: skip`; the message says how to choose."""
+    """This is `onAmbiguous: skip`; the message explains how to choose."""
     decision = decide_on(pod(unclaimed()), context(*TWO))
     assert answer(decision) == (True, "FabricAmbiguous", FITS_TWO)
     assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricAmbiguous")
@@ -391,25 +393,28 @@ def test_an_ambiguous_fabric_may_be_denied() -> None:
     assert decide_on(pod(container()), deny).reason.code == "NoTarget"
     launching = pod(container(command=MPIRUN), nodeSelector={"kubernetes.io/hostname": "n"})
     nodes = NodeInventory(by_node={"n": frozenset({"north", "south"})})
-    both = context(*TWO, defaults={"on_ambiguous": "deny"}, inventory=nodes)
-    assert (decide_on(launching, both).allowed, decide_on(launching, both).reason.code) == (
+    two_fabrics = context(*TWO, defaults={"on_ambiguous": "deny"}, inventory=nodes)
+    assert (
+        decide_on(launching, two_fabrics).allowed,
+        decide_on(launching, two_fabrics).reason.code,
+    ) == (
         True,
         "Patched",
     )
-    assert closed(decide_on(launching, both)) == {"env": "FabricNotNeeded"}
+    assert closed(decide_on(launching, two_fabrics)) == {"env": "FabricNotNeeded"}
 
 
 REMOTE = [*MPIRUN[:1], "--hostfile", "/etc/mpi/hostfile", *MPIRUN[1:]]
 
 
 def test_a_launcher_gets_env_and_hcoll_only() -> None:
-    """A launcher never gets a resource or a capability, and it is said why it is taken for one."""
+    """A launcher never gets a resource or a capability, and the outcome has the evidence for it."""
     launching = container("launcher", command=REMOTE)
     decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "v100-ib"}))
     assert answer(decision) == (True, "Patched", "")
-    assert {one.mutation for one in decision.outcomes} == {"request", "env", "hcoll"}
-    found = decision.pod["spec"]["containers"][0]
-    assert found.keys() - launching.keys() == {"env"}
+    assert {outcome.mutation for outcome in decision.outcomes} == {"request", "env", "hcoll"}
+    patched = decision.pod["spec"]["containers"][0]
+    assert patched.keys() - launching.keys() == {"env"}
     assert told(decision, "request") == [
         (
             "launcher",
@@ -425,15 +430,15 @@ def test_a_launcher_gets_env_and_hcoll_only() -> None:
 
 
 def test_a_launcher_needs_no_fabric() -> None:
-    """Its workers have one: nothing is wrong with a launcher that names none."""
+    """Its workers have one: a launcher without a fabric is not a problem."""
     decision = decide_on(pod(container("launcher", command=REMOTE)))
     assert (answer(decision), decision.warnings) == ((True, "Patched", ""), ())
     assert closed(decision) == {"env": "FabricNotNeeded"}
     assert status(decision)["skipped"] == ["TakenForLauncher"]
 
 
-def test_a_launcher_that_may_run_its_ranks_itself_is_told_how_to_say_so() -> None:
-    """Without hosts nothing says where they run; with the fabric named, the pod is a target."""
+def test_a_launcher_that_may_run_its_ranks_itself_gets_a_hint() -> None:
+    """Without hosts it is unknown where they run; with a named fabric, the pod is a target."""
     decision = decide_on(pod(container("osu", command=MPIRUN)))
     assert told(decision, "request")[0][3] == (
         "recognized as a launcher by mpirun in its command: "
@@ -447,8 +452,8 @@ def test_a_launcher_that_may_run_its_ranks_itself_is_told_how_to_say_so() -> Non
     assert decide_on(defaulted(decision.pod)).patch == ()
 
 
-def test_labels_that_no_node_has_are_told_of() -> None:
-    """A pod that requires one stays pending; one without targets is not looked at."""
+def test_labels_that_no_node_has_are_warned_of() -> None:
+    """A pod that requires such a label stays pending; a pod without targets is not checked."""
     manifest = pod(nodeSelector={"pool": "a"})
     nodes = NodeInventory(by_node={"n": frozenset()}, label_keys=frozenset({"zone"}))
     decision = decide_on(manifest, context(V100, inventory=nodes))
@@ -496,7 +501,7 @@ def test_all_may_be_skipped() -> None:
     """Then only the status is written."""
     manifest = pod(annotations={"rdma.lab/skip": ",".join(CHAIN)})
     decision = decide_on(manifest)
-    assert {one.reason.code for one in decision.outcomes} == {"SkippedByUser"}
+    assert {outcome.reason.code for outcome in decision.outcomes} == {"SkippedByUser"}
     assert len(decision.outcomes) == len(MUTATIONS)
     assert len(decision.patch) == 1
 
@@ -512,10 +517,10 @@ def test_unknown_annotations_are_warned_of() -> None:
 
 def test_an_unknown_namespace_is_warned_of() -> None:
     """Until the namespace is known, its default is not used and limits are kept."""
-    space = NamespaceFacts(name="lab", known=False, annotations={"rdma.lab/fabric": "v100-ib"})
+    namespace = NamespaceFacts(name="lab", known=False, annotations={"rdma.lab/fabric": "v100-ib"})
     decision = decide_on(
         pod(container(), annotations={"rdma.lab/containers": "trainer"}),
-        context(namespace=space),
+        context(namespace=namespace),
     )
     assert decision.reason.code == "FabricUnknown"
     assert told(decision, "request") == [
@@ -531,17 +536,23 @@ def test_an_unknown_namespace_is_warned_of() -> None:
 
 def claiming(*claims: str) -> PodManifest:
     """Make a pod that names ResourceClaims."""
-    listed = [{"name": f"c{place}", "resourceClaimName": one} for place, one in enumerate(claims)]
+    listed = [
+        {"name": f"c{place}", "resourceClaimName": claim} for place, claim in enumerate(claims)
+    ]
     return pod(gpu(), resourceClaims=listed)
 
 
 def test_unknown_claims_are_warned_of() -> None:
-    """Where a fabric has claims; of many, the first three."""
+    """If a fabric has claims; at most the first three."""
     dra = replace(V100, claims=(DeviceClaim(template="nics"),))
-    known = NamespaceFacts(name="lab", claims=ClaimFacts(claims={"mine": {}}))
-    where = context(dra, namespace=known)
-    asked = claiming("mine", "a", "b", "a", "c", "d")
-    warned = [one for one in told(decide_on(asked, where), "request") if one[1] == "warned"]
+    namespace = NamespaceFacts(name="lab", claims=ClaimFacts(claims={"mine": {}}))
+    cluster = context(dra, namespace=namespace)
+    manifest = claiming("mine", "a", "b", "a", "c", "d")
+    warned = [
+        outcome
+        for outcome in told(decide_on(manifest, cluster), "request")
+        if outcome[1] == "warned"
+    ]
     assert warned == [
         (
             "",
@@ -551,19 +562,19 @@ def test_unknown_claims_are_warned_of() -> None:
         )
         for name in "abc"
     ]
-    assert told(decide_on(claiming("mine"), where), "request") == []
-    assert told(decide_on(asked, context(namespace=known)), "request") == []
+    assert told(decide_on(claiming("mine"), cluster), "request") == []
+    assert told(decide_on(manifest, context(namespace=namespace)), "request") == []
 
 
 @pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=case_name)
 def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
-    """A wrong annotation would go unnoticed; if a fabric is found anyway, there is no warning."""
-    space = NamespaceFacts(name="lab", annotations={"rdma.lab/fabric": name})
-    asked = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
-    decision = decide_on(asked, context(namespace=space))
+    """A wrong annotation would go unnoticed; a pod with a fabric gets no warning."""
+    namespace = NamespaceFacts(name="lab", annotations={"rdma.lab/fabric": name})
+    manifest = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
+    decision = decide_on(manifest, context(namespace=namespace))
     message = f"the namespace's annotation rdma.lab/fabric is {name!r}, which is not a fabric"
     assert told(decision, "request") == [("", "warned", "NamespaceFabric", message)]
-    assert told(decide_on(pod(), context(namespace=space)), "request") == []
+    assert told(decide_on(pod(), context(namespace=namespace)), "request") == []
 
 
 def test_another_injector_is_warned_of() -> None:
@@ -573,8 +584,8 @@ def test_another_injector_is_warned_of() -> None:
     assert told(decision, "request") == [("", "warned", "OtherInjector", message)]
 
 
-def test_an_unknown_fabric_is_denied_also_without_targets() -> None:
-    """A fabric that does not exist is a mistake, whatever else the pod has."""
+def test_an_unknown_fabric_is_denied_even_without_targets() -> None:
+    """A fabric that does not exist is a mistake in any pod."""
     manifest = pod(annotations={"rdma.lab/fabric": "nowhere"})
     manifest["spec"]["containers"] = []
     assert decide_on(manifest).reason.code == "InvalidAnnotation"
@@ -582,8 +593,10 @@ def test_an_unknown_fabric_is_denied_also_without_targets() -> None:
 
 def test_many_containers_cost_no_more_than_they_must() -> None:
     """Each container has its outcomes, and the warnings stay within their limit."""
-    many = [gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(100)]
-    decision = decide_on(pod(*many))
+    containers = [
+        gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(100)
+    ]
+    decision = decide_on(pod(*containers))
     assert len(told(decision, "ipc-lock")) == 100
     assert sum(map(len, decision.warnings)) < 4096
     assert decision.warnings[-1] == "rdma.lab: more in annotation rdma.lab/status"
@@ -592,18 +605,18 @@ def test_many_containers_cost_no_more_than_they_must() -> None:
 
 @pytest.mark.parametrize("name", ["训练", "", "a\nb", "x" * 300])
 def test_any_name_of_a_container_will_do(name: str) -> None:
-    """The API server rejects invalid names itself; each warning stays one line of ASCII."""
+    """The API server rejects invalid names itself; each warning stays a single line of ASCII."""
     decision = decide_on(pod(gpu(name, securityContext={"runAsUser": 5})))
     assert decision.allowed
     assert len(decision.warnings) == 2
-    assert all(one.isascii() and one.isprintable() for one in decision.warnings)
+    assert all(warning.isascii() and warning.isprintable() for warning in decision.warnings)
     assert max(map(len, decision.warnings)) <= 120
 
 
-def test_two_containers_of_one_name_both_get_the_set() -> None:
+def test_two_containers_of_equal_name_both_get_the_set() -> None:
     """The API server rejects such a pod afterwards."""
     decision = decide_on(pod(gpu("a"), gpu("a")))
-    assert [one["securityContext"] for one in decision.pod["spec"]["containers"]] == [
+    assert [patched["securityContext"] for patched in decision.pod["spec"]["containers"]] == [
         {"capabilities": {"add": ["IPC_LOCK"]}}
     ] * 2
 
@@ -613,24 +626,28 @@ def test_two_containers_of_one_name_both_get_the_set() -> None:
 def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str]) -> None:
     """A pod that names its fabric has the same target on the second pass."""
     env = FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0"),), site=((variable, "launcher"),))
-    where = context(fabric("lab", env=env))
+    cluster = context(fabric("lab", env=env))
     manifest = pod(
         container(command=command),
         annotations={"rdma.lab/fabric": "lab", "rdma.lab/devices": "0"},
     )
-    first = decide_on(manifest, where)
+    first = decide_on(manifest, cluster)
     assert variable in told(first, "env")[0][3]
-    second = decide_on(defaulted(first.pod), where)
+    second = decide_on(defaulted(first.pod), cluster)
     assert second.patch == ()
     before, after = (
-        [(one.mutation, one.container) for one in decision.outcomes if one.status != "warned"]
+        [
+            (outcome.mutation, outcome.container)
+            for outcome in decision.outcomes
+            if outcome.status != "warned"
+        ]
         for decision in (first, second)
     )
     assert after == before
     for decision in (first, second):
-        told_of_files = {(status, code) for _, status, code, _ in told(decision, "config-files")}
+        file_outcomes = {(status, code) for _, status, code, _ in told(decision, "config-files")}
         expected = ("applied", "Mounted") if decision is first else ("already", "Present")
-        assert told_of_files == {expected if "sshd" in command[0] else ("skipped", "NotNeeded")}
+        assert file_outcomes == {expected if "sshd" in command[0] else ("skipped", "NotNeeded")}
 
 
 _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
@@ -689,18 +706,18 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
     ids=case_name,
 )
 def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) -> None:
-    """A quantity that cannot be used is denied with its place, whatever its size."""
+    """An unusable quantity is denied with its place, regardless of its size."""
     decision = decide_on(manifest, context(ROCE))
     assert (decision.allowed, decision.message) == (False, says)
 
 
 def test_the_largest_quantities_are_counted() -> None:
     """The sum of two memory limits of 2^63-1 is larger than that, and is written in full."""
-    most = {"limits": {"memory": str(MOST)}}
+    pod_resources = {"limits": {"memory": str(MOST)}}
     manifest = pod(
         gpu("a", limits={"memory": str(MOST)}),
         gpu("b", limits={"memory": str(MOST)}),
-        resources=most,
+        resources=pod_resources,
     )
     decision = decide_on(manifest, context(ROCE))
     assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * MOST)
@@ -728,32 +745,32 @@ def test_the_longest_status_of_all_has_room() -> None:
     assert len(written) < LONGEST_STATUS
 
 
-def noted(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str, str]]:
+def noted(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[str, str, str]]:
     """List the warnings of `request`: container, code and sentence."""
     return [
-        (container, code, said)
-        for container, _, code, said in told(decide_on(manifest, where), "request")
+        (container, code, message)
+        for container, _, code, message in told(decide_on(manifest, cluster), "request")
     ]
 
 
 def test_a_sidecar_between_the_ranks_is_warned_of() -> None:
-    """The warning names what asks for it; pods without targets, and launchers, get none."""
+    """The warning names the request for it; pods without targets, and launchers, get none."""
     sentence = 'Istio ({}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
     labels = {"sidecar.istio.io/inject": "true"}
-    said = sentence.format("label sidecar.istio.io/inject")
-    assert noted(pod(labels=labels)) == [("", "IstioSidecar", said)]
+    message = sentence.format("label sidecar.istio.io/inject")
+    assert noted(pod(labels=labels)) == [("", "IstioSidecar", message)]
     meshed = NamespaceFacts(name="lab", labels={"istio-injection": "enabled"})
-    said = sentence.format("namespace label istio-injection")
-    assert noted(pod(), context(namespace=meshed)) == [("", "IstioSidecar", said)]
+    message = sentence.format("namespace label istio-injection")
+    assert noted(pod(), context(namespace=meshed)) == [("", "IstioSidecar", message)]
     assert noted(pod(container()), context(namespace=meshed)) == []
     longest = pod(annotations=labels)
     assert not any(line.endswith("...") for line in decide_on(longest).warnings)
 
 
 def test_dns_in_the_hosts_network_is_warned_of() -> None:
-    """Ranks that look for each other by the name of a Service would not find it."""
-    said = "with hostNetwork, Service names resolve only with dnsPolicy: ClusterFirstWithHostNet"
-    assert noted(pod(hostNetwork=True)) == [("", "HostNetworkDNS", said)]
+    """Ranks could not resolve each other by the name of a Service."""
+    message = "with hostNetwork, Service names resolve only with dnsPolicy: ClusterFirstWithHostNet"
+    assert noted(pod(hostNetwork=True)) == [("", "HostNetworkDNS", message)]
     assert noted(pod(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")) == []
     launcher = container(command=["mpirun", "a.out"])
     codes = [code for _, code, _ in noted(pod(launcher, hostNetwork=True))]
@@ -761,11 +778,11 @@ def test_dns_in_the_hosts_network_is_warned_of() -> None:
 
 
 def test_devices_by_host_path_are_warned_of() -> None:
-    """Only a privileged container may open what a device plugin did not give it."""
+    """Only a privileged container may open a device that no device plugin gave it."""
     mounts = [{"name": "ib", "mountPath": "/dev/infiniband"}]
     volumes = [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]
-    said = "hostPath /dev/infiniband shows devices that only a device plugin's resource opens"
+    message = "hostPath /dev/infiniband shows devices that only a device plugin's resource opens"
     manifest = pod(gpu("a", volumeMounts=mounts), gpu("b"), volumes=volumes)
-    assert noted(manifest) == [("a", "HostPathDevices", said)]
+    assert noted(manifest) == [("a", "HostPathDevices", message)]
     free = gpu(volumeMounts=mounts, securityContext={"privileged": True})
     assert noted(pod(free, volumes=volumes)) == []

@@ -14,7 +14,7 @@ from webhook.errors import ShapeError
 from webhook.model.decision import Outcome, Reason
 from webhook.model.pod import Path, Pod
 
-WHY = Reason("Why", "Because.")
+REASON = Reason("Why", "Because.")
 
 
 def sample() -> dict[str, Any]:
@@ -36,7 +36,7 @@ def test_a_draft_without_edits_is_the_pod_itself() -> None:
 
 
 def test_only_the_edited_path_is_copied() -> None:
-    """The pod that came in stays as it was, and what is untouched is shared with it."""
+    """The incoming pod stays unchanged, and the draft shares its unedited parts."""
     pod = sample()
     before = deepcopy(pod)
     draft = Draft(pod)
@@ -98,7 +98,7 @@ def test_a_list_is_appended_to_or_made() -> None:
         {"op": "add", "path": "/spec/containers/0/args/-", "value": "z"},
         {"op": "add", "path": "/spec/containers/1/args", "value": ["y", "z"]},
     ]
-    assert [one["args"] for one in draft.pod["spec"]["containers"]] == [["x", "y", "z"], ["y", "z"]]
+    assert [app["args"] for app in draft.pod["spec"]["containers"]] == [["x", "y", "z"], ["y", "z"]]
 
 
 def test_values_are_inserted_and_replaced_by_index() -> None:
@@ -117,7 +117,7 @@ def test_values_are_inserted_and_replaced_by_index() -> None:
 
 
 def test_an_operation_keeps_its_value_when_it_is_edited_later() -> None:
-    """What was put in is copied before it is edited, so earlier operations stay true."""
+    """An added value is copied before an edit, so earlier operations stay true."""
     draft = Draft({})
     draft.set(("a",), {"b": []})
     draft.append(("a", "b"), 1)
@@ -157,42 +157,42 @@ def test_operations_belong_to_the_verdict_that_follows() -> None:
     """Each outcome has its own; the others have none."""
     draft = Draft({"a": 1})
     draft.mutation = "mine"
-    draft.skipped("v", WHY, "not yet")
+    draft.skipped("v", REASON, "not yet")
     draft.set(("b",), 2)
-    draft.applied("x", WHY, "done")
-    draft.warned("x", WHY, "careful")
+    draft.applied("x", REASON, "done")
+    draft.warned("x", REASON, "careful")
     draft.remove(("a",))
-    draft.applied("", WHY, "removed")
-    draft.already("y", WHY, "there")
-    draft.skipped("z", WHY, "left alone")
-    draft.failed("w", WHY, "no")
+    draft.applied("", REASON, "removed")
+    draft.already("y", REASON, "there")
+    draft.skipped("z", REASON, "left alone")
+    draft.failed("w", REASON, "no")
     added, removed = draft.ops
     assert draft.outcomes == [
-        Outcome("mine", "v", "skipped", WHY, "not yet"),
-        Outcome("mine", "x", "applied", WHY, "done", (added,)),
-        Outcome("mine", "x", "warned", WHY, "careful"),
-        Outcome("mine", "", "applied", WHY, "removed", (removed,)),
-        Outcome("mine", "y", "already", WHY, "there"),
-        Outcome("mine", "z", "skipped", WHY, "left alone"),
-        Outcome("mine", "w", "failed", WHY, "no"),
+        Outcome("mine", "v", "skipped", REASON, "not yet"),
+        Outcome("mine", "x", "applied", REASON, "done", (added,)),
+        Outcome("mine", "x", "warned", REASON, "careful"),
+        Outcome("mine", "", "applied", REASON, "removed", (removed,)),
+        Outcome("mine", "y", "already", REASON, "there"),
+        Outcome("mine", "z", "skipped", REASON, "left alone"),
+        Outcome("mine", "w", "failed", REASON, "no"),
     ]
 
 
 def test_a_verdict_must_match_what_was_done() -> None:
-    """A mutation that says otherwise is a defect, not a decision."""
+    """A mutation that reports otherwise is a defect, not a decision."""
     draft = Draft({})
     draft.mutation = "mine"
     with pytest.raises(AssertionError, match="mine says applied, but changed nothing"):
-        draft.applied("", WHY, "")
+        draft.applied("", REASON, "")
     draft.set(("a",), 1)
     with pytest.raises(AssertionError, match="mine says skipped, but has operations pending"):
-        draft.skipped("", WHY, "")
+        draft.skipped("", REASON, "")
 
 
-@pytest.mark.parametrize("gone", [{"name": "a"}, "a"], ids=["mapping", "string"])
-def test_what_moves_up_in_a_list_is_edited_where_it_is_then(gone: Any) -> None:
-    """Once an item in front of it has gone, its place is another one's."""
-    pod = {"spec": {"containers": [gone, {"name": "b"}, {"name": "c"}]}}
+@pytest.mark.parametrize("removed_item", [{"name": "a"}, "a"], ids=["mapping", "string"])
+def test_what_moves_up_in_a_list_is_edited_where_it_is_then(removed_item: Any) -> None:
+    """Once an item in front of it is removed, its place belongs to the next item."""
+    pod = {"spec": {"containers": [removed_item, {"name": "b"}, {"name": "c"}]}}
     draft = Draft(deepcopy(pod))
     draft.set(("spec", "containers", 1, "image"), "old")
     draft.remove(("spec", "containers", 0))
@@ -219,7 +219,7 @@ def test_an_edit_goes_into_the_value_that_took_anothers_place(
     assert jsonpatch.apply_patch(pod, draft.ops) == draft.pod
 
 
-def test_a_value_is_never_mistaken_for_a_copy_that_has_gone() -> None:
+def test_a_value_is_never_mistaken_for_a_removed_copy() -> None:
     """A copy is known by its address, which no later value may get."""
     draft = Draft({"a": {"b": 0}})
     for number in range(10):
@@ -230,8 +230,8 @@ def test_a_value_is_never_mistaken_for_a_copy_that_has_gone() -> None:
         draft.set(("a", "b"), 0)
 
 
-def test_an_edit_below_an_earlier_one_goes_to_its_own_place() -> None:
-    """Copies are found again by their whole path."""
+def test_an_edit_below_an_earlier_edit_goes_to_its_own_place() -> None:
+    """Copies are identified by their whole path."""
     pod = {"a": {"b": {"c": {"list": [0]}}}}
     draft = Draft(deepcopy(pod))
     draft.set(("a", "x"), 1)
@@ -294,8 +294,8 @@ def removing(draft: Draft, at: Path) -> None:
         (replacing_below, replacing_below),
     ],
 )
-def test_an_edit_near_an_earlier_one_is_as_quick_at_any_depth(earlier: Edit, later: Edit) -> None:
-    """It starts from what is known to be copied, not from the root."""
+def test_an_edit_near_an_earlier_edit_is_as_quick_at_any_depth(earlier: Edit, later: Edit) -> None:
+    """It starts from an existing copy, not from the root."""
 
     def counted(depth: int) -> int:
         pod: dict[str, Any] = {"map": {}, "list": [0], "number": 0}
@@ -310,8 +310,8 @@ def test_an_edit_near_an_earlier_one_is_as_quick_at_any_depth(earlier: Edit, lat
     assert counted(1) == counted(10)
 
 
-def test_the_view_is_of_the_pod_as_it_is_now() -> None:
-    """Each edit outdates what was read before; without an edit, nothing is read twice."""
+def test_the_view_is_of_the_current_pod() -> None:
+    """Each edit outdates earlier readings; without an edit, nothing is read twice."""
     manifest = {"spec": {"containers": [{"name": "a"}, {"name": "b", "command": ["run"]}]}}
     pod = Pod(manifest)
     first, second = pod.containers
@@ -334,7 +334,7 @@ def test_the_view_is_of_the_pod_as_it_is_now() -> None:
 
 
 def test_the_view_sees_edits_outside_of_containers() -> None:
-    """Wherever an edit is, the next view has it."""
+    """The next view has any edit."""
     manifest = {"metadata": {}, "spec": {"containers": [{"name": "a"}]}}
     draft = Draft(manifest)
     draft.set(("metadata", "annotations", "a"), "b")
@@ -342,6 +342,6 @@ def test_the_view_sees_edits_outside_of_containers() -> None:
     draft.append(("spec", "volumes"), {"name": "v"})
     assert draft.view.volume_items == [{"name": "v"}]
     draft.set(("spec", "containers"), [{"name": "c"}])
-    assert [one.name for one in draft.view.containers] == ["c"]
+    assert [app.name for app in draft.view.containers] == ["c"]
     draft.set(("spec",), {"containers": [{"name": "d"}]})
-    assert [one.name for one in draft.view.containers] == ["d"]
+    assert [app.name for app in draft.view.containers] == ["d"]

@@ -26,35 +26,35 @@ from webhook.model.resources import usage_of
 PRODUCT = "nvidia.com/gpu.product"
 
 
-def made(name: str, product: str, *resources: str, gpu: str = "nvidia.com/gpu") -> Fabric:
-    """Make a fabric known by its GPUs, their product and its resources."""
+def with_gpus(name: str, product: str, *resources: str, gpu: str = "nvidia.com/gpu") -> Fabric:
+    """Make a fabric with GPUs of this product, and these resources."""
     return fabric(
         name,
         gpu_resources=frozenset({gpu}),
         node_labels={PRODUCT: (product,)},
-        resources=tuple(RdmaResource(name=one) for one in resources),
+        resources=tuple(RdmaResource(name=resource) for resource in resources),
     )
 
 
-NORTH = made("north", "V100*", "rdma/north", "rdma/both")
-SOUTH = made("south", "H100*", "rdma/south", "rdma/both")
-EAST = made("east", "L40", "rdma/east", gpu="nvidia.com/l40")
+NORTH = with_gpus("north", "V100*", "rdma/north", "rdma/both")
+SOUTH = with_gpus("south", "H100*", "rdma/south", "rdma/both")
+EAST = with_gpus("east", "L40", "rdma/east", gpu="nvidia.com/l40")
 ALL = (NORTH, SOUTH, EAST)
 
 
 def resolved(
     manifest: PodManifest,
-    where: Context | None = None,
+    cluster: Context | None = None,
     *,
-    own: str | None = None,
+    annotated: str | None = None,
     earlier: str | None = None,
 ) -> Resolution:
-    """Resolve a pod all of whose containers are targets."""
-    at = where or context(*ALL)
+    """Resolve a pod whose containers are all targets."""
+    at = cluster or context(*ALL)
     pod = Pod(manifest)
-    pairs = [(one, usage_of(one, at.fabrics)) for one in pod.containers]
+    pairs = [(app, usage_of(app, at.fabrics)) for app in pod.containers]
     claims = claims_of(pod, at.namespace.claims)
-    return resolve(pod, pairs, Requests(fabric=own), at, earlier, claims=claims)
+    return resolve(pod, pairs, Requests(fabric=annotated), at, earlier, claims=claims)
 
 
 def using(*names: str, **spec: Any) -> PodManifest:
@@ -70,7 +70,7 @@ def required(*values: str, operator: str = "In") -> dict[str, Any]:
 
 
 def test_nothing_says_which_fabric() -> None:
-    """Not even where there is only one: the pod's nodes may have none."""
+    """Not even with a single fabric: the pod's nodes may have none."""
     unknown = Resolution(
         None,
         "",
@@ -86,15 +86,15 @@ def test_nothing_says_which_fabric() -> None:
     "name", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "rdma/elsewhere"]
 )
 def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
-    """The message says what the configuration lacks; a quantity of zero is not a device."""
+    """The message names the gap in the configuration; a quantity of zero is not a device."""
     assert resolved(using("example.com/npu", name)).message == (
         f"no fabric claims {name} in container trainer: set rdma.lab/fabric (north, south, east)"
     )
-    nothing = pod(container(resources=amounts({name: "0"})))
-    assert resolved(nothing).message.startswith("nothing says which fabric the pod is on: ")
+    without_device = pod(container(resources=amounts({name: "0"})))
+    assert resolved(without_device).message.startswith("nothing says which fabric the pod is on: ")
 
 
-def test_without_any_fabric_the_message_says_so() -> None:
+def test_without_any_fabric_the_message_is_different() -> None:
     """A new cluster starts like this."""
     empty = Context(
         fabrics=context().fabrics.__class__(), namespace=NamespaceFacts(), inventory=NodeInventory()
@@ -112,7 +112,7 @@ NODE = NodeInventory(
 
 
 @pytest.mark.parametrize(
-    ("manifest", "own", "name", "evidence"),
+    ("manifest", "annotated", "name", "evidence"),
     [
         (using(), "south", "south", "annotation rdma.lab/fabric=south"),
         (using("rdma/south"), None, "south", "rdma/south in container trainer"),
@@ -137,15 +137,15 @@ NODE = NodeInventory(
     ids=case_name,
 )
 def test_each_evidence_alone_decides(
-    manifest: PodManifest, own: str | None, name: str, evidence: str
+    manifest: PodManifest, annotated: str | None, name: str, evidence: str
 ) -> None:
     """Annotation, RDMA resource, GPU resource, selector, affinity, node, inventory."""
-    found = resolved(manifest, context(*ALL, inventory=NODE), own=own)
-    assert found == Resolution({one.name: one for one in ALL}[name], evidence)
+    resolution = resolved(manifest, context(*ALL, inventory=NODE), annotated=annotated)
+    assert resolution == Resolution({member.name: member for member in ALL}[name], evidence)
 
 
 @pytest.mark.parametrize(
-    ("manifest", "own", "evidence"),
+    ("manifest", "annotated", "evidence"),
     [
         (
             using("rdma/south", "nvidia.com/gpu", nodeName="n1"),
@@ -180,21 +180,23 @@ def test_each_evidence_alone_decides(
     ],
     ids=case_name,
 )
-def test_the_first_that_leaves_one_wins(
-    manifest: PodManifest, own: str | None, evidence: str
+def test_the_first_that_leaves_a_single_fabric_wins(
+    manifest: PodManifest, annotated: str | None, evidence: str
 ) -> None:
     """Each narrows what the stronger ones left; weaker ones only confirm it."""
-    assert resolved(manifest, context(*ALL, inventory=NODE), own=own) == Resolution(SOUTH, evidence)
+    assert resolved(manifest, context(*ALL, inventory=NODE), annotated=annotated) == Resolution(
+        SOUTH, evidence
+    )
 
 
 def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
-    """Nor is one that no fabric has."""
+    """A resource that no fabric has is not evidence either."""
     zero = pod(container(resources=amounts({"rdma/north": "0", "rdma/x": "1", "rdma/south": 1})))
     assert resolved(zero) == Resolution(SOUTH, "rdma/south in container trainer")
 
 
 @pytest.mark.parametrize(
-    ("manifest", "own", "says"),
+    ("manifest", "annotated", "says"),
     [
         (
             using("nvidia.com/l40"),
@@ -248,11 +250,11 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
     ids=case_name,
 )
 def test_a_contradiction_is_denied_naming_both(
-    manifest: PodManifest, own: str | None, says: str
+    manifest: PodManifest, annotated: str | None, says: str
 ) -> None:
-    """The two that contradict each other, not just the first that said anything."""
+    """The contradictory pieces are named, not just the first evidence."""
     with pytest.raises(Denial) as raised:
-        resolved(manifest, context(*ALL, inventory=NODE), own=own)
+        resolved(manifest, context(*ALL, inventory=NODE), annotated=annotated)
     assert (raised.value.reason.code, str(raised.value)) == ("FabricConflict", says)
 
 
@@ -303,20 +305,20 @@ def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
     ids=case_name,
 )
 def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, says: str) -> None:
-    """The pod goes to nodes that nobody configured."""
+    """The pod goes to nodes without a configured fabric."""
     assert resolved(manifest) == Resolution(None, "", FABRIC_UNKNOWN, says)
 
 
 def test_a_node_of_no_fabric_leaves_it_unknown() -> None:
-    """The inventory knows the node that the pod names, and it belongs to none."""
+    """The inventory has the node that the pod names, and the node belongs to no fabric."""
     nodes = NodeInventory(by_node={"cpu-1": frozenset()})
-    found = resolved(using(nodeName="cpu-1"), context(*ALL, inventory=nodes))
-    says = "no fabric matches the node that the pod names"
-    assert found == Resolution(None, "", FABRIC_UNKNOWN, says)
+    resolution = resolved(using(nodeName="cpu-1"), context(*ALL, inventory=nodes))
+    message = "no fabric matches the node that the pod names"
+    assert resolution == Resolution(None, "", FABRIC_UNKNOWN, message)
 
 
 @pytest.mark.parametrize(
-    ("manifest", "own", "evidence"),
+    ("manifest", "annotated", "evidence"),
     [
         (using(), "south", "annotation rdma.lab/fabric=south"),
         (using("rdma/south"), None, "rdma/south in container trainer"),
@@ -324,18 +326,18 @@ def test_a_node_of_no_fabric_leaves_it_unknown() -> None:
     ids=case_name,
 )
 def test_what_the_user_typed_outweighs_labels_that_no_fabric_knows(
-    manifest: PodManifest, own: str | None, evidence: str
+    manifest: PodManifest, annotated: str | None, evidence: str
 ) -> None:
     """A fabric's list of products may be older than its nodes."""
     manifest["spec"]["nodeSelector"] = {PRODUCT: "A10"}
-    assert resolved(manifest, own=own) == Resolution(SOUTH, evidence)
+    assert resolved(manifest, annotated=annotated) == Resolution(SOUTH, evidence)
 
 
 def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
     """The labels are passed over, and nothing else."""
     manifest = using(nodeSelector={PRODUCT: "A10"}, nodeName="n2")
     with pytest.raises(Denial) as raised:
-        resolved(manifest, context(*ALL, inventory=NODE), own="south")
+        resolved(manifest, context(*ALL, inventory=NODE), annotated="south")
     assert str(raised.value) == (
         "annotation rdma.lab/fabric=south means fabric south, "
         "but the node that the pod names means fabric north"
@@ -343,7 +345,7 @@ def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
 
 
 def test_several_that_fit_are_ambiguous() -> None:
-    """The message names the evidence and what it fits."""
+    """The message names the evidence and the fabrics that match it."""
     assert resolved(using("nvidia.com/gpu")) == Resolution(
         reason=FABRIC_AMBIGUOUS,
         message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
@@ -352,7 +354,7 @@ def test_several_that_fit_are_ambiguous() -> None:
 
 
 def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
-    """They may be scaled to zero, and be meant; nodes without GPUs do not change that."""
+    """The fabric may be scaled to zero, and be meant; nodes without GPUs do not matter."""
     nodes = NodeInventory(
         by_node={"n2": frozenset({"north"})},
         by_gpu={"nvidia.com/gpu": frozenset({"north"})},
@@ -366,9 +368,9 @@ def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
     )
 
 
-def space(name: str, *, known: bool = True) -> NamespaceFacts:
+def space(name: str, *, facts_known: bool = True) -> NamespaceFacts:
     """Make a namespace with a default fabric."""
-    return NamespaceFacts(name="lab", known=known, annotations={"rdma.lab/fabric": name})
+    return NamespaceFacts(name="lab", known=facts_known, annotations={"rdma.lab/fabric": name})
 
 
 OF_NAMESPACE = "annotation rdma.lab/fabric of the namespace"
@@ -382,30 +384,30 @@ OF_FILE = "defaults.fabric of the configuration"
         (using("nvidia.com/gpu"), space("south"), "north", (SOUTH, OF_NAMESPACE)),
         (using("nvidia.com/gpu"), space("east"), "north", (NORTH, OF_FILE)),
         (using("nvidia.com/gpu"), space("nobody"), "north", (NORTH, OF_FILE)),
-        (using(), space("south", known=False), "north", (NORTH, OF_FILE)),
+        (using(), space("south", facts_known=False), "north", (NORTH, OF_FILE)),
         (using(), None, "north", (NORTH, OF_FILE)),
         (using("nvidia.com/l40"), space("south"), "north", (EAST, "nvidia.com/l40 in container")),
     ],
     ids=case_name,
 )
-def test_defaults_choose_among_what_is_left(
+def test_defaults_choose_among_the_remaining_fabrics(
     manifest: PodManifest, namespace: Any, default: str | None, expected: tuple[Fabric, str]
 ) -> None:
-    """The namespace's, if it is known, before that of the file; never against an evidence."""
-    where = context(*ALL, namespace=namespace, defaults={"fabric": default})
-    found = resolved(manifest, where)
-    assert (found.fabric, found.reason) == (expected[0], None)
-    assert found.evidence.startswith(expected[1])
+    """First the namespace's, if it is known, then the file's; never against evidence."""
+    cluster = context(*ALL, namespace=namespace, defaults={"fabric": default})
+    resolution = resolved(manifest, cluster)
+    assert (resolution.fabric, resolution.reason) == (expected[0], None)
+    assert resolution.evidence.startswith(expected[1])
 
 
 def test_a_default_that_does_not_fit_is_not_used() -> None:
     """It is not evidence, so it cannot contradict anything either."""
-    where = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
-    assert resolved(using("nvidia.com/gpu"), where).reason is FABRIC_AMBIGUOUS
+    cluster = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
+    assert resolved(using("nvidia.com/gpu"), cluster).reason is FABRIC_AMBIGUOUS
 
 
 def test_a_second_call_keeps_the_fabric_of_the_first() -> None:
-    """Where the pod leaves it a choice, nodes and namespace are not asked again."""
+    """If the pod leaves a choice, nodes and namespace are not consulted again."""
     at = context(*ALL, inventory=NODE, namespace=NamespaceFacts(annotations={FABRIC: "north"}))
     says = "annotation rdma.lab/status of an earlier call"
     assert resolved(using("nvidia.com/gpu"), at, earlier="south") == Resolution(SOUTH, says)
@@ -413,11 +415,11 @@ def test_a_second_call_keeps_the_fabric_of_the_first() -> None:
     assert resolved(using(), at, earlier="east") == Resolution(EAST, says)
 
 
-def test_what_the_pod_says_counts_more_than_an_earlier_call() -> None:
-    """Its evidence is named if it suffices; a fabric that it excludes is not taken."""
+def test_the_pods_evidence_counts_more_than_an_earlier_call() -> None:
+    """The evidence is named if it suffices; a fabric that it excludes is not chosen."""
     at = context(*ALL, inventory=NODE)
-    found = resolved(using("rdma/north"), at, earlier="north")
-    assert found == Resolution(NORTH, "rdma/north in container trainer")
+    resolution = resolved(using("rdma/north"), at, earlier="north")
+    assert resolution == Resolution(NORTH, "rdma/north in container trainer")
     assert resolved(using("rdma/north"), at, earlier="south").fabric is NORTH
     assert resolved(using("nvidia.com/l40"), at, earlier="gone") == Resolution(
         EAST, "nvidia.com/l40 in container trainer"
@@ -430,7 +432,7 @@ def test_an_earlier_call_does_not_make_peace() -> None:
         resolved(using("rdma/north", "nvidia.com/l40"), earlier="north")
 
 
-#: Fabrics whose NICs come by claim.
+#: Fabrics whose NICs come through a claim.
 UP = fabric("up", device_classes=frozenset({"up.gpu.lab"}), claims=(DeviceClaim(template="up"),))
 DOWN = fabric("down", device_classes=frozenset({"down.gpu.lab"}))
 CLAIMS = ClaimFacts(templates={"g": {"all": ("down.gpu.lab",)}, "up": {"all": ("down.gpu.lab",)}})
@@ -453,17 +455,17 @@ def claiming(template: str, *, use: bool = True) -> PodManifest:
     ids=("template", "of the pod", "device class"),
 )
 def test_claims_are_evidence(template: str, use: bool, name: str, says: str) -> None:
-    """A fabric's template, whose device classes then say nothing more; or a device class."""
+    """A fabric's template, whose device classes then do not matter; or a device class."""
     at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claims=CLAIMS))
-    found = resolved(claiming(template, use=use), at)
-    assert found.fabric is not None
-    assert (found.fabric.name, found.evidence) == (name, says)
+    resolution = resolved(claiming(template, use=use), at)
+    assert resolution.fabric is not None
+    assert (resolution.fabric.name, resolution.evidence) == (name, says)
 
 
 def test_a_template_and_an_annotation_may_contradict() -> None:
     """The user wrote both."""
     at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claims=CLAIMS))
     with pytest.raises(Denial, match="resource claim x in container trainer"):
-        resolved(claiming("up"), at, own="down")
+        resolved(claiming("up"), at, annotated="down")
     with pytest.raises(Denial, match=r"down\.gpu\.lab of resource claim x"):
-        resolved(claiming("g"), at, own="up")
+        resolved(claiming("g"), at, annotated="up")

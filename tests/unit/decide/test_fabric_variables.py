@@ -46,23 +46,23 @@ def full(**fields: Any) -> Fabric:
     )
 
 
-def wanted(
-    one: Fabric, own: Mapping[str, str | None] | None = None, *, host_network: bool = False
+def variables(
+    member: Fabric, user_env: Mapping[str, str | None] | None = None, *, host_network: bool = False
 ) -> dict[str, str]:
-    """Return the variables for a container that has `own`; no name may occur twice."""
-    pairs = desired_env(one, own or {}, host_network=host_network)
+    """Return the variables for a container with `user_env`; no name may occur twice."""
+    pairs = desired_env(member, user_env or {}, host_network=host_network)
     assert len(dict(pairs)) == len(pairs)
     return dict(pairs)
 
 
 def test_a_fabric_may_set_nothing() -> None:
-    """A fabric may want no variables; with SR-IOV, for example, HCA names differ between pods."""
-    assert wanted(fabric()) == {}
+    """A fabric may have no variables; with SR-IOV, for example, HCA names differ between pods."""
+    assert variables(fabric()) == {}
 
 
 def test_every_library_gets_its_variables() -> None:
     """NCCL and Gloo get the interface; UCX gets it after the HCAs, or it would have no TCP."""
-    assert wanted(full()) == {
+    assert variables(full()) == {
         "NCCL_IB_HCA": "=mlx5_0",
         "NCCL_IB_TC": "106",
         "NCCL_SOCKET_IFNAME": "eth0",
@@ -89,18 +89,18 @@ def test_every_library_gets_its_variables() -> None:
 )
 def test_only_the_libraries_of_the_fabric_count(library: str, names: set[str]) -> None:
     """Variables of libraries that the site does not use are not written."""
-    assert wanted(full(libraries=frozenset({library}))).keys() == names
+    assert variables(full(libraries=frozenset({library}))).keys() == names
 
 
 def test_the_host_network_has_an_interface_of_its_own() -> None:
     """With hostNetwork the host's interface is used; if it is unset, no interface is written."""
-    assert wanted(full(), host_network=True)["UCX_NET_DEVICES"] == "mlx5_0:1,bond0"
-    assert wanted(full(), host_network=True)["NCCL_SOCKET_IFNAME"] == "bond0"
+    assert variables(full(), host_network=True)["UCX_NET_DEVICES"] == "mlx5_0:1,bond0"
+    assert variables(full(), host_network=True)["NCCL_SOCKET_IFNAME"] == "bond0"
     bare = Fabric(name="plain", env=ENV, socket_interface="eth0")
-    assert "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME" not in wanted(
+    assert "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME" not in variables(
         full(host_socket_interface=None), host_network=True
     )
-    assert wanted(bare, host_network=True) == {
+    assert variables(bare, host_network=True) == {
         "NCCL_IB_HCA": "=mlx5_0",
         "NCCL_IB_TC": "106",
         "UCX_IB_TRAFFIC_CLASS": "106",
@@ -108,16 +108,16 @@ def test_the_host_network_has_an_interface_of_its_own() -> None:
 
 
 def test_the_pods_own_interfaces_are_all_listed() -> None:
-    """UCX and NVSHMEM get each interface that the pod names for NCCL, by commas."""
-    found = wanted(full(), {"NCCL_SOCKET_IFNAME": "=net1,net2"})
-    assert found["UCX_NET_DEVICES"] == "mlx5_0:1,net1,net2"
-    assert found["NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"] == "net1,net2"
+    """UCX and NVSHMEM get each interface that the pod names for NCCL, separated by commas."""
+    values = variables(full(), {"NCCL_SOCKET_IFNAME": "=net1,net2"})
+    assert values["UCX_NET_DEVICES"] == "mlx5_0:1,net1,net2"
+    assert values["NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"] == "net1,net2"
 
 
 @pytest.mark.parametrize("interface", [None, "lo"])
 def test_ucx_devices_are_never_written_without_an_ip_interface(interface: str | None) -> None:
     """UCX applies the list to TCP too, and `lo` reaches no peer: it chooses by itself instead."""
-    assert "UCX_NET_DEVICES" not in wanted(full(socket_interface=interface))
+    assert "UCX_NET_DEVICES" not in variables(full(socket_interface=interface))
 
 
 @pytest.mark.parametrize(
@@ -127,23 +127,23 @@ def test_ucx_devices_are_never_written_without_an_ip_interface(interface: str | 
 )
 def test_ucx_devices_follow_the_transports_of_the_pod(tls: str | None, *, written: bool) -> None:
     """A pod whose UCX_TLS allows no RDMA transport gets no list of HCAs; one that may, does."""
-    assert ("UCX_NET_DEVICES" in wanted(full(), {"UCX_TLS": tls})) is written
+    assert ("UCX_NET_DEVICES" in variables(full(), {"UCX_TLS": tls})) is written
 
 
 def test_ucx_devices_follow_the_transports_of_the_site() -> None:
     """The site's UCX_TLS counts, unless the pod has its own."""
-    one = full(env=FabricEnv(ucx_devices="mlx5_0:1", site=(("UCX_TLS", "tcp"),)))
-    assert "UCX_NET_DEVICES" not in wanted(one)
-    assert wanted(one, {"UCX_TLS": "rc"})["UCX_NET_DEVICES"] == "mlx5_0:1,eth0"
+    with_site_tls = full(env=FabricEnv(ucx_devices="mlx5_0:1", site=(("UCX_TLS", "tcp"),)))
+    assert "UCX_NET_DEVICES" not in variables(with_site_tls)
+    assert variables(with_site_tls, {"UCX_TLS": "rc"})["UCX_NET_DEVICES"] == "mlx5_0:1,eth0"
 
 
 def test_ucx_devices_are_never_written_without_an_hca() -> None:
     """`UCX_NET_DEVICES=eth0` would turn RDMA off."""
-    assert "UCX_NET_DEVICES" not in wanted(full(env=FabricEnv()))
+    assert "UCX_NET_DEVICES" not in variables(full(env=FabricEnv()))
 
 
 @pytest.mark.parametrize(
-    ("own", "ucx"),
+    ("user_env", "ucx"),
     [
         ({"NCCL_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
         ({"NCCL_SOCKET_IFNAME": "=eth1"}, "mlx5_0:1,eth1"),
@@ -158,52 +158,54 @@ def test_ucx_devices_are_never_written_without_an_hca() -> None:
     ],
     ids=case_name,
 )
-def test_socket_names_are_one_group(own: dict[str, str | None], ucx: str | None) -> None:
+def test_socket_names_are_a_group(user_env: dict[str, str | None], ucx: str | None) -> None:
     """If the pod sets either name, neither is written, and UCX gets the pod's plain names."""
-    found = wanted(full(), own)
-    assert "NCCL_SOCKET_IFNAME" not in found
-    assert "GLOO_SOCKET_IFNAME" not in found
-    assert found.get("UCX_NET_DEVICES") == ucx
+    values = variables(full(), user_env)
+    assert "NCCL_SOCKET_IFNAME" not in values
+    assert "GLOO_SOCKET_IFNAME" not in values
+    assert values.get("UCX_NET_DEVICES") == ucx
 
 
 def test_other_names_of_the_container_are_listed_too() -> None:
     """A name that the container has is returned too: the caller compares the values."""
-    assert wanted(full(), {"NCCL_IB_HCA": "mlx5_1"})["NCCL_IB_HCA"] == "=mlx5_0"
+    assert variables(full(), {"NCCL_IB_HCA": "mlx5_1"})["NCCL_IB_HCA"] == "=mlx5_0"
 
 
-def test_the_site_adds_what_it_wants() -> None:
+def test_the_site_adds_its_own_variables() -> None:
     """The site's variables come last, in the site's order."""
     site = (("NCCL_DEBUG", "WARN"), ("A", "b"))
     assert desired_env(fabric(env=FabricEnv(site=site)), {}, host_network=False) == site
 
 
-def test_the_sites_interface_is_that_of_ucx() -> None:
+def test_ucx_uses_the_sites_interface() -> None:
     """UCX uses the interface of the site's variables.
 
-    The second pass reads it as the pod's own; it would otherwise want another value for UCX.
+    The second pass reads it as the pod's own, and UCX must get the same value then.
     """
     env = FabricEnv(ucx_devices="mlx5_0:1", site=(("NCCL_SOCKET_IFNAME", "=eth1"),))
-    one = fabric(env=env)
-    first = wanted(one)
+    with_site_socket = fabric(env=env)
+    first = variables(with_site_socket)
     assert first == {"UCX_NET_DEVICES": "mlx5_0:1,eth1", "NCCL_SOCKET_IFNAME": "=eth1"}
-    assert wanted(one, {**first}) == first
+    assert variables(with_site_socket, {**first}) == first
 
 
 def test_the_sites_interface_gives_way_to_the_group_of_the_pod() -> None:
     """A user who sets Gloo's interface has chosen for NCCL too."""
     site = (("NCCL_SOCKET_IFNAME", "=eth1"), ("A", "b"))
-    one = fabric(env=FabricEnv(ucx_devices="mlx5_0:1", site=site))
-    assert wanted(one, {"GLOO_SOCKET_IFNAME": "eth2"}) == {
+    with_site_socket = fabric(env=FabricEnv(ucx_devices="mlx5_0:1", site=site))
+    assert variables(with_site_socket, {"GLOO_SOCKET_IFNAME": "eth2"}) == {
         "UCX_NET_DEVICES": "mlx5_0:1,eth2",
         "A": "b",
     }
 
 
 def test_open_mpi_uses_the_interface_that_the_pod_names() -> None:
-    """Open MPI needs exact names: those of the user's NCCL_SOCKET_IFNAME, if they are certain."""
-    one = full(libraries=frozenset({"openmpi"}))
-    assert set(wanted(one, {"NCCL_SOCKET_IFNAME": "=net1,net2"}).values()) == {"net1,net2"}
-    assert wanted(one, {"NCCL_SOCKET_IFNAME": "^docker0"}) == {}
+    """Open MPI needs exact names: the user's NCCL_SOCKET_IFNAME, if its names are certain."""
+    open_mpi_only = full(libraries=frozenset({"openmpi"}))
+    assert set(variables(open_mpi_only, {"NCCL_SOCKET_IFNAME": "=net1,net2"}).values()) == {
+        "net1,net2"
+    }
+    assert variables(open_mpi_only, {"NCCL_SOCKET_IFNAME": "^docker0"}) == {}
 
 
 @pytest.mark.parametrize(
@@ -214,41 +216,41 @@ def test_open_mpi_uses_the_interface_that_the_pod_names() -> None:
         "PRTE_MCA_prte_if_exclude",
     ],
 )
-def test_open_mpi_gets_no_interface_beside_an_exclusion(name: str) -> None:
+def test_open_mpi_gets_no_interface_with_an_exclusion(name: str) -> None:
     """Open MPI aborts if it gets a list of each kind, be the other the user's or the site's."""
-    one = full(libraries=frozenset({"openmpi"}))
-    assert wanted(one, {name: "docker0"}) == {}
+    open_mpi_only = full(libraries=frozenset({"openmpi"}))
+    assert variables(open_mpi_only, {name: "docker0"}) == {}
     site = full(libraries=frozenset({"openmpi"}), env=FabricEnv(site=((name, "docker0"),)))
-    assert wanted(site) == {name: "docker0"}
+    assert variables(site) == {name: "docker0"}
 
 
 def test_open_mpi_gets_no_interface_where_it_may_be_absent() -> None:
     """An absent interface aborts mpirun; nodes differ, so the host's network gets none."""
-    assert not set(OPEN_MPI) & wanted(full(), host_network=True).keys()
+    assert not set(OPEN_MPI) & variables(full(), host_network=True).keys()
     excluding = desired_env(full(), {}, host_network=False, excludes_interfaces=True)
     assert not set(OPEN_MPI) & dict(excluding).keys()
 
 
-def test_the_sites_own_value_is_the_only_one() -> None:
-    """A name in the site's `env` is not written a second time, whatever library it belongs to."""
-    own = {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "net1", "PRTE_MCA_prte_if_include": "net2"}
-    found = wanted(full(env=FabricEnv(site=tuple(own.items()))))
-    assert own.items() <= found.items()
+def test_the_sites_own_value_is_not_repeated() -> None:
+    """A name in the site's `env` is not written a second time, for any library."""
+    site_env = {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "net1", "PRTE_MCA_prte_if_include": "net2"}
+    values = variables(full(env=FabricEnv(site=tuple(site_env.items()))))
+    assert site_env.items() <= values.items()
 
 
-def test_what_a_fabric_writes_is_evidence_of_nothing() -> None:
-    """The site's names, and Open MPI's where the fabric writes them, may be ours in a pod."""
+def test_what_a_fabric_writes_is_not_evidence() -> None:
+    """The site's names, and Open MPI's if the fabric writes them, may be ours in a pod."""
     plain = fabric(env=FabricEnv(site=(("A", "b"),)))
     assert names_without_evidence(plain) == {"A"}
     assert names_without_evidence(full()) == set(OPEN_MPI)
     assert site_names(index((plain, full(name="full")))) == {"A", *OPEN_MPI}
 
 
-def test_it_is_known_which_fabric_writes_a_value() -> None:
-    """In either network, the first fabric counts; what a site's `env` says is anybody's."""
+def test_each_value_has_the_first_fabric_that_writes_it() -> None:
+    """In either network, the first fabric counts; a site's `env` identifies no fabric."""
     site = fabric("site", env=FabricEnv(site=(("NCCL_DEBUG", "INFO"),)))
-    one, two = (full(name=name, libraries=frozenset({"gloo"})) for name in ("one", "two"))
-    assert written_by(index((site, one, two))) == {
+    first, second = (full(name=name, libraries=frozenset({"gloo"})) for name in ("one", "two"))
+    assert written_by(index((site, first, second))) == {
         ("GLOO_SOCKET_IFNAME", "eth0"): "one",
         ("GLOO_SOCKET_IFNAME", "bond0"): "one",
     }

@@ -14,18 +14,18 @@ from webhook.model.fabric import DeviceClaim
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import Pod, PodManifest
 
-WHERE = context(V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",))
+CLUSTER = context(V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",))
 INTERFACES = "networking.gke.io/interfaces"
 DEFAULT = '{"interfaceName": "eth0", "network": "default"}'
-MORE = '{"interfaceName": "eth1", "network": "rdma-0"}'
+ADDITIONAL = '{"interfaceName": "eth1", "network": "rdma-0"}'
 MPIRUN = ["mpirun", "-H", "a,b"]
 
 CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
 
 
-def found(manifest: PodManifest, requests: Requests | None = None) -> str:
-    """Return what shows that a pod uses a NIC that no fabric claims, with the verb."""
-    knowledge = examine(Pod(manifest), requests or Requests(), WHERE).knowledge
+def evidence(manifest: PodManifest, requests: Requests | None = None) -> str:
+    """Return the evidence for a NIC that no fabric claims, with the verb; "" without any."""
+    knowledge = examine(Pod(manifest), requests or Requests(), CLUSTER).knowledge
     if not knowledge.foreign:
         return ""
     assert knowledge.skip_reason in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
@@ -47,15 +47,15 @@ def found(manifest: PodManifest, requests: Requests | None = None) -> str:
     ids=case_name,
 )
 def test_resources(limits: dict[str, str], nic: str) -> None:
-    """Those of the table and of the site count, unless a fabric claims the name."""
-    assert found(pod(gpu(limits=limits))) == nic
+    """The table's and the site's resources count, unless a fabric claims the name."""
+    assert evidence(pod(gpu(limits=limits))) == nic
 
 
 @pytest.mark.parametrize(
     ("annotations", "nic"),
     [
         ({"site.lab/nics": ""}, "annotation site.lab/nics attaches"),
-        ({INTERFACES: f"[{DEFAULT}, {MORE}]"}, f"annotation {INTERFACES} attaches"),
+        ({INTERFACES: f"[{DEFAULT}, {ADDITIONAL}]"}, f"annotation {INTERFACES} attaches"),
         ({INTERFACES: "${INTERFACES}"}, f"annotation {INTERFACES} attaches"),
         ({INTERFACES: "{}"}, f"annotation {INTERFACES} attaches"),
         ({INTERFACES: '["default"]'}, f"annotation {INTERFACES} attaches"),
@@ -69,7 +69,7 @@ def test_resources(limits: dict[str, str], nic: str) -> None:
 )
 def test_annotations(annotations: dict[str, Any], nic: str) -> None:
     """GKE's list counts if it has more than the default interface, which every pod has."""
-    assert found(pod(annotations=annotations)) == nic
+    assert evidence(pod(annotations=annotations)) == nic
 
 
 @pytest.mark.parametrize(
@@ -82,24 +82,24 @@ def test_annotations(annotations: dict[str, Any], nic: str) -> None:
     ids=case_name,
 )
 def test_claims(used: list[dict[str, str]], nic: str) -> None:
-    """They are a container's, or the pod's, which is how most DRA networks are written."""
+    """They are a container's, or the pod's, as with most DRA networks."""
     trainer = gpu()
     trainer["resources"]["claims"] = used
-    assert found(pod(trainer, resourceClaims=[{"name": "my-RDMA-nic"}])) == nic
+    assert evidence(pod(trainer, resourceClaims=[{"name": "my-RDMA-nic"}])) == nic
 
 
 @pytest.mark.parametrize("name", ["gpu", "default", "compute-domain-channel"])
 def test_other_claims_are_no_nic(name: str) -> None:
-    """A GPU, a channel, and what a container uses without saying what it is."""
+    """A GPU, a channel, and a claim whose name does not identify its device."""
     trainer = gpu()
     trainer["resources"]["claims"] = [{"name": name}]
-    assert found(pod(trainer, resourceClaims=[{"name": name}])) == ""
+    assert evidence(pod(trainer, resourceClaims=[{"name": name}])) == ""
 
 
 def test_a_claim_of_a_container_that_is_no_target_does_not_count() -> None:
     """It is the sidecar's own NIC."""
     proxy = container("proxy", resources={"claims": [{"name": "nic"}]})
-    assert found(pod(gpu(), proxy, resourceClaims=[{"name": "nic"}])) == ""
+    assert evidence(pod(gpu(), proxy, resourceClaims=[{"name": "nic"}])) == ""
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_a_claim_of_a_container_that_is_no_target_does_not_count() -> None:
     ids=case_name,
 )
 def test_variables(fields: dict[str, Any], sign: str) -> None:
-    """Those that choose a network count, in env and in a command; a library alone does not."""
-    assert found(pod(gpu(**fields))) == (sign and f"{sign} in container trainer means")
+    """A choice of a network counts, in env and in a command; a library alone does not."""
+    assert evidence(pod(gpu(**fields))) == (sign and f"{sign} in container trainer means")
 
 
 @pytest.mark.parametrize(
@@ -138,28 +138,28 @@ def test_variables(fields: dict[str, Any], sign: str) -> None:
 def test_launchers_show_what_their_ranks_use(fields: dict[str, Any], sign: str) -> None:
     """A launcher has no NIC itself, so more signs of EFA count than in a target."""
     launcher = pod(container(**{"command": [*MPIRUN, "x"], **fields}))
-    assert found(launcher) == (sign and f"{sign} in container trainer means")
-    assert decide_on(launcher, WHERE).warnings == ()
+    assert evidence(launcher) == (sign and f"{sign} in container trainer means")
+    assert decide_on(launcher, CLUSTER).warnings == ()
 
 
 def test_a_launchers_own_fabric_outweighs_its_libraries() -> None:
     """An image made for EFA may run on another fabric; a variable that chooses EFA may not."""
     library = container(command=["/opt/amazon/openmpi/bin/mpirun", "-H", "a", "x"])
-    assert found(pod(library), Requests(fabric="v100-ib")) == ""
+    assert evidence(pod(library), Requests(fabric="v100-ib")) == ""
     chosen = container(command=[*MPIRUN, "-x", "FI_PROVIDER=efa", "x"])
-    assert found(pod(chosen), Requests(fabric="v100-ib")) != ""
+    assert evidence(pod(chosen), Requests(fabric="v100-ib")) != ""
 
 
-def test_the_user_knows_better() -> None:
-    """A fabric's name and no devices say that the NIC is that fabric's; either alone does not."""
+def test_the_user_may_declare_the_nic_a_fabrics() -> None:
+    """A fabric's name and no devices declare the NIC that fabric's; either alone does not."""
     manifest = pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))
-    assert found(manifest, Requests(fabric="v100-ib", devices=0)) == ""
+    assert evidence(manifest, Requests(fabric="v100-ib", devices=0)) == ""
     for requests in (Requests(fabric="v100-ib"), Requests(devices=0)):
-        assert found(manifest, requests) == "vpc.amazonaws.com/efa in container trainer is"
+        assert evidence(manifest, requests) == "vpc.amazonaws.com/efa in container trainer is"
 
 
 def test_a_pod_without_targets_may_have_a_nic_all_the_same() -> None:
-    """Then it is not certain that it has no RDMA; an init container's NIC says nothing."""
+    """Then a lack of RDMA is not certain; an init container's NIC is not evidence."""
     nic = container(resources=amounts({"nvidia.com/mlnxnics": "1"}))
     decision = decide_on(pod(nic))
     assert (decision.reason.code, decision.fabric) == ("ForeignNIC", None)
@@ -182,20 +182,20 @@ def test_a_pod_without_targets_may_have_a_nic_all_the_same() -> None:
     ],
 )
 def test_a_claim_that_a_fabric_lists_is_its_nic(template: str, use: bool, foreign: bool) -> None:
-    """By its template, or by a device class that is a NIC's; the class of a GPU does not count."""
-    one = fabric(
+    """Its template or a NIC's device class counts; the class of a GPU does not."""
+    h100 = fabric(
         "h100",
         device_classes=frozenset({"nic.lab", "h100.lab"}),
         claims=(DeviceClaim(template="own"),),
     )
-    known = ClaimFacts(
+    facts = ClaimFacts(
         templates={"by-class": {"a": ("nic.lab",)}, "gpu-nic": {"a": ("h100.lab", "rdma.other")}}
     )
-    where = context(one, namespace=NamespaceFacts(name="lab", claims=known))
+    cluster = context(h100, namespace=NamespaceFacts(name="lab", claims=facts))
     user = container(resources={"claims": [{"name": "rdma"}] if use else []})
     manifest = pod(
         user,
         annotations={"rdma.lab/fabric": "h100"},
         resourceClaims=[{"name": "rdma", "resourceClaimTemplateName": template}],
     )
-    assert (decide_on(manifest, where).reason is FOREIGN_NIC) is foreign
+    assert (decide_on(manifest, cluster).reason is FOREIGN_NIC) is foreign

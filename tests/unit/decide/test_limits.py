@@ -1,4 +1,4 @@
-"""Pods above certain sizes are denied, with a message that says what is too large."""
+"""Pods above certain sizes are denied, with a message that names the largest part."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tests.case_names import case_name
 from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
 
 REMEDY = "split it, or leave out the annotation rdma.lab/enable"
-#: What every pod here also has: an annotation and a GPU.
+#: The entries that every pod here also has: an annotation and a GPU.
 BESIDES = 2
 HERE = "spec.containers[0]"
-LEFT = MOST_ENTRIES - BESIDES
+SPARE = MOST_ENTRIES - BESIDES
 
 
 def affinity(*terms: Any) -> dict[str, Any]:
@@ -23,13 +23,13 @@ def affinity(*terms: Any) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
-def one(**fields: Any) -> dict[str, Any]:
-    """Make a pod with one container that has these fields."""
+def pod_with(**fields: Any) -> dict[str, Any]:
+    """Make a pod with a single container that has these fields."""
     return pod(gpu(**fields))
 
 
 def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
-    """Make pods with `count` entries in one place each, and name each place."""
+    """Make pods with `count` entries in a single place each, and name the place."""
     names = [str(number) for number in range(count)]
     mounts = [{"name": "v", "mountPath": f"/{name}"} for name in names]
     networks = {"k8s.v1.cni.cncf.io/networks": ",".join(names)}
@@ -40,18 +40,18 @@ def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
     return {
         "annotations": (pod(annotations=dict.fromkeys(names, "")), "annotations"),
         "networks": (pod(annotations=networks), "annotation k8s.v1.cni.cncf.io/networks"),
-        "env": (one(env=[{"name": name} for name in names]), HERE),
-        "mounts": (one(volumeMounts=mounts), HERE),
-        "command": (one(command=names), HERE),
-        "args": (one(args=names), HERE),
-        "limits": (one(limits=dict.fromkeys(names, 1)), HERE),
+        "env": (pod_with(env=[{"name": name} for name in names]), HERE),
+        "mounts": (pod_with(volumeMounts=mounts), HERE),
+        "command": (pod_with(command=names), HERE),
+        "args": (pod_with(args=names), HERE),
+        "limits": (pod_with(limits=dict.fromkeys(names, 1)), HERE),
         "requests": (
-            one(resources={"limits": amounts, "requests": dict.fromkeys(names, 1)}),
+            pod_with(resources={"limits": amounts, "requests": dict.fromkeys(names, 1)}),
             HERE,
         ),
-        "claims": (one(resources={"limits": amounts, "claims": claims}), HERE),
-        "add": (one(securityContext={"capabilities": {"add": names}}), HERE),
-        "drop": (one(securityContext={"capabilities": {"drop": names}}), HERE),
+        "claims": (pod_with(resources={"limits": amounts, "claims": claims}), HERE),
+        "add": (pod_with(securityContext={"capabilities": {"add": names}}), HERE),
+        "drop": (pod_with(securityContext={"capabilities": {"drop": names}}), HERE),
         "nodeSelector": (pod(nodeSelector=dict.fromkeys(names, "")), "nodeSelector"),
         "resourceClaims": (pod(resourceClaims=claims), "resourceClaims"),
         "terms": (pod(affinity=affinity(*[{} for _ in names])), "affinity"),
@@ -70,24 +70,24 @@ FREE = {"values": -1}
 @pytest.mark.parametrize("place", PLACES)
 def test_a_pod_of_the_largest_size_is_decided(place: str) -> None:
     """A pod exactly at the bound is decided, whichever list has the entries."""
-    manifest, _ = sized(LEFT + FREE.get(place, 0))[place]
+    manifest, _ = sized(SPARE + FREE.get(place, 0))[place]
     assert decide_on(manifest).reason.code != "PodTooLarge"
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_one_entry_more_is_refused(place: str) -> None:
-    """The denial says how many entries there are, where most of them are, and what to do."""
-    manifest, where = sized(LEFT + 1 + FREE.get(place, 0))[place]
+    """The denial has the number of entries, the place with the most, and the remedy."""
+    manifest, largest_place = sized(SPARE + 1 + FREE.get(place, 0))[place]
     decision = decide_on(manifest)
     assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
     begin, end = (
         f"the pod has more than {MOST_ENTRIES} entries in the lists that are read, ",
-        f" of them in {where}: {REMEDY}",
+        f" of them in {largest_place}: {REMEDY}",
     )
     assert decision.message.startswith(begin)
     assert decision.message.endswith(end)
-    told = int(decision.message.removeprefix(begin).removesuffix(end))
-    assert 0 < told <= MOST_ENTRIES + 1
+    reported = int(decision.message.removeprefix(begin).removesuffix(end))
+    assert 0 < reported <= MOST_ENTRIES + 1
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -109,14 +109,14 @@ def test_entries_of_all_lists_count_together() -> None:
 
 @pytest.mark.parametrize("field", ["containers", "initContainers", "ephemeralContainers"])
 def test_containers_of_all_kinds_are_bounded(field: str) -> None:
-    """Containers of all kinds count together, including the one that every pod here has."""
+    """Containers of all kinds count together, including the one in every pod here."""
 
     def having(count: int) -> dict[str, Any]:
-        more = [container(f"c{index}") for index in range(count)]
+        additional = [container(f"c{index}") for index in range(count)]
         if field == "containers":
-            return pod(gpu(), *more)
+            return pod(gpu(), *additional)
         manifest = pod()
-        manifest["spec"][field] = more
+        manifest["spec"][field] = additional
         return manifest
 
     assert decide_on(having(MOST_CONTAINERS - 1)).allowed
@@ -150,7 +150,7 @@ def test_who_did_not_opt_in_is_not_counted() -> None:
     ],
     ids=case_name,
 )
-def test_what_is_no_list_is_left_to_who_reads_it(spec: dict[str, Any]) -> None:
+def test_what_is_no_list_is_left_to_its_reader(spec: dict[str, Any]) -> None:
     """A value that is not a list is left to the code that reads it, whose message has the place."""
     manifest = pod()
     manifest["spec"] |= spec
@@ -203,15 +203,15 @@ def test_a_pod_without_a_spec_has_nothing_to_count(spec: dict[str, Any]) -> None
 def projecting(count: int) -> list[dict[str, Any]]:
     """Make pods that lose their memory limit and have `count` entries to read in their volumes."""
     entries = [{"path": str(number)} for number in range(count)]
-    half = [{"downwardAPI": {"items": [one]}} for one in entries[: count // 2]]
+    half = [{"downwardAPI": {"items": [file]}} for file in entries[: count // 2]]
     volumes = (
         [{"name": "v", "downwardAPI": {"items": entries}}],
         [{"name": "v", "projected": {"sources": [{"secret": {}} for _ in entries]}}],
         [{"name": "v", "projected": {"sources": half}}],
-        [{"name": "v", "downwardAPI": {"items": [one]}} for one in entries[:2000]]
+        [{"name": "v", "downwardAPI": {"items": [file]}} for file in entries[:2000]]
         + [{"name": "w", "downwardAPI": {"items": entries[2000:]}}],
     )
-    return [pod(gpu(limits={"memory": "1Gi"}), volumes=list(one)) for one in volumes]
+    return [pod(gpu(limits={"memory": "1Gi"}), volumes=list(variant)) for variant in volumes]
 
 
 def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
@@ -221,10 +221,10 @@ def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
     for manifest in projecting(MOST_ENTRIES + 2):
         decision = decide_on(manifest)
         assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
-        told = int(decision.message.partition(", ")[2].partition(" ")[0])
+        reported = int(decision.message.partition(", ")[2].partition(" ")[0])
         assert decision.message == (
             f"the pod has more than {MOST_ENTRIES} entries in the lists that are read, "
-            f"{told} of them in what volumes project: {REMEDY}"
+            f"{reported} of them in what volumes project: {REMEDY}"
         )
-        assert MOST_ENTRIES < told <= MOST_ENTRIES + 2
+        assert MOST_ENTRIES < reported <= MOST_ENTRIES + 2
         assert decide_on(manifest, context(defaults={"memory_limit": "keep"})).allowed

@@ -48,7 +48,7 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("narrowing", "left"),
+    ("narrowing", "remaining"),
     [
         (FabricConstraint(), {"north", "south"}),
         (named("north", "east"), {"north"}),
@@ -59,10 +59,10 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
     ids=case_name,
 )
 def test_a_narrowing_names_some_and_excludes_others(
-    narrowing: FabricConstraint, left: set[str]
+    narrowing: FabricConstraint, remaining: set[str]
 ) -> None:
-    """If it names none, all fabrics that it does not exclude are left."""
-    assert narrowing.of(frozenset({"north", "south"})) == left
+    """If it names none, all fabrics that it does not exclude remain."""
+    assert narrowing.of(frozenset({"north", "south"})) == remaining
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ HOSTNAME = "kubernetes.io/hostname"
     ],
     ids=case_name,
 )
-def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) -> None:
+def test_a_named_node_is_evidence_of_its_fabric(manifest: dict[str, Any], evidence: Any) -> None:
     """A node may be named by spec.nodeName or host name, and must be in every alternative."""
     assert list(from_inventory(Pod(manifest), [], FABRICS, INVENTORY)) == evidence
 
@@ -235,17 +235,17 @@ def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) 
     ],
     ids=case_name,
 )
-def test_the_gpu_resource_tells_where_every_fabric_has_gpus(
+def test_the_gpu_resource_is_evidence_if_every_fabric_has_gpus(
     with_gpus: set[str], evidence: Any
 ) -> None:
-    """A fabric that has no nodes with GPUs at the moment could be the one that is meant."""
+    """The user may mean a fabric that has no nodes with GPUs at the moment."""
     inventory = NodeInventory(
         by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, with_gpus=frozenset(with_gpus)
     )
     assert list(from_inventory(Pod(pod()), ["nvidia.com/gpu"], FABRICS, inventory)) == evidence
 
 
-def test_a_gpu_that_no_node_offers_tells_nothing() -> None:
+def test_a_gpu_that_no_node_offers_is_no_evidence() -> None:
     """The fabric has nodes, but they do not offer this GPU resource any more."""
     inventory = NodeInventory(
         by_node=INVENTORY.by_node, by_gpu={}, with_gpus=frozenset({"north", "south", "east"})
@@ -253,7 +253,7 @@ def test_a_gpu_that_no_node_offers_tells_nothing() -> None:
     assert list(from_inventory(Pod(pod()), ["nvidia.com/l40"], FABRICS, inventory)) == []
 
 
-def test_without_an_inventory_nothing_is_told() -> None:
+def test_without_an_inventory_there_is_no_evidence() -> None:
     """A preview on a laptop has no inventory."""
     assert list(from_inventory(Pod(pod(nodeName="n1")), [], FABRICS, NodeInventory())) == []
 
@@ -267,12 +267,12 @@ def test_a_node_name_of_another_type_is_refused() -> None:
     )
 
 
-def wrong(manifest: PodManifest, *keys: str, known: bool = False) -> list[str]:
-    """List the sentences on a pod's labels, where nodes have labels with these keys."""
+def sentences_on(manifest: PodManifest, *keys: str, fabric_known: bool = False) -> list[str]:
+    """List the sentences on a pod's labels, for nodes with these label keys."""
     inventory = NodeInventory(label_keys=frozenset(keys))
     pinning = fabric("west", pin={"site.lab/pool": "west"})
-    where = fabrics(NORTH, SOUTH, EAST, pinning)
-    return list(misdirected(Pod(manifest), where, inventory, fabric_known=known))
+    members = fabrics(NORTH, SOUTH, EAST, pinning)
+    return list(misdirected(Pod(manifest), members, inventory, fabric_known=fabric_known))
 
 
 NO_NODE = "no node has the label {}, which the pod requires"
@@ -301,10 +301,10 @@ NO_NODE = "no node has the label {}, which the pod requires"
     ids=case_name,
 )
 def test_labels_that_no_node_has_are_named(manifest: PodManifest, missing: list[str]) -> None:
-    """The first of them, if the pod needs them all; what a fabric pins may be of ours."""
-    for known in (False, True):
-        found = wrong(manifest, "zone", PRODUCT, known=known)
-        assert found == [NO_NODE.format(key) for key in missing]
+    """The first three, if the pod requires all; a fabric's pinned labels may be ours."""
+    for fabric_known in (False, True):
+        sentences = sentences_on(manifest, "zone", PRODUCT, fabric_known=fabric_known)
+        assert sentences == [NO_NODE.format(key) for key in missing]
 
 
 @pytest.mark.parametrize(
@@ -322,10 +322,10 @@ def test_labels_that_no_node_has_are_named(manifest: PodManifest, missing: list[
 def test_without_nodes_a_product_under_another_label_is_named(
     manifest: PodManifest, key: str
 ) -> None:
-    """A key that no fabric lists is not evidence; if the fabric is known, none is needed."""
+    """A key that no fabric lists is not evidence; a known fabric needs none."""
     sentence = f"no fabric lists the label {key}: a GPU's product is in {PRODUCT}"
-    assert wrong(manifest) == ([sentence] if key else [])
-    assert wrong(manifest, known=True) == []
+    assert sentences_on(manifest) == ([sentence] if key else [])
+    assert sentences_on(manifest, fabric_known=True) == []
     assert (
         list(misdirected(Pod(manifest), fabrics(EAST), NodeInventory(), fabric_known=False)) == []
     )

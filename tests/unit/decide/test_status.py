@@ -12,16 +12,16 @@ from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS,
 from webhook.model.decision import Outcome, Reason, Status, Verdict
 
 NAMES = ("first", "second", "third")
-#: What each mutation may say; the pipeline says one code more.
-OWN = frozenset({"Code", "A", "B", "C", "Old", "W", "Z"})
+#: The codes of each mutation; the pipeline has one more.
+MUTATION_CODES = frozenset({"Code", "A", "B", "C", "Old", "W", "Z"})
 CODE = Reason("Code", "A reason.", rdma="no")
 FINE = Reason("Fine", "All is well.", rdma="yes")
-KNOWN = StatusVocabulary(
-    mutations={**dict.fromkeys(NAMES, OWN), "third": frozenset({"Code"})},
-    codes=tuple(sorted({*OWN, "Request"})),
+VOCABULARY = StatusVocabulary(
+    mutations={**dict.fromkeys(NAMES, MUTATION_CODES), "third": frozenset({"Code"})},
+    codes=tuple(sorted({*MUTATION_CODES, "Request"})),
     verdicts={"Fine": "yes", "Code": "no"},
 )
-#: How a status begins whose pod is equipped, and one of a fabric.
+#: The beginning of the status of an equipped pod, as a mapping and as text.
 EQUIPPED = {"rdma": "yes", "because": "Fine", "fabric": "north"}
 BEGINS = '{"rdma":"yes","because":"Fine","fabric":"north",'
 QUIET = Reason("Quiet", "Nothing to do.", quiet=True)
@@ -36,35 +36,35 @@ def status(
     *outcomes: Outcome,
     annotations: dict[str, Any] | None = None,
     fabric: str | None = "north",
-    why: Reason | None = None,
+    reason: Reason | None = None,
     because: Reason = FINE,
 ) -> str:
     """Write a status under the configuration `hash`."""
-    whole = StatusSummary(Verdict.of(because, "so"), fabric, why, "hash")
-    return render(annotations or {}, outcomes, whole, KNOWN)
+    summary = StatusSummary(Verdict.of(because, "so"), fabric, reason, "hash")
+    return render(annotations or {}, outcomes, summary, VOCABULARY)
 
 
 def after(previous: Any, *outcomes: Outcome) -> dict[str, Any]:
     """Read the status that replaces a previous one."""
     written = previous if isinstance(previous, str) else orjson.dumps(previous).decode()
-    found: dict[str, Any] = orjson.loads(status(*outcomes, annotations={STATUS: written}))
-    return found
+    body: dict[str, Any] = orjson.loads(status(*outcomes, annotations={STATUS: written}))
+    return body
 
 
 def test_a_pod_that_got_nothing_has_a_status_too() -> None:
-    """It says that we were called, and why there was nothing."""
+    """It shows that we were called, and the reason for the lack of changes."""
     assert status() == BEGINS + '"applied":[],"config":"hash"}'
-    assert status(fabric=None, why=CODE) == (
+    assert status(fabric=None, reason=CODE) == (
         '{"rdma":"yes","because":"Fine","fabric":null,"reason":"Code","applied":[],"config":"hash"}'
     )
 
 
-def test_it_says_each_code_once() -> None:
-    """As the verdict's, the pod's, of what was skipped, or of a warning: the first of these."""
-    assert status(fabric=None, why=CODE, because=CODE) == (
+def test_it_has_each_code_once() -> None:
+    """As the verdict's, the pod's, a skipped mutation's or a warning's: the first of these."""
+    assert status(fabric=None, reason=CODE, because=CODE) == (
         '{"rdma":"no","because":"Code","fabric":null,"applied":[],"config":"hash"}'
     )
-    told = (
+    outcomes = (
         outcome("first", "skipped"),
         outcome("second", "warned"),
         outcome("first", "skipped", "A"),
@@ -72,24 +72,26 @@ def test_it_says_each_code_once() -> None:
         outcome("first", "warned", "A"),
         outcome("first", "warned", "B"),
     )
-    assert status(*told, because=CODE) == (
+    assert status(*outcomes, because=CODE) == (
         '{"rdma":"no","because":"Code","fabric":"north","applied":[],"skipped":["A"],'
         '"warned":["B"],"config":"hash"}'
     )
-    assert '"reason":"Code","applied":[],"skipped":["A"],"warned":["B"]' in status(*told, why=CODE)
+    assert '"reason":"Code","applied":[],"skipped":["A"],"warned":["B"]' in status(
+        *outcomes, reason=CODE
+    )
 
 
-def test_a_code_that_was_told_is_not_told_again() -> None:
-    """A list whose codes are all told is left out; what the verdict says is no warning, too."""
-    told = (outcome("first", "skipped", "A"), outcome("second", "warned"))
-    assert status(*told, because=CODE) == (
+def test_a_code_is_not_repeated() -> None:
+    """A list without new codes is left out; the verdict's code is not also a warning."""
+    outcomes = (outcome("first", "skipped", "A"), outcome("second", "warned"))
+    assert status(*outcomes, because=CODE) == (
         '{"rdma":"no","because":"Code","fabric":"north","applied":[],"skipped":["A"],'
         '"config":"hash"}'
     )
     assert '"skipped"' not in status(outcome("first", "skipped"), because=CODE)
 
 
-def test_it_says_what_was_applied_skipped_and_warned() -> None:
+def test_it_lists_what_was_applied_skipped_and_warned() -> None:
     """In the chain's order, each code once, sorted; without quiet reasons and `already`."""
     assert status(
         outcome("third", "applied"),
@@ -120,9 +122,9 @@ DONE = (outcome("first", "already"), outcome("third", "already"))
 
 
 def test_what_the_first_pass_applied_carries_over() -> None:
-    """With its warnings, which the second pass has no more cause for; not those of requests."""
-    again = (*DONE, outcome("second", "applied"), outcome("first", "warned", "A"))
-    assert after(PREVIOUS, *again) == {
+    """With its warnings, which the second pass cannot repeat; but without a request's."""
+    second_pass = (*DONE, outcome("second", "applied"), outcome("first", "warned", "A"))
+    assert after(PREVIOUS, *second_pass) == {
         **EQUIPPED,
         "applied": ["first", "second", "third"],
         "warned": ["A", "Z"],
@@ -131,17 +133,17 @@ def test_what_the_first_pass_applied_carries_over() -> None:
 
 
 def test_a_code_that_holds_for_every_call_carries_over() -> None:
-    """Also if the mutation that said it has nothing to do, since none did."""
-    known = KNOWN._replace(persistent=frozenset({"Request"}))
-    whole = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
+    """Even without its mutation, since it belongs to none."""
+    vocabulary = VOCABULARY._replace(persistent=frozenset({"Request"}))
+    summary = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
     before = {STATUS: orjson.dumps(PREVIOUS).decode()}
-    assert orjson.loads(render(before, (), whole, known))["warned"] == ["Request"]
+    assert orjson.loads(render(before, (), summary, vocabulary))["warned"] == ["Request"]
     before = {STATUS: orjson.dumps({**PREVIOUS, "warned": ["Z"]}).decode()}
-    assert "warned" not in orjson.loads(render(before, (), whole, known))
+    assert "warned" not in orjson.loads(render(before, (), summary, vocabulary))
 
 
-def test_what_is_not_found_done_does_not_carry_over() -> None:
-    """Who writes a status into a pod cannot have it say what is not there."""
+def test_what_is_not_in_place_does_not_carry_over() -> None:
+    """A status written by a user cannot claim changes that are not in place."""
     assert after(PREVIOUS, outcome("third", "already"), outcome("first", "skipped", "A")) == {
         **EQUIPPED,
         "applied": ["third"],
@@ -160,7 +162,7 @@ OURS = BEGINS + '"applied":["first"],"config":"hash"}'
 
 
 def test_a_status_that_we_wrote_counts() -> None:
-    """The cases below differ from it in one thing each."""
+    """Each case below differs from it in one detail."""
     assert after(OURS, *DONE)["applied"] == ["first"]
 
 
@@ -207,7 +209,7 @@ def test_a_status_that_we_wrote_counts() -> None:
     ids=case_name,
 )
 def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
-    """Not to the letter what we write, of another configuration, or with words of others."""
+    """In another form, of another configuration, or with unknown words."""
     assert after(previous, *DONE) == {**EQUIPPED, "applied": [], "config": "hash"}
 
 
@@ -219,40 +221,40 @@ def test_an_annotation_of_another_type_is_no_status() -> None:
 
 @pytest.mark.parametrize("size", [LONGEST_STATUS, LONGEST_STATUS + 1])
 def test_a_status_of_the_longest_size_is_listed_and_read_back(size: int) -> None:
-    """One byte more, and it counts; the second pass writes what the first one wrote."""
+    """With one byte more, it has counts; the second pass writes the same as the first."""
     code = "x" * (size - len(BEGINS + '"applied":["first"],"warned":[""],"config":"hash"}'))
     names = dict.fromkeys(NAMES, frozenset({code}))
-    known = StatusVocabulary(mutations=names, codes=(code,), verdicts={"Fine": "yes"})
-    whole = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
+    vocabulary = StatusVocabulary(mutations=names, codes=(code,), verdicts={"Fine": "yes"})
+    summary = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
     warned = (outcome("first", "applied"), outcome("first", "warned", code))
-    first = render({}, warned, whole, known)
-    again = render({STATUS: first}, [outcome("first", "already")], whole, known)
+    first = render({}, warned, summary, vocabulary)
+    second = render({STATUS: first}, [outcome("first", "already")], summary, vocabulary)
     if size == LONGEST_STATUS:
         assert len(first) == size
-        assert again == first
+        assert second == first
     else:
         assert first == BEGINS + '"applied":1,"warned":1,"config":"hash"}'
 
 
 def test_a_long_status_counts_instead_of_listing() -> None:
-    """It stays within 4 KiB, whatever happened."""
-    many = [outcome("first", "warned", f"Code{index:04}") for index in range(1000)]
-    assert status(outcome("second", "applied"), *many) == (
+    """It stays within 4 KiB in any case."""
+    warnings = [outcome("first", "warned", f"Code{index:04}") for index in range(1000)]
+    assert status(outcome("second", "applied"), *warnings) == (
         BEGINS + '"applied":1,"warned":1000,"config":"hash"}'
     )
-    assert len(status(*many[:300])) <= LONGEST_STATUS
+    assert len(status(*warnings[:300])) <= LONGEST_STATUS
 
 
-def crowded(left: int, letter: str = "x") -> dict[str, str]:
-    """Fill the annotations of a pod, and leave room for a status of that many bytes."""
-    room = ANNOTATIONS_LIMIT - len("note") - len(STATUS) - left
+def crowded(spare: int, letter: str = "x") -> dict[str, str]:
+    """Fill the annotations of a pod, and leave room for a status of `spare` bytes."""
+    room = ANNOTATIONS_LIMIT - len("note") - len(STATUS) - spare
     size = size_of(letter)
     return {"note": letter * (room // size) + "x" * (room % size)}
 
 
-#: Counts of two digits in all three fields: what there must be room for, whatever is counted.
+#: Counts of three digits in all three fields: the room that any status with counts needs.
 WIDEST = BEGINS + '"applied":999,"skipped":999,"warned":999,"config":"hash"}'
-LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in sorted(OWN))
+LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in sorted(MUTATION_CODES))
 
 
 def test_counts_have_three_digits() -> None:
@@ -265,13 +267,13 @@ def test_counts_have_three_digits() -> None:
 def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
     """All of a pod's annotations share 256 KiB, counted in bytes."""
     full = status(*LISTED)
-    for left, expected in (
+    for spare, expected in (
         (len(full), full),
         (len(full) - 1, BEGINS + '"applied":0,"warned":7,"config":"hash"}'),
         (len(WIDEST), BEGINS + '"applied":0,"warned":7,"config":"hash"}'),
         (len(WIDEST) - 1, ""),
     ):
-        assert status(*LISTED, annotations=crowded(left, letter)) == expected
+        assert status(*LISTED, annotations=crowded(spare, letter)) == expected
 
 
 def test_keys_of_annotations_take_room_too() -> None:
@@ -281,10 +283,10 @@ def test_keys_of_annotations_take_room_too() -> None:
 
 
 def test_a_shortened_status_stays_so() -> None:
-    """The lists are lost, so a second decision that finds all in place keeps the counts."""
+    """The lists are lost, so a second decision without changes keeps the counts."""
     before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
-    for left in (LONGEST_STATUS - 1, len(WIDEST)):
-        annotations = {**crowded(left), STATUS: before}
+    for spare in (LONGEST_STATUS - 1, len(WIDEST)):
+        annotations = {**crowded(spare), STATUS: before}
         assert status(annotations=annotations) == before
         assert status(outcome("first", "applied"), annotations=annotations) == before
 
@@ -300,8 +302,8 @@ def test_counts_of_none_and_of_all_mutations_are_ours(applied: int) -> None:
 def test_counts_grow_with_what_a_second_decision_adds() -> None:
     """It may apply more than the first one did."""
     before = BEGINS + '"applied":1,"warned":3,"config":"hash"}'
-    more = [outcome(name, "applied") for name in NAMES]
-    assert status(*more, annotations={**crowded(len(WIDEST)), STATUS: before}) == (
+    additional = [outcome(name, "applied") for name in NAMES]
+    assert status(*additional, annotations={**crowded(len(WIDEST)), STATUS: before}) == (
         BEGINS + '"applied":3,"warned":3,"config":"hash"}'
     )
 
@@ -321,13 +323,13 @@ def test_counts_grow_with_what_a_second_decision_adds() -> None:
     ids=case_name,
 )
 def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
-    """More than there are mutations, none at all, or lists beside counts."""
+    """More than the mutations, none at all, or lists together with counts."""
     before = orjson.dumps({**EQUIPPED, **counts, "config": "hash"}).decode()
     assert status(annotations={**crowded(LONGEST_STATUS - 1), STATUS: before}) == status()
 
 
 def test_counts_are_dropped_where_lists_had_room() -> None:
-    """Who writes a number into a pod's status does not hide what we list."""
+    """A number that a user writes into a status does not hide our lists."""
     before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
     listed = status(outcome("first", "applied"))
     assert status(outcome("first", "applied"), annotations={STATUS: before}) == listed
@@ -336,9 +338,9 @@ def test_counts_are_dropped_where_lists_had_room() -> None:
 
 
 def test_without_any_room_there_is_no_status() -> None:
-    """It would make the API server refuse the pod; what is counted makes no difference."""
-    for left in (0, len(WIDEST) - 1):
-        assert status(outcome("first", "applied"), annotations=crowded(left)) == ""
+    """A status would make the API server refuse the pod, regardless of the counts."""
+    for spare in (0, len(WIDEST) - 1):
+        assert status(outcome("first", "applied"), annotations=crowded(spare)) == ""
 
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ü", 2), ("\ud800", 3)])

@@ -13,7 +13,7 @@ from webhook.model.annotations import NCCL_CONF, STATUS
 FULL = '{"rdma":"yes","because":"Equipped","fabric":"north","applied":[],"config":"0123456789ab"}'
 
 
-def test_what_an_earlier_call_says() -> None:
+def test_an_earlier_call_is_read() -> None:
     """The hash of its configuration, and the fabric if it chose one."""
     assert earlier_call({STATUS: FULL}) == EarlierCall("0123456789ab", "north")
     none = FULL.replace('"north"', "null")
@@ -38,33 +38,35 @@ def test_what_an_earlier_call_says() -> None:
     ],
     ids=case_name,
 )
-def test_what_is_not_our_form_says_nothing(written: Any) -> None:
-    """A user's own text is no earlier call."""
+def test_what_is_not_our_form_is_ignored(written: Any) -> None:
+    """A user's own text is not an earlier call."""
     assert earlier_call({STATUS: written}) == NO_CALL
     assert earlier_call({}) == NO_CALL
     assert configuration_named_in(pod(annotations={STATUS: written})) == ""
 
 
-@pytest.mark.parametrize("what", [None, 7, [], {}, {"metadata": 1}, {"metadata": {}}], ids=str)
-def test_anything_may_claim_to_be_a_pod(what: Any) -> None:
+@pytest.mark.parametrize("manifest", [None, 7, [], {}, {"metadata": 1}, {"metadata": {}}], ids=str)
+def test_anything_may_claim_to_be_a_pod(manifest: Any) -> None:
     """The configuration is chosen before the pod is checked."""
-    assert configuration_named_in(what) == ""
+    assert configuration_named_in(manifest) == ""
 
 
 OTHER = FULL.replace("0123456789ab", "ba9876543210")
 
 
-def again(**fields: Any) -> dict[str, Any]:
+def pod_of_earlier_call(**fields: Any) -> dict[str, Any]:
     """Make a pod whose status names another configuration."""
     annotations = {STATUS: OTHER, **fields.pop("annotations", {})}
     return pod(gpu(**fields), annotations=annotations)
 
 
-def test_a_status_of_another_configuration_is_told() -> None:
-    """What the pod has is kept, since it may be the user's; what is missing is added."""
-    decision = decide_on(again(env=env(NCCL_IB_HCA="=mlx5_9")))
-    assert [one[1:3] for one in told(decision, "request")] == [("warned", "OtherConfiguration")]
-    assert [one[1:3] for one in told(decision, "ipc-lock")] == [("applied", "Added")]
+def test_a_status_of_another_configuration_is_warned_of() -> None:
+    """Existing values stay, since they may be the user's; missing ones are added."""
+    decision = decide_on(pod_of_earlier_call(env=env(NCCL_IB_HCA="=mlx5_9")))
+    assert [outcome[1:3] for outcome in told(decision, "request")] == [
+        ("warned", "OtherConfiguration")
+    ]
+    assert [outcome[1:3] for outcome in told(decision, "ipc-lock")] == [("applied", "Added")]
     assert {"name": "NCCL_IB_HCA", "value": "=mlx5_9"} in decision.pod["spec"]["containers"][0][
         "env"
     ]
@@ -73,27 +75,29 @@ def test_a_status_of_another_configuration_is_told() -> None:
     assert '"config":"0123456789ab"' in status
 
 
-def test_the_configuration_in_use_is_no_other_one() -> None:
-    """Nor is a status that we did not write."""
+def test_the_configuration_in_use_causes_no_warning() -> None:
+    """Nor does a status that we did not write."""
     for written in (FULL, "mine"):
         assert told(decide_on(pod(annotations={STATUS: written})), "request") == []
 
 
-def test_the_next_call_says_so_too() -> None:
-    """It finds the hash of the configuration in use, and changes nothing."""
-    first = decide_on(again())
+def test_the_next_call_warns_of_it_too() -> None:
+    """It reads the hash of the configuration in use, and changes nothing."""
+    first = decide_on(pod_of_earlier_call())
     second = decide_on(first.pod)
     assert second.patch == ()
     assert "OtherConfiguration" in second.pod["metadata"]["annotations"][STATUS]
 
 
 def test_nccl_conf_of_another_configuration_is_kept() -> None:
-    """A user's own text that differs is denied; that of an earlier call never is."""
-    own = {NCCL_CONF: "NCCL_IB_HCA==mlx5_7\n"}
+    """A user's own different text is denied; the text of an earlier call never is."""
+    annotations = {NCCL_CONF: "NCCL_IB_HCA==mlx5_7\n"}
     started: Any = {"command": ["/usr/sbin/sshd", "-D"]}
-    kept = decide_on(again(annotations=own, **started))
-    assert kept.allowed
-    assert kept.pod["metadata"]["annotations"][NCCL_CONF] == own[NCCL_CONF]
-    assert ("skipped", "AnnotationKept") in [one[1:3] for one in told(kept, "config-files")]
-    assert decide_on(kept.pod).patch == ()
-    assert not decide_on(pod(gpu(**started), annotations=own)).allowed
+    decision = decide_on(pod_of_earlier_call(annotations=annotations, **started))
+    assert decision.allowed
+    assert decision.pod["metadata"]["annotations"][NCCL_CONF] == annotations[NCCL_CONF]
+    assert ("skipped", "AnnotationKept") in [
+        outcome[1:3] for outcome in told(decision, "config-files")
+    ]
+    assert decide_on(decision.pod).patch == ()
+    assert not decide_on(pod(gpu(**started), annotations=annotations)).allowed

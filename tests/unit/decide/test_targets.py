@@ -26,13 +26,13 @@ def chosen(
     manifest: PodManifest,
     requests: Requests | None = None,
     site: Fabrics | None = None,
-    known: ClaimFacts = NO_CLAIM_FACTS,
+    facts: ClaimFacts = NO_CLAIM_FACTS,
 ) -> Selection:
     """Choose among a pod's containers."""
     site = site or fabrics()
     pod = Pod(manifest)
-    pairs = [(one, usage_of(one, site)) for one in pod.containers]
-    claims = claims_of(pod, known)
+    pairs = [(candidate, usage_of(candidate, site)) for candidate in pod.containers]
+    claims = claims_of(pod, facts)
     return select(pod, pairs, requests or Requests(), Commands(pod), site, claims=claims)
 
 
@@ -66,8 +66,8 @@ def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
 )
 def test_a_pod_may_have_no_target(manifest: PodManifest) -> None:
     """Neither a GPU nor an RDMA device in an app container, and none named."""
-    found = chosen(manifest)
-    assert (found.targets, found.launchers, found.reason) == ((), (), NO_TARGET)
+    selection = chosen(manifest)
+    assert (selection.targets, selection.launchers, selection.reason) == ((), (), NO_TARGET)
 
 
 def test_containers_with_gpus_are_the_targets() -> None:
@@ -97,7 +97,7 @@ def test_without_gpus_those_with_rdma_devices_are() -> None:
 
 
 def test_without_either_it_may_be_a_launcher() -> None:
-    """It starts ranks elsewhere: no resource and no capability for it, on whatever fabric."""
+    """It starts ranks elsewhere: no resource and no capability for it, on any fabric."""
     remote = [*MPIRUN[:1], "-H", "a,b", *MPIRUN[1:]]
     manifest = pod(container("a"), container("b", command=remote))
     expected = Selection(launchers=(launcher("b", "mpirun -H in its command", 1),))
@@ -106,22 +106,24 @@ def test_without_either_it_may_be_a_launcher() -> None:
 
 
 def test_ranks_that_a_container_starts_for_itself_make_it_a_target() -> None:
-    """The pod says on which fabric; a sidecar beside it does not matter."""
+    """The pod names the fabric; a sidecar does not matter."""
     manifest = pod(container("proxy"), container("b", command=MPIRUN))
     assert chosen(manifest, FABRIC) == Selection((app("b", 1),))
     here = launcher("b", "mpirun in its command", 1)._replace(elsewhere=False)
     assert chosen(manifest) == Selection(launchers=(here,))
 
 
-def test_ranks_that_want_no_device_are_left_out_beside_others() -> None:
-    """A second call finds the others' device, and must come to the same targets."""
-    none = container("a", command=MPIRUN, resources=amounts({"rdma/v100": "0"}))
-    both = pod(none, container("b", command=MPIRUN))
-    assert chosen(both, FABRIC) == Selection((app("b", 1),))
-    assert chosen(pod(none), FABRIC) == Selection((app("a")._replace(rdma=("rdma/v100",)),))
+def test_ranks_without_a_device_are_left_out_if_there_are_others() -> None:
+    """A second call sees the others' device, and must choose the same targets."""
+    without_device = container("a", command=MPIRUN, resources=amounts({"rdma/v100": "0"}))
+    manifest = pod(without_device, container("b", command=MPIRUN))
+    assert chosen(manifest, FABRIC) == Selection((app("b", 1),))
+    assert chosen(pod(without_device), FABRIC) == Selection(
+        (app("a")._replace(rdma=("rdma/v100",)),)
+    )
 
 
-def test_one_launcher_of_other_pods_makes_all_of_a_pods_launchers_such() -> None:
+def test_a_launcher_of_other_pods_makes_all_of_a_pods_launchers_such() -> None:
     """As far as the pod shows, its ranks are in other pods."""
     manifest = pod(
         container("a", command=MPIRUN), container("b", command=["ray", "start", "--head"])
@@ -133,7 +135,7 @@ def test_one_launcher_of_other_pods_makes_all_of_a_pods_launchers_such() -> None
 
 @pytest.mark.parametrize("labels", [None, {"mpi-job-role": "launcher"}], ids=case_name)
 def test_a_container_with_a_claim_is_no_launcher(labels: Any) -> None:
-    """It has a device, so it runs ranks itself, whatever else its name and env say."""
+    """It has a device, so it runs ranks itself, regardless of its name and env."""
     resources = {"claims": [{"name": "device"}]}
     env = [{"name": "OMPI_MCA_orte_default_hostfile", "value": "/h"}]
     manifest = pod(
@@ -145,7 +147,7 @@ def test_a_container_with_a_claim_is_no_launcher(labels: Any) -> None:
 
 @pytest.mark.parametrize("name", ["gpu", "rdma-nic", "gpu-and-nic"])
 def test_a_gpu_or_a_nic_by_claim_makes_a_target(name: str) -> None:
-    """Its name, or that of the template, says what it is; a launcher beside it does not count."""
+    """The claim's or the template's name identifies it; a launcher elsewhere does not count."""
     user = container("b", resources={"claims": [{"name": "device"}]})
     template = [{"name": "device", "resourceClaimTemplateName": name}]
     manifest = pod(container("a", command=MPIRUN), user, rdma("c"), resourceClaims=template)
@@ -154,8 +156,8 @@ def test_a_gpu_or_a_nic_by_claim_makes_a_target(name: str) -> None:
 
 
 @pytest.mark.parametrize("names", [("gpu", "other"), ("other", "gpu")], ids=case_name)
-def test_one_claim_of_a_gpu_suffices(names: tuple[str, str]) -> None:
-    """Whatever else the container claims, before it or after it."""
+def test_a_single_claim_of_a_gpu_suffices(names: tuple[str, str]) -> None:
+    """Further claims of the container do not matter, before it or after it."""
     claims = [{"name": f"claim-{name}"} for name in names]
     template = [{"name": f"claim-{name}", "resourceClaimTemplateName": name} for name in names]
     manifest = pod(container(resources={"claims": claims}), resourceClaims=template)
@@ -163,10 +165,10 @@ def test_one_claim_of_a_gpu_suffices(names: tuple[str, str]) -> None:
 
 
 def test_a_compute_domain_is_no_device_of_a_container() -> None:
-    """Its channel comes beside GPUs."""
+    """Its channel comes in addition to GPUs."""
     user = container(command=MPIRUN, resources={"claims": [{"name": "compute-domain-channel"}]})
     manifest = pod(user, resourceClaims=[{"name": "compute-domain-channel"}])
-    assert [one.name for one in chosen(manifest).launchers] == ["trainer"]
+    assert [starter.name for starter in chosen(manifest).launchers] == ["trainer"]
     del manifest["spec"]["containers"][0]["command"]
     assert chosen(manifest).reason is NO_TARGET
 
@@ -178,7 +180,7 @@ def test_the_pods_own_fabric_makes_its_only_container_the_target() -> None:
 
 
 def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
-    """One cannot tell which of them needs it."""
+    """It is unknown which of them needs it."""
     with pytest.raises(Denial) as raised:
         chosen(pod(container("a"), container("b")), FABRIC)
     assert (raised.value.reason.code, str(raised.value)) == (
@@ -191,13 +193,13 @@ def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
 
 
 def test_the_pods_own_fabric_without_containers_chooses_nothing() -> None:
-    """The API server says better what is wrong with such a pod."""
+    """The API server has a better message for such a pod."""
     assert chosen({"spec": {"containers": []}}, FABRIC) == Selection(
         reason=NO_TARGET, message=NO_TARGET.when.removesuffix(".")
     )
 
 
-def test_named_containers_are_the_targets_whatever_they_have() -> None:
+def test_named_containers_are_the_targets_in_any_case() -> None:
     """Init containers and sidecars too, in the order of the names."""
     manifest = pod(
         gpu("a"),
@@ -233,7 +235,7 @@ def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("claims", "resources", "why"),
+    ("claims", "resources", "reason"),
     [
         (None, {"claims": [{"name": "gpu"}]}, NO_TARGET),
         ([{"name": "gpu"}], {}, NO_TARGET),
@@ -241,14 +243,16 @@ def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
     ],
     ids=case_name,
 )
-def test_devices_by_claim_are_told_apart(claims: Any, resources: Any, why: Any) -> None:
-    """A claim that a container uses may be a GPU, even if its name does not say so."""
+def test_a_claim_that_a_container_uses_may_be_a_gpu(
+    claims: Any, resources: Any, reason: Any
+) -> None:
+    """It may be a GPU even without a GPU's name."""
     manifest = pod(container(resources=resources), resourceClaims=claims)
-    assert chosen(manifest) == Selection(reason=why, message=why.when.removesuffix("."))
+    assert chosen(manifest) == Selection(reason=reason, message=reason.when.removesuffix("."))
 
 
 def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
-    """The message says which container to repair."""
+    """The message names the container to repair."""
     manifest = pod(
         container("a"),
         container("b", resources={"claims": "gpu"}),
@@ -262,7 +266,7 @@ def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
 
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
-    """It may be a GPU that the configuration forgot; that is said rather than that claims exist."""
+    """It may be a GPU missing in the configuration; the message names it instead of the claims."""
     limits = amounts({"example.com/npu": "1"})
     with_device = container("b", resources={**limits, "claims": [{"name": "x"}]})
     manifest = pod(container("a"), with_device, resourceClaims=[{"name": "x"}])
@@ -299,7 +303,7 @@ def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:
 def test_a_share_of_a_gpu_by_annotation_is_no_target(
     annotations: dict[str, str], message: str
 ) -> None:
-    """Its fabric cannot be known, so the message says what to set."""
+    """Its fabric cannot be known, so the message names the annotations to set."""
     manifest = pod(
         container("a"), container("b"), initContainers=[container("init")], annotations=annotations
     )
@@ -321,13 +325,13 @@ def test_a_pod_without_containers_has_no_share() -> None:
 def test_what_fabrics_list_makes_a_target(
     template: str, classes: tuple[str, ...], is_target: bool
 ) -> None:
-    """A fabric's template or device class says more than names do."""
-    one = fabric(
+    """A fabric's template or device class is stronger evidence than names."""
+    h100 = fabric(
         "h100", device_classes=frozenset({"h100.lab"}), claims=(DeviceClaim(template="own"),)
     )
     user = container(resources={"claims": [{"name": "x"}]})
     manifest = pod(user, resourceClaims=[{"name": "x", "resourceClaimTemplateName": template}])
-    known = ClaimFacts(templates={template: {"all": classes}})
-    found = chosen(manifest, site=fabrics(one), known=known)
-    assert found.targets == ((app("trainer"),) if is_target else ())
-    assert found.reason is (None if is_target else GPU_BY_CLAIM)
+    facts = ClaimFacts(templates={template: {"all": classes}})
+    selection = chosen(manifest, site=fabrics(h100), facts=facts)
+    assert selection.targets == ((app("trainer"),) if is_target else ())
+    assert selection.reason is (None if is_target else GPU_BY_CLAIM)

@@ -171,5 +171,5 @@ def judge_parameter_server(_: JudgedPod, judged: JudgedTarget) -> Verdict | None
 
 
 def _has_rdma(user_env: Mapping[str, str | None]) -> bool:
-    """Return whether a variable requests RDMA, or may: only the kubelet knows some values."""
+    """Return whether a variable requests RDMA, or may: only the kubelet can resolve some values."""
     return any(name in user_env and user_env[name] not in tcp for name, tcp in _TCP.items())

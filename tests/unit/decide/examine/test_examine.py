@@ -36,7 +36,7 @@ def examined(manifest: PodManifest, requests: Requests | None = None) -> Examine
 
 
 @pytest.mark.parametrize(
-    ("annotations", "spec", "why"),
+    ("annotations", "spec", "reason"),
     [
         ({}, {}, None),
         ({}, {"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "linux"}}, None),
@@ -47,24 +47,24 @@ def examined(manifest: PodManifest, requests: Requests | None = None) -> Examine
     ],
     ids=case_name,
 )
-def test_some_pods_are_none_for_us(annotations: Any, spec: Any, why: Any) -> None:
+def test_some_pods_are_none_for_us(annotations: Any, spec: Any, reason: Any) -> None:
     """These are mirrors of static pods, and Windows pods."""
-    found = ineligible(Pod(pod(annotations=annotations, **spec)))
-    assert (found and found.reason) is why
+    exclusion = ineligible(Pod(pod(annotations=annotations, **spec)))
+    assert (exclusion and exclusion.reason) is reason
 
 
 def test_a_scope_holds_what_mutations_may_know() -> None:
-    """The scope has the targets, the fabric, the namespace and the pod as it came."""
+    """The scope has the targets, the fabric, the namespace and the incoming pod."""
     manifest = pod(gpu(), container("proxy"), hostNetwork=True)
-    found = examined(manifest)
-    scope = found.scope
+    examination = examined(manifest)
+    scope = examination.scope
     knowledge, evidence = (
         FabricKnowledge(KnowledgeLevel.FABRIC),
         "nvidia.com/v100 in container trainer",
     )
-    assert found == Examined(scope, knowledge, NodeInventory(), evidence)
+    assert examination == Examined(scope, knowledge, NodeInventory(), evidence)
     assert [target.name for target in scope.targets] == ["trainer"]
-    assert [one.name for one in scope.original.containers] == ["trainer", "proxy"]
+    assert [app.name for app in scope.original.containers] == ["trainer", "proxy"]
     assert (scope.fabric, scope.launchers, scope.original.host_network) == (V100, (), True)
     assert scope.original.manifest is manifest
     assert scope.namespace.name == "lab"
@@ -76,11 +76,14 @@ def test_only_true_is_the_host_network(written: Any) -> None:
     assert examined(pod(hostNetwork=written)).scope.original.host_network is False
 
 
-def test_a_gpu_beside_the_targets_tells_the_fabric_too() -> None:
+def test_a_gpu_outside_the_targets_is_evidence_too() -> None:
     """A GPU in a container that is not a target counts: all containers run on one node."""
     manifest = pod(gpu("a"), container("b"))
-    found = examined(manifest, Requests(containers=("b",)))
-    assert (found.scope.fabric, found.evidence) == (V100, "nvidia.com/v100 in container a")
+    examination = examined(manifest, Requests(containers=("b",)))
+    assert (examination.scope.fabric, examination.evidence) == (
+        V100,
+        "nvidia.com/v100 in container a",
+    )
     with pytest.raises(Denial, match="means fabric h100-roce, but"):
         examined(manifest, Requests(containers=("b",), fabric="h100-roce"))
 
@@ -89,8 +92,8 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     """A sidecar's own NIC does not matter."""
     nic = container("b", resources=amounts({"vpc.amazonaws.com/efa": "1"}))
     assert examined(pod(gpu("a"), nic)).knowledge.reason is None
-    found = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
-    assert (found.evidence, found.knowledge) == (
+    examination = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
+    assert (examination.evidence, examination.knowledge) == (
         "",
         FabricKnowledge(
             KnowledgeLevel.NIC,
@@ -101,7 +104,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "why"),
+    ("manifest", "reason"),
     [
         (pod(container()), NO_TARGET),
         (pod(container(), nodeSelector={PRODUCT: "NVIDIA-H100-80GB"}), NO_TARGET),
@@ -109,11 +112,15 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     ],
     ids=case_name,
 )
-def test_no_target_is_said_before_no_fabric(manifest: PodManifest, why: Any) -> None:
+def test_no_target_is_reported_before_no_fabric(manifest: PodManifest, reason: Any) -> None:
     """A pod that gets nothing needs no fabric, so the missing target is reported."""
-    found = examined(manifest)
-    assert (found.scope.fabric, found.evidence, found.knowledge.reason) == (None, "", why)
-    assert found.knowledge.message
+    examination = examined(manifest)
+    assert (examination.scope.fabric, examination.evidence, examination.knowledge.reason) == (
+        None,
+        "",
+        reason,
+    )
+    assert examination.knowledge.message
 
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
@@ -125,22 +132,22 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     )
 
 
-def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() -> None:
+def test_an_annotation_of_another_vendor_counts_even_alone() -> None:
     """It counts even without other annotations, as in a preview of a pod that did not opt in."""
     manifest = pod(gpu())
     manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[{}]"}
     assert examined(manifest).knowledge.reason is FOREIGN_NIC
 
 
-def test_a_launcher_without_a_fabric_stands_well() -> None:
-    """Why its fabric is unknown only closes the mutations that need one."""
+def test_a_launcher_without_a_fabric_has_no_problem() -> None:
+    """The reason for its unknown fabric only closes the mutations that need one."""
     knowledge = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).knowledge
     assert knowledge == FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
     assert knowledge.skip_reason is FABRIC_NOT_NEEDED
 
 
 @pytest.mark.parametrize(
-    ("fields", "wrong"),
+    ("fields", "sentences"),
     [
         ({}, ()),
         (
@@ -150,9 +157,9 @@ def test_a_launcher_without_a_fabric_stands_well() -> None:
     ],
     ids=case_name,
 )
-def test_labels_that_lead_nowhere_are_found(fields: Any, wrong: tuple[str, ...]) -> None:
-    """They are looked for where there are targets, and as the fabric is not known otherwise."""
+def test_labels_that_lead_nowhere_are_reported(fields: Any, sentences: tuple[str, ...]) -> None:
+    """They are reported for pods with targets whose fabric is not known otherwise."""
     unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
-    assert examined(pod(unclaimed, **fields)).misdirected == wrong
+    assert examined(pod(unclaimed, **fields)).misdirected == sentences
     assert examined(pod(gpu(), **fields)).misdirected == ()
     assert examined(pod(container(), **fields)).misdirected == ()

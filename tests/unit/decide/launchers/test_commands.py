@@ -41,7 +41,7 @@ def test_lists_of_words() -> None:
 
 
 def test_scripts_of_shells() -> None:
-    """The path is the script's, and the offset is just behind the launcher's word."""
+    """The path is the script's, and the offset is directly after the launcher's word."""
     words = ("mpirun", "a")
     launch = Launch(("command", 2), 6, (), words)
     assert launches(["sh", "-c", "mpirun a"]) == [launch]
@@ -53,7 +53,7 @@ def test_scripts_of_shells() -> None:
 
 
 def test_scripts_that_hand_over() -> None:
-    """What a script runs at its end with `exec "$@"` is read, and so is what the remap wraps."""
+    """A command after `exec "$@"` at a script's end is read, and so is a wrapped command."""
     words = ("mpirun", "a")
     assert launches(["sh", "-c", 'echo\nexec "$@"\n', "sh"], ["mpirun", "a"]) == [
         Launch(("args", 0), None, ("sh", "-c", 'echo\nexec "$@"\n', "sh"), words)
@@ -66,8 +66,8 @@ def test_scripts_that_hand_over() -> None:
     assert (launch.path, launch.end) == (("command", 7), 6)
 
 
-def test_several_in_one_script() -> None:
-    """Every launch is found, each with its own offset."""
+def test_several_in_a_script() -> None:
+    """Every launch is listed with its own offset."""
     assert [launch.end for launch in script("mpirun a; x $(mpiexec b); orterun c")] == [6, 21, 33]
 
 
@@ -144,14 +144,14 @@ def test_lists_that_are_not_read() -> None:
     ids=["many", "the same again and again", "equal ones", "long", "sshd", "sshd only", "words"],
 )
 def test_what_is_read_of_a_pod_is_bounded(scripts: list[str], read: int) -> None:
-    """Scripts are read up to the bound and the rest is not; reading again gives the same result."""
-    commands = running(*({"command": ["sh", "-c", one]} for one in scripts))
+    """Scripts are read up to the bound; a second reading gives the same result."""
+    commands = running(*({"command": ["sh", "-c", script]} for script in scripts))
     paths: list[Path] = [("spec", "containers", index) for index in range(len(scripts))]
     for path in paths:
         commands.runs_sshd(path)
-    found = [launch for path in paths for launch in commands.launches(path)]
-    assert len([launch for launch in found if launch.editable]) == read
-    assert found == [launch for path in paths for launch in commands.launches(path)]
+    all_launches = [launch for path in paths for launch in commands.launches(path)]
+    assert len([launch for launch in all_launches if launch.editable]) == read
+    assert all_launches == [launch for path in paths for launch in commands.launches(path)]
     words = running({"command": ["mpirun", "a"]}, *({"command": ["sh", "-c", x]} for x in scripts))
     assert len(words.launches(FIRST)) == 1
 
@@ -203,7 +203,7 @@ def test_sshd_as_a_command(command: list[str] | None, runs: bool) -> None:
     ],
 )
 def test_sshd_as_a_word(command: list[str] | None, mentions: bool) -> None:
-    """The word is enough, wherever it stands, and so is Debian's service ssh."""
+    """The word is enough in any place, and so is Debian's service ssh."""
     assert running({"command": command}).mentions_sshd(FIRST) is mentions
 
 
@@ -226,9 +226,9 @@ def test_sshd_as_a_word(command: list[str] | None, mentions: bool) -> None:
 def test_launchers_that_are_not_mpis(command: list[str], words: Any) -> None:
     """Their words are listed, in the order of the command; a script that is unclear has none."""
     commands = running({"command": command})
-    found = commands.starters(FIRST)
-    assert commands.starters(FIRST) == found
-    assert (list(found) if isinstance(words, list) else len(found)) == words
+    starters = commands.starters(FIRST)
+    assert commands.starters(FIRST) == starters
+    assert (list(starters) if isinstance(words, list) else len(starters)) == words
 
 
 def test_text() -> None:

@@ -33,8 +33,8 @@ from webhook.decide.launchers.launches import names_hosts, sets_hosts
     ],
     ids=case_name,
 )
-def test_other_hosts_are_found(line: str, option: str) -> None:
-    """Each family's options count; `?` is a word that only the shell knows."""
+def test_other_hosts_are_recognized(line: str, option: str) -> None:
+    """Each family's options count; `?` is an unknown word."""
     words = [None if word == "?" else word.strip("'") for word in line.split()]
     assert names_hosts(words) == option
 

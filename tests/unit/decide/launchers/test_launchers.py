@@ -1,4 +1,4 @@
-"""The table of launchers is the only place that lists them."""
+"""The table of launchers is their only list."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FIRST = ("spec", "containers", 0)
 @pytest.mark.parametrize("word", commands.FAMILIES)
 @pytest.mark.parametrize("command", [["{} -np 2 a"], ["{}", "-np", "2", "a"]], ids=["sh", "list"])
 def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) -> None:
-    """Each is found in a list of words and in a script, without any other table."""
-    words = [one.format(word) for one in command]
+    """Each is recognized in a list of words and in a script, without any other table."""
+    words = [template.format(word) for template in command]
     words = ["sh", "-c", *words] if len(words) == 1 else words
     (launch,) = Commands(Pod(pod(container(command=words)))).launches(FIRST)
     assert launch.words[0] == word

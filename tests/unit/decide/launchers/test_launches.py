@@ -17,7 +17,7 @@ def running(*command: str) -> Commands:
 
 
 @pytest.mark.parametrize(
-    ("script", "why"),
+    ("script", "refusal"),
     [
         ("sleep 1d", ""),
         ("mpirun a", "mpirun is not proven to be Open MPI"),
@@ -38,23 +38,23 @@ def running(*command: str) -> Commands:
         ("orterun a\n" * 4000, ""),
     ],
 )
-def test_why_no_launch_takes_the_flag(script: str, why: str) -> None:
+def test_why_no_launch_takes_the_flag(script: str, refusal: str) -> None:
     """Each reason is given once; sudo and scripts that are too large are reported elsewhere."""
-    assert accepts_mca_flag(running("sh", "-c", script), FIRST, ()) == ([], why)
+    assert accepts_mca_flag(running("sh", "-c", script), FIRST, ()) == ([], refusal)
 
 
-def test_one_that_takes_it_is_enough() -> None:
+def test_a_launch_that_takes_it_is_enough() -> None:
     """The result is then the launch that takes the flag, without a reason for the others."""
-    (launch,), why = accepts_mca_flag(running("sh", "-c", "mpirun a; orterun b"), FIRST, ())
-    assert (launch.words, why) == (("orterun", "b"), "")
-    found, why = accepts_mca_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
-    assert (len(found), why) == (1, "")
+    (launch,), refusal = accepts_mca_flag(running("sh", "-c", "mpirun a; orterun b"), FIRST, ())
+    assert (launch.words, refusal) == (("orterun", "b"), "")
+    accepting, refusal = accepts_mca_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
+    assert (len(accepting), refusal) == (1, "")
     names = ("OMPI_MCA_btl", "I_MPI_FABRICS")
-    why = "the container speaks of another MPI"
-    assert accepts_mca_flag(running("mpirun", "a"), FIRST, names) == ([], why)
+    refusal = "the container speaks of another MPI"
+    assert accepts_mca_flag(running("mpirun", "a"), FIRST, names) == ([], refusal)
 
 
-def test_the_flag_goes_behind_the_word() -> None:
+def test_the_flag_goes_after_the_word() -> None:
     """The flag goes into the script or the list, wherever the launcher is."""
     for command, after in (
         (("orterun", "a"), ["orterun", "-mca", "coll_hcoll_enable", "0", "a"]),
@@ -86,7 +86,7 @@ def test_ranks_over_ssh(command: str, env: dict[str, str], forwards: bool) -> No
 
 
 @pytest.mark.parametrize(
-    ("script", "found"),
+    ("script", "expected"),
     [
         ("sleep 1d", []),
         ("mpirun a", []),
@@ -105,18 +105,18 @@ def test_ranks_over_ssh(command: str, env: dict[str, str], forwards: bool) -> No
         ("orterun a\n" * 4000, []),
     ],
 )
-def test_parameters_are_those_of_options_and_assignments(
-    script: str, found: list[dict[str, str]]
+def test_parameters_come_from_options_and_assignments(
+    script: str, expected: list[dict[str, str]]
 ) -> None:
     """Options outweigh variables; words that may be the program's are not read."""
-    given = list(parameters_of(running("sh", "-c", script), FIRST, {}))
-    assert given == [{}, *found]
+    parameters = list(parameters_of(running("sh", "-c", script), FIRST, {}))
+    assert parameters == [{}, *expected]
 
 
 def test_parameters_are_inherited_from_the_container() -> None:
-    """They count even if no launch is seen: a script of the image may start one."""
-    own = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": None, "PATH": "/bin"}
+    """They count even without a visible launch: a script of the image may start one."""
+    variables = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": None, "PATH": "/bin"}
     inherited = {"pml": "ob1", "btl": None}
-    assert list(parameters_of(running("start.sh"), FIRST, own)) == [inherited]
-    found = list(parameters_of(running("mpirun", "-mca", "btl", "tcp", "a"), FIRST, own))
-    assert found == [inherited, {"pml": "ob1", "btl": "tcp"}]
+    assert list(parameters_of(running("start.sh"), FIRST, variables)) == [inherited]
+    parameters = list(parameters_of(running("mpirun", "-mca", "btl", "tcp", "a"), FIRST, variables))
+    assert parameters == [inherited, {"pml": "ob1", "btl": "tcp"}]

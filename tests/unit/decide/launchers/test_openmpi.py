@@ -7,7 +7,7 @@ from webhook.decide.shell.argv import Word
 
 
 def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
-    """Judge a command line, split at blanks; `?` stands for an unknown word."""
+    """Judge a command line, split at blanks; `?` is an unknown word."""
     words = [None if word == "?" else word for word in line.split()]
     return Proof() if shows_other_mpi(line, env) else judge(front, words, env)
 

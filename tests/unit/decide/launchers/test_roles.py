@@ -24,16 +24,16 @@ def container(name: str = "main", **fields: Any) -> dict[str, Any]:
     return {"name": name, "env": env, **fields}
 
 
-def found(*containers: dict[str, Any], labels: Any = None) -> dict[str, Launching]:
-    """Return the launchers in a pod with these labels: name → how each is known."""
+def launchings(*containers: dict[str, Any], labels: Any = None) -> dict[str, Launching]:
+    """Return the launchers in a pod with these labels: name → evidence."""
     pod = {"metadata": {"labels": labels}, "spec": {"containers": list(containers)}}
     launchers = launchers_of(Pod(pod), Commands(Pod(pod)))
-    return {containers[index]["name"]: one for index, one in launchers.items()}
+    return {containers[index]["name"]: launching for index, launching in launchers.items()}
 
 
 def launching(*containers: dict[str, Any], **labels: str) -> list[str]:
     """List the names of the launchers in a pod with these labels."""
-    return list(found(*containers, labels=labels))
+    return list(launchings(*containers, labels=labels))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def launching(*containers: dict[str, Any], **labels: str) -> list[str]:
 def test_what_operators_say(labels: Any, env: dict[str, str], evidence: str | None) -> None:
     """They set labels or a variable; PyTorchJob workers are not MPI workers."""
     expected = {"main": Launching(evidence, elsewhere=True)} if evidence else {}
-    assert found(container(env=env), labels=labels) == expected
+    assert launchings(container(env=env), labels=labels) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_what_operators_say(labels: Any, env: dict[str, str], evidence: str | No
     ids=case_name,
 )
 def test_ranks_that_run_in_other_pods(fields: dict[str, Any], evidence: str) -> None:
-    """Hosts, or a launcher that is of no use without them, say that the ranks run elsewhere."""
-    assert found(container(**fields)) == {"main": Launching(evidence, elsewhere=True)}
+    """Hosts, or a launcher that needs them, are evidence of ranks in other pods."""
+    assert launchings(container(**fields)) == {"main": Launching(evidence, elsewhere=True)}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_ranks_that_run_in_other_pods(fields: dict[str, Any], evidence: str) -> 
 )
 def test_ranks_that_may_run_here(fields: dict[str, Any], evidence: str) -> None:
     """Without hosts, a launcher starts all ranks in its own container."""
-    assert found(container(**fields)) == {"main": Launching(evidence, elsewhere=False)}
+    assert launchings(container(**fields)) == {"main": Launching(evidence, elsewhere=False)}
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_ranks_that_may_run_here(fields: dict[str, Any], evidence: str) -> None:
     ids=case_name,
 )
 def test_no_evidence(fields: dict[str, Any]) -> None:
-    """What this webhook writes is not evidence, and a worker is not a launcher in any case."""
+    """Variables that this webhook writes are not evidence, and a worker is never a launcher."""
     assert launching(container(**fields)) == []
 
 
-def test_labels_speak_of_one_container() -> None:
-    """A label stands for the container with evidence, or for the first one if none has any."""
+def test_a_label_marks_a_single_container() -> None:
+    """A label means the container with evidence, or the first container if none has any."""
     plain, proxy = container("plain"), container("proxy")
     mpi = container("mpi", command=["mpirun", "a"])
     assert launching(plain, **{ROLE: "launcher"}) == ["plain"]
@@ -183,11 +183,11 @@ def test_labels_speak_of_one_container() -> None:
     assert launching(**{ROLE: "launcher"}) == []
 
 
-def test_a_label_says_that_ranks_run_elsewhere() -> None:
-    """An operator writes the hostfile, whatever the command says."""
+def test_with_a_label_the_ranks_run_elsewhere() -> None:
+    """An operator writes the hostfile, regardless of the command."""
     mpi = container("mpi", command=["mpirun", "a"])
     expected = {"mpi": Launching(f"label {ROLE}", elsewhere=True)}
-    assert found(container("proxy"), mpi, labels={ROLE: "launcher"}) == expected
+    assert launchings(container("proxy"), mpi, labels={ROLE: "launcher"}) == expected
 
 
 @pytest.mark.parametrize("name", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])

@@ -1,4 +1,4 @@
-"""Run one mutation alone on every app container of a pod, and list its outcomes."""
+"""Run a single mutation on every app container of a pod, and list its outcomes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(
     allowed: tuple[str, ...] = (),
     shared_gpu: bool = False,
 ) -> Draft:
-    """Run one mutation on every app container; check that its operations make the new pod."""
+    """Run a mutation on every app container; check that its operations make the new pod."""
     before = json.loads(json.dumps(manifest))  # no two places share an object, as on the wire
     pod = Pod(manifest)
     draft = Draft(manifest, pod)
@@ -36,9 +36,15 @@ def run(
     scope = Scope(
         fabric=fabric,
         targets=tuple(
-            Target(one.name, one.path, one.kind, _gpus(one.manifest), shared_gpu)
-            for one in pod.containers
-            if one.kind == "app"
+            Target(
+                container.name,
+                container.path,
+                container.kind,
+                _gpus(container.manifest),
+                shared_gpu,
+            )
+            for container in pod.containers
+            if container.kind == "app"
         ),
         launchers=(),
         requests=requests or Requests(),
@@ -49,15 +55,15 @@ def run(
             nvlink_namespaces=frozenset(allowed),
         ),
         original=pod,
-        containers={one.path: one for one in pod.containers},
+        containers={container.path: container for container in pod.containers},
         claims=claims_of(pod),
         commands=Commands(pod),
     )
     mutation.mutate(draft, scope)
     assert manifest == before
     assert jsonpatch.apply_patch(before, deepcopy(draft.ops)) == draft.pod
-    known = {reason.code for reason in mutation.reasons}
-    assert {outcome.reason.code for outcome in draft.outcomes} <= known
+    declared = {reason.code for reason in mutation.reasons}
+    assert {outcome.reason.code for outcome in draft.outcomes} <= declared
     return draft
 
 
@@ -72,5 +78,7 @@ def verdicts(draft: Draft) -> list[str]:
 
 def codes(draft: Draft) -> list[str]:
     """List the skips and warnings that the status annotation would have."""
-    told = [o for o in draft.outcomes if o.status in ("skipped", "warned") and not o.reason.quiet]
-    return [f"{o.container} {o.status} {o.reason.code}" for o in told]
+    reported = [
+        o for o in draft.outcomes if o.status in ("skipped", "warned") and not o.reason.quiet
+    ]
+    return [f"{o.container} {o.status} {o.reason.code}" for o in reported]

@@ -19,8 +19,8 @@ def renamed(limits: Any, requests: Any = None) -> dict[str, Any]:
     """Rename `rdma/hca` to `rdma/v100` in a container that has these amounts."""
     draft = Draft(pod(container(resources=amounts(limits, requests))))
     rename(draft, PATH, HCA, REAL)
-    found: dict[str, Any] = draft.get((*PATH, "resources"))
-    return found
+    resources: dict[str, Any] = draft.get((*PATH, "resources"))
+    return resources
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ NICS = DeviceClaim(template="nics", request="nic")
 SHARED = DeviceClaim(template="shared", per="pod")
 
 
-def where(*claims: DeviceClaim, templates: Any = None, **fields: Any) -> Context:
-    """Make a context with fabric `h100`, whose NICs come by these claims."""
+def with_claims(*claims: DeviceClaim, templates: Any = None, **fields: Any) -> Context:
+    """Make a context with fabric `h100`, whose NICs come through these claims."""
     given = {"gpu_resources": frozenset({GPU}), "mode": "dra", **fields}
-    known = ClaimFacts(templates=templates or {}, complete=True)
-    one = fabric("h100", claims=claims, **given)
-    return context(one, namespace=NamespaceFacts(name="lab", claims=known))
+    facts = ClaimFacts(templates=templates or {}, complete=True)
+    h100 = fabric("h100", claims=claims, **given)
+    return context(h100, namespace=NamespaceFacts(name="lab", claims=facts))
 
 
 def trainer(name: str = "trainer", claims: Any = None, **fields: Any) -> dict[str, Any]:
@@ -42,15 +42,15 @@ def listed(name: str, template: str = "", **fields: str) -> dict[str, str]:
 
 
 def test_a_fabric_without_claims_adds_none() -> None:
-    """Its NICs come otherwise."""
-    decision = decide_on(pod(trainer()), where(mode="shared-device"))
+    """Its NICs come in another way."""
+    decision = decide_on(pod(trainer()), with_claims(mode="shared-device"))
     assert told(decision, NAME) == [("", "skipped", "NotConfigured", "fabric h100 has no claims")]
     assert "resourceClaims" not in decision.pod["spec"]
 
 
 def test_a_target_gets_a_claim_of_each_template() -> None:
-    """The entry of the pod comes first, then the one of the container that names it."""
-    decision = decide_on(pod(trainer()), where(NICS, SHARED))
+    """The pod's entry comes first, then the container's entry that names it."""
+    decision = decide_on(pod(trainer()), with_claims(NICS, SHARED))
     message = "claimed nics as rdma-lab-h100-0, shared as rdma-lab-h100-1"
     assert told(decision, NAME) == [("trainer", "applied", "Added", message)]
     at = "/spec/containers/0/resources/claims"
@@ -70,9 +70,9 @@ def test_a_target_gets_a_claim_of_each_template() -> None:
     ]
 
 
-def test_containers_share_a_claim_where_the_fabric_says_so() -> None:
+def test_containers_share_a_claim_of_the_pod() -> None:
     """`per: pod` makes one claim for all targets, `per: container` one for each."""
-    decision = decide_on(pod(trainer("a"), trainer("b")), where(NICS, SHARED))
+    decision = decide_on(pod(trainer("a"), trainer("b")), with_claims(NICS, SHARED))
     assert decision.pod["spec"]["resourceClaims"] == [
         listed("rdma-lab-h100-0", "nics"),
         listed("rdma-lab-h100-1", "shared"),
@@ -93,8 +93,8 @@ def test_a_users_claim_of_the_template_is_shared_too() -> None:
     manifest = pod(
         trainer("a", [{"name": "mine"}]), trainer("b"), resourceClaims=[listed("mine", "shared")]
     )
-    decision = decide_on(manifest, where(SHARED))
-    assert [one[:3] for one in told(decision, NAME)] == [
+    decision = decide_on(manifest, with_claims(SHARED))
+    assert [outcome[:3] for outcome in told(decision, NAME)] == [
         ("a", "already", "Present"),
         ("b", "applied", "Added"),
     ]
@@ -110,21 +110,24 @@ def test_a_users_claim_of_the_template_is_shared_too() -> None:
 def test_a_nic_that_is_claimed_already_is_enough(claims: list[str], template: str) -> None:
     """A claim that no container uses is a NIC of the whole pod."""
     manifest = pod(
-        trainer(claims=[{"name": one} for one in claims]), resourceClaims=[listed("mine", template)]
+        trainer(claims=[{"name": name} for name in claims]),
+        resourceClaims=[listed("mine", template)],
     )
-    decision = decide_on(manifest, where(NICS))
+    decision = decide_on(manifest, with_claims(NICS))
     message = "already claims a NIC: mine"
     assert told(decision, NAME) == [("trainer", "already", "Present", message)]
     assert ops(decision, NAME) == []
 
 
 def test_a_device_class_of_the_fabric_may_be_its_nic() -> None:
-    """The user's own template requests a class of the fabric whose name says that it is a NIC."""
+    """The user's own template requests a class of the fabric with a NIC's name."""
     manifest = pod(trainer(claims=[{"name": "two"}]), resourceClaims=[listed("two", "two-devices")])
     templates = {"two-devices": {"all": ("roce.lab",)}}
-    known = where(NICS, templates=templates, device_classes=frozenset({"roce.lab", "h100.lab"}))
-    assert told(decide_on(manifest, known), NAME)[0][1:3] == ("already", "Present")
-    gpus = where(
+    nics = with_claims(
+        NICS, templates=templates, device_classes=frozenset({"roce.lab", "h100.lab"})
+    )
+    assert told(decide_on(manifest, nics), NAME)[0][1:3] == ("already", "Present")
+    gpus = with_claims(
         NICS,
         templates={"two-devices": {"all": ("h100.lab",)}},
         device_classes=frozenset({"roce.lab", "h100.lab"}),
@@ -134,9 +137,9 @@ def test_a_device_class_of_the_fabric_may_be_its_nic() -> None:
 
 @pytest.mark.parametrize("amount", ["1", "0"])
 def test_an_rdma_resource_of_the_users_is_enough(amount: str) -> None:
-    """Even 0 of it: the user wants no device, or has one by an extended resource (KEP-5004)."""
+    """Even 0 of it: the user needs no device, or has an extended resource (KEP-5004)."""
     manifest = pod(container(resources=amounts({GPU: "1", "rdma/nic": amount})))
-    decision = decide_on(manifest, where(NICS))
+    decision = decide_on(manifest, with_claims(NICS))
     message = "already requests rdma/nic"
     assert told(decision, NAME) == [("trainer", "already", "Present", message)]
 
@@ -149,8 +152,8 @@ def test_only_app_containers_get_a_claim() -> None:
         initContainers=[container("setup"), sidecar],
         annotations={"rdma.lab/containers": "setup,proxy,trainer"},
     )
-    decision = decide_on(manifest, where(NICS))
-    assert [one[:3] for one in told(decision, NAME)] == [
+    decision = decide_on(manifest, with_claims(NICS))
+    assert [outcome[:3] for outcome in told(decision, NAME)] == [
         ("setup", "skipped", "NotAppContainer"),
         ("proxy", "skipped", "NotAppContainer"),
         ("trainer", "applied", "Added"),
@@ -160,27 +163,27 @@ def test_only_app_containers_get_a_claim() -> None:
 
 def test_the_site_may_claim_elsewhere() -> None:
     """`injectResources: false` holds for claims, too."""
-    decision = decide_on(pod(trainer()), where(NICS, inject_resources=False))
+    decision = decide_on(pod(trainer()), with_claims(NICS, inject_resources=False))
     message = "another injector adds the claim here"
     assert told(decision, NAME) == [("trainer", "skipped", "InjectedElsewhere", message)]
 
 
 def test_no_devices_means_no_claim() -> None:
-    """The user says that the pod needs none."""
-    decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "0"}), where(NICS))
+    """The user requests no device."""
+    decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "0"}), with_claims(NICS))
     assert told(decision, NAME) == [("trainer", "skipped", "NoDevices", 'rdma.lab/devices is "0"')]
 
 
 def test_another_number_of_devices_is_in_the_template() -> None:
-    """The user is told, and gets the claim."""
-    decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "4"}), where(NICS))
+    """The user gets the claim, with a warning."""
+    decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "4"}), with_claims(NICS))
     message = "rdma.lab/devices has no effect: the template says how many devices"
     assert told(decision, NAME)[1:] == [("trainer", "warned", "DevicesByTemplate", message)]
     assert used(decision.pod) == [{"name": "rdma-lab-h100-0", "request": "nic"}]
 
 
 @pytest.mark.parametrize(
-    ("name", "template", "taken"),
+    ("name", "template", "conflicts"),
     [
         ("rdma-lab-h100-0", "one", True),
         ("rdma-lab-h100-17", "one", True),
@@ -190,12 +193,12 @@ def test_another_number_of_devices_is_in_the_template() -> None:
         ("rdma-lab-h100-0", "nics", False),
     ],
 )
-def test_the_name_of_a_claim_may_be_taken(name: str, template: str, taken: bool) -> None:
+def test_the_name_of_a_claim_may_be_taken(name: str, template: str, conflicts: bool) -> None:
     """A claim of another template under the webhook's name is the user's, and stays."""
     manifest = pod(trainer(), container("b", resources={"claims": [{"name": name}]}))
     manifest["spec"]["resourceClaims"] = [listed(name, template)]
-    decision = decide_on(manifest, where(NICS))
-    if taken:
+    decision = decide_on(manifest, with_claims(NICS))
+    if conflicts:
         message = f"claim {name} of the pod has another template: rename it"
         assert told(decision, NAME) == [("trainer", "skipped", "ClaimNameTaken", message)]
         assert decision.verdict is not None
@@ -206,10 +209,10 @@ def test_the_name_of_a_claim_may_be_taken(name: str, template: str, taken: bool)
 
 def test_claims_of_an_earlier_call_are_passed_over() -> None:
     """A container that another plugin added afterwards gets the next number."""
-    first = decide_on(pod(trainer("a")), where(NICS)).pod
+    first = decide_on(pod(trainer("a")), with_claims(NICS)).pod
     first["spec"]["containers"].append(trainer("b"))
-    second = decide_on(first, where(NICS))
-    assert [one[:3] for one in told(second, NAME)] == [
+    second = decide_on(first, with_claims(NICS))
+    assert [outcome[:3] for outcome in told(second, NAME)] == [
         ("a", "already", "Present"),
         ("b", "applied", "Added"),
     ]
@@ -217,7 +220,7 @@ def test_claims_of_an_earlier_call_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "remedy"),
+    ("requested", "remedy"),
     [
         ({GPU: "1"}, "the container's own"),
         ({"nvidia.com/mig-1g.5gb": "1"}, "the container's own"),
@@ -227,18 +230,18 @@ def test_claims_of_an_earlier_call_are_passed_over() -> None:
     ids=("whole", "slice", "claim", "none"),
 )
 @pytest.mark.parametrize("device", ["gpu.nvidia.com", "h100.lab"])
-def test_a_template_with_a_gpu_brings_the_only_one(
-    own: dict[str, str], remedy: str, device: str
+def test_a_template_with_a_gpu_brings_the_only_gpu(
+    requested: dict[str, str], remedy: str, device: str
 ) -> None:
-    """A GPU of the device plugin beside it would be another one, on any NUMA node."""
-    resources = {**amounts(own), **({} if own else {"claims": [{"name": "gpus"}]})}
+    """A GPU of the device plugin would be an additional GPU, on any NUMA node."""
+    resources = {**amounts(requested), **({} if requested else {"claims": [{"name": "gpus"}]})}
     manifest = pod(
         container(resources=resources),
         annotations={"rdma.lab/containers": "trainer", "rdma.lab/fabric": "h100"},
-        resourceClaims=[] if own else [listed("gpus", "own-gpus")],
+        resourceClaims=[] if requested else [listed("gpus", "own-gpus")],
     )
     templates = {"pairs": {"gpu": (device,), "nic": ("roce.lab",)}}
-    pairs = where(
+    pairs = with_claims(
         DeviceClaim(template="pairs"), templates=templates, device_classes=frozenset({"h100.lab"})
     )
     decision = decide_on(manifest, pairs)
@@ -267,7 +270,7 @@ def test_a_template_with_a_gpu_brings_the_only_one(
 )
 def test_deciding_again_changes_nothing(manifest: Any) -> None:
     """The second call finds the claims of the first, and comes to the same verdict."""
-    at = where(NICS, SHARED, templates={"nics": {"nic": ()}, "shared": {"gpu": ("gpu.lab",)}})
+    at = with_claims(NICS, SHARED, templates={"nics": {"nic": ()}, "shared": {"gpu": ("gpu.lab",)}})
     first = decide_on(defaulted(manifest), at)
     second = decide_on(defaulted(first.pod), at)
     assert second.patch == ()

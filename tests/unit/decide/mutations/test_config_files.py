@@ -57,9 +57,9 @@ def decide(
 
 
 def conf(draft: Draft) -> str | None:
-    """Return the text that the pod's annotation holds."""
-    found: str | None = draft.pod["metadata"]["annotations"].get("rdma.lab/nccl-conf")
-    return found
+    """Return the text in the pod's annotation."""
+    text: str | None = draft.pod["metadata"]["annotations"].get("rdma.lab/nccl-conf")
+    return text
 
 
 def test_a_worker_gets_text_volume_and_mount() -> None:
@@ -73,8 +73,8 @@ def test_a_worker_gets_text_volume_and_mount() -> None:
     ]
 
 
-def test_the_hidden_file_of_the_image_is_told() -> None:
-    """The message says so as a condition: admission does not see whether there is such a file."""
+def test_the_hidden_file_of_the_image_is_reported() -> None:
+    """The message is conditional: admission does not see whether there is such a file."""
     assert decide(pod(worker())).outcomes[-1].message == (
         "mounted /etc/nccl.conf, which hides a file of the image there"
     )
@@ -103,13 +103,13 @@ def test_auto_is_for_processes_that_do_not_inherit_env(manifest: PodManifest, ne
 
 
 def test_not_needed_is_quiet() -> None:
-    """The status does not mention a pod whose command says nothing of sshd."""
+    """The status has nothing for a pod whose command does not mention sshd."""
     draft = decide(pod(gpu("torch", "2")))
     assert (verdicts(draft), codes(draft)) == (["torch skipped NotNeeded"], [])
     assert draft.outcomes[-1].message == "the command names no sshd, and there is no envFrom"
 
 
-MANY = "x" * 1023
+LONGEST_VALUE = "x" * 1023
 PODS = {
     "one": pod(worker()),
     "two": pod(worker("a"), worker("b"), gpu("c", "1")),
@@ -120,8 +120,10 @@ PODS = {
     "own reference": pod(worker(env=[{"name": "NCCL_DEBUG", "valueFrom": {"x": {}}}])),
     "they differ": pod(worker("a", env=env(NCCL_IB_HCA="mlx5_7")), worker("b")),
     "one has gloo": pod(worker("a", env=env(GLOO_SOCKET_IFNAME="e")), worker("b")),
-    "two lines": pod(worker(env=env(NCCL_DEBUG="INFO\nNCCL_P2P_DISABLE=1", NCCL_IB_HCA=MANY))),
-    "too long": pod(worker(env=env(NCCL_DEBUG=f"{MANY}x", NCCL_IB_HCA="é" * 512))),
+    "two lines": pod(
+        worker(env=env(NCCL_DEBUG="INFO\nNCCL_P2P_DISABLE=1", NCCL_IB_HCA=LONGEST_VALUE))
+    ),
+    "too long": pod(worker(env=env(NCCL_DEBUG=f"{LONGEST_VALUE}x", NCCL_IB_HCA="é" * 512))),
     "kubelet": pod(worker(env=env(NCCL_IB_HCA="=$(HCAS)"))),
     "host": pod(worker(), hostNetwork=True),
 }
@@ -129,7 +131,7 @@ LEFT_OUT = "warned LeftOut"
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "warnings"),
     [
         ("one", CONF, []),
         ("two", CONF, []),
@@ -140,17 +142,19 @@ LEFT_OUT = "warned LeftOut"
         ("own reference", HCA + SOCKET, [LEFT_OUT]),
         ("they differ", SOCKET + DEBUG, [LEFT_OUT]),
         ("one has gloo", HCA + DEBUG, [LEFT_OUT]),
-        ("two lines", f"NCCL_IB_HCA={MANY}\n" + SOCKET, [LEFT_OUT]),
+        ("two lines", f"NCCL_IB_HCA={LONGEST_VALUE}\n" + SOCKET, [LEFT_OUT]),
         ("too long", SOCKET, [LEFT_OUT]),
         ("kubelet", SOCKET + DEBUG, [LEFT_OUT]),
         ("host", HCA + "NCCL_SOCKET_IFNAME=bond0\n" + DEBUG, []),
     ],
 )
-def test_the_text_says_what_the_environment_says(name: str, text: str, told: list[str]) -> None:
-    """User's literals are kept; a variable without one common literal is left out and warned of."""
+def test_the_text_has_the_values_of_the_environment(
+    name: str, text: str, warnings: list[str]
+) -> None:
+    """Users' literals stay; a variable without a common literal is left out, with a warning."""
     draft = decide(PODS[name])
     assert sorted((conf(draft) or "").splitlines()) == sorted(text.splitlines())
-    assert [line.strip() for line in codes(draft)] == told
+    assert [line.strip() for line in codes(draft)] == warnings
 
 
 @pytest.mark.parametrize("name", PODS)
@@ -179,18 +183,18 @@ def test_a_fabric_without_nccl_has_nothing_to_write() -> None:
     assert (verdicts(draft), codes(draft)) == (["worker skipped NotConfigured"], [])
 
 
-def test_all_left_out_is_told() -> None:
+def test_no_file_is_mounted_if_all_is_left_out() -> None:
     """If every variable is left out, no file is mounted: an empty one would hide the image's."""
     fabric = Fabric(name="x", env=FabricEnv(libraries=(("NCCL_IB_HCA", "=$(HCAS)"),)))
     draft = decide(pod(worker()), fabric=fabric)
     assert verdicts(draft) == ["worker skipped NotConfigured", LEFT_OUT]
 
 
-@pytest.mark.parametrize("where", ["/etc/nccl.conf", "/etc/nccl.conf/", "/etc", "/"])
-def test_a_mount_of_the_user_stays(where: str) -> None:
+@pytest.mark.parametrize("path", ["/etc/nccl.conf", "/etc/nccl.conf/", "/etc", "/"])
+def test_a_mount_of_the_user_stays(path: str) -> None:
     """A mount above the file stays too: our file would be written into the user's volume."""
-    own = [{"name": "own", "mountPath": where}]
-    draft = decide(pod(worker("a", volumeMounts=own), worker("b")))
+    mounts = [{"name": "own", "mountPath": path}]
+    draft = decide(pod(worker("a", volumeMounts=mounts), worker("b")))
     assert verdicts(draft) == ["a skipped UserMount", "applied Mounted", "b applied Mounted"]
 
 
@@ -219,13 +223,13 @@ def test_a_volume_of_the_user_with_our_name_stays(source: dict[str, Any]) -> Non
     assert verdicts(draft) == ["worker skipped VolumeNameTaken"]
 
 
-def test_a_volume_of_the_user_may_show_our_text_beside_others() -> None:
-    """Whatever else it shows, in whatever order, the mount finds our text in it."""
+def test_a_volume_of_the_user_may_show_our_text_among_others() -> None:
+    """The mount has our text, regardless of other files and their order."""
     name = {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}
-    own = {"name": "rdma-lab-nccl-conf", "downwardAPI": {"items": [name, ITEM]}}
-    draft = decide(pod(worker(), volumes=[own]))
+    volume = {"name": "rdma-lab-nccl-conf", "downwardAPI": {"items": [name, ITEM]}}
+    draft = decide(pod(worker(), volumes=[volume]))
     assert verdicts(draft) == ["applied Mounted", "worker applied Mounted"]
-    assert draft.pod["spec"]["volumes"] == [own]
+    assert draft.pod["spec"]["volumes"] == [volume]
     assert decide(defaulted(draft.pod)).ops == []
 
 
@@ -248,8 +252,8 @@ def test_the_users_own_text_may_be_ours() -> None:
     assert [op["path"] for op in draft.ops] == ["/spec/volumes", "/spec/containers/0/volumeMounts"]
 
 
-def test_a_text_that_nothing_mounts_is_told() -> None:
-    """The annotation alone has no effect, so a warning says so."""
+def test_a_text_that_nothing_mounts_is_reported() -> None:
+    """The annotation alone has no effect, so there is a warning."""
     draft = decide(pod(gpu("torch", "1"), annotations={"rdma.lab/nccl-conf": CONF}))
     assert verdicts(draft) == ["torch skipped NotNeeded", "warned AnnotationUnused"]
 
@@ -263,5 +267,5 @@ def test_all_annotations_fit_into_256_kib(spare: int, fits: bool) -> None:
     draft = decide(pod(worker(), annotations={"big": big}))
     assert (conf(draft) == CONF) is fits
     assert fits or verdicts(draft) == ["worker skipped AnnotationsTooLarge"]
-    again = decide(defaulted(draft.pod))
-    assert (again.ops, codes(again)) == ([], codes(draft))
+    second = decide(defaulted(draft.pod))
+    assert (second.ops, codes(second)) == ([], codes(draft))

@@ -15,16 +15,16 @@ def target(gpus: int = 0) -> Target:
 
 
 def test_a_fabric_without_resources_gives_none() -> None:
-    """Nothing is requested, whatever number the pod requests."""
+    """Nothing is added, for any number in the pod's request."""
     assert devices_for(target(8), fabric(), None) == []
     assert devices_for(target(8), fabric(), 2) == []
 
 
 def test_a_fixed_count_does_not_depend_on_gpus() -> None:
     """All GPUs of a container use the same shared device."""
-    one = fabric(resources=(RdmaResource(name="rdma/a"), RdmaResource(name="rdma/b", count=2)))
-    assert devices_for(target(0), one, None) == [("rdma/a", 1), ("rdma/b", 2)]
-    assert devices_for(target(8), one, None) == [("rdma/a", 1), ("rdma/b", 2)]
+    shared = fabric(resources=(RdmaResource(name="rdma/a"), RdmaResource(name="rdma/b", count=2)))
+    assert devices_for(target(0), shared, None) == [("rdma/a", 1), ("rdma/b", 2)]
+    assert devices_for(target(8), shared, None) == [("rdma/a", 1), ("rdma/b", 2)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_devices_per_gpu_are_rounded_up(
     ("gpus", "maximum", "count"), [(0, None, 1), (1, None, 2), (4, None, 8), (8, 8, 8)]
 )
 def test_a_gpu_may_have_several_devices(gpus: int, maximum: int | None, count: int) -> None:
-    """Two NICs beside each GPU are two devices per GPU, at least one and at most the maximum."""
+    """Two NICs near each GPU are two devices per GPU, at least one and at most the maximum."""
     resource = RdmaResource(name="nvidia.com/rail", count=None, devices_per_gpu=2, maximum=maximum)
     assert devices_for(target(gpus), fabric(resources=(resource,)), None) == [
         ("nvidia.com/rail", count)
@@ -64,7 +64,7 @@ def test_a_gpu_may_have_several_devices(gpus: int, maximum: int | None, count: i
 
 
 @pytest.mark.parametrize(
-    ("wanted", "shares"),
+    ("requested", "shares"),
     [
         (0, []),
         (1, [("rdma/a", 1)]),
@@ -74,7 +74,7 @@ def test_a_gpu_may_have_several_devices(gpus: int, maximum: int | None, count: i
     ],
     ids=case_name,
 )
-def test_what_the_pod_asks_for_is_spread(wanted: int, shares: list[tuple[str, int]]) -> None:
+def test_the_requested_devices_are_spread(requested: int, shares: list[tuple[str, int]]) -> None:
     """The number is spread over the fabric's resources in their order; none is requested with 0."""
     rails = fabric(resources=(RdmaResource(name="rdma/a", count=5), RdmaResource(name="rdma/b")))
-    assert devices_for(target(8), rails, wanted) == shares
+    assert devices_for(target(8), rails, requested) == shares

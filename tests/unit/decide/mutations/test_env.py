@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import V100, container, context, defaulted, env, fabric, gpu, ops, pod
 from tests.builders import decide_on as all_decide_on
-from tests.builders import told as all_told
+from tests.builders import told as all_outcomes
 from tests.case_names import case_name
 from webhook.model.decision import Decision
 from webhook.model.fabric import Fabric, FabricEnv
@@ -24,9 +24,9 @@ SET_ALL = f"set {', '.join(FULL)}"
 MPIRUN = ["mpirun", "--allow-run-as-root", "--hostfile", "/etc/mpi/hostfile"]
 
 
-def trainer(**own: str) -> PodManifest:
+def trainer(**variables: str) -> PodManifest:
     """Make a pod whose target has these variables."""
-    return pod(gpu(env=env(**own)))
+    return pod(gpu(env=env(**variables)))
 
 
 def decide_on(manifest: PodManifest, *members: Fabric) -> Decision:
@@ -34,29 +34,31 @@ def decide_on(manifest: PodManifest, *members: Fabric) -> Decision:
     return all_decide_on(manifest, context(*members, defaults={"hcoll": "off"}))
 
 
-def told(decision: Decision) -> list[tuple[str, str, str, str]]:
+def outcomes(decision: Decision) -> list[tuple[str, str, str, str]]:
     """List the outcomes of `env`."""
-    return all_told(decision, NAME)
+    return all_outcomes(decision, NAME)
 
 
 def values(decision: Decision, index: int = 0) -> dict[str, Any]:
     """Return a container's variables after the decision; no name may occur twice."""
     written = decision.pod["spec"]["containers"][index].get("env") or []
-    found = {one["name"]: one.get("value", one.get("valueFrom")) for one in written}
-    assert len(found) == len(written)
-    return found
+    values_by_name = {
+        variable["name"]: variable.get("value", variable.get("valueFrom")) for variable in written
+    }
+    assert len(values_by_name) == len(written)
+    return values_by_name
 
 
 def launching(**fields: Any) -> PodManifest:
     """Make a pod that launches ranks on the first fabric."""
-    one = container("launcher", command=MPIRUN, **{"args": ["a.out"], **fields})
-    return pod(one, annotations={"rdma.lab/fabric": "v100-ib"})
+    launcher = container("launcher", command=MPIRUN, **{"args": ["a.out"], **fields})
+    return pod(launcher, annotations={"rdma.lab/fabric": "v100-ib"})
 
 
 def test_a_fabric_may_have_nothing_to_set() -> None:
     """The outcome is reported, and the container gets no env."""
     decision = decide_on(pod(), fabric(gpu_resources=GPU))
-    assert told(decision) == [("trainer", "skipped", "NotConfigured", "fabric plain sets none")]
+    assert outcomes(decision) == [("trainer", "skipped", "NotConfigured", "fabric plain sets none")]
     assert "env" not in decision.pod["spec"]["containers"][0]
 
 
@@ -65,27 +67,27 @@ def test_a_fabric_that_sets_no_more_than_the_sockets_finds_them_there() -> None:
     members = fabric(gpu_resources=GPU, socket_interface="eth0")
     first = decide_on(pod(), members)
     added = "set NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME"
-    assert told(first) == [("trainer", "applied", "Added", added)]
+    assert outcomes(first) == [("trainer", "applied", "Added", added)]
     second = decide_on(first.pod, members)
     present = ("trainer", "already", "Present", "the container already has all variables")
-    assert told(second) == [present]
+    assert outcomes(second) == [present]
     assert second.patch == ()
 
 
 def test_a_container_may_have_all_of_it() -> None:
     """If all values are already the fabric's, nothing is written."""
     decision = decide_on(trainer(**FULL))
-    assert told(decision) == [
+    assert outcomes(decision) == [
         ("trainer", "already", "Present", "the container already has all variables")
     ]
     assert ops(decision, NAME) == []
 
 
-@pytest.mark.parametrize("own", [{}, {"env": None}, {"env": []}], ids=repr)
-def test_all_of_it_is_added(own: dict[str, Any]) -> None:
+@pytest.mark.parametrize("fields", [{}, {"env": None}, {"env": []}], ids=repr)
+def test_all_of_it_is_added(fields: dict[str, Any]) -> None:
     """If the container has no list yet, one operation adds them all."""
-    decision = decide_on(pod(gpu(**own)))
-    assert told(decision) == [("trainer", "applied", "Added", SET_ALL)]
+    decision = decide_on(pod(gpu(**fields)))
+    assert outcomes(decision) == [("trainer", "applied", "Added", SET_ALL)]
     assert values(decision) == FULL
 
 
@@ -101,12 +103,12 @@ def test_the_users_variables_stay_in_front() -> None:
 
 def test_a_name_that_the_container_has_is_never_written() -> None:
     """A value from another source stays too, and a value that differs causes a warning."""
-    own = [
+    user_env = [
         *env(NCCL_IB_HCA="mlx5_1"),
         {"name": "UCX_NET_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     ]
-    decision = decide_on(pod(gpu(env=own)))
-    assert told(decision) == [
+    decision = decide_on(pod(gpu(env=user_env)))
+    assert outcomes(decision) == [
         ("trainer", "applied", "Added", "set NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME"),
         (
             "trainer",
@@ -121,11 +123,11 @@ def test_a_name_that_the_container_has_is_never_written() -> None:
             "kept your UCX_NET_DEVICES; the fabric has mlx5_0:1,mlx5_1:1,eth0",
         ),
     ]
-    assert decision.pod["spec"]["containers"][0]["env"][:2] == own
+    assert decision.pod["spec"]["containers"][0]["env"][:2] == user_env
 
 
 @pytest.mark.parametrize(
-    ("own", "added"),
+    ("variables", "added"),
     [
         ({"NCCL_SOCKET_IFNAME": "=eth1"}, "mlx5_0:1,mlx5_1:1,eth1"),
         ({"GLOO_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,mlx5_1:1,eth1"),
@@ -133,11 +135,11 @@ def test_a_name_that_the_container_has_is_never_written() -> None:
     ],
     ids=case_name,
 )
-def test_socket_names_are_one_group(own: dict[str, str], added: str | None) -> None:
+def test_socket_names_are_a_group(variables: dict[str, str], added: str | None) -> None:
     """If the pod sets either name, neither is written, and UCX gets the pod's plain name."""
-    decision = decide_on(trainer(**own))
+    decision = decide_on(trainer(**variables))
     ucx = {"UCX_NET_DEVICES": added} if added else {}
-    assert values(decision) == {**own, "NCCL_IB_HCA": "=mlx5_0,mlx5_1", **ucx}
+    assert values(decision) == {**variables, "NCCL_IB_HCA": "=mlx5_0,mlx5_1", **ucx}
 
 
 def test_the_host_network_gets_the_hosts_interface() -> None:
@@ -151,7 +153,7 @@ def test_env_from_may_hold_the_names() -> None:
     """Nothing is set: NCCL's go into a file that NCCL reads last, and a warning lists the rest."""
     manifest = pod(gpu(envFrom=[{"configMapRef": {"name": "site"}}], env=env(A="b")))
     decision = decide_on(manifest)
-    assert told(decision) == [
+    assert outcomes(decision) == [
         (
             "trainer",
             "skipped",
@@ -189,7 +191,7 @@ def test_without_files_env_from_keeps_all_of_it_out(
     source = [{"configMapRef": {"name": "site"}}]
     manifest = pod(gpu(envFrom=source), annotations=annotations)
     decision = all_decide_on(manifest, context(defaults=defaults))
-    assert told(decision) == [
+    assert outcomes(decision) == [
         ("trainer", "skipped", "EnvFrom", "envFrom may set them"),
         (
             "trainer",
@@ -203,7 +205,7 @@ def test_without_files_env_from_keeps_all_of_it_out(
 def test_env_from_is_no_matter_where_nothing_is_missing() -> None:
     """A variable in env takes precedence over envFrom."""
     source = [{"configMapRef": {"name": "site"}}]
-    assert told(decide_on(pod(gpu(envFrom=source, env=env(**FULL)))))[0][1:3] == (
+    assert outcomes(decide_on(pod(gpu(envFrom=source, env=env(**FULL)))))[0][1:3] == (
         "already",
         "Present",
     )
@@ -211,9 +213,9 @@ def test_env_from_is_no_matter_where_nothing_is_missing() -> None:
 
 def test_env_from_with_nccl_alone_needs_no_warning() -> None:
     """All of NCCL's variables go into the file."""
-    one = fabric(gpu_resources=GPU, env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0"),)))
-    decision = decide_on(pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), one)
-    assert [said[1:3] for said in told(decision)] == [("skipped", "EnvFrom")]
+    nccl_only = fabric(gpu_resources=GPU, env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0"),)))
+    decision = decide_on(pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), nccl_only)
+    assert [outcome[1:3] for outcome in outcomes(decision)] == [("skipped", "EnvFrom")]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,7 @@ def test_env_from_with_nccl_alone_needs_no_warning() -> None:
         ("", False),
     ],
 )
-def test_transports_without_rdma_are_told(tls: str, warned: bool) -> None:
+def test_transports_without_rdma_are_warned_of(tls: str, warned: bool) -> None:
     """The user's value is kept with a warning; a list that only excludes transports leaves RDMA."""
     expected = [
         (
@@ -242,20 +244,20 @@ def test_transports_without_rdma_are_told(tls: str, warned: bool) -> None:
             f"your UCX_TLS={tls} leaves no RDMA transport",
         )
     ]
-    assert told(decide_on(trainer(UCX_TLS=tls)))[1:] == (expected if warned else [])
+    assert outcomes(decide_on(trainer(UCX_TLS=tls)))[1:] == (expected if warned else [])
 
 
 @pytest.mark.parametrize(("value", "warned"), [("1", True), ("0", False), ("", False)])
-def test_nccl_without_infiniband_is_told(value: str, warned: bool) -> None:
+def test_nccl_without_infiniband_is_warned_of(value: str, warned: bool) -> None:
     """The user's value is kept, with a warning."""
     expected = ("trainer", "warned", "NcclIbDisabled", "your NCCL_IB_DISABLE=1 turns RDMA off")
-    assert told(decide_on(trainer(NCCL_IB_DISABLE=value)))[1:] == ([expected] if warned else [])
+    assert outcomes(decide_on(trainer(NCCL_IB_DISABLE=value)))[1:] == ([expected] if warned else [])
 
 
 def test_a_launcher_gets_them_too() -> None:
     """Many launchers pass on their environment; Open MPI does not, so there is a warning."""
     decision = decide_on(launching())
-    assert told(decision) == [
+    assert outcomes(decision) == [
         ("launcher", "applied", "Added", SET_ALL),
         (
             "launcher",
@@ -273,22 +275,22 @@ def test_a_launcher_gets_them_too() -> None:
     )
 
 
-def test_a_launcher_that_forwards_them_is_not_told() -> None:
+def test_a_launcher_that_forwards_them_is_not_warned() -> None:
     """There is no warning if the user has written the flag."""
     manifest = launching(args=["-x", "UCX_NET_DEVICES", "a.out"])
-    assert [said[1] for said in told(decide_on(manifest))] == ["applied"]
+    assert [outcome[1] for outcome in outcomes(decide_on(manifest))] == ["applied"]
 
 
-def test_without_ucx_settings_a_launcher_is_not_told() -> None:
+def test_without_ucx_settings_a_launcher_is_not_warned() -> None:
     """There is no warning, since Open MPI has nothing to forward."""
-    one = fabric("v100-ib", env=FabricEnv(libraries=V100.env.libraries))
-    assert [said[1] for said in told(decide_on(launching(), one))] == ["applied"]
+    without_ucx = fabric("v100-ib", env=FabricEnv(libraries=V100.env.libraries))
+    assert [outcome[1] for outcome in outcomes(decide_on(launching(), without_ucx))] == ["applied"]
 
 
 def test_a_launchers_env_from_may_hold_all_names() -> None:
     """A launcher gets no file, so the warning lists NCCL's variables too."""
     decision = decide_on(launching(envFrom=[{"configMapRef": {"name": "site"}}]))
-    assert told(decision)[1] == (
+    assert outcomes(decision)[1] == (
         "launcher",
         "warned",
         "EnvFrom",
@@ -298,9 +300,9 @@ def test_a_launchers_env_from_may_hold_all_names() -> None:
 
 def test_the_sites_own_variables_are_added() -> None:
     """They are added even if the fabric itself sets none."""
-    one = fabric(gpu_resources=GPU, env=FabricEnv(site=(("NCCL_DEBUG", "WARN"),)))
-    decision = decide_on(pod(), one)
-    assert told(decision) == [("trainer", "applied", "Added", "set NCCL_DEBUG")]
+    site = fabric(gpu_resources=GPU, env=FabricEnv(site=(("NCCL_DEBUG", "WARN"),)))
+    decision = decide_on(pod(), site)
+    assert outcomes(decision) == [("trainer", "applied", "Added", "set NCCL_DEBUG")]
 
 
 SITE_SOCKET = fabric(
@@ -310,7 +312,7 @@ SITE_SOCKET = fabric(
 
 
 @pytest.mark.parametrize(
-    ("manifest", "one"),
+    ("manifest", "member"),
     [
         (pod(), V100),
         (trainer(NCCL_IB_HCA="x", UCX_TLS="tcp"), V100),
@@ -323,26 +325,28 @@ SITE_SOCKET = fabric(
     ],
     ids=case_name,
 )
-def test_deciding_again_changes_nothing(manifest: PodManifest, one: Fabric) -> None:
+def test_deciding_again_changes_nothing(manifest: PodManifest, member: Fabric) -> None:
     """The second pass finds our variables and adds no warning."""
-    first = decide_on(defaulted(manifest), one)
-    assert decide_on(defaulted(first.pod), one).patch == ()
+    first = decide_on(defaulted(manifest), member)
+    assert decide_on(defaulted(first.pod), member).patch == ()
 
 
 def warned(decision: Decision) -> list[tuple[str, str]]:
     """List the codes and sentences of the warnings of `env`."""
-    return [(code, said) for _, status, code, said in told(decision) if status == "warned"]
+    return [
+        (code, message) for _, status, code, message in outcomes(decision) if status == "warned"
+    ]
 
 
-def test_nccl_on_sockets_is_told() -> None:
+def test_nccl_on_sockets_is_warned_of() -> None:
     """The user's value is kept, with a warning."""
     message = "your NCCL_NET=Socket turns RDMA off"
     assert warned(decide_on(trainer(NCCL_NET="Socket"))) == [("NcclNetSocket", message)]
     assert warned(decide_on(trainer(NCCL_NET="IB"))) == []
 
 
-def test_devices_of_no_fabric_are_told() -> None:
-    """NCCL would find no device and use sockets; one sentence says so."""
+def test_devices_of_no_fabric_are_warned_of() -> None:
+    """NCCL would find no device and use sockets; there is a single warning."""
     message = "your NCCL_IB_HCA=mlx5_9 selects no device of fabric v100-ib, which has "
     assert warned(decide_on(trainer(NCCL_IB_HCA="mlx5_9"))) == [
         ("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")
@@ -363,31 +367,35 @@ def test_devices_of_no_fabric_are_told() -> None:
     ],
     ids=("command", "env", "neither"),
 )
-def test_nixl_without_rdma_is_told(fields: dict[str, Any], code: str) -> None:
-    """NIXL moves its data by UCX; other traffic may be NCCL's, for which UCX_TLS has no meaning."""
-    own = [*env(UCX_TLS="cuda_ipc,cuda_copy,tcp"), *fields.get("env", [])]
-    found = warned(decide_on(pod(gpu(**fields | {"env": own}))))
+def test_nixl_without_rdma_is_warned_of(fields: dict[str, Any], code: str) -> None:
+    """NIXL moves its data over UCX; other traffic may be NCCL's, where UCX_TLS has no meaning."""
+    variables = [*env(UCX_TLS="cuda_ipc,cuda_copy,tcp"), *fields.get("env", [])]
+    warnings = warned(decide_on(pod(gpu(**fields | {"env": variables}))))
     start = "NIXL uses UCX, and " if code == "NixlWithoutRdma" else ""
     tls = "your UCX_TLS=cuda_ipc,cuda_copy,tcp leaves no RDMA transport"
-    assert found == [(code, start + tls)]
+    assert warnings == [(code, start + tls)]
 
 
 def test_a_fabrics_value_is_not_called_the_users() -> None:
     """An earlier preview may have written it to the file for another fabric."""
     other = fabric("other", env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
-    found = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0,mlx5_4"), V100, other))
+    warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0,mlx5_4"), V100, other))
     message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 of fabric other; the fabric has "
-    assert found == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
+    assert warnings == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
     far = fabric("far", env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_9"),)))
-    found = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))
+    warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))
     message = "NCCL_IB_HCA==mlx5_9 of fabric far selects no device of fabric v100-ib, which has "
-    assert found == [("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")]
+    assert warnings == [("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")]
 
 
 def test_ucx_settings_that_are_not_written_need_not_be_forwarded() -> None:
     """Without an IP interface UCX gets no list, so mpirun has nothing to forward."""
-    one = fabric("v100-ib", env=FabricEnv(libraries=V100.env.libraries, ucx_devices="mlx5_0:1"))
-    assert [said[1] for said in told(decide_on(launching(), one))] == ["applied"]
+    without_interface = fabric(
+        "v100-ib", env=FabricEnv(libraries=V100.env.libraries, ucx_devices="mlx5_0:1")
+    )
+    assert [outcome[1] for outcome in outcomes(decide_on(launching(), without_interface))] == [
+        "applied"
+    ]
 
 
 OPEN_MPI = fabric(gpu_resources=GPU, socket_interface="eth0", libraries=frozenset({"openmpi"}))
@@ -399,9 +407,9 @@ INCLUDE = (
 
 
 def test_open_mpi_gets_the_interface() -> None:
-    """Ranks of Open MPI then use the pod network alone, whatever Multus adds."""
+    """Ranks of Open MPI then use only the pod network, regardless of Multus."""
     decision = decide_on(pod(), OPEN_MPI)
-    assert told(decision) == [("trainer", "applied", "Added", f"set {', '.join(INCLUDE)}")]
+    assert outcomes(decision) == [("trainer", "applied", "Added", f"set {', '.join(INCLUDE)}")]
     assert values(decision) == dict.fromkeys(INCLUDE, "eth0")
     assert values(decide_on(pod(hostNetwork=True), OPEN_MPI)) == {}
 
@@ -421,7 +429,7 @@ def test_open_mpi_gets_none_where_the_command_excludes_some(command: list[str]) 
 
 
 def test_the_interface_is_no_evidence_of_open_mpi() -> None:
-    """What we write makes no container a launcher, and proves nothing about its `mpirun`."""
+    """Our variables make no container a launcher, and prove nothing about its `mpirun`."""
     plain = container("setup", command=["mpirun", "-n", "2", "a.out"])
     named = pod(plain, annotations={"rdma.lab/fabric": "plain", "rdma.lab/containers": "setup"})
     first = all_decide_on(named, context(OPEN_MPI))

@@ -16,15 +16,15 @@ ENV = {"op": "add", "path": "/spec/containers/0/env", "value": [SWITCH]}
 
 
 def launcher(*command: str, **fields: Any) -> PodManifest:
-    """Make a pod with one container that has no GPU."""
+    """Make a pod with a container without a GPU."""
     return pod(container("main", command=list(command), **fields))
 
 
 def decided(manifest: PodManifest, **defaults: Any) -> tuple[list[Any], dict[str, Any]]:
     """Decide; return the outcomes without the container's name, and the container afterwards."""
     decision = decide_on(manifest, context(V100, defaults=defaults))
-    said = [tuple(words) for _, *words in told(decision, NAME)]
-    return said, decision.pod["spec"]["containers"][0]
+    outcomes = [tuple(words) for _, *words in told(decision, NAME)]
+    return outcomes, decision.pod["spec"]["containers"][0]
 
 
 def test_targets_get_the_variable() -> None:
@@ -60,8 +60,8 @@ def test_a_command_with_args() -> None:
 def test_a_script() -> None:
     """Each launch that is proven to be Open MPI's gets the flag; every other byte stays."""
     script = "é=1 $(HOST) # mpirun -x A\nmpirun -x A a $$ | tee 'x  y'\nmpiexec b\northerun c\n"
-    said, after = decided(launcher("sh", "-c", script + "if orterun>log -np 2 d; then :; fi"))
-    assert said == [("applied", "Added", f"{SET}, and -mca coll_hcoll_enable 0 in command[2]")]
+    outcomes, after = decided(launcher("sh", "-c", script + "if orterun>log -np 2 d; then :; fi"))
+    assert outcomes == [("applied", "Added", f"{SET}, and -mca coll_hcoll_enable 0 in command[2]")]
     assert after["command"][2] == (
         "é=1 $(HOST) # mpirun -x A\nmpirun -mca coll_hcoll_enable 0 -x A a $$ | tee 'x  y'\n"
         "mpiexec b\northerun c\nif orterun -mca coll_hcoll_enable 0 >log -np 2 d; then :; fi"
@@ -78,7 +78,7 @@ def test_a_variable_proves_all_launches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "refusal"),
     [
         ("mpirun -np 2 a", "mpirun is not proven to be Open MPI"),
         ("mpirun -x A --mca coll_hcoll_enable 1 a", "mpirun settles hcoll itself"),
@@ -100,10 +100,10 @@ def test_a_variable_proves_all_launches() -> None:
         ("mpirun --version", ""),
     ],
 )
-def test_commands_that_stay(command: str, why: str) -> None:
+def test_commands_that_stay(command: str, refusal: str) -> None:
     """If Open MPI is not proven or hcoll is already settled, only the variable is written."""
-    said, after = decided(pod(gpu(command=["bash", "-c", command])))
-    assert said == [("applied", "Added", f"{SET}; no flag: {why}" if why else SET)]
+    outcomes, after = decided(pod(gpu(command=["bash", "-c", command])))
+    assert outcomes == [("applied", "Added", f"{SET}; no flag: {refusal}" if refusal else SET)]
     assert after["command"][2] == command
     assert SWITCH in after["env"]
 
@@ -153,8 +153,8 @@ def test_env_from_may_hold_it() -> None:
 def test_policies() -> None:
     """`env` writes only the variable, and `off` writes nothing."""
     manifest = launcher("mpirun", "-x", "A", "a")
-    said, after = decided(manifest, hcoll="env")
-    assert said == [("applied", "Added", SET)]
+    outcomes, after = decided(manifest, hcoll="env")
+    assert outcomes == [("applied", "Added", SET)]
     assert after["command"] == ["mpirun", "-x", "A", "a"]
     assert decided(manifest, hcoll="off")[0] == [
         ("skipped", "Off", "the configuration says hcoll: off")
@@ -163,8 +163,8 @@ def test_policies() -> None:
 
 def test_another_user_is_warned_of() -> None:
     """`sudo` drops the variable, and a command that runs under it is not edited."""
-    said, after = decided(launcher("sudo", "mpirun", "-x", "A", "a"))
-    assert said == [
+    outcomes, after = decided(launcher("sudo", "mpirun", "-x", "A", "a"))
+    assert outcomes == [
         ("applied", "Added", SET),
         *[
             (
@@ -177,10 +177,10 @@ def test_another_user_is_warned_of() -> None:
 
 
 def test_a_large_script_is_warned_of() -> None:
-    """The script is not parsed, so it stays as it is."""
+    """The script is not parsed, so it stays unchanged."""
     script = "mpirun -x A a\n" * 3000
-    said, after = decided(pod(gpu(command=["sh", "-c", script])))
-    assert said == [
+    outcomes, after = decided(pod(gpu(command=["sh", "-c", script])))
+    assert outcomes == [
         ("applied", "Added", SET),
         (
             *("warned", "ScriptTooLarge"),
@@ -191,7 +191,7 @@ def test_a_large_script_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "code", "why"),
+    ("script", "code", "problem"),
     [
         ("mpirun -x A a; )", "ScriptUnclear", "it is not certain how a shell reads it"),
         ("( " * 65 + "mpirun -x A a", "ScriptTooLarge", "it nests deeper than 64 levels"),
@@ -202,22 +202,22 @@ def test_a_large_script_is_warned_of() -> None:
         ),
     ],
 )
-def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, why: str) -> None:
-    """The script stays, with a warning that says why; with `hcoll: env` there is no warning."""
+def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, problem: str) -> None:
+    """The script stays, with a warning that has the reason; `hcoll: env` gives no warning."""
     manifest = pod(gpu(command=["sh", "-c", script]))
-    said, after = decided(manifest)
-    assert said == [
+    outcomes, after = decided(manifest)
+    assert outcomes == [
         ("applied", "Added", SET),
-        ("warned", code, f"command[2] was not edited: {why}"),
+        ("warned", code, f"command[2] was not edited: {problem}"),
     ]
     assert after["command"][2] == script
-    assert decided(manifest, hcoll="env")[0] == said[:1]
+    assert decided(manifest, hcoll="env")[0] == outcomes[:1]
 
 
 def test_the_sites_variables_prove_nothing() -> None:
     """The webhook writes a fabric's env, so on a second pass it would look like a proof."""
     site = FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))
-    where = context(
+    cluster = context(
         fabric(
             "lab",
             gpu_resources=frozenset({"nvidia.com/v100"}),
@@ -225,11 +225,11 @@ def test_the_sites_variables_prove_nothing() -> None:
             env=site,
         )
     )
-    first = decide_on(pod(gpu(command=["mpirun", "-np", "2", "a"])), where)
+    first = decide_on(pod(gpu(command=["mpirun", "-np", "2", "a"])), cluster)
     assert told(first, NAME) == [
         ("trainer", "applied", "Added", f"{SET}; no flag: mpirun is not proven to be Open MPI")
     ]
-    assert decide_on(first.pod, where).patch == ()
+    assert decide_on(first.pod, cluster).patch == ()
 
 
 @pytest.mark.parametrize(
@@ -246,32 +246,32 @@ def test_deciding_again_changes_nothing(command: list[str]) -> None:
 
 
 def test_a_sites_own_switch_settles_it() -> None:
-    """It does where `env` wrote it; a container with envFrom lacks it, and is reported as usual."""
+    """It does if `env` wrote it; a container with envFrom lacks it, and is reported as usual."""
     site = FabricEnv(site=(("OMPI_MCA_coll_hcoll_enable", "1"),))
-    where = context(
+    cluster = context(
         fabric("ib", gpu_resources=frozenset({"nvidia.com/gpu"}), env=site),
     )
     gpus = {"limits": {"nvidia.com/gpu": "1"}}
     sources = [{"configMapRef": {"name": "x"}}]
-    written = decide_on(pod(container(resources=gpus)), where)
+    written = decide_on(pod(container(resources=gpus)), cluster)
     command = ["mpirun", "a"]
-    hidden = decide_on(pod(container(command=command, resources=gpus, envFrom=sources)), where)
-    assert [one[1:3] for one in told(written, "hcoll")] == [("skipped", "UserValue")]
+    hidden = decide_on(pod(container(command=command, resources=gpus, envFrom=sources)), cluster)
+    assert [outcome[1:3] for outcome in told(written, "hcoll")] == [("skipped", "UserValue")]
     assert told(hidden, "hcoll")[0][1:3] == ("skipped", "EnvFrom")
 
 
-def test_nothing_is_said_of_hcoll_where_nothing_speaks_of_mpi() -> None:
+def test_hcoll_is_not_mentioned_without_a_sign_of_mpi() -> None:
     """A pod of JAX with envFrom has no hcoll that would stay on."""
     sources = [{"configMapRef": {"name": "x"}}]
     decision = decide_on(pod(gpu(command=["python", "train.py"], envFrom=sources)))
-    assert [one[1:3] for one in told(decision, NAME)] == [("skipped", "NoMPI")]
+    assert [outcome[1:3] for outcome in told(decision, NAME)] == [("skipped", "NoMPI")]
     assert "NoMPI" not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
 
 
-def ranks(**more: Any) -> PodManifest:
+def ranks(**fields: Any) -> PodManifest:
     """Make a pod that runs its ranks itself, on a named fabric."""
     return pod(
-        container("osu", **{"command": ["mpirun", "-np", "2", "osu"], **more}),
+        container("osu", **{"command": ["mpirun", "-np", "2", "osu"], **fields}),
         annotations={"rdma.lab/fabric": "v100-ib"},
     )
 
@@ -279,14 +279,14 @@ def ranks(**more: Any) -> PodManifest:
 SHARP = 'hcoll, and SHARP with it, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps them'
 
 
-def test_ranks_without_gpus_are_told_how_to_keep_hcoll() -> None:
-    """They are what it was made for; a value of the user settles it."""
+def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:
+    """Hcoll was made for them; a value of the user settles it."""
     decision = decide_on(ranks(), context(V100))
-    assert [one[1:] for one in told(decision, NAME)][-1] == ("warned", "CPURanks", SHARP)
+    assert [outcome[1:] for outcome in told(decision, NAME)][-1] == ("warned", "CPURanks", SHARP)
     assert len(f"rdma.lab: hcoll openfoam: {SHARP}") <= 120
     for value in ("0", "1"):
-        own = ranks(env=[{"name": "OMPI_MCA_coll_hcoll_enable", "value": value}])
-        assert [one[1] for one in told(decide_on(own, context(V100)), NAME)] in (
+        manifest = ranks(env=[{"name": "OMPI_MCA_coll_hcoll_enable", "value": value}])
+        assert [outcome[1] for outcome in told(decide_on(manifest, context(V100)), NAME)] in (
             ["already"],
             ["skipped"],
         )
@@ -304,6 +304,8 @@ def test_ranks_without_gpus_are_told_how_to_keep_hcoll() -> None:
     ],
     ids=["gpu", "no MPI", "another GPU", "a claim", "a GPU beside it", "a launcher"],
 )
-def test_other_pods_are_not_told_so(manifest: PodManifest) -> None:
+def test_other_pods_get_no_such_warning(manifest: PodManifest) -> None:
     """With a GPU, NCCL does the work; without MPI there is no hcoll; a launcher has no ranks."""
-    assert "CPURanks" not in [one[2] for one in told(decide_on(manifest, context(V100)), NAME)]
+    assert "CPURanks" not in [
+        outcome[2] for outcome in told(decide_on(manifest, context(V100)), NAME)
+    ]

@@ -20,9 +20,9 @@ def secured(security: Any, **spec: Any) -> PodManifest:
     return pod(gpu(securityContext=security), **spec)
 
 
-def said(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str]]:
+def statuses(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[str, str]]:
     """List the status and reason of each outcome of the mutation."""
-    return [(status, code) for _, status, code, _ in told(decide_on(manifest, where), NAME)]
+    return [(status, code) for _, status, code, _ in told(decide_on(manifest, cluster), NAME)]
 
 
 def enforcing(level: str, policy: str = "skip", **defaults: str) -> Context:
@@ -94,8 +94,8 @@ def test_it_is_added_to_what_is_there(security: Any, op: tuple[str, str, Any]) -
     decision = decide_on(secured(security))
     assert told(decision, NAME) == [("trainer", "applied", "Added", ADDED)]
     kind, path, value = op
-    where = "/spec/containers/0/securityContext"
-    assert ops(decision, NAME) == [{"op": kind, "path": where + path, "value": value}]
+    parent = "/spec/containers/0/securityContext"
+    assert ops(decision, NAME) == [{"op": kind, "path": parent + path, "value": value}]
 
 
 def test_every_target_gets_it_and_nobody_else() -> None:
@@ -109,7 +109,7 @@ def test_every_target_gets_it_and_nobody_else() -> None:
 
 
 def test_the_prefixed_name_is_no_capability() -> None:
-    """Containerd reads it as CAP_CAP_IPC_LOCK: the right name is added, and a warning says so."""
+    """Containerd reads it as CAP_CAP_IPC_LOCK: the right name is added, with a warning."""
     decision = decide_on(secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}}))
     assert told(decision, NAME) == [
         ("trainer", "applied", "Added", ADDED),
@@ -150,12 +150,12 @@ def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
     )
 
 
-def test_pod_security_does_not_concern_who_has_it_already() -> None:
+def test_pod_security_does_not_concern_a_container_that_has_it() -> None:
     """Whether Pod Security admits such a pod does not depend on the webhook."""
-    assert said(secured({"capabilities": LOCK}), enforcing("restricted", "deny")) == [
+    assert statuses(secured({"capabilities": LOCK}), enforcing("restricted", "deny")) == [
         ("already", "Present")
     ]
-    assert said(pod(), enforcing("privileged")) == [("applied", "Added")]
+    assert statuses(pod(), enforcing("privileged")) == [("applied", "Added")]
 
 
 OTHER_USER = ("warned", "NonRoot")
@@ -185,31 +185,33 @@ def test_it_warns_where_the_kernel_does_not_honour_it(
     security: Any, spec: Any, expected: list[tuple[str, str]]
 ) -> None:
     """IPC_LOCK has no effect for users other than root or in a user namespace."""
-    assert said(secured(security, **spec), context()) == expected
+    assert statuses(secured(security, **spec), context()) == expected
 
 
 def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
     """There is no warning if the nodes' containerd has LimitMEMLOCK=infinity."""
-    where = context(defaults={"memlock": "unlimited"})
-    assert said(secured({"runAsUser": 1000}, hostUsers=False), where) == [("applied", "Added")]
+    cluster = context(defaults={"memlock": "unlimited"})
+    assert statuses(secured({"runAsUser": 1000}, hostUsers=False), cluster) == [
+        ("applied", "Added")
+    ]
     dropping = secured({"capabilities": {"drop": ["IPC_LOCK"]}})
-    assert said(dropping, where) == [("skipped", "DroppedByUser")]
+    assert statuses(dropping, cluster) == [("skipped", "DroppedByUser")]
 
 
 @pytest.mark.parametrize("policy", ["skip", "deny"])
 def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(policy: str) -> None:
     """Nothing is missing without IPC_LOCK, so the pod is neither warned of nor denied."""
-    where = enforcing("restricted", policy, memlock="unlimited")
+    cluster = enforcing("restricted", policy, memlock="unlimited")
     message = "left out: Pod Security restricted forbids it, and memlock is unlimited"
     expected = [("trainer", "skipped", "PodSecurity", message)]
-    assert told(decide_on(pod(), where), NAME) == expected
+    assert told(decide_on(pod(), cluster), NAME) == expected
 
 
 @pytest.mark.parametrize("memlock", ["unknown", "limited"])
 def test_other_settings_of_memlock_warn(memlock: str) -> None:
     """Where containerd's limit holds, or may hold, there is a warning."""
-    where = context(defaults={"memlock": memlock})
-    assert said(secured({"runAsUser": 1000}), where) == [("applied", "Added"), OTHER_USER]
+    cluster = context(defaults={"memlock": memlock})
+    assert statuses(secured({"runAsUser": 1000}), cluster) == [("applied", "Added"), OTHER_USER]
 
 
 NRI = {"memlock": "nri"}
@@ -218,9 +220,11 @@ KEYS = ["ulimits.noderesource.dev/container.", "ulimits.nri.containerd.io/contai
 BY_NRI = "annotated the pod, so that NRI raises memlock"
 
 
-def ulimits(manifest: PodManifest, where: Context | None = None) -> dict[str, str]:
+def ulimits(manifest: PodManifest, cluster: Context | None = None) -> dict[str, str]:
     """Return the annotations of the NRI ulimit-adjuster after the decision."""
-    annotations = decide_on(manifest, where or context(defaults=NRI)).pod["metadata"]["annotations"]
+    annotations = decide_on(manifest, cluster or context(defaults=NRI)).pod["metadata"][
+        "annotations"
+    ]
     return {key: value for key, value in annotations.items() if key.startswith("ulimits.")}
 
 
@@ -237,15 +241,15 @@ def ulimits(manifest: PodManifest, where: Context | None = None) -> dict[str, st
 def test_nri_raises_memlock_where_the_capability_does_nothing(
     security: Any, spec: Any, outcome: tuple[str, str]
 ) -> None:
-    """The plugin reads one key or the other, by its version; a second pass finds both there."""
-    where = context(defaults=NRI)
+    """The plugin's version determines which key it reads; a second pass finds both."""
+    cluster = context(defaults=NRI)
     manifest = secured(security, **spec)
-    first = decide_on(manifest, where)
+    first = decide_on(manifest, cluster)
     assert told(first, NAME) == [("trainer", "applied", *outcome)]
     assert ulimits(manifest) == {f"{key}trainer": VALUE for key in KEYS}
-    again = decide_on(defaulted(first.pod), where)
-    assert again.patch == ()
-    assert [one[1] for one in told(again, NAME)] == ["already"]
+    second = decide_on(defaulted(first.pod), cluster)
+    assert second.patch == ()
+    assert [reported[1] for reported in told(second, NAME)] == ["already"]
 
 
 def test_nri_is_not_needed_where_the_capability_works() -> None:
@@ -257,58 +261,61 @@ def test_nri_is_not_needed_where_the_capability_works() -> None:
 @pytest.mark.parametrize("policy", ["skip", "deny"])
 def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: str) -> None:
     """Such a pod registers memory without IPC_LOCK, so there is nothing to deny or to warn of."""
-    where = enforcing("baseline", policy, **NRI)
-    first = decide_on(pod(), where)
+    cluster = enforcing("baseline", policy, **NRI)
+    first = decide_on(pod(), cluster)
     message = f"{BY_NRI}; Pod Security baseline forbids IPC_LOCK"
     assert told(first, NAME) == [("trainer", "applied", "MemlockRaised", message)]
     assert "securityContext" not in first.pod["spec"]["containers"][0]
     message = "an annotation raises memlock already"
-    again = decide_on(first.pod, where)
-    assert told(again, NAME) == [("trainer", "already", "MemlockRaised", message)]
-    assert again.patch == ()
+    second = decide_on(first.pod, cluster)
+    assert told(second, NAME) == [("trainer", "already", "MemlockRaised", message)]
+    assert second.patch == ()
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_users_own_ulimits_stay(key: str) -> None:
-    """Neither key is added beside one of the user's, and one that leaves memlock alone warns."""
-    where = context(defaults=NRI)
-    own = {f"{key}trainer": "- {type: memlock, soft: 1, hard: 1}"}
+    """Neither key is added to a user's; one that does not raise memlock causes a warning."""
+    cluster = context(defaults=NRI)
+    user_annotation = {f"{key}trainer": "- {type: memlock, soft: 1, hard: 1}"}
     manifest = secured({"runAsUser": 1000})
-    manifest["metadata"]["annotations"].update(own)
-    assert ulimits(manifest) == own
-    assert told(decide_on(manifest, where), NAME) == [("trainer", "applied", "Added", ADDED)]
-    assert [one[:3] for one in told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)] == [
-        ("trainer", "already", "MemlockRaised")
-    ]
-    own = {f"{key}trainer": "- {type: NOFILE, soft: 1, hard: 1}"}
-    manifest["metadata"]["annotations"].update(own)
-    assert ulimits(manifest) == own
+    manifest["metadata"]["annotations"].update(user_annotation)
+    assert ulimits(manifest) == user_annotation
+    assert told(decide_on(manifest, cluster), NAME) == [("trainer", "applied", "Added", ADDED)]
+    assert [
+        outcome[:3] for outcome in told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
+    ] == [("trainer", "already", "MemlockRaised")]
+    user_annotation = {f"{key}trainer": "- {type: NOFILE, soft: 1, hard: 1}"}
+    manifest["metadata"]["annotations"].update(user_annotation)
+    assert ulimits(manifest) == user_annotation
     message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
     warning = ("trainer", "warned", "MemlockNotRaised", message)
-    assert told(decide_on(manifest, where), NAME)[1:] == [warning]
+    assert told(decide_on(manifest, cluster), NAME)[1:] == [warning]
     refused = told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
-    assert [one[1:3] for one in refused] == [("skipped", "PodSecurity"), ("warned", "PodSecurity")]
+    assert [outcome[1:3] for outcome in refused] == [
+        ("skipped", "PodSecurity"),
+        ("warned", "PodSecurity"),
+    ]
 
 
 def test_an_annotation_has_its_limits() -> None:
     """A key holds 63 characters after its slash, and all annotations 256 KiB together."""
-    where = context(defaults=NRI)
+    cluster = context(defaults=NRI)
     message = "no annotation raises memlock: its name is too long, or the annotations are full"
     for length, fits in ((53, True), (54, False)):
         name = "x" * length
         manifest = pod(gpu(name, securityContext={"runAsUser": 1000}))
         assert bool(ulimits(manifest)) is fits
         warned = [] if fits else [(name, "warned", "MemlockNotRaised", message)]
-        assert told(decide_on(manifest, where), NAME)[1:] == warned
+        assert told(decide_on(manifest, cluster), NAME)[1:] == warned
     full = secured({"runAsUser": 1000})
     full["metadata"]["annotations"]["note"] = "x" * (256 * 1024 - 4096)
     assert ulimits(full) == {}
-    assert told(decide_on(full, where), NAME)[1:] == [
+    assert told(decide_on(full, cluster), NAME)[1:] == [
         ("trainer", "warned", "MemlockNotRaised", message)
     ]
 
 
-def test_the_warnings_are_said_to_the_user() -> None:
+def test_the_warnings_reach_the_user() -> None:
     """The texts fit into admission warnings."""
     assert decide_on(secured({"runAsUser": 1000})).warnings[1:] == (
         (
@@ -360,7 +367,7 @@ def test_the_warnings_are_said_to_the_user() -> None:
     ids=case_name,
 )
 def test_another_shape_denies_the_pod(security: Any, says: str) -> None:
-    """The API server would reject it too, with a message that says less."""
+    """The API server would reject it too, with a less detailed message."""
     decision = decide_on(secured(security))
     assert (decision.allowed, decision.reason.code, decision.message) == (False, "InvalidPod", says)
 
@@ -368,8 +375,8 @@ def test_another_shape_denies_the_pod(security: Any, says: str) -> None:
 def test_the_fabric_need_not_be_known() -> None:
     """Registering memory needs IPC_LOCK on every RDMA device, including another vendor's NIC."""
     unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
-    assert said(pod(unclaimed)) == [("applied", "Added")]
-    assert said(pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))) == [("applied", "Added")]
+    assert statuses(pod(unclaimed)) == [("applied", "Added")]
+    assert statuses(pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))) == [("applied", "Added")]
 
 
 def test_deciding_again_changes_nothing() -> None:

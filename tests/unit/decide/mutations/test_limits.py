@@ -22,12 +22,12 @@ from webhook.model.decision import Denial
 from webhook.model.pod import Path, Pod
 
 PATH = ("spec", "containers", 0)
-BOTH = {"cpu": "1", "memory": "1Gi"}
+CPU_AND_MEMORY = {"cpu": "1", "memory": "1Gi"}
 READER = {"resourceFieldRef": {"resource": "limits.memory"}}
 
 
 def guaranteed(*containers: dict[str, Any], **spec: Any) -> bool:
-    """Ask for the QoS class of a pod."""
+    """Return whether a pod's QoS class is Guaranteed."""
     return is_guaranteed(Pod(pod(*containers, **spec)))
 
 
@@ -39,20 +39,20 @@ def sized(limits: Any = None, requests: Any = None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("limits", "requests", "expected"),
     [
-        (BOTH, None, True),
-        (BOTH, BOTH, True),
-        (BOTH, {"cpu": "1000m", "memory": "1024Mi"}, True),
-        (BOTH, {"cpu": "1"}, True),
-        ({**BOTH, "nvidia.com/gpu": "1"}, None, True),
+        (CPU_AND_MEMORY, None, True),
+        (CPU_AND_MEMORY, CPU_AND_MEMORY, True),
+        (CPU_AND_MEMORY, {"cpu": "1000m", "memory": "1024Mi"}, True),
+        (CPU_AND_MEMORY, {"cpu": "1"}, True),
+        ({**CPU_AND_MEMORY, "nvidia.com/gpu": "1"}, None, True),
         (None, None, False),
-        (None, BOTH, False),
+        (None, CPU_AND_MEMORY, False),
         ({"cpu": "1"}, None, False),
         ({"memory": "1Gi"}, None, False),
-        (BOTH, {"memory": "512Mi"}, False),
+        (CPU_AND_MEMORY, {"memory": "512Mi"}, False),
         ({"cpu": "0", "memory": "1Gi"}, None, False),
         ({"cpu": "1", "memory": None}, None, False),
         ({"cpu": "1", "memory": "much"}, None, False),
-        (BOTH, {"memory": "much"}, False),
+        (CPU_AND_MEMORY, {"memory": "much"}, False),
     ],
     ids=case_name,
 )
@@ -65,26 +65,26 @@ def test_a_pod_is_guaranteed_by_equal_limits_and_requests(
 
 def test_every_container_counts() -> None:
     """Init containers and sidecars too."""
-    assert guaranteed(sized(BOTH), sized(BOTH))
-    assert not guaranteed(sized(BOTH), sized())
-    assert not guaranteed(sized(BOTH), initContainers=[sized()])
+    assert guaranteed(sized(CPU_AND_MEMORY), sized(CPU_AND_MEMORY))
+    assert not guaranteed(sized(CPU_AND_MEMORY), sized())
+    assert not guaranteed(sized(CPU_AND_MEMORY), initContainers=[sized()])
 
 
 def test_pod_level_resources_count_alone() -> None:
     """With them the containers' do not matter (Kubernetes 1.34)."""
-    assert guaranteed(sized(), resources=amounts(BOTH))
-    assert not guaranteed(sized(BOTH), resources=amounts({"memory": "1Gi"}))
-    assert guaranteed(sized(BOTH), resources={})
+    assert guaranteed(sized(), resources=amounts(CPU_AND_MEMORY))
+    assert not guaranteed(sized(CPU_AND_MEMORY), resources=amounts({"memory": "1Gi"}))
+    assert guaranteed(sized(CPU_AND_MEMORY), resources={})
 
 
 def test_a_pod_level_request_counts_or_else_the_containers_do() -> None:
     """Without a request of the pod, it is the sum of theirs; without that, the limit."""
     half = {"memory": "512Mi"}
-    assert guaranteed(sized(None, half), resources=amounts(BOTH, BOTH))
-    assert guaranteed(sized(None, half), resources=amounts(BOTH, {"memory": "1Gi"}))
-    assert guaranteed(sized(None, half), sized(None, half), resources=amounts(BOTH))
-    assert not guaranteed(sized(None, half), resources=amounts(BOTH))
-    assert not guaranteed(resources=amounts(BOTH, half))
+    assert guaranteed(sized(None, half), resources=amounts(CPU_AND_MEMORY, CPU_AND_MEMORY))
+    assert guaranteed(sized(None, half), resources=amounts(CPU_AND_MEMORY, {"memory": "1Gi"}))
+    assert guaranteed(sized(None, half), sized(None, half), resources=amounts(CPU_AND_MEMORY))
+    assert not guaranteed(sized(None, half), resources=amounts(CPU_AND_MEMORY))
+    assert not guaranteed(resources=amounts(CPU_AND_MEMORY, half))
 
 
 @pytest.mark.parametrize(
@@ -130,22 +130,22 @@ def test_a_pod_level_request_counts_or_else_the_containers_do() -> None:
     ],
     ids=case_name,
 )
-def test_what_reads_the_limit_is_found(manifest: dict[str, Any], reader: str) -> None:
-    """In env or in a volume, wherever: without a limit it would read the node's memory."""
+def test_readers_of_the_limit_are_named(manifest: dict[str, Any], reader: str) -> None:
+    """In env or in any volume: without a limit the reader would get the node's memory."""
     assert reads_limit(Pod(manifest)) == reader
 
 
 def test_what_volumes_project_is_bounded() -> None:
-    """In all volumes together, with the sources of projected ones; the message says how many."""
+    """All volumes count together, with projected sources; the message has the number."""
     files = [{"path": "a"}] * (MOST_ENTRIES - 3)
     sources = [{"downwardAPI": {"items": files}}, {"secret": {}}]
     first = {"name": "v", "projected": {"sources": sources}}
     last = {"name": "w", "downwardAPI": {"items": [{"path": "b"}]}}
-    most = pod(volumes=[first, last])
-    assert reads_limit(Pod(most)) == ""
-    more = pod(volumes=[first, last, last])
+    largest_pod = pod(volumes=[first, last])
+    assert reads_limit(Pod(largest_pod)) == ""
+    larger_pod = pod(volumes=[first, last, last])
     with pytest.raises(Denial) as raised:
-        reads_limit(Pod(more))
+        reads_limit(Pod(larger_pod))
     assert str(raised.value) == str(too_many({"what volumes project": MOST_ENTRIES + 1}))
     assert "what volumes project" in str(raised.value)
 
@@ -154,7 +154,7 @@ def test_what_volumes_project_is_bounded() -> None:
     ("amount", "limited"), [("1n", True), ("0", False), (None, False)], ids=case_name
 )
 def test_the_least_amount_is_a_limit(amount: Any, *, limited: bool) -> None:
-    """Zero is none."""
+    """Zero is not a limit."""
     assert is_limited(Draft(pod(sized({"memory": amount}))), PATH) is limited
 
 
@@ -179,23 +179,23 @@ def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
     ],
     ids=case_name,
 )
-def test_an_unbounded_memory_volume_is_found(manifest: dict[str, Any], name: str) -> None:
+def test_an_unbounded_memory_volume_is_named(manifest: dict[str, Any], name: str) -> None:
     """An emptyDir of medium Memory without sizeLimit, which the container mounts."""
-    one = Pod(manifest)
-    assert first_mounted(one.containers[0], unbounded_memory_volumes(one)) == name
+    view = Pod(manifest)
+    assert first_mounted(view.containers[0], unbounded_memory_volumes(view)) == name
 
 
 def test_the_first_unbounded_volume_is_named() -> None:
-    """In the order of the volumes, as the pod lists them, not of the mounts."""
+    """The order is the pod's list of volumes, not the mounts."""
     unbounded = {"medium": "Memory"}
     manifest = pod(
         container(volumeMounts=[{"name": "a"}, {"name": "b"}]),
         volumes=[{"name": name, "emptyDir": unbounded} for name in ("x", "b", "a", "b")],
     )
-    one = Pod(manifest)
-    found = unbounded_memory_volumes(one)
-    assert found == {"x": 0, "b": 1, "a": 2}
-    assert first_mounted(one.containers[0], found) == "b"
+    view = Pod(manifest)
+    indexes = unbounded_memory_volumes(view)
+    assert indexes == {"x": 0, "b": 1, "a": 2}
+    assert first_mounted(view.containers[0], indexes) == "b"
 
 
 def test_a_volume_that_has_no_shape_is_refused_with_its_place() -> None:
@@ -210,9 +210,12 @@ def test_a_volume_that_has_no_shape_is_refused_with_its_place() -> None:
 
 
 def test_containers_without_a_limit_live_under_the_pods() -> None:
-    """Except those that are left out, and ephemeral ones, which ask for nothing."""
+    """Excluded and ephemeral containers do not count; the latter request nothing."""
     manifest = pod(
-        *({**sized(limit), "name": name} for name, limit in (("a", BOTH), ("b", None), ("c", {}))),
+        *(
+            {**sized(limit), "name": name}
+            for name, limit in (("a", CPU_AND_MEMORY), ("b", None), ("c", {}))
+        ),
         initContainers=[container("setup")],
         ephemeralContainers=[container("debug")],
     )
@@ -235,15 +238,15 @@ def test_what_containers_ask_for_is_summed() -> None:
 
 def test_ephemeral_containers_ask_for_nothing() -> None:
     """They run in what the pod has already."""
-    level = {"resources": {"limits": BOTH}}
+    level = {"resources": {"limits": CPU_AND_MEMORY}}
     debug = {"name": "debug", "resources": amounts(None, {"cpu": "5"})}
-    assert guaranteed(sized(None, BOTH), ephemeralContainers=[debug], **level)
+    assert guaranteed(sized(None, CPU_AND_MEMORY), ephemeralContainers=[debug], **level)
 
 
 def test_a_request_that_is_no_quantity_is_refused_with_its_place() -> None:
     """The pod-level request cannot be made of it."""
     with pytest.raises(ShapeError) as raised:
-        guaranteed(sized(None, {"memory": "much"}), resources={"limits": BOTH})
+        guaranteed(sized(None, {"memory": "much"}), resources={"limits": CPU_AND_MEMORY})
     assert str(raised.value).startswith("spec.containers[0].resources.requests.memory: 'much' is")
 
 
@@ -259,25 +262,25 @@ def test_a_volume_of_another_field_reads_no_limit() -> None:
     assert reads_limit(Pod(manifest)) == ""
 
 
-def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> None:
-    """Sidecars go on running; the pod asks for the most that runs at once."""
+def test_an_init_container_needs_its_memory_besides_the_earlier_sidecars() -> None:
+    """Sidecars keep running; the pod requests the largest sum at any time."""
     sidecar = {**sized(None, {"memory": "2Gi"}), "name": "proxy", "restartPolicy": "Always"}
     setup = {**sized(None, {"memory": "3Gi"}), "name": "setup"}
-    for first, asked in (([sidecar, setup], "5Gi"), ([setup, sidecar], "3Gi"), ([setup], "3Gi")):
+    for first, total in (([sidecar, setup], "5Gi"), ([setup, sidecar], "3Gi"), ([setup], "3Gi")):
         main = sized(None, {"memory": "1Gi"})
         manifest = pod(main, initContainers=first)
-        assert summed_request("memory", Pod(manifest).containers) == asked
+        assert summed_request("memory", Pod(manifest).containers) == total
 
 
 @pytest.mark.parametrize(
     ("manifest", "says"),
     [
         (
-            pod(container(resources={"requests": 1}), resources={"limits": BOTH}),
+            pod(container(resources={"requests": 1}), resources={"limits": CPU_AND_MEMORY}),
             "spec.containers[0].resources.requests must be a mapping, but is a number (1)",
         ),
         (
-            pod(container(resources={"limits": 1}), resources={"limits": BOTH}),
+            pod(container(resources={"limits": 1}), resources={"limits": CPU_AND_MEMORY}),
             "spec.containers[0].resources.limits must be a mapping, but is a number (1)",
         ),
     ],
@@ -286,7 +289,7 @@ def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> N
 def test_what_has_no_shape_of_resources_is_refused_with_its_place(
     manifest: dict[str, Any], says: str
 ) -> None:
-    """Whoever wrote the pod finds what to repair."""
+    """The message names the field to repair."""
     with pytest.raises(ShapeError) as raised:
         is_guaranteed(Pod(manifest))
     assert str(raised.value) == says

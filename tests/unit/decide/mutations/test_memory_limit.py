@@ -15,7 +15,7 @@ from webhook.model.pod import PodManifest
 NAME = "memory-limit"
 GPU = {"nvidia.com/v100": "1"}
 KEEP = {"rdma.lab/memory-limit": "keep"}
-BOTH = {"cpu": "8", "memory": "64Gi"}
+CPU_AND_MEMORY = {"cpu": "8", "memory": "64Gi"}
 REMOVED = "removed limits.memory 64Gi; requests.memory is now 64Gi"
 LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
 
@@ -27,20 +27,22 @@ def limited(memory: Any = "64Gi", name: str = "trainer", **fields: Any) -> dict[
 
 def guaranteed() -> dict[str, Any]:
     """Make a container whose pod is Guaranteed."""
-    return container(resources=amounts({**GPU, **BOTH}))
+    return container(resources=amounts({**GPU, **CPU_AND_MEMORY}))
 
 
-def said(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str, str, str]]:
-    """List what the mutation says."""
-    return told(decide_on(manifest, where), NAME)
+def outcomes(
+    manifest: PodManifest, cluster: Context | None = None
+) -> list[tuple[str, str, str, str]]:
+    """List the outcomes of the mutation."""
+    return told(decide_on(manifest, cluster), NAME)
 
 
 def resources(decision: Decision, index: int = 0) -> Any:
     """Return a container's resources after the decision, without RDMA."""
-    found = decision.pod["spec"]["containers"][index]["resources"]
+    sections = decision.pod["spec"]["containers"][index]["resources"]
     return {
         section: {name: amount for name, amount in part.items() if not name.startswith("rdma/")}
-        for section, part in found.items()
+        for section, part in sections.items()
     }
 
 
@@ -48,17 +50,17 @@ def resources(decision: Decision, index: int = 0) -> Any:
 def test_there_may_be_no_limit(annotations: dict[str, str]) -> None:
     """Nothing to drop, nothing to keep."""
     requested = container(resources=amounts(GPU, {"memory": "64Gi"}))
-    assert said(pod(requested, annotations=annotations)) == [
+    assert outcomes(pod(requested, annotations=annotations)) == [
         ("trainer", "already", "NoLimit", "there is no memory limit")
     ]
 
 
 def test_the_limit_is_dropped_and_the_request_stays() -> None:
-    """Only limits.memory goes; the scheduler reserves what it did."""
-    one = container(
-        resources=amounts({**GPU, **BOTH}, {"memory": "32Gi", "cpu": "4"}),
+    """Only limits.memory is removed; the scheduler reserves the same amount."""
+    trainer = container(
+        resources=amounts({**GPU, **CPU_AND_MEMORY}, {"memory": "32Gi", "cpu": "4"}),
     )
-    decision = decide_on(pod(one))
+    decision = decide_on(pod(trainer))
     message = "removed limits.memory 64Gi; requests.memory stays 32Gi"
     assert told(decision, NAME) == [("trainer", "applied", "Dropped", message)]
     assert ops(decision, NAME) == [
@@ -86,7 +88,7 @@ def test_only_targets_lose_theirs() -> None:
         annotations={"rdma.lab/containers": "a,setup"},
     )
     decision = decide_on(manifest)
-    assert [one[:3] for one in told(decision, NAME) if one[1] == "applied"] == [
+    assert [outcome[:3] for outcome in told(decision, NAME) if outcome[1] == "applied"] == [
         ("a", "applied", "Dropped"),
         ("setup", "applied", "Dropped"),
     ]
@@ -101,7 +103,7 @@ def test_only_targets_lose_theirs() -> None:
     ],
     ids=("pod", "file"),
 )
-def test_it_is_kept_where_somebody_says_so(
+def test_it_is_kept_on_request(
     annotations: dict[str, str], defaults: dict[str, str], message: str
 ) -> None:
     """The reason is quiet: the status does not list it."""
@@ -112,25 +114,27 @@ def test_it_is_kept_where_somebody_says_so(
 
 def test_the_pod_goes_before_the_configuration() -> None:
     """`drop` drops where the configuration keeps."""
-    where = context(defaults={"memory_limit": "keep"})
+    cluster = context(defaults={"memory_limit": "keep"})
     manifest = pod(limited(), annotations={"rdma.lab/memory-limit": "drop"})
-    assert said(manifest, where) == [("trainer", "applied", "Dropped", REMOVED)]
+    assert outcomes(manifest, cluster) == [("trainer", "applied", "Dropped", REMOVED)]
 
 
 def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
-    """A LimitRange that nobody has seen might reject the pod."""
-    where = context(namespace=NamespaceFacts(name="lab", known=False))
+    """An unread LimitRange might reject the pod."""
+    cluster = context(namespace=NamespaceFacts(name="lab", known=False))
     message = "kept: the namespace's LimitRanges and quotas are not known yet"
-    assert said(pod(limited()), where) == [("trainer", "skipped", "NamespaceUnknown", message)]
+    assert outcomes(pod(limited()), cluster) == [
+        ("trainer", "skipped", "NamespaceUnknown", message)
+    ]
 
 
-def test_it_is_kept_where_the_namespace_wants_one() -> None:
-    """The pod would be rejected without; the user is warned."""
-    why = "LimitRange sizes sets max.memory"
-    where = context(namespace=NamespaceFacts(name="lab", memory_limit_required=why))
-    assert said(pod(limited()), where) == [
-        ("trainer", "skipped", "LimitRequired", f"kept: {why}"),
-        ("trainer", "warned", "LimitRequired", f"memory limit kept: {why}"),
+def test_it_is_kept_where_the_namespace_requires_it() -> None:
+    """The pod would be rejected without a limit; there is a warning."""
+    requirement = "LimitRange sizes sets max.memory"
+    cluster = context(namespace=NamespaceFacts(name="lab", memory_limit_required=requirement))
+    assert outcomes(pod(limited()), cluster) == [
+        ("trainer", "skipped", "LimitRequired", f"kept: {requirement}"),
+        ("trainer", "warned", "LimitRequired", f"memory limit kept: {requirement}"),
     ]
 
 
@@ -139,40 +143,40 @@ def test_it_is_kept_where_something_reads_it() -> None:
     reader = {"resourceFieldRef": {"resource": "limits.memory"}}
     manifest = pod(limited(), container("b", env=[{"name": "HEAP", "valueFrom": reader}]))
     message = "kept: env HEAP of container b reads limits.memory"
-    assert said(manifest) == [("trainer", "skipped", "LimitRead", message)]
+    assert outcomes(manifest) == [("trainer", "skipped", "LimitRead", message)]
 
 
 def test_it_is_kept_where_a_volume_reads_it() -> None:
-    """A file of the downward API is a reader as much as a variable."""
+    """A file of the downward API is a reader, like a variable."""
     reader = {"resourceFieldRef": {"resource": "limits.memory"}}
     manifest = pod(limited(), volumes=[{"name": "v", "downwardAPI": {"items": [reader]}}])
     message = "kept: volume v reads limits.memory"
-    assert said(manifest) == [("trainer", "skipped", "LimitRead", message)]
+    assert outcomes(manifest) == [("trainer", "skipped", "LimitRead", message)]
 
 
 def test_nothing_is_searched_where_there_is_no_limit() -> None:
-    """Neither readers of it, of which there may be too many, nor volumes that it would bound."""
+    """Neither the possibly many readers of it, nor volumes that it would bound."""
     files = [{"path": "a"}] * (MOST_ENTRIES + 1)
     for volume in ({"downwardAPI": {"items": files}}, {"emptyDir": "Memory"}):
         manifest = pod(container(resources=amounts(GPU)), volumes=[{"name": "v", **volume}])
-        assert said(manifest) == [("trainer", "already", "NoLimit", "there is no memory limit")]
+        assert outcomes(manifest) == [("trainer", "already", "NoLimit", "there is no memory limit")]
 
 
 def test_keep_guaranteed_keeps_it_on_guaranteed_pods_only() -> None:
     """Others have no exclusive CPUs to lose."""
-    where = context(defaults={"memory_limit": "keep-guaranteed"})
-    assert said(pod(guaranteed()), where) == [
+    cluster = context(defaults={"memory_limit": "keep-guaranteed"})
+    assert outcomes(pod(guaranteed()), cluster) == [
         ("trainer", "skipped", "Guaranteed", "kept: the pod is Guaranteed")
     ]
-    assert said(pod(limited()), where) == [("trainer", "applied", "Dropped", REMOVED)]
+    assert outcomes(pod(limited()), cluster) == [("trainer", "applied", "Dropped", REMOVED)]
 
 
 def test_resources_of_the_pod_make_it_guaranteed() -> None:
-    """Where the pod has resources itself, they alone decide the QoS class."""
-    where = context(defaults={"memory_limit": "keep-guaranteed"})
+    """If the pod has resources itself, they alone determine the QoS class."""
+    cluster = context(defaults={"memory_limit": "keep-guaranteed"})
     level = {"limits": {"cpu": "8", "memory": "64Gi"}}
-    found = said(pod(limited(), resources=level), where)
-    assert [one[2] for one in found if one[0] == "trainer"] == ["Guaranteed"]
+    outcomes_of_pod = outcomes(pod(limited(), resources=level), cluster)
+    assert [outcome[2] for outcome in outcomes_of_pod if outcome[0] == "trainer"] == ["Guaranteed"]
 
 
 def test_it_warns_where_the_pod_was_guaranteed() -> None:
@@ -191,7 +195,7 @@ def test_it_warns_of_an_unbounded_memory_volume() -> None:
     volumes = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
     manifest = pod(limited(name="a", volumeMounts=mounts), limited(name="b"), volumes=volumes)
     message = "volume shm is memory without sizeLimit: it may fill the node"
-    assert said(manifest) == [
+    assert outcomes(manifest) == [
         ("a", "applied", "Dropped", REMOVED),
         ("a", "warned", "UnboundedMemory", message),
         ("b", "applied", "Dropped", REMOVED),
@@ -199,10 +203,10 @@ def test_it_warns_of_an_unbounded_memory_volume() -> None:
 
 
 def test_it_warns_where_no_gpu_is_at_work() -> None:
-    """A database, say, sizes its pool by the limit."""
-    one = container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))
+    """A database, for example, sizes its pool by the limit."""
+    database = container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))
     message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
-    assert said(pod(one)) == [
+    assert outcomes(pod(database)) == [
         ("trainer", "applied", "Dropped", REMOVED),
         ("trainer", "warned", "NoGPU", message),
     ]
@@ -212,39 +216,41 @@ def test_it_warns_where_no_gpu_is_at_work() -> None:
     "shared", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "volcano.sh/vgpu-number"]
 )
 def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
-    """Other pods use the node. The reason is quiet, and the pod itself may still say drop."""
-    one = container(resources=amounts({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
+    """Other pods use the node. The reason is quiet, and the pod may still request drop."""
+    sharing = container(resources=amounts({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
     message = "kept: other pods share the GPU, and so the node's memory"
-    decision = decide_on(pod(one))
+    decision = decide_on(pod(sharing))
     assert told(decision, NAME) == [("trainer", "skipped", "SharedGPU", message)]
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
-    manifest = pod(one, annotations={"rdma.lab/memory-limit": "drop"})
-    assert said(manifest) == [("trainer", "applied", "Dropped", REMOVED)]
+    manifest = pod(sharing, annotations={"rdma.lab/memory-limit": "drop"})
+    assert outcomes(manifest) == [("trainer", "applied", "Dropped", REMOVED)]
 
 
 def test_a_shared_gpu_keeps_the_pods_own_limit_too() -> None:
-    """The pod's limit bounds the shared container, whichever other targets there are."""
+    """The pod's limit bounds the shared container, regardless of other targets."""
     shared = container("b", resources=amounts({"nvidia.com/mig-1g.5gb": "1"}))
     message = "kept: other pods share the GPU, and so the node's memory"
-    found = said(level(container("a", resources=amounts(GPU)), shared))
-    assert found[-1] == ("", "skipped", "SharedGPU", message)
+    outcomes_of_pod = outcomes(level(container("a", resources=amounts(GPU)), shared))
+    assert outcomes_of_pod[-1] == ("", "skipped", "SharedGPU", message)
 
 
 def test_the_sentence_names_the_request_that_the_scheduler_counts() -> None:
     """A container's request counts, unless the pod has one itself."""
-    one = container(resources=amounts({**GPU, "memory": "64Gi"}, {"memory": "16Gi"}))
+    trainer = container(resources=amounts({**GPU, "memory": "64Gi"}, {"memory": "16Gi"}))
     start = "removed limits.memory 64Gi; requests.memory stays 16Gi"
     for resources in ({"requests": {"memory": "32Gi"}}, {"limits": {"memory": "99Gi"}}):
-        (message,) = (line for name, _, _, line in said(pod(one, resources=resources)) if name)
+        (message,) = (
+            line for name, _, _, line in outcomes(pod(trainer, resources=resources)) if name
+        )
         assert message == f"{start}; the scheduler counts the pod's"
-    (found,) = said(pod(one, resources={"requests": {"cpu": "1"}}))
-    assert found[3] == start
+    (outcome,) = outcomes(pod(trainer, resources={"requests": {"cpu": "1"}}))
+    assert outcome[3] == start
 
 
-def level(*containers: dict[str, Any], **more: Any) -> PodManifest:
+def level(*containers: dict[str, Any], **fields: Any) -> PodManifest:
     """Make a pod with its own memory limit."""
-    resources = {"limits": {"memory": "1Ti", "cpu": "8"}, **more.pop("resources", {})}
-    return pod(*containers, resources=resources, **more)
+    resources = {"limits": {"memory": "1Ti", "cpu": "8"}, **fields.pop("resources", {})}
+    return pod(*containers, resources=resources, **fields)
 
 
 def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> None:
@@ -269,10 +275,10 @@ def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> Non
     ]
 
 
-def test_the_pods_own_limit_is_kept_where_somebody_says_so() -> None:
+def test_the_pods_own_limit_is_kept_on_request() -> None:
     """What keeps a container's limit keeps the pod's as well."""
     manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
-    assert said(manifest)[1:] == [("", "skipped", "Kept", "the pod says keep")]
+    assert outcomes(manifest)[1:] == [("", "skipped", "Kept", "the pod says keep")]
 
 
 def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> None:
@@ -298,7 +304,7 @@ def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> Non
     ]
 
 
-def test_no_limit_is_one_of_zero_or_null() -> None:
+def test_zero_and_null_are_no_limit() -> None:
     """Neither reaches the kernel, so there is nothing to take off."""
     for limit in ("0", None):
         limits = {**GPU, "memory": limit}
@@ -309,7 +315,7 @@ def test_no_limit_is_one_of_zero_or_null() -> None:
 
 
 def test_a_limit_that_is_no_quantity_is_refused_with_its_place() -> None:
-    """The API server would refuse the pod as well; what we would make of it is worse."""
+    """The API server would refuse the pod as well; our changes would make it worse."""
     limits = {**GPU, "memory": "64GB"}
     decision = decide_on(pod(container(resources={"limits": limits})))
     assert not decision.allowed
@@ -328,7 +334,7 @@ def test_a_pod_level_request_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "others"),
+    ("manifest", "dependents"),
     [
         (level(limited(), container("b")), "b"),
         (level(limited(), initContainers=[container("setup")]), "setup"),
@@ -339,31 +345,33 @@ def test_a_pod_level_request_stays() -> None:
     ],
     ids=case_name,
 )
-def test_the_pods_own_limit_stays_where_others_need_it(manifest: PodManifest, others: str) -> None:
-    """The container's is dropped; the pod's still bounds it, which is said."""
-    assert said(manifest)[-1] == (
+def test_the_pods_own_limit_stays_where_others_need_it(
+    manifest: PodManifest, dependents: str
+) -> None:
+    """The container's limit is dropped; the pod's still bounds it, and this is reported."""
+    assert outcomes(manifest)[-1] == (
         "",
         "skipped",
         "PodLimitShared",
-        f"kept: containers without their own limit depend on it ({others})",
+        f"kept: containers without their own limit depend on it ({dependents})",
     )
 
 
 def test_the_pods_own_limit_is_kept_for_the_same_reasons() -> None:
     """What keeps a container's limit keeps the pod's."""
     manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
-    assert said(manifest) == [
+    assert outcomes(manifest) == [
         ("trainer", "already", "NoLimit", "there is no memory limit"),
         ("", "skipped", "Kept", "the pod says keep"),
     ]
 
 
 def test_a_foreign_nic_registers_memory_too() -> None:
-    """But where the fabric is simply unknown the limit stays."""
+    """With an unknown fabric, however, the limit stays."""
     efa = container(resources=amounts({**GPU, "vpc.amazonaws.com/efa": "1", "memory": "64Gi"}))
-    assert said(pod(efa)) == [("trainer", "applied", "Dropped", REMOVED)]
+    assert outcomes(pod(efa)) == [("trainer", "applied", "Dropped", REMOVED)]
     unknown = container(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"}))
-    assert [one[:3] for one in said(pod(unknown))] == [("", "skipped", "FabricUnknown")]
+    assert [outcome[:3] for outcome in outcomes(pod(unknown))] == [("", "skipped", "FabricUnknown")]
 
 
 @pytest.mark.parametrize(
@@ -380,6 +388,6 @@ def test_a_foreign_nic_registers_memory_too() -> None:
     ids=case_name,
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
-    """What was dropped is gone, and its warnings stay in the status."""
+    """A dropped limit stays removed, and its warnings stay in the status."""
     first = decide_on(defaulted(manifest))
     assert decide_on(defaulted(first.pod)).patch == ()

@@ -76,7 +76,7 @@ def test_a_network_is_named_with_its_namespace(network: str, name: str) -> None:
     ],
 )
 def test_networks_are_appended_in_the_form_that_is_there(written: str, result: str) -> None:
-    """What the user wrote stays in front, byte for byte."""
+    """The user's entries stay in front, byte for byte."""
     assert extended(written, ["x/a@net1", "b"]) == result
 
 

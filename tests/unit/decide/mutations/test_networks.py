@@ -78,7 +78,7 @@ def test_the_pod_may_be_attached_already(written: str) -> None:
 
 @pytest.mark.parametrize("written", ["[1,2]", "{}", '[{"name":"a"}] and more', '"a"'])
 def test_what_cannot_be_read_is_left_alone(written: str) -> None:
-    """A warning says so; the pod cannot start anyway."""
+    """It is skipped with a reason; the pod cannot start anyway."""
     decision = decide_on(attached(written), context(STORAGE))
     assert told(decision, NAME) == [
         (
@@ -111,7 +111,7 @@ def test_what_cannot_be_read_is_left_alone(written: str) -> None:
 def test_missing_networks_are_appended(
     written: str | None, kind: str, appended: str, result: str | None
 ) -> None:
-    """They are written in the form that is there, and what the user wrote stays."""
+    """They are written in the existing form, and the user's entries stay."""
     decision = decide_on(attached(written), context(STORAGE))
     value = result or f"{written},infra/storage,local@net9"
     assert told(decision, NAME) == [("", "applied", "Appended", f"appended {appended}")]
@@ -121,7 +121,7 @@ def test_missing_networks_are_appended(
 
 
 @pytest.mark.parametrize(
-    ("space", "own", "code"),
+    ("namespace", "pod_namespace", "code"),
     [
         ("lab", "other", "Present"),
         ("", "lab", "Present"),
@@ -129,11 +129,11 @@ def test_missing_networks_are_appended(
         ("", 5, "Appended"),
     ],
 )
-def test_the_requests_namespace_counts(space: str, own: Any, code: str) -> None:
+def test_the_requests_namespace_counts(namespace: str, pod_namespace: Any, code: str) -> None:
     """A pod in a review may have no namespace; if the request has none either, it is `default`."""
     manifest = attached("lab/local,infra/storage")
-    manifest["metadata"]["namespace"] = own
-    decision = decide_on(manifest, context(STORAGE, namespace=NamespaceFacts(name=space)))
+    manifest["metadata"]["namespace"] = pod_namespace
+    decision = decide_on(manifest, context(STORAGE, namespace=NamespaceFacts(name=namespace)))
     assert told(decision, NAME)[0][2] == code
 
 
@@ -165,15 +165,15 @@ def test_the_devices_of_all_targets_count() -> None:
 @pytest.mark.parametrize("count", ["0", 0, None], ids=repr)
 def test_no_device_needs_no_network(count: Any) -> None:
     """The user requested none."""
-    one = attached(None, gpu(limits={"nvidia.com/rail0": count}))
-    assert annotation(decide_on(one, context(RAILS))) is None
+    manifest = attached(None, gpu(limits={"nvidia.com/rail0": count}))
+    assert annotation(decide_on(manifest, context(RAILS))) is None
 
 
 @pytest.mark.parametrize("count", ["257", "1k", "1e9", "9e18", 10**18], ids=repr)
 def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
     """Such a list would use up the memory, and no node has that many devices."""
-    one = attached(None, gpu(limits={"nvidia.com/rail0": count}))
-    decision = decide_on(one, context(RAILS))
+    manifest = attached(None, gpu(limits={"nvidia.com/rail0": count}))
+    decision = decide_on(manifest, context(RAILS))
     assert told(decision, NAME) == [
         (
             "",
@@ -197,8 +197,8 @@ def test_an_annotation_of_another_type_denies_the_pod() -> None:
 
 
 @pytest.mark.parametrize("written", [None, "mine", '[{"name":"mine"}]', "[1]"], ids=repr)
-@pytest.mark.parametrize("one", [STORAGE, RAILS], ids=("storage", "rails"))
-def test_deciding_again_changes_nothing(one: Any, written: str | None) -> None:
+@pytest.mark.parametrize("member", [STORAGE, RAILS], ids=("storage", "rails"))
+def test_deciding_again_changes_nothing(member: Any, written: str | None) -> None:
     """The second pass finds all networks in place."""
-    first = decide_on(attached(written, gpu(count=4)), context(one))
-    assert decide_on(defaulted(first.pod), context(one)).patch == ()
+    first = decide_on(attached(written, gpu(count=4)), context(member))
+    assert decide_on(defaulted(first.pod), context(member)).patch == ()

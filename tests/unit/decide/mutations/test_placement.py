@@ -63,7 +63,7 @@ def test_a_choice_of_the_user_stays(spec: dict[str, Any], keys: str) -> None:
 
 @pytest.mark.parametrize("affinity", [None, affine("zone"), affine(None)], ids=repr)
 def test_the_selector_is_added(affinity: Any) -> None:
-    """It is added whatever else the pod selects on."""
+    """It is added regardless of other node selection."""
     decision = decide_on(pod(affinity=affinity), PINNED)
     message = "added nodeSelector site.lab/fabric=ib, site.lab/rail=r1"
     assert told(decision, NAME) == [("", "applied", "Pinned", message)]

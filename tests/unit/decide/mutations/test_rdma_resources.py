@@ -33,9 +33,9 @@ RAILS = fabric(
 )
 
 
-def resources(manifest: PodManifest, where: Context | None = None, index: int = 0) -> Any:
+def resources(manifest: PodManifest, cluster: Context | None = None, index: int = 0) -> Any:
     """Return the resources of a container after the decision."""
-    return decide_on(manifest, where).pod["spec"]["containers"][index]["resources"]
+    return decide_on(manifest, cluster).pod["spec"]["containers"][index]["resources"]
 
 
 def asking(devices: str, *containers: dict[str, Any]) -> PodManifest:
@@ -55,7 +55,7 @@ def test_an_rdma_resource_that_is_there_stays(amount: Any, *, requested: bool) -
     assert decision.pod["spec"]["containers"][0]["resources"] == written["resources"]
 
 
-def test_another_rdma_resource_stays_and_is_told() -> None:
+def test_another_rdma_resource_stays_with_a_warning() -> None:
     """It may be one that an administrator forgot to list, so there is only a warning."""
     decision = decide_on(pod(gpu(limits={"rdma/other": "1"})))
     assert told(decision, NAME) == [
@@ -71,7 +71,7 @@ def test_another_rdma_resource_stays_and_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "annotations", "code", "message"),
+    ("member", "annotations", "code", "message"),
     [
         (
             V100,
@@ -95,10 +95,10 @@ def test_another_rdma_resource_stays_and_is_told() -> None:
     ids=case_name,
 )
 def test_there_may_be_nothing_to_add(
-    one: Any, annotations: dict[str, str], code: str, message: str
+    member: Any, annotations: dict[str, str], code: str, message: str
 ) -> None:
     """The pod, the fabric or another injector rules it out; the status mentions none of these."""
-    decision = decide_on(pod(annotations=annotations), context(one))
+    decision = decide_on(pod(annotations=annotations), context(member))
     assert told(decision, NAME) == [("trainer", "skipped", code, message)]
     assert ops(decision, NAME) == []
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
@@ -122,9 +122,9 @@ def test_it_is_added_to_limits_and_requests() -> None:
 def test_it_is_added_where_there_were_no_resources() -> None:
     """A container that the pod names needs neither a GPU nor limits."""
     annotations = {"rdma.lab/fabric": "v100-ib"}
-    both = amounts({"rdma/v100": "1"}, {"rdma/v100": "1"})
-    assert resources(pod(container(), annotations=annotations)) == both
-    assert resources(pod(container(resources=None), annotations=annotations)) == both
+    expected = amounts({"rdma/v100": "1"}, {"rdma/v100": "1"})
+    assert resources(pod(container(), annotations=annotations)) == expected
+    assert resources(pod(container(resources=None), annotations=annotations)) == expected
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_it_is_added_where_there_were_no_resources() -> None:
 )
 def test_every_resource_of_the_fabric_is_requested(gpus: str, rails: tuple[str, str]) -> None:
     """One has a fixed number; the number of another depends on the GPUs."""
-    wanted = dict(zip(("nvidia.com/rail0", "nvidia.com/rail1"), rails, strict=True))
+    expected = dict(zip(("nvidia.com/rail0", "nvidia.com/rail1"), rails, strict=True))
     assert resources(pod(gpu(count=gpus)), context(RAILS)) == amounts(
-        {"nvidia.com/v100": gpus, **wanted}, wanted
+        {"nvidia.com/v100": gpus, **expected}, expected
     )
 
 
@@ -150,8 +150,8 @@ def test_the_pod_may_ask_for_a_number() -> None:
     assert resources(asking("1"), context(RAILS))["requests"] == {"nvidia.com/rail0": "1"}
 
 
-def test_slices_of_a_gpu_get_one_device() -> None:
-    """There is one device in all, not one for each slice."""
+def test_slices_of_a_gpu_get_a_single_device() -> None:
+    """There is a single device in total, not one for each slice."""
     manifest = pod(
         container(resources=amounts({"nvidia.com/mig-1g.5gb": "7"})),
         annotations={"rdma.lab/fabric": "plain"},
@@ -176,7 +176,7 @@ def test_init_containers_and_sidecars_never_get_it() -> None:
         ("proxy", "skipped", "NotAppContainer", message),
         ("a", "applied", "Added", "requested rdma/v100: 1"),
     ]
-    assert all("resources" not in one for one in decision.pod["spec"]["initContainers"])
+    assert all("resources" not in init for init in decision.pod["spec"]["initContainers"])
 
 
 def test_an_alias_is_renamed_with_its_quantity() -> None:
@@ -185,19 +185,21 @@ def test_an_alias_is_renamed_with_its_quantity() -> None:
     decision = decide_on(pod(written))
     message = "renamed rdma/hca to rdma/v100, as the resource is called here"
     assert told(decision, NAME) == [("trainer", "applied", "Renamed", message)]
-    both = {"nvidia.com/v100": "1", "rdma/v100": "2"}
-    assert decision.pod["spec"]["containers"][0]["resources"] == amounts(both, both)
+    expected = {"nvidia.com/v100": "1", "rdma/v100": "2"}
+    assert decision.pod["spec"]["containers"][0]["resources"] == amounts(expected, expected)
     assert decision.evidence == "rdma/hca in container trainer"
 
 
-def test_an_alias_is_renamed_whatever_the_pod_asks_for() -> None:
+def test_an_alias_is_renamed_for_any_request() -> None:
     """The alias could not be scheduled; it is also renamed where another injector adds it."""
-    one = fabric(gpu_resources=GPU, resources=V100.resources, inject_resources=False)
+    injected = fabric(gpu_resources=GPU, resources=V100.resources, inject_resources=False)
     manifest = asking("0", gpu(limits={"rdma/hca": "1"}))
-    assert resources(manifest, context(one)) == amounts({"nvidia.com/v100": "1", "rdma/v100": "1"})
+    assert resources(manifest, context(injected)) == amounts(
+        {"nvidia.com/v100": "1", "rdma/v100": "1"}
+    )
 
 
-def test_a_virtual_gpu_is_told_that_it_has_no_gpudirect() -> None:
+def test_a_virtual_gpu_gets_a_warning_about_gpudirect() -> None:
     """The pod still gets the resource: NCCL copies through the host's memory."""
     decision = decide_on(pod(gpu(limits={"nvidia.com/gpumem": "3000"})))
     assert told(decision, NAME) == [
@@ -210,8 +212,11 @@ def test_a_virtual_gpu_is_told_that_it_has_no_gpudirect() -> None:
 
 def test_what_is_no_quantity_denies_the_pod() -> None:
     """Requests are checked too, although nothing else reads them."""
-    both = ({"nvidia.com/v100": "1", "rdma/hca": "1"}, {"rdma/hca": "x", "rdma/v100": "1"})
-    decision = decide_on(pod(gpu(resources=amounts(*both))))
+    limits_and_requests = (
+        {"nvidia.com/v100": "1", "rdma/hca": "1"},
+        {"rdma/hca": "x", "rdma/v100": "1"},
+    )
+    decision = decide_on(pod(gpu(resources=amounts(*limits_and_requests))))
     assert (decision.allowed, decision.reason.code, decision.message) == (
         False,
         "InvalidPod",
@@ -241,7 +246,7 @@ def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
     assert defaulted(early.pod)["spec"] == defaulted(first.pod)["spec"]
 
 
-def test_an_alias_beside_the_targets_is_warned_of() -> None:
+def test_an_alias_outside_the_targets_is_warned_of() -> None:
     """It is not renamed, and no node offers it: the pod would stay pending forever."""
     helper = container("helper", resources=amounts({"rdma/hca": "1"}))
     decision = decide_on(pod(gpu(), helper))
@@ -271,15 +276,15 @@ PER_GPU = fabric(
     ],
     ids=("one", "three", "all", "as many", "none"),
 )
-def test_fewer_devices_than_gpus_have_are_told_of(limits: dict[str, str], have: int) -> None:
-    """The traffic of all GPUs goes over those; a user who writes 0 has chosen that."""
+def test_fewer_devices_than_gpus_have_are_warned_of(limits: dict[str, str], have: int) -> None:
+    """The traffic of all GPUs goes over them; a user who writes 0 has chosen that."""
     decision = decide_on(pod(gpu(count="2", limits=limits)), context(PER_GPU))
-    warnings = [one for one in told(decision, NAME) if one[1] == "warned"]
+    warnings = [outcome for outcome in told(decision, NAME) if outcome[1] == "warned"]
     message = f"requests {have} of the 4 devices that the fabric has for its GPUs"
     assert warnings == ([("trainer", "warned", "FewDevices", message)] if have else [])
 
 
-def test_a_shared_device_stands_for_all() -> None:
+def test_a_shared_device_counts_for_all() -> None:
     """One unit of the shared device plugin holds every card; and an annotation is meant."""
     shared = fabric(
         "shared",
@@ -287,7 +292,7 @@ def test_a_shared_device_stands_for_all() -> None:
         resources=(RdmaResource(name="rdma/x", count=2),),
     )
     decision = decide_on(pod(gpu(limits={"rdma/x": "1"})), context(shared))
-    assert [one[1] for one in told(decision, NAME)] == ["already"]
+    assert [outcome[1] for outcome in told(decision, NAME)] == ["already"]
     decision = decide_on(asking("1", gpu(count="2")), context(PER_GPU))
-    assert [one[1] for one in told(decision, NAME)] == ["applied"]
+    assert [outcome[1] for outcome in told(decision, NAME)] == ["applied"]
     assert decide_on(decision.pod, context(PER_GPU)).patch == ()

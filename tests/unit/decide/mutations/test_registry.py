@@ -25,7 +25,7 @@ def module_of(mutation: Mutation) -> ModuleType:
 
 
 def test_the_order_is_that_of_the_documentation() -> None:
-    """Each mutation sees what the earlier ones did; a new one may stand anywhere."""
+    """Each mutation sees the earlier changes; a new mutation may have any position."""
     documented = [
         *("ipc-lock", "rdma-resources", "claims", "networks", "memory-limit", "env"),
         *("config-files", "hcoll", "nvlink", "shared-memory", "placement"),
@@ -49,22 +49,26 @@ def test_each_needs_as_much_of_the_fabric_as_documented() -> None:
 
 def test_two_act_on_launchers() -> None:
     """Only `env` and `hcoll` do: a launcher gets neither a resource nor a capability."""
-    assert {one.name for one in MUTATIONS if one.on_launchers} >= {"env", "hcoll"}
-    assert not any(one.on_launchers for one in MUTATIONS if one.name in ("ipc-lock", "placement"))
+    assert {mutation.name for mutation in MUTATIONS if mutation.on_launchers} >= {"env", "hcoll"}
+    assert not any(
+        mutation.on_launchers
+        for mutation in MUTATIONS
+        if mutation.name in ("ipc-lock", "placement")
+    )
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
-def test_its_reasons_are_those_of_its_module(mutation: Mutation) -> None:
+def test_its_reasons_are_its_modules(mutation: Mutation) -> None:
     """`reasons` lists exactly the reasons in the module's namespace, alone or in tuples."""
-    own = {value for value in vars(module_of(mutation)).values() if isinstance(value, Reason)}
-    taken = {
+    single = {value for value in vars(module_of(mutation)).values() if isinstance(value, Reason)}
+    listed = {
         reason
         for value in vars(module_of(mutation)).values()
         if isinstance(value, tuple)
         for reason in value
         if isinstance(reason, Reason)
     }
-    assert set(mutation.reasons) == own | taken
+    assert set(mutation.reasons) == single | listed
 
 
 @pytest.mark.parametrize(
@@ -87,8 +91,8 @@ def test_its_own_reasons_are_not_the_pipelines(mutation: Mutation) -> None:
 
     The exception is NamespaceUnknown, which means the same in the request and in memory-limit.
     """
-    taken = {one.code for one in PIPELINE_REASONS} - {"NamespaceUnknown"}
-    assert taken.isdisjoint(one.code for one in mutation.reasons)
+    reserved = {reason.code for reason in PIPELINE_REASONS} - {"NamespaceUnknown"}
+    assert reserved.isdisjoint(reason.code for reason in mutation.reasons)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
@@ -103,7 +107,7 @@ def test_it_describes_itself(mutation: Mutation) -> None:
 
 def test_every_denial_is_declared() -> None:
     """docs/reasons.md lists every denial."""
-    given = {
+    raised = {
         getattr(import_module(_module(path)), argument.id)
         for path in SOURCES.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
@@ -111,8 +115,8 @@ def test_every_denial_is_declared() -> None:
         for argument in node.args[:1]
         if isinstance(argument, ast.Name)
     }
-    assert given
-    assert given <= set(DENIALS)
+    assert raised
+    assert raised <= set(DENIALS)
 
 
 def _module(path: Path) -> str:

@@ -23,7 +23,7 @@ def test_nothing_of_the_script_looks_like_what_other_mutations_search_for() -> N
     assert [word for word in words if word in SCRIPT] == []
 
 
-def test_a_root_stands_in_front_of_every_path() -> None:
+def test_a_root_precedes_every_path() -> None:
     """With a root, a test can provide its own /proc, /dev and /var/run."""
     assert script() == SCRIPT
     assert "@ROOT@" not in SCRIPT

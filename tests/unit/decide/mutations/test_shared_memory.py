@@ -13,19 +13,21 @@ VOLUME = {"name": "rdma-lab-shm", "emptyDir": {"medium": "Memory", "sizeLimit": 
 MOUNT = {"name": "rdma-lab-shm", "mountPath": "/dev/shm"}
 
 
-def test_every_target_gets_the_one_volume() -> None:
+def test_every_target_gets_the_same_volume() -> None:
     """The containers of a pod share the volume, as they share the node's memory."""
     draft = run(MUTATION, pod(container("a"), container("b")), fabric=FABRIC)
     assert verdicts(draft) == ["a applied Added", "b applied Added"]
     assert draft.pod["spec"]["volumes"] == [VOLUME]
-    assert [one["volumeMounts"] for one in draft.pod["spec"]["containers"]] == [[MOUNT], [MOUNT]]
+    assert [app["volumeMounts"] for app in draft.pod["spec"]["containers"]] == [[MOUNT], [MOUNT]]
 
 
 def test_other_volumes_and_mounts_stay_in_front() -> None:
     """The user's lists are only appended to."""
-    own = {"name": "data", "mountPath": "/data"}
+    user_mount = {"name": "data", "mountPath": "/data"}
     draft = run(
-        MUTATION, pod(container(volumeMounts=[own]), volumes=[{"name": "data"}]), fabric=FABRIC
+        MUTATION,
+        pod(container(volumeMounts=[user_mount]), volumes=[{"name": "data"}]),
+        fabric=FABRIC,
     )
     assert draft.ops == [
         {"op": "add", "path": "/spec/volumes/-", "value": VOLUME},
@@ -50,11 +52,11 @@ def test_a_container_added_later_gets_the_same_volume() -> None:
     assert second.pod["spec"]["volumes"] == [VOLUME]
 
 
-@pytest.mark.parametrize("where", ["/dev/shm", "/dev/shm/", "dev//shm"])
-def test_a_mount_of_the_user_stays(where: str) -> None:
+@pytest.mark.parametrize("path", ["/dev/shm", "/dev/shm/", "dev//shm"])
+def test_a_mount_of_the_user_stays(path: str) -> None:
     """Any mount there stays, however its path is written."""
-    own = [{"name": "shm", "mountPath": where}]
-    manifest = pod(container("a", volumeMounts=own), container("b"), volumes=[{"name": "shm"}])
+    mounts = [{"name": "shm", "mountPath": path}]
+    manifest = pod(container("a", volumeMounts=mounts), container("b"), volumes=[{"name": "shm"}])
     draft = run(MUTATION, manifest, fabric=FABRIC)
     assert verdicts(draft) == ["a skipped UserMount", "b applied Added"]
 
@@ -81,7 +83,7 @@ def test_nvlink_between_pods_excludes_it() -> None:
     "source", [{"emptyDir": {}}, {"hostPath": {"path": "/dev/shm"}}, {}, {"emptyDir": None}]
 )
 def test_a_volume_of_the_user_with_our_name_stays(source: dict[str, Any]) -> None:
-    """It is not a memory volume, so mounting it would not give what the fabric defines."""
+    """It is not a memory volume, so a mount would not give the fabric's shared memory."""
     manifest = pod(container("a", volumeMounts=[MOUNT]), container("b"))
     manifest["spec"]["volumes"] = [{"name": "rdma-lab-shm", **source}]
     draft = run(MUTATION, manifest, fabric=FABRIC)

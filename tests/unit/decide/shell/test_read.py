@@ -31,10 +31,10 @@ def read(script: str) -> Script:
 
 
 def words_of(script: str) -> list[tuple[str | None, ...]]:
-    """Return the words of the commands found; the script must be readable."""
-    found = read(script)
-    assert found.problem == ""
-    return [command.words for command in found.commands]
+    """Return the words of the commands; the script must be readable."""
+    parsed = read(script)
+    assert parsed.problem == ""
+    return [command.words for command in parsed.commands]
 
 
 def test_commands_with_offsets() -> None:
@@ -134,7 +134,7 @@ def test_words_as_the_program_gets_them(written: str, meant: str | None) -> None
 
 
 def test_words_behind_redirections() -> None:
-    """Redirections may stand anywhere between the words of a command."""
+    """Redirections may occur anywhere between the words of a command."""
     assert words_of("mpirun a >log b 2>&1 c") == [("mpirun", "a", "b", "c")]
     assert words_of("mpirun a <<E b\nx\nE\n") == [("mpirun", "a", "b")]
     assert words_of("mpirun a <<E >log b\nx\nE\n") == [("mpirun", "a", "b")]
@@ -382,9 +382,9 @@ def test_the_bounds_are_the_pods() -> None:
     assert scripts.read(large) is scripts.read(str(large))
     assert scripts.read("mpirun;" * PLACES) == Script(problem=TOO_MANY)
     assert scripts.read("mpirun a;").commands
-    many = "mpirun;" + "! a;" * 2100
-    assert scripts.read(many).commands
-    assert scripts.read(many + "#") == Script(problem=TOO_MANY)
+    long_script = "mpirun;" + "! a;" * 2100
+    assert scripts.read(long_script).commands
+    assert scripts.read(long_script + "#") == Script(problem=TOO_MANY)
     assert scripts.read("mpirun b") == Script(problem=TOO_MANY)
     assert not scripts.allows(2)
 
@@ -536,8 +536,8 @@ def test_work_within_a_run_is_linear(shape: str) -> None:
     Sixteen times the length takes at most 96 times the CPU time; quadratic work would take 256.
     """
     short, long = (("mpirun x\n" + shape * times)[:LARGEST] for times in (250, 4000))
-    most = 6 * min(_seconds(short) for _ in range(3)) + 2e-6
-    assert any(_seconds(long) <= most for _ in range(3))
+    bound = 6 * min(_seconds(short) for _ in range(3)) + 2e-6
+    assert any(_seconds(long) <= bound for _ in range(3))
 
 
 def _seconds(script: str) -> float:

@@ -8,17 +8,17 @@ from webhook.model.decision import Verdict
 from webhook.model.pod import PodManifest
 
 
-def judged(manifest: PodManifest, where: Context | None = None) -> tuple[str, str]:
+def judged(manifest: PodManifest, cluster: Context | None = None) -> tuple[str, str]:
     """Return the verdict on a pod and its reason code; a second call must give the same."""
-    verdict = verdict_on(manifest, where)
+    verdict = verdict_on(manifest, cluster)
     return verdict.rdma, verdict.because.code
 
 
-def verdict_on(manifest: PodManifest, where: Context | None = None) -> Verdict:
+def verdict_on(manifest: PodManifest, cluster: Context | None = None) -> Verdict:
     """Return the verdict on a pod."""
-    given = where or context()
-    decision = decide_on(manifest, given)
+    actual = cluster or context()
+    decision = decide_on(manifest, actual)
     assert decision.verdict is not None
-    again = decide_on(decision.pod, given)
-    assert (again.verdict, again.patch) == (decision.verdict, ())
+    second = decide_on(decision.pod, actual)
+    assert (second.verdict, second.patch) == (decision.verdict, ())
     return decision.verdict

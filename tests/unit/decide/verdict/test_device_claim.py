@@ -18,11 +18,13 @@ MISSING = ("no", "ClaimTemplateMissing")
 UNKNOWN = ("unsure", "ClaimTemplateUnknown")
 
 
-def where(templates: Any = None, *, complete: bool = True, space: str = "lab") -> Context:
+def with_templates(
+    templates: Any = None, *, complete: bool = True, namespace: str = "lab"
+) -> Context:
     """Make a context with a fabric of mode dra, and these templates in the namespace."""
-    known = ClaimFacts(templates=templates or {}, complete=complete)
-    one = fabric("h100", gpu_resources=frozenset({GPU}), mode="dra", claims=(NICS, RAIL))
-    return context(one, namespace=NamespaceFacts(name=space, claims=known))
+    facts = ClaimFacts(templates=templates or {}, complete=complete)
+    h100 = fabric("h100", gpu_resources=frozenset({GPU}), mode="dra", claims=(NICS, RAIL))
+    return context(h100, namespace=NamespaceFacts(name=namespace, claims=facts))
 
 
 def trainer(**fields: Any) -> dict[str, Any]:
@@ -31,19 +33,22 @@ def trainer(**fields: Any) -> dict[str, Any]:
 
 
 def test_the_fabrics_claims_are_a_device() -> None:
-    """All of its templates are there, with the requests that it names."""
-    assert judged(pod(trainer()), where({"nics": {"nic": ()}, "rail": {}})) == ("yes", "Equipped")
+    """All of its templates exist, with the named requests."""
+    assert judged(pod(trainer()), with_templates({"nics": {"nic": ()}, "rail": {}})) == (
+        "yes",
+        "Equipped",
+    )
 
 
 def test_a_template_that_is_missing_keeps_the_pod_pending() -> None:
-    """The message names it, and says what to do."""
-    verdict = verdict_on(pod(trainer()), where({"nics": {"nic": ()}}))
+    """The message names it, and has the remedy."""
+    verdict = verdict_on(pod(trainer()), with_templates({"nics": {"nic": ()}}))
     assert (verdict.rdma, verdict.because.code) == MISSING
     assert (
         verdict.message
         == "namespace lab has no ResourceClaimTemplate rail: create it; the pod waits for it"
     )
-    unnamed = verdict_on(pod(trainer()), where(space="")).message
+    unnamed = verdict_on(pod(trainer()), with_templates(namespace="")).message
     assert unnamed.startswith("the namespace has no ResourceClaimTemplate nics: ")
 
 
@@ -52,51 +57,53 @@ def test_a_template_that_is_missing_keeps_the_pod_pending() -> None:
 )
 def test_a_template_must_have_the_request(requests: Any, have: str) -> None:
     """Otherwise the scheduler finds no device for the container, and the pod stays Pending."""
-    verdict = verdict_on(pod(trainer()), where({"nics": requests, "rail": {}}))
+    verdict = verdict_on(pod(trainer()), with_templates({"nics": requests, "rail": {}}))
     assert (verdict.rdma, verdict.because.code) == ("no", "ClaimRequestMissing")
     assert verdict.message == f"ResourceClaimTemplate nics has no request nic, only {have}"
 
 
 def test_what_is_not_known_is_not_certain() -> None:
-    """Without a list of templates; what is certainly wrong comes first."""
-    assert judged(pod(trainer()), where(complete=False)) == UNKNOWN
-    verdict = verdict_on(pod(trainer()), where({"nics": {"nic": ()}}, complete=False))
+    """Without a list of templates; a certain problem comes first."""
+    assert judged(pod(trainer()), with_templates(complete=False)) == UNKNOWN
+    verdict = verdict_on(pod(trainer()), with_templates({"nics": {"nic": ()}}, complete=False))
     assert verdict.message == "whether namespace lab has ResourceClaimTemplate rail is not known"
-    wrong = where({"rail": {}, "nics": {}}, complete=False)
-    assert judged(pod(trainer()), wrong) == ("no", "ClaimRequestMissing")
-    both = where({"nics": {"other": ()}})
-    assert judged(pod(trainer()), both) == ("no", "ClaimRequestMissing")
-    first = where({"nics": {"other": ()}}, complete=False)
+    lacking = with_templates({"rail": {}, "nics": {}}, complete=False)
+    assert judged(pod(trainer()), lacking) == ("no", "ClaimRequestMissing")
+    complete = with_templates({"nics": {"other": ()}})
+    assert judged(pod(trainer()), complete) == ("no", "ClaimRequestMissing")
+    first = with_templates({"nics": {"other": ()}}, complete=False)
     assert judged(pod(trainer()), first) == ("no", "ClaimRequestMissing")
 
 
 def test_only_claims_that_the_pod_has_need_a_template() -> None:
     """The user's own claim of one template is enough."""
-    own = container(resources={**amounts({GPU: "1"}), "claims": [{"name": "mine"}]})
-    manifest = pod(own, resourceClaims=[{"name": "mine", "resourceClaimTemplateName": "rail"}])
-    assert judged(manifest, where({"rail": {}})) == ("yes", "Equipped")
-    assert judged(manifest, where({"nics": {"nic": ()}})) == MISSING
+    user = container(resources={**amounts({GPU: "1"}), "claims": [{"name": "mine"}]})
+    manifest = pod(user, resourceClaims=[{"name": "mine", "resourceClaimTemplateName": "rail"}])
+    assert judged(manifest, with_templates({"rail": {}})) == ("yes", "Equipped")
+    assert judged(manifest, with_templates({"nics": {"nic": ()}})) == MISSING
 
 
 def test_without_the_claim_there_is_no_device() -> None:
     """Not even privileged: the NIC stays in the node's network namespace."""
     skipping = {"rdma.lab/skip": "claims"}
     privileged = trainer(securityContext={"privileged": True})
-    verdict = verdict_on(pod(privileged, annotations=skipping), where())
+    verdict = verdict_on(pod(privileged, annotations=skipping), with_templates())
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
     assert verdict.message == "trainer gets no RDMA device: rdma.lab/skip names claims"
 
 
 def test_a_claim_of_no_fabric_leaves_it_open() -> None:
-    """The NIC is another's, whatever the fabric of the GPU."""
-    own = container(resources={**amounts({GPU: "1"}), "claims": [{"name": "nic"}]})
-    manifest = pod(own, resourceClaims=[{"name": "nic", "resourceClaimTemplateName": "x"}])
-    assert judged(manifest, where()) == ("unsure", "ForeignNIC")
+    """The NIC belongs to no fabric, even if the GPU does."""
+    user = container(resources={**amounts({GPU: "1"}), "claims": [{"name": "nic"}]})
+    manifest = pod(user, resourceClaims=[{"name": "nic", "resourceClaimTemplateName": "x"}])
+    assert judged(manifest, with_templates()) == ("unsure", "ForeignNIC")
 
 
 def test_the_hosts_network_does_not_fit() -> None:
     """The driver moves the NIC into the pod's own network namespace."""
-    assert judged(pod(trainer(), hostNetwork=True), where({"nics": {"nic": ()}, "rail": {}})) == (
+    assert judged(
+        pod(trainer(), hostNetwork=True), with_templates({"nics": {"nic": ()}, "rail": {}})
+    ) == (
         "no",
         "HostNetworkWrong",
     )

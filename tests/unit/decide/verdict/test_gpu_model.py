@@ -15,7 +15,7 @@ EQUIPPED = ("yes", "Equipped")
 UNKNOWN = ("unsure", "GPUModelUnknown")
 GKE = "cloud.google.com/gke-accelerator"
 RESOURCES = (RdmaResource(name="rdma/x"),)
-#: A fabric of all nodes that offer the GPU, whatever its model.
+#: A fabric of all nodes that offer the GPU, of any model.
 ANY = fabric("any", gpu_resources=V100.gpu_resources, resources=RESOURCES)
 H100 = fabric(
     "h100",
@@ -56,7 +56,7 @@ def test_a_model_that_the_fabric_does_not_list_may_be_elsewhere(key: str) -> Non
     ids=case_name,
 )
 def test_products_of_the_fabric_are_recognized(value: str, expected: tuple[str, str]) -> None:
-    """Clouds write the model in their own way; the kind of its socket is not the model."""
+    """Clouds write the model in their own way; the kind of socket is not the model."""
     assert judged(pod(nodeSelector={GKE: value}), context(H100)) == expected
 
 
@@ -64,8 +64,8 @@ def required(*values: str, operator: str = "In") -> dict[str, Any]:
     """Require one of these values by affinity."""
     expression = {"key": GKE, "operator": operator, "values": list(values)}
     terms = [{"matchExpressions": [expression]}]
-    wanted = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    return {"nodeAffinity": wanted}
+    node_affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": node_affinity}
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def required(*values: str, operator: str = "In") -> dict[str, Any]:
     ids=("other", "one of them", "any", "not"),
 )
 def test_affinity_counts_too(affinity: dict[str, Any], expected: tuple[str, str]) -> None:
-    """One value that fits is enough, since the scheduler may choose it."""
+    """A single matching value is enough, since the scheduler may choose it."""
     assert judged(pod(affinity=affinity), context(H100)) == expected
 
 
 @pytest.mark.parametrize(
-    "where",
+    "cluster",
     [
         context(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
                        node_labels={GKE: ("nvidia-l4",)})),
@@ -95,9 +95,9 @@ def test_affinity_counts_too(affinity: dict[str, Any], expected: tuple[str, str]
     ],
     ids=("listed", "pinned", "a node has it"),
 )  # fmt: skip
-def test_what_is_known_of_the_fabric_settles_it(where: Context) -> None:
-    """The configuration or the nodes say that such nodes are on the fabric."""
-    assert judged(pod(nodeSelector={GKE: "nvidia-l4"}), where) == EQUIPPED
+def test_the_configuration_or_the_nodes_settle_it(cluster: Context) -> None:
+    """Either shows that such nodes are on the fabric."""
+    assert judged(pod(nodeSelector={GKE: "nvidia-l4"}), cluster) == EQUIPPED
 
 
 def test_nodes_of_another_fabric_do_not() -> None:
@@ -106,13 +106,13 @@ def test_nodes_of_another_fabric_do_not() -> None:
     assert judged(pod(nodeSelector={GKE: "nvidia-l4"}), context(ANY, inventory=nodes)) == UNKNOWN
 
 
-def test_a_user_who_names_the_fabric_knows() -> None:
-    """The annotation says that the nodes are on it."""
+def test_a_named_fabric_settles_it() -> None:
+    """The annotation means that the nodes are on it."""
     manifest = pod(nodeSelector={GKE: "nvidia-l4"}, annotations={"rdma.lab/fabric": "any"})
     assert judged(manifest, context(ANY)) == EQUIPPED
 
 
-def test_other_labels_say_nothing_of_the_model() -> None:
-    """A pool may hold any nodes."""
+def test_other_labels_are_no_model() -> None:
+    """A pool may have any nodes."""
     assert judged(pod(nodeSelector={"pool": "nvidia-l4"}), context(ANY)) == EQUIPPED
     assert judged(pod(affinity={}), context(ANY)) == EQUIPPED

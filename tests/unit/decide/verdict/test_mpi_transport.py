@@ -15,8 +15,8 @@ OVER_TCP, OB1, UCX_TLS = ("no", "MPIOverTCP"), ("unsure", "MPIOb1"), ("no", "MPI
 
 def ranks(command: str, **values: str) -> PodManifest:
     """Make a pod without GPUs that runs ranks itself on a fabric."""
-    one = container(command=command.split(), env=env(**values))
-    return pod(one, annotations={"rdma.lab/fabric": "v100-ib"})
+    main = container(command=command.split(), env=env(**values))
+    return pod(main, annotations={"rdma.lab/fabric": "v100-ib"})
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def ranks(command: str, **values: str) -> PodManifest:
 def test_ranks_without_gpus_need_a_transport_with_rdma(
     command: str, values: dict[str, str], expected: tuple[str, str]
 ) -> None:
-    """Open MPI's ob1 has RDMA by some BTLs, in some builds; UCX has it unless UCX_TLS says no."""
+    """Open MPI's ob1 has RDMA in some BTLs and builds; UCX has it unless UCX_TLS excludes it."""
     assert judged(ranks(command, **values)) == expected
 
 
@@ -97,8 +97,8 @@ def test_what_only_the_container_knows_is_not_judged() -> None:
     assert judged(manifest) == EQUIPPED
 
 
-def test_a_script_that_is_not_read_tells_nothing() -> None:
-    """What it runs is not certain."""
+def test_a_script_that_is_not_read_is_not_judged() -> None:
+    """Its commands are not certain."""
     script = "if [ 1 ]; then\nmpirun -mca pml ob1 -mca btl tcp,self a\n"
     manifest = pod(
         container(command=["sh", "-c", script]), annotations={"rdma.lab/fabric": "v100-ib"}

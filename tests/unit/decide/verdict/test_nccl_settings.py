@@ -34,7 +34,7 @@ def test_sockets_by_name_are_no_rdma(value: str) -> None:
     ("name", "value"), [("NCCL_NET", "AWS Libfabric"), ("NCCL_NET_PLUGIN", "fastrak")]
 )
 def test_a_plugin_decides_for_itself(name: str, value: str) -> None:
-    """What it uses cannot be seen."""
+    """Its transport is not visible."""
     verdict = verdict_on(pod(gpu(env=env(**{name: value}))))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "NcclNetPlugin")
     assert verdict.message == f"trainer sets {name}={value}: that plugin may not use RDMA"
@@ -60,7 +60,7 @@ def test_devices_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
 
 
 def test_nixl_needs_an_rdma_transport() -> None:
-    """It moves data by UCX; where NCCL carries the traffic, UCX_TLS does not matter."""
+    """It moves data over UCX; if NCCL carries the traffic, UCX_TLS does not matter."""
     tcp = env(UCX_TLS="tcp")
     verdict = verdict_on(pod(gpu(env=tcp, command=["serve", "--backend", "nixl"])))
     assert (verdict.rdma, verdict.because.code) == ("no", "NixlWithoutRdma")

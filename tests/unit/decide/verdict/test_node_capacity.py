@@ -27,13 +27,13 @@ def node(name: str, labels: dict[str, str], **offered: str) -> dict[str, Any]:
 
 
 def knowing(*nodes: dict[str, Any], defaults: dict[str, Any] | None = None) -> Context:
-    """Return a context that knows these nodes."""
+    """Return a context with these nodes in the inventory."""
     empty = context(defaults=defaults)
     inventory = Facts.from_objects(nodes).inventory(empty.fabrics)
     return context(defaults=defaults, inventory=inventory)
 
 
-GOOD = node("good", V100_NODE, v100="8", rdma="63")
+SUFFICIENT = node("good", V100_NODE, v100="8", rdma="63")
 ELSEWHERE = node("elsewhere", H100_NODE, h100="8", rdma="63")
 CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
     (
@@ -77,7 +77,7 @@ CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
 @pytest.mark.parametrize("mode", ["elastic", "static"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].replace(" ", "-"))
 def test_what_no_node_has(case: tuple[Any, ...], mode: str) -> None:
-    """Nodes and plugins come and go, so it is not certain; where they do not, there is no RDMA."""
+    """Nodes and plugins come and go, so it is not certain; if they do not, there is no RDMA."""
     _, nodes, asking, elastic, static, message = case
     verdict = verdict_on(asking, knowing(*nodes, defaults={"nodes": mode}))
     if mode == "elastic":
@@ -89,31 +89,31 @@ def test_what_no_node_has(case: tuple[Any, ...], mode: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].replace(" ", "-"))
-def test_one_good_node_is_enough(case: tuple[Any, ...]) -> None:
-    """Whatever the others lack."""
+def test_a_single_sufficient_node_is_enough(case: tuple[Any, ...]) -> None:
+    """The lack of the others does not matter."""
     _, nodes, asking, *_ = case
-    more = node("more", V100_NODE, **{"v100": "8", "nvidia.com/gpu": "8", "rdma": "63"})
-    assert judged(asking, knowing(*nodes, more)) == EQUIPPED
+    additional = node("more", V100_NODE, **{"v100": "8", "nvidia.com/gpu": "8", "rdma": "63"})
+    assert judged(asking, knowing(*nodes, additional)) == EQUIPPED
 
 
 def test_without_an_inventory_nothing_is_missing() -> None:
-    """The nodes have not been read, or may not be: static or not, that says nothing of them."""
+    """The nodes have not been read, or may not be; static or not, this is not evidence."""
     for mode in ("elastic", "static"):
-        where = context(defaults={"nodes": mode}, inventory=NodeInventory())
-        assert judged(pod(annotations=NAMED), where) == EQUIPPED
+        cluster = context(defaults={"nodes": mode}, inventory=NodeInventory())
+        assert judged(pod(annotations=NAMED), cluster) == EQUIPPED
 
 
 def test_as_many_as_a_node_has_are_not_too_many() -> None:
     """The whole node may be free."""
-    for many, expected in (("63", EQUIPPED), ("64", ("unsure", "ResourceExceedsNodes"))):
-        asking = pod(annotations={"rdma.lab/devices": many})
-        assert judged(asking, knowing(GOOD)) == expected
+    for count, expected in (("63", EQUIPPED), ("64", ("unsure", "ResourceExceedsNodes"))):
+        asking = pod(annotations={"rdma.lab/devices": count})
+        assert judged(asking, knowing(SUFFICIENT)) == expected
 
 
 def test_containers_of_a_pod_share_its_node() -> None:
     """Their requests are added up; another container's GPU has to be on the same node."""
     two = pod(gpu("a", limits={"rdma/v100": "32"}), gpu("b", limits={"rdma/v100": "32"}))
-    verdict = verdict_on(two, knowing(GOOD))
+    verdict = verdict_on(two, knowing(SUFFICIENT))
     assert verdict.because.code == "ResourceExceedsNodes"
     assert "rdma/v100: 64" in verdict.message
 
@@ -127,21 +127,21 @@ def test_a_privileged_pod_needs_a_node_of_its_fabric() -> None:
     assert judged(asking, knowing(ELSEWHERE)) == ("unsure", "FabricWithoutNodes")
 
 
-def test_without_a_fabric_the_nodes_say_nothing() -> None:
-    """What is wrong is told: no fabric fits."""
+def test_without_a_fabric_the_nodes_do_not_matter() -> None:
+    """The verdict has the actual problem: no fabric matches."""
     unclaimed = pod(container(resources=amounts({"nvidia.com/gpu": "1"})))
     assert judged(unclaimed, knowing(ELSEWHERE)) == ("no", "FabricUnknown")
 
 
 def test_each_resource_of_the_fabric_counts() -> None:
-    """Two rails: a node that offers one of them is not enough."""
+    """With two rails, a node that offers only one of them is not enough."""
     rails = fabric(
         "rails",
         gpu_resources=V100.gpu_resources,
         resources=(RdmaResource(name="rdma/rail0"), RdmaResource(name="rdma/rail1")),
     )
     empty = context(rails)
-    one = node("one", {}, **{"v100": "8", "rdma/rail0": "1"})
-    inventory = Facts.from_objects([one]).inventory(empty.fabrics)
+    first_rail_only = node("one", {}, **{"v100": "8", "rdma/rail0": "1"})
+    inventory = Facts.from_objects([first_rail_only]).inventory(empty.fabrics)
     verdict = verdict_on(pod(), context(rails, inventory=inventory))
     assert verdict.message == "no node of fabric rails offers rdma/rail1 now"

@@ -31,7 +31,7 @@ WORKER = {"DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "scheduler"}
     ],
     ids=case_name,
 )
-def test_a_parameter_server_uses_tcp_unless_told_otherwise(
+def test_a_parameter_server_uses_tcp_by_default(
     fields: dict[str, Any], expected: tuple[str, str]
 ) -> None:
     """NCCL carries no traffic between the nodes of such a job."""
@@ -39,13 +39,13 @@ def test_a_parameter_server_uses_tcp_unless_told_otherwise(
 
 
 def test_a_value_that_only_the_kubelet_knows_may_be_right() -> None:
-    """A ConfigMap may hold it."""
+    """A ConfigMap may have it."""
     source = {"configMapKeyRef": {"name": "m", "key": "rdma"}}
     variables = [*env(**WORKER), {"name": "DMLC_ENABLE_RDMA", "valueFrom": source}]
     assert judged(pod(gpu(env=variables))) == EQUIPPED
 
 
-def test_the_message_says_what_to_set() -> None:
+def test_the_message_names_the_variable_to_set() -> None:
     """It is BytePS's variable."""
     assert verdict_on(pod(gpu(env=env(**WORKER)))).message == (
         "trainer uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"

@@ -22,7 +22,7 @@ def secured(security: dict[str, Any], **spec: Any) -> PodManifest:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "why"),
+    ("manifest", "obstacle"),
     [
         (secured({"runAsUser": 1000}), "does not run as root"),
         (secured({"runAsNonRoot": True, "privileged": True}), "does not run as root"),
@@ -34,33 +34,33 @@ def secured(security: dict[str, Any], **spec: Any) -> PodManifest:
     ids=("user", "privileged user", "user namespace", "dropped", "all but dropped", "skipped"),
 )
 def test_where_the_capability_does_not_help_the_nodes_decide(
-    manifest: PodManifest, why: str
+    manifest: PodManifest, obstacle: str
 ) -> None:
-    """The message says why, and it is certain if it is known whether the nodes raise memlock."""
+    """The message has the obstacle; the verdict is certain if the nodes' memlock is known."""
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
-        f"trainer {why}: only nodes with memlock raised let it register memory"
+        f"trainer {obstacle}: only nodes with memlock raised let it register memory"
     )
     assert judged(manifest, context(defaults={"memlock": "unlimited"})) == EQUIPPED
     limited = verdict_on(manifest, context(defaults={"memlock": "limited"}))
     assert (limited.rdma, limited.because.code) == ("no", "MemlockLimited")
-    assert limited.message == f"trainer {why}, and the nodes limit memlock"
+    assert limited.message == f"trainer {obstacle}, and the nodes limit memlock"
 
 
 def test_an_annotation_may_raise_memlock() -> None:
-    """It does so where the nodes run the NRI plugin, unless the user's own does not."""
-    where, manifest = context(defaults={"memlock": "nri"}), secured({"runAsUser": 1000})
-    assert judged(manifest, where) == EQUIPPED
+    """It does if the nodes run the NRI plugin, unless the user's own annotation does not."""
+    cluster, manifest = context(defaults={"memlock": "nri"}), secured({"runAsUser": 1000})
+    assert judged(manifest, cluster) == EQUIPPED
     manifest["metadata"]["annotations"]["ulimits.nri.containerd.io/container.trainer"] = "[]"
-    verdict = verdict_on(manifest, where)
+    verdict = verdict_on(manifest, cluster)
     assert (verdict.rdma, verdict.because.code) == ("no", "MemlockLimited")
     assert verdict.message == "trainer does not run as root, and no annotation raises memlock"
 
 
 def test_pod_security_may_refuse_the_capability() -> None:
     """Then a root container has none either."""
-    space = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
-    assert judged(pod(), context(namespace=space)) == UNKNOWN
+    namespace = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
+    assert judged(pod(), context(namespace=namespace)) == UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ ASSUMED = ", assuming that the image runs as root"
     ],
     ids=("unset", "privileged", "root permitted", "root", "root pod", "two", "one of two"),
 )
-def test_what_is_assumed_is_said(manifest: PodManifest, assumed: str) -> None:
+def test_an_assumption_is_in_the_message(manifest: PodManifest, assumed: str) -> None:
     """A privileged process of another user has no capabilities either."""
     assert verdict_on(manifest).message == f"{EQUIPPED_SENTENCE}{assumed}"
 
@@ -116,7 +116,7 @@ def test_where_the_user_does_not_matter_nothing_is_assumed() -> None:
 
 
 def images(*globs: str, memlock: str = "unknown") -> Context:
-    """Know images that do not run as root."""
+    """Make a context with images that do not run as root."""
     return context(defaults={"non_root_images": Globs(globs), "memlock": memlock})
 
 
@@ -140,8 +140,8 @@ def test_the_site_knows_images_that_do_not_run_as_root(
     assert judged(manifest, images(glob)) == expected
 
 
-def test_an_image_of_another_user_is_said_to_be_one() -> None:
-    """Its name is the evidence, and not the pod's securityContext, which goes before."""
+def test_an_image_of_another_user_is_in_the_message() -> None:
+    """Its name is the evidence; the pod's securityContext takes precedence."""
     manifest = pod(gpu(image="lab/ray"))
     assert verdict_on(manifest, images("lab/ray")).message == (
         "trainer has an image that does not run as root: only nodes with memlock raised let it"

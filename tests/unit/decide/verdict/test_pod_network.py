@@ -12,13 +12,13 @@ RESOURCES = (RdmaResource(name="rdma/x"),)
 
 
 def on(mode: str = "shared-device", link_layer: str = "InfiniBand", **fields: object) -> Fabric:
-    """Make a fabric of the GPU's, with a device."""
+    """Make a fabric of the GPU, with a device."""
     given = {"gpu_resources": V100.gpu_resources, "resources": RESOURCES, **fields}
     return fabric("here", mode=mode, link_layer=link_layer, **given)
 
 
 def test_a_mode_that_needs_the_hosts_network_needs_it() -> None:
-    """This is said before anything that follows from it."""
+    """This comes before its consequences."""
     verdict = verdict_on(pod(), context(on("host-network", resources=())))
     assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkMissing")
     assert verdict.message == "fabric here needs hostNetwork: true, which the pod lacks"
@@ -48,20 +48,20 @@ def test_shared_roce_needs_networks() -> None:
 
 def test_networks_that_could_not_be_added_are_missed() -> None:
     """The pod's own annotation is unreadable, or the pod leaves the mutation out."""
-    where = context(on(networks=("lab/net",)))
-    unreadable = verdict_on(pod(annotations={NETWORKS: "[{"}), where)
+    cluster = context(on(networks=("lab/net",)))
+    unreadable = verdict_on(pod(annotations={NETWORKS: "[{"}), cluster)
     assert (unreadable.rdma, unreadable.because.code) == ("unsure", "NetworksNotAdded")
     assert unreadable.message == (
         "the fabric's networks were not added: annotation k8s.v1.cni.cncf.io/networks is neither"
         " a comma-separated list nor JSON"
     )
     skipped = pod(annotations={"rdma.lab/skip": "networks"})
-    assert judged(skipped, where) == ("unsure", "NetworksNotAdded")
-    assert judged(pod(gpu(), annotations={NETWORKS: "lab/net"}), where) == EQUIPPED
+    assert judged(skipped, cluster) == ("unsure", "NetworksNotAdded")
+    assert judged(pod(gpu(), annotations={NETWORKS: "lab/net"}), cluster) == EQUIPPED
 
 
-def test_istios_proxy_may_keep_ranks_apart() -> None:
-    """It takes over TCP, by which ranks meet; where more is wrong, that is said."""
+def test_istios_proxy_may_separate_ranks() -> None:
+    """It takes over TCP, which ranks use to connect; a certain problem comes first."""
     label = {"sidecar.istio.io/inject": "true"}
     verdict = verdict_on(pod(labels=label))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "IstioSidecar")

@@ -7,7 +7,7 @@ from tests.unit.decide.verdict.judging import judged, verdict_on
 
 
 def test_gvisor_has_no_rdma() -> None:
-    """Its kernel knows no RDMA device, whatever the container is given."""
+    """Its kernel has no RDMA device, regardless of the container's devices."""
     verdict = verdict_on(pod(runtimeClassName="gvisor"))
     assert (verdict.rdma, verdict.because.code) == ("no", "GvisorSandbox")
     assert verdict.message == "runtimeClassName gvisor is gVisor, which has no RDMA devices"
@@ -23,6 +23,6 @@ def test_kata_may_have_rdma() -> None:
 
 
 @pytest.mark.parametrize("name", ["nvidia", "runc", ""])
-def test_other_runtimes_say_nothing(name: str) -> None:
+def test_other_runtimes_do_not_matter(name: str) -> None:
     """They run containers on the node's kernel."""
     assert judged(pod(runtimeClassName=name)) == ("yes", "Equipped")

@@ -10,7 +10,7 @@ from webhook.model.fabric import RdmaResource
 
 EQUIPPED = ("yes", "Equipped")
 PRIVILEGED: dict[str, Any] = {"securityContext": {"privileged": True}}
-#: A fabric whose device no plugin hands out.
+#: A fabric without a device plugin.
 BARE = fabric("bare", gpu_resources=V100.gpu_resources)
 
 
@@ -22,7 +22,7 @@ def test_the_fabrics_resource_is_a_device() -> None:
 
 
 def test_a_resource_of_no_fabric_is_unknown() -> None:
-    """A device plugin that the configuration does not know may hand out any device."""
+    """A device plugin outside the configuration may provide any device."""
     assert judged(pod(gpu(limits={"rdma/other": "1"}))) == ("unsure", "ResourceUnknown")
     alone = pod(container(resources=amounts({"rdma/other": "1"})))
     assert (
@@ -32,14 +32,14 @@ def test_a_resource_of_no_fabric_is_unknown() -> None:
 
 
 def test_a_resource_of_quantity_zero_is_no_device() -> None:
-    """The user has asked for none."""
+    """The user has requested none."""
     verdict = verdict_on(pod(gpu(limits={"rdma/v100": "0"})))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
     assert verdict.message == "trainer gets no RDMA device: it requests rdma/v100: 0"
 
 
 def test_a_privileged_container_sees_all_devices() -> None:
-    """Unless they are virtual functions, which the device plugin alone hands out."""
+    """Unless they are virtual functions, which only the device plugin provides."""
     skipping = {"rdma.lab/skip": "rdma-resources"}
     assert judged(pod(gpu(**PRIVILEGED), annotations=skipping)) == EQUIPPED
     assert judged(pod(gpu(**PRIVILEGED)), context(BARE)) == EQUIPPED
@@ -48,7 +48,7 @@ def test_a_privileged_container_sees_all_devices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotations", "where", "why"),
+    ("annotations", "member", "obstacle"),
     [
         ({"rdma.lab/skip": "rdma-resources"}, V100, "rdma.lab/skip names rdma-resources"),
         ({}, BARE, "fabric bare has no resources, and the container is not privileged"),
@@ -56,16 +56,16 @@ def test_a_privileged_container_sees_all_devices() -> None:
     ids=("skipped", "no resources"),
 )
 def test_without_a_device_there_is_no_rdma(
-    annotations: dict[str, str], where: Any, why: str
+    annotations: dict[str, str], member: Any, obstacle: str
 ) -> None:
-    """The message says why the target has no device."""
-    verdict = verdict_on(pod(annotations=annotations), context(where))
+    """The message has the obstacle to a device."""
+    verdict = verdict_on(pod(annotations=annotations), context(member))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == f"trainer gets no RDMA device: {why}"
+    assert verdict.message == f"trainer gets no RDMA device: {obstacle}"
 
 
-def test_another_injector_is_taken_at_its_word() -> None:
-    """The site says that it adds the resource."""
+def test_another_injector_is_trusted() -> None:
+    """The configuration promises that it adds the resource."""
     injected = fabric(
         "injected",
         gpu_resources=V100.gpu_resources,
@@ -76,7 +76,7 @@ def test_another_injector_is_taken_at_its_word() -> None:
 
 
 def test_no_devices_on_purpose_is_not_certain() -> None:
-    """The user says that the device comes in another way."""
+    """The user declares that the device comes in another way."""
     assert judged(pod(annotations={"rdma.lab/devices": "0"})) == ("unsure", "DevicesElsewhere")
 
 
@@ -98,7 +98,7 @@ def test_a_host_path_alone_is_no_device(source: dict[str, Any], expected: tuple[
 
 
 def test_another_vendors_nic_is_not_certain() -> None:
-    """No fabric's settings are right for it; what is certainly wrong is said all the same."""
+    """No fabric's settings are right for it; a certain problem is still reported."""
     efa = {"vpc.amazonaws.com/efa": "1"}
     assert judged(pod(gpu(limits=efa))) == ("unsure", "ForeignNIC")
     off = [{"name": "NCCL_IB_DISABLE", "value": "1"}]
@@ -106,14 +106,14 @@ def test_another_vendors_nic_is_not_certain() -> None:
 
 
 def test_without_a_fabric_there_is_no_rdma() -> None:
-    """Whether no fabric fits, or several do."""
+    """Both if no fabric matches and if several do."""
     unclaimed = pod(container(resources=amounts({"nvidia.com/gpu": "1"})))
     assert judged(unclaimed) == ("no", "FabricUnknown")
-    both = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
-    assert judged(unclaimed, context(*both)) == ("no", "FabricAmbiguous")
+    twins = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
+    assert judged(unclaimed, context(*twins)) == ("no", "FabricAmbiguous")
 
 
-def test_of_several_unknown_resources_the_first_by_name_is_told() -> None:
+def test_of_several_unknown_resources_the_first_by_name_is_reported() -> None:
     """A template and the API server list them in different orders."""
     two = {"limits": {"rdma/other": "1"}, "requests": {"rdma/b": "1", "rdma/other": "1"}}
     assert verdict_on(pod(container(resources=two))).message.startswith("trainer requests rdma/b,")

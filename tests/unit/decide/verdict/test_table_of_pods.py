@@ -1,4 +1,4 @@
-"""The pods that users write most, and the verdict on each: what the verdict is for."""
+"""The pods that users write most, and the verdict on each."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ PRIVILEGED: dict[str, Any] = {"securityContext": {"privileged": True}}
 TORCHRUN = ["torchrun", "--nproc-per-node=8", "train.py"]
 MPIRUN = ["mpirun", "-np", "64", "./osu_allreduce"]
 NIXL = ["vllm", "serve", "--kv-transfer-config", '{"kv_connector": "NixlConnector"}']
-SHOWN: dict[str, Any] = {"volumes": [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]}
+HOST_DEVICES: dict[str, Any] = {
+    "volumes": [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]
+}
 MOUNTED: dict[str, Any] = {"volumeMounts": [{"name": "ib", "mountPath": "/dev/infiniband"}]}
-ONE = (RdmaResource(name="rdma/x"),)
-ROCE = fabric("roce", gpu_resources=GPUS, link_layer="Ethernet", resources=ONE)
+SHARED_DEVICE = (RdmaResource(name="rdma/x"),)
+ROCE = fabric("roce", gpu_resources=GPUS, link_layer="Ethernet", resources=SHARED_DEVICE)
 ROCE_NET = fabric(
-    "net", gpu_resources=GPUS, link_layer="Ethernet", resources=ONE, networks=("a/b",)
+    "net", gpu_resources=GPUS, link_layer="Ethernet", resources=SHARED_DEVICE, networks=("a/b",)
 )
 HOST = fabric("host", gpu_resources=GPUS, mode="host-network")
 BARE = fabric("bare", gpu_resources=GPUS)
@@ -41,7 +43,7 @@ RAILS = fabric(
 NVSHMEM = fabric(
     "nvshmem",
     gpu_resources=GPUS,
-    resources=ONE,
+    resources=SHARED_DEVICE,
     libraries=frozenset({"nccl", "nvshmem"}),
     env=FabricEnv(libraries=(("NVSHMEM_HCA_PREFIX", "ibp"),)),
 )
@@ -51,10 +53,10 @@ OTHER_NODES = NodeInventory(by_node={"n": frozenset({"x"})}, inhabited=frozenset
 RESTRICTED = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
 
 
-def where(*members: Fabric, **more: Any) -> Context:
+def site(*members: Fabric, **defaults: Any) -> Context:
     """Make the context of a row, with these defaults of the site."""
-    given = {key: more.pop(key) for key in ("namespace", "inventory") if key in more}
-    return context(*members, defaults=more, **given)
+    given = {key: defaults.pop(key) for key in ("namespace", "inventory") if key in defaults}
+    return context(*members, defaults=defaults, **given)
 
 
 YES: dict[str, Row] = {
@@ -66,13 +68,13 @@ YES: dict[str, Row] = {
         None,
         "Equipped",
     ),
-    "non-root, unlimited": (pod(gpu(**USER)), where(memlock="unlimited"), "Equipped"),
-    "non-root, nri": (pod(gpu(**USER)), where(memlock="nri"), "Equipped"),
-    "privileged": (pod(gpu(**PRIVILEGED)), where(BARE), "Equipped"),
-    "hostPath beside a plugin": (pod(gpu(**MOUNTED), **SHOWN), None, "Equipped"),
-    "nvshmem": (pod(), where(NVSHMEM), "Equipped"),
-    "roce with networks": (pod(), where(ROCE_NET), "Equipped"),
-    "hostNetwork in its mode": (pod(gpu(**PRIVILEGED), hostNetwork=True), where(HOST), "Equipped"),
+    "non-root, unlimited": (pod(gpu(**USER)), site(memlock="unlimited"), "Equipped"),
+    "non-root, nri": (pod(gpu(**USER)), site(memlock="nri"), "Equipped"),
+    "privileged": (pod(gpu(**PRIVILEGED)), site(BARE), "Equipped"),
+    "hostPath beside a plugin": (pod(gpu(**MOUNTED), **HOST_DEVICES), None, "Equipped"),
+    "nvshmem": (pod(), site(NVSHMEM), "Equipped"),
+    "roce with networks": (pod(), site(ROCE_NET), "Equipped"),
+    "hostNetwork in its mode": (pod(gpu(**PRIVILEGED), hostNetwork=True), site(HOST), "Equipped"),
     "sshd worker": (pod(gpu(command=["/usr/sbin/sshd", "-De"])), None, "Equipped"),
     "cpu ranks": (pod(container(command=MPIRUN), annotations=ON_V100), None, "Equipped"),
     "cpu ranks and a sidecar": (
@@ -81,16 +83,16 @@ YES: dict[str, Row] = {
         "Equipped",
     ),
     "UCX_TLS=tcp beside NCCL": (pod(gpu(env=env(UCX_TLS="tcp"))), None, "Equipped"),
-    "one VF of eight": (pod(gpu(limits={"nvidia.com/rail0": "1"})), where(RAILS), "Equipped"),
+    "one VF of eight": (pod(gpu(limits={"nvidia.com/rail0": "1"})), site(RAILS), "Equipped"),
 }
 NO: dict[str, Row] = {
-    "non-root": (pod(gpu(**USER)), where(memlock="limited"), "MemlockLimited"),
-    "user namespace": (pod(hostUsers=False), where(memlock="limited"), "MemlockLimited"),
-    "refused IPC_LOCK": (pod(), where(memlock="limited", namespace=RESTRICTED), "MemlockLimited"),
-    "hostPath alone": (pod(gpu(**MOUNTED), **SHOWN), where(BARE), "DeviceByHostPath"),
+    "non-root": (pod(gpu(**USER)), site(memlock="limited"), "MemlockLimited"),
+    "user namespace": (pod(hostUsers=False), site(memlock="limited"), "MemlockLimited"),
+    "refused IPC_LOCK": (pod(), site(memlock="limited", namespace=RESTRICTED), "MemlockLimited"),
+    "hostPath alone": (pod(gpu(**MOUNTED), **HOST_DEVICES), site(BARE), "DeviceByHostPath"),
     "several fabrics": (
         pod(container(resources=amounts({"nvidia.com/gpu": "8"}))),
-        where(*TWINS),
+        site(*TWINS),
         "FabricAmbiguous",
     ),
     "NCCL_IB_DISABLE": (pod(gpu(env=env(NCCL_IB_DISABLE="1"))), None, "NcclIbDisabled"),
@@ -99,8 +101,8 @@ NO: dict[str, Row] = {
         None,
         "NixlWithoutRdma",
     ),
-    "hostNetwork missing": (pod(), where(HOST), "HostNetworkMissing"),
-    "offered nowhere": (pod(), where(nodes="static", inventory=NODES), "ResourceNowhere"),
+    "hostNetwork missing": (pod(), site(HOST), "HostNetworkMissing"),
+    "offered nowhere": (pod(), site(nodes="static", inventory=NODES), "ResourceNowhere"),
     "pml ob1 over tcp": (
         pod(
             container(command=["mpirun", "-mca", "pml", "ob1", "-mca", "btl", "tcp,self", "./a"]),
@@ -120,7 +122,7 @@ NO: dict[str, Row] = {
 UNSURE: dict[str, Row] = {
     "non-root": (pod(gpu(**USER)), None, "MemlockUnknown"),
     "user namespace": (pod(hostUsers=False), None, "MemlockUnknown"),
-    "refused IPC_LOCK": (pod(), where(namespace=RESTRICTED), "MemlockUnknown"),
+    "refused IPC_LOCK": (pod(), site(namespace=RESTRICTED), "MemlockUnknown"),
     "an image's own script": (
         pod(container(command=["/opt/start.sh"], env=env(OMPI_MCA_pml="ucx"))),
         None,
@@ -131,7 +133,7 @@ UNSURE: dict[str, Row] = {
         None,
         "MPIOb1",
     ),
-    "roce without networks": (pod(), where(ROCE), "RoceWithoutNetworks"),
+    "roce without networks": (pod(), site(ROCE), "RoceWithoutNetworks"),
     "efa": (pod(gpu(limits={"vpc.amazonaws.com/efa": "4"})), None, "ForeignNIC"),
     "amd nic": (pod(gpu(limits={"amd.com/nic": "8"})), None, "ForeignNIC"),
     "rdma of no fabric": (pod(gpu(limits={"rdma/other": "1"})), None, "ResourceUnknown"),
@@ -139,7 +141,7 @@ UNSURE: dict[str, Row] = {
     "envFrom": (pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), None, "EnvUnseen"),
     "fabric without nodes": (
         pod(annotations=ON_V100),
-        where(inventory=OTHER_NODES),
+        site(inventory=OTHER_NODES),
         "FabricWithoutNodes",
     ),
     "istio": (pod(labels={"sidecar.istio.io/inject": "true"}), None, "IstioSidecar"),
@@ -171,7 +173,7 @@ def _cases(rdma: str, rows: dict[str, Row]) -> list[Any]:
 def test_the_verdict_on_what_users_write(
     rdma: str, manifest: PodManifest, given: Context | None, code: str
 ) -> None:
-    """Each pod has its verdict and its reason, also when it is decided on again."""
+    """Each pod has its verdict and its reason, also in a second decision."""
     assert judged(manifest, given) == (rdma, code)
 
 
@@ -184,7 +186,9 @@ def test_the_verdict_on_what_users_write(
     ],
 )
 def test_some_equipped_pods_are_warned(name: str, warning: str) -> None:
-    """They have RDMA, but perhaps less of it than was meant."""
+    """They have RDMA, but perhaps less of it than intended."""
     manifest, given, _ = YES[name]
     decision = decide_on(manifest, given)
-    assert [one.reason.code for one in decision.outcomes if one.status == "warned"] == [warning]
+    assert [outcome.reason.code for outcome in decision.outcomes if outcome.status == "warned"] == [
+        warning
+    ]

@@ -13,8 +13,8 @@ OFF = env(NCCL_IB_DISABLE="1")
 USER: dict[str, Any] = {"securityContext": {"runAsUser": 1}}
 
 
-def test_an_equipped_pod_is_told_so() -> None:
-    """Nothing else is said about it."""
+def test_an_equipped_pod_gets_a_yes() -> None:
+    """There is no warning."""
     verdict = verdict_on(pod())
     assert (verdict.rdma, verdict.because.code) == ("yes", "Equipped")
     assert verdict.message == (
@@ -25,7 +25,7 @@ def test_an_equipped_pod_is_told_so() -> None:
 
 
 def test_a_no_comes_before_what_is_not_certain() -> None:
-    """A pod takes the worst of its targets, in whatever order they come."""
+    """The worst target determines the verdict, in any order."""
     unsure, no = gpu("a", **USER), gpu("b", env=OFF)
     for pair in ((unsure, no), (no, unsure)):
         assert judged(pod(*pair)) == ("no", "NcclIbDisabled")
@@ -33,8 +33,8 @@ def test_a_no_comes_before_what_is_not_certain() -> None:
     assert judged(pod(gpu("a", env=OFF, **USER))) == ("no", "NcclIbDisabled")
 
 
-def test_the_first_of_equals_is_told() -> None:
-    """One sentence is enough to begin with."""
+def test_the_first_of_equals_is_reported() -> None:
+    """A single sentence is enough to begin with."""
     assert verdict_on(pod(gpu("a", env=OFF), gpu("b", env=OFF))).message.startswith("a sets")
     assert verdict_on(pod(gpu("a", **USER), gpu("b", **USER))).message.startswith("a does not")
 
@@ -51,7 +51,7 @@ def test_a_launcher_needs_no_rdma_itself() -> None:
 
 
 def test_a_launcher_may_run_its_ranks_itself() -> None:
-    """Without hosts and without a fabric by name, nobody can tell."""
+    """Without hosts and without a named fabric, it is unknown."""
     verdict = verdict_on(pod(container("main", command=["mpirun", "-np", "4", "a"])))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "RanksUnknown")
     assert verdict.message == (
@@ -97,11 +97,11 @@ def test_what_is_denied_or_left_alone_has_no_rdma(manifest: dict[str, object], c
 
 
 def test_a_pod_that_did_not_opt_in_has_no_verdict() -> None:
-    """Nobody asked."""
+    """It did not request a decision."""
     assert decide_on({"metadata": {}, "spec": {}}).verdict is None
 
 
-def test_each_code_belongs_to_one_verdict_at_most() -> None:
+def test_each_code_has_at_most_a_single_verdict() -> None:
     """A code of several mutations has the same meaning for RDMA wherever it decides."""
     reasons = (*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS)
     reasons += tuple(reason for mutation in MUTATIONS for reason in mutation.reasons)
@@ -110,5 +110,5 @@ def test_each_code_belongs_to_one_verdict_at_most() -> None:
     assert {reason.rdma for reason in reasons if reason.code in decided} == {
         "yes", "no", "unsure", "none"
     }  # fmt: skip
-    for code, one in decided.items():
-        assert [reason for reason in reasons if reason.code == code and reason != one] == []
+    for code, decisive in decided.items():
+        assert [reason for reason in reasons if reason.code == code and reason != decisive] == []

@@ -18,8 +18,8 @@ TMP = [{"name": "tmp", "mountPath": "/tmp"}]
 HOST_TMP = [{"name": "tmp", "hostPath": {"path": "/tmp/lab"}}]
 CDI = "warned PartOfNode"
 WRAPPED = ["server applied Wrapped", CDI]
-#: The way in which a post on GPUs of two pods of one node assigns a container's own.
-OWN = (
+#: A user's own remap, as in a post on NVLink between two pods of a node.
+USER_REMAP = (
     "sleep 30 && CUDA_VISIBLE_DEVICES=$(ls /proc/driver/nvidia/gpus | sort | paste -sd,) "
     "python3 -m sglang.launch_server --tp-size 2"
 )
@@ -32,7 +32,7 @@ def server(name: str = "server", gpus: int = 2, **fields: Any) -> dict[str, Any]
 
 
 def ready(*containers: dict[str, Any], **spec: Any) -> PodManifest:
-    """Make a pod that NCCL and UCX need nothing else of."""
+    """Make a pod with everything that NCCL and UCX need."""
     given = {"hostIPC": True, "hostPID": True, "hostNetwork": True, **spec}
     return pod(*(containers or (server(),)), **given)
 
@@ -43,15 +43,15 @@ def alone(*containers: dict[str, Any], **spec: Any) -> PodManifest:
 
 
 def sharing_tmp(**fields: Any) -> PodManifest:
-    """Make such a pod that has the node's /tmp instead, and says that its NCCL can use it."""
+    """Make such a pod with the node's /tmp instead, which its NCCL can use."""
     given = {"volumeMounts": TMP, "env": STATED, **fields}
     return alone(server(**given), volumes=HOST_TMP)
 
 
-def share(manifest: PodManifest, **more: Any) -> Draft:
+def share(manifest: PodManifest, **options: Any) -> Draft:
     """Run the mutation as requested, in an allowed namespace."""
     return run(
-        MUTATION, manifest, **{"requests": Requests(nvlink=True), "allowed": ("lab",), **more}
+        MUTATION, manifest, **{"requests": Requests(nvlink=True), "allowed": ("lab",), **options}
     )
 
 
@@ -60,8 +60,8 @@ def own_env(draft: Draft) -> Any:
     return draft.pod["spec"]["containers"][0].get("env")
 
 
-def test_the_command_is_put_behind_the_remap() -> None:
-    """Words are inserted in front; the user's own command and args stay as they are."""
+def test_the_command_is_put_after_the_remap() -> None:
+    """Words are inserted in front; the user's own command and args stay unchanged."""
     draft = share(ready(server(args=["--tp", "2"])))
     assert verdicts(draft) == WRAPPED
     assert draft.ops == [
@@ -73,7 +73,7 @@ def test_the_command_is_put_behind_the_remap() -> None:
 
 
 def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
-    """What NCCL and UCX lack besides is a warning: a pod may use only one of the two."""
+    """A lack of NCCL or UCX is only a warning: a pod may use only one of the two."""
     draft = share(pod(server()))
     assert verdicts(draft) == [
         *WRAPPED,
@@ -84,7 +84,7 @@ def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
     assert own_env(draft) is None
 
 
-def test_what_todays_toolkits_do_is_said_beforehand() -> None:
+def test_the_limits_of_todays_toolkits_are_warned_of() -> None:
     """Under CDI, nothing identifies a part of a node's GPUs, and the script fails closed."""
     assert share(ready()).outcomes[-1].message == (
         "if GPUs come by CDI, today's default, a pod without all GPUs of its node exits with 1"
@@ -99,14 +99,14 @@ def test_containers_without_gpus_stay() -> None:
 
 
 def test_every_container_gets_its_own_count() -> None:
-    """The script compares the GPUs that it finds with those that the container requests."""
+    """The script compares the visible GPUs with the container's request."""
     draft = share(ready(server("a", 1), server("b", 4)))
-    found = [one["command"][4] for one in draft.pod["spec"]["containers"]]
-    assert found == ["1", "4"]
+    counts = [app["command"][4] for app in draft.pod["spec"]["containers"]]
+    assert counts == ["1", "4"]
 
 
 def test_a_shared_tmp_replaces_the_hosts_network() -> None:
-    """The user says that NCCL puts its sockets there; then only the host's name is missing."""
+    """If NCCL puts its sockets there, only the host's name is missing."""
     draft = share(sharing_tmp())
     assert verdicts(draft) == WRAPPED
     assert own_env(draft) == [*STATED, HOST_ID]
@@ -151,7 +151,7 @@ def test_the_hosts_name_is_not_written_where_nccl_lacks_something(
 
 
 def test_in_the_hosts_network_no_host_name_is_written() -> None:
-    """Hostnames are equal there; the variable on one pod alone would tell peers apart."""
+    """Hostnames are equal there; the variable on one pod alone would separate peers."""
     draft = share(ready(server(volumeMounts=TMP, env=STATED), volumes=HOST_TMP))
     assert verdicts(draft) == WRAPPED
     assert own_env(draft) == STATED
@@ -159,10 +159,10 @@ def test_in_the_hosts_network_no_host_name_is_written() -> None:
 
 def test_values_of_the_user_stay() -> None:
     """A user who sets a host ID must set the same one in the other pod."""
-    own = env(NCCL_HOSTID="pair-1", NCCL_IPC_USE_ABSTRACT_SOCKET="0")
-    draft = share(sharing_tmp(env=own, envFrom=[{"secretRef": {"name": "s"}}]))
+    user_env = env(NCCL_HOSTID="pair-1", NCCL_IPC_USE_ABSTRACT_SOCKET="0")
+    draft = share(sharing_tmp(env=user_env, envFrom=[{"secretRef": {"name": "s"}}]))
     assert verdicts(draft) == WRAPPED
-    assert own_env(draft) == own
+    assert own_env(draft) == user_env
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_what_is_lacking_is_warned_of(manifest: PodManifest, sentence: str) -> N
         ready(server("a", 1), server("b", 4)),
         sharing_tmp(),
         sharing_tmp(envFrom=[{"configMapRef": {"name": "c"}}]),
-        ready(server(command=["bash", "-c", OWN])),
+        ready(server(command=["bash", "-c", USER_REMAP])),
         ready(server(command=["/entry.sh", "service", "ssh", "start"])),
     ],
 )
@@ -239,7 +239,7 @@ def test_without_the_annotation_nothing_is_done() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ["bash", "-c", OWN],
+        ["bash", "-c", USER_REMAP],
         ["bash", "-c", "export CUDA_VISIBLE_DEVICES=0,1; serve"],
         ["env", "CUDA_VISIBLE_DEVICES=0,1", "serve"],
         ["python", "-c", "import os; os.environ['CUDA_VISIBLE_DEVICES'] = '0'"],
@@ -247,10 +247,10 @@ def test_without_the_annotation_nothing_is_done() -> None:
     ],
     ids=case_name,
 )
-def test_a_remap_of_the_users_own_is_left_alone(command: list[str]) -> None:
-    """The command would override ours; what UCX and NCCL lack besides is said all the same."""
-    for one in (server(command=command), server(command=command[:2], args=command[2:])):
-        draft = share(pod(one))
+def test_a_users_own_remap_stays(command: list[str]) -> None:
+    """The command would override ours; a lack of UCX or NCCL is still reported."""
+    for app in (server(command=command), server(command=command[:2], args=command[2:])):
+        draft = share(pod(app))
         assert draft.ops == []
         assert [(o.status, o.reason.code, o.message) for o in draft.outcomes[:1]] == [
             (
@@ -279,16 +279,16 @@ def test_a_remap_of_the_users_own_is_left_alone(command: list[str]) -> None:
     ids=case_name,
 )
 def test_a_use_of_the_variable_is_no_assignment(script: str) -> None:
-    """A default for it never comes into force behind the remap."""
+    """A default for it never comes into force after the remap."""
     assert verdicts(share(ready(server(command=["bash", "-c", script])))) == WRAPPED
 
 
-def test_a_remap_of_the_users_own_keeps_the_other_container_from_ours() -> None:
+def test_a_users_own_remap_keeps_the_other_container_from_ours() -> None:
     """Either all containers with GPUs are changed, or none."""
-    draft = share(ready(server("a"), server("b", command=["bash", "-c", OWN])))
+    draft = share(ready(server("a"), server("b", command=["bash", "-c", USER_REMAP])))
     assert (draft.ops, verdicts(draft)) == ([], ["skipped OwnRemap"])
     draft = share(
-        ready(server("a", securityContext=None), server("b", command=["bash", "-c", OWN]))
+        ready(server("a", securityContext=None), server("b", command=["bash", "-c", USER_REMAP]))
     )
     assert verdicts(draft) == ["skipped NotPrivileged", "warned NotPrivileged"]
 
@@ -389,7 +389,7 @@ def test_shared_gpus_are_refused() -> None:
     assert verdicts(draft) == ["skipped SharedGPU", "warned SharedGPU", "warned NoGPU"]
 
 
-def test_everything_that_is_in_the_way_is_told_at_once() -> None:
+def test_every_obstacle_is_reported_at_once() -> None:
     """The verdict lists all of it, and each item has a warning, which `kubectl apply` shows."""
     draft = share(pod(server(securityContext=None, command=None)), allowed=())
     assert draft.ops == []
@@ -404,7 +404,7 @@ def test_everything_that_is_in_the_way_is_told_at_once() -> None:
     assert all(len(f"rdma.lab: nvlink: {line}") <= 120 and line.isascii() for line in warnings)
 
 
-def test_one_container_that_is_not_ready_keeps_the_other_from_it() -> None:
+def test_a_container_that_is_not_ready_keeps_the_other_from_it() -> None:
     """Either all containers with GPUs are changed, or none."""
     draft = share(ready(server("a"), server("b", securityContext=None)))
     assert draft.ops == []
