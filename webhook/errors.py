@@ -1,7 +1,7 @@
-"""Every error that this package raises on purpose.
+"""The errors that this package raises deliberately.
 
     WebhookError
-    ├─ ConfigError     a fabrics or facts file that cannot be used   → exit 2; last good one kept
+    ├─ ConfigError     a fabrics or facts file that cannot be used   → exit 2; last valid one kept
     ├─ DocumentError   input that is not readable YAML or JSON       → exit 2, HTTP 400
     │  └─ NotKubernetesError  a template, values, settings of a tool → skipped in a directory
     ├─ ReviewError     a body that is not an AdmissionReview v1      → HTTP 4xx
@@ -9,7 +9,7 @@
     ├─ ClusterError    the API server is unreachable, or refuses     → tried again; exit 2
     └─ Denial          a pod that we deny (model.decision)           → `allowed: false`
 
-A message states what is wrong, the value, where it is, and what would be right.
+A message states the fault, the value, its place and the remedy.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ import traceback
 
 
 class WebhookError(Exception):
-    """The base of all errors here: `str(error)` is a sentence for a person."""
+    """The base of all errors here; `str(error)` is a sentence for the user."""
 
 
 class ConfigError(WebhookError):
-    """A configuration or facts file cannot be used."""
+    """An unusable configuration or facts file."""
 
 
 class DocumentError(WebhookError):
-    """A document cannot be read: not YAML, not JSON, too deep, too large."""
+    """An unreadable document: not YAML, not JSON, too deep or too large."""
 
 
 class NotKubernetesError(DocumentError):
-    """A text holds something else than Kubernetes objects; nothing says that it should."""
+    """A text without Kubernetes objects, where none are required."""
 
 
 class ReviewError(WebhookError):
-    """A request body is not an AdmissionReview v1 that can be decided."""
+    """A request body that is not a decidable AdmissionReview v1."""
 
 
 class ShapeError(WebhookError):
-    """A field of a pod has a type or a value that the API server would reject."""
+    """A pod field with a type or a value that the API server would reject."""
 
 
 class ClusterError(WebhookError):
-    """The API server could not be reached, or refused a request."""
+    """An unreachable API server, or its refusal of a request."""
 
 
-# The exception with which a handler rejects a request.
+# The exception that a handler raises to reject a request.
 
 
 class RequestError(Exception):
-    """A request that is rejected, with a status and one line of text."""
+    """The rejection of a request, with an HTTP status and a line of text."""
 
     def __init__(self, status: int, message: str, *, close: bool = False) -> None:
         super().__init__(message)
@@ -68,6 +68,7 @@ def crash_summary(error: BaseException) -> dict[str, str | list[str]]:
     return {
         "error": type(error).__name__,
         "trace": [
-            f"{one.filename.rpartition('/')[2]}:{one.lineno} {one.name}" for one in frames[-12:]
+            f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}"
+            for frame in frames[-12:]
         ],
     }

@@ -1,4 +1,4 @@
-"""Read an AdmissionReview v1 about the object that configures a cluster."""
+"""Read and answer an AdmissionReview v1 about the object that configures a cluster."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ CHECKED = ("CREATE", "UPDATE")
 
 
 class ConfigurationRequest(NamedTuple):
-    """One request, as far as the check and the log need it."""
+    """The parts of a request that the check and the log use."""
 
     uid: str
     name: str
     operation: str
     dry_run: bool
-    #: Why the API server need not have asked, with the place; "" if it was right to ask.
+    #: The reason to ignore the request, with its place; "" if it is ours.
     ignored: str
-    #: Why the object is accepted as it is; "" if it has to be checked.
+    #: The reason to accept the object unchecked; "" if it has to be checked.
     settled: str
     #: The object; empty if the request has none.
     object: dict[str, object]
@@ -60,7 +60,7 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
 
 
 def _not_ours(request: ReviewRequest, new: object, expected: tuple[str, str]) -> str:
-    """Say why a request does not configure a cluster; return "" if it does."""
+    """Return why a request does not configure a cluster, or "" if it does."""
     if request.operation not in CHECKED:
         checked = " and ".join(CHECKED)
         return f"request.operation is {request.operation!r:.40}, and only {checked} are checked"
@@ -73,7 +73,7 @@ def _not_ours(request: ReviewRequest, new: object, expected: tuple[str, str]) ->
 
 
 def _settled(new: dict[str, object], old: dict[str, object] | None) -> str:
-    """Say why an object is accepted whatever its spec; return "" if it is not."""
+    """Return the reason to accept an object with any spec, or "" without one."""
     if mapping_at(new, "metadata").get("deletionTimestamp") is not None:
         return "the object is being deleted"  # its finalizers have to go
     if old is not None and _written(new.get("spec")) == _written(old.get("spec")):
@@ -82,35 +82,36 @@ def _settled(new: dict[str, object], old: dict[str, object] | None) -> str:
 
 
 def _written(spec: object) -> bytes:
-    """Return JSON that differs where specs do; Python would take 1 for true."""
+    """Return a spec as JSON for comparison, since Python considers 1 and True equal."""
     return orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
 
 
 # Write an AdmissionReview answer about the object that configures a cluster.
 #
-# kubectl shows the causes of a Status of reason Invalid, each on a line, in place of its message;
-# the API server does the same where an object breaks its schema. Other clients show the message.
+# kubectl shows the causes of a Status with reason Invalid, one per line, instead of its message.
+# The API server sends such a Status for an object that violates its schema. Other clients show the
+# message.
 # Source: kubectl, pkg/cmd/util/helpers.go, checkErr and MultilineError.
 
-#: The most errors that an answer names: a screen has no room for more.
+#: The maximum number of errors in an answer: a screen has no room for more.
 MOST_ERRORS = 20
-#: Characters of a path that is repeated.
+#: The longest path, in characters, that is repeated in full.
 _LONGEST_PATH = 60
-_CODE = 422  # Unprocessable Entity: what the API server answers for an object that is invalid
+_CODE = 422  # Unprocessable Entity: the API server's answer for an invalid object
 _ALL = "`rdma-webhook check-config FILE` lists all of them"
 _MORE_WARNINGS = f"and more warnings: {_ALL}"
 
 
 class ConfigurationErrors(NamedTuple):
-    """What is wrong with a configuration."""
+    """The errors and warnings of a configuration."""
 
     #: Paths and sentences.
     errors: Sequence[tuple[str, str]] = ()
-    #: How many errors there are besides.
+    #: The number of further errors.
     more_errors: int = 0
     #: Paths and sentences.
     warnings: Sequence[tuple[str, str]] = ()
-    #: How many warnings there are besides.
+    #: The number of further warnings.
     more_warnings: int = 0
 
 
@@ -127,24 +128,24 @@ def configuration_answer(
 
 
 def _status(about: dict[str, str], faults: ConfigurationErrors) -> dict[str, object]:
-    shown = list(faults.errors[:MOST_ERRORS])
-    if left := len(faults.errors) - len(shown) + faults.more_errors:
-        shown.append((f"and {left:,} more error{'s' * (left > 1)}", _ALL))
+    listed = list(faults.errors[:MOST_ERRORS])
+    if omitted := len(faults.errors) - len(listed) + faults.more_errors:
+        listed.append((f"and {omitted:,} more error{'s' * (omitted > 1)}", _ALL))
     causes = [
         {"reason": "FieldValueInvalid", "field": path, "message": sentence}
-        for path, sentence in shown
+        for path, sentence in listed
     ]
     return {
         "status": "Failure",
         "code": _CODE,
         "reason": "Invalid",
-        "message": "\n".join(f"{path}: {sentence}" for path, sentence in shown),
+        "message": "\n".join(f"{path}: {sentence}" for path, sentence in listed),
         "details": {**about, "causes": causes},
     }
 
 
 def _lines(faults: ConfigurationErrors) -> list[str]:
-    """Return the warnings in lines of ASCII that the API server does not truncate."""
+    """Return the warnings as lines of ASCII that the API server does not truncate."""
     room = WARNINGS_IN_ALL - len(_MORE_WARNINGS)
     lines: list[str] = []
     for path, sentence in faults.warnings:
@@ -157,14 +158,14 @@ def _lines(faults: ConfigurationErrors) -> list[str]:
 
 
 def _wrapped(path: str, sentence: str) -> list[str]:
-    """Return a warning in lines of at most LONGEST characters.
+    """Return a warning as lines of at most LONGEST characters.
 
-    Each has the path: the API server drops a line that it has sent before.
+    Each line has the path, since the API server drops a line that it has sent before.
     """
-    where = _ascii(path)
-    again = where if len(where) <= _LONGEST_PATH else f"{where[: _LONGEST_PATH - 3]}..."
-    line = f"{where}: {_ascii(sentence)}"
-    indent = f"{again}: ... "
+    place = _ascii(path)
+    short_place = place if len(place) <= _LONGEST_PATH else f"{place[: _LONGEST_PATH - 3]}..."
+    line = f"{place}: {_ascii(sentence)}"
+    indent = f"{short_place}: ... "
     return textwrap.wrap(line, LONGEST, subsequent_indent=indent, break_on_hyphens=False)
 
 

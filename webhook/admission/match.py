@@ -1,13 +1,13 @@
-"""Tell whether the API server would call us for a pod, by emulating a webhook configuration.
+"""Predict whether the API server would call the webhook for a pod, from its registration.
 
     rules               the creation of pods
     namespaceSelector   rdma.lab/enable: "true", and not one of the excluded namespaces
-    matchConditions     the annotation rdma.lab/enable is there and not "false";
+    matchConditions     the annotation rdma.lab/enable is present and not "false";
                         not a mirror pod, not a Windows pod
 
-This is what our manifests register; where the cluster's own configuration is known, that counts.
-Its matchConditions are evaluated if their expressions are the manifests', since others need CEL.
-If the namespace's labels or a condition are unknown, so is the answer (None), unless something else
+The manifests register these; the cluster's own configuration, if known, takes precedence. Of its
+matchConditions, only expressions from the manifests are evaluated, since others need CEL. If the
+namespace's labels or a condition are unknown, so is the answer (None), unless something else
 decides it.
 """
 
@@ -33,14 +33,14 @@ from webhook.model.pod import PodManifest
 
 #: The kubelet sets this on the mirror pod of a static pod in the API server.
 MIRROR = "kubernetes.io/config.mirror"
-#: What is taken to be registered where the cluster's own configuration is not known.
+#: The assumed registration if the cluster's own configuration is unknown.
 AS_SHIPPED = (SHIPPED,)
-#: Whether the API server calls us, None if that is not known, and why in a sentence.
+#: Whether the API server calls the webhook (None if unknown), and the reason as a sentence.
 CallPrediction = tuple[bool | None, str]
 
 
 class _SelectedPod(NamedTuple):
-    """What selectors and conditions read of a pod; a field with a wrong type counts as absent."""
+    """The parts of a pod that selectors and conditions read; a wrong type counts as absent."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, object]
@@ -59,15 +59,15 @@ def _read(pod: PodManifest) -> _SelectedPod:
 def predict_call(
     pod: PodManifest, namespace: NamespaceFacts, webhooks: Sequence[WebhookSetup] = AS_SHIPPED
 ) -> CallPrediction:
-    """Return whether the API server would call us (None if unknown), and a sentence that says why.
+    """Return whether the API server would call the webhook (None if unknown), and the reason.
 
-    `webhooks` are all that are registered. Never raise: a field with a wrong type counts as absent.
+    `webhooks` are all registered webhooks. Never raise: a field with a wrong type counts as absent.
     """
     selected = _read(pod)
     answers = [_called_by(setup, selected, namespace) for setup in webhooks]
-    for wanted in (True, None):
+    for called in (True, None):
         for answer in answers:
-            if answer[0] is wanted:
+            if answer[0] is called:
                 return answer
     return answers[0] if answers else (False, f"this cluster has no webhook {WEBHOOK_NAME}")
 
@@ -82,16 +82,16 @@ def _called_by(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts
 
 
 def _selected(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
-    """Say why we are called; a site may have written other selectors and conditions."""
-    if _labels(namespace.labels).get(LABEL) == "true" and not _not_asking(pod):
-        return f"{_shown(namespace)} has the label and the pod the annotation {ENABLE}"
+    """Return the reason for a call; a site may have other selectors and conditions."""
+    if _labels(namespace.labels).get(LABEL) == "true" and not _not_opted_in(pod):
+        return f"{_subject(namespace)} has the label and the pod the annotation {ENABLE}"
     return f"the selectors and conditions of the webhook in {setup.name} select the pod"
 
 
 def _obstacles(
     setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts
 ) -> Iterator[CallPrediction]:
-    """Yield what keeps the API server from calling us, or may do so."""
+    """Yield the certain (False) and the possible (None) obstacles to a call."""
     if not setup.creation_of_pods:
         yield False, f"no rule of the webhook in {setup.name} is for the creation of pods"
     required = setup.namespace_selector
@@ -104,34 +104,36 @@ def _obstacles(
 
 
 def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
-    """Yield what is required of the namespace's name, and not met."""
-    for one in required:
-        if one.key == NAME_LABEL and not one.met({NAME_LABEL: namespace.name}):
-            if one.operator == "NotIn":
+    """Yield the unmet requirements on the namespace's name."""
+    for requirement in required:
+        if requirement.key == NAME_LABEL and not requirement.met({NAME_LABEL: namespace.name}):
+            if requirement.operator == "NotIn":
                 yield False, f"namespace {namespace.name} is never touched"
             else:
-                yield False, f"{_shown(namespace)} is not selected; it needs {one}"
+                yield False, f"{_subject(namespace)} is not selected; it needs {requirement}"
 
 
 def _labelled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
-    """Yield what is required of the namespace's other labels, and not met or not known."""
-    shown = _shown(namespace)
+    """Yield the unmet and the unknown requirements on the namespace's other labels."""
+    subject = _subject(namespace)
     if namespace.labels is None or not namespace.known:
         if required:
             needed = ", ".join(map(str, required))
-            yield None, f"the labels of {shown} are not known; it needs {needed}"
+            yield None, f"the labels of {subject} are not known; it needs {needed}"
         return
     labels = _labels(namespace.labels)
-    for one in required:
-        if not one.met(labels):
-            value = labels.get(one.key)
-            found = (
-                "is not labelled" if value is None else f"has the label {one.key}: {value!r:.80}"
+    for requirement in required:
+        if not requirement.met(labels):
+            value = labels.get(requirement.key)
+            state = (
+                "is not labelled"
+                if value is None
+                else f"has the label {requirement.key}: {value!r:.80}"
             )
-            yield False, f"{shown} {found}; it needs {one}"
+            yield False, f"{subject} {state}; it needs {requirement}"
 
 
-def _shown(namespace: NamespaceFacts) -> str:
+def _subject(namespace: NamespaceFacts) -> str:
     return f"namespace {namespace.name}" if namespace.name else "the namespace"
 
 
@@ -142,7 +144,7 @@ def _labels(labels: object) -> dict[str, str]:
 
 
 def _conditions(setup: WebhookSetup, pod: _SelectedPod) -> Iterator[CallPrediction]:
-    """Yield which of the matchConditions fail, and which cannot be evaluated."""
+    """Yield the matchConditions that fail, and those not evaluated here."""
     for name, expression in setup.conditions:
         emulation = _EMULATED.get(expression)
         if emulation is None:
@@ -154,7 +156,7 @@ def _conditions(setup: WebhookSetup, pod: _SelectedPod) -> Iterator[CallPredicti
             yield False, obstacle
 
 
-def _not_asking(pod: _SelectedPod) -> str:
+def _not_opted_in(pod: _SelectedPod) -> str:
     enable = pod.annotations.get(ENABLE)
     if enable is None:
         return f'the pod has no annotation {ENABLE}: "true"'
@@ -169,9 +171,9 @@ def _windows(pod: _SelectedPod) -> str:
     return "the pod runs on Windows" if pod.os == "windows" else ""
 
 
-#: The manifests' expressions → what keeps the webhook from being called for a pod; "" if nothing.
+#: Expression of the manifests → function that returns the obstacle to a call for a pod, or "".
 _EMULATED: dict[str, Callable[[_SelectedPod], str]] = {
-    ASKS: _not_asking,
+    ASKS: _not_opted_in,
     NO_MIRROR: _mirror,
     NOT_WINDOWS: _windows,
 }

@@ -1,6 +1,6 @@
-"""How our webhook is registered: its entry in a MutatingWebhookConfiguration.
+"""The registration of the webhook: its entry in a MutatingWebhookConfiguration.
 
-Objects of a cluster or of a file may have any shape; a field of a wrong type counts as absent.
+Objects of a cluster or a file may have any shape; a field with a wrong type counts as absent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOT_WINDOWS = (
 
 
 class WebhookSetup(NamedTuple):
-    """The webhook in its MutatingWebhookConfiguration."""
+    """A webhook with the MutatingWebhookConfiguration that contains it."""
 
     configuration: Mapping[str, object]
     webhook: Mapping[str, object]
@@ -39,7 +39,7 @@ class WebhookSetup(NamedTuple):
     #: The name and the expression of each matchCondition, the latter with single spaces.
     conditions: tuple[tuple[str, str], ...]
     rules: tuple[WebhookRule, ...]
-    #: What is required of the labels of namespaces and of pods.
+    #: The requirements on the labels of namespaces and pods.
     namespace_selector: tuple[Requirement, ...]
     object_selector: tuple[Requirement, ...]
 
@@ -50,7 +50,7 @@ class WebhookSetup(NamedTuple):
 
 
 class WebhookRule(NamedTuple):
-    """One rule: which operations on which resources it selects."""
+    """A rule, with the operations and resources that it selects."""
 
     api_groups: tuple[str, ...]
     api_versions: tuple[str, ...]
@@ -78,7 +78,7 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
     def met(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels meet it; an operator that is not known is never met.
+        """Return whether labels meet the requirement; an unknown operator is never met.
 
         Source: apimachinery, pkg/labels, Requirement.Matches.
         """
@@ -96,7 +96,7 @@ class Requirement(NamedTuple):
                 return False
 
     def __str__(self) -> str:
-        """Return it in words, behind "needs"."""
+        """Return the requirement as words that follow "needs"."""
         match self.operator, self.values:
             case "In", (value,):
                 return f'{self.key}: "{value}"'
@@ -110,7 +110,7 @@ class Requirement(NamedTuple):
 
 
 def webhooks_in(configurations: Iterable[Mapping[str, object]]) -> tuple[WebhookSetup, ...]:
-    """Return the webhooks of ours among these MutatingWebhookConfigurations."""
+    """Return our webhooks in these MutatingWebhookConfigurations."""
     return tuple(
         read_setup(configuration, webhook)
         for configuration in configurations
@@ -168,7 +168,7 @@ def _strings(node: Mapping[str, object], key: str) -> tuple[str, ...]:
     return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
 
 
-#: As the manifests register it (manifests/base/admission/webhook.yaml).
+#: The registration in the manifests (manifests/base/admission/webhook.yaml).
 SHIPPED = read_setup(
     {"metadata": {"name": "zz-rdma-webhook"}},
     {

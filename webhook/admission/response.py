@@ -2,7 +2,7 @@
 
 Limits of the API server (staging/src/k8s.io/apiserver, pkg/endpoints/filters/warning.go
 and pkg/admission/plugin/webhook): warnings of more than 4096 characters in total are truncated
-or dropped; `patch` needs `patchType`, and vice versa; `status` is used only in a refusal.
+or dropped; `patch` needs `patchType`, and vice versa; only a refusal uses `status`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from webhook.model.json import JsonObject
 
 #: Below the API server's 4096, for all warnings of one answer together.
 WARNINGS_IN_ALL = 4095
-#: The most characters of a message; a longer one only repeats the value of an annotation.
+#: The maximum length of a message; a longer message only repeats the value of an annotation.
 MESSAGE_LENGTH = 2048
 
 #: The reasons of metav1.Status that are used here, by code.
@@ -40,24 +40,24 @@ def answer(uid: str, decision: Decision) -> JsonObject:
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def allow_unchanged(uid: str, why: str) -> JsonObject:
+def allow_unchanged(uid: str, reason: str) -> JsonObject:
     """Return the answer for a request that is not ours: allowed, unchanged, with a warning."""
-    warning = f"rdma-webhook: {why}".encode("ascii", "backslashreplace").decode()[:LONGEST]
-    response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": why}}
+    warning = f"rdma-webhook: {reason}".encode("ascii", "backslashreplace").decode()[:LONGEST]
+    response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": reason}}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
 def reject(uid: str, code: int, message: str) -> JsonObject:
-    """Return an answer that rejects a request, and says why."""
+    """Return the answer that rejects a request with a code and a message."""
     response = {"uid": uid, "allowed": False, "status": _status(code, message)}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
 def failure(code: int, message: str) -> JsonObject:
-    """Return the body of an HTTP error, about which failurePolicy decides: a Status.
+    """Return a Status as the body of an HTTP error, for which failurePolicy decides.
 
-    The API server shows its message to who creates the pod; it shows an AdmissionReview in its
-    place as "unknown" (client-go, rest/request.go, transformResponse).
+    The API server shows its message to the creator of the pod, but would show an AdmissionReview
+    as "unknown" (client-go, rest/request.go, transformResponse).
     """
     return {"apiVersion": "v1", "kind": "Status", "metadata": {}, **_status(code, message)}
 
@@ -80,11 +80,11 @@ def _describe(response: JsonObject, decision: Decision) -> None:
 
 def _fitting(warnings: Iterable[str]) -> list[str]:
     """Return the first warnings that fit together; the status annotation has all of them."""
-    kept: list[str] = []
-    left = WARNINGS_IN_ALL
+    fitting: list[str] = []
+    room = WARNINGS_IN_ALL
     for warning in warnings:
-        left -= len(warning)
-        if left < 0:
+        room -= len(warning)
+        if room < 0:
             break
-        kept.append(warning)
-    return kept
+        fitting.append(warning)
+    return fitting

@@ -1,7 +1,7 @@
 """Read an AdmissionReview v1: take parsed JSON, return the request to decide.
 
 Source: k8s.io/api/admission/v1, types.go. Absent and null are the same. Fields that no decision
-needs are not checked.
+uses are not checked.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ KIND = "AdmissionReview"
 
 
 class AdmissionRequest(NamedTuple):
-    """One request, as far as a decision and the log need it."""
+    """The parts of a request that a decision and the log use."""
 
     uid: str
     namespace: str
     #: `metadata.name`, or `metadata.generateName` with a `*`; "" if the pod has neither.
     name: str
     dry_run: bool
-    #: Why there is nothing to decide, with the place: "request.operation is 'DELETE', …"; else "".
+    #: The reason not to decide, with its place: "request.operation is 'DELETE', …"; or "".
     ignored: str
-    #: The pod to be created; empty if the request has none.
+    #: The pod to create; empty if the request has none.
     pod: PodManifest
 
 
 class ReviewRequest(NamedTuple):
-    """The request of a review, as the API server writes it; an `object` may be any JSON."""
+    """The request of a review, unchecked; `new` and `old` may be any JSON."""
 
     uid: str
-    namespace: str  #: "" if it is no string
-    name: str  #: "" if it is no string
+    namespace: str  #: "" if it is not a string
+    name: str  #: "" if it is not a string
     operation: object
     group: object  #: of the object's kind
     kind: object
@@ -67,15 +67,15 @@ def read_request(document: object) -> ReviewRequest:
     if not isinstance(document, dict):
         raise _wrong_type("the body", document, "an AdmissionReview")
     if document.get("apiVersion") != API_VERSION:
-        raise _wrong("apiVersion", document.get("apiVersion"), f'"{API_VERSION}"')
+        raise _invalid("apiVersion", document.get("apiVersion"), f'"{API_VERSION}"')
     if document.get("kind") != KIND:
-        raise _wrong("kind", document.get("kind"), f'"{KIND}"')
+        raise _invalid("kind", document.get("kind"), f'"{KIND}"')
     request = document.get("request")
     if not isinstance(request, dict):
         raise _wrong_type("request", request, "an AdmissionRequest")
     uid = request.get("uid")
     if not isinstance(uid, str) or not uid:
-        raise _wrong("request.uid", uid, "a string that is not empty")
+        raise _invalid("request.uid", uid, "a string that is not empty")
     kind = mapping_at(request, "kind")
     return ReviewRequest(
         uid=uid,
@@ -99,26 +99,26 @@ def checked_object(value: object, key: str, expected: str) -> PodManifest | None
 
 
 def mapping_at(node: object, key: str) -> Mapping[str, object]:
-    """Return the mapping at a key of a mapping; an empty one for anything else."""
+    """Return the mapping at a key of `node`, or an empty one."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def string_at(node: Mapping[str, object], key: str) -> str:
-    """Return the value of a key that has to be a string; "" if it is not."""
+    """Return the string at a key of `node`, or ""."""
     value = node.get(key)
     return value if isinstance(value, str) else ""
 
 
 def uid_of(document: object) -> str:
-    """Return the uid of whatever was sent, "" if it has none that can be read."""
+    """Return the uid of any document, or "" if it has no readable uid."""
     return string_at(mapping_at(document, "request"), "uid")
 
 
 def _not_ours(request: ReviewRequest, pod: PodManifest | None) -> str:
-    """Say why a request does not create a pod; return "" if it does.
+    """Return why a request does not create a pod, or "" if it does.
 
-    We are registered only for requests that do.
+    The webhook is registered only for the creation of pods.
     """
     operation, kind, subresource = request.operation, request.kind, request.subresource
     if operation is not None and operation != "CREATE":
@@ -138,15 +138,15 @@ def _name(pod: PodManifest | None) -> str:
     return string_at(metadata, "name") or (generated and f"{generated}*")
 
 
-def _wrong(place: str, value: object, wanted: str) -> ReviewError:
-    found = "is missing" if value is None else f"is {describe(value)}"
-    return ReviewError(f"{place} {found}: it must be {wanted}")
+def _invalid(place: str, value: object, expected: str) -> ReviewError:
+    actual = "is missing" if value is None else f"is {describe(value)}"
+    return ReviewError(f"{place} {actual}: it must be {expected}")
 
 
-def _wrong_type(place: str, value: object, wanted: str) -> ReviewError:
+def _wrong_type(place: str, value: object, expected: str) -> ReviewError:
     """Return the error for a value of the wrong type, without the value.
 
     The message is logged, and the value may be a whole pod.
     """
-    found = "missing" if value is None else describe(value).partition(" (")[0]
-    return ReviewError(f"{place} is {found}: it must be {wanted}")
+    actual = "missing" if value is None else describe(value).partition(" (")[0]
+    return ReviewError(f"{place} is {actual}: it must be {expected}")

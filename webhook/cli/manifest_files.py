@@ -12,7 +12,7 @@ from pathlib import Path
 
 from webhook.cli.output import print_status, read_stdin, unreadable
 from webhook.errors import DocumentError, NotKubernetesError
-from webhook.preview.dry_run import stranger
+from webhook.preview.dry_run import unsupported_reason
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
 
 #: The files read from a directory, as kubectl does.
@@ -115,7 +115,7 @@ def _documents(name: str) -> list[Document]:
     data = _data(name)
     documents = read_documents(data) if name == "-" else read_documents(data, name)
     for document in documents:
-        if why := stranger(document):
+        if why := unsupported_reason(document):
             raise NotKubernetesError(why)
     return documents
 

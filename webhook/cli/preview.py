@@ -122,7 +122,9 @@ def run(arguments: argparse.Namespace) -> int:
             "note",
             f"these are example fabrics ({report.example}), not yours: give yours with -c FABRICS",
         )
-    display = OutputOptions(width=width(), colour=colour(), terminal=terminal(), most=None)
+    display = OutputOptions(
+        width=width(), colour=colour(), terminal=terminal(), max_characters=None
+    )
     _print(writer(arguments.output)(found.documents, report, display))
     if found.unreadable:
         return _UNREADABLE

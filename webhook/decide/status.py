@@ -99,19 +99,19 @@ def render(
     annotations: Mapping[str, Json],
     outcomes: Iterable[Outcome],
     summary: StatusSummary,
-    names: StatusVocabulary,
+    vocabulary: StatusVocabulary,
 ) -> str:
     """Return the status for these outcomes, "" if the annotations leave no room for one."""
     room = _room(annotations)
-    before = _previous(annotations, summary.config_hash, names, crowded=room < LONGEST_STATUS)
-    report = _report(outcomes, before, names)
+    before = _previous(annotations, summary.config_hash, vocabulary, crowded=room < LONGEST_STATUS)
+    report = _report(outcomes, before, vocabulary)
     rdma, because, _ = summary.verdict
     body: JsonObject = {"rdma": rdma, "because": because.code, "fabric": summary.fabric}
     named = {because.code}
     if summary.reason is not None and summary.reason is not because:
         body["reason"] = summary.reason.code
         named.add(summary.reason.code)
-    body["applied"] = [name for name in names.mutations if name in report.applied]
+    body["applied"] = [name for name in vocabulary.mutations if name in report.applied]
     for field, codes in (("skipped", report.skipped), ("warned", report.warned)):
         if not codes <= named:
             body[field] = sorted(codes - named)
@@ -128,7 +128,9 @@ class _Report(NamedTuple):
     warned: set[str]
 
 
-def _report(outcomes: Iterable[Outcome], before: _Previous, names: StatusVocabulary) -> _Report:
+def _report(
+    outcomes: Iterable[Outcome], before: _Previous, vocabulary: StatusVocabulary
+) -> _Report:
     applied, skipped, warned, done = set[str](), set[str](), set[str](), set[str]()
     for mutation, _, status, reason, _, _ in outcomes:
         if status == "applied":
@@ -141,8 +143,8 @@ def _report(outcomes: Iterable[Outcome], before: _Previous, names: StatusVocabul
             skipped.add(reason.code)
     for name in done.intersection(before.applied):
         applied.add(name)
-        warned.update(names.mutations[name].intersection(before.warned))
-    warned.update(names.persistent.intersection(before.warned))
+        warned.update(vocabulary.mutations[name].intersection(before.warned))
+    warned.update(vocabulary.persistent.intersection(before.warned))
     return _Report(applied, skipped, warned)
 
 
@@ -192,7 +194,7 @@ _NO_PREVIOUS = _Previous()
 def _previous(
     annotations: Mapping[str, Json],
     config_hash: str,
-    names: StatusVocabulary,
+    vocabulary: StatusVocabulary,
     *,
     crowded: bool,
 ) -> _Previous:
@@ -204,21 +206,23 @@ def _previous(
     body = written_by_us(annotations)
     if body.get("config") != config_hash or "applied" not in body:
         return _NO_PREVIOUS
-    if names.verdicts.get(str(body.get("because"))) != body.get("rdma", ""):
+    if vocabulary.verdicts.get(str(body.get("because"))) != body.get("rdma", ""):
         return _NO_PREVIOUS
     fields = {key: body[key] for key in COUNTED if key in body}
-    if all(_counts(count, key, names) for key, count in fields.items()):
+    if all(_counts(count, key, vocabulary) for key, count in fields.items()):
         return _Previous(counts=fields) if crowded else _NO_PREVIOUS
-    if not _are_known(fields.pop("applied"), names.mutations):
+    if not _are_known(fields.pop("applied"), vocabulary.mutations):
         return _NO_PREVIOUS
-    if not all(listed and _are_known(listed, names.codes) for listed in fields.values()):
+    if not all(listed and _are_known(listed, vocabulary.codes) for listed in fields.values()):
         return _NO_PREVIOUS
     return _Previous(body["applied"], fields.get("warned", ()))
 
 
-def _counts(count: Json, key: str, names: StatusVocabulary) -> bool:
+def _counts(count: Json, key: str, vocabulary: StatusVocabulary) -> bool:
     """Return whether a value can be the number of mutations, or of at least one reason code."""
-    minimum, maximum = (0, len(names.mutations)) if key == "applied" else (1, len(names.codes))
+    minimum, maximum = (
+        (0, len(vocabulary.mutations)) if key == "applied" else (1, len(vocabulary.codes))
+    )
     return type(count) is int and minimum <= count <= maximum  # `isinstance` would take true for 1
 
 

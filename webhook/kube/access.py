@@ -1,4 +1,4 @@
-"""How to reach an API server, and as whom: a kubeconfig, a pod's account, kubectl's options."""
+"""Access to an API server: a kubeconfig, a pod's account, or kubectl's options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMESPACE_VARIABLE = "POD_NAMESPACE"
 
 
 class Overrides(NamedTuple):
-    """What kubectl's global options change of a kubeconfig; "", () and 0 change nothing."""
+    """Changes that kubectl's global options make to a kubeconfig; "", () and 0 change nothing."""
 
     context: str = ""
     cluster: str = ""
@@ -31,53 +31,53 @@ class Overrides(NamedTuple):
     acting_as: str = ""
     acting_uid: str = ""
     acting_groups: tuple[str, ...] = ()
-    #: The longest that a request may take.
+    #: The longest duration of a request.
     seconds: float = 0
 
     @property
     def part_of_kubeconfig(self) -> str:
-        """What only a kubeconfig can have; "" if nothing of it is named."""
-        for what in ("context", "cluster", "user"):
-            if name := getattr(self, what):
-                return f"{what} {name}"
+        """An overridden part that only a kubeconfig has; "" without one."""
+        for part in ("context", "cluster", "user"):
+            if name := getattr(self, part):
+                return f"{part} {name}"
         return ""
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that are named."""
-        named = (self.certificate_authority, self.client_certificate, self.client_key)
-        return tuple(filter(None, named))
+        """The credential files."""
+        credentials = (self.certificate_authority, self.client_certificate, self.client_key)
+        return tuple(filter(None, credentials))
 
 
 UNCHANGED = Overrides()
 
 
 def kubeconfig_or_pod(given: Path | None, environment: Mapping[str, str]) -> Path | None:
-    """Return the kubeconfig that kubectl would use; None: the account of the pod we run in.
+    """Return the kubeconfig that kubectl would use; None for the account of this pod.
 
     $KUBECONFIG may list several files. A kubeconfig is preferred to the account, which is used if
-    no kubeconfig is named and none exists. Source: client-go, clientcmd/merged_client_builder.go.
+    no kubeconfig is given and none exists. Source: client-go, clientcmd/merged_client_builder.go.
     """
-    usual = Path(environment.get("KUBECONFIG") or Path.home() / ".kube" / "config")
-    if given is None and in_pod(environment) and not exists(usual):
+    default = Path(environment.get("KUBECONFIG") or Path.home() / ".kube" / "config")
+    if given is None and in_pod(environment) and not exists(default):
         return None
-    return given or usual
+    return given or default
 
 
 def exists(kubeconfig: Path) -> bool:
-    """Return whether one of the files is there."""
+    """Return whether one of the files exists."""
     return any(map(os.path.exists, str(kubeconfig).split(os.pathsep)))
 
 
 def in_pod(environment: Mapping[str, str]) -> bool:
-    """Return whether this process runs in a pod that has its account's token."""
+    """Return whether this process runs in a pod with its account's token."""
     return bool(environment.get(IN_CLUSTER)) and (SERVICE_ACCOUNT / "token").is_file()
 
 
 def own_namespace(environment: Mapping[str, str]) -> str:
-    """Return the namespace of the pod that this process runs in; "" if it is not known."""
-    if named := environment.get(NAMESPACE_VARIABLE, ""):
-        return named
+    """Return the namespace of this process's pod; "" if it is unknown."""
+    if namespace := environment.get(NAMESPACE_VARIABLE, ""):
+        return namespace
     try:
         return (SERVICE_ACCOUNT / "namespace").read_text().strip()
     except OSError:

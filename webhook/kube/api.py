@@ -1,4 +1,4 @@
-"""What a reflector needs from an API server: pages of a list, a stream of events, and its errors.
+"""The API server of a reflector: pages of a list, a stream of events, and errors.
 
 `webhook.kube.reads` implements these protocols over HTTP; tests have their own implementations.
 """
@@ -19,17 +19,17 @@ class RefusedError(ClusterError):
     """The API server answered with an error."""
 
     def __init__(self, code: int, message: str, retry_after: float = 0.0) -> None:
-        """`retry_after`: the seconds after which it wants to be asked again; 0 if it says none."""
+        """`retry_after`: seconds after which to try again; 0 if the answer has none."""
         super().__init__(f"the API server answered {code}: {message}")
         self.code = code
         self.retry_after = retry_after
 
 
 class Events(Protocol):
-    """The events of a watch as they arrive, each as the API server writes it."""
+    """The events of a watch as they arrive, each as sent by the API server."""
 
     def __iter__(self) -> Iterator[JsonObject]:
-        """Wait for events until the API server ends the watch; ClusterError if it breaks."""
+        """Wait for events until the API server ends the watch; raise ClusterError if it breaks."""
 
     def interrupt(self) -> None:
         """End the watch from another thread; does nothing if it has ended already."""
@@ -39,7 +39,7 @@ class Events(Protocol):
 
 
 class ObjectReads(Protocol):
-    """Reads of objects from an API server, which block.
+    """Blocking reads of objects from an API server.
 
     Raises RefusedError if the API server rejects a request, and ClusterError if it does not answer.
     """
@@ -49,13 +49,13 @@ class ObjectReads(Protocol):
 
 
 class ApiReader(ObjectReads, Protocol):
-    """Reads and watches; the same errors."""
+    """Reads and watches, with the same errors."""
 
     def stream(self, path: str, query: Query, silence: float) -> Events:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""
 
 
-# The message of a Kubernetes `Status`, the answer to a request that failed, as one line.
+# The message of a Kubernetes `Status`, the answer to a failed request, on one line.
 
 #: Characters of a message; an API server may quote the request in it.
 _LONGEST = 300
@@ -63,9 +63,9 @@ _LONGEST = 300
 
 def message_of(status: Mapping[str, object]) -> str:
     """Return the message of a Status on one line, shortened."""
-    return one_line(status.get("message") or "no reason given")
+    return single_line(status.get("message") or "no reason given")
 
 
-def one_line(words: object) -> str:
+def single_line(text: object) -> str:
     """Return text on one line, shortened."""
-    return " ".join(str(words).split())[:_LONGEST]
+    return " ".join(str(text).split())[:_LONGEST]

@@ -1,9 +1,9 @@
 """A Kubernetes API server, through the official client.
 
-Importing that client takes a third of a second and tens of MiB, so this module is
-imported only where it is used, in the thread that uses it. Requests are raw (`call_api`),
-since the objects are changed as JSON and need no models. The client's own retries are off:
-callers of this module retry after growing pauses, and can be stopped.
+Importing that client takes a third of a second and tens of MiB, so import this module only
+where it is used, in the thread that uses it. Requests are raw (`call_api`), since the objects
+are changed as JSON and need no models. The client's own retries are off: callers of this module
+retry after growing pauses, and can be stopped.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
-from webhook.kube.api import message_of, one_line
+from webhook.kube.api import message_of, single_line
 from webhook.kube.credentials import official_client
 from webhook.model.json import JsonObject
 
-#: An object as the API server returns it, in JSON's types.
+#: An object as returned by the API server, in JSON's types.
 Object = JsonObject
-#: What is sent: an object, the operations of a JSON patch, or nothing.
+#: The body of a request: an object, the operations of a JSON patch, or nothing.
 Body = Object | list[Object] | None
 
-#: The owner of the fields that are applied.
+#: The owner of applied fields.
 FIELD_MANAGER = "rdma-webhook"
-#: Timeouts to connect, and for an answer; all these requests are small.
+#: Timeouts for connecting and for an answer; all these requests are small.
 SECONDS = (3.0, 10.0)
-#: What the libraries below raise if there is no answer, or only a part of one.
+#: The libraries' errors if there is no answer, or only a part of one.
 BROKEN = (ApiException, HTTPError, OSError)
 
 
@@ -42,7 +42,7 @@ class Client:
     """An API server, accessed with a service account or a kubeconfig."""
 
     def __init__(self, kubeconfig: Path | None = None, overrides: Overrides = UNCHANGED) -> None:
-        """Use the service account that is mounted into this pod, or a kubeconfig.
+        """Use the service account of this pod, or a kubeconfig.
 
         Nothing is sent yet. Raises ClusterError if the credentials cannot be read.
         """
@@ -52,11 +52,11 @@ class Client:
 
     @property
     def impersonates(self) -> bool:
-        """Whether requests are made in the name of somebody else."""
+        """Whether requests impersonate another user."""
         return bool(self._overrides.acting_as)
 
     def read(self, path: str) -> Object | None:
-        """Return the object at a path; None if there is none."""
+        """Return the object at a path; None if it does not exist."""
         status, answer = self.send("GET", path)
         return None if status == HTTPStatus.NOT_FOUND else _checked(status, answer)
 
@@ -71,7 +71,7 @@ class Client:
     def replace(self, path: str, body: Object) -> bool:
         """Replace an object; False if its resourceVersion is no longer that of `body`."""
         status, answer = self.send("PUT", path, body, "application/json")
-        return _kept(status, answer)
+        return _succeeded(status, answer)
 
     def apply(self, path: str, body: Object) -> bool:
         """Apply the fields of `body` (server-side, with force), and own them.
@@ -80,7 +80,7 @@ class Client:
         """
         query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
         status, answer = self.send("PATCH", path, body, "application/apply-patch+yaml", query)
-        return _kept(status, answer)
+        return _succeeded(status, answer)
 
     def send(
         self,
@@ -110,9 +110,9 @@ class Client:
         query: list[tuple[str, str]] | None = None,
         seconds: tuple[float, float] = SECONDS,
     ) -> RESTResponse:
-        """Return an answer of which only the head has been read, whatever its status is.
+        """Return an answer after reading its head, whatever its status is.
 
-        `seconds`: timeouts to connect, and for each part of the answer. Raises ClusterError if
+        `seconds`: timeouts for connecting and for each part of the answer. Raises ClusterError if
         there is no answer.
         """
         headers = {"Accept": "application/json"}
@@ -122,67 +122,69 @@ class Client:
             method, path, query_params=query, header_params=headers, body=body,
             auth_settings=["BearerToken"],
         )  # fmt: skip
-        made = _in_the_name_of(self._overrides, request[2] or {})
-        most = self._overrides.seconds
-        seconds = (min(seconds[0], most), min(seconds[1], most)) if most else seconds
+        impersonating = _impersonation(self._overrides, request[2] or {})
+        limit = self._overrides.seconds
+        seconds = (min(seconds[0], limit), min(seconds[1], limit)) if limit else seconds
         try:
-            return self.api.call_api(method, request[1], made, request[3], _request_timeout=seconds)
+            return self.api.call_api(
+                method, request[1], impersonating, request[3], _request_timeout=seconds
+            )
         except BROKEN as error:
             raise self.unreachable(error) from error
 
     def unreachable(self, error: Exception) -> ClusterError:
-        """Make an error that says in one line which API server could not be reached, and why."""
+        """Return a one-line error with the API server that could not be reached, and the reason."""
         host = self.api.configuration.host
-        return ClusterError(f"cannot reach the API server {host}: {_why(error)}")
+        return ClusterError(f"cannot reach the API server {host}: {_reason(error)}")
 
 
-def _in_the_name_of(overrides: Overrides, headers: dict[str, str]) -> HTTPHeaderDict:
-    """Add the headers of impersonation; there is one for each group.
+def _impersonation(overrides: Overrides, headers: dict[str, str]) -> HTTPHeaderDict:
+    """Add the headers of impersonation, one for each group.
 
     Source: Kubernetes' documentation, Authenticating, User impersonation.
     """
-    made = HTTPHeaderDict(headers)
+    impersonating = HTTPHeaderDict(headers)
     if overrides.acting_as:
-        made["Impersonate-User"] = overrides.acting_as
+        impersonating["Impersonate-User"] = overrides.acting_as
     if overrides.acting_uid:
-        made["Impersonate-Uid"] = overrides.acting_uid
+        impersonating["Impersonate-Uid"] = overrides.acting_uid
     for group in overrides.acting_groups:
-        made.add("Impersonate-Group", group)
-    return made
+        impersonating.add("Impersonate-Group", group)
+    return impersonating
 
 
 def parsed(body: bytes) -> Object:
-    """Return the object in an answer, {} for anything else."""
+    """Return the object in an answer; {} for anything else."""
     try:
-        found: object = json.loads(body)
+        document: object = json.loads(body)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _checked(status: int, answer: Object) -> Object:
-    if 200 <= status < 300:  # noqa: PLR2004 -- what HTTP calls success
+    if 200 <= status < 300:  # noqa: PLR2004 -- HTTP's range of success
         return answer
     raise ClusterError(f"the API server answered {status}: {message_of(answer)}")
 
 
-def _kept(status: int, answer: Object) -> bool:
-    """Return whether a change was made; a change that came too late is not an error."""
+def _succeeded(status: int, answer: Object) -> bool:
+    """Return whether a change was made; one that came too late is not an error."""
     if status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
         return False
     _checked(status, answer)
     return True
 
 
-def _why(error: BaseException) -> str:
-    """Return the cause as the operating system words it, without the text of four libraries."""
-    for one in _causes(error):
-        if isinstance(one, OSError) and one.strerror:
-            return one.strerror
-    if any(isinstance(one, (TimeoutError, NoAnswerError)) for one in _causes(error)):
+def _reason(error: BaseException) -> str:
+    """Return the cause in the operating system's words, without the text of four libraries."""
+    for cause in _causes(error):
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+    if any(isinstance(cause, (TimeoutError, NoAnswerError)) for cause in _causes(error)):
         return "timed out"  # their text has an object's memory address, different each time
     reason = error.reason if isinstance(error, ApiException) else error
-    return one_line(reason) or type(error).__name__
+    return single_line(reason) or type(error).__name__
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

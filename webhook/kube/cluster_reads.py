@@ -1,6 +1,6 @@
 """Read what a person may read of a cluster: nodes, owners, and the facts of a decision.
 
-Whoever runs a command may have few rights. What is missing then is no error, but it must be
+The person may have few rights. Objects that are missing then are not an error, but they must be
 reported.
 """
 
@@ -12,7 +12,7 @@ from threading import Event
 from typing import NamedTuple, TypeVar
 
 from webhook.errors import ClusterError, ShapeError
-from webhook.kube.api import ObjectReads, Query, RefusedError, one_line
+from webhook.kube.api import ObjectReads, Query, RefusedError, single_line
 from webhook.kube.objects import (
     ApiResource,
     ApiResourceList,
@@ -28,73 +28,73 @@ from webhook.model.inventory import reservation_of, reserved_on_nodes
 from webhook.model.nodes import Node
 from webhook.model.pod import MOST_OWNERS
 
-# Read objects, and keep account of what could not be read.
+# Read objects, and record failed reads.
 
 FORBIDDEN, NOT_FOUND = 403, 404
 _PAGE = 500
 
 
 class ReadFailure(NamedTuple):
-    """What could not be read, and why."""
+    """An object or list that could not be read, and the reason."""
 
     what: str
     #: HTTP status of the API server's answer; 0 if it did not answer.
     code: int
-    #: What the API server or the client said, on one line.
+    #: The message of the API server or the client, on one line.
     said: str
 
 
 class BestEffortReads:
-    """Reads objects and lists; what cannot be read is None, and is added to `unread`."""
+    """Reads objects and lists; returns None for failed reads, and adds them to `unread`."""
 
     def __init__(self, reads: ObjectReads) -> None:
         self._reads = reads
-        #: Each thing once.
+        #: The failures, each once.
         self.unread: list[ReadFailure] = []
 
-    def get(self, path: str, what: str, query: Query | None = None) -> Manifest | None:
-        """Return an object."""
+    def get(self, path: str, title: str, query: Query | None = None) -> Manifest | None:
+        """Return an object; None if it cannot be read."""
         try:
             return self._reads.get(path, query or {})
         except ClusterError as error:
-            self.lack(what, error)
+            self.lack(title, error)
             return None
 
-    def list(self, path: str, what: str, query: Query | None = None) -> list[Manifest] | None:
-        """Return all items of a list, whatever number of pages it takes."""
-        found: list[Manifest] = []
+    def list(self, path: str, title: str, query: Query | None = None) -> list[Manifest] | None:
+        """Return the items of all pages of a list; None if one cannot be read."""
+        manifests: list[Manifest] = []
         page: dict[str, str] = {**(query or {}), "limit": str(_PAGE)}
         while True:
-            answer = self.get(path, what, page)
+            answer = self.get(path, title, page)
             if answer is None:
                 return None
             items, metadata = answer.get("items"), answer.get("metadata")
             if isinstance(items, list):
-                found.extend(one for one in items if isinstance(one, dict))
+                manifests.extend(manifest for manifest in items if isinstance(manifest, dict))
             after = metadata.get("continue") if isinstance(metadata, dict) else None
             if not after:
-                return found
+                return manifests
             page = {**page, "continue": str(after)}
 
-    def lack(self, what: str, error: ClusterError) -> None:
-        """Note that something could not be read."""
+    def lack(self, title: str, error: ClusterError) -> None:
+        """Record a failed read."""
         code = error.code if isinstance(error, RefusedError) else 0
-        found = ReadFailure(what, code, reason_of(error))
-        if found not in self.unread:
-            self.unread.append(found)
+        failure = ReadFailure(title, code, reason_of(error))
+        if failure not in self.unread:
+            self.unread.append(failure)
 
 
 def reason_of(error: ClusterError) -> str:
-    """Return what an error says, on one line."""
-    return one_line(error).rstrip(".")
+    """Return the message of an error on one line."""
+    return single_line(error).rstrip(".")
 
 
-# Read the nodes of a cluster once, and what its pods have reserved, in little memory.
+# Read the nodes of a cluster once, and the reservations of its pods, in little memory.
 #
-# Nothing else waits for these lists, so their pages are large.
+# No other request waits for these lists, so their pages are large.
 
 _PODS = WatchedResource(resource="pods", project=reservation_of)
-_Kept = TypeVar("_Kept")
+_Projection = TypeVar("_Projection")
 
 
 def nodes_of_cluster(reads: ObjectReads) -> dict[str, Node]:
@@ -102,17 +102,19 @@ def nodes_of_cluster(reads: ObjectReads) -> dict[str, Node]:
     return nodes_as(NODES.project, reads)
 
 
-def nodes_as(project: Callable[[Item], _Kept | None], reads: ObjectReads) -> dict[str, _Kept]:
-    """Return by name what `project` keeps of each node; raise ClusterError as above."""
+def nodes_as(
+    project: Callable[[Item], _Projection | None], reads: ObjectReads
+) -> dict[str, _Projection]:
+    """Return projections of all nodes by name; raise ClusterError if they cannot be read."""
     nodes = WatchedResource(resource=NODES.resource, project=project)
-    held = read_list(reads, nodes, Event().wait).held
-    return {name: node for (_, name), node in held.items()}
+    projections = read_list(reads, nodes, Event().wait).held
+    return {name: node for (_, name), node in projections.items()}
 
 
 def best_effort_nodes(
-    project: Callable[[Item], _Kept | None], reads: ObjectReads, permitted: BestEffortReads
-) -> dict[str, _Kept] | None:
-    """Return nodes as `nodes_as` does; None if they cannot be read, which `permitted` notes."""
+    project: Callable[[Item], _Projection | None], reads: ObjectReads, permitted: BestEffortReads
+) -> dict[str, _Projection] | None:
+    """Return nodes as `nodes_as` does; None after recording in `permitted` a failed read."""
     try:
         return nodes_as(project, reads)
     except ClusterError as error:
@@ -121,22 +123,22 @@ def best_effort_nodes(
 
 
 def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] | None, str]:
-    """Return node → resource → how many its pods have reserved; or None, and why not."""
+    """Return node → resource → the amount that its pods have reserved; or None and a reason."""
     try:
-        held = read_list(reads, _PODS, Event().wait).held
+        reservations = read_list(reads, _PODS, Event().wait).held
     except RefusedError as error:
         return None, f"cannot list pods: {error}"
-    return reserved_on_nodes(held.values()), ""
+    return reserved_on_nodes(reservations.values()), ""
 
 
-# Read the objects that own an object: a pod's controller, its controller, and so on.
+# Read the owners of an object: a pod's controller, its controller, and so on.
 
 
 class OwnerChain:
     """Reads the owners of objects in one namespace, each kind and each owner once."""
 
     def __init__(self, permitted: BestEffortReads, namespace: str) -> None:
-        """Read with somebody's rights; what cannot be read ends a chain."""
+        """Read with limited rights; an owner that cannot be read ends a chain."""
         self._permitted = permitted
         self._namespace = namespace
         self._kinds: dict[str, tuple[ApiResource, ...]] = {}
@@ -178,49 +180,49 @@ class OwnerChain:
         return self._kinds[version]
 
 
-# What a person may read of the facts that the webhook has when it decides.
+# Read the facts of a decision, as far as a person may.
 #
 # These are a namespace, its LimitRanges and quotas, its ResourceClaimTemplates and
-# ResourceClaims, and the nodes. Whatever cannot be read is told in a note, with what is assumed
-# in its place; after a request that the API server does not answer, none follows.
+# ResourceClaims, and the nodes. For each failed read, a note has the assumption made instead;
+# after a request that the API server does not answer, none follows.
 
-#: What is assumed of a namespace that was not read.
+#: The assumptions about a namespace that was not read.
 UNRESTRICTED = "assumed: no Pod Security level and no fabric of its own; its labels stay unknown"
 _RULE = "assumed: none of them requires a memory limit"
 _TEMPLATE = "whether the fabrics' templates exist stays unknown"
 _CLAIM = "what they request is guessed from the names in the pod"
 _NODES_UNREAD = "what the nodes offer, and which fabrics they belong to, stays unknown"
-_REST = "what was not read by then is assumed as without a cluster"
+_REMAINING = "what was not read by then is assumed as without a cluster"
 _RULES = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
 _UNAUTHORIZED = 401
 
 
 class BestEffortFacts:
-    """Reads one thing after the other, and notes what could not be read."""
+    """Reads facts one after the other, and notes failed reads."""
 
     def __init__(self, reads: ObjectReads, permitted: BestEffortReads | None = None) -> None:
-        """Prepare; `permitted` is where the account of what could not be read is kept."""
+        """Prepare; `permitted` records failed reads."""
         self._reads = reads
         self.permitted = permitted or BestEffortReads(reads)
         self.objects: list[Manifest] = []
         self.nodes: Mapping[str, Node] = {}
         self.notes: list[str] = []
-        #: The namespaces whose ResourceClaimTemplates are all among the objects.
+        #: The namespaces whose ResourceClaimTemplates have been read.
         self.listed: list[str] = []
 
     def is_silent(self) -> bool:
-        """Whether the API server did not answer, or does not know who asks."""
-        return any(one.code in (0, _UNAUTHORIZED) for one in self.permitted.unread)
+        """Whether the API server did not answer, or did not accept the credentials."""
+        return any(failure.code in (0, _UNAUTHORIZED) for failure in self.permitted.unread)
 
     def read_namespace(self, name: str) -> None:
-        """Read a namespace, and what it requires of its pods."""
+        """Read a namespace, and its requirements for pods."""
         if self.is_silent():
             return
         path = f"/api/v1/namespaces/{name}"
-        found = self.permitted.get(path, f"namespace {name}")
-        if found is None:
+        namespace = self.permitted.get(path, f"namespace {name}")
+        if namespace is None:
             self.note("get namespaces", UNRESTRICTED)
-        self._keep("Namespace", [] if found is None else [found])
+        self._keep("Namespace", [] if namespace is None else [namespace])
         for resource, kind in _RULES:
             if self.is_silent():
                 return
@@ -236,32 +238,32 @@ class BestEffortFacts:
         self._claims(CLAIMS, CLAIM_KIND, name, _CLAIM)
 
     def read_nodes(self) -> None:
-        """Read all nodes, of which there may be thousands."""
+        """Read all nodes; there may be thousands."""
         if self.is_silent():
             return
-        found = best_effort_nodes(NODES.project, self._reads, self.permitted)
-        if found is None:
+        nodes = best_effort_nodes(NODES.project, self._reads, self.permitted)
+        if nodes is None:
             self.note("list nodes", _NODES_UNREAD)
-        self.nodes = found or {}
+        self.nodes = nodes or {}
 
     def facts(self, above: Facts) -> Facts:
-        """Return facts with what was read beneath them."""
+        """Return facts on top of those that were read."""
         return above.above(self.objects, self.listed, self.nodes)
 
     def note(self, right: str, assumed: str) -> None:
-        """Note why the last request brought nothing, and what is assumed."""
-        what, code, said = self.permitted.unread[-1]
+        """Note why the last request failed, and the assumption made instead."""
+        title, code, message = self.permitted.unread[-1]
         if self.is_silent():
-            self.notes.append(f"{said}; {_REST}")
+            self.notes.append(f"{message}; {_REMAINING}")
         elif code == FORBIDDEN:
-            self.notes.append(f"{what}: not read, as you lack the right to {right}; {assumed}")
+            self.notes.append(f"{title}: not read, as you lack the right to {right}; {assumed}")
         elif code == NOT_FOUND:
-            self.notes.append(f"{what}: not there; {assumed}")
+            self.notes.append(f"{title}: not there; {assumed}")
         else:
-            self.notes.append(f"{what}: not read, as {said}; {assumed}")
+            self.notes.append(f"{title}: not read, as {message}; {assumed}")
 
     def _claims(self, kind: WatchedResource[object], name: str, space: str, assumed: str) -> bool:
-        """Read the objects of a kind in a namespace; return whether that was possible."""
+        """Read the objects of a kind in a namespace; return whether that worked."""
         if self.is_silent():
             return False
         path = replace(kind, namespace=space).path
@@ -273,7 +275,7 @@ class BestEffortFacts:
         return True
 
     def _keep(self, kind: str, items: list[Manifest]) -> None:
-        """Keep objects, which the API server lists without their kind."""
+        """Keep objects with their kind, which the API server omits from lists."""
         for item in items:
             typed = {**item, "kind": kind}
             try:

@@ -1,4 +1,4 @@
-"""The credentials of a client: a kubeconfig or a pod's account, and what options change of it."""
+"""The credentials of a client: a kubeconfig or a pod's account, changed by options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Hook = Callable[[Configuration], None]
 
 
 def official_client(kubeconfig: Path | None, overrides: Overrides) -> ApiClient:
-    """Return a client for a kubeconfig, or without one for the pod's service account.
+    """Return a client for a kubeconfig, or for the pod's service account without one.
 
     Nothing is sent yet. Raises ClusterError if the credentials cannot be read.
     """
@@ -28,28 +28,28 @@ def official_client(kubeconfig: Path | None, overrides: Overrides) -> ApiClient:
         raise ClusterError(
             f"the kubeconfig {kubeconfig} does not exist: name one with --kubeconfig"
         )
-    if named := overrides.part_of_kubeconfig if kubeconfig is None else "":
-        raise ClusterError(f"there is no kubeconfig, and so no {named}")
+    if part := overrides.part_of_kubeconfig if kubeconfig is None else "":
+        raise ClusterError(f"there is no kubeconfig, and so no {part}")
     for file in overrides.files:
         if not Path(file).is_file():
             raise ClusterError(f"there is no file {file}")
-    made = Configuration()
-    made.retries = False
+    configuration = Configuration()
+    configuration.retries = False
     try:
         if kubeconfig is None:
             # The client reads the token again each minute.
-            load_incluster_config(made)  # type: ignore[no-untyped-call]
+            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         elif exists(kubeconfig):
-            _load(kubeconfig, overrides, made)
-        _override(made, overrides)
-        return ApiClient(made)
+            _load(kubeconfig, overrides, configuration)
+        _override(configuration, overrides)
+        return ApiClient(configuration)
     except Exception as error:
-        where = kubeconfig or "the service account"
-        raise ClusterError(f"cannot connect with {where}: {_unreadable(error)}") from error
+        source = kubeconfig or "the service account"
+        raise ClusterError(f"cannot connect with {source}: {_unreadable(error)}") from error
 
 
 def context_namespace(kubeconfig: Path | None, context: str, environment: Mapping[str, str]) -> str:
-    """Return the namespace of a context ("" for the current one) or of the pod we run in.
+    """Return the namespace of a context ("" for the current one) or of this pod.
 
     It is `default` if they name none, as for kubectl. Raises ClusterError if the kubeconfig cannot
     be read.
@@ -59,32 +59,32 @@ def context_namespace(kubeconfig: Path | None, context: str, environment: Mappin
     if not exists(kubeconfig):
         return "default"
     try:
-        found = _context(_merged(kubeconfig), context).value
-        return str(found.get("namespace") or "default")
+        selected = _context(_merged(kubeconfig), context).value
+        return str(selected.get("namespace") or "default")
     except Exception as error:
         raise ClusterError(f"cannot connect with {kubeconfig}: {_unreadable(error)}") from error
 
 
 def _merged(kubeconfig: Path) -> ConfigNode:
-    """Return the content of all files of a kubeconfig; each node knows its file."""
-    found: ConfigNode | None = KubeConfigMerger(  # type: ignore[no-untyped-call]
+    """Return the content of all files of a kubeconfig, each node with its file."""
+    merged: ConfigNode | None = KubeConfigMerger(  # type: ignore[no-untyped-call]
         str(kubeconfig)
     ).config
-    if found is None:
+    if merged is None:
         raise ConfigException("it is empty")
-    return found
+    return merged
 
 
 def _context(merged: ConfigNode, name: str) -> ConfigNode:
-    """Return a context, "" for the current one."""
+    """Return a context; "" selects the current one."""
     contexts = merged["contexts"]
-    named = name or merged["current-context"]
-    found: ConfigNode = contexts.get_with_name(named)["context"]
-    return found
+    selected = name or merged["current-context"]
+    context: ConfigNode = contexts.get_with_name(selected)["context"]
+    return context
 
 
 def _load(kubeconfig: Path, overrides: Overrides, configuration: Configuration) -> None:
-    """Configure a client by a context, of which the cluster and the user may be other ones."""
+    """Configure a client by a context, with another cluster or user if overridden."""
     merged = _merged(kubeconfig)
     context = overrides.context or None
     if overrides.cluster or overrides.user:
@@ -110,7 +110,7 @@ def _overridden(merged: ConfigNode, overrides: Overrides) -> ConfigNode:
 
 
 def _override(configuration: Configuration, overrides: Overrides) -> None:
-    """Apply what is no part of a context, also whenever the client's library renews the token.
+    """Apply overrides outside the context, also when the client's library renews the token.
 
     The library then sets everything again, this hook included.
     """
@@ -139,13 +139,13 @@ def _apply(configuration: Configuration, overrides: Overrides) -> None:
     configuration.tls_server_name = overrides.tls_server_name or configuration.tls_server_name
     if overrides.insecure:
         configuration.verify_ssl = False
-        disable_warnings(InsecureRequestWarning)  # whoever gives the option knows
+        disable_warnings(InsecureRequestWarning)  # implied by the option
 
 
 def _unreadable(error: Exception) -> str:
-    """Return why credentials cannot be read, without content that the client's text may quote.
+    """Return why credentials cannot be read, without quoting their content.
 
-    If a file is not a kubeconfig, the client may raise any error, with the file's content in it.
+    If a file is not a kubeconfig, the client may raise any error, with its content in the text.
     """
     if isinstance(error, OSError) and error.strerror:
         return error.strerror

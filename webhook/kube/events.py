@@ -1,6 +1,6 @@
-"""Create Kubernetes Events: about this process's pod, and for the owners of pods without RDMA.
+"""Kubernetes Events about this process's pod, and for the owners of pods without RDMA.
 
-A thread creates them, so that no request waits for the API server.
+Threads create them, so that no request waits for the API server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from webhook.model.pod import OwnerReference
 
 # Events about the pod that this process runs in.
 #
-# They are for people who look at the pod because something is wrong (`kubectl describe`,
+# They are for people who inspect the pod because something is wrong (`kubectl describe`,
 # `kubectl get events`). A separate thread creates them, and only for the newest warning: when
 # the thread catches up, older warnings no longer matter.
 
@@ -32,8 +32,8 @@ LONGEST = 1024
 #: Hex digits in an event's name, which the policy rdma-webhook-guard-events requires. They limit
 #: how many events a pod's token can create.
 REPLICA_DIGITS = 3
-#: How often creating an event is tried: for a minute, with the usual pauses. After that, the
-#: problem is only in the log.
+#: Attempts to create an event: for a minute, with the usual pauses. After that, the problem is
+#: only in the log.
 ATTEMPTS = 10
 
 
@@ -47,13 +47,13 @@ class Pod:
 
 
 class RecordedWarning(NamedTuple):
-    """A warning: what is wrong."""
+    """A warning about a problem."""
 
-    #: For programs, in one word: "ConfigurationNotUsable".
+    #: A word for programs: "ConfigurationNotUsable".
     reason: str
-    #: What was being done: "Load".
+    #: The action that failed: "Load".
     action: str
-    #: For people.
+    #: The text for people.
     note: str
     #: Together with `reason` and `note`, identifies the event.
     occasion: str = ""
@@ -63,7 +63,7 @@ class EventCreator(Protocol):
     """The part of an API server that events need."""
 
     def create(self, path: str, body: JsonObject) -> bool:
-        """Create an object in a collection; False if one with its name already exists."""
+        """Create an object in a collection; return False if its name exists already."""
 
 
 class EventApi:
@@ -74,7 +74,7 @@ class EventApi:
         self._api: EventCreator | None = None
 
     def create(self, body: JsonObject) -> str:
-        """Create an event; return why that failed, or "". One with its name counts as the same."""
+        """Create an event, unless its name exists; return why that failed, or ""."""
         try:
             if self._api is None:
                 self._api = self._connect()
@@ -88,7 +88,7 @@ class EventApi:
 
 
 class PodEvents:
-    """Creates events about one pod; the same warning again only on another occasion."""
+    """Creates events about one pod; repeats a warning only on another occasion."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class PodEvents:
         pauses: Callable[[], Iterator[float]],
         lost: Callable[[str], None],
     ) -> None:
-        """Prepare; `lost` is called in the thread, with the reason why an event was not created."""
+        """Prepare; `lost` is called in the thread with the reason for a missing event."""
         self._pod = pod
         self._api = EventApi(connect)
         self._pauses = pauses
@@ -106,10 +106,10 @@ class PodEvents:
         self._news = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def warn(self, warned: RecordedWarning) -> None:
-        """Have the event created soon; does not block."""
+    def warn(self, warning: RecordedWarning) -> None:
+        """Have the event created soon, without blocking."""
         with self._news:
-            self._next = warned
+            self._next = warning
             self._news.notify()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="events", daemon=True)
@@ -119,12 +119,12 @@ class PodEvents:
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._next is not None)
-                warned, self._next = self._next, None
-            assert warned is not None
-            self._tell(event(self._pod, warned, datetime.now(UTC)))
+                warning, self._next = self._next, None
+            assert warning is not None
+            self._create(event(self._pod, warning, datetime.now(UTC)))
 
-    def _tell(self, body: JsonObject) -> None:
-        """Try to create the event until it exists, or there is a newer one."""
+    def _create(self, body: JsonObject) -> None:
+        """Try to create the event until it exists, or a newer one is due."""
         problem = ""
         for pause in islice(self._pauses(), ATTEMPTS):
             problem = self._api.create(body)
@@ -136,14 +136,14 @@ class PodEvents:
         self._lost(problem)
 
 
-def event(pod: Pod, warned: RecordedWarning, now: datetime) -> JsonObject:
-    """Write an event; its name is the same for the same warning on the same occasion.
+def event(pod: Pod, warning: RecordedWarning, now: datetime) -> JsonObject:
+    """Return an event; a warning has the same name each time on the same occasion.
 
     One in about 4,000 other warnings gets the same name. Such a warning has no event until the
     first event has expired, after an hour.
     """
-    same = f"{warned.reason}\n{warned.occasion}\n{warned.note}"
-    mark = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:REPLICA_DIGITS]
+    identity = f"{warning.reason}\n{warning.occasion}\n{warning.note}"
+    digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:REPLICA_DIGITS]
     regarding = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -151,22 +151,22 @@ def event(pod: Pod, warned: RecordedWarning, now: datetime) -> JsonObject:
         "namespace": pod.namespace,
         "uid": pod.uid,
     }
-    return warning_event(f"{pod.name}.{mark}", regarding, warned, pod.name, now)
+    return warning_event(f"{pod.name}.{digest}", regarding, warning, pod.name, now)
 
 
 def warning_event(
-    name: str, regarding: dict[str, str], warned: RecordedWarning, reporter: str, now: datetime
+    name: str, regarding: dict[str, str], warning: RecordedWarning, reporter: str, now: datetime
 ) -> JsonObject:
-    """Write a warning about an object as an Event in that object's namespace."""
+    """Return a warning about an object as an Event in that object's namespace."""
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": regarding["namespace"]},
         "eventTime": f"{now:%Y-%m-%dT%H:%M:%S.%f}Z",
         "type": "Warning",
-        "reason": warned.reason,
-        "action": warned.action,
-        "note": _cut(warned.note),
+        "reason": warning.reason,
+        "action": warning.action,
+        "note": _cut(warning.note),
         "reportingController": CONTROLLER,
         "reportingInstance": reporter,
         "regarding": regarding,
@@ -181,19 +181,19 @@ def _cut(note: str) -> str:
     return octets[: LONGEST - 3].decode(errors="ignore") + "..."
 
 
-# Kubernetes Events that tell the owner of a pod that the pod will have no RDMA.
+# Kubernetes Events for the owner of a pod that will have no RDMA.
 #
-# The warnings of an admission answer reach only who creates the pod, and for nearly all pods that
-# is a controller, which at best logs them. People look at the Job: `kubectl describe job`.
+# The warnings of an admission answer reach only the creator of the pod, and for nearly all pods
+# that is a controller, which at best logs them. People inspect the Job: `kubectl describe job`.
 #
 # Creating an Event never delays a review: a thread does it, from a queue of limited length. The
-# name of an Event follows from its owner and the reason, so the pods of a Job, on whatever
-# replica they are decided, make one Event.
+# name of an Event follows from its owner and the reason, so the pods of a Job make one Event,
+# even if several replicas decide on them.
 
 REASON = "NoRDMA"
-#: Events that wait to be created; more are lost, and the log says so.
+#: The maximum number of Events that wait to be created; more are lost, with a line in the log.
 PENDING = 1000
-#: Events that are remembered as told, so that the API server is not asked again for each pod.
+#: The number of created Events to remember, to save requests to the API server for each pod.
 REMEMBERED = 4096
 #: Hex digits in an Event's name, which the policy rdma-webhook-guard-events requires.
 OWNER_DIGITS = 12
@@ -202,7 +202,7 @@ LONGEST_NAME = 200
 
 
 class WithoutRdma(NamedTuple):
-    """What an owner is told."""
+    """A notice for the owner of a pod that will have no RDMA."""
 
     owner: OwnerReference
     namespace: str
@@ -213,68 +213,67 @@ class WithoutRdma(NamedTuple):
 
 
 class OwnerEvents:
-    """Creates Events in a thread, each once."""
+    """Creates each Event once, in a thread."""
 
     def __init__(
         self, reporter: str, connect: Callable[[], EventCreator], lost: Callable[[str], None]
     ) -> None:
         """Prepare.
 
-        `reporter`: the name of this pod; `lost` is called with the reason why an Event was not
-        created.
+        `reporter`: the name of this pod; `lost` is called with the reason for a missing Event.
         """
         self._reporter = reporter
         self._api = EventApi(connect)
         self._lost = lost
         self._waiting: queue.Queue[WithoutRdma] = queue.Queue(PENDING)
-        self._told: OrderedDict[str, None] = OrderedDict()
+        self._created: OrderedDict[str, None] = OrderedDict()
         self._thread: threading.Thread | None = None
 
-    def tell(self, one: WithoutRdma) -> None:
-        """Have an Event created soon, unless there was one; does not block."""
-        name = name_of(one)
-        if name in self._told:
-            self._told.move_to_end(name)
+    def tell(self, notice: WithoutRdma) -> None:
+        """Have an Event created soon, unless it was created already; does not block."""
+        name = name_of(notice)
+        if name in self._created:
+            self._created.move_to_end(name)
             return
         try:
-            self._waiting.put_nowait(one)
+            self._waiting.put_nowait(notice)
         except queue.Full:
             self._lost(f"{PENDING} others are waiting")
             return
-        self._told[name] = None
-        if len(self._told) > REMEMBERED:
-            self._told.popitem(last=False)
+        self._created[name] = None
+        if len(self._created) > REMEMBERED:
+            self._created.popitem(last=False)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="owner-events", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:
         while True:
-            one = self._waiting.get()
-            problem = self._api.create(owner_event(one, self._reporter, datetime.now(UTC)))
+            notice = self._waiting.get()
+            problem = self._api.create(owner_event(notice, self._reporter, datetime.now(UTC)))
             if problem:
                 self._lost(problem)
 
 
-def name_of(one: WithoutRdma) -> str:
-    """Return the name of an Event: the owner's, and a digest of the owner and the reason."""
-    owner = one.owner
-    same = f"{one.namespace}\n{owner.kind}\n{owner.name}\n{owner.uid}\n{one.code}"
-    digest = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:OWNER_DIGITS]
+def name_of(notice: WithoutRdma) -> str:
+    """Return the name of an Event: the owner's name and a digest of owner and reason."""
+    owner = notice.owner
+    identity = f"{notice.namespace}\n{owner.kind}\n{owner.name}\n{owner.uid}\n{notice.code}"
+    digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:OWNER_DIGITS]
     return f"{owner.name[:LONGEST_NAME].rstrip('.-')}.{digest}"
 
 
-def owner_event(one: WithoutRdma, reporter: str, now: datetime) -> JsonObject:
-    """Write the Event."""
-    owner = one.owner
+def owner_event(notice: WithoutRdma, reporter: str, now: datetime) -> JsonObject:
+    """Return the Event of a notice."""
+    owner = notice.owner
     regarding = {
         "apiVersion": owner.api_version,
         "kind": owner.kind,
         "name": owner.name,
-        "namespace": one.namespace,
+        "namespace": notice.namespace,
     }
     if owner.uid:
         regarding["uid"] = owner.uid
-    note = f"its pods will have no RDMA ({one.code}): {one.message}"
-    warned = RecordedWarning(REASON, "Admit", note)
-    return warning_event(name_of(one), regarding, warned, reporter, now)
+    note = f"its pods will have no RDMA ({notice.code}): {notice.message}"
+    warning = RecordedWarning(REASON, "Admit", note)
+    return warning_event(name_of(notice), regarding, warning, reporter, now)

@@ -1,4 +1,4 @@
-"""Keep up with all watched kinds of a cluster: reflectors, their changes, and the facts."""
+"""Informers for all watched kinds of a cluster: reflectors, their changes, and the facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webhook.model.facts import Facts, NamespaceFacts
 
 
 class Informers:
-    """Keeps up with a cluster; the changes wait until somebody takes them."""
+    """Reflectors for several kinds, with a queue of changes to take."""
 
     def __init__(
         self,
@@ -27,34 +27,34 @@ class Informers:
         clock: Callable[[], float] = time.monotonic,
         kinds: Iterable[WatchedResource[object]] = KINDS,
     ) -> None:
-        """Prepare; `connect`, which may be slow, is called in a thread until it succeeds once."""
+        """Prepare; a thread calls `connect`, which may be slow, until it succeeds once."""
         self._connect = connect
         self._reads: ApiReader | None = None
         self._connecting = threading.Lock()
         self._lock = threading.Lock()
         self._batches: list[Batch] = []
-        self._wake: Callable[[], None] = _nobody
+        self._wake: Callable[[], None] = _ignore
         self.clock = clock
         self.reflectors = tuple(
             Reflector(kind, self._connected, self._deliver, pauses, clock) for kind in kinds
         )
 
     def start(self, wake: Callable[[], None]) -> None:
-        """Begin; `wake` is called, in any of the threads, when there are changes to take."""
+        """Start the threads; any of them calls `wake` when there are changes to take."""
         self._wake = wake
         for reflector in self.reflectors:
             reflector.start()
 
     def stop(self) -> None:
-        """Ask all reflectors to stop; does not wait until they have."""
+        """Stop all reflectors, without waiting for their ends."""
         for reflector in self.reflectors:
             reflector.stop()
 
     def take(self) -> list[Batch]:
         """Return the changes since the last call."""
         with self._lock:
-            taken, self._batches = self._batches, []
-        return taken
+            batches, self._batches = self._batches, []
+        return batches
 
     def _deliver(self, kind: WatchedResource[object], changes: list[Change]) -> None:
         with self._lock:
@@ -70,15 +70,15 @@ class Informers:
             return self._reads
 
 
-def _nobody() -> None:
-    """Do nothing: the feed has not been started."""
+def _ignore() -> None:
+    """Do nothing: the informers have not been started."""
 
 
 # Connect to the API server, to list and watch.
 
 
 def connect_reads(kubeconfig: Path | None) -> ApiReader:
-    """Return the API server of a kubeconfig, or that of the pod that this process runs in.
+    """Return the API server of a kubeconfig, or of this process's pod.
 
     Slow: it imports the Kubernetes client. Raises ClusterError if the credentials cannot be read.
     """
@@ -90,17 +90,17 @@ def connect_reads(kubeconfig: Path | None) -> ApiReader:
 
 # The facts, assembled from the changes that the reflectors deliver.
 #
-# Facts are immutable, so each batch of changes makes new ones; if nothing that decisions read has
-# changed, the old facts stay.
+# Facts are immutable, so each batch of changes makes new ones; changes that do not affect decisions
+# leave the old facts in place.
 
-#: The changes that a reflector delivered at once.
+#: A kind, and changes that its reflector delivered at once.
 Batch = tuple[WatchedResource[object], list[Change]]
 _Name = TypeVar("_Name")
-_Known = TypeVar("_Known")
+_Fact = TypeVar("_Fact")
 
 
 class FactsStore:
-    """Namespaces, and what LimitRanges and quotas require in each."""
+    """The namespaces, with the requirements of LimitRanges and quotas in each."""
 
     def __init__(self) -> None:
         self.facts = Facts(complete=True)
@@ -108,37 +108,37 @@ class FactsStore:
         self._rules: dict[str, dict[tuple[str, str], str]] = {}
 
     def take(self, batches: Iterable[Batch]) -> set[str]:
-        """Make new facts from changes, and return the names of the namespaces that they change."""
+        """Make new facts from changes; return the names of the namespaces that changed."""
         touched: set[str] = set()
         for kind, changes in batches:
-            touched.update(self._keep(kind, key, kept) for key, kept in changes)
+            touched.update(self._keep(kind, key, projection) for key, projection in changes)
         before = self.facts.namespaces
-        made = {name: self._facts_of(name) for name in touched}
-        changed = {name for name, facts in made.items() if before.get(name) != facts}
+        updates = {name: self._facts_of(name) for name in touched}
+        changed = {name for name, facts in updates.items() if before.get(name) != facts}
         if changed:
-            self.facts = replace(self.facts, namespaces=_with(before, made))
+            self.facts = replace(self.facts, namespaces=_with(before, updates))
         return changed
 
-    def _keep(self, kind: WatchedResource[object], key: Key, kept: object) -> str:
-        """Keep or drop what is known about one object; return the namespace that it belongs to."""
+    def _keep(self, kind: WatchedResource[object], key: Key, projection: object) -> str:
+        """Store or drop the projection of one object; return its namespace."""
         space, name = key
         match kind.part:
             case ResourceField.NAMESPACE:
-                assert kept is None or isinstance(kept, NamespaceFacts)
-                _put(self._spaces, name, kept)
+                assert projection is None or isinstance(projection, NamespaceFacts)
+                _put(self._spaces, name, projection)
                 return name
             case ResourceField.RULE:
-                assert kept is None or isinstance(kept, str)
-                self._rule(space, (kind.resource, name), kept)
+                assert projection is None or isinstance(projection, str)
+                self._rule(space, (kind.resource, name), projection)
                 return space
             case None:
                 raise LookupError(f"{kind.resource} are not part of the facts")
             case unknown:
                 assert_never(unknown)
 
-    def _rule(self, space: str, rule: tuple[str, str], says: str | None) -> None:
+    def _rule(self, space: str, rule: tuple[str, str], requirement: str | None) -> None:
         rules = self._rules.setdefault(space, {})
-        _put(rules, rule, says)
+        _put(rules, rule, requirement)
         if not rules:
             del self._rules[space]
 
@@ -147,17 +147,17 @@ class FactsStore:
         return space.under(rules.values()) if space and rules else space
 
 
-def _put(held: dict[_Name, _Known], key: _Name, value: _Known | None) -> None:
-    if value is None:
-        held.pop(key, None)
+def _put(facts: dict[_Name, _Fact], key: _Name, fact: _Fact | None) -> None:
+    if fact is None:
+        facts.pop(key, None)
     else:
-        held[key] = value
+        facts[key] = fact
 
 
 def _with(
-    before: Mapping[str, NamespaceFacts], made: Mapping[str, NamespaceFacts | None]
+    before: Mapping[str, NamespaceFacts], updates: Mapping[str, NamespaceFacts | None]
 ) -> dict[str, NamespaceFacts]:
     after = dict(before)
-    for name, facts in made.items():
+    for name, facts in updates.items():
         _put(after, name, facts)
     return after

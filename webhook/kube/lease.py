@@ -1,8 +1,8 @@
-"""A Lease of Kubernetes: of all replicas, one holds it at a time.
+"""A Lease of Kubernetes, held by one replica at a time.
 
-The algorithm is that of the official client (kubernetes.leaderelection), which compares times of
+The algorithm comes from the official client (kubernetes.leaderelection), which compares times of
 one clock only. Its own loop is not used: it cannot be stopped, and ends the process on a mistake.
-The Lease itself comes with the manifests, so that no right to create any is needed.
+The Lease itself comes with the manifests, so that no right to create Leases is needed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
 from webhook.kube.client import BROKEN, SECONDS, Client
 
-#: Seconds after which another replica takes over from one that does not renew.
+#: Seconds after which another replica takes over an unrenewed Lease.
 LASTS = 60
-#: Seconds between attempts to acquire or renew. Two replicas so make 13,000 requests a day.
+#: Seconds between attempts to acquire or renew: 13,000 requests a day from two replicas.
 RENEWED = 20
 _DEADLINE = 50  # only the loop that is not used reads it
 
@@ -39,16 +39,16 @@ class Lease:
         identity: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare; nothing is sent yet. `identity`: what tells the replicas apart."""
+        """Prepare, without a request. `identity`: a name that differs between replicas."""
         self._clock = clock
         self._lock = _Lock(client, namespace, name, identity)
-        config = Config(self._lock, LASTS, _DEADLINE, RENEWED, _nothing, _nothing)  # type: ignore[no-untyped-call]
+        config = Config(self._lock, LASTS, _DEADLINE, RENEWED, _ignore, _ignore)  # type: ignore[no-untyped-call]
         self._election = LeaderElection(config)  # type: ignore[no-untyped-call]
         self._held = False
         self._next = 0.0
 
     def held(self) -> bool:
-        """Acquire or renew the Lease if that is due; return whether this process holds it."""
+        """Acquire or renew the Lease if due; return whether this process holds it."""
         now = self._clock()
         if now >= self._next:
             self._next = now + RENEWED
@@ -56,14 +56,14 @@ class Lease:
         return self._held
 
     def release(self) -> None:
-        """Give the Lease back, so that another replica need not wait for its end."""
+        """Give the Lease back, so that another replica need not wait for its expiry."""
         if not self._held:
             return
         self._held = False
         now = str(datetime.now(UTC))
         nobody = LeaderElectionRecord("", "1", now, now)  # type: ignore[no-untyped-call]
         with suppress(*BROKEN):
-            # What is replaced is what was read last.
+            # `update` replaces the record that was read last.
             self._lock.get(self._lock.name, self._lock.namespace)  # type: ignore[no-untyped-call]
             self._lock.update(self._lock.name, self._lock.namespace, nobody)  # type: ignore[no-untyped-call]
 
@@ -75,7 +75,7 @@ class Lease:
 
 
 class _Lock(LeaseLock):
-    """The client's own lock, with our credentials and a timeout for each request."""
+    """The official client's lock, with our credentials and a timeout for each request."""
 
     def __init__(self, client: Client, namespace: str, name: str, identity: str) -> None:
         super().__init__(name, namespace, identity)  # type: ignore[no-untyped-call]
@@ -89,5 +89,5 @@ class _Lock(LeaseLock):
         self.api_instance = api
 
 
-def _nothing() -> None:
-    """Do nothing: whoever asks `held` acts on it."""
+def _ignore() -> None:
+    """Do nothing: callers of `held` act on its result."""

@@ -1,4 +1,4 @@
-"""Kubernetes objects as records: the fields that something here reads, by name."""
+"""Kubernetes objects as records of the fields that the program reads."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from webhook.kube.records import (
 Manifest = dict[str, object]
 
 
-# What objects of all kinds have.
+# The parts that objects of all kinds have.
 
 
 class Named(Record):
-    """What is known by its name: a node's metadata, a scheduling gate, the status of a claim."""
+    """An object with a name: a node's metadata, a scheduling gate, the status of a claim."""
 
     name: Text = ""
 
@@ -40,7 +40,7 @@ class ObjectReference(Named):
 
     @property
     def title(self) -> str:
-        """Kind and name, for sentences."""
+        """The kind and name, for sentences."""
         return f"{self.kind} {self.name}".strip()
 
 
@@ -62,19 +62,19 @@ class _OwnedFields(Record):
 
 
 class ManagedFields(Record):
-    """An entry of `metadata.managedFields`: the fields that somebody wrote last, and when."""
+    """An entry of `metadata.managedFields`: the fields of one manager, and its last write."""
 
     time: Text = ""
     fields_v1: _OwnedFields = Field(default_factory=_OwnedFields)
 
 
 class Metadata(Record):
-    """What an object's `metadata` says."""
+    """The `metadata` of an object."""
 
     name: Text = ""
     namespace: Text = ""
     labels: Texts = Field(default_factory=dict)
-    #: As written: in a file, a value may have any type.
+    #: Unparsed: in a file, a value may have any type.
     annotations: Values = Field(default_factory=dict)
     creation_timestamp: Text = ""
     is_deleted: Presence = Field(default=False, alias="deletionTimestamp")
@@ -83,20 +83,25 @@ class Metadata(Record):
 
     @property
     def controller(self) -> OwnerReference | None:
-        """The reference to the object's controller; None without one."""
+        """The reference to the object's controller; None if it has none."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
     def label_written(self, key: str) -> str:
-        """Return when the manager of a label last wrote; "" if that is not known.
+        """Return when the manager of a label last wrote; "" if unknown.
 
         Times of the API server are RFC 3339 in UTC and in whole seconds, so they compare as text.
         """
-        entries = ((one.time, one.fields_v1.metadata.labels) for one in self.managed_fields)
+        entries = (
+            (manager.time, manager.fields_v1.metadata.labels) for manager in self.managed_fields
+        )
         return _last_written(entries, key)
 
     def annotation_written(self, key: str) -> str:
         """Return when the manager of an annotation last wrote, as `label_written` does."""
-        entries = ((one.time, one.fields_v1.metadata.annotations) for one in self.managed_fields)
+        entries = (
+            (manager.time, manager.fields_v1.metadata.annotations)
+            for manager in self.managed_fields
+        )
         return _last_written(entries, key)
 
 
@@ -109,26 +114,26 @@ class KubernetesObject(Record):
 
     kind: Text = ""
     metadata: Metadata = Field(default_factory=Metadata)
-    #: The object as read, for what looks for pod templates in it, or decides on it.
+    #: The object as read, for decisions, and for the search for pod templates.
     manifest: Annotated[Manifest, SkipValidation] = Field(default_factory=dict)
 
     @classmethod
     def read(cls, manifest: object) -> Self:
-        """Read an object; anything but a mapping reads as an empty one."""
-        known = manifest if isinstance(manifest, dict) else {}
-        return cls.model_validate({**known, "manifest": known})
+        """Read an object; anything but a mapping becomes an empty one."""
+        fields = manifest if isinstance(manifest, dict) else {}
+        return cls.model_validate({**fields, "manifest": fields})
 
     @property
     def title(self) -> str:
-        """Kind and name, for sentences."""
+        """The kind and name, for sentences."""
         return f"{self.kind} {self.metadata.name}".strip()
 
 
-# Pods: how far they have come, and what they request.
+# Pods: their progress and requests.
 
 
 class Resources(Record):
-    """What a container requests."""
+    """The requests and limits of a container."""
 
     requests: Values = Field(default_factory=dict)
     limits: Values = Field(default_factory=dict)
@@ -142,12 +147,12 @@ class Container(Record):
 
     @property
     def memory_limit(self) -> str:
-        """The limit of memory as written; "" without one."""
+        """The unparsed memory limit; "" if there is none."""
         return text_of(self.resources.limits.get("memory"))
 
 
 class PodResourceClaim(Record):
-    """A claim of a pod: the name of a ResourceClaim, or of the template that it is made from."""
+    """A claim of a pod: the name of a ResourceClaim, or of its template."""
 
     name: Text = ""
     resource_claim_name: Text = ""
@@ -155,7 +160,7 @@ class PodResourceClaim(Record):
 
 
 class PodSpec(Record):
-    """What a pod's `spec` says."""
+    """The `spec` of a pod."""
 
     node_name: Text = ""
     host_pid: Flag = Field(default=False, alias="hostPID")
@@ -168,7 +173,7 @@ class PodSpec(Record):
 
 
 class Condition(Record):
-    """A condition of a pod, or of a node."""
+    """A condition of a pod or a node."""
 
     type: Text = ""
     status: Text = ""
@@ -182,34 +187,34 @@ class Conditions(Record):
     conditions: Items[Condition] = ()
 
     def condition(self, name: str) -> Condition:
-        """Return the condition of this type; an empty one if there is none."""
+        """Return the condition of this type; an empty one if missing."""
         return next((entry for entry in self.conditions if entry.type == name), Condition())
 
     @property
     def is_ready(self) -> bool:
-        """Whether the kubelet says that the pod, or the node, is ready."""
+        """Whether the kubelet reports the pod or the node as ready."""
         return self.condition("Ready").status == "True"
 
 
 class Waiting(Record):
-    """Why a container has not started."""
+    """The reason why a container has not started."""
 
     reason: Text = ""
     message: Text = ""
 
 
 class Terminated(Record):
-    """How a container ended."""
+    """The end of a container."""
 
     exit_code: Number = 0
     reason: Text = ""
     message: Text = ""
-    #: "" if it never ran.
+    #: The start time; "" if it never ran.
     started_at: Text = ""
 
 
 class ContainerState(Record):
-    """The state of a container, of which one part is there."""
+    """The state of a container; only one part is present."""
 
     waiting: Maybe[Waiting] = None
     is_running: Presence = Field(default=False, alias="running")
@@ -217,17 +222,17 @@ class ContainerState(Record):
 
 
 class ContainerStatus(Record):
-    """What the kubelet says about a container."""
+    """The kubelet's status of a container."""
 
     name: Text = ""
     restart_count: Number = 0
     state: ContainerState = Field(default_factory=ContainerState)
-    #: How it was before its last restart.
+    #: The state before its last restart.
     last_state: ContainerState = Field(default_factory=ContainerState)
 
 
 class PodStatus(Conditions):
-    """What a pod's `status` says."""
+    """The `status` of a pod."""
 
     phase: Text = ""
     reason: Text = ""
@@ -239,7 +244,7 @@ class PodStatus(Conditions):
 
 
 class Pod(KubernetesObject):
-    """A pod of a cluster, or as `kubectl get -o yaml` prints it."""
+    """A pod of a cluster, or one printed by `kubectl get -o yaml`."""
 
     spec: PodSpec = Field(default_factory=PodSpec)
     status: PodStatus = Field(default_factory=PodStatus)
@@ -281,7 +286,7 @@ class Event(Record):
 
     @property
     def time(self) -> str:
-        """When the Event last happened, as a time of the API server, which compares as text."""
+        """The time of the last occurrence, in the API server's form, which compares as text."""
         return self.last_timestamp or self.event_time or self.metadata.creation_timestamp
 
 
@@ -289,31 +294,31 @@ class Event(Record):
 
 
 class NodeSpec(Record):
-    """What a node's `spec` says."""
+    """The `spec` of a node."""
 
     unschedulable: Flag = False
 
 
 class NodeStatus(Conditions):
-    """What a node's `status` says."""
+    """The `status` of a node."""
 
     allocatable: Values = Field(default_factory=dict)
 
 
 class Node(Record):
-    """A node: what it offers, and whether it takes pods."""
+    """A node: its resources, and whether it accepts pods."""
 
-    #: Little is kept, since a cluster may have thousands of nodes.
+    #: Only the name, since a cluster may have thousands of nodes.
     metadata: Named = Field(default_factory=Named)
     spec: NodeSpec = Field(default_factory=NodeSpec)
     status: NodeStatus = Field(default_factory=NodeStatus)
 
 
-# How webhooks are registered.
+# Registrations of webhooks.
 
 
 class ClientConfig(Record):
-    """How the API server reaches a webhook."""
+    """The API server's connection to a webhook."""
 
     ca_bundle: Text = ""
 
@@ -333,7 +338,7 @@ class WebhookConfiguration(Record):
     webhooks: Items[Webhook] = ()
 
 
-# Which kinds an API server has.
+# The kinds of an API server.
 
 
 class ApiResource(Record):

@@ -1,8 +1,8 @@
-"""Try, by dry runs, whether this account may change a webhook configuration beyond `caBundle`.
+"""Dry runs that show whether this account may change more than `caBundle`.
 
-Nothing that can be read says it for certain: RBAC has no rights on fields, and whether a policy
-applies depends on its binding, its conditions and the account's name. A dry run goes through
-all of that, and stores nothing.
+No readable object shows it for certain: RBAC has no rights on fields, and whether a policy applies
+depends on its binding, its conditions and the account's name. A dry run of a change to a webhook
+configuration goes through all of that, and stores nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from webhook.errors import ClusterError
 from webhook.kube.api import message_of
 
-#: With this parameter the API server stores nothing.
+#: The parameter that keeps the API server from storing a change.
 DRY_RUN = [("dryRun", "All")]
 
 
@@ -25,8 +25,8 @@ class Patch(NamedTuple):
     body: dict[str, object] | list[dict[str, object]]
 
 
-#: Each changes the object whatever it is like, and each would be harmless: an annotation, and a
-#: call for one more kind, our own.
+#: Changes that apply to any such object, and would be harmless: an annotation, and a call for one
+#: more kind, our own.
 PATCHES = (
     Patch(
         "application/merge-patch+json",
@@ -61,20 +61,20 @@ class Sends(Protocol):
         content_type: str = "",
         query: list[tuple[str, str]] | None = None,
     ) -> tuple[int, dict[str, object]]:
-        """Return the status and the object of an answer; ClusterError if there is none."""
+        """Return the status and the object of an answer; raise ClusterError without an answer."""
 
 
 class DryRunResult(NamedTuple):
-    """What the API server said."""
+    """The result of the dry runs."""
 
-    #: Whether it would make one of the changes; None if that is not known.
+    #: Whether the API server would make one of the changes; None if unknown.
     allowed: bool | None
-    #: Why it is not known; "" if it is.
+    #: The reason why it is unknown; "" otherwise.
     problem: str = ""
 
 
 def probe_permissions(api: Sends, path: str) -> DryRunResult:
-    """Try to change the webhook configuration at a path; never raises, and changes nothing."""
+    """Try dry-run changes of the webhook configuration at a path; never raises."""
     unknown = ""
     for status, message in _answers(api, path):
         if status == HTTPStatus.OK:

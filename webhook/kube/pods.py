@@ -1,4 +1,4 @@
-"""Create, list and delete pods and MPIJobs by their labels; read logs, and run commands in pods."""
+"""Pods and MPIJobs by their labels, pods' logs, and commands in pods."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.stream import stream
 
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError, message_of, one_line
+from webhook.kube.api import Query, RefusedError, message_of, single_line
 from webhook.kube.client import BROKEN, Client, Object, parsed
 from webhook.model.facts import key_of
 
 # Pods by their labels, and their logs.
 
-#: Bytes of a log that are read.
+#: The maximum number of bytes to read of a log.
 _LARGEST_LOG = 8 << 20
 _PAGE = "500"
 
 
 class LabelledPods:
-    """The pods of a namespace, or of all; raises RefusedError and ClusterError as reads do."""
+    """The pods of one or all namespaces; raises RefusedError and ClusterError as reads do."""
 
     def __init__(self, client: Client, namespace: str) -> None:
-        """Use a client; the namespace "" stands for all, for listing and deleting."""
+        """Use a client; the namespace "" means all, for listing and deleting."""
         self._client = client
         self._access = PodAccess(client)
         self._path = f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods"
 
     def create(self, pod: Object) -> Object:
-        """Create a pod, and return it as the API server stored it.
+        """Create a pod, and return it as stored by the API server.
 
-        One with its name that is there already is returned: an answer may have been lost.
+        Return an existing pod of the same name: an earlier answer may have been lost.
         """
         status, answer = self._client.send("POST", self._path, pod, "application/json")
         if status == HTTPStatus.CONFLICT and answer.get("reason") == "AlreadyExists":
@@ -42,18 +42,18 @@ class LabelledPods:
 
     def list(self, selector: str) -> list[Object]:
         """Return the pods with these labels."""
-        found: list[Object] = []
+        pods: list[Object] = []
         query = [("labelSelector", selector), ("limit", _PAGE)]
         while True:
             page = self._checked(*self._client.send("GET", self._path, query=query))
-            found += page.get("items") or ()
+            pods += page.get("items") or ()
             after = (page.get("metadata") or {}).get("continue")
             if not after:
-                return found
+                return pods
             query = [*query[:2], ("continue", str(after))]
 
     def delete(self, pod: Object) -> None:
-        """Delete a pod; one that is gone is no error."""
+        """Delete a pod; a missing one is not an error."""
         namespace, name = key_of(pod)
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         status, answer = self._client.send("DELETE", path)
@@ -61,7 +61,7 @@ class LabelledPods:
             self._checked(status, answer)
 
     def log(self, name: str, container: str) -> str:
-        """Return the log of a container, or its first part if it is very long."""
+        """Return the log of a container, or the first part of a very long one."""
         query = {"container": container, "limitBytes": str(_LARGEST_LOG)}
         return self._access.log(f"{self._path}/{name}/log", query, _LARGEST_LOG)
 
@@ -82,19 +82,19 @@ _NOT_INSTALLED = (
 
 
 class MpiJobs:
-    """The MPIJobs of a namespace, or of all; raises RefusedError and ClusterError as reads do."""
+    """The MPIJobs of one or all namespaces; raises RefusedError and ClusterError as reads do."""
 
     def __init__(self, client: Client, namespace: str) -> None:
-        """Use a client; the namespace "" stands for all, for listing and deleting."""
+        """Use a client; the namespace "" means all, for listing and deleting."""
         self._client = client
         self._path = (
             f"{_GROUP}/namespaces/{namespace}/mpijobs" if namespace else f"{_GROUP}/mpijobs"
         )
 
     def create(self, job: Object) -> None:
-        """Create a job; one with its name that is there is ours: an answer may have been lost.
+        """Create a job; an existing one of its name is ours: an answer may have been lost.
 
-        Raises RefusedError if the cluster has no MPIJobs, or does not take this one.
+        Raises RefusedError if the cluster has no MPIJobs, or rejects this one.
         """
         status, answer = self._client.send("POST", self._path, job, "application/json")
         if status == HTTPStatus.NOT_FOUND and _kind_of(answer) != "namespaces":
@@ -103,7 +103,7 @@ class MpiJobs:
             _check(status, answer)
 
     def list(self, selector: str) -> list[Object]:
-        """Return the jobs with these labels; none where the cluster has no MPIJobs."""
+        """Return the jobs with these labels; [] if the cluster has no MPIJobs."""
         query = [("labelSelector", selector)]
         status, answer = self._client.send("GET", self._path, query=query)
         if status == HTTPStatus.NOT_FOUND:
@@ -112,7 +112,7 @@ class MpiJobs:
         return list(answer.get("items") or ())
 
     def delete(self, job: Object) -> None:
-        """Delete a job, and by that its pods; one that is gone is no error."""
+        """Delete a job and its pods; a missing job is not an error."""
         namespace, name = key_of(job)
         path = f"{_GROUP}/namespaces/{namespace}/mpijobs/{name}"
         query = [("propagationPolicy", "Background")]
@@ -122,7 +122,7 @@ class MpiJobs:
 
 
 def _kind_of(answer: Object) -> str:
-    """Return the kind of what was not found; "" for a path that does not exist."""
+    """Return the kind of a missing object; "" for a path that does not exist."""
     return str((answer.get("details") or {}).get("kind") or "")
 
 
@@ -131,7 +131,7 @@ def _check(status: int, answer: Object) -> None:
         raise RefusedError(status, message_of(answer))
 
 
-# What is inside a pod: its log, and commands that run in its containers.
+# The logs of containers, and commands in them.
 
 _OK = 200
 #: Seconds for a command; it reads a few files.
@@ -144,8 +144,8 @@ class PodAccess:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def log(self, path: str, query: Query, most: int) -> str:
-        """Return at most `most` bytes of a log.
+    def log(self, path: str, query: Query, limit: int) -> str:
+        """Return at most `limit` bytes of a log.
 
         Raises RefusedError if the API server rejects the request, and ClusterError if it does not
         answer.
@@ -155,7 +155,7 @@ class PodAccess:
             if answer.status != _OK:
                 status = parsed(answer.read())  # type: ignore[no-untyped-call]
                 raise RefusedError(answer.status, message_of(status))
-            body: bytes = answer.response.read(most)
+            body: bytes = answer.response.read(limit)
         except BROKEN as error:
             raise self._client.unreachable(error) from error
         finally:
@@ -163,7 +163,7 @@ class PodAccess:
         return body.decode(errors="replace")
 
     def run(self, namespace: str, pod: str, container: str, command: list[str]) -> str:
-        """Run a command in a container, and return what it prints; ClusterError if it cannot."""
+        """Run a command in a container and return its output; raise ClusterError if that fails."""
         if self._client.impersonates:
             # The official client sends no headers of impersonation with a command.
             raise ClusterError(
@@ -171,19 +171,19 @@ class PodAccess:
             )
         core = CoreV1Api(self._client.api)
         try:
-            running = stream(
+            process = stream(
                 core.connect_get_namespaced_pod_exec, pod, namespace, container=container,
                 command=command, stdin=False, stdout=True, stderr=True, tty=False,
                 _preload_content=False,
             )  # fmt: skip
             try:
-                running.run_forever(timeout=_COMMAND)
-                said: str = running.read_all()
+                process.run_forever(timeout=_COMMAND)
+                output: str = process.read_all()
             finally:
                 # The client leaves the connection open, and its `close` too once the peer closed.
-                running.sock.shutdown()
+                process.sock.shutdown()
         except ApiException as error:
-            raise ClusterError(one_line(error.reason)) from error
+            raise ClusterError(single_line(error.reason)) from error
         except BROKEN as error:
             raise self._client.unreachable(error) from error
-        return said
+        return output

@@ -12,9 +12,9 @@ from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError, message_of
 from webhook.kube.client import BROKEN, Client
 
-#: Timeouts to connect, and for a page, which a busy API server may take a while to send.
+#: Timeouts for connecting, and for a page, which a busy API server may send slowly.
 CONNECT, READ = 3.0, 30.0
-#: The longest wait in seconds that a Retry-After may ask for; API servers say 1.
+#: The longest accepted Retry-After in seconds; API servers send 1.
 LONGEST_RETRY = 60.0
 _OK = 200
 
@@ -28,10 +28,10 @@ class ApiReads:
     def get(self, path: str, query: Query) -> dict[str, object]:
         """Return an object, or a page of a list."""
         body = self._body(self._open(path, query, READ))
-        found = _object(body)
-        if found is None:
+        manifest = _object(body)
+        if manifest is None:
             raise ClusterError(f"the API server's answer to {path} is not an object")
-        return found
+        return manifest
 
     def stream(self, path: str, query: Query, silence: float) -> ApiEvents:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""
@@ -61,7 +61,7 @@ class ApiEvents:
         self._response = answer.response
 
     def __iter__(self) -> Iterator[dict[str, object]]:
-        """Wait for events until the API server ends the watch; ClusterError if it breaks."""
+        """Wait for events until the API server ends the watch; raise ClusterError if it breaks."""
         rest = b""
         try:
             for chunk in self._response.stream(amt=None, decode_content=False):
@@ -82,14 +82,14 @@ class ApiEvents:
 
 
 def _seconds(retry_after: str | None) -> float:
-    """Read a Retry-After header; API servers write seconds, not dates."""
-    known = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
-    return min(float(retry_after or 0), LONGEST_RETRY) if known else 0.0
+    """Return the seconds of a Retry-After header; API servers send no dates."""
+    numeric = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
+    return min(float(retry_after or 0), LONGEST_RETRY) if numeric else 0.0
 
 
 def _object(body: bytes) -> dict[str, object] | None:
     try:
-        found: object = orjson.loads(body)
+        document: object = orjson.loads(body)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None

@@ -1,7 +1,7 @@
-"""Records of what is in JSON: named fields, none of which is required.
+"""Records read from JSON: named fields, all optional.
 
-In a file, an object may have any shape. So a value of a wrong type reads as absent, and reading
-raises nothing. A record is read from JSON, never made of other records.
+In a file, an object may have any shape. So a value of a wrong type counts as absent, and reading
+never raises. Records are read from JSON, never made from other records.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def _is_there(value: object) -> bool:
 
 
 def _values(value: object) -> dict[str, object]:
-    found = value.items() if isinstance(value, dict) else ()
-    return {key: entry for key, entry in found if isinstance(key, str)}
+    entries = value.items() if isinstance(value, dict) else ()
+    return {key: entry for key, entry in entries if isinstance(key, str)}
 
 
 def _texts(value: object) -> dict[str, str]:
@@ -53,11 +53,11 @@ Text = Annotated[str, PlainValidator(text_of)]
 Number = Annotated[int, PlainValidator(_number)]
 #: Whether the value is true.
 Flag = Annotated[bool, PlainValidator(_flag)]
-#: Whether there is any value but null.
+#: Whether there is a value other than null.
 Presence = Annotated[bool, PlainValidator(_is_there)]
-#: The entries of a mapping, of which the values may have any type.
+#: The entries of a mapping, with values of any type.
 Values = Annotated[dict[str, object], PlainValidator(_values)]
-#: The entries of a mapping whose values are strings.
+#: The entries of a mapping that have strings as values.
 Texts = Annotated[dict[str, str], PlainValidator(_texts)]
 #: The mappings of a list, as records.
 Items = Annotated[tuple[_Item, ...], BeforeValidator(_mappings)]
@@ -66,9 +66,9 @@ Maybe = Annotated[_Item | None, BeforeValidator(_mapping_or_none)]
 
 
 class Record(BaseModel):
-    """The base of all records; anything but a mapping reads as an empty one."""
+    """A record; anything but a mapping becomes an empty one."""
 
-    # Most commands need few of the records, so each is built when it is first read.
+    # Most commands need few of the records, so each is built at its first use.
     model_config = ConfigDict(alias_generator=to_camel, defer_build=True, frozen=True)
 
     @model_validator(mode="before")  # type: ignore[pydantic-alias] # only validation makes these models

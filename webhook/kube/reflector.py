@@ -1,18 +1,18 @@
-"""Keep up with all objects of one kind: list them, then watch their changes.
+"""Reflectors, which list all objects of one kind and then watch their changes.
 
 The client's SharedInformer (37.0.2) is not used. It lists everything in one answer and keeps
-whole objects; it reconnects without a pause to an API server that is gone (thousands of
-errors a second), requests no bookmarks, has no read timeout and cannot say whether it has
-listed. The code needed around it would be longer than this module.
+whole objects; it reconnects without a pause to an unreachable API server (thousands of errors
+a second), requests no bookmarks, has no read timeout and does not report whether it has listed.
+The code needed around it would be longer than this module.
 
     a watch ends, as it does every few minutes    watch again from the last version
     the API server has dropped the version (410)  list again at once: it was restarted
     an optional kind is refused (403, 404)        as an empty list, and list again after a pause
     anything goes wrong                           list again, after a pause
-    it is too busy, and says for how long         ask again then (Retry-After)
+    it is too busy, and sends a Retry-After       try again after that time
 
 The version is not kept after a failure, although it could be: if etcd was restored meanwhile,
-the API server has not reached that version yet, and sends nothing until it has (seen on 1.36).
+the API server has not reached that version yet, and sends nothing before (seen on 1.36).
 
 Pauses grow as long as attempts fail, and are short again after a watch that lasted.
 """
@@ -32,7 +32,7 @@ from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.facts import key_of
 from webhook.model.json import JsonObject
 
-# The changes of one kind, and the thread that keeps up with it.
+# The changes of one kind, and the thread that watches it.
 
 #: The API server sends a bookmark each minute if there is no event: a watch that is silent
 #: for longer has lost its connection.
@@ -45,16 +45,16 @@ class Change(NamedTuple):
     """A change of an object."""
 
     key: Key
-    #: What is kept of it; None if it is gone, or if decisions do not depend on it.
-    kept: object
+    #: Its projection; None for a deleted object, or one that does not affect decisions.
+    projection: object
 
 
-#: Called with changes in order, in the reflector's thread; after each list once, even without any.
+#: Called with changes in order, in the reflector's thread; after each list, even without changes.
 Deliver = Callable[[WatchedResource[object], list[Change]], None]
 
 
 class Reflector:
-    """Keeps up with one kind, in a thread. Any thread may read its public attributes."""
+    """A list and watch of one kind, in a thread; any thread may read its public attributes."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class Reflector:
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare; nothing is called before `start`, not even `connect`, which may be slow."""
+        """Prepare, without calling anything; `connect` may be slow."""
         self.kind = kind
-        #: When the API server last sent something, by `clock`; None: never since the start.
+        #: The time of the API server's last message, by `clock`; None before the first.
         self.heard: float | None = None
-        #: What went wrong last, as one line; "" if all is well.
+        #: The present problem, on one line; "" if all is well.
         self.problem = ""
-        #: The exception, if the problem is a defect of the webhook.
+        #: The exception of a problem that is a defect of the webhook.
         self.defect: Exception | None = None
         self.lists = 0
         self.failures = 0
@@ -80,31 +80,31 @@ class Reflector:
         self._deliver = deliver
         self._pauses = pauses
         self._clock = clock
-        self._held: dict[Key, object] = {}
+        self._projections: dict[Key, object] = {}
         self._version = ""  # of the last event; "": list first
-        self._retry_after = 0.0  # seconds, if the API server said so at the last attempt
+        self._retry_after = 0.0  # seconds, if the last attempt got one
         self._events: Events | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=kind.resource, daemon=True)
 
     @property
     def objects(self) -> int:
-        """How many objects are kept."""
-        return len(self._held)
+        """The number of projected objects."""
+        return len(self._projections)
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end; does not wait until it has."""
+        """Stop the thread, without waiting for its end."""
         self._stop.set()
         events = self._events
         if events is not None:
             events.interrupt()
 
     def join(self, seconds: float) -> bool:
-        """Wait until the thread has ended, at most `seconds`; return whether it has."""
+        """Wait at most `seconds` for the end of the thread; return whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -166,21 +166,21 @@ class Reflector:
         self._use(listing)
 
     def _without(self, error: RefusedError) -> bool:
-        """Whether the webhook works on without this kind: objects that it has, it keeps on 403."""
-        gone = error.code == HTTPStatus.NOT_FOUND
+        """Whether to go on without this kind; after a list, a 403 keeps the objects."""
+        missing = error.code == HTTPStatus.NOT_FOUND
         denied = error.code == HTTPStatus.FORBIDDEN and not self.lists
-        return self.kind.optional and (gone or (denied and not self.kind.permitted))
+        return self.kind.optional and (missing or (denied and not self.kind.permitted))
 
     def _use(self, listing: Listing[object]) -> None:
         changes = [
-            *(Change(key, None) for key in self._held.keys() - listing.held.keys()),
+            *(Change(key, None) for key in self._projections.keys() - listing.held.keys()),
             *(
-                Change(key, kept)
-                for key, kept in listing.held.items()
-                if self._held.get(key) != kept
+                Change(key, projection)
+                for key, projection in listing.held.items()
+                if self._projections.get(key) != projection
             ),
         ]
-        self._held, self._version = listing
+        self._projections, self._version = listing
         self.lists += 1
         self._well()
         self._deliver(self.kind, changes)
@@ -205,71 +205,73 @@ class Reflector:
             events.close()
 
     def _take(self, event: JsonObject) -> None:
-        item = event["object"]
+        manifest = event["object"]
         if event["type"] == "ERROR":
-            raise RefusedError(int(item.get("code") or 0), message_of(item))
+            raise RefusedError(int(manifest.get("code") or 0), message_of(manifest))
         if event["type"] != "BOOKMARK":
-            self._change(item, gone=event["type"] == "DELETED")
-        self._version = str(item["metadata"]["resourceVersion"])
+            self._change(manifest, deleted=event["type"] == "DELETED")
+        self._version = str(manifest["metadata"]["resourceVersion"])
 
-    def _change(self, item: Item, *, gone: bool) -> None:
-        key, kept = key_of(item), None if gone else self.kind.project(item) or None
-        if self._held.get(key) == kept:
+    def _change(self, manifest: Item, *, deleted: bool) -> None:
+        key, projection = key_of(manifest), None if deleted else self.kind.project(manifest) or None
+        if self._projections.get(key) == projection:
             return
-        if kept is None:
-            del self._held[key]
+        if projection is None:
+            del self._projections[key]
         else:
-            self._held[key] = kept
-        self._deliver(self.kind, [Change(key, kept)])
+            self._projections[key] = projection
+        self._deliver(self.kind, [Change(key, projection)])
 
 
-# Read a whole list page by page, and keep in memory only what is needed.
+# Read a whole list page by page, keeping only projections in memory.
 
 #: Namespace ("" for cluster-scoped objects) and name.
 Key = tuple[str, str]
 #: Waits for some seconds; returns whether to stop instead of going on.
 Wait = Callable[[float], bool]
-#: How often a page is requested again, if the API server says when.
+#: How often a page is requested again after a Retry-After.
 #: Source: client-go, rest/request.go (maxRetries).
 RETRIES = 10
-_Kept = TypeVar("_Kept")
+_Projection = TypeVar("_Projection")
 
 
 class StoppedError(ClusterError):
-    """The list was not read to its end, because the program ends."""
+    """The list was not read to its end, because the program stops."""
 
 
-class Listing(NamedTuple, Generic[_Kept]):
-    """What is kept of all objects of a kind, and the version after which to watch."""
+class Listing(NamedTuple, Generic[_Projection]):
+    """The projections of all objects of a kind, and the version after which to watch."""
 
-    held: dict[Key, _Kept]
+    held: dict[Key, _Projection]
     version: str
 
 
-def read_list(reads: ObjectReads, kind: WatchedResource[_Kept], wait: Wait) -> Listing[_Kept]:
+def read_list(
+    reads: ObjectReads, kind: WatchedResource[_Projection], wait: Wait
+) -> Listing[_Projection]:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 
     Raises RefusedError with code 410 if the API server has dropped the list's version before the
-    last page was read, and StoppedError if `wait` says so.
+    last page was read, and StoppedError if `wait` returns true.
     """
-    held: dict[Key, _Kept] = {}
+    projections: dict[Key, _Projection] = {}
     first = query = {**kind.query, "limit": str(kind.page)}
     while True:
         page = _page(reads, kind.path, query, wait)
-        for item in page.get("items") or ():
-            if kept := kind.project(item):
-                held[key_of(item)] = kept
+        for manifest in page.get("items") or ():
+            if projection := kind.project(manifest):
+                projections[key_of(manifest)] = projection
         after = page.get("metadata") or {}
         if not after.get("continue"):
-            return Listing(held, str(after["resourceVersion"]))
+            return Listing(projections, str(after["resourceVersion"]))
         query = {**first, "continue": after["continue"]}
-        del page  # before the wait, since it takes much more memory than what is kept
+        del page  # before the wait, since it takes much more memory than the projections
         if wait(kind.pace):
             raise StoppedError("stopped")
 
 
 def _page(reads: ObjectReads, path: str, query: Query, wait: Wait) -> JsonObject:
-    """Read a page; an API server that is busy is asked again when it says (429, 503)."""
+    """Read a page; retry with a busy API server after its Retry-After (429, 503)."""
     for _ in range(RETRIES):
         try:
             return reads.get(path, query)

@@ -1,7 +1,7 @@
-"""The kinds that are watched: where to read each one, and the few fields that are kept.
+"""The watched kinds: the path of each, and the projection of its objects.
 
-An object has thousands of characters, most of them managedFields. Only the dozens that a
-decision reads are kept, so that ten thousand namespaces take a few megabytes. A change of
+An object has thousands of characters, most of them managedFields. A projection has only the
+dozens that a decision reads, so that ten thousand namespaces take a few megabytes. A change of
 anything else, such as the status of a quota, does not count as a change.
 """
 
@@ -20,16 +20,16 @@ from webhook.model.facts import PSA_ENFORCE, NamespaceFacts, limit_range_of, nam
 from webhook.model.nodes import Node, node_of
 from webhook.model.objects import ClusterObject
 
-#: An object as the API server writes it.
+#: An object as sent by the API server.
 Item = Mapping[str, object]
-_Kept_co = TypeVar("_Kept_co", covariant=True)
+_Projection_co = TypeVar("_Projection_co", covariant=True)
 _Default = TypeVar("_Default")
 _NONE: dict[str, str] = {}
-#: What is kept of the metadata of a configuration.
-_KEPT = ("name", "uid", "generation")
-#: A kind that nobody else reads or changes gets no bookmarks: the API server sends one only if its
-#: own cache of the kind has moved on (apiserver, cacher.go; seen on 1.36). So its watches end
-#: before they have been silent for so long that the connection counts as lost.
+#: The projected metadata of a configuration.
+_METADATA = ("name", "uid", "generation")
+#: The duration of watches of a kind that nobody else reads or changes. It gets no bookmarks: the
+#: API server sends one only if its own cache of the kind has moved on (apiserver, cacher.go; seen
+#: on 1.36). So its watches end before their silence counts as a lost connection.
 QUIET = (45, 75)
 
 
@@ -41,41 +41,41 @@ class ResourceField(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedResource(Generic[_Kept_co]):
+class WatchedResource(Generic[_Projection_co]):
     """A kind of object that is watched."""
 
-    #: The name in the path, in RBAC and in the metrics.
+    #: The name in paths, RBAC and metrics.
     resource: str
     #: The API group; "" for the core.
     group: str = ""
     version: str = "v1"
-    #: The part of the facts; None if the kind provides none.
+    #: The part of the facts that the kind provides; None without one.
     part: ResourceField | None = None
-    #: Returns what is kept of an object; falsy if decisions do not depend on the object.
-    project: Callable[[Item], _Kept_co | None]
-    #: The namespace of the objects; "" for those of all namespaces.
+    #: Returns the projection of an object; falsy if decisions do not depend on the object.
+    project: Callable[[Item], _Projection_co | None]
+    #: The namespace of the objects; "" for all namespaces.
     namespace: str = ""
-    #: Which objects: a field selector, such as `metadata.name=default`; "" for all.
+    #: A field selector for objects, such as `metadata.name=default`; "" for all.
     selector: str = ""
     #: Objects per page of a list. 500 namespaces are half a megabyte.
     page: int = 500
-    #: Seconds between two pages of a list. Parsing a page holds up all other threads.
+    #: Seconds between two pages of a list: parsing a page delays all other threads.
     pace: float = 0.0
-    #: The requested duration of a watch in seconds; random, so that not all end at the same moment.
+    #: The requested duration of a watch in seconds; random, so that they do not all end at once.
     #: Source: client-go, tools/cache/reflector.go (minWatchTimeout).
     lasts: tuple[int, int] = (300, 600)
-    #: Whether the webhook also works without it: a list that is refused because the kind does not
-    #: exist (404) or may not be read (403) counts as an empty one.
+    #: Whether the webhook also works without it: a list refused because the kind does not exist
+    #: (404) or may not be read (403) counts as empty.
     optional: bool = False
-    #: Whether, even so, only its absence (404) counts: a 403 is then a mistake to be reported.
+    #: Whether only absence (404) counts as empty: a 403 is then a mistake to report.
     permitted: bool = False
 
     @property
     def path(self) -> str:
         """The path of the list of all objects."""
         api = f"/apis/{self.group}" if self.group else "/api"
-        where = f"namespaces/{self.namespace}/" if self.namespace else ""
-        return f"{api}/{self.version}/{where}{self.resource}"
+        scope = f"namespaces/{self.namespace}/" if self.namespace else ""
+        return f"{api}/{self.version}/{scope}{self.resource}"
 
     @property
     def query(self) -> dict[str, str]:
@@ -84,25 +84,25 @@ class WatchedResource(Generic[_Kept_co]):
 
 
 def _namespace(item: Item) -> NamespaceFacts:
-    whole = namespace_of(item)
+    namespace = namespace_of(item)
     return NamespaceFacts(
-        name=whole.name,
-        labels=_only(PSA_ENFORCE, whole.labels or _NONE),
-        annotations=_only(FABRIC, whole.annotations),
+        name=namespace.name,
+        labels=_only(PSA_ENFORCE, namespace.labels or _NONE),
+        annotations=_only(FABRIC, namespace.annotations),
     )
 
 
 def _configuration(item: Item) -> Item:
-    """Keep what was configured, and when: a change of `status` changes none of it."""
+    """Project the configured fields and the time of the last write, without `status`."""
     metadata = ClusterObject(item).metadata
-    kept = {key: metadata[key] for key in _KEPT if key in metadata}
+    projected = {key: metadata[key] for key in _METADATA if key in metadata}
     written = [
-        str(one.get("time") or "")
-        for one in metadata.get("managedFields") or ()
-        if not one.get("subresource")
+        str(manager.get("time") or "")
+        for manager in metadata.get("managedFields") or ()
+        if not manager.get("subresource")
     ]
-    kept["written"] = max(written, default="")
-    return {**{key: item[key] for key in item if key != "status"}, "metadata": kept}
+    projected["written"] = max(written, default="")
+    return {**{key: item[key] for key in item if key != "status"}, "metadata": projected}
 
 
 def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
@@ -110,12 +110,12 @@ def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _node(item: Item) -> Node:
-    whole = node_of(item)
-    return replace(whole, labels=SharedLabels.of(whole.labels))
+    node = node_of(item)
+    return replace(node, labels=SharedLabels.of(node.labels))
 
 
 def _claim(item: Item) -> tuple[RequestedClasses, ...]:
-    """Keep nothing of a claim that was made for one pod: nobody else names it."""
+    """Drop a claim that was made for one pod: no other pod names it."""
     return () if is_made_for_pod(item) else (requested_classes(item),)
 
 
@@ -138,7 +138,7 @@ CONFIGURATIONS = WatchedResource(
     permitted=True,
 )
 
-#: Watched only where a fabric has mode dra, hence not among `KINDS`.
+#: Watched only while a fabric has mode dra, hence not among `KINDS`.
 CLAIM_TEMPLATES: WatchedResource[tuple[RequestedClasses, ...]] = WatchedResource(
     resource="resourceclaimtemplates",
     group="resource.k8s.io",
@@ -146,25 +146,25 @@ CLAIM_TEMPLATES: WatchedResource[tuple[RequestedClasses, ...]] = WatchedResource
     lasts=QUIET,
     optional=True,
 )
-#: Watched with the templates. There may be several for each pod, but those are not kept; a page of
-#: 100 has 0.2 MB, as that of nodes.
+#: Watched with the templates. There may be several for each pod, but those are dropped; a page of
+#: 100 has 0.2 MB, like a page of nodes.
 CLAIMS = replace(CLAIM_TEMPLATES, resource="resourceclaims", project=_claim, page=100, pace=0.05)
 
-#: The kinds that the facts are always made of.
+#: The kinds in all facts.
 KINDS = (NAMESPACES, LIMIT_RANGES, QUOTAS)
-#: Not part of the facts that decisions wait for: they are evidence, and may be forbidden.
+#: Evidence, and perhaps forbidden: decisions do not wait for the nodes.
 NODES = WatchedResource(resource="nodes", project=_node, page=10, pace=0.05, optional=True)
 
 
 # The labels of thousands of nodes in little memory.
 #
 # A node with GPUs has fifty to a hundred labels, most of them from node feature discovery and
-# equal on many nodes. As dicts, those of 10,000 nodes would take up to 100 MB. Here the names are
-# kept once for all nodes that have the same, and equal values once for all.
+# equal on many nodes. As dicts, the labels of 10,000 nodes would take up to 100 MB. Here nodes with
+# the same label names share them, and equal values are stored once.
 
 
 class LabelNames:
-    """The names of labels, each with the place of its value; shared by nodes with the same."""
+    """The names of labels with the places of their values, shared by nodes with the same names."""
 
     __slots__ = ("__weakref__", "places")
 
@@ -172,12 +172,12 @@ class LabelNames:
         self.places = {sys.intern(name): place for place, name in enumerate(names)}
 
 
-#: Those in use, by their names in order.
+#: The sets in use, by their names in order.
 _SHARED: WeakValueDictionary[tuple[str, ...], LabelNames] = WeakValueDictionary()
 
 
 class SharedLabels(Mapping[str, str]):  # noqa: PLW1641 -- not hashable, as a dict
-    """The labels of one object, which cannot be changed."""
+    """The immutable labels of one object."""
 
     __slots__ = ("_names", "_values")
 
@@ -187,7 +187,7 @@ class SharedLabels(Mapping[str, str]):  # noqa: PLW1641 -- not hashable, as a di
 
     @classmethod
     def of(cls, labels: Mapping[str, str]) -> SharedLabels:
-        """Return the same labels; call this in one thread only."""
+        """Share the names and values of labels; call this in one thread only."""
         keys = tuple(labels)
         names = _SHARED.get(keys)
         if names is None:
@@ -202,7 +202,7 @@ class SharedLabels(Mapping[str, str]):  # noqa: PLW1641 -- not hashable, as a di
     @overload
     def get(self, name: str, default: _Default) -> str | _Default: ...
     def get(self, name: str, default: object = None) -> object:
-        """Return a label's value; faster than the one of Mapping, which catches an exception."""
+        """Return a label's value; faster than Mapping's method, which catches an exception."""
         place = self._names.places.get(name)
         return default if place is None else self._values[place]
 

@@ -1,7 +1,7 @@
-"""The values that all of the webhook is about: pods, fabrics, facts and decisions.
+"""The values that the whole webhook works with: pods, fabrics, facts and decisions.
 
-`pod` reads a pod's manifest and `objects` other manifests, `annotations` what users ask for,
-`resources` and `claims` devices, `fabric` and `inventory` the configuration with its nodes, `facts`
-the cluster; `json` names what nobody has checked, and `decision` is the result.
+`pod` reads a pod's manifest, `objects` other manifests, and `annotations` the users' requests.
+`resources` and `claims` are devices, `fabric` and `inventory` the configuration and its nodes,
+`facts` the cluster, `json` the types of unchecked JSON, and `decision` the result.
 Nothing here decides, does I/O or imports another room. Start with `decision`.
 """

@@ -41,10 +41,10 @@ OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)
 REQUESTED = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
 WRITTEN = (STATUS, NCCL_CONF)
 
-#: The most bytes of a status: a person reads it, and all annotations share 256 KiB.
+#: The maximum size of a status in bytes: people read it, and all annotations share 256 KiB.
 LONGEST_STATUS = 4096
 
-#: The most bytes of all annotations of an object (apimachinery, TotalAnnotationSizeLimitB).
+#: The maximum size of an object's annotations in bytes (apimachinery, TotalAnnotationSizeLimitB).
 ANNOTATIONS_LIMIT = 256 * 1024
 
 INVALID_ANNOTATION = Reason(
@@ -57,23 +57,23 @@ MemoryLimit = Literal["drop", "keep"]
 
 
 def size_of(written: str) -> int:
-    """Count the bytes of a text, which is what the API server limits."""
+    """Return the size of a text in bytes, which the API server limits."""
     return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
 
 
 def has_room(annotations: Mapping[str, object], added: Mapping[str, str]) -> bool:
-    """Return whether all annotations fit into 256 KiB with those `added` and the longest status.
+    """Return whether all annotations fit into 256 KiB with `added` and the longest status.
 
     Raise ShapeError if the value of an annotation is not a string.
     """
-    others = [key for key in annotations if key != STATUS and key not in added]
-    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in others)
+    unchanged = [key for key in annotations if key != STATUS and key not in added]
+    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in unchanged)
     ours = sum(size_of(key) + size_of(value) for key, value in added.items())
     return total + ours + size_of(STATUS) + LONGEST_STATUS <= ANNOTATIONS_LIMIT
 
 
 class Requests(NamedTuple):
-    """What a pod requests in its annotations; None if it leaves the choice to us."""
+    """The requests in a pod's annotations; None leaves the choice to the webhook."""
 
     fabric: str | None = None
     containers: tuple[str, ...] | None = None
@@ -81,7 +81,7 @@ class Requests(NamedTuple):
     memory_limit: MemoryLimit | None = None
     skip: frozenset[str] = frozenset()
     nvlink: bool = False
-    #: A sentence for each unknown `rdma.lab/*` key, with what may have been meant.
+    #: A sentence for each unknown `rdma.lab/*` key, with a suggestion.
     unknown: tuple[str, ...] = ()
 
 
@@ -99,7 +99,7 @@ def parse_requests(annotations: Mapping[str, object], mutations: frozenset[str])
     """Read all requests; raise Denial for a malformed one, naming annotation, value and remedy."""
     ours = {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
     if len(ours) <= 1 and ENABLE in ours:
-        return _NOTHING
+        return _NO_REQUESTS
     return Requests(
         fabric=_word(ours, FABRIC, "the name of a fabric"),
         containers=_names(ours, CONTAINERS, "container names separated by commas"),
@@ -111,32 +111,32 @@ def parse_requests(annotations: Mapping[str, object], mutations: frozenset[str])
     )
 
 
-_NOTHING = Requests()
+_NO_REQUESTS = Requests()
 
 
-def _malformed(key: str, value: object, wanted: str) -> Denial:
-    shown = repr(value) if isinstance(value, str) else describe(value)
+def _malformed(key: str, value: object, expected: str) -> Denial:
+    quoted = repr(value) if isinstance(value, str) else describe(value)
     if isinstance(value, (int, float)):  # YAML reads unquoted `yes`, `True` and `2` as these
-        shown, wanted = shown.lower(), f"a string, in quotes: {wanted}"
-    return Denial(INVALID_ANNOTATION, f"annotation {key} is {shown:.200}: it must be {wanted}")
+        quoted, expected = quoted.lower(), f"a string, in quotes: {expected}"
+    return Denial(INVALID_ANNOTATION, f"annotation {key} is {quoted:.200}: it must be {expected}")
 
 
-def _word(ours: Mapping[str, object], key: str, wanted: str) -> str | None:
+def _word(ours: Mapping[str, object], key: str, expected: str) -> str | None:
     value = ours.get(key)
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip():
-        raise _malformed(key, value, wanted)
+        raise _malformed(key, value, expected)
     return value.strip()
 
 
-def _names(ours: Mapping[str, object], key: str, wanted: str) -> tuple[str, ...] | None:
-    value = _word(ours, key, wanted)
+def _names(ours: Mapping[str, object], key: str, expected: str) -> tuple[str, ...] | None:
+    value = _word(ours, key, expected)
     if value is None:
         return None
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
     if not all(names):
-        raise _malformed(key, value, wanted)
+        raise _malformed(key, value, expected)
     return names
 
 
@@ -144,12 +144,12 @@ _DIGITS = 4  # no node has ten thousand devices
 
 
 def _count(ours: Mapping[str, object]) -> int | None:
-    wanted = "a whole number of RDMA devices for each container, 0 for none"
-    value = _word(ours, DEVICES, wanted)
+    expected = "a whole number of RDMA devices for each container, 0 for none"
+    value = _word(ours, DEVICES, expected)
     if value is None:
         return None
     if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
-        raise _malformed(DEVICES, value, wanted)
+        raise _malformed(DEVICES, value, expected)
     return int(value)
 
 
@@ -157,44 +157,44 @@ _Choice = TypeVar("_Choice", bound=str)
 
 
 def _choice(ours: Mapping[str, object], key: str, choices: tuple[_Choice, ...]) -> _Choice | None:
-    wanted = " or ".join(f'"{choice}"' for choice in choices)
-    value = _word(ours, key, wanted)
+    expected = " or ".join(f'"{choice}"' for choice in choices)
+    value = _word(ours, key, expected)
     if value is None:
         return None
     for choice in choices:
         if value == choice:
             return choice
-    raise _malformed(key, value, wanted)
+    raise _malformed(key, value, expected)
 
 
 def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[str]:
     names = _names(ours, SKIP, "mutation names separated by commas") or ()
-    wrong = [name for name in names if name not in mutations]
-    if wrong:
-        known = ", ".join(sorted(mutations))
-        meant = "".join(_meant(name, mutations) for name in wrong[:_SHOWN])
-        raise _malformed(SKIP, ", ".join(wrong), f"one or more of {known}{meant}")
+    unknown = [name for name in names if name not in mutations]
+    if unknown:
+        valid = ", ".join(sorted(mutations))
+        meant = "".join(_meant(name, mutations) for name in unknown[:_LISTING_LIMIT])
+        raise _malformed(SKIP, ", ".join(unknown), f"one or more of {valid}{meant}")
     return frozenset(names)
 
 
 def _unknown(ours: Iterable[str]) -> Iterable[str]:
     unknown = [key for key in ours if key not in REQUESTED and key not in WRITTEN]
-    for key in unknown[:_SHOWN]:
-        known = [word.removeprefix(PREFIX) for word in REQUESTED]
-        meant = _meant(key.removeprefix(PREFIX), known, PREFIX)
+    for key in unknown[:_LISTING_LIMIT]:
+        requests = [word.removeprefix(PREFIX) for word in REQUESTED]
+        meant = _meant(key.removeprefix(PREFIX), requests, PREFIX)
         yield f"annotation {key!r:.80} is not known{meant}"
-    if len(unknown) > _SHOWN:
-        yield f"{len(unknown) - _SHOWN} more annotations {PREFIX}* are not known"
+    if len(unknown) > _LISTING_LIMIT:
+        yield f"{len(unknown) - _LISTING_LIMIT} more annotations {PREFIX}* are not known"
 
 
-#: How many unknown keys are named one by one: searching for what was meant costs 0.2 ms for each,
+#: The number of unknown keys that are listed: the search for a suggestion takes 0.2 ms for each,
 #: and more for longer words.
-_SHOWN = 8
-_LONGEST = 64  # the longest word that is compared with the known ones
+_LISTING_LIMIT = 8
+_LONGEST = 64  # the longest word that gets a suggestion
 
 
-def _meant(word: str, known: Iterable[str], prefix: str = "") -> str:
+def _meant(word: str, candidates: Iterable[str], prefix: str = "") -> str:
     if len(word) > _LONGEST:
         return ""
-    close = get_close_matches(word, list(known), n=1)
+    close = get_close_matches(word, list(candidates), n=1)
     return f" (did you mean {prefix}{close[0]}?)" if close else ""

@@ -1,10 +1,10 @@
-"""The DRA claims of a pod: who uses which, and what is known of their devices.
+"""The DRA claims of a pod: their users and their devices.
 
-A claim that has the template of a fabric is that fabric's NIC. Otherwise the device class says what
-a claim is for; it is in a ResourceClaim or its template, which admission may not know. The names of
-the claim, of its request and of its template mostly say it, too. A claim that no container
-uses is a network's: a driver moves the NIC into the pod's network namespace (dranet, CNI-DRA),
-while a GPU reaches only the containers that name its claim (KEP-4381).
+A claim with the template of a fabric is that fabric's NIC. Otherwise the device class shows the
+purpose of a claim; it is in a ResourceClaim or its template, which may be unknown at admission. The
+names of the claim, its request and its template usually show the purpose, too. A claim that no
+container uses belongs to a network: a driver moves the NIC into the pod's network namespace
+(dranet, CNI-DRA), while a GPU reaches only the containers that name its claim (KEP-4381).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.objects import ResourceClaim
 from webhook.model.pod import Container, Path, Pod, PodManifest, at
 
-# What a namespace's ResourceClaimTemplates and ResourceClaims request, as values.
+# The requests of a namespace's ResourceClaimTemplates and ResourceClaims.
 
 TEMPLATE_KIND, CLAIM_KIND = "ResourceClaimTemplate", "ResourceClaim"
 
@@ -27,21 +27,21 @@ _OF_TEMPLATE = "resource.kubernetes.io/pod-claim-name"
 
 #: Name of a request → its device classes: several if it lists alternatives.
 RequestedClasses = Mapping[str, tuple[str, ...]]
-#: Kind and name of an object, and what it requests.
+#: Kind and name of an object, and its requests.
 ClaimObject = tuple[str, str, RequestedClasses]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFacts:
-    """The templates and claims of one namespace that are known."""
+    """The known templates and claims of one namespace."""
 
     templates: Mapping[str, RequestedClasses] = field(default_factory=dict)
     claims: Mapping[str, RequestedClasses] = field(default_factory=dict)
-    #: Whether a template that is not listed does not exist.
+    #: Whether the namespace has no other templates.
     complete: bool = False
 
     def with_objects(self, objects: Iterable[ClaimObject]) -> ClaimFacts:
-        """Return a copy with more templates and claims, which take the place of others."""
+        """Return a copy with more templates and claims, which replace any with the same name."""
         templates, claims = dict(self.templates), dict(self.claims)
         for kind, name, requested in objects:
             (templates if kind == TEMPLATE_KIND else claims)[name] = requested
@@ -52,25 +52,25 @@ NO_CLAIM_FACTS = ClaimFacts()
 
 
 class KnownClaims(NamedTuple):
-    """What is known of the templates and claims of all namespaces."""
+    """The known templates and claims of all namespaces."""
 
-    #: By namespace, for those that have any.
+    #: The facts of the namespaces that have any.
     by_namespace: Mapping[str, ClaimFacts]
-    #: What is known of a namespace that has none.
+    #: The facts of all other namespaces.
     elsewhere: ClaimFacts
-    #: Whether a ResourceClaim that is created now will be known in a moment.
+    #: Whether a ResourceClaim that is created now will be known shortly.
     arriving: bool
 
     def of(self, namespace: str) -> ClaimFacts:
-        """Return what is known of a namespace."""
+        """Return the facts of a namespace."""
         return self.by_namespace.get(namespace, self.elsewhere)
 
 
 def is_made_for_pod(item: Mapping[str, object]) -> bool:
     """Return whether a ResourceClaim was made for one pod or PodGroup, so that no pod names it.
 
-    That of a template has an annotation, and may belong to a PodGroup; that of extended resources
-    belongs to its pod. Source: kubernetes, pkg/controller/resourceclaim/controller.go, and
+    A template's claim has an annotation, and may belong to a PodGroup; a claim for extended
+    resources belongs to its pod. Source: kubernetes, pkg/controller/resourceclaim/controller.go and
     pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go.
     """
     claim = ResourceClaim(item)
@@ -78,24 +78,25 @@ def is_made_for_pod(item: Mapping[str, object]) -> bool:
 
 
 def requested_classes(item: Mapping[str, object]) -> RequestedClasses:
-    """Return what a ResourceClaim or ResourceClaimTemplate requests."""
-    return {one.name or "": one.device_classes for one in ResourceClaim(item).requests}
+    """Return the requests of a ResourceClaim or ResourceClaimTemplate."""
+    return {request.name or "": request.device_classes for request in ResourceClaim(item).requests}
 
 
-#: What the names of our claims begin with; the fabric's name and a number follow.
+#: The beginning of our claims' names; the fabric's name and a number follow.
 CLAIM_PREFIX = "rdma-lab-"
-#: The most claims of a fabric: with 100 containers, the numbers have up to three digits.
+#: The maximum number of claims of a fabric: with 100 containers, the numbers have up to three
+#: digits.
 MOST_CLAIMS = 10
-#: The longest name of a fabric whose claims have DNS labels as names, as they must.
+#: The maximum length of a fabric's name, since the names of its claims must be DNS labels.
 MOST_NAME = 63 - len(CLAIM_PREFIX) - len("-999")
 
 _TEMPLATE, _EXISTING = "resourceClaimTemplateName", "resourceClaimName"
-#: The lengths of a DNS label and of a DNS subdomain, which the API server allows for these names.
-#: What is longer is refused later, so its end need not be searched.
+#: The maximum lengths of a DNS label and a DNS subdomain, the forms of these names. The API server
+#: later rejects a longer name, so its end need not be searched.
 _LABEL, _SUBDOMAIN = 63, 253
-#: The most entries of `spec.resourceClaims` that are looked up before the decision.
+#: The maximum number of `spec.resourceClaims` that are looked up before the decision.
 _MOST_LISTED = 32
-#: Words that are parts of no other word, and short ones that must stand alone: `nic` as in `nic-0`.
+#: Words that occur in no other word, and short ones that must be whole words: `nic` as in `nic-0`.
 _NIC = re.compile(
     r"rdma|roce|sriov|infiniband|connectx|mlnx|mlx5|dranet"
     r"|(?<![a-z])(?:nic|hca|efa|ib|vf|rail)s?(?![a-z])"
@@ -105,17 +106,17 @@ _DOMAIN_WORDS = ("compute-domain", "computedomain", "imex")
 
 
 class Claim(NamedTuple):
-    """A claim of the pod, and a container that uses it."""
+    """A claim of the pod, with a container that uses it."""
 
     name: str  #: as in `spec.resourceClaims`
-    words: str  #: all names that say what it is for, in lower case, one per line
+    words: str  #: all names that may show its purpose, in lower case, one per line
     user: Container | None  #: None for a claim that no container uses
     template: str = ""  #: of a claim that is made for the pod
-    classes: tuple[str, ...] = ()  #: the device classes that are known to be requested
+    classes: tuple[str, ...] = ()  #: the device classes of its requests, if known
 
     @property
     def is_domain(self) -> bool:
-        """Return whether it is a channel of a ComputeDomain, which is no device of its own."""
+        """Return whether it is a channel of a ComputeDomain, which is not a device."""
         return any(word in self.words for word in _DOMAIN_WORDS)
 
     @property
@@ -127,120 +128,127 @@ class Claim(NamedTuple):
 
     @property
     def is_gpu(self) -> bool:
-        """Return whether its names say that it is a GPU; it may be a NIC beside it, too."""
+        """Return whether its names show a GPU; it may also be a NIC."""
         return not self.is_domain and _GPU.search(self.words) is not None
 
 
-def claims_of(pod: Pod, known: ClaimFacts = NO_CLAIM_FACTS) -> tuple[Claim, ...]:
+def claims_of(pod: Pod, facts: ClaimFacts = NO_CLAIM_FACTS) -> tuple[Claim, ...]:
     """List the claims of a pod, once for each container that uses one; most pods have none."""
     if not pod.spec.get("resourceClaims"):
         return ()
-    listed = {str(one.get("name", "")): one for one in pod.resource_claims}
-    found: list[Claim] = []
+    listed = {str(pod_claim.get("name", "")): pod_claim for pod_claim in pod.resource_claims}
+    claims: list[Claim] = []
     for container in pod.containers:
-        for one in container.claims:
-            name = str(one.get("name", ""))
+        for use in container.claims:
+            name = str(use.get("name", ""))
             if name in listed:
-                found.append(_claim(listed[name], one, container, known))
-    used = {claim.name for claim in found}
-    found += [_claim(one, {}, None, known) for name, one in listed.items() if name not in used]
-    return tuple(found)
+                claims.append(_claim(listed[name], use, container, facts))
+    used = {claim.name for claim in claims}
+    claims += [
+        _claim(pod_claim, {}, None, facts) for name, pod_claim in listed.items() if name not in used
+    ]
+    return tuple(claims)
 
 
 def claims_by_user(claims: Iterable[Claim]) -> dict[Path, list[Claim]]:
-    """Return the claims of each container by its path, and under () those that none uses."""
-    found: dict[Path, list[Claim]] = {}
-    for one in claims:
-        found.setdefault(one.user.path if one.user else (), []).append(one)
-    return found
+    """Return the claims of each container by its path, and the unused claims under ()."""
+    by_user: dict[Path, list[Claim]] = {}
+    for claim in claims:
+        by_user.setdefault(claim.user.path if claim.user else (), []).append(claim)
+    return by_user
 
 
 def fabrics_of(claim: Claim, fabrics: Fabrics) -> frozenset[str]:
     """Return the names of the fabrics that have the claim's template, or else its device class."""
     homes = fabrics.by_template.get(claim.template)
     return homes or frozenset[str]().union(
-        *(fabrics.by_class[one] for one in claim.classes if one in fabrics.by_class)
+        *(fabrics.by_class[name] for name in claim.classes if name in fabrics.by_class)
     )
 
 
-def has_nic_of(claim: Claim, fabric: Fabric, known: ClaimFacts) -> bool:
+def has_nic_of(claim: Claim, fabric: Fabric, facts: ClaimFacts) -> bool:
     """Return whether a claim gives the container, or the pod, a NIC of this fabric.
 
-    It has the fabric's template, or a device class that the fabric says is a NIC, or one that the
-    fabric's template requests for its NICs; `known` are the namespace's templates.
+    It has the fabric's template, or a device class that the fabric lists for its NICs, or one that
+    the fabric's template requests for its NICs; `facts` has the namespace's templates.
     """
-    if any(one.template == claim.template for one in fabric.claims):
+    if any(fabric_claim.template == claim.template for fabric_claim in fabric.claims):
         return True
     if not claim.classes:
         return False
-    own = fabric.device_classes
-    if any(is_nic_class(one) for one in own.intersection(claim.classes)):
+    fabric_classes = fabric.device_classes
+    if any(is_nic_class(name) for name in fabric_classes.intersection(claim.classes)):
         return True
-    return any(one in claim.classes and one not in own for one in _nic_classes(fabric, known))
+    return any(
+        name in claim.classes and name not in fabric_classes for name in _nic_classes(fabric, facts)
+    )
 
 
-def _nic_classes(fabric: Fabric, known: ClaimFacts) -> Iterator[str]:
+def _nic_classes(fabric: Fabric, facts: ClaimFacts) -> Iterator[str]:
     """Yield the device classes of the NICs that a fabric's templates request."""
-    for wanted in fabric.claims:
-        requested = known.templates.get(wanted.template, {})
-        chosen = (requested.get(wanted.request, ()),) if wanted.request else requested.values()
+    for claim in fabric.claims:
+        requested = facts.templates.get(claim.template, {})
+        chosen = (requested.get(claim.request, ()),) if claim.request else requested.values()
         for classes in chosen:
-            yield from (one for one in classes if not _GPU.search(one))
+            yield from (name for name in classes if not _GPU.search(name))
 
 
 def is_nic_class(name: str) -> bool:
-    """Return whether the name of a device class says that it is a NIC."""
+    """Return whether the name of a device class shows a NIC."""
     return _NIC.search(name) is not None and _GPU.search(name) is None
 
 
 def is_gpu_claim(claim: Claim, fabrics: Fabrics) -> bool:
     """Return whether a claim is a GPU: by its names, or by a device class of a fabric."""
     return claim.is_gpu or any(
-        one in fabrics.by_class and not is_nic_class(one) for one in claim.classes
+        name in fabrics.by_class and not is_nic_class(name) for name in claim.classes
     )
 
 
-def brings_gpu(template: str, fabrics: Fabrics, known: ClaimFacts) -> bool:
-    """Return whether a template is known to request a GPU, perhaps beside a NIC."""
-    requested = known.templates.get(template, {})
+def brings_gpu(template: str, fabrics: Fabrics, facts: ClaimFacts) -> bool:
+    """Return whether a template is known to request a GPU, perhaps together with a NIC."""
+    requested = facts.templates.get(template, {})
     return any(
-        _GPU.search(one) or (one in fabrics.by_class and not is_nic_class(one))
+        _GPU.search(name) or (name in fabrics.by_class and not is_nic_class(name))
         for classes in requested.values()
-        for one in classes
+        for name in classes
     )
 
 
 def may_claim_gpu(pod: Pod, fabrics: Fabrics) -> bool:
     """Return whether a pod has a claim that is not known to be a fabric's NIC."""
-    return any(str(one.get(_TEMPLATE)) not in fabrics.by_template for one in pod.resource_claims)
+    return any(
+        str(pod_claim.get(_TEMPLATE)) not in fabrics.by_template
+        for pod_claim in pod.resource_claims
+    )
 
 
-def unknown_claims(pod: PodManifest, known: ClaimFacts) -> list[str]:
-    """Return the names of ResourceClaims of which nothing is known, as far as a pod may have them.
+def unknown_claims(pod: PodManifest, facts: ClaimFacts) -> list[str]:
+    """Return the names of the unknown ResourceClaims that a pod may have.
 
-    Any pod will do: what has another shape names none.
+    Accept any pod: a malformed entry has no name.
     """
     listed = at(pod, ("spec", "resourceClaims"))
     if not isinstance(listed, list):
         return []
-    names = (at(one, (_EXISTING,)) for one in listed[:_MOST_LISTED])
-    unknown = (one for one in names if isinstance(one, str) and one not in known.claims)
+    names = (at(claim, (_EXISTING,)) for claim in listed[:_MOST_LISTED])
+    unknown = (name for name in names if isinstance(name, str) and name not in facts.claims)
     return list(dict.fromkeys(unknown))
 
 
 def _claim(
-    listed: dict[str, object], used: dict[str, object], user: Container | None, known: ClaimFacts
+    listed: dict[str, object], used: dict[str, object], user: Container | None, facts: ClaimFacts
 ) -> Claim:
-    """Join an entry of `spec.resourceClaims`, and one of a container's `resources.claims`."""
+    """Join an entry of `spec.resourceClaims` and an entry of a container's `resources.claims`."""
     template, existing = (str(listed.get(key, "")) for key in (_TEMPLATE, _EXISTING))
-    requested = known.templates.get(template) or known.claims.get(existing) or {}
+    requested = facts.templates.get(template) or facts.claims.get(existing) or {}
     request = str(used.get("request") or "")
     chosen = (requested.get(request, ()),) if request else requested.values()
-    classes = tuple([one for classes in chosen for one in classes])
+    classes = tuple([device_class for classes in chosen for device_class in classes])
     name = str(listed.get("name", ""))
-    # The name that the webhook gives to a claim says nothing of the device.
+    # A name that the webhook gave to a claim does not describe the device.
     names = [] if name.startswith(CLAIM_PREFIX) else [name]
-    labels = [one[:_LABEL] for one in (*names, request)]
-    subdomains = [one[:_SUBDOMAIN] for one in (template, existing, *classes)]
+    labels = [label[:_LABEL] for label in (*names, request)]
+    subdomains = [subdomain[:_SUBDOMAIN] for subdomain in (template, existing, *classes)]
     words = "\n".join([*labels, *subdomains]).lower()
     return Claim(name, words, user, template, classes)

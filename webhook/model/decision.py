@@ -1,4 +1,4 @@
-"""The parts of a decision: operations, outcomes with their reasons, and the whole decision."""
+"""Decisions and their parts: operations, reasons, verdicts and outcomes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict
 from webhook.errors import WebhookError
 from webhook.model.pod import PodManifest
 
-#: Grows with a release in which `decide` makes something else of a pod than the release before.
-#: It is part of the configuration's hash, so that two releases at work do not finish each other's
-#: pods as if they were their own.
+#: The version of `decide`, higher with each release that changes pods differently. It is part of
+#: the configuration's hash, so that two releases that run at once do not treat each other's pods as
+#: their own.
 VERSION = 1
 
 Status = Literal["applied", "already", "skipped", "failed", "warned"]
@@ -46,7 +46,7 @@ class Reason:
 
 
 class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault of the program
-    """A pod must be denied, for this reason."""
+    """The denial of a pod, with its reason."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -54,11 +54,11 @@ class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault o
 
 
 class Verdict(NamedTuple):
-    """Whether the pod is equipped for RDMA: whatever admission can see is right; and why."""
+    """Whether the pod is equipped for RDMA, as far as admission can see, and the reason."""
 
     rdma: Rdma
     because: Reason
-    #: A sentence that names what is wrong, and what would be right.
+    #: A sentence that names the fault and the remedy.
     message: str
 
     @classmethod
@@ -69,7 +69,7 @@ class Verdict(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one mutation did to one container ("" for the pod), and why."""
+    """The effect of one mutation on one container ("" for the pod), with its reason."""
 
     mutation: str
     container: str
@@ -80,11 +80,11 @@ class Outcome(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Everything that the webhook has to say about one pod; every output renders this."""
+    """The complete decision on one pod; every output renders it."""
 
     allowed: bool
     reason: Reason
-    #: The pod after the patch; it shares unchanged parts with the pod that came in.
+    #: The pod after the patch; it shares unchanged parts with the original pod.
     pod: PodManifest
     message: str = ""
     #: None for a pod that did not opt in.

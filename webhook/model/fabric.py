@@ -15,7 +15,7 @@ from typing import Literal
 
 from webhook.model.libraries import OF_POD, VARIABLES, Configured, OfPod
 
-# Globs of a configuration, compiled once, and how a pod's names match them.
+# The globs of a configuration, compiled once, to match the names in a pod.
 #
 # The names come from users, so no result is cached for them. Instead, a name is first searched
 # for a literal part of each glob, which costs next to nothing; only the few names that contain it
@@ -48,7 +48,7 @@ class Globs:
 
 @lru_cache(maxsize=1024)
 def _pattern(glob: str) -> re.Pattern[str]:
-    """Compile a glob of the configuration, once a name contains its literal part; few names do."""
+    """Compile a glob of the configuration; needed only if a name contains its literal part."""
     return re.compile(translate(glob))
 
 
@@ -58,7 +58,7 @@ def _literal(glob: str) -> str:
 
 
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device", "dra"]
-#: The modes in which a device is moved into the pod's own network namespace.
+#: The modes that move a device into the pod's own network namespace.
 OWN_DEVICE: tuple[Mode, ...] = ("sr-iov", "host-device", "dra")
 #: Whether the containers of a pod share a claim, or each has its own.
 SharedBy = Literal["pod", "container"]
@@ -88,10 +88,10 @@ class RdmaResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceClaim:
-    """A ResourceClaimTemplate by which a pod on the fabric gets devices (DRA)."""
+    """A ResourceClaimTemplate that provides devices to a pod on the fabric (DRA)."""
 
     template: str
-    #: The request whose devices a container gets; None for those of all requests.
+    #: The request whose devices a container gets; None for the devices of all requests.
     request: str | None = None
     per: SharedBy = "container"
 
@@ -100,7 +100,7 @@ class DeviceClaim:
 class FabricEnv:
     """The variables that the fabric sets, rendered once.
 
-    Those with the names of interfaces are left out: they depend on the pod.
+    Variables that name interfaces are left out: they depend on the pod.
     """
 
     #: The variables of the fabric's libraries whose values the configuration alone decides.
@@ -118,13 +118,13 @@ class Fabric:
     name: str
     mode: Mode = "shared-device"
     link_layer: LinkLayer = "InfiniBand"
-    #: Of one device, and the devices by exact name: what benchmarks are compared with.
+    #: The rate of one device, for comparison with benchmarks, and the devices by exact name.
     rate_gbps: int | None = None
     hcas: tuple[str, ...] = ()
     gpu_resources: frozenset[str] = frozenset()
-    #: DeviceClasses (DRA) of the fabric's GPUs, or of its NICs where the name says so.
+    #: DeviceClasses (DRA) of the fabric's GPUs, or of its NICs where the name shows a NIC.
     device_classes: frozenset[str] = frozenset()
-    #: Node label key → globs, of which the node's value must match one (includes gpuProducts).
+    #: Node label key → globs; the node's value must match one of them (includes gpuProducts).
     node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     resources: tuple[RdmaResource, ...] = ()
     #: Only in mode `dra`.
@@ -141,8 +141,8 @@ class Fabric:
     shared_memory: str | None = None
     #: The nodeSelector to add; None for `pin: never`.
     pin: Mapping[str, str] | None = None
-    #: The libraries' variables in their order: name, what the value is, and the value, "" if only
-    #: the pod decides it.
+    #: The libraries' variables in their order: name, kind of value, and value ("" if it depends on
+    #: the pod).
     variables: tuple[tuple[str, Configured | OfPod, str], ...] = field(
         init=False, repr=False, compare=False
     )
@@ -157,7 +157,7 @@ class Fabric:
         object.__setattr__(self, "variables", variables)
 
     def __hash__(self) -> int:
-        """Hash by identity: what is cached for a fabric serves until the next load."""
+        """Hash by identity: values cached for a fabric are valid until the next load."""
         return id(self)
 
 
@@ -174,15 +174,15 @@ class Defaults:
     #: `unlimited` if the nodes' containerd has LimitMEMLOCK=infinity; `nri` if they run the NRI
     #: ulimit-adjuster, which raises it for containers that are annotated.
     memlock: Memlock = "unknown"
-    #: `static` if no node comes or goes, so that what no node offers now never will be.
+    #: `static` if the set of nodes is fixed, so that a missing resource stays missing.
     nodes: Nodes = "elastic"
-    #: Images whose processes do not run as root, unless the pod says so.
+    #: Images whose processes do not run as root, unless the pod overrides it.
     non_root_images: Globs = field(default_factory=Globs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabrics:
-    """A whole configuration: immutable, replaced as a whole."""
+    """A configuration: immutable, and replaced as a whole."""
 
     fabrics: Mapping[str, Fabric] = field(default_factory=dict)
     defaults: Defaults = field(default_factory=Defaults)
@@ -253,16 +253,16 @@ def _own_resources(fabric: Fabric, by_resource: Mapping[str, frozenset[str]]) ->
 def _by(
     fabrics: Iterable[Fabric], keys: Callable[[Fabric], Iterable[str]]
 ) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
+    fabric_names: dict[str, set[str]] = {}
     for fabric in fabrics:
         for key in keys(fabric):
-            found.setdefault(key, set()).add(fabric.name)
-    return {key: frozenset(names) for key, names in found.items()}
+            fabric_names.setdefault(key, set()).add(fabric.name)
+    return {key: frozenset(names) for key, names in fabric_names.items()}
 
 
-# The IP interfaces by which the processes of a container reach their peers, by exact name.
+# The IP interfaces through which the processes of a container reach their peers, by exact name.
 #
-# UCX_NET_DEVICES, NVSHMEM and Open MPI need exact names. NCCL_SOCKET_IFNAME holds prefixes
+# UCX_NET_DEVICES, NVSHMEM and Open MPI need exact names. NCCL_SOCKET_IFNAME contains prefixes
 # instead (NCCL's env.rst): `eth` also means eth0, `=eth0` is exact, and `^docker` excludes. `lo`
 # reaches no other pod.
 
@@ -272,27 +272,27 @@ SOCKETS = (NCCL_SOCKET, GLOO_SOCKET)
 
 LOOPBACK = "lo"
 _LONGEST = 15  # bytes: IFNAMSIZ without its final NUL
-_MOST = 8  # interfaces; a longer list is not meant to name each
+_INTERFACE_LIMIT = 8  # a longer list is not meant to name each interface
 
 
-def ip_interfaces(interface: str | None, own: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the interfaces of a container whose env is `own`; () if no exact name is certain.
+def ip_interfaces(interface: str | None, user_env: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the interfaces of a container with this env; () if no exact name is certain.
 
     `interface` is the fabric's. The user's NCCL_SOCKET_IFNAME takes precedence over it, then
-    GLOO_SOCKET_IFNAME, which holds exact names.
+    GLOO_SOCKET_IFNAME, which contains exact names.
     """
     for name in SOCKETS:
-        if name in own:
-            found = list(_named(own[name] or "", interface, exact=name == GLOO_SOCKET))
-            return () if None in found else tuple(dict.fromkeys(filter(None, found)))
+        if name in user_env:
+            interfaces = list(_named(user_env[name] or "", interface, exact=name == GLOO_SOCKET))
+            return () if None in interfaces else tuple(dict.fromkeys(filter(None, interfaces)))
     return () if interface is None or interface == LOOPBACK else (interface,)
 
 
 def _named(written: str, interface: str | None, *, exact: bool) -> Iterator[str | None]:
-    """Yield the interfaces in a list of names; None for one that is not an exact name."""
+    """Yield the interfaces in a list of names; None for a name that is not exact."""
     exact = exact or written.startswith("=")
-    names = written.removeprefix("=").split(",", _MOST)
-    for name in names if len(names) <= _MOST else [""]:
+    names = written.removeprefix("=").split(",", _INTERFACE_LIMIT)
+    for name in names if len(names) <= _INTERFACE_LIMIT else [""]:
         if not exact and interface is not None and name and interface.startswith(name):
             yield interface
         elif not _is_plain(name) or not (exact or name[-1].isdigit() or name == LOOPBACK):

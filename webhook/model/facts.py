@@ -1,4 +1,4 @@
-"""Facts about the cluster as values: what is known about a pod's namespace and about the nodes.
+"""Facts about the cluster: a pod's namespace and the nodes.
 
 They are built from real Kubernetes objects (`Facts.from_objects`), which come from a watch or
 from a file that `kubectl get ns,limitrange,quota,node -o yaml` printed.
@@ -29,10 +29,10 @@ _NO_NODES: Mapping[str, Node] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceFacts:
-    """What is known about one namespace."""
+    """The known facts about one namespace."""
 
     name: str = ""
-    #: False if there is a source of facts, but it does not know this namespace (yet).
+    #: False if there is a source of facts that does not have this namespace (yet).
     known: bool = True
     #: None if unknown.
     labels: Mapping[str, str] | None = None
@@ -50,70 +50,76 @@ class NamespaceFacts:
         return level if level in ("baseline", "restricted") else ""
 
     def under(self, reasons: Iterable[str]) -> NamespaceFacts:
-        """Return a copy with a reason, from LimitRanges and quotas, why a memory limit is required.
+        """Return a copy with the reason, from LimitRanges and quotas, to require a memory limit.
 
-        `reasons` may contain "". Of several reasons the alphabetically first is taken, so that all
-        replicas give the same one.
+        `reasons` may contain "". The alphabetically first reason is used, so that all replicas
+        report the same one.
         """
         return replace(self, memory_limit_required=min(filter(None, reasons), default=""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All that is known about a cluster; if `complete`, a namespace not listed is unknown."""
+    """The known facts about a cluster; if `complete`, a namespace not listed is unknown."""
 
     namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
     complete: bool = False
-    #: What is known of the templates of a namespace that is not listed.
+    #: The facts about the templates of a namespace that is not listed.
     other_claims: ClaimFacts = NO_CLAIM_FACTS
 
     def namespace(self, name: str) -> NamespaceFacts:
-        """Return what is known about a namespace, in O(1)."""
+        """Return the facts about a namespace, in O(1)."""
         return self.namespaces.get(name) or NamespaceFacts(
             name=name, known=not self.complete, claims=self.other_claims
         )
 
     @staticmethod
     def from_objects(objects: Iterable[Mapping[str, object]]) -> Facts:
-        """Build facts from the objects of a cluster: all of those kinds of which there are any.
+        """Build facts from the objects of a cluster, which are complete for each kind they contain.
 
-        ResourceClaimTemplates are optional: without any, nothing is known of them.
+        ResourceClaimTemplates are optional: without any, they are unknown.
         """
-        found = _sorted(objects)
-        namespaces = found.namespaces
-        for name, reasons in found.rules.items():
+        by_kind = _by_kind(objects)
+        namespaces = by_kind.namespaces
+        for name, reasons in by_kind.rules.items():
             if name in namespaces:
                 namespaces[name] = namespaces[name].under(reasons)
-        listed = any(kind == TEMPLATE_KIND for own in found.claims.values() for kind, *_ in own)
-        others = ClaimFacts(complete=listed)
-        for name in found.claims.keys() | namespaces.keys() if found.claims else ():
+        has_templates = any(
+            kind == TEMPLATE_KIND
+            for claim_objects in by_kind.claims.values()
+            for kind, *_ in claim_objects
+        )
+        unlisted = ClaimFacts(complete=has_templates)
+        for name in by_kind.claims.keys() | namespaces.keys() if by_kind.claims else ():
             facts = namespaces.get(name) or NamespaceFacts(name=name, known=False)
-            claims = others.with_objects(found.claims.get(name, ()))
+            claims = unlisted.with_objects(by_kind.claims.get(name, ()))
             namespaces[name] = replace(facts, claims=claims)
-        return Facts(namespaces=namespaces, nodes=found.nodes, complete=True, other_claims=others)
+        return Facts(
+            namespaces=namespaces, nodes=by_kind.nodes, complete=True, other_claims=unlisted
+        )
 
     def extended(self, objects: Iterable[Mapping[str, object]], namespace: str) -> Facts:
-        """Return a copy with more objects; those without a namespace belong to `namespace`.
+        """Return a copy with more objects; objects without a namespace belong to `namespace`.
 
-        A Namespace, Node, ResourceClaimTemplate or ResourceClaim takes the place of the one with
-        its name. LimitRanges and quotas come on top of those that are known.
+        A Namespace, Node, ResourceClaimTemplate or ResourceClaim replaces any with the same name.
+        LimitRanges and quotas are added to the known ones.
         """
-        found = _sorted(objects)
+        by_kind = _by_kind(objects)
         namespaces = dict(self.namespaces)
-        for name, facts in found.namespaces.items():
+        for name, facts in by_kind.namespaces.items():
             before = self.namespace(name)
-            known = facts.under([before.memory_limit_required])
-            namespaces[name] = replace(known, claims=before.claims)
-        for name, reasons in found.rules.items():
+            restricted = facts.under([before.memory_limit_required])
+            namespaces[name] = replace(restricted, claims=before.claims)
+        for name, reasons in by_kind.rules.items():
             home = name or namespace
-            known = namespaces.get(home) or self.namespace(home)
-            namespaces[home] = known.under([known.memory_limit_required, *reasons])
-        for name, own in found.claims.items():
+            current = namespaces.get(home) or self.namespace(home)
+            namespaces[home] = current.under([current.memory_limit_required, *reasons])
+        for name, claim_objects in by_kind.claims.items():
             home = name or namespace
-            known = namespaces.get(home) or self.namespace(home)
-            namespaces[home] = replace(known, claims=known.claims.with_objects(own))
-        return replace(self, namespaces=namespaces, nodes={**self.nodes, **found.nodes})
+            current = namespaces.get(home) or self.namespace(home)
+            namespaces[home] = replace(current, claims=current.claims.with_objects(claim_objects))
+        return replace(self, namespaces=namespaces, nodes={**self.nodes, **by_kind.nodes})
 
     def above(
         self,
@@ -121,10 +127,10 @@ class Facts:
         listed: Iterable[str] = (),
         nodes: Mapping[str, Node] = _NO_NODES,
     ) -> Facts:
-        """Return a copy with what a cluster says of namespaces and nodes that are not known here.
+        """Return a copy that adds a cluster's namespaces and nodes, unless they are known here.
 
-        A namespace that is in neither is then assumed to restrict nothing. `listed`: namespaces
-        whose ResourceClaimTemplates are all among the objects.
+        A namespace that is in neither is then assumed to restrict nothing. `listed` names the
+        namespaces whose ResourceClaimTemplates are all among the objects.
         """
         beneath = Facts().extended(objects, "").listing(listed)
         namespaces = {**beneath.namespaces, **self.namespaces}
@@ -132,21 +138,21 @@ class Facts:
         return replace(self, namespaces=namespaces, nodes=nodes, complete=False)
 
     def listing(self, namespaces: Iterable[str]) -> Facts:
-        """Return a copy in which no other ResourceClaimTemplates exist in these namespaces."""
-        known = {name: self.namespace(name) for name in namespaces}
-        whole = {
+        """Return a copy where these namespaces have no other ResourceClaimTemplates."""
+        listed = {name: self.namespace(name) for name in namespaces}
+        complete = {
             name: replace(facts, claims=replace(facts.claims, complete=True))
-            for name, facts in known.items()
+            for name, facts in listed.items()
         }
-        return replace(self, namespaces={**self.namespaces, **whole})
+        return replace(self, namespaces={**self.namespaces, **complete})
 
     def inventory(self, fabrics: Fabrics) -> NodeInventory:
         """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""
         return inventory_of(self.nodes, fabrics)
 
 
-class _Sorted(NamedTuple):
-    """What objects say; rules and claims by namespace, "" if it is unset."""
+class _ByKind(NamedTuple):
+    """Objects by kind; rules and claims by namespace, "" if it is unset."""
 
     namespaces: dict[str, NamespaceFacts]
     rules: dict[str, list[str]]
@@ -154,9 +160,9 @@ class _Sorted(NamedTuple):
     claims: dict[str, list[ClaimObject]]
 
 
-def _sorted(objects: Iterable[Mapping[str, object]]) -> _Sorted:
-    found = _Sorted({}, {}, {}, {})
-    namespaces, rules, nodes, claims = found
+def _by_kind(objects: Iterable[Mapping[str, object]]) -> _ByKind:
+    by_kind = _ByKind({}, {}, {}, {})
+    namespaces, rules, nodes, claims = by_kind
     for item in objects:
         space, name = key_of(item)
         match item.get("kind"):
@@ -172,7 +178,7 @@ def _sorted(objects: Iterable[Mapping[str, object]]) -> _Sorted:
                 claims.setdefault(space, []).append((kind, name, requested_classes(item)))
             case _:
                 pass
-    return found
+    return by_kind
 
 
 def key_of(item: Mapping[str, object]) -> tuple[str, str]:
@@ -189,14 +195,14 @@ def namespace_of(item: Mapping[str, object]) -> NamespaceFacts:
 
 
 def limit_range_of(item: Mapping[str, object]) -> str:
-    """Say why a LimitRange rejects pods without a memory limit; return "" if it does not."""
+    """Return why a LimitRange rejects pods without a memory limit, or "" if it does not."""
     limits = LimitRange(item)
     field = next(limits.memory_bounds(), None)
     return f"LimitRange {limits.name} sets {field}.memory" if field else ""
 
 
 def quota_of(item: Mapping[str, object]) -> str:
-    """Say why a ResourceQuota rejects pods without a memory limit; return "" if it does not."""
+    """Return why a ResourceQuota rejects pods without a memory limit, or "" if it does not."""
     quota = ResourceQuota(item)
     return (
         f"ResourceQuota {quota.name} counts limits.memory" if "limits.memory" in quota.hard else ""

@@ -1,7 +1,7 @@
-"""The inventory: fabrics, their nodes, GPUs and RDMA resources, and what is wrong.
+"""The inventory: fabrics with their nodes, GPUs, RDMA resources and problems.
 
-It is computed group by group, where a group is the nodes that are the same to the fabrics, so that
-thousands of nodes take some milliseconds.
+It is computed for groups of nodes that the fabrics do not distinguish, so that thousands of nodes
+take a few milliseconds.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, product_of
 from webhook.model.pod import Pod, at
 from webhook.model.resources import is_gpu, is_rdma, scheduler_requests
 
-# Names in the order in which people count: node-2 before node-10.
+# Names in natural order: node-2 before node-10.
 
 _DIGITS = re.compile(r"(\d{1,9})")
 
 
 def natural_key(name: str) -> list[tuple[int, str]]:
-    """Return a key for sorting, by which numbers in names count as numbers."""
+    """Return a sort key that compares numbers in names as numbers."""
     parts = _DIGITS.split(name)
     return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
 
 
-# Nodes that belong to no fabric, or to several, and why.
+# Nodes that belong to no fabric, or to several, and the reasons.
 
 
 class UnassignedNodes(NamedTuple):
@@ -35,24 +35,24 @@ class UnassignedNodes(NamedTuple):
     nodes: tuple[str, ...]
     #: Names of the fabrics that they fit; none, or at least two.
     fits: tuple[str, ...]
-    #: The fabric that they come nearest to, "" if they fit several.
+    #: The fabric with the fewest unmet conditions, "" if they fit several.
     nearest: str
     why: str
 
 
 def unassigned_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[UnassignedNodes, ...]:
     """Return the nodes that may be meant for a fabric, but do not belong to exactly one."""
-    found: dict[tuple[tuple[str, ...], str, str], list[str]] = {}
+    by_reason: dict[tuple[tuple[str, ...], str, str], list[str]] = {}
     for group in groups:
         if len(group.homes) > 1:
             fits = tuple(name for name in fabrics.fabrics if name in group.homes)
-            found.setdefault((fits, "", _common(group, fits, fabrics)), []).extend(group.names)
+            by_reason.setdefault((fits, "", _common(group, fits, fabrics)), []).extend(group.names)
         elif not group.homes and is_meant(group, fabrics):
-            nearest, why = _nearest(group, fabrics)
-            found.setdefault(((), nearest, why), []).extend(group.names)
+            nearest, reason = _nearest(group, fabrics)
+            by_reason.setdefault(((), nearest, reason), []).extend(group.names)
     return tuple(
-        UnassignedNodes(tuple(names), fits, nearest, why)
-        for (fits, nearest, why), names in found.items()
+        UnassignedNodes(tuple(names), fits, nearest, reason)
+        for (fits, nearest, reason), names in by_reason.items()
     )
 
 
@@ -67,7 +67,7 @@ def is_meant(group: NodeGroup, fabrics: Fabrics) -> bool:
 
 
 def _nearest(group: NodeGroup, fabrics: Fabrics) -> tuple[str, str]:
-    """Return the fabric for which the least is missing, and what; "" if there are no fabrics."""
+    """Return the fabric with the fewest unmet conditions, or "", and these conditions."""
     lacking = {name: [*_lacks(group, fabric, fabrics)] for name, fabric in fabrics.fabrics.items()}
     if not lacking:
         return "", "there are no fabrics"
@@ -76,27 +76,27 @@ def _nearest(group: NodeGroup, fabrics: Fabrics) -> tuple[str, str]:
 
 
 def _lacks(group: NodeGroup, fabric: Fabric, fabrics: Fabrics) -> Iterator[str]:
-    """Yield each condition of a fabric that nodes do not fulfil."""
+    """Yield the conditions of a fabric that nodes do not meet."""
     for key, globs in fabric.node_labels.items():
-        wanted = " or ".join(globs)
+        expected = " or ".join(globs)
         if key not in group.labels:
-            yield f"label {key} is missing ({wanted})"
+            yield f"label {key} is missing ({expected})"
         elif not _fits_label(group, key, fabric, fabrics):
-            yield f"label {key} is {group.labels[key]}, not {wanted}"
+            yield f"label {key} is {group.labels[key]}, not {expected}"
     resources = _sufficient(fabric, fabrics)
     if resources and not _offers(group, resources):
         yield f"{' or '.join(resources)} is not offered"
 
 
 def _matched(group: NodeGroup, name: str, fabrics: Fabrics) -> int:
-    """Count the conditions of a fabric that nodes fulfil."""
+    """Count the conditions of a fabric that nodes meet."""
     fabric = fabrics.fabrics[name]
     labels = sum(_fits_label(group, key, fabric, fabrics) for key in fabric.node_labels)
     return labels + _offers(group, _sufficient(fabric, fabrics))
 
 
 def _sufficient(fabric: Fabric, fabrics: Fabrics) -> list[str]:
-    """Return the resources of which nodes must offer any one; none if labels are enough."""
+    """Return the resources that nodes must offer at least one of; [] if labels are enough."""
     if fabric.node_labels and not fabric.gpu_resources:
         return []
     return [*sorted(fabric.gpu_resources), *sorted(fabrics.own_resources[fabric.name])]
@@ -112,10 +112,10 @@ def _fits_label(group: NodeGroup, key: str, fabric: Fabric, fabrics: Fabrics) ->
 
 
 def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
-    """Say what fits all of several fabrics."""
+    """Describe what makes the nodes fit several fabrics."""
     members = [fabrics.fabrics[name] for name in fits]
-    gpus = frozenset(group.resources).intersection(*(one.gpu_resources for one in members))
-    keys = frozenset(group.labels).intersection(*(one.node_labels for one in members))
+    gpus = frozenset(group.resources).intersection(*(fabric.gpu_resources for fabric in members))
+    keys = frozenset(group.labels).intersection(*(fabric.node_labels for fabric in members))
     shared = [*sorted(gpus), *(f"label {key}={group.labels[key]}" for key in sorted(keys))]
     if shared:
         return f"{' and '.join(shared)} {'fits' if len(shared) == 1 else 'fit'} all of them"
@@ -125,51 +125,51 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
     return "nothing in their match tells them apart"
 
 
-# What is wrong with the nodes of a fabric, in sentences that name nodes, or only count them.
+# Problems of the nodes of a fabric, as sentences that name the nodes, or only count them.
 
-#: The most nodes that a sentence names.
-SHOWN = 3
+#: The maximum number of nodes that a sentence names.
+NAMED_NODES = 3
 
 
 class NodeProblem(NamedTuple):
-    """Something that is wrong with the nodes of a fabric."""
+    """A problem of a fabric or of its nodes."""
 
     code: str
-    #: The nodes that it concerns; none if it concerns the fabric.
+    #: The affected nodes; none if the fabric is affected.
     nodes: tuple[str, ...]
-    #: What is wrong; with nodes, what follows "node n7 has".
-    what: str
+    #: The defect; with nodes, the words after "node n7 has".
+    defect: str
 
     @property
     def text(self) -> str:
         """The sentence, with the names of some nodes."""
         if not self.nodes:
-            return self.what
+            return self.defect
         if len(self.nodes) == 1:
-            return f"node {self.nodes[0]} has {self.what}"
-        return f"{len(self.nodes)} nodes ({some(self.nodes)}) have {self.what}"
+            return f"node {self.nodes[0]} has {self.defect}"
+        return f"{len(self.nodes)} nodes ({some(self.nodes)}) have {self.defect}"
 
     @property
     def anonymous(self) -> str:
-        """The sentence without names, for those who may not know them."""
+        """The sentence without names, for readers who may not see them."""
         if not self.nodes:
-            return self.what
-        many = len(self.nodes)
-        return f"{'1 node has' if many == 1 else f'{many} nodes have'} {self.what}"
+            return self.defect
+        count = len(self.nodes)
+        return f"{'1 node has' if count == 1 else f'{count} nodes have'} {self.defect}"
 
 
 def some(nodes: Sequence[str]) -> str:
-    """List the first nodes, and count the others."""
-    more = len(nodes) - SHOWN
-    if more <= 0:
+    """List the first nodes, and count the rest."""
+    omitted = len(nodes) - NAMED_NODES
+    if omitted <= 0:
         return ", ".join(nodes)
-    return f"{', '.join(nodes[:SHOWN])} and {more} more"
+    return f"{', '.join(nodes[:NAMED_NODES])} and {omitted} more"
 
 
 def problems_of(
     fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics
 ) -> Iterator[NodeProblem]:
-    """Yield what is wrong with the nodes of a fabric, which are these groups."""
+    """Yield the problems of a fabric whose nodes are these groups."""
     if not groups:
         yield NodeProblem("FabricWithoutNodes", (), "no node belongs to the fabric")
         return
@@ -180,26 +180,26 @@ def problems_of(
             yield NodeProblem("ResourceNotOffered", (), f"resource {name} is offered by no node")
             continue
         for group in lacking:
-            gpus = sorted(one for one in group.resources if is_gpu(one, fabrics))
-            what = f"the GPU {gpus[0]}, but not {name}" if gpus else f"no {name}"
-            yield NodeProblem("NodeWithoutResource", tuple(group.names), what)
+            gpus = sorted(gpu for gpu in group.resources if is_gpu(gpu, fabrics))
+            defect = f"the GPU {gpus[0]}, but not {name}" if gpus else f"no {name}"
+            yield NodeProblem("NodeWithoutResource", tuple(group.names), defect)
 
 
-#: Node → resource → how many its pods have reserved.
+#: Node → resource → amount that its pods have reserved.
 Reserved = Mapping[str, Mapping[str, int]]
 
 
 class FabricCapacity(NamedTuple):
-    """What the nodes of one fabric offer together."""
+    """The nodes of one fabric, and their total resources."""
 
     name: str
-    #: Sorted as people count: node-2 before node-10.
+    #: In natural order: node-2 before node-10.
     nodes: tuple[str, ...]
-    #: GPU resource → how many are allocatable.
+    #: GPU resource → allocatable amount.
     gpus: Mapping[str, int]
-    #: Each of the fabric's RDMA resources → how many are allocatable.
+    #: RDMA resource of the fabric → allocatable amount.
     resources: Mapping[str, int]
-    #: GPUs and RDMA resources that no pod has reserved; None if the pods are not known.
+    #: GPUs and RDMA resources that no pod has reserved; None if the pods are unknown.
     free: Mapping[str, int] | None
     problems: tuple[NodeProblem, ...]
 
@@ -209,32 +209,34 @@ class FabricInventory(NamedTuple):
 
     fabrics: tuple[FabricCapacity, ...]
     unassigned_nodes: tuple[UnassignedNodes, ...]
-    #: How many nodes there are, and how many of them no fabric can mean.
+    #: The number of nodes, and of nodes that are meant for no fabric.
     nodes: int
     others: int
 
     @property
     def well(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.unassigned_nodes and not any(one.problems for one in self.fabrics)
+        """Whether there are no problems."""
+        return not self.unassigned_nodes and not any(fabric.problems for fabric in self.fabrics)
 
 
 def build_inventory(
     nodes: Mapping[str, Node], fabrics: Fabrics, reserved: Reserved | None = None
 ) -> FabricInventory:
-    """Sort nodes into fabrics, and add up what they offer; `reserved`: None if it is not known."""
+    """Assign nodes to fabrics, and add up their resources; pass `reserved` if it is known."""
     groups = groups_of_nodes(
         {name: nodes[name] for name in sorted(nodes, key=natural_key)}, fabrics
     )
     return FabricInventory(
         fabrics=tuple(
-            _of(fabric, [one for one in groups if fabric.name in one.homes], fabrics, reserved)
+            _of(
+                fabric, [group for group in groups if fabric.name in group.homes], fabrics, reserved
+            )
             for fabric in fabrics.fabrics.values()
         ),
         unassigned_nodes=unassigned_nodes(groups, fabrics),
         nodes=len(nodes),
         others=sum(
-            len(one.names) for one in groups if not one.homes and not is_meant(one, fabrics)
+            len(group.names) for group in groups if not group.homes and not is_meant(group, fabrics)
         ),
     )
 
@@ -242,9 +244,9 @@ def build_inventory(
 def _of(
     fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics, reserved: Reserved | None
 ) -> FabricCapacity:
-    gpus = sorted({name for one in groups for name in one.resources if is_gpu(name, fabrics)})
-    resources = [one.name for one in fabric.resources]
-    names = sorted((name for one in groups for name in one.names), key=natural_key)
+    gpus = sorted({name for group in groups for name in group.resources if is_gpu(name, fabrics)})
+    resources = [resource.name for resource in fabric.resources]
+    names = sorted((name for group in groups for name in group.names), key=natural_key)
     free = None
     if reserved is not None:
         free = {name: _free(groups, name, reserved) for name in (*gpus, *resources)}
@@ -260,34 +262,35 @@ def _of(
 
 def _offered(groups: Iterable[NodeGroup], names: Iterable[str]) -> dict[str, int]:
     return {
-        name: sum(len(one.names) * one.resources.get(name, 0) for one in groups) for name in names
+        name: sum(len(group.names) * group.resources.get(name, 0) for group in groups)
+        for name in names
     }
 
 
 def _free(groups: Iterable[NodeGroup], name: str, reserved: Reserved) -> int:
-    """Add up what is free on each node; a node may have less than its pods once got."""
+    """Add up the free amount on each node; a node may now have less than its pods reserved."""
     return sum(
-        max(0, one.resources.get(name, 0) - reserved.get(node, {}).get(name, 0))
-        for one in groups
-        for node in one.names
+        max(0, group.resources.get(name, 0) - reserved.get(node, {}).get(name, 0))
+        for group in groups
+        for node in group.names
     )
 
 
-# What the pods on each node have reserved of extended resources, as the scheduler counts it.
+# The extended resources that the pods on each node have reserved, as the scheduler counts them.
 
-#: A pod in one of these phases has given its resources back.
+#: The phases of pods that have released their resources.
 _FINISHED = ("Succeeded", "Failed")
 
 
 class Reservation(NamedTuple):
-    """What a pod has reserved on its node: extended resource → how many."""
+    """The reservation of a pod on its node: extended resource → amount."""
 
     node: str
     amounts: Mapping[str, int]
 
 
 def reservation_of(pod: object) -> Reservation | None:
-    """Return what a pod has reserved; None if nothing. Raise ShapeError for what is not a pod."""
+    """Return a pod's reservation, or None; raise ShapeError if the pod is malformed."""
     node = at(pod, ("spec", "nodeName"))
     if not isinstance(pod, dict) or not isinstance(node, str):
         return None
@@ -298,10 +301,10 @@ def reservation_of(pod: object) -> Reservation | None:
 
 
 def reserved_on_nodes(reservations: Iterable[Reservation]) -> dict[str, dict[str, int]]:
-    """Return node → resource → how many."""
-    found: dict[str, dict[str, int]] = {}
+    """Add up reservations: node → resource → amount."""
+    reserved: dict[str, dict[str, int]] = {}
     for node, amounts in reservations:
-        total = found.setdefault(node, {})
-        for name, many in amounts.items():
-            total[name] = total.get(name, 0) + many
-    return found
+        total = reserved.setdefault(node, {})
+        for name, amount in amounts.items():
+            total[name] = total.get(name, 0) + amount
+    return reserved

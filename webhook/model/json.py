@@ -1,6 +1,6 @@
-"""JSON of a shape that nobody has checked: the one name for `typing.Any` in this project.
+"""Types for unchecked JSON: the only use of `typing.Any` in this project.
 
-It is for the pod as it arrived (`model.pod`), for YAML (`text.yaml`) and for bodies that another
+They are for the original pod (`model.pod`), for YAML (`text.yaml`) and for bodies that another
 program reads or writes. Everywhere else a value has a type, or is an `object` whose class is
 checked before it is used.
 """

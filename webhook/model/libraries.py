@@ -1,8 +1,8 @@
-"""The environment variables that the webhook writes for the libraries of RDMA, in one table.
+"""The environment variables that the webhook sets for the libraries of RDMA, in one table.
 
-A row gives the library, the name, and what the value is. The rest follows from the table: what a
-pod gets and in which order, the names that `check-config` takes for well spelled, and the names
-that tests allow in a patch.
+A row has the library, the name and the kind of value. The rest follows from the table: the
+variables of a pod and their order, the names that `check-config` accepts as correctly spelled, and
+the names that tests allow in a patch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, get_args
 
 Library = Literal["nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"]
-#: The libraries as people write them.
+#: The libraries' names as people spell them.
 LIBRARIES: dict[Library, str] = {
     "nccl": "NCCL",
     "ucx": "UCX",
@@ -31,20 +31,20 @@ Configured = Literal[
     "gid index",
     "ucx pkey",
 ]
-#: Values that depend on the pod as well; `webhook.decide.fabric_variables` makes them.
+#: Values that also depend on the pod; `webhook.decide.fabric_variables` computes them.
 OfPod = Literal["socket", "hcas and interfaces", "interfaces", "interfaces of mpi"]
 OF_POD: frozenset[str] = frozenset(get_args(OfPod))
 
 
 class Variable(NamedTuple):
-    """A variable that a library reads; it is not written where its value is empty."""
+    """A variable that a library reads; it is not set if its value is empty."""
 
     library: Library
     name: str
     value: Configured | OfPod
 
 
-#: In the order in which a pod gets them.
+#: In their order in a pod.
 VARIABLES: tuple[Variable, ...] = (
     Variable("nccl", "NCCL_IB_HCA", "nccl hcas"),
     Variable("nccl", "NCCL_IB_TC", "traffic class"),

@@ -1,8 +1,7 @@
-"""Nodes as values: their labels and extended resources, and which fabrics they belong to.
+"""Nodes: their labels, their extended resources and their fabrics.
 
 An inventory is compiled from all nodes of a cluster, and a decision reads it in O(1). Nodes that
-are the same to the fabrics form a group, so that what is done for each of ten thousand nodes is
-little.
+the fabrics do not distinguish form a group, so that each of ten thousand nodes takes little work.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from webhook.model.pod import Path, dotted
 from webhook.model.pod.reading import as_text
 from webhook.model.quantity import to_integer
 
-#: The label with which the kubelet says on which host it runs.
+#: The kubelet's label for the host name of its node.
 HOSTNAME = "kubernetes.io/hostname"
-#: The label by which GPU feature discovery names the product, and `gpuProducts` of the fabrics.
+#: GPU feature discovery's label for the product, to which the fabrics' `gpuProducts` refer.
 PRODUCT = "nvidia.com/gpu.product"
-#: The labels by which nodes name the model of their GPUs: GPU feature discovery, GKE, EKS's
-#: autoscaler, Karpenter, CoreWeave.
+#: The node labels that name a GPU model: GPU feature discovery, GKE, EKS's autoscaler, Karpenter,
+#: CoreWeave.
 GPU_MODEL_LABELS = (
     PRODUCT,
     "cloud.google.com/gke-accelerator",
@@ -37,10 +36,10 @@ _LABELS: Path = ("metadata", "labels")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What a decision needs to know about one node."""
+    """The facts about one node that a decision uses."""
 
     labels: Mapping[str, str]
-    resources: Mapping[str, int]  #: extended resource → how many are allocatable, above zero
+    resources: Mapping[str, int]  #: extended resource → allocatable amount, above zero
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,7 @@ class NodeInventory:
     by_node: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: GPU resource → names of the fabrics with a node that offers it.
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Extended resource → name of each fabric with a node that offers it → the most on one node.
+    #: Extended resource → name of a fabric with a node that offers it → most on one node.
     offering: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     #: Two extended resources → names of the fabrics with a node that offers both.
     together: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
@@ -69,7 +68,7 @@ class NodeGroup(NamedTuple):
     """Nodes with the same resources, and the same values of the labels that matter."""
 
     names: list[str]
-    #: The labels that fabrics list, or that name a GPU model; those that the nodes have.
+    #: The labels of the nodes that fabrics list, or that name a GPU model.
     labels: Mapping[str, str]
     resources: Mapping[str, int]
     #: Names of the fabrics that the nodes may belong to.
@@ -77,16 +76,18 @@ class NodeGroup(NamedTuple):
 
 
 def node_of(item: Mapping[str, object]) -> Node:
-    """Return the facts of a Node object; ShapeError if it did not come from an API server."""
+    """Return the facts of a Node object; raise ShapeError if no API server wrote it."""
     node = ClusterNode(item)
     labels = node.labels
     if not all(isinstance(value, str) for value in labels.values()):
         labels = {key: as_text(labels[key], (*_LABELS, key)) or "" for key in labels}
     field = "allocatable" if node.allocatable else "capacity"
     offered = node.allocatable or node.capacity
-    where = ("status", field)
-    amounts = {name: _amount(offered[name], (*where, name)) for name in offered if "/" in name}
-    return Node(labels=labels, resources={name: many for name, many in amounts.items() if many})
+    path = ("status", field)
+    amounts = {name: _amount(offered[name], (*path, name)) for name in offered if "/" in name}
+    return Node(
+        labels=labels, resources={name: amount for name, amount in amounts.items() if amount}
+    )
 
 
 def _amount(written: object, path: Path) -> int:
@@ -97,19 +98,19 @@ def _amount(written: object, path: Path) -> int:
 
 
 def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGroup]:
-    """Put nodes that are the same to the fabrics into groups, in the order of the nodes."""
+    """Group the nodes that the fabrics do not distinguish, in the order of the nodes."""
     keys = tuple(dict.fromkeys((*fabrics.by_label, *GPU_MODEL_LABELS)))
     groups: dict[tuple[object, ...], NodeGroup] = {}
     for name, node in nodes.items():
         values = tuple(map(node.labels.get, keys))
-        same = (values, tuple(node.resources.items()))
-        group = groups.get(same)
+        signature = (values, tuple(node.resources.items()))
+        group = groups.get(signature)
         if group is None:
             labels = {
                 key: value for key, value in zip(keys, values, strict=True) if value is not None
             }
             homes = _homes(labels, node.resources, fabrics)
-            group = groups[same] = NodeGroup([], labels, node.resources, homes)
+            group = groups[signature] = NodeGroup([], labels, node.resources, homes)
         group.names.append(name)
     return list(groups.values())
 
@@ -126,9 +127,9 @@ def inventory_of(nodes: Mapping[str, Node], fabrics: Fabrics) -> NodeInventory:
     for _, labels, resources, homes in groups:
         for gpu in resources.keys() & fabrics.by_gpu.keys():
             _add(by_gpu, gpu, homes & fabrics.by_gpu[gpu])
-        for resource, many in resources.items():
-            most = offering.setdefault(resource, {})
-            most.update({home: max(many, most.get(home, 0)) for home in homes})
+        for resource, amount in resources.items():
+            largest = offering.setdefault(resource, {})
+            largest.update({home: max(amount, largest.get(home, 0)) for home in homes})
             for other in resources.keys() & fabrics.by_resource.keys():
                 _add(together, (resource, other), homes)
         for key in labels.keys() & GPU_MODEL_LABELS:
@@ -155,14 +156,18 @@ def _add(index: dict[_Key, frozenset[str]], key: _Key, homes: frozenset[str]) ->
 def _homes(
     labels: Mapping[str, str], resources: Mapping[str, int], fabrics: Fabrics
 ) -> frozenset[str]:
-    """Return the fabrics whose `match` fits nodes, or else those whose own resource they offer.
+    """Return the fabrics whose `match` fits nodes, or else whose own resource they offer.
 
-    The resource replaces the fabric's GPUs, never its labels: these are what the site chose.
+    The resource replaces the fabric's GPUs, never its labels, which the site chose.
     """
-    labelled = [one for one in fabrics.fabrics.values() if _labels_fit(labels, one, fabrics)]
-    matching = frozenset(one.name for one in labelled if _matches(resources, one, fabrics))
+    labelled = [
+        fabric for fabric in fabrics.fabrics.values() if _labels_fit(labels, fabric, fabrics)
+    ]
+    matching = frozenset(fabric.name for fabric in labelled if _matches(resources, fabric, fabrics))
     return matching or frozenset(
-        one.name for one in labelled if not fabrics.own_resources[one.name].isdisjoint(resources)
+        fabric.name
+        for fabric in labelled
+        if not fabrics.own_resources[fabric.name].isdisjoint(resources)
     )
 
 
@@ -174,9 +179,9 @@ def _labels_fit(labels: Mapping[str, str], fabric: Fabric, fabrics: Fabrics) -> 
 
 
 def _matches(resources: Mapping[str, int], fabric: Fabric, fabrics: Fabrics) -> bool:
-    """Return whether nodes match that the labels fit: by a GPU, or by labels alone.
+    """Return whether nodes with fitting labels match: by a GPU, or by labels alone.
 
-    A `match` without GPUs and labels is for all nodes, unless the fabric has a resource of its own.
+    A `match` without GPUs and labels fits all nodes, unless the fabric has its own resource.
     """
     if fabric.gpu_resources:
         return not fabric.gpu_resources.isdisjoint(resources)

@@ -1,6 +1,6 @@
-"""The objects of a cluster that decisions depend on, besides pods: each field is read once.
+"""Views of the cluster objects that decisions depend on, besides pods: each field is read once.
 
-A ShapeError from here names a field that no API server would have written.
+A ShapeError names a field that no API server would have written.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from webhook.model.pod.reading import Field, Path, as_items, as_mapping, as_text
 
 
 class ClusterObject:
-    """An object of any kind; `manifest` is as the API server writes it."""
+    """An object of any kind; `manifest` is as sent by the API server."""
 
     def __init__(self, manifest: Mapping[str, object]) -> None:
         self.manifest = manifest
 
-    #: The place of the manifest in itself.
+    #: The path of the manifest, which is the root.
     path: Path = ()
     metadata = Field(as_mapping, "metadata")
-    #: Its labels and annotations, whose values may be of any type.
+    #: Its labels and annotations; the values may have any type.
     labels = Field(as_mapping, "metadata", "labels")
     annotations = Field(as_mapping, "metadata", "annotations")
 
     @property
     def owner_kinds(self) -> list[object]:
-        """The kinds of its owners; any shape that has none will do."""
+        """The kinds of its owners; [] for a malformed list."""
         owners = at(self.manifest, ("metadata", "ownerReferences"))
         listed = owners if isinstance(owners, list) else ()
-        return [one.get("kind") for one in listed if isinstance(one, dict)]
+        return [owner.get("kind") for owner in listed if isinstance(owner, dict)]
 
     @property
     def key(self) -> tuple[str, str]:
@@ -45,7 +45,7 @@ class ClusterObject:
 class ClusterNode(ClusterObject):
     """A Node."""
 
-    #: What it offers to pods, and what it has: resource → quantity, as it is written.
+    #: Its resources for pods, and in total: resource → unparsed quantity.
     allocatable = Field(as_mapping, "status", "allocatable")
     capacity = Field(as_mapping, "status", "capacity")
 
@@ -56,7 +56,7 @@ class LimitRange(ClusterObject):
     _limits = Field(as_items, "spec", "limits")
 
     def memory_bounds(self) -> Iterator[str]:
-        """Yield the fields by which it rejects containers or pods without a memory limit."""
+        """Yield the fields that make it reject containers or pods without a memory limit."""
         for limit in self._limits:
             if limit.get("type") in ("Container", "Pod"):
                 for field in ("max", "maxLimitRequestRatio"):
@@ -65,7 +65,7 @@ class LimitRange(ClusterObject):
 
 
 class ResourceQuota(ClusterObject):
-    """A ResourceQuota; `hard` is what it counts: resource → quantity."""
+    """A ResourceQuota; `hard` has the resources that it counts: resource → quantity."""
 
     hard = Field(as_mapping, "spec", "hard")
 
@@ -74,26 +74,26 @@ _REQUESTS: tuple[str, ...] = ("spec", "devices", "requests")
 
 
 class ResourceClaim(ClusterObject):
-    """A ResourceClaim, or a ResourceClaimTemplate, whose spec holds that of the claims.
+    """A ResourceClaim, or a ResourceClaimTemplate, whose spec contains the spec of the claims.
 
     Source: resource.k8s.io/v1.
     """
 
     _spec = Field(as_mapping, "spec")
-    _own = Field(as_items, *_REQUESTS)
-    _of_claims = Field(as_items, "spec", *_REQUESTS)
+    _claim_requests = Field(as_items, *_REQUESTS)
+    _template_requests = Field(as_items, "spec", *_REQUESTS)
 
     @property
     def requests(self) -> Iterator[DeviceRequest]:
-        """The devices that it requests."""
-        of_claims = "spec" in self._spec
-        path = ("spec", *_REQUESTS) if of_claims else _REQUESTS
-        listed = self._of_claims if of_claims else self._own
-        return (DeviceRequest(one, (*path, place)) for place, one in enumerate(listed))
+        """Its requests for devices."""
+        is_template = "spec" in self._spec
+        path = ("spec", *_REQUESTS) if is_template else _REQUESTS
+        listed = self._template_requests if is_template else self._claim_requests
+        return (DeviceRequest(request, (*path, place)) for place, request in enumerate(listed))
 
 
 class DeviceRequest:
-    """One request of a claim, at `path` in it."""
+    """A request in a claim, at `path`."""
 
     def __init__(self, manifest: JsonObject, path: Path) -> None:
         self.manifest = manifest
@@ -106,8 +106,8 @@ class DeviceRequest:
 
     @property
     def device_classes(self) -> tuple[str, ...]:
-        """Its device class, or those of its alternatives; v1beta1 has it in the request itself."""
-        places = (self._exactly, self.manifest, *self._first_available)
+        """Its device class, or its alternatives' classes; v1beta1 has it in the request itself."""
+        sections = (self._exactly, self.manifest, *self._first_available)
         field = "deviceClassName"
-        names = (as_text(one.get(field), (field,), self.path) for one in places)
+        names = (as_text(section.get(field), (field,), self.path) for section in sections)
         return tuple(name for name in names if name is not None)

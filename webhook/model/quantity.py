@@ -1,9 +1,9 @@
 """Kubernetes quantities, compared as numbers: "0" equals 0, and "1" equals 1e0 and "1000m".
 
-The grammar, the rounding up to a billionth and the cap on binary suffixes are those of
-apimachinery's `resource.Quantity` (pkg/api/resource/quantity.go, ParseQuantity and
-UnmarshalJSON), which reads null, and a sign or a suffix alone, as 0. Its documentation limits
-all quantities to 2^63-1, but its code limits only some; this module rejects any larger one.
+The grammar, the rounding up to a billionth and the cap on binary suffixes follow apimachinery's
+`resource.Quantity` (pkg/api/resource/quantity.go, ParseQuantity and UnmarshalJSON), which reads
+null, and a sign or a suffix alone, as 0. Its documentation limits all quantities to 2^63-1, but its
+code limits only some; this module rejects any larger quantity.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 #: `parse` counts in billionths, the smallest unit of a quantity, so that sums are exact.
 UNIT = 10**9
 #: The largest magnitude, in units; Kubernetes does not count beyond it.
-MOST = 2**63 - 1
+LARGEST = 2**63 - 1
 
 _POWERS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SHIFTS = {f"{letter}i": 10 * power for power, letter in enumerate("KMGTPE", start=1)}
@@ -23,24 +23,24 @@ _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|([KMGTPE
 #: In characters; 2^63-1 with nine decimal places has 30.
 _LONGEST = 64
 _SPACES = " \x85\xa0"  # UnmarshalJSON trims these; JSON escapes other spaces, which stay
-_SHORT = 18  # any number with this many digits is below MOST
+_SHORT = 18  # any number with this many digits is below LARGEST
 
 
 def parse(value: object) -> int:
-    """Return the number that a quantity stands for, in billionths.
+    """Return the value of a quantity in billionths.
 
     Raise ValueError, with a sentence for the user, if `value` is not a quantity or its
-    magnitude is above `MOST`.
+    magnitude is above `LARGEST`.
     """
     if value is None:
         return 0
-    if type(value) is int:  # not a bool, which `isinstance` takes for one
-        if abs(value) > MOST:
-            raise _too_much(value)
+    if type(value) is int:  # not a bool, which `isinstance` accepts
+        if abs(value) > LARGEST:
+            raise _too_large(value)
         return int(value) * UNIT
     written = repr(value) if isinstance(value, float) else value
     if not isinstance(written, str):
-        raise _none(value)
+        raise _malformed(value)
     if len(written) > _LONGEST:
         raise ValueError(
             f"{written!r:.80} is longer than the {_LONGEST} characters of any quantity"
@@ -53,15 +53,15 @@ def _read(written: str) -> int:
     trimmed = written.strip(_SPACES)
     form = _FORM.fullmatch(trimmed)
     if form is None or not trimmed:
-        raise _none(written)
+        raise _malformed(written)
     sign, whole_part, fraction, exponent, suffix = form.groups(default="")
     digits = int(whole_part + fraction or "0")
     if suffix in _SHIFTS:
-        number = min(_scaled(digits << _SHIFTS[suffix], -len(fraction)), MOST * UNIT)
+        number = min(_scaled(digits << _SHIFTS[suffix], -len(fraction)), LARGEST * UNIT)
     else:
         number = _scaled(digits, (int(exponent) if exponent else _POWERS[suffix]) - len(fraction))
-    if number > MOST * UNIT:
-        raise _too_much(written)
+    if number > LARGEST * UNIT:
+        raise _too_large(written)
     return -number if sign == "-" else number
 
 
@@ -76,22 +76,22 @@ def _scaled(digits: int, power: int) -> int:
 
 
 def is_unexpanded(value: object) -> bool:
-    """Return whether a value is a shell's variable, `$GPUS` or `${GPUS}`, that nobody expanded."""
+    """Return whether a value is an unexpanded shell variable, `$GPUS` or `${GPUS}`."""
     return isinstance(value, str) and _VARIABLE.search(value[:_LONGEST]) is not None
 
 
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
 
 
-def _none(value: object) -> ValueError:
+def _malformed(value: object) -> ValueError:
     if is_unexpanded(value):
         return ValueError(f"{value!r:.80} is an unexpanded variable: run envsubst first")
     return ValueError(f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)')
 
 
-def _too_much(value: str | int) -> ValueError:
-    shown = repr(value) if isinstance(value, str) else f"a number of {value.bit_length()} bits"
-    return ValueError(f"{shown:.80} is more than 2^63-1, the most that a quantity may be")
+def _too_large(value: str | int) -> ValueError:
+    quoted = repr(value) if isinstance(value, str) else f"a number of {value.bit_length()} bits"
+    return ValueError(f"{quoted:.80} is more than 2^63-1, the most that a quantity may be")
 
 
 def amount(value: object) -> int:
@@ -120,7 +120,7 @@ def to_integer(value: object) -> int:
 
 
 def equal(left: object, right: object) -> bool:
-    """Return whether two quantities are the same number, however they are written."""
+    """Return whether two quantities are the same number in any notation."""
     return left == right or parse(left) == parse(right)
 
 
@@ -130,11 +130,11 @@ def format_quantity(number: int) -> str:
     Use the largest binary unit that divides the number, unless binary units are capped at its
     size; otherwise use decimal digits.
     """
-    units, rest = divmod(number, UNIT)
-    if rest:
-        power, suffix = next(one for one in _SMALL if number % one[0] == 0)
+    units, remainder = divmod(number, UNIT)
+    if remainder:
+        power, suffix = next(unit for unit in _SMALL if number % unit[0] == 0)
         return f"{number // power}{suffix}"
-    for suffix in reversed(_SHIFTS) if units <= MOST else ():
+    for suffix in reversed(_SHIFTS) if units <= LARGEST else ():
         if units and not units & ((1 << _SHIFTS[suffix]) - 1):
             return f"{units >> _SHIFTS[suffix]}{suffix}"
     return str(units)

@@ -17,9 +17,9 @@ from webhook.model.quantity import amount, equal, is_unexpanded, is_zero, to_int
 #: The NVIDIA device plugin's name for a whole GPU.
 GPU = "nvidia.com/gpu"
 
-#: The most GPUs that are counted: a pod that requests more fits on no node, and the number of its
-#: RDMA devices needs a limit.
-_MOST = 10_000
+#: The maximum number of GPUs that are counted: a pod that requests more fits on no node, and the
+#: number of its RDMA devices needs a limit.
+_GPU_LIMIT = 10_000
 
 #: Renamed time-sliced GPUs (k8s-device-plugin, `renameByDefault`).
 SHARED_GPU = "nvidia.com/gpu.shared"
@@ -42,7 +42,7 @@ VIRTUAL_GPU = frozenset(
     }
 )
 
-#: NICs whose settings no fabric has, unless one claims the name.
+#: NICs without settings in any fabric, unless a fabric claims the name.
 FOREIGN_RESOURCES = (
     "vpc.amazonaws.com/efa",  # AWS Elastic Fabric Adapter: libfabric, no verbs names
     "*/*sriov*",  # the SR-IOV network device plugin's usual names
@@ -81,18 +81,18 @@ class Usage(NamedTuple):
         return any(not is_zero(quantity) for _, quantity in self.rdma)
 
 
-_NOTHING = Usage((), 0, False, False, (), ())
+_NO_USAGE = Usage((), 0, False, False, (), ())
 
 
 def usage_of(container: Container, fabrics: Fabrics) -> Usage:
-    """Read what a container requests; raise ShapeError for what the API server would reject."""
+    """Read the usage of a container; raise ShapeError if the API server would reject it."""
     amounts = container.amounts
     if not amounts:
-        return _NOTHING
+        return _NO_USAGE
     # Sorted, as the API server sends them: the result must not depend on the order in a file.
     extended = sorted([name for name in amounts if "/" in name])
     if not extended:
-        return _NOTHING
+        return _NO_USAGE
     try:
         usage = _classify(extended, amounts, fabrics)
         if amounts is not container.limits:
@@ -103,9 +103,9 @@ def usage_of(container: Container, fabrics: Fabrics) -> Usage:
 
 
 def _refusal(container: Container) -> ShapeError:
-    """Name the places of the amounts that are not quantities, up to `_SHOWN`.
+    """Return an error that names the malformed amounts, at most `_PROBLEM_LIMIT`.
 
-    A variable that nobody expanded has the same remedy everywhere, so that is said once.
+    An unexpanded variable has the same remedy everywhere, so it is reported once.
     """
     problems: list[str] = []
     for section, amounts in (("limits", container.limits), ("requests", container.requests)):
@@ -117,12 +117,12 @@ def _refusal(container: Container) -> ShapeError:
                 if is_unexpanded(written):
                     return ShapeError(f"{place}: {error}")
                 problems.append(f"{place}: {error}")
-            if len(problems) == _SHOWN:
+            if len(problems) == _PROBLEM_LIMIT:
                 return ShapeError("; ".join(problems))
     return ShapeError("; ".join(problems))
 
 
-_SHOWN = 4  # the most amounts that a message names
+_PROBLEM_LIMIT = 4  # the most amounts that a message names
 
 
 def _classify(extended: list[str], amounts: Mapping[str, object], fabrics: Fabrics) -> Usage:
@@ -140,7 +140,7 @@ def _classify(extended: list[str], amounts: Mapping[str, object], fabrics: Fabri
                 gpus.append(name)
                 sliced = name == SHARED_GPU or name.startswith(MIG)
                 shared = shared or sliced
-                count += 0 if sliced else min(to_integer(written), _MOST)
+                count += 0 if sliced else min(to_integer(written), _GPU_LIMIT)
         elif name in VIRTUAL_GPU:
             virtual = True
         elif is_foreign(name, fabrics.foreign_resources) and not is_zero(written):
@@ -151,16 +151,16 @@ def _classify(extended: list[str], amounts: Mapping[str, object], fabrics: Fabri
 
 
 def unclaimed(container: Container, fabrics: Fabrics) -> list[str]:
-    """List the extended resources above zero of a container that are neither GPU nor RDMA here."""
+    """List a container's extended resources above zero that are neither GPU nor RDMA."""
     return sorted(
         name
         for name, written in container.amounts.items()
         if "/" in name and not is_rdma(name, fabrics) and not is_gpu(name, fabrics)
-        if not _is_none(written)
+        if not _is_surely_zero(written)
     )
 
 
-def _is_none(written: object) -> bool:
+def _is_surely_zero(written: object) -> bool:
     try:
         return is_zero(written)
     except ValueError:
@@ -177,12 +177,12 @@ def is_rdma(name: str, fabrics: Fabrics) -> bool:
     return name in fabrics.by_resource or name.startswith("rdma/")
 
 
-def is_foreign(name: str, more: Globs = _NONE) -> bool:
-    """Return whether a resource is a NIC that no fabric claims; `more` are the site's globs."""
-    return _RESOURCES.match(name) or more.match(name)
+def is_foreign(name: str, site_globs: Globs = _NONE) -> bool:
+    """Return whether a resource is a NIC that no fabric claims, by our globs or the site's."""
+    return _RESOURCES.match(name) or site_globs.match(name)
 
 
-# Reject extended resources whose limit the API server rejects: none, or another than the request.
+# Reject extended resources with a missing limit, or with a limit unequal to the request.
 #
 # Kubernetes does not overcommit such resources. It makes a missing request equal to the limit,
 # but never a limit from a request (kubernetes pkg/apis/core/validation,
@@ -193,80 +193,80 @@ _NATIVE = "kubernetes.io/"
 
 
 def check_limits(container: Container, rdma: Collection[str]) -> None:
-    """Raise ShapeError if a container could not be created with its resources.
+    """Raise ShapeError if the API server would reject a container's resources.
 
-    Of several `rdma` resources, one with a limit is enough: aliases are merged into the real name.
+    One limit for several `rdma` resources is enough: aliases are merged into the real name.
     Raise ValueError if an amount is not a quantity.
     """
     requests, limits = container.requests, container.limits
     merged = rdma if len(rdma) > 1 and any(name in limits for name in rdma) else ()
     # Sorted, as the API server sends them: the message must not depend on the order in a file.
     for name in sorted(name for name in requests if "/" in name and _NATIVE not in name):
-        asked = requests[name]
-        is_zero(asked)  # raises ValueError
-        if name not in merged and not (name in limits and equal(asked, limits[name])):
-            raise ShapeError(_message(name, asked, container))
+        requested = requests[name]
+        is_zero(requested)  # raises ValueError
+        if name not in merged and not (name in limits and equal(requested, limits[name])):
+            raise ShapeError(_message(name, requested, container))
 
 
-def _message(name: str, asked: object, container: Container) -> str:
-    limits, where = container.limits, dotted((*container.path, "resources", "limits", name))
+def _message(name: str, requested: object, container: Container) -> str:
+    limits, place = container.limits, dotted((*container.path, "resources", "limits", name))
     if name not in limits:
-        return f"{where} is missing: it must equal the request, {_shown(asked)}"
-    return f"{where} is {_shown(limits[name])}: it must equal the request, {_shown(asked)}"
+        return f"{place} is missing: it must equal the request, {_as_sent(requested)}"
+    return f"{place} is {_as_sent(limits[name])}: it must equal the request, {_as_sent(requested)}"
 
 
-def _shown(written: object) -> str:
+def _as_sent(written: object) -> str:
     """Return a quantity as the API server sends it: null as 0."""
     return "0" if written is None else str(written)
 
 
-# What the scheduler reserves on a node for a pod, of extended resources such as GPUs and NICs.
+# The extended resources, such as GPUs and NICs, that the scheduler reserves on a node for a pod.
 #
-# App containers and sidecars run side by side, and an init container beside the sidecars before
-# it. Source: k8s.io/component-helpers/resource, PodRequests; requests for a whole pod
+# App containers and sidecars run side by side, and an init container together with the sidecars
+# before it. Source: k8s.io/component-helpers/resource, PodRequests; requests for a whole pod
 # (`spec.resources`) cover cpu, memory and huge pages only (IsSupportedPodLevelResource).
 
-#: A resource → how many, a whole number.
+#: Resource → amount, a whole number.
 Amounts = dict[str, int]
 
 
 def scheduler_requests(pod: Pod) -> Amounts:
-    """Return what is reserved for a pod: extended resource → how many; ShapeError as a reader."""
-    lasting: Amounts = {}
-    most: Amounts = {}
-    for one in pod.containers:  # init containers and sidecars come first, in their order
-        own = _requests(one) if one.kind != "ephemeral" else {}
-        if one.kind == "init":
-            for name, many in own.items():
-                most[name] = max(most.get(name, 0), many + lasting.get(name, 0))
+    """Return the reservation for a pod: extended resource → amount; raise ShapeError."""
+    running: Amounts = {}
+    peak: Amounts = {}
+    for container in pod.containers:  # init containers and sidecars come first, in their order
+        requested = _requests(container) if container.kind != "ephemeral" else {}
+        if container.kind == "init":
+            for name, amount in requested.items():
+                peak[name] = max(peak.get(name, 0), amount + running.get(name, 0))
         else:
-            _add(lasting, own)
-    for name, many in lasting.items():
-        most[name] = max(most.get(name, 0), many)
-    _add(most, _whole(pod.overhead, ("spec", "overhead")))
-    return most
+            _add(running, requested)
+    for name, amount in running.items():
+        peak[name] = max(peak.get(name, 0), amount)
+    _add(peak, _integers(pod.overhead, ("spec", "overhead")))
+    return peak
 
 
 def _requests(container: Container) -> Amounts:
-    """Return a container's requests, which are its limits where it names no request."""
+    """Return a container's requests; a limit without a request counts as the request."""
     if not container.resources:
         return {}
-    where = (*container.path, "resources")
-    limits = _whole(container.limits, (*where, "limits"))
-    return {**limits, **_whole(container.requests, (*where, "requests"))}
+    path = (*container.path, "resources")
+    limits = _integers(container.limits, (*path, "limits"))
+    return {**limits, **_integers(container.requests, (*path, "requests"))}
 
 
-def _whole(amounts: Mapping[str, object], path: Path) -> Amounts:
-    found: Amounts = {}
+def _integers(amounts: Mapping[str, object], path: Path) -> Amounts:
+    integers: Amounts = {}
     for name, written in amounts.items():
         if "/" in name:
             try:
-                found[name] = to_integer(written)
+                integers[name] = to_integer(written)
             except ValueError as error:
                 raise ShapeError(f"{dotted((*path, name))}: {error}") from None
-    return found
+    return integers
 
 
-def _add(total: Amounts, more: Amounts) -> None:
-    for name, many in more.items():
-        total[name] = total.get(name, 0) + many
+def _add(total: Amounts, addend: Amounts) -> None:
+    for name, count in addend.items():
+        total[name] = total.get(name, 0) + count

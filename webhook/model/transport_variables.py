@@ -1,7 +1,7 @@
-"""What in a container's own variables, or in its command, keeps its traffic off RDMA.
+"""Settings in a container's own variables or command that keep its traffic off RDMA.
 
-Each function looks at one thing and returns what is to blame, "" if nothing is. `own` is the
-container's env: name → value, None for a value that only the kubelet knows.
+Each function checks one variable and returns the value to blame, or "". `user_env` is the
+container's env: name → value, None for a value that only the kubelet can determine.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from typing import NamedTuple
 IB_HCA = "NCCL_IB_HCA"
 #: A container's env, as above.
 UserEnv = Mapping[str, str | None]
-#: What NCCL reads as a number: strtoll with base 0; it ignores anything else (misc/param.cc).
+#: The numbers that NCCL reads: strtoll with base 0; it ignores anything else (misc/param.cc).
 _NUMBER = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})")
 _COMMENT = "#"
 
 
-def nccl_ib_disabled(own: UserEnv) -> str:
+def nccl_ib_disabled(user_env: UserEnv) -> str:
     """Return the value of NCCL_IB_DISABLE if it turns RDMA off."""
-    value = own.get("NCCL_IB_DISABLE") or ""
+    value = user_env.get("NCCL_IB_DISABLE") or ""
     return value if _NUMBER.fullmatch(value) and value.strip("+-xX0 \t\n\r\v\f") else ""
 
 
-def nccl_net_socket(own: UserEnv) -> str:
-    """Return the value of NCCL_NET if it is the socket transport, in any case of letters."""
-    value = own.get("NCCL_NET") or ""
+def nccl_net_socket(user_env: UserEnv) -> str:
+    """Return the value of NCCL_NET if it is the socket transport, in any letter case."""
+    value = user_env.get("NCCL_NET") or ""
     return value if value.lower() == "socket" else ""
 
 
-def nccl_ib_hca_elsewhere(own: UserEnv, fabrics: str | None) -> str:
+def nccl_ib_hca_elsewhere(user_env: UserEnv, fabric_value: str | None) -> str:
     """Return the value of NCCL_IB_HCA if it selects no device of the fabric.
 
-    `fabrics` is the fabric's own value; None or "" if the fabric names no devices.
+    `fabric_value` is the fabric's own value; None or "" if the fabric names no devices.
     """
-    value = own.get(IB_HCA) or ""
-    return value if value and fabrics and selects_none(value, fabrics) else ""
+    value = user_env.get(IB_HCA) or ""
+    return value if value and fabric_value and selects_none(value, fabric_value) else ""
 
 
-def ucx_tls_without_rdma(own: UserEnv) -> str:
+def ucx_tls_without_rdma(user_env: UserEnv) -> str:
     """Return the value of UCX_TLS if it leaves no RDMA transport."""
-    value = own.get("UCX_TLS") or ""
+    value = user_env.get("UCX_TLS") or ""
     return value if value and not allows_rdma(value) else ""
 
 
-def uses_nixl(command: str, own: UserEnv) -> bool:
-    """Return whether a container moves data by NIXL, whose default backend is UCX.
+def uses_nixl(command: str, user_env: UserEnv) -> bool:
+    """Return whether a container moves data with NIXL, whose default backend is UCX.
 
-    Its command says so (`--disaggregation-transfer-backend nixl`, `NixlConnector`), or its env
-    (`VLLM_NIXL_*`, a connector's JSON). An image may have NIXL and not use it.
+    The evidence is its command (`--disaggregation-transfer-backend nixl`, `NixlConnector`) or its
+    env (`VLLM_NIXL_*`, a connector's JSON). An image may contain NIXL and not use it.
     """
-    if any("NIXL" in name or "NixlConnector" in (value or "") for name, value in own.items()):
+    if any("NIXL" in name or "NixlConnector" in (value or "") for name, value in user_env.items()):
         return True
     lowered = command.lower()
     return "nixl" in lowered and any(
@@ -59,10 +59,10 @@ def uses_nixl(command: str, own: UserEnv) -> bool:
     )
 
 
-# NCCL_IB_HCA: which RDMA devices a value selects, compared with those of a fabric.
+# NCCL_IB_HCA: the RDMA devices that a value selects, compared with a fabric's devices.
 #
 # A value is a list of names with an optional port; they are prefixes, or exact names after `=`,
-# and after `^` they are left out (NCCL's env.rst; ports do not matter here).
+# and `^` excludes them (NCCL's env.rst; ports do not matter here).
 
 _LONGEST_HCA_LIST = 4096  # characters that are read: NCCL takes at most 32 devices of 64 characters
 
@@ -73,27 +73,27 @@ class _Filter(NamedTuple):
     exclude: bool
 
     def selects(self, device: str) -> bool:
-        found = device in self.names if self.exact else device.startswith(self.names)
-        return found != self.exclude
+        matches = device in self.names if self.exact else device.startswith(self.names)
+        return matches != self.exclude
 
 
-def selects_none(value: str, fabrics: str) -> bool:
+def selects_none(value: str, fabric_value: str) -> bool:
     """Return whether a value of NCCL_IB_HCA certainly selects no device of a fabric.
 
-    `fabrics` is the fabric's own value of NCCL_IB_HCA. False if it cannot be known.
+    `fabric_value` is the fabric's own value of NCCL_IB_HCA. Return False if uncertain.
     """
-    own, fabric = _read(value), _read(fabrics)
-    if not own.names or not fabric.names:
+    user, fabric = _read(value), _read(fabric_value)
+    if not user.names or not fabric.names:
         return False  # NCCL then selects all devices
     if fabric.exact and not fabric.exclude:
-        return not any(map(own.selects, fabric.names))
-    if own.exclude:
+        return not any(map(user.selects, fabric.names))
+    if user.exclude:
         return False
     if fabric.exclude:
-        return own.exact and not any(map(fabric.selects, own.names))
+        return user.exact and not any(map(fabric.selects, user.names))
     return not any(
-        name.startswith(fabric.names) or (not own.exact and prefix.startswith(name))
-        for name in own.names
+        name.startswith(fabric.names) or (not user.exact and prefix.startswith(name))
+        for name in user.names
         for prefix in fabric.names
     )
 
@@ -107,7 +107,7 @@ def _read(value: str) -> _Filter:
 # UCX_TLS: whether the transports that it selects include one that uses an RDMA device.
 #
 # UCX documents the aliases (`ib`, `rc`, `ud_x`, …); ucp_context.c, `ucp_tl_aliases`, lists the
-# transports behind each. A leading `^` lists what to leave out of all transports.
+# transports of each. A leading `^` excludes the listed transports from all transports.
 
 _RC, _UD, _DC = ("rc_verbs", "rc_mlx5"), ("ud_verbs", "ud_mlx5"), ("dc_mlx5",)
 #: The transports that use an HCA, without those of one cloud or one card (`srd`, `gga_mlx5`).
@@ -139,10 +139,14 @@ def allows_rdma(tls: str) -> bool:
 def _transports(written: str) -> frozenset[str]:
     """Return the RDMA transports that one name selects: an alias, a transport, or a glob.
 
-    A backslash in front of a name says that it is not an alias.
+    A backslash in front of a name means that it is not an alias.
     """
     name = written.strip()
     if name in _ALIASES:
         return _ALIASES[name]
     stem, star, _ = name.removeprefix("\\").partition("*")
-    return frozenset(one for one in _RDMA if one == stem or (star and one.startswith(stem)))
+    return frozenset(
+        transport
+        for transport in _RDMA
+        if transport == stem or (star and transport.startswith(stem))
+    )

@@ -1,4 +1,4 @@
-"""Compare two reports on the same documents: which pods would be decided differently.
+"""The comparison of two reports on the same documents: the pods that would be decided differently.
 
 The result has two forms: one for programs, and one for people.
 """
@@ -21,7 +21,7 @@ from webhook.text.terminal import Sheet, Span
 
 
 class Side(NamedTuple):
-    """What one configuration makes of a pod."""
+    """The decision on a pod with one configuration."""
 
     allowed: bool
     #: yes, no, unsure or none.
@@ -42,7 +42,7 @@ class PodChange:
     role: str
     before: Side
     after: Side
-    #: What differs in the pods that would be created.
+    #: The differences between the pods that would be created.
     leaves: tuple[Leaf, ...]
 
 
@@ -50,19 +50,19 @@ class PodChange:
 class Comparison:
     """The result of comparing two configurations."""
 
-    #: How many pods were decided on: those that opted in and that the webhook is called for.
+    #: The number of pods that opted in, unless the webhook is not called for them.
     compared: int
     changes: tuple[PodChange, ...]
-    #: Sentences on what was read, and what could not be compared.
+    #: Sentences on the objects read, and on omissions.
     notes: tuple[str, ...] = ()
 
 
 def compared(before: Report, after: Report, notes: Iterable[str] = ()) -> Comparison:
     """Compare reports on the same documents, made with two configurations."""
     pairs = [
-        (one, other)
-        for one, other in zip(before.previews, after.previews, strict=True)
-        if one.decision.verdict is not None and one.called is not False
+        (old, new)
+        for old, new in zip(before.previews, after.previews, strict=True)
+        if old.decision.verdict is not None and old.called is not False
     ]
     return Comparison(
         compared=len(pairs),
@@ -72,16 +72,16 @@ def compared(before: Report, after: Report, notes: Iterable[str] = ()) -> Compar
 
 
 def _changes(pairs: Iterable[tuple[Preview, Preview]]) -> Iterator[PodChange]:
-    for one, other in pairs:
-        before, after = _side(one), _side(other)
-        leaves = differing(_without_status(one), _without_status(other))
+    for old, new in pairs:
+        before, after = _side(old), _side(new)
+        leaves = differing(_without_status(old), _without_status(new))
         if leaves or before != after:
             yield PodChange(
-                kind=one.kind,
-                namespace=one.namespace,
-                name=one.name,
-                path=one.path,
-                role=one.role,
+                kind=old.kind,
+                namespace=old.namespace,
+                name=old.name,
+                path=old.path,
+                role=old.role,
                 before=before,
                 after=after,
                 leaves=tuple(leaves),
@@ -106,8 +106,8 @@ def _without_status(preview: Preview) -> PodManifest:
     annotations = Header.of(pod).annotations
     if STATUS not in annotations:
         return pod
-    rest = {key: value for key, value in annotations.items() if key != STATUS}
-    metadata: dict[str, object] = {**pod["metadata"], "annotations": rest}
+    other_annotations = {key: value for key, value in annotations.items() if key != STATUS}
+    metadata: dict[str, object] = {**pod["metadata"], "annotations": other_annotations}
     return {**pod, "metadata": metadata}
 
 
@@ -116,12 +116,12 @@ def _without_status(preview: Preview) -> PodManifest:
 _SCHEMA = Path(__file__).with_name("changes.schema.json")
 
 
-def changes_form(found: Comparison) -> dict[str, object]:
+def changes_form(comparison: Comparison) -> dict[str, object]:
     """Return a comparison as plain JSON values."""
     return {
-        "compared": found.compared,
-        "changes": [_change(one) for one in found.changes],
-        "notes": list(found.notes),
+        "compared": comparison.compared,
+        "changes": [_change(change) for change in comparison.changes],
+        "notes": list(comparison.notes),
     }
 
 
@@ -159,32 +159,32 @@ def changes_schema() -> str:
 # The comparison of two configurations for people.
 
 _NARROWEST = 40
-#: Differences of one pod that are listed; the rest are counted.
-_MOST = 12
-#: Characters of a value that are shown.
+#: The number of differences listed for one pod; the rest are counted.
+_MAX_LEAVES = 12
+#: The number of characters shown of a value.
 _LONGEST = 60
 _STYLES = {"yes": "green", "none": "green", "unsure": "yellow", "no": "bold red"}
 
 
-def changes_text(found: Comparison, *, width: int = 100, colour: bool = False) -> str:
+def changes_text(comparison: Comparison, *, width: int = 100, colour: bool = False) -> str:
     """Return a comparison as lines of at most `width` columns."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
-    for change in found.changes:
+    for change in comparison.changes:
         _write(sheet, change)
         sheet.blank()
-    for note in found.notes:
+    for note in comparison.notes:
         sheet.paragraph(Span(note), sign=Span("·", "dim"))
-    sheet.paragraph(Span(_sum(found), "bold"))
+    sheet.paragraph(Span(_summary(comparison), "bold"))
     return sheet.text
 
 
-def _sum(found: Comparison) -> str:
-    if not found.compared:
+def _summary(comparison: Comparison) -> str:
+    if not comparison.compared:
         return "There are no pods to compare: none has opted in."
-    changed, pods = len(found.changes), _counted(found.compared, "pod")
+    changed, pods = len(comparison.changes), _counted(comparison.compared, "pod")
     if not changed:
         return f"Nothing changes: {pods} would be decided as today."
-    worse = sum(one.before.rdma == "yes" != one.after.rdma for one in found.changes)
+    worse = sum(change.before.rdma == "yes" != change.after.rdma for change in comparison.changes)
     lost = f", {worse} of them would lose RDMA" if worse else ""
     return f"{changed} of {pods} would be decided differently{lost}."
 
@@ -207,10 +207,10 @@ def _write(sheet: Sheet, change: PodChange) -> None:
     if before.fabric != after.fabric:
         fabrics = f"fabric {before.fabric or 'none'} → {after.fabric or 'none'}"
         sheet.paragraph(Span(fabrics), indent=2)
-    for leaf in change.leaves[:_MOST]:
+    for leaf in change.leaves[:_MAX_LEAVES]:
         sheet.paragraph(Span(_leaf(leaf)), sign=_sign(leaf), indent=2)
-    if len(change.leaves) > _MOST:
-        sheet.paragraph(Span(f"and {len(change.leaves) - _MOST} more"), indent=4)
+    if len(change.leaves) > _MAX_LEAVES:
+        sheet.paragraph(Span(f"and {len(change.leaves) - _MAX_LEAVES} more"), indent=4)
 
 
 def _verdict(side: Side) -> Span:
@@ -232,18 +232,18 @@ def _leaf(leaf: Leaf) -> str:
 
 
 def _short(value: str) -> str:
-    shown = value or '""'
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    text = value or '""'
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 # The values in which two pods differ, each with its place.
 
-#: Lists whose items Kubernetes merges by this key have it in the place, and their order is free.
+#: The merge key of Kubernetes' lists: it is part of an item's place, and their order is free.
 _KEY = "name"
 
 
 class Leaf(NamedTuple):
-    """A value that differs; None: it is not there. Lists without names are compared whole."""
+    """A value that differs; None: it is missing. A list without names is compared as one value."""
 
     place: str  #: `spec.containers[trainer].env[NCCL_IB_HCA].value`
     before: str | None
@@ -254,8 +254,8 @@ def differing(before: object, after: object) -> list[Leaf]:
     """Return the leaves that differ, in the order of the second value, then of the first."""
     was, now = dict(_leaves(before, "")), dict(_leaves(after, ""))
     places = [*now, *(place for place in was if place not in now)]
-    found = (Leaf(place, was.get(place), now.get(place)) for place in places)
-    return [one for one in found if one.before != one.after]
+    leaves = (Leaf(place, was.get(place), now.get(place)) for place in places)
+    return [leaf for leaf in leaves if leaf.before != leaf.after]
 
 
 def _leaves(node: object, place: str) -> Iterator[tuple[str, str]]:
@@ -272,19 +272,19 @@ def _leaves(node: object, place: str) -> Iterator[tuple[str, str]]:
 
 
 def _json(node: object) -> str:
-    """Write a value that is not text; Python's own module takes integers of any size."""
+    """Write a value that is not text; Python's own module accepts integers of any size."""
     return json.dumps(node, ensure_ascii=False, separators=(",", ":"))
 
 
 def _step(place: str, key: str) -> str:
-    """Add a key to a place; one that has dots or slashes is put into brackets, to stay readable."""
+    """Add a key to a place; put a key with dots or slashes into brackets, for readability."""
     if not key.replace("_", "").isalnum():
         return f"{place}[{key}]"
     return f"{place}.{key}" if place else key
 
 
 def _named(items: list[object]) -> bool:
-    """Return whether each item is a mapping with a name of its own."""
-    names = [one.get(_KEY) for one in items if isinstance(one, dict)]
-    strings = {one for one in names if isinstance(one, str)}
+    """Return whether each item is a mapping with a unique name."""
+    names = [mapping.get(_KEY) for mapping in items if isinstance(mapping, dict)]
+    strings = {name for name in names if isinstance(name, str)}
     return bool(items) and len(strings) == len(items)

@@ -1,10 +1,10 @@
-"""What the webhook would do with the pods in some documents, for the command line and over HTTP.
+"""The preview: what the webhook would do with the pods in some documents.
 
-A template is decided on as its controller creates a pod from it (workloads/controllers), and else
-as it is written. A missing request counts as its limit, so the patch of a template has the same
-effect as the patch of a pod made from it. All that is known about a cluster is in
-`PreviewOptions.facts`. The HTTP preview passes no facts, since its callers may not learn what
-is in the cluster: so no answer contains anything that the caller did not send, except the fabrics.
+A template is decided on as the pod that its controller creates (workloads/controllers); without a
+known controller, unchanged. A missing request counts as its limit, so the patch of a template has
+the same effect as the patch of a pod made from it. `PreviewOptions.facts` has all facts about a
+cluster. The HTTP preview passes none, since its callers may not learn the cluster's contents: its
+answers contain only what the caller sent, and the fabrics.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ _NOTHING_READ = LiveFacts()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewOptions:
-    """What a preview depends on besides the documents."""
+    """The inputs of a preview besides the documents."""
 
     fabrics: Fabrics
-    #: Whether the fabrics are the example's, which the report must say.
+    #: Whether the fabrics are the example's; the report then says so.
     example: bool = False
-    #: None: nothing is known about a cluster, and no namespace is taken to restrict its pods.
+    #: Facts about a cluster; None: none, and no namespace is taken to restrict its pods.
     facts: Facts | None = None
-    #: What was read of a cluster; `facts` and the input take precedence.
+    #: Facts read from a cluster; `facts` and the input take precedence.
     live: LiveFacts = _NOTHING_READ
-    #: The namespace of objects that name none.
+    #: The namespace of objects without one.
     namespace: str = "default"
-    #: Labels of every pod's namespace; they take precedence over those in `facts` and in the input.
+    #: Labels of every pod's namespace, which override the labels in `facts` and in the input.
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
-    #: Decide as if every pod had opted in.
+    #: Whether to decide as if every pod had opted in.
     enable: bool = False
     #: The largest number of pods and pod templates; None: any number.
     most: int | None = None
-    #: How the reader requests another report.
-    ways: Wording = OPTIONS
+    #: The reader's words for requesting another report.
+    wording: Wording = OPTIONS
 
 
 class _Home(NamedTuple):
-    """The document of some templates, its number, and the hints in it that pods should opt in."""
+    """The document of some templates, its number, and the hints in it that pods meant to opt in."""
 
     document: Document
     number: int
@@ -81,39 +81,39 @@ class _Case(NamedTuple):
     decisions: tuple[Decision, ...]
 
     @property
-    def asleep(self) -> bool:
+    def not_opted_in(self) -> bool:
         """Whether its pods have not opted in."""
         return all(decision.reason is NOT_OPTED_IN for decision in self.decisions)
 
 
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
-    """Decide on every pod and pod template in the documents of one input or of several.
+    """Decide on every pod and pod template in the documents of all inputs.
 
-    Raises DocumentError for a document that `stranger` rejects and for more pods than
+    Raises DocumentError for a document that `unsupported_reason` rejects and for more pods than
     `options.most`, and PatchMismatchError if jsonpatch's result differs from a decision's pod.
     """
-    given = options.facts or Facts()
+    file_facts = options.facts or Facts()
     live = options.live
-    known, said = with_input_facts(given, documents, options.namespace, live)
-    notes = [*live.notes, *said]
-    options = replace(options, facts=known)
-    inventory = known.inventory(options.fabrics)
+    facts, fact_notes = with_input_facts(file_facts, documents, options.namespace, live)
+    notes = [*live.notes, *fact_notes]
+    options = replace(options, facts=facts)
+    inventory = facts.inventory(options.fabrics)
     cases: list[_Case] = []
     for number, document in enumerate(documents):
-        if why := stranger(document, options.ways):
-            raise DocumentError(why)
+        if reason := unsupported_reason(document, options.wording):
+            raise DocumentError(reason)
         templates = templates_of(document.value)
         if options.most is not None and len(cases) + len(templates) > options.most:
             raise DocumentError(
                 f"{document.name}: more than {options.most} pods: send fewer in one request"
             )
         home = _Home(document, number, OptInHints(document.value))
-        found = [_case(home, template, inventory, options) for template in templates]
+        document_cases = [_case(home, template, inventory, options) for template in templates]
         notes.extend(document.problems)
-        notes.extend(dict.fromkeys(filter(None, map(_unknown_controller, found))))
+        notes.extend(dict.fromkeys(filter(None, map(_unknown_controller, document_cases))))
         if not templates and not is_fact(document.value):
             notes.extend(notes_of(document.value) or [_no_template(document)])
-        cases.extend(found)
+        cases.extend(document_cases)
     return Report(
         previews=tuple(preview for case in cases for preview in _previews(case, options)),
         edits=tuple(map(_edit, cases)),
@@ -123,18 +123,18 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
 
 
 def _example(options: PreviewOptions) -> str:
-    """Return the names of the example's fabrics, if the report is about those."""
+    """Return the names of the example's fabrics if they are in use; else ""."""
     return ", ".join(options.fabrics.fabrics) if options.example else ""
 
 
-def stranger(document: Document, ways: Wording = OPTIONS) -> str | None:
+def unsupported_reason(document: Document, wording: Wording = OPTIONS) -> str | None:
     """Return why a document cannot be previewed, in a line that begins with the input's name.
 
-    Return None if it can be.
+    Return None for a document that can be previewed.
     """
     if document.value.get("kind") == FABRICS_KIND:
-        where = f"{document.name}: line {document.line}"
-        return f"{where}: this is a fabrics file, not a workload: {ways.fabrics_file}"
+        place = f"{document.name}: line {document.line}"
+        return f"{place}: this is a fabrics file, not a workload: {wording.fabrics_file}"
     return not_kubernetes(document)
 
 
@@ -162,10 +162,10 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
         case.template,
         case.context.namespace,
     )
-    verdict = _called(document, template, namespace, options)
-    hint = hints.of(template) if case.asleep else ""
+    call = _called(document, template, namespace, options)
+    hint = hints.of(template) if case.not_opted_in else ""
     for expected, decision in zip(case.pods, case.decisions, strict=True):
-        adding = case.controller if expected.pod is not template.pod else None
+        controller = case.controller if expected.pod is not template.pod else None
         yield Preview(
             source=document.name,
             line=document.line,
@@ -174,32 +174,38 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
             kind=template.kind,
             name=template.name,
             namespace=namespace.name,
-            called=verdict[0],
-            called_because=verdict[1],
+            called=call[0],
+            called_because=call[1],
             labels_known=namespace.known and namespace.labels is not None,
             decision=decision,
             pod=verified_pod(expected.pod, decision),
             hint=hint,
             bare=template.bare,
-            controller=adding.name if adding else "",
+            controller=controller.name if controller else "",
             role=expected.role,
         )
 
 
 def _edit(case: _Case) -> Edit:
-    """Return what can be written into the template, and say what cannot."""
+    """Return the edit of the template, with a note on what only admission can apply."""
     template = case.template
-    made = template_edit(template, case.pods, case.decisions, lambda pod: decide(pod, case.context))
-    held = ""
-    if made.held:
-        where = f"{case.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()
-        held = f"{template.kind} {where}: {', '.join(made.held)}: {_why_held(case)}"
+    edit = template_edit(template, case.pods, case.decisions, lambda pod: decide(pod, case.context))
+    admission_note = ""
+    if edit.deferred:
+        place = f"{case.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()
+        admission_note = (
+            f"{template.kind} {place}: {', '.join(edit.deferred)}: {_admission_only_reason(case)}"
+        )
     return Edit(
-        document=case.home.number, steps=template.path, ops=made.ops, pod=made.pod, held=held
+        document=case.home.number,
+        steps=template.path,
+        ops=edit.ops,
+        pod=edit.pod,
+        admission_note=admission_note,
     )
 
 
-def _why_held(case: _Case) -> str:
+def _admission_only_reason(case: _Case) -> str:
     if case.template.bare:
         return (
             "applied only at admission, since the document has no place for the pods' annotations"
@@ -209,43 +215,46 @@ def _why_held(case: _Case) -> str:
 
 
 def _unknown_controller(case: _Case) -> str:
-    """Say of a kind that no controller is known for that its pods may differ; "" for others."""
+    """Return a note for a kind without a known controller, whose pods may differ; "" for others."""
     template = case.template
-    if case.controller is not None or template.owner is None or case.asleep:
+    if case.controller is not None or template.owner is None or case.not_opted_in:
         return ""
     if template.kind == KIND:
         return ""
     if template.kind.endswith(_RUNTIME):
-        adding = "a TrainJob adds GPUs, a command and variables, so"
+        assumption = "a TrainJob adds GPUs, a command and variables, so"
     else:
-        adding = "if its controller adds a command, labels or variables,"
+        assumption = "if its controller adds a command, labels or variables,"
     return (
-        f"{template.kind} {template.name}: decided as written: {adding} the live pod may get a "
+        f"{template.kind} {template.name}: decided as written: {assumption} the live pod may get a "
         "different decision"
     )
 
 
-#: TrainingRuntime and ClusterTrainingRuntime (kubeflow/trainer): a TrainJob is merged into one.
+#: The end of TrainingRuntime and ClusterTrainingRuntime (kubeflow/trainer), merged with a TrainJob.
 _RUNTIME = "TrainingRuntime"
 
 
 def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:
     assert options.facts is not None
-    known = options.facts.namespace(name)
+    facts = options.facts.namespace(name)
     if not options.namespace_labels:
-        return known
-    return replace(known, labels={**(known.labels or {}), **options.namespace_labels})
+        return facts
+    return replace(facts, labels={**(facts.labels or {}), **options.namespace_labels})
 
 
 def _called(
     document: Document, template: Template, namespace: NamespaceFacts, options: PreviewOptions
 ) -> CallPrediction:
-    """Return whether the API server calls the webhook, and why.
+    """Predict whether the API server calls the webhook, and why.
 
-    An AdmissionReview is itself such a call; it counts unless the webhook would ignore it.
+    An AdmissionReview is such a call; it counts unless the webhook would ignore it.
     """
     if document.value.get("kind") != KIND:
-        pod, webhooks = _as_if(template.pod, enable=options.enable), options.live.webhooks
+        pod, webhooks = (
+            _assuming_enabled(template.pod, enable=options.enable),
+            options.live.webhooks,
+        )
         return predict_call(pod, namespace, AS_SHIPPED if webhooks is None else webhooks)
     try:
         ignored = read_review(document.value).ignored
@@ -254,8 +263,8 @@ def _called(
     return not ignored, ignored or "the document is a request of the API server"
 
 
-def _as_if(pod: PodManifest, *, enable: bool) -> PodManifest:
-    """Return the pod with the annotation that `enable` assumes; leave a malformed pod as it is."""
+def _assuming_enabled(pod: PodManifest, *, enable: bool) -> PodManifest:
+    """Return the pod with the annotation that `enable` assumes; a malformed pod, unchanged."""
     metadata = pod.get("metadata") or {}
     annotations = (metadata.get("annotations") or {}) if isinstance(metadata, dict) else None
     if not enable or not isinstance(annotations, dict):

@@ -1,9 +1,9 @@
 """The output formats of a preview, on the command line and over HTTP, one line each.
 
-`write_<name>` in `webhook.preview.writers` writes it. The order is that of --help. Over HTTP, the
-first format is the default, and if `Accept` likes two formats equally, the earlier one is chosen.
-The writers are imported only where a report is written, so that the server, which needs the names,
-does not load them.
+`write_<name>` in `webhook.preview.writers` writes a format. The order is the same in --help. Over
+HTTP, the first format is the default, and if `Accept` prefers two formats equally, the earlier one
+is chosen. The writers are imported only to write a report, so that the server, which needs the
+names, does not load them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-# What an output format is called: on the command line, in a query, and in `Accept`.
+# The names of an output format: on the command line, in a query, and in `Accept`.
 
 
 class OutputFormat(NamedTuple):
@@ -19,7 +19,7 @@ class OutputFormat(NamedTuple):
 
     name: str  #: for `-o NAME` and `?output=NAME`
     summary: str  #: for --help
-    #: In `Accept`, each requests this format; answers have the first. (): only a name requests it.
+    #: The media types for this format in `Accept`; answers have the first. (): only by name.
     media_types: tuple[str, ...] = ()
 
 
@@ -40,11 +40,11 @@ FORMATS = (
     OutputFormat("patch", "one RFC 6902 patch per document, each on a line"),
     OutputFormat("diff", "a unified diff"),
 )
-#: The formats that are made to be applied to a cluster, so never from example fabrics.
+#: The formats for applying to a cluster, so never from example fabrics.
 APPLIED = frozenset({"yaml", "patch", "diff"})
-#: The formats that are served over HTTP: those with a media type.
-SERVED = tuple(one for one in FORMATS if one.media_types)
-_NAMES = frozenset(one.name for one in FORMATS)
+#: The formats served over HTTP, which have a media type.
+SERVED = tuple(output_format for output_format in FORMATS if output_format.media_types)
+_NAMES = frozenset(output_format.name for output_format in FORMATS)
 
 
 def writer(name: str) -> Write:

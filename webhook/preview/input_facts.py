@@ -1,8 +1,8 @@
-"""The objects of an input that are facts about the cluster that its pods would be created in.
+"""The objects of an input that are facts about the cluster of its pods.
 
 A Namespace, LimitRange, ResourceQuota, Node, ResourceClaimTemplate or ResourceClaim counts for all
-pods of the input, wherever it stands, alone or in a List. It takes precedence over what `--facts`
-says about the same object.
+pods of the input, at any place, alone or in a List. It takes precedence over the same object in
+`--facts`.
 """
 
 from __future__ import annotations
@@ -24,58 +24,62 @@ _LISTS = frozenset({"List", *(f"{kind}List" for kind in KINDS)})
 
 
 class LiveFacts(NamedTuple):
-    """What was read of a cluster (webhook.preview.live)."""
+    """The facts read from a cluster (webhook.preview.live)."""
 
-    #: Namespaces, LimitRanges, ResourceQuotas, and where they matter ResourceClaimTemplates and
+    #: Namespaces, LimitRanges, ResourceQuotas, and if needed ResourceClaimTemplates and
     #: ResourceClaims.
     objects: tuple[Mapping[str, object], ...] = ()
     #: Node name → node.
     nodes: Mapping[str, Node] = {}
-    #: All webhooks of ours that are registered; None if that is not known.
+    #: The registered webhooks of this project; None if the registration is unknown.
     webhooks: tuple[WebhookSetup, ...] | None = None
-    #: Sentences, also on what could not be read and what is assumed in its place.
+    #: Sentences, including unreadable objects and the assumptions in their place.
     notes: tuple[str, ...] = ()
     #: The namespaces whose ResourceClaimTemplates are all among the objects.
     listed: tuple[str, ...] = ()
 
 
 def is_fact(value: Mapping[str, object]) -> bool:
-    """Return whether a document is such an object itself."""
+    """Return whether a document is itself a fact about the cluster."""
     return _kind(value) in KINDS
 
 
 def with_input_facts(
     facts: Facts, documents: Sequence[Document], namespace: str, live: LiveFacts
 ) -> tuple[Facts, list[str]]:
-    """Return the facts with those of the documents, and a note for each object that counts.
+    """Add the facts in the documents, and return a note for each object that counts.
 
     Objects without a namespace are taken to be in `namespace`. An object that no cluster has is
-    left out, and its note says why. Of `live`, objects and nodes that the documents have too do not
-    count, nor does anything about a namespace or a node that `facts` has.
+    left out; its note has the reason. The documents override objects and nodes in `live`, and
+    `facts` overrides everything in `live` about its namespaces and nodes.
     """
-    found: list[Mapping[str, object]] = []
+    input_objects: list[Mapping[str, object]] = []
     notes: list[str] = []
     for document in documents:
         for item in _objects(document.value):
             try:
                 Facts().extended([item], namespace)
             except ShapeError as error:
-                notes.append(f"{_named(item)}: not used as a fact about the cluster: {error}")
+                notes.append(f"{_title(item)}: not used as a fact about the cluster: {error}")
             else:
-                found.append(item)
-                notes.append(f"{_named(item)}: used as a fact about the cluster")
+                input_objects.append(item)
+                notes.append(f"{_title(item)}: used as a fact about the cluster")
     if live.objects or live.nodes:
-        given = {_identity(item, namespace) for item in found}
-        others = (one for one in live.objects if _identity(one, namespace) not in given)
-        facts = facts.above(others, live.listed, live.nodes)
-    return (facts.extended(found, namespace) if found else facts), notes
+        input_identities = {_identity(item, namespace) for item in input_objects}
+        live_objects = (
+            manifest
+            for manifest in live.objects
+            if _identity(manifest, namespace) not in input_identities
+        )
+        facts = facts.above(live_objects, live.listed, live.nodes)
+    return (facts.extended(input_objects, namespace) if input_objects else facts), notes
 
 
 def _identity(item: Mapping[str, object], namespace: str) -> tuple[str, str, str]:
     """Return the kind, the namespace and the name of an object."""
-    home, name = key_of(item)
+    object_namespace, name = key_of(item)
     kind = str(item["kind"])
-    return kind, "" if kind in _CLUSTER_WIDE else home or namespace, name
+    return kind, "" if kind in _CLUSTER_WIDE else object_namespace or namespace, name
 
 
 def _objects(value: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
@@ -93,9 +97,9 @@ def _objects(value: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
 
 
 def _kind(value: Mapping[str, object]) -> str:
-    """Return the kind of an object; "" if it is no text."""
+    """Return the kind of an object; "" if it is not a string."""
     return text_of(value.get("kind"))
 
 
-def _named(item: Mapping[str, object]) -> str:
+def _title(item: Mapping[str, object]) -> str:
     return f"{item['kind']} {Header.of(item).place}".rstrip()

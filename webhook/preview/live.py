@@ -1,6 +1,6 @@
-"""What a cluster says that a review of pods depends on, and the templates of its workloads.
+"""The facts of a cluster that previews depend on, and the templates of its workloads.
 
-Both are read with the rights of whoever asks.
+Both are read with the user's rights.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from webhook.preview.input_facts import LiveFacts
 from webhook.preview.workloads.templates import templates_of
 from webhook.text.yaml.documents import Document
 
-# The facts that the webhook has itself: the namespaces of the pods, with their LimitRanges and
-# quotas, the nodes, how the webhook is registered, and its fabrics. Whatever cannot be read is
-# reported in a note, with what is assumed in its place.
+# The same facts as in the webhook: the namespaces of the pods, with their LimitRanges and quotas,
+# the nodes, the webhook's registration, and its fabrics. A note reports each unreadable object,
+# with the assumption in its place.
 
-#: The most namespaces that are read, with three requests each.
+#: The largest number of namespaces to read, with three requests each.
 MOST_NAMESPACES = 100
 _REGISTRATIONS = "mutatingwebhookconfigurations"
 _REGISTRATIONS_PATH = f"/apis/admissionregistration.k8s.io/v1/{_REGISTRATIONS}"
@@ -39,24 +39,26 @@ _FABRICS_PATH = f"{CONFIGURATIONS.path}/{NAME}"
 
 
 class LiveReading(NamedTuple):
-    """What was read of a cluster, and its configuration: None if not wanted, or not to be read."""
+    """The facts and the configuration of a cluster; None if not requested or unreadable."""
 
     facts: LiveFacts
     configuration: Loaded | None = None
 
 
-def namespaces_of(documents: Iterable[Document], usual: str, *, enable: bool = False) -> list[str]:
-    """Return the namespaces of the pods that ask for RDMA; no decision depends on the others.
+def namespaces_of(
+    documents: Iterable[Document], default_namespace: str, *, enable: bool = False
+) -> list[str]:
+    """Return the namespaces of the pods that opted in; no decision depends on the others.
 
-    `usual` is that of objects that name none; with `enable`, every pod asks.
+    Objects without a namespace are in `default_namespace`. With `enable`, every pod has opted in.
     """
-    asking = (
-        template.namespace or usual
+    namespaces = (
+        template.namespace or default_namespace
         for document in documents
         for template in templates_of(document.value)
         if enable or _opted_in(template.pod)
     )
-    return list(dict.fromkeys(asking))
+    return list(dict.fromkeys(namespaces))
 
 
 def read_live(
@@ -66,69 +68,69 @@ def read_live(
     fabrics_instead: str = "",
     claims: bool = False,
 ) -> LiveReading:
-    """Read what decisions on pods in these namespaces depend on.
+    """Read the facts that decisions on pods in these namespaces depend on.
 
-    `claims`: read their ResourceClaimTemplates and ResourceClaims, too, which matter if a fabric
-    has claims; they are read anyway if a fabric of the cluster has.
-    `fabrics_instead` says which fabrics are used if the cluster's cannot be read; "": they are not
-    wanted. Each namespace is read once, and after a request that the API server does not answer,
-    none follows. Raises InvalidConfiguration if the cluster's fabrics cannot be used.
+    `claims`: also read their ResourceClaimTemplates and ResourceClaims, which matter if a fabric
+    has claims; they are read anyway if a fabric of the cluster has claims.
+    `fabrics_instead` names the fabrics to use if the cluster's cannot be read; "": do not read
+    them. Each namespace is read once. A request without an answer is the last one. Raises
+    InvalidConfiguration if the cluster's fabrics cannot be used.
     """
-    known = BestEffortFacts(reads)
-    webhooks = _registered(known)
-    configuration = _configuration(known, fabrics_instead) if fabrics_instead else None
+    facts = BestEffortFacts(reads)
+    webhooks = _registered(facts)
+    configuration = _configuration(facts, fabrics_instead) if fabrics_instead else None
     for name in namespaces[:MOST_NAMESPACES]:
-        known.read_namespace(name)
+        facts.read_namespace(name)
     if len(namespaces) > MOST_NAMESPACES:
-        more = len(namespaces) - MOST_NAMESPACES
-        known.notes.append(
-            f"{more} more namespaces: not read, as they are too many; {UNRESTRICTED}"
+        excess = len(namespaces) - MOST_NAMESPACES
+        facts.notes.append(
+            f"{excess} more namespaces: not read, as they are too many; {UNRESTRICTED}"
         )
     if claims or (configuration is not None and configuration.fabrics.by_template):
         for name in namespaces[:MOST_NAMESPACES]:
-            known.read_claims(name)
+            facts.read_claims(name)
     if namespaces:
-        known.read_nodes()
-    return LiveReading(_facts(known, webhooks), configuration)
+        facts.read_nodes()
+    return LiveReading(_facts(facts, webhooks), configuration)
 
 
-def _facts(known: BestEffortFacts, webhooks: tuple[WebhookSetup, ...] | None) -> LiveFacts:
+def _facts(facts: BestEffortFacts, webhooks: tuple[WebhookSetup, ...] | None) -> LiveFacts:
     return LiveFacts(
-        objects=tuple(known.objects),
-        nodes=known.nodes,
+        objects=tuple(facts.objects),
+        nodes=facts.nodes,
         webhooks=webhooks,
-        notes=tuple(known.notes),
-        listed=tuple(known.listed),
+        notes=tuple(facts.notes),
+        listed=tuple(facts.listed),
     )
 
 
-def _registered(known: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
-    """Return the webhooks of ours that are registered; None if they cannot be read."""
-    items = known.permitted.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
+def _registered(facts: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
+    """Return the registered webhooks of this project; None if they cannot be read."""
+    items = facts.permitted.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
     if items is None:
-        known.note(f"list {_REGISTRATIONS}", _REGISTERED)
+        facts.note(f"list {_REGISTRATIONS}", _REGISTERED)
         return None
     setups = webhooks_in(items)
-    known.notes += filter(None, map(_without_bundle, setups))
+    facts.notes += filter(None, map(_without_bundle, setups))
     return setups
 
 
-def _configuration(known: BestEffortFacts, instead: str) -> Loaded | None:
+def _configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
     """Return the configuration of the cluster; None if it cannot be read."""
-    if known.is_silent():
+    if facts.is_silent():
         return None
-    item = known.permitted.get(_FABRICS_PATH, OBJECT)
+    item = facts.permitted.get(_FABRICS_PATH, OBJECT)
     if item is None:
-        known.note(f"get {CONFIGURATIONS.resource}", instead)
+        facts.note(f"get {CONFIGURATIONS.resource}", instead)
         return None
     loaded = parse_object(item, OBJECT)
     names = ", ".join(loaded.fabrics.fabrics) or "none"
-    known.notes.append(f"fabrics: those of the cluster, {OBJECT}: {names}")
+    facts.notes.append(f"fabrics: those of the cluster, {OBJECT}: {names}")
     return loaded
 
 
 def _without_bundle(setup: WebhookSetup) -> str:
-    """Say of a webhook that it cannot be called; "" if it can."""
+    """Return a note for a webhook that cannot be called; "" if it can be."""
     if Webhook.model_validate(setup.webhook).client_config.ca_bundle:
         return ""
     return (
@@ -137,11 +139,11 @@ def _without_bundle(setup: WebhookSetup) -> str:
     )
 
 
-# The templates of the workloads that live in a cluster, read with the rights of whoever asks.
+# The templates of the workloads in a cluster, read with the user's rights.
 #
 # A live pod is already patched, so it cannot be decided on again; its owner's template can. The
-# workloads are those that own a pod that opted in, of whatever kind, and those of Kubernetes' own
-# kinds without any pod at the moment.
+# workloads are the owners of pods that opted in, of any kind, and workloads of Kubernetes' own
+# kinds that have no pod at the moment.
 
 #: Kubernetes' own kinds with a pod template: path, resource, kind.
 _KINDS = (
@@ -155,7 +157,7 @@ _NAMESPACE = "/api/v1/namespaces"
 
 
 class LiveTemplates(NamedTuple):
-    """Objects with templates whose pods opted in, and sentences on what is not among them."""
+    """Objects with templates whose pods opted in, and sentences on omissions."""
 
     objects: list[Manifest]
     namespaces: list[str]
@@ -163,7 +165,7 @@ class LiveTemplates(NamedTuple):
 
 
 def live_templates(reads: ObjectReads, namespace: str = "") -> LiveTemplates:
-    """Read the workloads of a namespace, or with "" of all that have the webhook's label."""
+    """Read the workloads of a namespace; with "", of all namespaces with the webhook's label."""
     return _Reading(BestEffortReads(reads)).all(namespace)
 
 
@@ -173,42 +175,46 @@ class _Reading:
         self._notes: list[str] = []
 
     def all(self, namespace: str) -> LiveTemplates:
-        spaces = [namespace] if namespace else self._labelled()
-        objects = [one for space in spaces for one in self._of(space)]
-        lacking = [f"{one.what}: not read: {one.said}" for one in self._permitted.unread]
-        return LiveTemplates(objects, spaces, [*self._notes, *lacking])
+        namespaces = [namespace] if namespace else self._labelled()
+        objects = [workload for name in namespaces for workload in self._workloads_of(name)]
+        unread_notes = [
+            f"{unread.what}: not read: {unread.said}" for unread in self._permitted.unread
+        ]
+        return LiveTemplates(objects, namespaces, [*self._notes, *unread_notes])
 
     def _labelled(self) -> list[str]:
         query = {"labelSelector": f"{LABEL}=true"}
-        found = self._permitted.list(_NAMESPACE, "the namespaces with the label", query)
-        if found == []:
+        namespaces = self._permitted.list(_NAMESPACE, "the namespaces with the label", query)
+        if namespaces == []:
             self._notes.append(f"no namespace has the label {LABEL}=true: the webhook has no pods")
-        return [key_of(one)[1] for one in found or ()]
+        return [key_of(namespace)[1] for namespace in namespaces or ()]
 
-    def _of(self, space: str) -> Iterator[Manifest]:
+    def _workloads_of(self, namespace: str) -> Iterator[Manifest]:
         """Yield each workload of a namespace whose pods opted in."""
-        pods = self._permitted.list(f"{_NAMESPACE}/{space}/pods", f"the pods of {space}") or []
-        asking = [KubernetesObject.read(pod) for pod in pods if _opted_in(pod)]
-        found = {_identity(one): one for one in self._owners(asking, space)}
+        pods = (
+            self._permitted.list(f"{_NAMESPACE}/{namespace}/pods", f"the pods of {namespace}") or []
+        )
+        opted_in = [KubernetesObject.read(pod) for pod in pods if _opted_in(pod)]
+        workloads = {_identity(owner): owner for owner in self._owners(opted_in, namespace)}
         for version, resource, kind in _KINDS:
-            path = f"/apis/{version}/namespaces/{space}/{resource}"
-            for one in self._permitted.list(path, f"the {resource} of {space}") or ():
-                typed = {**one, "apiVersion": version, "kind": kind}
-                if _stands_alone(typed) and _templates_ask(typed):
-                    found.setdefault(_identity(typed), typed)
-        yield from found.values()
+            path = f"/apis/{version}/namespaces/{namespace}/{resource}"
+            for manifest in self._permitted.list(path, f"the {resource} of {namespace}") or ():
+                typed = {**manifest, "apiVersion": version, "kind": kind}
+                if _has_no_controller(typed) and _has_opted_in_template(typed):
+                    workloads.setdefault(_identity(typed), typed)
+        yield from workloads.values()
 
-    def _owners(self, pods: Iterable[KubernetesObject], space: str) -> Iterator[Manifest]:
-        """Yield the uppermost owner with a template of each pod; count those without one."""
-        chain, without = OwnerChain(self._permitted, space), 0
+    def _owners(self, pods: Iterable[KubernetesObject], namespace: str) -> Iterator[Manifest]:
+        """Yield each pod's uppermost owner with a template, and note how many pods have none."""
+        chain, ownerless = OwnerChain(self._permitted, namespace), 0
         for pod in pods:
-            able = [one.manifest for one in chain.of(pod) if templates_of(one.manifest)]
-            without += not able
-            yield from able[-1:]
-        if without:
+            owners = [owner.manifest for owner in chain.of(pod) if templates_of(owner.manifest)]
+            ownerless += not owners
+            yield from owners[-1:]
+        if ownerless:
             self._notes.append(
-                f"{without} pod{'s' * (without != 1)} of {space}: not compared, since no template "
-                "can be read that they were made from, and they are already patched"
+                f"{ownerless} pod{'s' * (ownerless != 1)} of {namespace}: not compared, since no "
+                "template can be read that they were made from, and they are already patched"
             )
 
 
@@ -216,15 +222,15 @@ def _opted_in(pod: Manifest) -> bool:
     return KubernetesObject.read(pod).metadata.annotations.get(ENABLE) not in (None, "false")
 
 
-def _stands_alone(item: Manifest) -> bool:
-    """Return whether an object has no controller."""
+def _has_no_controller(item: Manifest) -> bool:
+    """Return whether no controller owns an object."""
     return KubernetesObject.read(item).metadata.controller is None
 
 
-def _templates_ask(item: Manifest) -> bool:
+def _has_opted_in_template(item: Manifest) -> bool:
     return any(_opted_in(template.pod) for template in templates_of(item))
 
 
 def _identity(item: Manifest) -> tuple[str, ...]:
-    """Return what tells objects apart that may be read twice; versions of a kind are one."""
+    """Return the key of an object that may be read twice, the same in every version of its kind."""
     return (str(item.get("kind")), *key_of(item))

@@ -37,35 +37,35 @@ class PatchMismatchError(Exception):
 def verified_pod(pod: PodManifest, decision: Decision) -> PodManifest:
     """Apply the decision's operations to `pod` with jsonpatch, and return the result.
 
-    Raises PatchMismatchError if that is not the decision's pod, and jsonpatch's errors for
+    Raises PatchMismatchError if the result is not the decision's pod, and jsonpatch's errors for
     operations that cannot be applied.
     """
     return verified(pod, decision.patch, decision.pod)
 
 
-def verified(pod: PodManifest, ops: Sequence[PatchOp], meant: object) -> PodManifest:
-    """Apply operations to `pod` with jsonpatch, and return the result, which must be `meant`.
+def verified(pod: PodManifest, ops: Sequence[PatchOp], expected: object) -> PodManifest:
+    """Apply operations to `pod` with jsonpatch, and return the result, which must be `expected`.
 
     Raises the same errors as `verified_pod`.
     """
-    made = applied(pod, ops)
-    verify_patch(made, meant)
-    return made
+    patched_pod = applied(pod, ops)
+    verify_patch(patched_pod, expected)
+    return patched_pod
 
 
 def applied(pod: PodManifest, ops: Sequence[PatchOp]) -> PodManifest:
     """Apply operations with jsonpatch to a copy; without operations, return the pod itself."""
     if not ops:
         return pod
-    # jsonpatch edits in place, so no two parts may be the same object, as YAML's aliases are.
+    # jsonpatch edits in place, so no two parts may be one object, unlike YAML's aliases.
     unshared = json.loads(json.dumps(pod, ensure_ascii=False))
-    made: PodManifest = jsonpatch.JsonPatch(ops).apply(unshared, in_place=True)
-    return made
+    patched_pod: PodManifest = jsonpatch.JsonPatch(ops).apply(unshared, in_place=True)
+    return patched_pod
 
 
-def verify_patch(made: PodManifest, other: object) -> None:
-    """Raise PatchMismatchError if `other` is not the pod that jsonpatch made."""
-    if not same_json(made, other):
+def verify_patch(patched_pod: PodManifest, expected: object) -> None:
+    """Raise PatchMismatchError unless jsonpatch's pod equals the expected one."""
+    if not same_json(patched_pod, expected):
         raise PatchMismatchError(
             "the operations of the patch do not produce the pod that was decided on"
         )
@@ -82,34 +82,34 @@ class Rewritten(NamedTuple):
 
 
 def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]]:
-    """Return the RFC 6902 patch of each whole document; empty if nothing changes."""
-    found: list[list[PatchOp]] = [[] for _ in documents]
+    """Return the RFC 6902 patch of each document; empty if nothing changes."""
+    document_patches: list[list[PatchOp]] = [[] for _ in documents]
     for edit in report.edits:
         base = pointer(edit.steps)
         for op in edit.ops:
-            found[edit.document].append({**op, "path": base + op["path"]})
-    return found
+            document_patches[edit.document].append({**op, "path": base + op["path"]})
+    return document_patches
 
 
 def rewrite(
     documents: Sequence[Document], report: Report, *, most: int | None = LONGEST
 ) -> list[Rewritten]:
-    """Return the text of each document with its patches applied, with comments and order kept.
+    """Return the text of each document with its patches applied, keeping comments and order.
 
     Raises DocumentError if the texts have more than `most` characters. A document that has to be
-    rewritten as a whole grows: its indentation changes, and its aliases are expanded.
+    rewritten completely grows: its indentation changes, and its aliases are expanded.
     """
     changed: list[list[Edit]] = [[] for _ in documents]
     for edit in report.edits:
         if edit.ops:
             changed[edit.document].append(edit)
-    found: list[Rewritten] = []
+    rewritten: list[Rewritten] = []
     length = 0
-    for document, own in zip(documents, changed, strict=True):
-        found.append(_rewritten(document, own) if own else Rewritten(document.text, ""))
-        length += len(found[-1].text)
+    for document, edits in zip(documents, changed, strict=True):
+        rewritten.append(_rewritten(document, edits) if edits else Rewritten(document.text, ""))
+        length += len(rewritten[-1].text)
         check_length(length, most)
-    return found
+    return rewritten
 
 
 def _rewritten(document: Document, edits: Sequence[Edit]) -> Rewritten:
@@ -123,7 +123,7 @@ def _rewritten(document: Document, edits: Sequence[Edit]) -> Rewritten:
 def lost_layout(
     documents: Sequence[Document], rewritten: Sequence[Rewritten]
 ) -> list[tuple[str, str]]:
-    """List the documents that lost their comments and order: label and visible sentence."""
+    """List the documents that lost comments and order, each as a label and a visible sentence."""
     return [
         ("warning", visible(f"{document.name}:{document.line}: {new.warning}"))
         for document, new in zip(documents, rewritten, strict=True)
@@ -131,19 +131,18 @@ def lost_layout(
     ]
 
 
-# What of the decisions on a template's pods can be written into the template.
+# Write the decisions on a template's pods into the template, as far as possible.
 #
-# Where a controller adds to its pods, the operations on them are made again on the template as
-# far as they have a place there (`workloads.patch`), and jsonpatch proves the result as it
-# proves a pod.
+# If a controller adds to its pods, the operations on them are repeated on the template as far as
+# they have a place there (`workloads.patch`), and jsonpatch proves the result as it proves a pod.
 
 
 class TemplateEdit(NamedTuple):
-    """The operations on a template, and what is left to admission."""
+    """The operations on a template, and the mutations left to admission."""
 
     ops: tuple[PatchOp, ...]  #: with paths below the template
     pod: PodManifest  #: the template with the operations, which jsonpatch applied
-    held: tuple[str, ...] = ()  #: the mutations of which a part has no place there
+    deferred: tuple[str, ...] = ()  #: the mutations with operations that have no place there
 
 
 def template_edit(
@@ -152,41 +151,44 @@ def template_edit(
     decisions: Sequence[Decision],
     decide_on: Callable[[PodManifest], Decision],
 ) -> TemplateEdit:
-    """Return what can be written into a template, given its pods and the decisions on them.
+    """Return the edit of a template, given its pods and the decisions on them.
 
     If a controller makes several kinds of pods from one template, each is decided on again with
-    what was written for those before it, so that nothing is written twice. Raises
-    PatchMismatchError.
+    the edits for its predecessors, so that nothing is written twice. Raises PatchMismatchError.
 
-    The status is left out: it tells what was done to one pod at its admission, by one
-    configuration. In a template it would soon be stale, and its pods would look as if the webhook
-    had been called for them.
+    The status is left out: it describes the admission of one pod by one configuration. In a
+    template it would soon be stale, and its pods would look as if the webhook had been called for
+    them.
     """
     if template.bare:
         return _spec_edit(template, *decisions)
     if len(pods) == 1 and pods[0].pod is template.pod:
         ops = tuple(_edits(decisions[0]))
         return TemplateEdit(ops, applied(template.pod, ops))
-    pod, all_ops, held = template.pod, list[PatchOp](), dict[str, None]()
+    pod, all_ops, deferred = template.pod, list[PatchOp](), dict[str, None]()
     for index, decision in enumerate(decisions):
         expected = expected_pods(template._replace(pod=pod))[index] if index else pods[0]
-        again = decide_on(expected.pod) if index else decision
-        made = to_template(pod, expected.pod, _edits(again))
-        pod = verified(pod, made.ops, made.pod)
-        all_ops += made.ops
-        held.update(dict.fromkeys(_mutations(again, made.held)))
-    return TemplateEdit(tuple(all_ops), pod, tuple(held))
+        current_decision = decide_on(expected.pod) if index else decision
+        template_patch = to_template(pod, expected.pod, _edits(current_decision))
+        pod = verified(pod, template_patch.ops, template_patch.pod)
+        all_ops += template_patch.ops
+        deferred.update(dict.fromkeys(_mutations(current_decision, template_patch.deferred)))
+    return TemplateEdit(tuple(all_ops), pod, tuple(deferred))
 
 
 def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
     """Edit a pod spec without metadata: there is no place for mutations that annotate the pod."""
     edits = _edits(decision)
     annotating = set(_mutations(decision, [op for op in edits if not op["path"].startswith(_SPEC)]))
-    left = [op for one in decision.outcomes if one.mutation in annotating for op in one.ops]
-    kept = [op for op in edits if not any(op is one for one in left)]
-    made = to_template(template.pod, template.pod, kept)
-    ops: list[PatchOp] = [{**op, "path": op["path"].removeprefix(_SPEC[:-1])} for op in made.ops]
-    spec = verified(template.pod["spec"], ops, made.pod["spec"])
+    annotating_ops = [
+        op for outcome in decision.outcomes if outcome.mutation in annotating for op in outcome.ops
+    ]
+    template_ops = [op for op in edits if not any(op is other for other in annotating_ops)]
+    template_patch = to_template(template.pod, template.pod, template_ops)
+    ops: list[PatchOp] = [
+        {**op, "path": op["path"].removeprefix(_SPEC[:-1])} for op in template_patch.ops
+    ]
+    spec = verified(template.pod["spec"], ops, template_patch.pod["spec"])
     return TemplateEdit(tuple(ops), spec, tuple(sorted(annotating)))
 
 
@@ -194,12 +196,12 @@ _SPEC = "/spec/"
 
 
 def _edits(decision: Decision) -> list[PatchOp]:
-    """List the operations of the outcomes, which are the patch without the status."""
-    return [op for one in decision.outcomes for op in one.ops] if decision.patch else []
+    """List the operations of the outcomes: the patch without the status."""
+    return [op for outcome in decision.outcomes for op in outcome.ops] if decision.patch else []
 
 
-def _mutations(decision: Decision, held: Sequence[PatchOp]) -> Iterator[str]:
-    """Name the mutations that these operations belong to."""
+def _mutations(decision: Decision, ops: Sequence[PatchOp]) -> Iterator[str]:
+    """Yield the mutations that these operations belong to."""
     for outcome in decision.outcomes:
-        if any(op is one for op in outcome.ops for one in held):
+        if any(outcome_op is op for outcome_op in outcome.ops for op in ops):
             yield outcome.mutation

@@ -15,22 +15,22 @@ from webhook.text.escape import visible_json
 from webhook.text.yaml.documents import Document, joined
 from webhook.text.yaml.edits import ensure_final_newline
 
-# What a format is told of its reader, and what it returns; `Write` is what each one defines.
+# The input and the output of a format's writer; `Write` is the writer's type.
 
 
 class OutputOptions(NamedTuple):
-    """What the output depends on besides the report: its reader, and where it is shown."""
+    """The inputs of an output besides the report: its reader and its display."""
 
     #: Columns of a line of text.
     width: int = 100
     #: Whether to use ANSI colors.
     colour: bool = False
-    #: Whether a terminal shows it: characters in the documents could then act as commands to it.
+    #: Whether a terminal shows the output: characters in the documents could act as commands to it.
     terminal: bool = False
-    #: How readers request another report.
-    ways: Wording = OPTIONS
-    #: The largest number of characters, beyond which `write` raises DocumentError; None: no limit.
-    most: int | None = LONGEST
+    #: The reader's words for requesting another report.
+    wording: Wording = OPTIONS
+    #: The largest number of characters; a longer output is a DocumentError. None: no limit.
+    max_characters: int | None = LONGEST
 
 
 class Output(NamedTuple):
@@ -41,16 +41,16 @@ class Output(NamedTuple):
     remarks: Sequence[tuple[str, str]] = ()
 
 
-#: The function `write` in each file of a format.
+#: The type of the functions `write_<format>`.
 Write = Callable[[Sequence[Document], Report, OutputOptions], Output]
 
 
-# `diff`: what changes in each input, as `diff -u` shows it and `patch -p1` accepts it.
+# `diff`: the changes in each input, in the format of `diff -u` and `patch -p1`.
 
 
 def write_diff(documents: Sequence[Document], report: Report, display: OutputOptions) -> Output:
     """Write one diff for each input."""
-    rewritten = rewrite(documents, report, most=display.most)
+    rewritten = rewrite(documents, report, most=display.max_characters)
     remarks = [*lost_layout(documents, rewritten), *asides(report)]
     return Output("".join(_diffs(documents, rewritten, display)), remarks)
 
@@ -61,9 +61,9 @@ def _diffs(
     """Yield one diff for each input, which may contain several documents."""
     pairs = zip(documents, rewritten, strict=True)
     for name, group in groupby(pairs, lambda pair: pair[0].name):
-        own = list(group)
-        before = joined([document.text for document, _ in own])
-        after = joined([new.text for _, new in own])
+        input_pairs = list(group)
+        before = joined([document.text for document, _ in input_pairs])
+        after = joined([new.text for _, new in input_pairs])
         heading = name.strip("<>").lstrip("/")
         yield diff(heading, before, after, colour=display.colour, terminal=display.terminal)
 
@@ -72,17 +72,17 @@ def _diffs(
 
 
 def write_json(_: Sequence[Document], report: Report, display: OutputOptions) -> Output:
-    """Write the form."""
-    return Output(form_text(report, most=display.most))
+    """Write the JSON form."""
+    return Output(form_text(report, most=display.max_characters))
 
 
 # `patch`: the RFC 6902 patch of each document, one per line.
 
 
 def write_patch(documents: Sequence[Document], report: Report, _: OutputOptions) -> Output:
-    """Write the patches, one a line."""
+    """Write the patches, one per line."""
     written = (json.dumps(patch, ensure_ascii=False) for patch in patches(documents, report))
-    lines = [visible_json(one) + "\n" for one in written]
+    lines = [visible_json(line) + "\n" for line in written]
     return Output("".join(lines), asides(report))
 
 
@@ -93,7 +93,7 @@ def write_text(_: Sequence[Document], report: Report, display: OutputOptions) ->
     """Write the report."""
     from webhook.preview.report.text import report_text  # noqa: PLC0415 -- it loads rich
 
-    text = report_text(report, width=display.width, colour=display.colour, ways=display.ways)
+    text = report_text(report, width=display.width, colour=display.colour, wording=display.wording)
     return Output(text)
 
 
@@ -102,7 +102,7 @@ def write_text(_: Sequence[Document], report: Report, display: OutputOptions) ->
 
 def write_yaml(documents: Sequence[Document], report: Report, display: OutputOptions) -> Output:
     """Write the documents with the patches applied."""
-    rewritten = rewrite(documents, report, most=display.most)
-    texts = [one.text for one in rewritten]
-    whole = joined([*map(ensure_final_newline, texts[:-1]), *texts[-1:]])
-    return Output(whole, [*lost_layout(documents, rewritten), *asides(report)])
+    rewritten = rewrite(documents, report, most=display.max_characters)
+    texts = [document.text for document in rewritten]
+    text = joined([*map(ensure_final_newline, texts[:-1]), *texts[-1:]])
+    return Output(text, [*lost_layout(documents, rewritten), *asides(report)])

@@ -1,4 +1,4 @@
-"""`serve --dev`: issue certificates, and print commands to paste into a shell."""
+"""`serve --dev`: certificates issued at start, and commands to paste into a shell."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from webhook.model.facts import LABEL
 
 HOST = "127.0.0.1"
 _FOLDER = "rdma-webhook"
-#: The command that the CLI is installed as.
+#: The name of the installed command.
 _PROGRAM = "rdma-webhook"
-#: What the pod of the example requests where there are no fabrics.
+#: The resource in the example pod if there are no fabrics.
 _GPU = "nvidia.com/gpu"
 
-#: Small enough to read in a terminal, and it shows most of what the webhook does.
+#: A pod small enough for a terminal that shows most mutations of the webhook.
 _POD = """\
 apiVersion: v1
 kind: Pod
@@ -38,7 +38,7 @@ spec:
 
 
 def issue_for_development() -> tuple[KeyPair, bytes]:
-    """Return a leaf for this machine's loopback, and the PEM of the CA that signed it.
+    """Return a leaf for this machine's loopback, and its CA as PEM.
 
     The CA's key is discarded at once, so trusting this CA means trusting only this leaf.
     """
@@ -47,9 +47,9 @@ def issue_for_development() -> tuple[KeyPair, bytes]:
 
 
 def store_ca(certificate: bytes, port: int, environment: Mapping[str, str]) -> Path:
-    """Write the CA certificate, which is public, where curl can find it; return the file.
+    """Write the public CA certificate to a file for curl, and return the file.
 
-    Its name has a port that this server has bound, so it never replaces that of a running server.
+    Its name has a port of this server, so it never replaces the file of a running server.
     """
     name = f"dev-ca-{port}.crt"
     home = environment.get("HOME", "")
@@ -70,12 +70,12 @@ def _write(certificate: bytes, folder: Path, name: str) -> Path:
 
 
 def program(started_as: str, folder: Path) -> str:
-    """Return how to type the command that `sys.argv[0]` names, in a shell whose cwd is `folder`."""
+    """Return the command of `sys.argv[0]` as typed in a shell with the cwd `folder`."""
     path = Path(started_as)
     if path.name == "__main__.py":
         return f"{shlex.quote(sys.executable)} -m {shlex.quote(path.parent.name)}"
-    found = which(path.name)
-    if path.name != _PROGRAM or (found and Path(found).resolve() == path.resolve()):
+    installed = which(path.name)
+    if path.name != _PROGRAM or (installed and Path(installed).resolve() == path.resolve()):
         return _PROGRAM
     absolute = folder / path
     if absolute.is_relative_to(folder):
@@ -93,13 +93,13 @@ def instructions(
     problem: str = "",
     example: bool = False,
 ) -> str:
-    """Return the addresses of the server, and two commands that can be pasted as they are.
+    """Return the addresses of the server, and two commands to paste.
 
-    `problem`: why there are no fabrics to decide with; "" if there are. `example`: whether the
-    fabrics are an example's.
+    `problem`: why there are no fabrics to decide with; "" if there are. `example`: whether they
+    are example fabrics.
     """
     gpu = min(fabrics.by_gpu, default=_GPU) if fabrics else _GPU
-    given = "" if example else f"-c {shlex.quote(str(config))} "
+    option = "" if example else f"-c {shlex.quote(str(config))} "
     lines = [
         *_heading(problem, "an example; give yours with -c FABRICS" if example else str(config)),
         f"  admission  https://{HOST}:{ports['mutate']}/mutate",
@@ -108,15 +108,15 @@ def instructions(
         *(_by_curl(ports["preview"], ca, gpu) if "preview" in ports else ()),
         "",
         "Preview a file without a server:",
-        f"  {command} preview {given}FILE",
+        f"  {command} preview {option}FILE",
         "",
     ]
     return "\n".join(lines)
 
 
-def _heading(problem: str, whose: str) -> list[str]:
+def _heading(problem: str, source: str) -> list[str]:
     if not problem:
-        return [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {whose}"]
+        return [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {source}"]
     waits = "rdma-webhook is running, but waits for a valid fabrics file (Ctrl-C stops it)"
     return [waits, f"  {problem}"]
 

@@ -1,4 +1,4 @@
-"""Events for people: for a pod's owner, that it has no RDMA; for an operator, what is broken."""
+"""Events for people: missing RDMA for a pod's owner, broken configurations for an operator."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from webhook.model.pod import owners_of
 from webhook.serve.log import Log
 from webhook.serve.options import ServeOptions
 
-#: Called with each request that was decided, after it has been answered; does not block.
+#: Called with each decided request after its answer; does not block.
 NotifyOwner = Callable[[AdmissionRequest, Decision], None]
 
 
 def owner_notifier(options: ServeOptions, log: Log, environment: Mapping[str, str]) -> NotifyOwner:
-    """Return a function that tells owners; it does nothing outside a pod."""
+    """Return a function that notifies owners; it does nothing outside a pod."""
     reporter = environment.get(POD["name"], "")
     if not reporter:
         return notify_nobody
@@ -29,18 +29,18 @@ def owner_notifier(options: ServeOptions, log: Log, environment: Mapping[str, st
         lambda problem: log.write("warning", "could not record the event", problem=problem),
     )
 
-    def tell(request: AdmissionRequest, decision: Decision) -> None:
-        for one in to_tell(request, decision):
-            events.tell(one)
+    def notify(request: AdmissionRequest, decision: Decision) -> None:
+        for notice in owner_notices(request, decision):
+            events.tell(notice)
 
-    return tell
+    return notify
 
 
-def to_tell(request: AdmissionRequest, decision: Decision) -> list[WithoutRdma]:
-    """List what the owners of a pod are told: that it is allowed, but without RDMA.
+def owner_notices(request: AdmissionRequest, decision: Decision) -> list[WithoutRdma]:
+    """Return notices for the owners of a pod that is allowed, but without RDMA.
 
-    A pod that is denied has no Event from here: its controller creates one. Nor has one that is
-    only tried (`--dry-run=server`), which does not come to exist.
+    A denied pod gets no Event from here: its controller creates one. Nor does a pod of a dry run
+    (`--dry-run=server`), which never exists.
     """
     verdict = decision.verdict
     if verdict is None or verdict.rdma != "no" or not decision.allowed or request.dry_run:
@@ -52,20 +52,18 @@ def to_tell(request: AdmissionRequest, decision: Decision) -> list[WithoutRdma]:
 
 
 def notify_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
-    """Do nothing: the status and the metrics report it."""
+    """Do nothing: the status and the metrics have the decision."""
 
 
-# Report in a Kubernetes Event what an operator has to fix.
+# Report a problem for the operator in a Kubernetes Event.
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
 
-# Tell the owner of a pod that the pod will have no RDMA.
-
 #: The variables that the Deployment sets, by the downward API.
 POD = {"name": "POD_NAME", "namespace": "POD_NAMESPACE", "uid": "POD_UID"}
 
-#: Called with the number of good configurations so far, and what is wrong with the current one.
+#: Called with the number of good configurations so far, and the problem of the current one.
 ReportFailure = Callable[[int, str], None]
 
 
@@ -73,11 +71,11 @@ def failure_reporter(
     options: ServeOptions, log: Log, environment: Mapping[str, str]
 ) -> ReportFailure:
     """Return a function that reports a broken configuration; it does nothing outside a pod."""
-    told = {field: environment.get(variable, "") for field, variable in POD.items()}
-    if not all(told.values()):
-        return _tell_nobody
+    pod_fields = {field: environment.get(variable, "") for field, variable in POD.items()}
+    if not all(pod_fields.values()):
+        return _report_nothing
     events = PodEvents(
-        Pod(**told),
+        Pod(**pod_fields),
         lambda: events_client(options.kubeconfig),
         delays,
         lambda problem: log.write("warning", "could not record the event", problem=problem),
@@ -87,8 +85,8 @@ def failure_reporter(
     )
 
 
-def _tell_nobody(_generation: int, _problem: str) -> None:
-    """Do nothing: the log and the metric report it."""
+def _report_nothing(_generation: int, _problem: str) -> None:
+    """Do nothing: the log and the metric show the failure."""
 
 
 def events_client(kubeconfig: Path | None) -> Client:

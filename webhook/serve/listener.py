@@ -1,4 +1,4 @@
-"""One of the server's listeners: its socket, and uvicorn with connections and limits of our own."""
+"""A listener of the server: its socket, and uvicorn with our own connections and limits."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from webhook.serve.transport.connection import Connection
 from webhook.serve.transport.process import descriptors
 
 _MIB = 1 << 20
-#: The memory that the connections of each listener may hold, chosen so that no client can take
-#: the process past 300 MiB: it uses 70 MiB when it starts, and the densest body takes 120 MiB while
-#: it is decided. A TLS connection takes 48 KiB before its first request, so one address may have
-#: 853 connections to /mutate; an API server has at most 200 such requests in flight
+#: The memory that the connections of each listener may use, chosen so that no client can push
+#: the process beyond 300 MiB: it uses 70 MiB at its start, and the densest body takes 120 MiB
+#: during its decision. A TLS connection takes 48 KiB before its first request, so one address may
+#: have 853 connections to /mutate; an API server has at most 200 such requests in flight
 #: (--max-mutating-requests-inflight). The largest answer to a preview counts as 32 MiB until its
 #: connection ends.
 LIMITS = {
@@ -36,14 +36,14 @@ LIMITS = {
     "health": Limits(connection=8 << 10, in_all=4 * _MIB, per_address=3 * _MIB),
 }
 
-#: Open files that are not connections.
+#: The number of open files besides connections.
 _OTHER_FILES = 100
 
 
 class Listener(uvicorn.Server):
-    """One of several servers in the same event loop, which handles no signals.
+    """A server among several in the same event loop, without signal handlers.
 
-    It accepts connections itself, and its budget for them is not shared with other listeners.
+    It accepts connections itself, within its own budget.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Listener(uvicorn.Server):
         self._budget = budget
         self._metrics = metrics
         self.servers = []
-        self._accepting: list[Acceptor] = []
+        self._acceptors: list[Acceptor] = []
         self.up = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -72,9 +72,9 @@ class Listener(uvicorn.Server):
             server_state=self.server_state,
             app_state=self.lifespan.state,
         )
-        for one in sockets or ():
-            accepting = Acceptor(
-                one,
+        for listening in sockets or ():
+            acceptor = Acceptor(
+                listening,
                 tls=self.config.ssl,
                 connection=connection,
                 budget=self._budget,
@@ -82,20 +82,20 @@ class Listener(uvicorn.Server):
                 opened=partial(self._metrics.connection_opened, self._name),
                 closed=partial(self._metrics.connection_closed, self._name),
             )
-            self._accepting.append(accepting)
-            self.servers.append(cast("asyncio.Server", accepting))
+            self._acceptors.append(acceptor)
+            self.servers.append(cast("asyncio.Server", acceptor))
         self.started = True
         self.up.set()
 
     @property
     def connections(self) -> int:
         """The number of open connections, handshakes included."""
-        return sum(one.connections for one in self._accepting)
+        return sum(acceptor.connections for acceptor in self._acceptors)
 
     def stop_accepting(self) -> None:
         """Close the listening sockets; connections continue."""
-        for one in self._accepting:
-            one.stop_accepting()
+        for acceptor in self._acceptors:
+            acceptor.stop_accepting()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -106,7 +106,7 @@ class Listener(uvicorn.Server):
 def listener_for(
     name: str, app: ASGIApp, tls: ssl.SSLContext | None, options: ServeOptions, metrics: Metrics
 ) -> Listener:
-    """Return the listener of this name (a key of `LIMITS`), over TLS if there is a context."""
+    """Return the listener of this name (a key of `LIMITS`), with TLS if there is a context."""
 
     class Timed(Connection):
         seconds = options.request_seconds
@@ -133,13 +133,13 @@ def listener_for(
 # Bind the ports of all listeners before the server starts.
 
 BACKLOG = 2048
-#: Bytes of answers that the kernel buffers for a client that does not read. They count against the
-#: memory of the pod, and would be megabytes for each connection by default.
+#: Bytes of unread answers that the kernel buffers for a client. They count against the memory of
+#: the pod, and would be megabytes for each connection by default.
 UNREAD = 64 * 1024
 
 
 def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket]:
-    """Return a listening socket for each listener; ConfigError names the flag to change."""
+    """Return a listening socket for each listener; raise ConfigError with the flag to change."""
     if options.dev and options.host not in ("", "localhost", dev.HOST):
         raise ConfigError(
             f"--host {options.host!r:.80}: --dev serves on {dev.HOST} only; "
@@ -157,12 +157,13 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
         try:
             bound[name] = _listen(host, port)
         except OSError as error:
-            for one in bound.values():
-                one.close()
-            where = f"{host} port {port}" if host else f"port {port}"
-            why = os.strerror(error.errno) if error.errno else error
+            for listening in bound.values():
+                listening.close()
+            place = f"{host} port {port}" if host else f"port {port}"
+            reason = os.strerror(error.errno) if error.errno else error
             raise ConfigError(
-                f"cannot listen on {where} ({why}): choose another with {flag}, 0 for any free one"
+                f"cannot listen on {place} ({reason}):"
+                f" choose another with {flag}, 0 for any free one"
             ) from error
     return bound
 

@@ -1,7 +1,7 @@
-"""The log: one JSON object per line, and one write for each line.
+"""The log: one JSON object and one write for each line.
 
-No line contains a pod, or any of its values except names: messages of decisions and
-of exceptions may quote a pod, so neither is logged.
+No line contains a pod, or any of its values except names: messages of decisions and exceptions
+may quote a pod, so neither is logged.
 """
 
 from __future__ import annotations
@@ -24,77 +24,77 @@ _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 
 class Log:
-    """Writes lines to a file descriptor; `logging` takes seven times as long per line."""
+    """A log on a file descriptor; `logging` takes seven times as long per line."""
 
-    def __init__(self, level: str = "info", descriptor: int = 1, *, held: bool = False) -> None:
-        """`held`: keep warnings and errors, and drop the rest, until `release` is called."""
+    def __init__(self, level: str = "info", descriptor: int = 1, *, buffered: bool = False) -> None:
+        """`buffered`: until `release` is called, buffer warnings and errors, and drop the rest."""
         self._least = LEVELS[level]
         self._descriptor = descriptor
-        self._held: list[bytes] | None = [] if held else None
+        self._buffer: list[bytes] | None = [] if buffered else None
         self._dropped = 0
 
     def write(self, level: str, message: str, /, **fields: object) -> None:
-        """Write one line, with the fields that are not None."""
+        """Write one line with all fields except None."""
         if LEVELS[level] < self._least:
             return
-        line = _begun(level, message)
+        line = _line(level, message)
         line |= {key: value for key, value in fields.items() if value is not None}
-        if self._held is None:
-            self._emit(_written(line))
+        if self._buffer is None:
+            self._emit(_encoded(line))
         elif LEVELS[level] > LEVELS["info"]:
-            self._held.append(_written(line))
+            self._buffer.append(_encoded(line))
 
     def release(self) -> None:
-        """Write what was held, and each line at once from now on."""
-        held, self._held = self._held, None
-        for line in held or ():
+        """Write the buffered lines, and later lines at once."""
+        lines, self._buffer = self._buffer, None
+        for line in lines or ():
             self._emit(line)
 
     def _emit(self, line: bytes) -> None:
-        """Write a line, unless it would have to wait for the reader: requests matter more."""
-        if not _takes_a_line(self._descriptor):
+        """Write a line, unless that would block on the reader: requests matter more."""
+        if not _is_writable(self._descriptor):
             self._dropped += 1
             return
         if self._dropped:
-            lost = {**_begun("warning", "log lines dropped"), "lines": self._dropped}
-            line, self._dropped = _written(lost) + line, 0
+            notice = {**_line("warning", "log lines dropped"), "lines": self._dropped}
+            line, self._dropped = _encoded(notice) + line, 0
         try:
             os.write(self._descriptor, line)
         except OSError:
             return  # the reader has gone
 
 
-def _takes_a_line(descriptor: int) -> bool:
-    """Return whether a write returns at once: a pipe that says so takes 4 KiB, see pipe(7)."""
-    asked = select.poll()
-    asked.register(descriptor, select.POLLOUT)
-    return bool(asked.poll(0))
+def _is_writable(descriptor: int) -> bool:
+    """Return whether a write returns at once: a writable pipe takes 4 KiB, see pipe(7)."""
+    writable = select.poll()
+    writable.register(descriptor, select.POLLOUT)
+    return bool(writable.poll(0))
 
 
-def _begun(level: str, message: str) -> dict[str, object]:
+def _line(level: str, message: str) -> dict[str, object]:
     return {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
 
 
-def _written(line: dict[str, object]) -> bytes:
-    """Write a line as JSON, with escapes for invisible characters."""
+def _encoded(line: dict[str, object]) -> bytes:
+    """Return a line as JSON, with escapes for invisible characters."""
     try:
-        written = orjson.dumps(line, option=_OPTIONS)
+        encoded = orjson.dumps(line, option=_OPTIONS)
     except TypeError:  # half a surrogate pair, which a file's name may contain
         return f"{json.dumps(line, default=str)}\n".encode()
-    if written.isascii() and b"\x7f" not in written:
-        return written
-    return visible_json(written.decode()).encode()
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded
+    return visible_json(encoded.decode()).encode()
 
 
 class Forward(logging.Handler):
-    """Sends messages of libraries (uvicorn, asyncio) to the same log."""
+    """A handler that sends messages of libraries (uvicorn, asyncio) to the same log."""
 
     def __init__(self, log: Log) -> None:
         super().__init__()
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a library's record, with its exception but not the exception's message."""
+        """Write a library's record with its exception, but without the exception's message."""
         level = record.levelname.lower()
         error = record.exc_info[1] if record.exc_info else None
         self._log.write(

@@ -1,4 +1,4 @@
-"""The metrics of one server, in its own registry.
+"""The metrics of a server, in its own registry.
 
 Label values come from closed sets (endpoints, status codes, names and reason codes of the
 code), never from a request, so the number of series is bounded.
@@ -26,8 +26,9 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: A decision takes a tenth of a millisecond; the API server gives up after seconds.
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
-#: Why the worker ended: nobody waited for its answer any more (the client left, or a validation
-#: came first), it crashed, its answer was malformed, the server stopped, it took too long.
+#: The reason for the end of a worker: nobody waited for its answer any more (the client left, or
+#: a validation came first), it crashed, its answer was malformed, the server stopped, or it took
+#: too long.
 WorkerEnd = Literal["client", "crash", "malformed", "stop", "timeout"]
 WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
 
@@ -40,7 +41,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self._traffic = _Traffic()
         self.registry.register(self._traffic)
-        #: Each source adds the feed that it watches.
+        #: The feeds, added by the sources that watch them.
         self.watches = Watches()
         self.registry.register(self.watches)
         self.internal_errors = Counter(
@@ -62,7 +63,7 @@ class Metrics:
         _show_versions(self.registry)
 
     def connection_opened(self, listener: str) -> None:
-        """Count a connection that was accepted; `listener` comes from a closed set."""
+        """Count an accepted connection; `listener` comes from a closed set."""
         self._traffic.connections(listener).inc()
 
     def connection_closed(self, listener: str, reason: str) -> None:
@@ -93,8 +94,8 @@ class Metrics:
 class _Traffic(Collector):
     """The metrics of connections, requests and decisions.
 
-    Each attribute returns the series of its label values, which begins with its first event. A
-    series is looked up once: `labels` takes three times as long as the count itself.
+    Each attribute returns the series of its label values, which begins with its first event. The
+    lookup of a series is cached: `labels` takes three times as long as the count itself.
     """
 
     def __init__(self) -> None:
@@ -166,15 +167,15 @@ class Watches(Collector):
         self._feeds: list[Informers] = []
 
     def add(self, feed: Informers) -> None:
-        """Show the kinds of this feed, too."""
+        """Add the kinds of this feed."""
         self._feeds.append(feed)
 
     def remove(self, feed: Informers) -> None:
-        """Show the kinds of this feed no more."""
+        """Remove the kinds of this feed."""
         self._feeds.remove(feed)
 
     def collect(self) -> Iterator[Metric]:
-        """Make metrics of the current state, for a scrape."""
+        """Yield metrics of the current state, for a scrape."""
         heard, objects, lists, failures = families = _watch_families()
         for feed in self._feeds:
             for reflector in feed.reflectors:
@@ -220,7 +221,7 @@ def _last_contact(feed: Informers, reflector: Reflector) -> float:
 
 
 class WorkerMetrics:
-    """What the worker, which computes previews and validations, has to do, and why it ended."""
+    """Gauges and counters of the worker, which computes previews and validations."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.previews_pending = Gauge(
@@ -256,7 +257,7 @@ class WorkerMetrics:
 
 
 class ConfigurationGauges:
-    """Which configuration is in use, since when, and whether it is the present one."""
+    """Gauges of the configuration in use: its hash, its age, and whether it is the present one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge = partial(Gauge, registry=registry)
@@ -285,14 +286,14 @@ class ConfigurationGauges:
         )
 
     def used(self, config_hash: str) -> None:
-        """Show the hash of the configuration in use; "" if there is none."""
+        """Show the hash of the configuration in use; "" without one."""
         self._info.clear()
         if config_hash:
             self._info.labels(config_hash).set(1)
 
 
 class CertificateGauges:
-    """When certificates expire, and whether they are in order."""
+    """Gauges of the certificates: their expiry and problems."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge = partial(Gauge, registry=registry)

@@ -10,8 +10,8 @@ from certs.installation import WebhookConfiguration
 from certs.lifetimes import Lifetimes
 from webhook.config import EXAMPLE, INSTALLED
 
-#: The names of the webhooks in their configurations, `/mutate` and `/validate`; never changed,
-#: because server-side apply finds an entry by its name.
+#: The names of the webhooks in their configurations, `/mutate` and `/validate`. They never change,
+#: because server-side apply identifies an entry by its name.
 PODS, FABRICS = "pods.rdma.lab", "fabrics.rdma.lab"
 _LIFETIMES = Lifetimes()
 
@@ -23,9 +23,9 @@ class ServeOptions:
     #: The fabrics file; None: an example with `dev`, the object in a cluster, INSTALLED elsewhere.
     config: Path | None = None
     facts: Path | None = None
-    #: Watch namespaces and their rules, in a cluster or with a kubeconfig, and without `facts`.
+    #: Whether to watch namespaces and their rules, given a cluster or kubeconfig and no `facts`.
     watch: bool = True
-    #: "": all addresses of the machine, IPv4 and IPv6.
+    #: The address to listen on; "" for all of the machine, IPv4 and IPv6.
     host: str = ""
     port: int = 8443
     preview_port: int = 8444
@@ -33,46 +33,46 @@ class ServeOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     client_ca: Path | None = None
-    #: The webhook's namespace, for certificates that it issues itself. None: the pod's namespace.
+    #: The webhook's namespace, for self-issued certificates; None for the pod's namespace.
     namespace: str | None = None
     service: str = "rdma-webhook"
     ca_secret: str = "rdma-webhook-ca"  # noqa: S105 -- a name
     webhook_configuration: str = "zz-rdma-webhook"
     validating_webhook_configuration: str = "rdma-webhook"
     lifetimes: Lifetimes = _LIFETIMES
-    #: None: the pod's service account.
+    #: The kubeconfig; None for the pod's service account.
     kubeconfig: Path | None = None
     preview: bool = True
-    #: How long a preview may take to compute.
+    #: The time limit for computing a preview.
     preview_seconds: float = 10.0
     log_level: str = "info"
-    #: How long to keep serving after SIGTERM, at least.
+    #: The minimum time of serving after SIGTERM.
     drain_seconds: float = 15.0
-    #: How long a connection may be idle. More than the 90 s after which Go's HTTP client drops one:
-    #: if the server dropped it first, a request on its way would be lost, since kube-apiserver
+    #: The time limit for an idle connection. More than the 90 s after which Go's HTTP client drops
+    #: one: if the server dropped it first, a request on its way would be lost, since kube-apiserver
     #: does not repeat a POST.
     idle_seconds: float = 120.0
     poll_seconds: float = 1.0
-    #: How long a request may take to arrive; the API server waits at most 30 s for an answer.
+    #: The time limit for a request's arrival; the API server waits at most 30 s for an answer.
     request_seconds: float = 30.0
-    #: Serve on 127.0.0.1, with certificates issued at start and without draining.
+    #: Whether to serve on 127.0.0.1, with certificates issued at start and without draining.
     dev: bool = False
-    #: Called with a message for the user once all listeners are up.
+    #: A function to call with a message for the user once all listeners are up.
     announce: Callable[[str], None] | None = None
 
     @property
     def example(self) -> bool:
-        """Whether the fabrics are an example, because none were given."""
+        """Whether to use example fabrics, because none were given."""
         return self.dev and self.config is None
 
     @property
     def fabrics(self) -> Path:
-        """The fabrics file, if it is to be read; see `configuration_source`."""
+        """The fabrics file to read; see `configuration_source`."""
         return self.config or (EXAMPLE if self.dev else INSTALLED)
 
 
 def configurations(mutating: str, validating: str) -> tuple[WebhookConfiguration, ...]:
-    """Return the configurations with these names, by which API servers call the webhook."""
+    """Return the configurations with these names, which make API servers call the webhook."""
     return (
         WebhookConfiguration(kind="MutatingWebhookConfiguration", name=mutating, webhook=PODS),
         WebhookConfiguration(

@@ -7,9 +7,9 @@
 
 After SIGTERM the server keeps serving for a while, unready and with `Connection: close` on
 every answer: the API server keeps using its connections until its endpoints are updated, and
-does not repeat a request that was cut off (kubernetes/kubernetes#127335). For the same reason
-it does not close idle connections to /mutate, on which a request may be on its way: it waits
-until the API server closes them.
+does not repeat an interrupted request (kubernetes/kubernetes#127335). For the same reason it
+does not close idle connections to /mutate, where a request may be on its way: it waits until the
+API server closes them.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ from webhook.serve.transport.process import (
 from webhook.serve.worker.queue import FairQueue
 from webhook.serve.worker.supervisor import Worker
 
-#: Threads read a changed configuration and the events of watches. Beside a thread that is always
-#: busy, the p99 of /mutate at 100 requests/s is 20 to 40 ms; with Python's default switch interval
-#: of 5 ms it is 0.6 to 0.9 s.
+#: Python's switch interval, for the threads that read a changed configuration and the events of
+#: watches. Next to a thread that is always busy, the p99 of /mutate at 100 requests/s is 20 to
+#: 40 ms; with the default interval of 5 ms it is 0.6 to 0.9 s.
 SWITCH_SECONDS = 0.0005
 
-#: How often a server that stops looks whether connections are left.
-_LOOK_SECONDS = 0.1
+#: Seconds between checks for remaining connections while the server stops.
+_CHECK_SECONDS = 0.1
 
 __all__ = ["ServeOptions", "WebhookServer", "serve"]
 
@@ -86,7 +86,7 @@ def serve(options: ServeOptions) -> int:
 
 
 class WebhookServer:
-    """All listeners, bound to their ports as soon as an instance exists.
+    """All listeners of a server, bound to their ports from the constructor on.
 
     The constructor raises ConfigError or CertificateError, each with a one-line message, if the
     server cannot start.
@@ -95,21 +95,21 @@ class WebhookServer:
     def __init__(self, options: ServeOptions) -> None:
         self._options = options
         # A person at a terminal reads how to use the server first, and then its log.
-        self.log = Log(options.log_level, held=options.dev and os.isatty(1))
+        self.log = Log(options.log_level, buffered=options.dev and os.isatty(1))
         self.metrics = Metrics()
         self.state = State()
-        tell_broken = failure_reporter(options, self.log, os.environ)
-        in_use = ConfigurationInUse(self.state, self.metrics, self.log, tell_broken)
+        report_failure = failure_reporter(options, self.log, os.environ)
+        in_use = ConfigurationInUse(self.state, self.metrics, self.log, report_failure)
         self._configuration = configuration_source(
             options, self.state, self.metrics, in_use, os.environ
         )
-        self._tell_owner = owner_notifier(options, self.log, os.environ)
+        self._notify_owner = owner_notifier(options, self.log, os.environ)
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)
         status = fabric_status_of(options, self._configuration, self.state, self.log, os.environ)
-        #: The sources of the state; some work beside the event loop, in threads.
-        self._kept_up: tuple[Source, ...] = (
+        #: The sources of the state; some use threads besides the event loop.
+        self._sources: tuple[Source, ...] = (
             self._configuration,
             certificate,
             *facts,
@@ -120,7 +120,7 @@ class WebhookServer:
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
         #: The port of each listener: mutate, preview, health.
-        self.ports = {name: one.getsockname()[1] for name, one in self._sockets.items()}
+        self.ports = {name: listening.getsockname()[1] for name, listening in self._sockets.items()}
         # Only after binding: the file is named after the port, which another server may be using.
         self._ca_file = self._serve_development() if options.dev else None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -145,7 +145,7 @@ class WebhookServer:
                 await self._worker.stop()
                 for listener in listeners.values():
                     listener.should_exit = True
-        for source in self._kept_up:
+        for source in self._sources:
             source.stop()
         self.log.write("info", "stopped")
 
@@ -161,24 +161,24 @@ class WebhookServer:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Handle the signals, if this is the main thread; no other thread can."""
+        """Handle signals in the main thread; no other thread can."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         assert self._loop is not None
-        taken = (signal.SIGINT, signal.SIGTERM)
-        for number in taken:
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
             self._loop.add_signal_handler(number, self._signalled)
         try:
             yield
         finally:
-            for number in taken:
+            for number in signals:
                 self._loop.remove_signal_handler(number)
 
     def _started(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
-        collect_rarely()  # all objects so far stay for good
-        for source in self._kept_up:
+        collect_rarely()  # all objects so far are permanent
+        for source in self._sources:
             source.start()  # may need the API server; the listeners are up and do not wait for it
         self.log.write("info", "serving", ports=self.ports)
         if self._options.announce is not None and self._ca_file is not None:
@@ -205,7 +205,7 @@ class WebhookServer:
 
     async def _poll(self, *, first: bool = False) -> None:
         """Poll all sources, each in a thread, so that a slow disk delays no request."""
-        for source in self._kept_up:
+        for source in self._sources:
             try:
                 if await asyncio.to_thread(source.poll) or first:
                     source.apply(self.metrics, self.log)
@@ -214,7 +214,7 @@ class WebhookServer:
                 self.log.write("error", "internal error", **crash_summary(error))
 
     async def _drain(self, mutate: Listener) -> None:
-        """Serve on, until the API server has other endpoints and has closed its connections."""
+        """Keep serving until the API server has other endpoints and has closed its connections."""
         self.state.draining = True
         seconds = 0.0 if self._options.dev else self._options.drain_seconds
         self.log.write("info", "draining", seconds=seconds)
@@ -224,11 +224,11 @@ class WebhookServer:
         mutate.stop_accepting()
         deadline = time.monotonic() + self._options.idle_seconds
         while mutate.connections and time.monotonic() < deadline:
-            if await self._hurried(_LOOK_SECONDS):
+            if await self._hurried(_CHECK_SECONDS):
                 return
 
     async def _hurried(self, seconds: float) -> bool:
-        """Wait; return early, and True, on a second signal."""
+        """Wait; return True early on a second signal."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), seconds)
         return self._hurry.is_set()
@@ -244,7 +244,7 @@ class WebhookServer:
         about = self.state, self.metrics, self.log
         turns = FairQueue()
         endpoints: dict[str, ASGIApp] = {
-            mutate.PATH: Mutate(*about, decide, self._tell_owner),
+            mutate.PATH: Mutate(*about, decide, self._notify_owner),
             validate.PATH: Validate(*about, self._worker, turns),
         }
         apps: dict[str, ASGIApp] = {

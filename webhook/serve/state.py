@@ -1,4 +1,4 @@
-"""The state behind the listeners: a snapshot, and `advance`, which makes the next one by an event.
+"""The state of the server: a snapshot, and `advance`, which makes the next one from an event.
 
 A configuration is upcoming for some seconds, since another replica may use it already; then it is
 current, and for a minute after that retired: the first call for a pod may have been decided by it.
@@ -24,17 +24,17 @@ from webhook.model.facts import Facts
 from webhook.model.nodes import Node, NodeInventory, inventory_of
 from webhook.model.pod import PodManifest
 
-# Configurations with their inventories of the nodes, and those that were replaced a moment ago.
+# Configurations with their inventories of the nodes, current or recently replaced.
 #
 # The API server may call twice for one pod, and the second call may reach a replica that has
-# replaced the configuration of the first. It is then decided with the configuration and the
-# inventory of before: with others, the pod would get a part of each.
+# replaced the configuration of the first. That replica then decides with the earlier configuration
+# and inventory: with newer ones, the pod would get a part of each.
 
-#: Seconds. An API server spends a minute on a request at most, by default (`--request-timeout`).
+#: Seconds. By default, an API server spends at most a minute on a request (`--request-timeout`).
 RETENTION = 60.0
-#: Retired configurations, each with its inventory.
+#: The maximum number of retired configurations, each with its inventory.
 MOST_RETIRED = 32
-#: By name.
+#: Nodes by name.
 Nodes = Mapping[str, Node]
 #: The hash of a configuration → an inventory of the nodes by its fabrics.
 Inventories = Mapping[str, NodeInventory]
@@ -42,7 +42,7 @@ Inventories = Mapping[str, NodeInventory]
 
 @dataclass(frozen=True, slots=True)
 class PreparedConfiguration:
-    """A configuration that decisions can use; nodes and inventory are replaced together."""
+    """A configuration for decisions; nodes and inventory are replaced together."""
 
     fabrics: Fabrics
     nodes: Nodes
@@ -52,36 +52,38 @@ class PreparedConfiguration:
 
     @classmethod
     def of(cls, fabrics: Fabrics, nodes: Nodes, source: FabricsText) -> PreparedConfiguration:
-        """Prepare fabrics; takes 50 ms with 10,000 nodes, so not for the event loop."""
+        """Prepare fabrics; takes 50 ms with 10,000 nodes, so call it outside the event loop."""
         return cls(fabrics, nodes, inventory_of(nodes, fabrics), source)
 
     @property
     def config_hash(self) -> str:
-        """The hash of what the fabrics mean."""
+        """The hash of the fabrics' meaning."""
         return self.fabrics.config_hash
 
     def with_nodes(self, nodes: Nodes, inventories: Inventories) -> PreparedConfiguration:
-        """Return a copy with other nodes, if one of the inventories is by these fabrics."""
+        """Return a copy with other nodes, if there is an inventory for these fabrics."""
         inventory = inventories.get(self.config_hash)
         return self if inventory is None else replace(self, nodes=nodes, inventory=inventory)
 
 
 @dataclass(frozen=True, slots=True)
 class RetiredConfigurations:
-    """The configurations of the last minute, each as it was when it retired."""
+    """The configurations of the last minute, each in its state at retirement."""
 
-    #: Hash → when it retired, in seconds of the clock, and the configuration; the oldest first.
+    #: Hash → retirement time in seconds of the clock, and the configuration; the oldest first.
     _by_hash: Mapping[str, tuple[float, PreparedConfiguration]] = field(default_factory=dict)
 
     def adding(self, configuration: PreparedConfiguration, now: float) -> RetiredConfigurations:
-        """Return a copy with one that retires now; forget those that are too old or too many."""
-        rest = {key: entry for key, entry in self._by_hash.items() if now - entry[0] <= RETENTION}
-        rest.pop(configuration.config_hash, None)
-        rest[configuration.config_hash] = (now, configuration)
-        return RetiredConfigurations(dict([*rest.items()][-MOST_RETIRED:]))
+        """Return a copy with one that retires now, without surplus and expired ones."""
+        retired = {
+            key: entry for key, entry in self._by_hash.items() if now - entry[0] <= RETENTION
+        }
+        retired.pop(configuration.config_hash, None)
+        retired[configuration.config_hash] = (now, configuration)
+        return RetiredConfigurations(dict([*retired.items()][-MOST_RETIRED:]))
 
     def get(self, config_hash: str, now: float) -> PreparedConfiguration | None:
-        """Return the configuration with this hash, if it retired in the last minute."""
+        """Return the configuration with this hash, if it retired within the last minute."""
         since, configuration = self._by_hash.get(config_hash, (now, None))
         return configuration if now - since <= RETENTION else None
 
@@ -91,22 +93,22 @@ class RetiredConfigurations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything that decisions depend on besides the pod."""
+    """The input of decisions besides the pod."""
 
     #: The configuration in use; None without a valid one that has fabrics.
     current: PreparedConfiguration | None = None
-    #: Why there is none and what to do, for whoever creates a pod; "" if there is one.
+    #: The reason and the remedy for its absence, for the creator of a pod; "" if there is one.
     missing: str = "its configuration has not been read yet"
-    #: Configurations that come into use in a moment, by hash.
+    #: Configurations about to come into use, by hash.
     upcoming: Mapping[str, PreparedConfiguration] = field(default_factory=dict)
     retired: RetiredConfigurations = field(default_factory=RetiredConfigurations)
     #: The latest facts; a configuration may still have an inventory of older nodes.
     facts: Facts = field(default_factory=Facts)
-    #: The ResourceClaimTemplates and ResourceClaims; None: use those of the facts.
+    #: The ResourceClaimTemplates and ResourceClaims; None to use the facts' own.
     claims: KnownClaims | None = None
 
     def context_for(self, namespace: str, pod: PodManifest, now: float) -> Context | None:
-        """Return what a decision on a pod depends on at `now`; None without a configuration."""
+        """Return the context of a decision at `now`; None without a configuration."""
         configuration = self._configuration_for(pod, now)
         if configuration is None:
             return None
@@ -116,7 +118,7 @@ class Snapshot:
         return Context(configuration.fabrics, facts, configuration.inventory)
 
     def _configuration_for(self, pod: PodManifest, now: float) -> PreparedConfiguration | None:
-        """Choose the configuration that the pod's status names, or the current one."""
+        """Return the configuration named by the pod's status, or the current one."""
         current, named = self.current, configuration_named_in(pod)
         if not named or (current is not None and named == current.config_hash):
             return current
@@ -124,12 +126,16 @@ class Snapshot:
 
     @property
     def live(self) -> list[PreparedConfiguration]:
-        """The current configuration and the upcoming ones, which keep up with the nodes."""
-        return [each for each in (self.current, *self.upcoming.values()) if each is not None]
+        """The current and the upcoming configurations, which follow changes of the nodes."""
+        return [
+            configuration
+            for configuration in (self.current, *self.upcoming.values())
+            if configuration is not None
+        ]
 
 
 class ConfigurationLearnt(NamedTuple):
-    """A configuration comes into use in a moment; another replica may use it already."""
+    """A configuration is about to come into use; another replica may use it already."""
 
     configuration: PreparedConfiguration
 
@@ -147,20 +153,20 @@ class ConfigurationMissing(NamedTuple):
 
 
 class NamespacesChanged(NamedTuple):
-    """There are other facts on namespaces; nodes come by `NodesChanged` alone."""
+    """The facts on namespaces have changed; nodes come by `NodesChanged` alone."""
 
     facts: Facts
 
 
 class NodesChanged(NamedTuple):
-    """There are other nodes, with an inventory for each configuration that had none of them."""
+    """The nodes have changed; has an inventory for each configuration that lacks one."""
 
     nodes: Nodes
     inventories: Inventories
 
 
 class ClaimsChanged(NamedTuple):
-    """There are other ResourceClaimTemplates or ResourceClaims; None: they are not watched."""
+    """The ResourceClaimTemplates or ResourceClaims have changed; None if unwatched."""
 
     claims: KnownClaims | None
 
@@ -170,9 +176,9 @@ Event = ConfigurationEvent | NamespacesChanged | NodesChanged | ClaimsChanged
 
 
 def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
-    """Return the snapshot after an event at `now`, in seconds of a clock that never goes back.
+    """Return the snapshot after an event at `now`, in seconds of a monotonic clock.
 
-    Takes microseconds however large the cluster is: whoever sends the event made the inventory.
+    Takes microseconds for clusters of any size: the sender of the event made the inventory.
     """
     match event:
         case ConfigurationLearnt(configuration):
@@ -192,7 +198,7 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
 
 
 def _applied(snapshot: Snapshot, configuration: PreparedConfiguration, now: float) -> Snapshot:
-    """Make a configuration current; the nodes of the upcoming one may be newer."""
+    """Make a configuration current; its upcoming copy may have newer nodes."""
     upcoming = dict(snapshot.upcoming)
     latest = upcoming.pop(configuration.config_hash, configuration)
     current = replace(configuration, nodes=latest.nodes, inventory=latest.inventory)
@@ -201,7 +207,7 @@ def _applied(snapshot: Snapshot, configuration: PreparedConfiguration, now: floa
 
 
 def _retired(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredConfigurations:
-    """Add the current configuration, unless the next one means the same."""
+    """Retire the current configuration, unless the next one has the same meaning."""
     current = snapshot.current
     if current is None or current.config_hash == next_hash:
         return snapshot.retired
@@ -209,30 +215,33 @@ def _retired(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredCo
 
 
 def _with_nodes(snapshot: Snapshot, nodes: Nodes, inventories: Inventories) -> Snapshot:
-    """Replace the nodes; a retired configuration stays as its first calls were decided."""
+    """Replace the nodes, but not in retired configurations, whose first calls are decided."""
     current = snapshot.current and snapshot.current.with_nodes(nodes, inventories)
-    upcoming = {key: each.with_nodes(nodes, inventories) for key, each in snapshot.upcoming.items()}
+    upcoming = {
+        key: configuration.with_nodes(nodes, inventories)
+        for key, configuration in snapshot.upcoming.items()
+    }
     facts = replace(snapshot.facts, nodes=nodes)
     return replace(snapshot, current=current, upcoming=upcoming, facts=facts)
 
 
 class ReadinessCheck(NamedTuple):
-    """One line of `/readyz`."""
+    """A line of `/readyz`."""
 
     name: str
-    #: False if the server must not get requests.
+    #: Whether the server may get requests.
     ready: bool
     detail: str
 
 
 class State:
-    """The state of one server: any thread may read it; the event loop's thread sends events."""
+    """The state of a server: any thread may read it; the event loop's thread sends events."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start without a configuration and facts; `clock`: seconds, never going back."""
+        """Start without a configuration and facts; `clock` returns monotonic seconds."""
         self._clock = clock
         self.snapshot = Snapshot()
-        #: Requests that wait for missing facts; None if no watch delivers any.
+        #: Requests that wait for missing facts; None without a watch.
         self.pending_facts: PendingFacts | None = None
         self.draining = False
         #: The other checks of `/readyz`: configuration, facts, certificate.
@@ -243,7 +252,7 @@ class State:
         self.snapshot = advance(self.snapshot, event, self._clock())
 
     def context_for(self, namespace: str, pod: PodManifest) -> Context | None:
-        """Return what a decision on a pod depends on now; None without a configuration."""
+        """Return the context of a decision on a pod now; None without a configuration."""
         return self.snapshot.context_for(namespace, pod, self._clock())
 
     def checks(self) -> list[ReadinessCheck]:
@@ -256,12 +265,12 @@ class State:
 # Requests that wait for a namespace or a ResourceClaim that a watch has not delivered yet.
 #
 # If a pod is created at the same moment as its namespace or its claim, its request may arrive
-# before the watch has delivered that. So the request waits a little; other requests do not.
+# before the watch delivers them. So the request waits a little; other requests do not.
 
 #: The watch delivers an object within some milliseconds; the API server waits for seconds.
 LONGEST_WAIT = 0.3
-#: Bytes of all requests that wait at once, at most, and of each one besides its body: enough for
-#: a thousand typical requests. Beyond that, requests are decided without waiting.
+#: The maximum bytes of all waiting requests, and bytes of each besides its body: enough for a
+#: thousand typical requests. Beyond that, requests are decided without waiting.
 MOST_WAITING, EACH_WAITING = 32 << 20, 16 << 10
 
 
@@ -276,23 +285,23 @@ class PendingFacts:
     def __init__(self, seconds: float = LONGEST_WAIT) -> None:
         self._seconds = seconds
         self._arrivals: dict[str, set[asyncio.Future[None]]] = {}
-        self._held = 0
-        #: Whether all arrived that a request waited for → the number of requests.
+        self._octets = 0
+        #: Whether all awaited facts arrived → the number of requests.
         self.counts = {True: 0, False: 0}
 
     async def wait_for(self, keys: Iterable[str], octets: int) -> bool:
-        """Wait for all of these, with a body of `octets` bytes; return whether all arrived."""
+        """Wait for all keys, with a body of `octets` bytes; return whether all arrived."""
         octets += EACH_WAITING
-        if self._held + octets > MOST_WAITING:
+        if self._octets + octets > MOST_WAITING:
             return False
-        self._held += octets
+        self._octets += octets
         arrivals: dict[str, asyncio.Future[None]] = {key: asyncio.Future() for key in keys}
         for key, arrival in arrivals.items():
             self._arrivals.setdefault(key, set()).add(arrival)
         try:
             await asyncio.wait(arrivals.values(), timeout=self._seconds)
         finally:
-            self._held -= octets
+            self._octets -= octets
             for key, arrival in arrivals.items():
                 self._leave(key, arrival)
         all_arrived = all(arrival.done() for arrival in arrivals.values())
@@ -300,26 +309,26 @@ class PendingFacts:
         return all_arrived
 
     def arrived(self, keys: Iterable[str]) -> None:
-        """Resume the requests that wait for these namespaces and claims."""
+        """Resume requests that wait for these namespaces and claims."""
         for key in self._arrivals.keys() & set(keys):
             for arrival in self._arrivals.pop(key):
                 arrival.set_result(None)
 
     def _leave(self, key: str, arrival: asyncio.Future[None]) -> None:
-        others = self._arrivals.get(key, set())
-        others.discard(arrival)
-        if not others:
+        waiting = self._arrivals.get(key, set())
+        waiting.discard(arrival)
+        if not waiting:
             self._arrivals.pop(key, None)
 
 
 class PendingFactsMetric(Collector):
-    """The metric of requests that waited for a namespace or a claim."""
+    """The metric of requests that waited for namespaces or claims."""
 
     def __init__(self, pending: PendingFacts) -> None:
         self._pending = pending
 
     def collect(self) -> Iterator[Metric]:
-        """Make the metric of the current counts, for a scrape."""
+        """Yield the metric with the current counts, for a scrape."""
         waits = CounterMetricFamily(
             "rdma_webhook_namespace_waits",
             "Requests that waited for a namespace or a ResourceClaim that was not known yet, by "

@@ -1,4 +1,4 @@
-"""The status of the FabricConfiguration: what `kubectl get fabrics` shows, and who writes it."""
+"""The status of the FabricConfiguration, as printed by `kubectl get fabrics`, and its writer."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObjectConfiguration, ObservedObject
 from webhook.serve.state import Nodes, PreparedConfiguration, State
 
-# Whether the object is valid and in use, and what nodes have.
+# Whether the object is valid and in use, and the resources of nodes.
 
 #: The Lease of the manifests.
 LEASE = "rdma-webhook"
 #: Characters of a message: the API allows 32,768, and people read the first.
 _LONGEST = 4096
-#: Seconds to give the Lease back when the process ends.
+#: Seconds for giving the Lease back when the process ends.
 _RELEASE = 3.0
 
 
 class FabricStatus:
-    """Keeps the object's status in step with what this replica knows."""
+    """A source that keeps the object's status in step with the state of this replica."""
 
     def __init__(self, writer: StatusWriter) -> None:
         self._writer = writer
@@ -48,7 +48,7 @@ class FabricStatus:
         self._writer.join(_RELEASE)
 
     def poll(self) -> bool:
-        """Return False: nothing comes from here."""
+        """Return False: there is nothing to apply."""
         return False
 
     def apply(self, metrics: Metrics, log: Log) -> None:
@@ -62,7 +62,7 @@ def fabric_status_of(
     log: Log,
     environment: Mapping[str, str],
 ) -> tuple[FabricStatus, ...]:
-    """Return what writes the status, if the configuration is an object and this is a pod."""
+    """Return the writer of the status, if the configuration is an object and this is a pod."""
     replica, space = (environment.get(POD[field], "") for field in ("name", "namespace"))
     if not isinstance(configuration, ObjectConfiguration) or not replica or not space:
         return ()
@@ -70,10 +70,10 @@ def fabric_status_of(
     def failed(problem: str) -> None:
         log.write("warning", "could not write the status", problem=problem)
 
-    on_nodes = OnNodes()
+    node_summary = NodeSummary()
     writer = StatusWriter(
         lambda: _connect(options.kubeconfig, space, replica),
-        lambda: stated(configuration.observed, state.snapshot.current, on_nodes),
+        lambda: status_update(configuration.observed, state.snapshot.current, node_summary),
         failed,
     )
     return (FabricStatus(writer),)
@@ -87,15 +87,15 @@ def _connect(kubeconfig: Path | None, space: str, replica: str) -> tuple[StatusL
     return Lease(client, space, LEASE, replica), client
 
 
-def stated(
-    observed: ObservedObject | None, used: PreparedConfiguration | None, on_nodes: OnNodes
+def status_update(
+    observed: ObservedObject | None, used: PreparedConfiguration | None, node_summary: NodeSummary
 ) -> StatusUpdate | None:
-    """Return what the status says; None without an object."""
+    """Return the content of the status; None without an object."""
     if observed is None:
         return None
     names = observed.loaded.fabrics.fabrics if observed.loaded else ()
-    more = {"fabricNames": ", ".join(names), **on_nodes.of(used)}
-    return StatusUpdate(observed.generation, (_valid(observed), _active(observed, used)), more)
+    fields = {"fabricNames": ", ".join(names), **node_summary.of(used)}
+    return StatusUpdate(observed.generation, (_valid(observed), _active(observed, used)), fields)
 
 
 def _valid(observed: ObservedObject) -> Condition:
@@ -106,65 +106,65 @@ def _valid(observed: ObservedObject) -> Condition:
 
 
 def _warnings(loaded: Loaded) -> Iterator[str]:
-    for one in loaded.findings:
-        yield f"{one.path}: {one.message}" if one.path else one.message
+    for finding in loaded.findings:
+        yield f"{finding.path}: {finding.message}" if finding.path else finding.message
     if left_out := loaded.more.text():
         yield left_out
 
 
 def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Condition:
     if used is None:
-        said = "No fabrics are in use, so pods that opted in are left to failurePolicy."
-        return Condition("Active", False, "NothingInUse", said)
+        message = "No fabrics are in use, so pods that opted in are left to failurePolicy."
+        return Condition("Active", False, "NothingInUse", message)
     in_use = f"config {used.config_hash}"
     if observed.loaded is None:
-        said = f"The last good configuration stays in use ({in_use})."
-        return Condition("Active", False, "LastGoodInUse", said)
+        message = f"The last good configuration stays in use ({in_use})."
+        return Condition("Active", False, "LastGoodInUse", message)
     if observed.loaded.fabrics.config_hash != used.config_hash:
-        said = f"It comes into use in a moment; until then, the last one is ({in_use})."
-        return Condition("Active", False, "ComesIntoUse", said)
+        message = f"It comes into use in a moment; until then, the last one is ({in_use})."
+        return Condition("Active", False, "ComesIntoUse", message)
     return Condition("Active", True, "InUse", f"Pods are decided by it ({in_use}).")
 
 
-class OnNodes:
-    """What the status says of nodes, computed only where nodes or fabrics are other objects."""
+class NodeSummary:
+    """The status's summary of the nodes, cached while nodes and fabrics are the same objects."""
 
     def __init__(self) -> None:
         self._nodes: Nodes | None = None
         self._fabrics: Fabrics | None = None
-        self._told: JsonObject = {}
+        self._summary: JsonObject = {}
 
     def of(self, used: PreparedConfiguration | None) -> JsonObject:
-        """Return what the nodes offer on each fabric; nothing while they are not known."""
+        """Return the nodes' resources on each fabric; {} while the nodes are unknown."""
         if used is None or not used.nodes:
             return {}
         nodes, fabrics = used.nodes, used.fabrics
         if nodes is not self._nodes or fabrics is not self._fabrics:
-            self._told = _on_nodes(nodes, fabrics)
+            self._summary = _summary_of(nodes, fabrics)
             self._nodes, self._fabrics = nodes, fabrics
-        return self._told
+        return self._summary
 
 
-def _on_nodes(nodes: Nodes, fabrics: Fabrics) -> JsonObject:
-    held = build_inventory(nodes, fabrics).fabrics
-    members = {node for one in held for node in one.nodes}
-    return {"nodes": len(members), "fabrics": [_row(one, nodes) for one in held]}
+def _summary_of(nodes: Nodes, fabrics: Fabrics) -> JsonObject:
+    capacities = build_inventory(nodes, fabrics).fabrics
+    members = {node for fabric in capacities for node in fabric.nodes}
+    return {"nodes": len(members), "fabrics": [_row(fabric, nodes) for fabric in capacities]}
 
 
-def _row(held: FabricCapacity, known: Nodes) -> JsonObject:
+def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
     return {
-        "name": held.name,
-        "nodes": len(held.nodes),
-        "gpus": sum(held.gpus.values()),
+        "name": capacity.name,
+        "nodes": len(capacity.nodes),
+        "gpus": sum(capacity.gpus.values()),
         "resources": [
             {
                 "name": name,
-                "allocatable": many,
-                "nodes": sum(name in known[node].resources for node in held.nodes),
+                "allocatable": amount,
+                "nodes": sum(name in nodes[node].resources for node in capacity.nodes),
             }
-            for name, many in held.resources.items()
+            for name, amount in capacity.resources.items()
         ],
-        "problems": [problem.text for problem in held.problems],
+        "problems": [problem.text for problem in capacity.problems],
     }
 
 
@@ -172,13 +172,13 @@ def _cut(message: str) -> str:
     return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…"
 
 
-# Write the status of the FabricConfiguration: by one replica, and only what has changed.
+# Write changes of the FabricConfiguration's status, in one replica.
 #
-# Whether a replica is the one to write is asked of a Lease. All that it writes follows from what
-# it knows itself, so another one that takes over writes the same.
+# The holder of a Lease writes. The status follows from its own state alone, so another replica that
+# takes over writes the same.
 
 PATH = f"/apis/{API_VERSION}/fabricconfigurations/{NAME}"
-#: Seconds between two writes, at least: nodes may change a hundred times a second.
+#: The minimum number of seconds between two writes: nodes may change a hundred times a second.
 EVERY = 10.0
 
 
@@ -187,7 +187,7 @@ class Condition(NamedTuple):
 
     type: str
     holds: bool
-    #: One word in CamelCase.
+    #: A word in CamelCase.
     reason: str
     message: str
 
@@ -196,7 +196,7 @@ class StatusLease(Protocol):
     """A Lease."""
 
     def held(self) -> bool:
-        """Return whether this replica is the one to write."""
+        """Return whether this replica is the writer."""
 
     def release(self) -> None:
         """Let another replica write."""
@@ -206,20 +206,20 @@ class StatusApi(Protocol):
     """The API server."""
 
     def read(self, path: str) -> JsonObject | None:
-        """Return an object; None if there is none."""
+        """Return an object; None if it does not exist."""
 
     def apply(self, path: str, body: JsonObject) -> bool:
-        """Apply the fields of `body`, server-side; False if there is no such object."""
+        """Apply the fields of `body`, server-side; return False if the object does not exist."""
 
 
 class StatusUpdate(NamedTuple):
-    """What the status should say."""
+    """The content of the status."""
 
-    #: metadata.generation of the object that it is about.
+    #: metadata.generation of its object.
     generation: int
     conditions: Sequence[Condition]
     #: The other fields of the status.
-    more: JsonObject
+    fields: JsonObject
 
 
 class StatusWriter:
@@ -228,21 +228,21 @@ class StatusWriter:
     def __init__(
         self,
         connect: Callable[[], tuple[StatusLease, StatusApi]],
-        tell: Callable[[], StatusUpdate | None],
+        content: Callable[[], StatusUpdate | None],
         failed: Callable[[str], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Prepare; nothing is called before `start`.
 
-        `connect` may be slow, and is called in the thread until it succeeds once. `tell`: None if
-        there is no object. `failed` is called with each new reason why the status was not written.
+        `connect` may be slow; the thread calls it until it succeeds once. `content` returns None
+        without an object. `failed` is called with each new reason for a missing write.
         """
         self._connect = connect
-        self._tell = tell
+        self._content = content
         self._failed = failed
         self._now = now
         self._connected: tuple[StatusLease, StatusApi] | None = None
-        #: What this replica has written last; None if it is not the one to write.
+        #: The last status from this replica; None while it is not the writer.
         self._written: JsonObject | None = None
         self._problem = ""
         self._stop = threading.Event()
@@ -253,11 +253,11 @@ class StatusWriter:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end; does not wait until it has."""
+        """Stop the thread, without waiting for its end."""
         self._stop.set()
 
     def join(self, seconds: float) -> bool:
-        """Wait until the thread has ended, at most `seconds`; return whether it has."""
+        """Wait at most `seconds` for the end of the thread; return whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -268,10 +268,10 @@ class StatusWriter:
             self._connected[0].release()
 
     def step(self) -> None:
-        """Write the status if this replica is to do it and anything has changed; never raises."""
+        """Write a changed status if this replica is the writer; never raises."""
         problem = ""
         try:
-            self._write_what_changed()
+            self._write_changes()
         except ClusterError as error:
             self._written, problem = None, str(error)
         except Exception as error:  # noqa: BLE001 -- nobody else writes if this thread ends
@@ -280,17 +280,17 @@ class StatusWriter:
             self._failed(problem)
         self._problem = problem
 
-    def _write_what_changed(self) -> None:
+    def _write_changes(self) -> None:
         if self._connected is None:
             self._connected = self._connect()
         lease, api = self._connected
-        told = self._tell() if lease.held() else None
-        if told is None:
+        update = self._content() if lease.held() else None
+        if update is None:
             self._written = None
             return
         if self._written is None:
             self._written = _status_of(api.read(PATH))
-        status = _status(told, self._written, self._now())
+        status = _status(update, self._written, self._now())
         if status == self._written:
             return
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NAME}}
@@ -299,28 +299,36 @@ class StatusWriter:
 
 
 def _status_of(item: JsonObject | None) -> JsonObject:
-    """Return the status that another replica, or an earlier process, has written."""
-    found = item.get("status") if item else None
-    return found if isinstance(found, dict) else {}
+    """Return the status written by another replica or an earlier process."""
+    status = item.get("status") if item else None
+    return status if isinstance(status, dict) else {}
 
 
-def _status(told: StatusUpdate, before: JsonObject, now: datetime) -> JsonObject:
-    conditions = [_condition(one, told.generation, before, now) for one in told.conditions]
-    return {"observedGeneration": told.generation, "conditions": conditions, **told.more}
+def _status(update: StatusUpdate, before: JsonObject, now: datetime) -> JsonObject:
+    conditions = [
+        _condition(condition, update.generation, before, now) for condition in update.conditions
+    ]
+    return {"observedGeneration": update.generation, "conditions": conditions, **update.fields}
 
 
-def _condition(one: Condition, generation: int, before: JsonObject, now: datetime) -> JsonObject:
-    """Write a condition; its time is that of the last change from true to false or back."""
-    status = "True" if one.holds else "False"
-    listed = before.get("conditions") or ()
-    same = (old for old in listed if (old.get("type"), old.get("status")) == (one.type, status))
-    found: JsonObject = next(same, {})
-    since = found.get("lastTransitionTime") or now.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _condition(
+    condition: Condition, generation: int, before: JsonObject, now: datetime
+) -> JsonObject:
+    """Return a condition with the time of its last change from true to false or back."""
+    status = "True" if condition.holds else "False"
+    conditions = before.get("conditions") or ()
+    unchanged = (
+        old
+        for old in conditions
+        if (old.get("type"), old.get("status")) == (condition.type, status)
+    )
+    previous: JsonObject = next(unchanged, {})
+    since = previous.get("lastTransitionTime") or now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
-        "type": one.type,
+        "type": condition.type,
         "status": status,
         "observedGeneration": generation,
         "lastTransitionTime": since,
-        "reason": one.reason,
-        "message": one.message,
+        "reason": condition.reason,
+        "message": condition.message,
     }

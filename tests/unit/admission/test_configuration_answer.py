@@ -33,8 +33,8 @@ def test_without_faults_it_is_allowed() -> None:
 
 def test_errors_reject_it_with_paths_and_remedies() -> None:
     """A Status of reason Invalid, whose causes kubectl shows, and others its message."""
-    said = response(errors=[("spec.a", "is wrong"), ("spec.b", "is worse: write c")])
-    assert said == {
+    rejection = response(errors=[("spec.a", "is wrong"), ("spec.b", "is worse: write c")])
+    assert rejection == {
         "uid": "u",
         "allowed": False,
         "status": {
@@ -58,7 +58,7 @@ def test_errors_reject_it_with_paths_and_remedies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("errors", "more", "left"),
+    ("errors", "further", "last_line"),
     [
         (MOST_ERRORS, 0, ""),
         (MOST_ERRORS, 1, "and 1 more error"),
@@ -68,13 +68,13 @@ def test_errors_reject_it_with_paths_and_remedies() -> None:
     ],
     ids=["all", "one not here", "one without room", "two not here", "both"],
 )
-def test_many_errors_are_counted(errors: int, more: int, left: str) -> None:
+def test_many_errors_are_counted(errors: int, further: int, last_line: str) -> None:
     """A screen has room for the first ones; the last line says how to see the others."""
-    found = [(f"spec.a[{number}]", "is wrong") for number in range(errors)]
-    status = response(errors=found, more_errors=more)["status"]
+    listed = [(f"spec.a[{number}]", "is wrong") for number in range(errors)]
+    status = response(errors=listed, more_errors=further)["status"]
     lines = status["message"].splitlines()
     assert lines[0] == "spec.a[0]: is wrong"
-    assert lines[MOST_ERRORS:] == ([f"{left}: {ALL}"] if left else [])
+    assert lines[MOST_ERRORS:] == ([f"{last_line}: {ALL}"] if last_line else [])
     assert len(status["details"]["causes"]) == len(lines)
 
 
@@ -87,7 +87,7 @@ def test_warnings_come_with_and_without_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "again"),
+    ("path", "prefix"),
     [
         ("spec.fabrics[0].hcas", "spec.fabrics[0].hcas: ... "),
         (f"spec.{'a' * 55}", f"spec.{'a' * 55}: ... "),
@@ -95,28 +95,28 @@ def test_warnings_come_with_and_without_errors() -> None:
     ],
     ids=["short", "just short", "long"],
 )
-def test_a_long_warning_is_wrapped(path: str, again: str) -> None:
+def test_a_long_warning_is_wrapped(path: str, prefix: str) -> None:
     """Each line is ASCII of at most 120 characters, and has the path; no word is lost."""
     sentence = " ".join([*(f"mlx5_{number}-and-more" for number in range(18)), "e\u0301 \x1b"])
     lines = response(warnings=[(path, sentence), (path.replace("a", "b"), sentence)])["warnings"]
     assert len(set(lines)) == len(lines) >= 6
     assert all(len(line) <= LONGEST and line.isascii() and line.isprintable() for line in lines)
     first, *rest = lines[: len(lines) // 2]
-    assert all(line.startswith(again) for line in rest)
-    whole = " ".join([first, *(line.removeprefix(again) for line in rest)])
-    assert whole == f"{path}: {sentence[:-3]}? ?"
+    assert all(line.startswith(prefix) for line in rest)
+    joined = " ".join([first, *(line.removeprefix(prefix) for line in rest)])
+    assert joined == f"{path}: {sentence[:-3]}? ?"
 
 
 def test_the_api_server_truncates_no_warning() -> None:
     """All together are below its limit, and the last one says that there are more."""
-    many = [(f"spec.a[{number}]", "x" * 90) for number in range(60)]
-    lines = response(warnings=many)["warnings"]
+    warnings = [(f"spec.a[{number}]", "x" * 90) for number in range(60)]
+    lines = response(warnings=warnings)["warnings"]
     assert lines[-1] == f"and more warnings: {ALL}"
     assert lines[0] == f"spec.a[0]: {'x' * 90}"
     assert WARNINGS_IN_ALL - 120 < sum(map(len, lines)) <= WARNINGS_IN_ALL
 
 
-def test_warnings_that_are_not_here_are_said() -> None:
+def test_omitted_warnings_are_mentioned() -> None:
     """The rules report a hundred findings at most."""
     lines = response(warnings=[("spec.a", "b")], more_warnings=3)["warnings"]
     assert lines == ["spec.a: b", f"and more warnings: {ALL}"]

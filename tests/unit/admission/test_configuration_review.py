@@ -20,7 +20,7 @@ def item(spec: Any = SPEC, **metadata: Any) -> dict[str, Any]:
 
 def review(**request: Any) -> dict[str, Any]:
     """Return the review of an object's creation, with changes."""
-    asked = {
+    full_request = {
         "uid": "u",
         "kind": {"group": GROUP, "version": "v1alpha1", "kind": KIND},
         "operation": "CREATE",
@@ -28,7 +28,7 @@ def review(**request: Any) -> dict[str, Any]:
         "object": item(),
         **request,
     }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": full_request}
 
 
 def test_a_creation_is_checked() -> None:
@@ -38,7 +38,7 @@ def test_a_creation_is_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "reason"),
     [
         (
             {"operation": "DELETE", "object": None},
@@ -53,16 +53,16 @@ def test_a_creation_is_checked() -> None:
     ],
     ids=["deletion", "no operation", "pod", "group", "no kind", "status", "no object"],
 )
-def test_what_is_not_ours_is_said(request_: dict[str, Any], said: str) -> None:
+def test_requests_that_are_not_ours_have_a_reason(request_: dict[str, Any], reason: str) -> None:
     """The API server calls for other requests only if somebody changed the registration."""
     read = read_configuration_review(review(**request_), GROUP, KIND)
-    assert said in read.ignored
+    assert reason in read.ignored
     assert read.ignored.startswith("request.")
     assert read.settled == ""
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "why"),
+    ("new", "old", "reason"),
     [
         (item(), item(), "the spec is unchanged"),
         (item(labels={"a": "b"}), item(), "the spec is unchanged"),
@@ -84,15 +84,15 @@ def test_what_is_not_ours_is_said(request_: dict[str, Any], said: str) -> None:
     ],
 )
 def test_what_has_not_changed_need_not_be_right(
-    new: dict[str, Any], old: dict[str, Any] | None, why: str
+    new: dict[str, Any], old: dict[str, Any] | None, reason: str
 ) -> None:
     """An invalid object can lose its finalizers, and get a label."""
-    asked = review(operation="UPDATE", object=new, oldObject=old)
-    assert read_configuration_review(asked, GROUP, KIND).settled == why
+    document = review(operation="UPDATE", object=new, oldObject=old)
+    assert read_configuration_review(document, GROUP, KIND).settled == reason
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         ([], "the body is a list: it must be an AdmissionReview"),
         (review(uid=""), "request.uid is"),
@@ -101,7 +101,7 @@ def test_what_has_not_changed_need_not_be_right(
     ],
     ids=["no review", "no uid", "object", "old object"],
 )
-def test_a_malformed_review_is_refused(document: Any, said: str) -> None:
+def test_a_malformed_review_is_refused(document: Any, message: str) -> None:
     """The message names the place, without the value."""
-    with pytest.raises(ReviewError, match=said):
+    with pytest.raises(ReviewError, match=message):
         read_configuration_review(document, GROUP, KIND)

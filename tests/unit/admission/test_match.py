@@ -17,7 +17,7 @@ from webhook.admission.registration import (
 from webhook.model.facts import NamespaceFacts
 
 NEEDS = 'it needs rdma.lab/enable: "true"'
-BOTH = "namespace lab has the label and the pod the annotation rdma.lab/enable"
+LABEL_AND_ANNOTATION = "namespace lab has the label and the pod the annotation rdma.lab/enable"
 NO_ANNOTATION = 'the pod has no annotation rdma.lab/enable: "true"'
 LABELLED = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"})
 WEBHOOK: dict[str, Any] = {**SHIPPED.webhook}
@@ -32,8 +32,8 @@ def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("pod", "namespace", "expected", "because"),
     [
-        (_pod(enable="true"), LABELLED, True, BOTH),
-        (_pod(enable="yes"), LABELLED, True, BOTH),
+        (_pod(enable="true"), LABELLED, True, LABEL_AND_ANNOTATION),
+        (_pod(enable="yes"), LABELLED, True, LABEL_AND_ANNOTATION),
         (_pod(), LABELLED, False, NO_ANNOTATION),
         (_pod(enable=None), LABELLED, False, NO_ANNOTATION),
         (
@@ -107,8 +107,8 @@ def _registered(**fields: Any) -> WebhookSetup:
     webhook = {**WEBHOOK, **fields}
     other = {"name": "other.example"}
     configuration = {"metadata": {"name": "site"}, "webhooks": [other, webhook]}
-    (found,) = webhooks_in([{"webhooks": None}, configuration])
-    return found
+    (setup,) = webhooks_in([{"webhooks": None}, configuration])
+    return setup
 
 
 def _requires(*expressions: tuple[str, str, list[str]]) -> dict[str, Any]:
@@ -212,11 +212,11 @@ def test_conditions_of_the_site() -> None:
     theirs = {"name": "not-at-night", "expression": "object.metadata.name != 'night'"}
     setup = _registered(matchConditions=[theirs, *ours])
     answer = predict_call(_pod(enable="true"), LABELLED, [setup])
-    told = "the matchCondition not-at-night of the webhook in site is not evaluated here"
-    assert answer == (None, told)
+    reason = "the matchCondition not-at-night of the webhook in site is not evaluated here"
+    assert answer == (None, reason)
     assert predict_call(_pod(), LABELLED, [setup])[0] is False
     assert predict_call(_pod(enable="true"), NamespaceFacts(labels={}), [setup])[0] is False
-    assert predict_call(_pod(enable="true"), UNKNOWN, [setup]) == (None, told)
+    assert predict_call(_pod(enable="true"), UNKNOWN, [setup]) == (None, reason)
 
 
 def test_without_conditions() -> None:
@@ -227,8 +227,8 @@ def test_without_conditions() -> None:
 def test_the_layout_of_an_expression() -> None:
     """A condition is recognized whatever white space it is written with."""
     lines = [
-        {**one, "expression": one["expression"].replace(" ", "\n  ")}
-        for one in WEBHOOK["matchConditions"]
+        {**condition, "expression": condition["expression"].replace(" ", "\n  ")}
+        for condition in WEBHOOK["matchConditions"]
     ]
     setup = _registered(matchConditions=lines)
     assert predict_call(_pod(enable="true"), LABELLED, [setup])[0] is True
@@ -252,13 +252,13 @@ def test_the_layout_of_an_expression() -> None:
 def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
     """One of the rules must select the creation of pods."""
     (ours,) = WEBHOOK["rules"]
-    others = {**ours, "resources": ["services"]}
+    other_rule = {**ours, "resources": ["services"]}
     answer = predict_call(
-        _pod(enable="true"), LABELLED, [_registered(rules=[others, {**ours, **rule}])]
+        _pod(enable="true"), LABELLED, [_registered(rules=[other_rule, {**ours, **rule}])]
     )
     assert answer[0] is expected
-    told = "no rule of the webhook in site is for the creation of pods"
-    assert expected or answer[1] == told
+    reason = "no rule of the webhook in site is for the creation of pods"
+    assert expected or answer[1] == reason
 
 
 def test_a_rule_without_a_scope() -> None:

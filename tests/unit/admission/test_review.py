@@ -50,7 +50,7 @@ def test_name_of_the_pod(request_name: Any, metadata: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({"operation": "DELETE", "object": None}, "request.operation is 'DELETE', and only"),
         ({"operation": "UPDATE"}, "request.operation is 'UPDATE'"),
@@ -60,9 +60,9 @@ def test_name_of_the_pod(request_name: Any, metadata: Any, name: str) -> None:
         ({"object": None}, "request.object is null, so there is no pod to change"),
     ],
 )
-def test_requests_that_create_no_pod_are_not_ours(changes: dict[str, Any], why: str) -> None:
+def test_requests_that_create_no_pod_are_not_ours(changes: dict[str, Any], reason: str) -> None:
     """Such requests are allowed unchanged, so that a wrong registration does no harm."""
-    assert why in read_review(_review(**changes)).ignored
+    assert reason in read_review(_review(**changes)).ignored
 
 
 def test_absent_fields_mean_the_usual() -> None:
@@ -99,7 +99,7 @@ def test_absent_fields_mean_the_usual() -> None:
         (_review(object="a (secret)"), "request.object is a string: it must be a Pod"),
     ],
 )
-def test_what_is_no_review_is_told_with_its_place(document: Any, message: str) -> None:
+def test_a_malformed_review_is_refused_with_its_place(document: Any, message: str) -> None:
     """The message names the place, and leaves out values that could be a whole pod."""
     with pytest.raises(ReviewError) as caught:
         read_review(document)

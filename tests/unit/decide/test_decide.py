@@ -33,7 +33,7 @@ from webhook.model.fabric import DeviceClaim, FabricEnv, RdmaResource
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest
-from webhook.model.quantity import MOST
+from webhook.model.quantity import LARGEST
 
 CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
 EFA = {"vpc.amazonaws.com/efa": "1"}
@@ -657,9 +657,9 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
     ("manifest", "says"),
     [
         (
-            pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{MOST}"}) for name in "ab"]),
+            pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{LARGEST}"}) for name in "ab"]),
             (
-                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{MOST}' is below zero, "
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{LARGEST}' is below zero, "
                 "and the quantity of a resource is not"
             ),
         ),
@@ -713,14 +713,14 @@ def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) ->
 
 def test_the_largest_quantities_are_counted() -> None:
     """The sum of two memory limits of 2^63-1 is larger than that, and is written in full."""
-    pod_resources = {"limits": {"memory": str(MOST)}}
+    pod_resources = {"limits": {"memory": str(LARGEST)}}
     manifest = pod(
-        gpu("a", limits={"memory": str(MOST)}),
-        gpu("b", limits={"memory": str(MOST)}),
+        gpu("a", limits={"memory": str(LARGEST)}),
+        gpu("b", limits={"memory": str(LARGEST)}),
         resources=pod_resources,
     )
     decision = decide_on(manifest, context(ROCE))
-    assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * MOST)
+    assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * LARGEST)
     assert decide_on(decision.pod, context(ROCE)).patch == ()
 
 

@@ -40,7 +40,7 @@ def test_a_pod_opts_in_with_true(annotations: dict[str, Any], meaning: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "quoted"),
     [
         ("yes", "'yes'"),
         ("True", "'True'"),
@@ -50,25 +50,25 @@ def test_a_pod_opts_in_with_true(annotations: dict[str, Any], meaning: bool) -> 
     ],
     ids=repr,
 )
-def test_any_other_value_is_denied(value: Any, shown: str) -> None:
+def test_any_other_value_is_denied(value: Any, quoted: str) -> None:
     """A value such as `yes` is denied, since it would otherwise silently do nothing."""
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": value})
     assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
-        f'annotation rdma.lab/enable is {shown}: it must be "true" or "false"',
+        f'annotation rdma.lab/enable is {quoted}: it must be "true" or "false"',
     )
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(True, "a boolean (true)"), (1, "a number (1)")], ids=repr
+    ("value", "quoted"), [(True, "a boolean (true)"), (1, "a number (1)")], ids=repr
 )
-def test_what_is_no_string_should_be_quoted(value: Any, shown: str) -> None:
+def test_what_is_no_string_should_be_quoted(value: Any, quoted: str) -> None:
     """YAML reads `yes` and `True` without quotes as booleans, so the message asks for quotes."""
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": value})
     assert str(raised.value) == (
-        f'annotation rdma.lab/enable is {shown}: it must be a string, in quotes: "true" or "false"'
+        f'annotation rdma.lab/enable is {quoted}: it must be a string, in quotes: "true" or "false"'
     )
 
 
@@ -112,7 +112,7 @@ def test_the_memory_limit_is_dropped_or_kept(choice: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "value", "wanted"),
+    ("word", "value", "expected"),
     [
         ("fabric", "", "the name of a fabric"),
         ("fabric", "  ", "the name of a fabric"),
@@ -130,11 +130,11 @@ def test_the_memory_limit_is_dropped_or_kept(choice: str) -> None:
         ("nvlink", "true", '"share"'),
     ],
 )
-def test_a_malformed_word_is_denied(word: str, value: str, wanted: str) -> None:
+def test_a_malformed_word_is_denied(word: str, value: str, expected: str) -> None:
     """The message names the annotation, its value, and the values that are allowed."""
     assert denial(**{word: value}) == (
         "InvalidAnnotation",
-        f"annotation rdma.lab/{word} is {value!r}: it must be {wanted}",
+        f"annotation rdma.lab/{word} is {value!r}: it must be {expected}",
     )
 
 
@@ -168,7 +168,7 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
     )
 
 
-def test_unknown_keys_are_told_with_a_guess() -> None:
+def test_unknown_keys_are_reported_with_a_guess() -> None:
     """Unknown keys only cause a warning, since a newer release may know them."""
     assert requests(enabled="x", zzz="x").unknown == (
         "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)",

@@ -26,8 +26,8 @@ def test_a_container_may_name_no_capabilities(written: Any) -> None:
 
 def test_case_does_not_matter() -> None:
     """The runtime compares capabilities in capitals."""
-    found = read({"add": ["ipc_lock"], "drop": ["All"]})
-    assert found == Capabilities(frozenset({"IPC_LOCK"}), frozenset({"ALL"}))
+    capabilities = read({"add": ["ipc_lock"], "drop": ["All"]})
+    assert capabilities == Capabilities(frozenset({"IPC_LOCK"}), frozenset({"ALL"}))
 
 
 @pytest.mark.parametrize(

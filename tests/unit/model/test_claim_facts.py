@@ -89,11 +89,11 @@ def test_without_any_template_nothing_is_known_of_them() -> None:
 def test_with_a_template_all_are_known() -> None:
     """Whoever lists templates lists all of them, in all namespaces."""
     facts = Facts.from_objects([space(), template(space="other"), space("empty")])
-    nothing = ClaimFacts(complete=True)
-    assert facts.namespace("lab").claims == nothing
-    assert facts.namespace("empty").claims == nothing
+    no_claims = ClaimFacts(complete=True)
+    assert facts.namespace("lab").claims == no_claims
+    assert facts.namespace("empty").claims == no_claims
     assert facts.namespace("unlisted") == NamespaceFacts(
-        name="unlisted", known=False, claims=nothing
+        name="unlisted", known=False, claims=no_claims
     )
     assert facts.namespace("other") == NamespaceFacts(
         name="other",
@@ -104,8 +104,8 @@ def test_with_a_template_all_are_known() -> None:
 
 def test_a_preview_adds_its_own_templates() -> None:
     """They take the place of those with their name, and a Namespace keeps what it has."""
-    known = Facts.from_objects([space(), template(), template("rail")])
-    facts = known.extended([template("nics", "", (BETA,)), space()], "lab")
+    cluster = Facts.from_objects([space(), template(), template("rail")])
+    facts = cluster.extended([template("nics", "", (BETA,)), space()], "lab")
     assert facts.namespace("lab").claims == ClaimFacts(
         templates={"nics": {"old": ("gpu.lab",)}, "rail": {"nics": ("roce.lab",)}}, complete=True
     )
@@ -130,8 +130,8 @@ def test_all_templates_of_a_namespace_may_be_known() -> None:
 def test_a_namespace_without_claims() -> None:
     """What is known elsewhere also says whether a template that is not listed does not exist."""
     lab, elsewhere = ClaimFacts(claims={"nic": {}}), ClaimFacts(complete=True)
-    known = KnownClaims({"lab": lab}, elsewhere, arriving=True)
-    assert (known.of("lab"), known.of("other")) == (lab, elsewhere)
+    claims = KnownClaims({"lab": lab}, elsewhere, arriving=True)
+    assert (claims.of("lab"), claims.of("other")) == (lab, elsewhere)
 
 
 def made_for_a_pod(**metadata: Any) -> bool:
@@ -162,5 +162,5 @@ def test_claims_that_kubernetes_made() -> None:
 )
 def test_the_claims_of_which_nothing_is_known(listed: Any, unknown: list[str]) -> None:
     """Each once, of the first entries; any pod will do, since none has been checked yet."""
-    known = ClaimFacts(claims={"known": {}})
-    assert unknown_claims({"spec": {"resourceClaims": listed}}, known) == unknown
+    facts = ClaimFacts(claims={"known": {}})
+    assert unknown_claims({"spec": {"resourceClaims": listed}}, facts) == unknown

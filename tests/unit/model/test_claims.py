@@ -28,16 +28,16 @@ SITE = fabrics(
 )
 
 
-def found(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None, str]]:
+def summaries(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None, str]]:
     """List the claims of a pod with one container: name, user, and what it is said to be."""
     manifest = pod(container(resources={"claims": list(used)}), resourceClaims=listed)
     return [
         (
-            one.name,
-            one.user.name if one.user else None,
-            "".join((one.is_gpu * "G", one.is_nic * "N", one.is_domain * "D")),
+            claim.name,
+            claim.user.name if claim.user else None,
+            "".join((claim.is_gpu * "G", claim.is_nic * "N", claim.is_domain * "D")),
         )
-        for one in claims_of(Pod(manifest))
+        for claim in claims_of(Pod(manifest))
     ]
 
 
@@ -62,10 +62,10 @@ def found(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None, str
 )
 def test_names_say_what_a_claim_is(words: str, device: str) -> None:
     """Short words count only if they stand alone; any of the names may say it."""
-    assert found([{"name": words}], {"name": words}) == [(words, "trainer", device)]
+    assert summaries([{"name": words}], {"name": words}) == [(words, "trainer", device)]
     for key in ("resourceClaimName", "resourceClaimTemplateName"):
-        assert found([{"name": "x", key: words}], {"name": "x"}) == [("x", "trainer", device)]
-    assert found([{"name": "x"}], {"name": "x", "request": words}) == [("x", "trainer", device)]
+        assert summaries([{"name": "x", key: words}], {"name": "x"}) == [("x", "trainer", device)]
+    assert summaries([{"name": "x"}], {"name": "x", "request": words}) == [("x", "trainer", device)]
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_names_say_what_a_claim_is(words: str, device: str) -> None:
 )
 def test_a_claim_that_no_container_uses_is_a_networks(words: str, device: str) -> None:
     """A driver moves its NIC into the pod; a GPU would reach no container."""
-    assert found([{"name": "x", "resourceClaimName": words}]) == [("x", None, device)]
+    assert summaries([{"name": "x", "resourceClaimName": words}]) == [("x", None, device)]
 
 
 def test_each_use_is_listed_and_then_what_nobody_uses() -> None:
     """A claim that the pod does not list does not count, and a request belongs to one use."""
     listed = [{"name": "b"}, {"name": "a"}, {}]
     used = [{"name": "a", "request": "gpu"}, {"name": "a", "request": "nic"}, {"name": "z"}]
-    assert found(listed, *used) == [
+    assert summaries(listed, *used) == [
         ("a", "trainer", "G"),
         ("a", "trainer", "N"),
         ("b", None, "N"),
@@ -91,18 +91,18 @@ def test_each_use_is_listed_and_then_what_nobody_uses() -> None:
 @pytest.mark.parametrize("listed", [None, []], ids=case_name)
 def test_most_pods_have_none(listed: Any) -> None:
     """Nothing is read of their containers."""
-    assert found(listed, {"name": "gpu"}) == []
+    assert summaries(listed, {"name": "gpu"}) == []
 
 
 def test_the_name_that_the_webhook_gives_says_nothing() -> None:
     """`rdma` and the fabric's name in it are not the user's words."""
     name = "rdma-lab-ib-0"
-    assert found([{"name": name}], {"name": name}) == [(name, "trainer", "")]
+    assert summaries([{"name": name}], {"name": name}) == [(name, "trainer", "")]
     template = {"name": name, "resourceClaimTemplateName": "gpu"}
-    assert found([template], {"name": name}) == [(name, "trainer", "G")]
+    assert summaries([template], {"name": name}) == [(name, "trainer", "G")]
 
 
-KNOWN = ClaimFacts(
+FACTS = ClaimFacts(
     templates={"pair": {"one": ("gpu.lab",), "two": ("roce.lab", "fast.lab")}},
     claims={"shared": {"all": ("roce.lab",)}},
 )
@@ -124,9 +124,9 @@ def test_known_device_classes_say_what_a_claim_is(
     listed: dict[str, str], used: dict[str, str], classes: tuple[str, ...], device: str
 ) -> None:
     """A request has its own classes; without one, a container gets those of all requests."""
-    one = container(resources={"claims": [{"name": "x", **used}]})
-    manifest = pod(one, resourceClaims=[{"name": "x", **listed}])
-    (claim,) = claims_of(Pod(manifest), KNOWN)
+    trainer = container(resources={"claims": [{"name": "x", **used}]})
+    manifest = pod(trainer, resourceClaims=[{"name": "x", **listed}])
+    (claim,) = claims_of(Pod(manifest), FACTS)
     assert claim.classes == classes
     assert claim.template == listed.get("resourceClaimTemplateName", "")
     assert "".join((claim.is_gpu * "G", claim.is_nic * "N")) == device
@@ -141,7 +141,7 @@ def test_claims_are_grouped_by_the_containers_that_use_them() -> None:
         resourceClaims=[*used, {"name": "b"}],
     )
     groups = claims_by_user(claims_of(Pod(manifest)))
-    named = {path: [one.name for one in claims] for path, claims in groups.items()}
+    named = {path: [claim.name for claim in claims] for path, claims in groups.items()}
     assert named == {("spec", "containers", 1): ["a"], (): ["b"]}
 
 
@@ -151,7 +151,7 @@ def claim(template: str = "", *classes: str) -> Claim:
 
 
 @pytest.mark.parametrize(
-    ("one", "names"),
+    ("pod_claim", "names"),
     [
         (claim(), ""),
         (claim("nics"), "a"),
@@ -163,13 +163,13 @@ def claim(template: str = "", *classes: str) -> Claim:
     ],
     ids=case_name,
 )
-def test_a_claim_belongs_to_fabrics(one: Claim, names: str) -> None:
+def test_a_claim_belongs_to_fabrics(pod_claim: Claim, names: str) -> None:
     """By its template, which says more than the device classes."""
-    assert fabrics_of(one, SITE) == frozenset(names)
+    assert fabrics_of(pod_claim, SITE) == frozenset(names)
 
 
 @pytest.mark.parametrize(
-    ("one", "where", "is_nic", "is_gpu"),
+    ("pod_claim", "name", "is_nic", "is_gpu"),
     [
         (claim("nics"), "a", True, False),
         (claim("pairs"), "a", False, False),
@@ -180,16 +180,16 @@ def test_a_claim_belongs_to_fabrics(one: Claim, names: str) -> None:
     ids=case_name,
 )
 def test_a_device_class_is_a_nic_if_its_name_says_so(
-    one: Claim, where: str, is_nic: bool, is_gpu: bool
+    pod_claim: Claim, name: str, is_nic: bool, is_gpu: bool
 ) -> None:
     """Otherwise the classes of a fabric are those of its GPUs."""
-    home: Fabric = SITE.fabrics[where]
-    assert has_nic_of(one, home, NO_CLAIM_FACTS) is is_nic
-    assert is_gpu_claim(one, SITE) is is_gpu
+    home: Fabric = SITE.fabrics[name]
+    assert has_nic_of(pod_claim, home, NO_CLAIM_FACTS) is is_nic
+    assert is_gpu_claim(pod_claim, SITE) is is_gpu
 
 
 @pytest.mark.parametrize(
-    ("wanted", "classes", "is_nic"),
+    ("fabric_claim", "classes", "is_nic"),
     [
         (DeviceClaim(template="pairs"), ["fast"], True),
         (DeviceClaim(template="pairs"), ["h100.lab", "accelerator"], False),
@@ -202,13 +202,13 @@ def test_a_device_class_is_a_nic_if_its_name_says_so(
     ids=case_name,
 )
 def test_the_class_that_a_fabrics_template_requests_is_its_nic(
-    wanted: DeviceClaim, classes: list[str], is_nic: bool
+    fabric_claim: DeviceClaim, classes: list[str], is_nic: bool
 ) -> None:
     """Its GPUs are not, by their names or by what `match` says."""
     requested = {"gpu": ("h100.lab", "gpu.lab"), "nic": ("fast",), "other": ("slow",)}
-    known = ClaimFacts(templates={"pairs": requested})
-    home = fabric("a", claims=(wanted,), device_classes=frozenset({"h100.lab"}))
-    assert has_nic_of(claim("", *classes), home, known) is is_nic
+    facts = ClaimFacts(templates={"pairs": requested})
+    home = fabric("a", claims=(fabric_claim,), device_classes=frozenset({"h100.lab"}))
+    assert has_nic_of(claim("", *classes), home, facts) is is_nic
 
 
 @pytest.mark.parametrize(
@@ -224,9 +224,9 @@ def test_the_class_that_a_fabrics_template_requests_is_its_nic(
 )
 def test_a_template_brings_a_gpu_by_its_classes(classes: tuple[str, ...], expected: bool) -> None:
     """By the name of a class, or as a fabric lists it; of an unknown template nothing is known."""
-    known = ClaimFacts(templates={"mine": {"nic": ("roce.b",), "more": classes}})
-    assert brings_gpu("mine", SITE, known) is expected
-    assert not brings_gpu("theirs", SITE, known)
+    facts = ClaimFacts(templates={"mine": {"nic": ("roce.b",), "more": classes}})
+    assert brings_gpu("mine", SITE, facts) is expected
+    assert not brings_gpu("theirs", SITE, facts)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +236,8 @@ def test_a_template_brings_a_gpu_by_its_classes(classes: tuple[str, ...], expect
 )
 def test_a_claim_that_is_no_fabrics_nic_may_be_a_gpu(templates: Any, expected: bool) -> None:
     """A claim of the webhook's own must not look like a GPU in a second call."""
-    listed = templates and [{"name": "x", "resourceClaimTemplateName": one} for one in templates]
+    listed = templates and [
+        {"name": "x", "resourceClaimTemplateName": template} for template in templates
+    ]
     assert may_claim_gpu(Pod(pod(container(), resourceClaims=listed)), SITE) is expected
     assert not may_claim_gpu(Pod(pod(container())), SITE)

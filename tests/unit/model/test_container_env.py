@@ -76,7 +76,7 @@ def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("container", "found"),
+    ("container", "has_sources"),
     [
         ({}, False),
         ({"envFrom": None}, False),
@@ -84,9 +84,9 @@ def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
         ({"envFrom": [{"configMapRef": {"name": "c"}}]}, True),
     ],
 )
-def test_env_from_says_that_names_are_unknown(container: dict[str, Any], found: bool) -> None:
+def test_env_from_says_that_names_are_unknown(container: dict[str, Any], has_sources: bool) -> None:
     """Any source in `envFrom` may hold any name."""
-    assert bool(read(**container).env_from) is found
+    assert bool(read(**container).env_from) is has_sources
 
 
 def test_names_of_variables() -> None:

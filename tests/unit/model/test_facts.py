@@ -101,7 +101,7 @@ def test_two_pod_security_levels_refuse_capabilities(
 
 
 @pytest.mark.parametrize(
-    ("items", "why"),
+    ("items", "reason"),
     [
         ([], ""),
         ([limit_range()], ""),
@@ -132,16 +132,14 @@ def test_two_pod_security_levels_refuse_capabilities(
     ],
     ids=case_name,
 )
-def test_what_rejects_pods_without_a_memory_limit_is_found(
-    items: list[dict[str, Any]], why: str
-) -> None:
+def test_rules_may_require_a_memory_limit(items: list[dict[str, Any]], reason: str) -> None:
     """A LimitRange's max or ratio, or a quota on limits.memory; of several, always the same one."""
     for objects in ([namespace(), *items], [*items, namespace()]):
-        assert Facts.from_objects(objects).namespace("lab").memory_limit_required == why
+        assert Facts.from_objects(objects).namespace("lab").memory_limit_required == reason
     assert Facts.from_objects([namespace("x"), *items]).namespace("x").memory_limit_required == ""
 
 
-def test_a_null_label_is_an_empty_one() -> None:
+def test_a_null_label_is_empty() -> None:
     """A null label counts as an empty one, as in Kubernetes' decoder."""
     item = {"kind": "Node", "metadata": {"name": "a", "labels": {"x": None, "y": "1"}}}
     assert Facts.from_objects([item]).nodes["a"].labels == {"x": "", "y": "1"}
@@ -232,21 +230,21 @@ def rules(name: str, kind: str = "LimitRange", space: str = "") -> dict[str, Any
 
 def test_more_objects_extend_facts() -> None:
     """A Namespace or Node replaces that of its name, and rules come on top."""
-    known = Facts.from_objects(
+    before = Facts.from_objects(
         [
             namespace("lab", labels={"a": "old"}),
             rules("z-limits", space="lab"),
             node("n1", **{"x.io/a": "1"}),
         ]
     )
-    more = [
+    additions = [
         node("n2", **{"x.io/b": "1"}),
         namespace("lab", labels={"a": "new"}),
         rules("a-quota", "ResourceQuota", "lab"),
         rules("limits", space="other"),
         rules("limits"),
     ]
-    facts = known.extended(more, "here")
+    facts = before.extended(additions, "here")
     assert facts.complete
     assert facts.nodes.keys() == {"n1", "n2"}
     assert facts.namespace("lab").labels == {"a": "new"}
@@ -255,7 +253,7 @@ def test_more_objects_extend_facts() -> None:
     for name in ("other", "here"):
         unknown = facts.namespace(name)
         assert (unknown.memory_limit_required, unknown.known) == (required, False)
-    assert known.namespace("lab").labels == {"a": "old"}
+    assert before.namespace("lab").labels == {"a": "old"}
 
 
 def test_objects_alone_do_not_make_other_namespaces_unknown() -> None:
@@ -310,15 +308,15 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
     )
 
 
-def test_nodes_with_one_gpu_model_may_be_on_several_fabrics() -> None:
+def test_nodes_with_the_same_gpu_model_may_be_on_several_fabrics() -> None:
     """Each label that names a model counts by itself."""
     labels = {"cloud.google.com/gke-accelerator": "nvidia-l4"}
     items = [node("a", "Tesla-V100-SXM2", v100="8"), node("b", "NVIDIA-H100-SXM5", h100="8")]
     for item in items:
         item["metadata"]["labels"] |= labels
     inventory = Facts.from_objects(items).inventory(fabrics(V100, H100))
-    found = inventory.by_gpu_model["cloud.google.com/gke-accelerator", "nvidia-l4"]
-    assert found == frozenset({"v100-ib", "h100-roce"})
+    names = inventory.by_gpu_model["cloud.google.com/gke-accelerator", "nvidia-l4"]
+    assert names == frozenset({"v100-ib", "h100-roce"})
 
 
 def test_a_node_may_fit_several_fabrics() -> None:

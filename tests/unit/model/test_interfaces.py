@@ -8,14 +8,14 @@ from tests.case_names import case_name
 from webhook.model.fabric import ip_interfaces
 
 
-@pytest.mark.parametrize(("interface", "found"), [("eth0", ("eth0",)), (None, ()), ("lo", ())])
-def test_the_fabrics_interface_is_taken(interface: str | None, found: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("interface", "interfaces"), [("eth0", ("eth0",)), (None, ()), ("lo", ())])
+def test_the_fabrics_interface_is_taken(interface: str | None, interfaces: tuple[str, ...]) -> None:
     """Without a choice of the user's it is the fabric's, unless that reaches no other pod."""
-    assert ip_interfaces(interface, {}) == found
+    assert ip_interfaces(interface, {}) == interfaces
 
 
 @pytest.mark.parametrize(
-    ("written", "found"),
+    ("written", "interfaces"),
     [
         ("eth1", ("eth1",)),
         ("=eth1", ("eth1",)),
@@ -49,20 +49,20 @@ def test_the_fabrics_interface_is_taken(interface: str | None, found: tuple[str,
     ],
     ids=case_name,
 )
-def test_nccls_names_are_prefixes(written: str | None, found: tuple[str, ...]) -> None:
+def test_nccls_names_are_prefixes(written: str | None, interfaces: tuple[str, ...]) -> None:
     """A prefix counts if it surely is a whole name, or if the fabric's interface begins with it."""
-    assert ip_interfaces("eth0", {"NCCL_SOCKET_IFNAME": written}) == found
+    assert ip_interfaces("eth0", {"NCCL_SOCKET_IFNAME": written}) == interfaces
 
 
 @pytest.mark.parametrize(
-    ("written", "found"),
+    ("written", "interfaces"),
     [("eth1", ("eth1",)), ("br-ex", ("br-ex",)), ("eth", ("eth",)), ("lo", ()), ("", ())],
 )
-def test_gloos_names_are_exact(written: str, found: tuple[str, ...]) -> None:
+def test_gloos_names_are_exact(written: str, interfaces: tuple[str, ...]) -> None:
     """GLOO_SOCKET_IFNAME has no prefixes; NCCL_SOCKET_IFNAME takes precedence over it."""
-    own = {"GLOO_SOCKET_IFNAME": written}
-    assert ip_interfaces("eth0", own) == found
-    assert ip_interfaces("eth0", {**own, "NCCL_SOCKET_IFNAME": "net1"}) == ("net1",)
+    user_env = {"GLOO_SOCKET_IFNAME": written}
+    assert ip_interfaces("eth0", user_env) == interfaces
+    assert ip_interfaces("eth0", {**user_env, "NCCL_SOCKET_IFNAME": "net1"}) == ("net1",)
 
 
 def test_a_prefix_alone_tells_nothing_on_the_host() -> None:

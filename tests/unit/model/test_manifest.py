@@ -86,12 +86,12 @@ def test_the_whole_document_has_a_name_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "expected"),
     [((), {"a": ["x"]}), (("a", 0), "x"), (("a", 1), None), (("a", "b"), None), ((0,), None)],
 )
-def test_at_never_raises(path: Path, found: Any) -> None:
+def test_at_never_raises(path: Path, expected: Any) -> None:
     """A step that does not fit the node leads to None."""
-    assert at({"a": ["x"]}, path) == found
+    assert at({"a": ["x"]}, path) == expected
 
 
 def test_containers_come_init_first_with_their_kind() -> None:
@@ -110,7 +110,9 @@ def test_containers_come_init_first_with_their_kind() -> None:
         }
     }
     listed = Pod(pod).containers
-    assert [(one.kind, one.name, one.path, one.manifest) for one in listed] == [
+    assert [
+        (container.kind, container.name, container.path, container.manifest) for container in listed
+    ] == [
         ("init", "setup", ("spec", "initContainers", 0), first),
         ("sidecar", "proxy", ("spec", "initContainers", 1), side),
         ("app", "main", ("spec", "containers", 0), app),

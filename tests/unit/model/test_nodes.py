@@ -13,7 +13,7 @@ PRODUCT = "nvidia.com/gpu.product"
 
 def node(labels: dict[str, str], **offered: Any) -> Any:
     """Make the facts of a node."""
-    amounts = {f"nvidia.com/{name}": many for name, many in offered.items()}
+    amounts = {f"nvidia.com/{name}": count for name, count in offered.items()}
     return node_of({"metadata": {"labels": labels}, "status": {"allocatable": amounts}})
 
 
@@ -36,7 +36,9 @@ def test_nodes_that_are_the_same_to_the_fabrics_are_a_group() -> None:
 
 def listing(name: str, *resources: str, **match: Any) -> Fabric:
     """Make a fabric with these resources."""
-    return fabric(name, resources=tuple(RdmaResource(name=one) for one in resources), **match)
+    return fabric(
+        name, resources=tuple(RdmaResource(name=resource) for resource in resources), **match
+    )
 
 
 GPU = {"gpu_resources": frozenset({"nvidia.com/gpu"})}

@@ -8,11 +8,11 @@ from tests.case_names import case_name
 from webhook.model.pod import OwnerReference, owners_of
 
 
-def reference(kind: str, name: str, **more: Any) -> dict[str, Any]:
+def reference(kind: str, name: str, **fields: Any) -> dict[str, Any]:
     """Make a reference to a controller."""
     version = {"ReplicaSet": "apps/v1", "Job": "batch/v1"}.get(kind, "lab/v1")
     given = {"apiVersion": version, "kind": kind, "name": name, "uid": f"uid-{name}"}
-    return {**given, "controller": True, **more}
+    return {**given, "controller": True, **fields}
 
 
 def owned(*references: Any, **labels: str) -> dict[str, Any]:

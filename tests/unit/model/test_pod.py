@@ -16,9 +16,9 @@ PATH = ("spec", "containers", 0)
 
 def test_a_field_is_read_once() -> None:
     """Whoever asks again gets the same object; another pod has its own."""
-    one = Pod(pod(container(env=[{"name": "A", "value": "1"}])))
-    (first,) = one.containers
-    assert one.container(PATH) is first
+    view = Pod(pod(container(env=[{"name": "A", "value": "1"}])))
+    (first,) = view.containers
+    assert view.container(PATH) is first
     assert first.env is first.env == {"A": "1"}
     assert first.env_items is first.manifest["env"]
     assert Pod(pod(container(env=[{"name": "A", "value": "2"}]))).containers[0].env == {"A": "2"}
@@ -48,22 +48,22 @@ def test_only_the_field_that_is_asked_for_can_be_wrong(
     field: str, written: dict[str, Any], says: str
 ) -> None:
     """The message names its place in the pod; it is raised each time."""
-    one = Container(PATH, container(**written))
-    assert one.mounts == []
+    view = Container(PATH, container(**written))
+    assert view.mounts == []
     for _ in range(2):
         with pytest.raises(ShapeError) as raised:
-            getattr(one, field)
+            getattr(view, field)
         assert str(raised.value) == f"spec.containers[0].{says}"
 
 
 def test_absent_fields_are_empty() -> None:
     """Null is the same as absent, on any step of the way."""
     for fields in ({}, {"resources": None, "securityContext": None, "command": None}):
-        one = Container(PATH, fields)
-        assert (one.limits, one.requests, one.amounts, one.claims) == ({}, {}, {}, [])
-        assert (one.command, one.args, one.command_text, one.env) == ([], [], "", {})
-        assert one.privileged is False
-        assert one.name == "containers[0]"
+        view = Container(PATH, fields)
+        assert (view.limits, view.requests, view.amounts, view.claims) == ({}, {}, {}, [])
+        assert (view.command, view.args, view.command_text, view.env) == ([], [], "", {})
+        assert view.privileged is False
+        assert view.name == "containers[0]"
 
 
 def test_the_limit_counts_where_a_resource_has_both() -> None:
@@ -74,8 +74,8 @@ def test_the_limit_counts_where_a_resource_has_both() -> None:
 
 def test_all_words_of_a_command_are_lines() -> None:
     """Those of `command` come before those of `args`."""
-    one = Container(PATH, container(command=["sh", "-c"], args=["run"]))
-    assert one.command_text == "sh\n-c\nrun"
+    view = Container(PATH, container(command=["sh", "-c"], args=["run"]))
+    assert view.command_text == "sh\n-c\nrun"
 
 
 def test_a_node_may_be_named_by_a_field() -> None:

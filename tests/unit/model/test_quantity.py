@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.case_names import case_name
 from webhook.model.quantity import (
-    MOST,
+    LARGEST,
     UNIT,
     amount,
     equal,
@@ -51,7 +51,7 @@ def test_a_quantity_is_what_the_api_server_reads(text: str, number: str | None) 
         )
     elif len(text) > LONGEST:
         assert refused(text) == f"{text!r:.80} is longer than the 64 characters of any quantity"
-    elif number == "too large" or abs(Fraction(number)) > MOST:
+    elif number == "too large" or abs(Fraction(number)) > LARGEST:
         assert refused(text) == (
             f"{text!r:.80} is more than 2^63-1, the most that a quantity may be"
         )
@@ -81,8 +81,8 @@ def test_a_quantity_is_rounded_up_to_a_billionth(
     exact *= _factor(suffix)
     number = math.ceil(exact * UNIT)
     if suffix in _TWOS:
-        number = min(number, MOST * UNIT)
-    if number > MOST * UNIT:
+        number = min(number, LARGEST * UNIT)
+    if number > LARGEST * UNIT:
         assert "2^63-1" in refused(text)
     else:
         assert parse(text) == (-number if sign == "-" else number)
@@ -97,7 +97,7 @@ def _factor(suffix: str) -> Fraction:
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [(None, 0), (0, 0), (1, 1), (-2, -2), (1.0, 1), (1e18, 10**18), (-0.0, 0), (MOST, MOST)],
+    [(None, 0), (0, 0), (1, 1), (-2, -2), (1.0, 1), (1e18, 10**18), (-0.0, 0), (LARGEST, LARGEST)],
     ids=repr,
 )
 def test_numbers_of_json_are_quantities(value: Any, number: int) -> None:
@@ -110,16 +110,16 @@ def test_numbers_of_json_are_quantities(value: Any, number: int) -> None:
 )
 def test_other_values_are_none(value: Any) -> None:
     """The message shows the value and what would be right."""
-    shown = repr(value)
+    quoted = repr(value)
     if isinstance(value, float):
-        shown = repr(shown)
+        quoted = repr(quoted)
     assert refused(value) == (
-        f'{shown:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
+        f'{quoted:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
     )
 
 
 @pytest.mark.parametrize(
-    "value", [MOST + 1, -MOST - 1, 10**10_000, -(10**10_000), 1e19, 1e308], ids=case_name
+    "value", [LARGEST + 1, -LARGEST - 1, 10**10_000, -(10**10_000), 1e19, 1e308], ids=case_name
 )
 def test_too_large_a_number_is_refused(value: Any) -> None:
     """Also one that Python refuses to write out."""
@@ -167,7 +167,7 @@ def test_something_is_not_zero(text: Any) -> None:
     ("text", "number"),
     [
         *(("8", 8), ("008", 8), (8, 8), ("1500m", 2), ("0.1", 1), ("1k", 1000), ("1n", 1)),
-        *(("9" * 18, 10**18 - 1), (str(MOST), MOST), ("0", 0)),
+        *(("9" * 18, 10**18 - 1), (str(LARGEST), LARGEST), ("0", 0)),
     ],
     ids=repr,
 )
@@ -177,7 +177,7 @@ def test_a_whole_number_is_rounded_up(text: Any, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "same"),
+    ("left", "right", "are_equal"),
     [
         ("1", "1", True),
         ("1Gi", "1024Mi", True),
@@ -186,9 +186,9 @@ def test_a_whole_number_is_rounded_up(text: Any, number: int) -> None:
         ("1G", "1Gi", False),
     ],
 )
-def test_quantities_are_compared_as_numbers(left: Any, right: Any, same: bool) -> None:
+def test_quantities_are_compared_as_numbers(left: Any, right: Any, are_equal: bool) -> None:
     """However they are written."""
-    assert equal(left, right) is same
+    assert equal(left, right) is are_equal
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_quantities_are_compared_as_numbers(left: Any, right: Any, same: bool) -
         *((UNIT // 2, "500m"), (3 * UNIT, "3"), (1000 * UNIT, "1000"), (1024 * UNIT, "1Ki")),
         *((1025 * UNIT, "1025"), ((2**20 + 2**10) * UNIT, "1025Ki")),
         *((3 * 2**30 * UNIT, "3Gi"), (2**60 * UNIT, "1Ei"), (7 * 2**60 * UNIT, "7Ei")),
-        (MOST * UNIT, str(MOST)),
+        (LARGEST * UNIT, str(LARGEST)),
         (2**63 * UNIT, str(2**63)),
         (3 * 2**64 * UNIT, str(3 * 2**64)),
     ],
@@ -208,7 +208,7 @@ def test_a_sum_is_written_as_a_quantity(number: int, text: str) -> None:
     assert format_quantity(number) == text
 
 
-@given(number=st.integers(0, MOST * UNIT))
+@given(number=st.integers(0, LARGEST * UNIT))
 def test_what_is_written_is_read_back(number: int) -> None:
     """No digit is lost."""
     assert parse(format_quantity(number)) == number

@@ -30,7 +30,7 @@ def test_nccl_reads_a_number(value: str | None, *, off: bool) -> None:
     [("Socket", True), ("socket", True), ("SOCKET", True), ("IB", False), ("", False), (None, 0)],
     ids=case_name,
 )
-def test_nccl_may_be_told_to_use_sockets(value: str | None, *, off: bool) -> None:
+def test_nccl_may_be_set_to_use_sockets(value: str | None, *, off: bool) -> None:
     """NCCL compares the names of its transports without case."""
     assert transport_variables.nccl_net_socket({"NCCL_NET": value}) == (value if off else "")
 
@@ -55,12 +55,12 @@ def test_devices_are_compared_with_the_fabrics(
 def test_ucx_may_lack_a_transport() -> None:
     """An unset or unknown UCX_TLS leaves all transports."""
     assert transport_variables.ucx_tls_without_rdma({"UCX_TLS": "tcp"}) == "tcp"
-    for own in ({"UCX_TLS": "rc"}, {"UCX_TLS": ""}, {"UCX_TLS": None}, {}):
-        assert transport_variables.ucx_tls_without_rdma(own) == ""
+    for user_env in ({"UCX_TLS": "rc"}, {"UCX_TLS": ""}, {"UCX_TLS": None}, {}):
+        assert transport_variables.ucx_tls_without_rdma(user_env) == ""
 
 
 @pytest.mark.parametrize(
-    ("command", "own"),
+    ("command", "user_env"),
     [
         ("sglang\n--disaggregation-transfer-backend\nnixl", {}),
         ('--kv-transfer-config={"kv_connector":"NixlConnector"}', {}),
@@ -69,13 +69,13 @@ def test_ucx_may_lack_a_transport() -> None:
         ("", {"KV_CONFIG": '{"kv_connector":"NixlConnector"}'}),
     ],
 )
-def test_nixl_is_known_by_command_and_env(command: str, own: dict[str, str | None]) -> None:
+def test_nixl_is_known_by_command_and_env(command: str, user_env: dict[str, str | None]) -> None:
     """A word of the command, or variables, make servers use NIXL."""
-    assert transport_variables.uses_nixl(command, own)
+    assert transport_variables.uses_nixl(command, user_env)
 
 
 @pytest.mark.parametrize(
-    ("command", "own"),
+    ("command", "user_env"),
     [
         ("vllm serve", {}),
         ("# pip install nixl\nvllm serve", {}),
@@ -83,6 +83,6 @@ def test_nixl_is_known_by_command_and_env(command: str, own: dict[str, str | Non
         ("sglang --disaggregation-transfer-backend mooncake", {"UCX_TLS": "tcp"}),
     ],
 )
-def test_others_move_no_data_by_nixl(command: str, own: dict[str, str | None]) -> None:
+def test_others_move_no_data_by_nixl(command: str, user_env: dict[str, str | None]) -> None:
     """A comment in a script says nothing."""
-    assert not transport_variables.uses_nixl(command, own)
+    assert not transport_variables.uses_nixl(command, user_env)

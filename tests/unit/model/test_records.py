@@ -19,10 +19,10 @@ def test_an_empty_configuration_has_empty_indexes() -> None:
     assert index(()) == Fabrics(fabrics={}, defaults=Defaults(), config_hash="")
 
 
-def test_fabrics_are_found_by_name_and_by_resource() -> None:
+def test_fabrics_are_indexed_by_name_and_by_resource() -> None:
     """Several fabrics may have the same GPU resource; an alias leads to the real name."""
-    found = index((NORTH, SOUTH), nvlink_namespaces=frozenset({"lab"}), config_hash="abc")
-    assert found == Fabrics(
+    configuration = index((NORTH, SOUTH), nvlink_namespaces=frozenset({"lab"}), config_hash="abc")
+    assert configuration == Fabrics(
         fabrics={"north": NORTH, "south": SOUTH},
         nvlink_namespaces=frozenset({"lab"}),
         config_hash="abc",
@@ -59,17 +59,17 @@ def test_a_resource_that_another_fabric_has_is_no_fabrics_own() -> None:
 def test_what_a_site_configures_besides_its_fabrics_is_kept() -> None:
     """Defaults, and the resources and annotations of networks that are not RDMA's."""
     defaults = Defaults(fabric="north")
-    found = index(
+    configuration = index(
         (), defaults=defaults, foreign_resources=("efa*",), foreign_annotations=("tcpx*",)
     )
-    assert found == Fabrics(
+    assert configuration == Fabrics(
         defaults=defaults,
         foreign_resources=Globs(("efa*",)),
         foreign_annotations=Globs(("tcpx*",)),
     )
 
 
-def test_fabrics_are_found_by_the_labels_of_their_nodes() -> None:
+def test_fabrics_are_indexed_by_the_labels_of_their_nodes() -> None:
     """Several may list the same key, each with its own values."""
     zone, rack = "site.lab/zone", "site.lab/rack"
     north = Fabric(name="north", node_labels={zone: ("n*",), rack: ("1", "2")})

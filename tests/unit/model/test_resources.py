@@ -12,7 +12,7 @@ from webhook.model.pod import Container
 from webhook.model.resources import Usage, is_foreign, is_gpu, is_rdma, unclaimed, usage_of
 
 PATH = ("spec", "containers", 0)
-NOTHING = Usage((), 0, False, False, (), ())
+NO_USAGE = Usage((), 0, False, False, (), ())
 FABRICS = fabrics(
     fabric(
         "north",
@@ -41,7 +41,7 @@ def usage(limits: Any = None, requests: Any = None) -> Usage:
 )
 def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
     """CPU, memory and other devices are ignored."""
-    assert usage_of(Container(PATH, manifest), FABRICS) == NOTHING
+    assert usage_of(Container(PATH, manifest), FABRICS) == NO_USAGE
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
         ({"nvidia.com/v100": 8}, Usage(("nvidia.com/v100",), 8, False, False, (), ())),
         ({"amd.com/gpu": "1"}, Usage(("amd.com/gpu",), 1, False, False, (), ())),
         ({"nvidia.com/gpu": "1e18"}, Usage(("nvidia.com/gpu",), 10_000, False, False, (), ())),
-        ({"nvidia.com/gpu": "0"}, NOTHING),
-        ({"nvidia.com/gpu": 0}, NOTHING),
-        ({"nvidia.com/gpu": None}, NOTHING),
+        ({"nvidia.com/gpu": "0"}, NO_USAGE),
+        ({"nvidia.com/gpu": 0}, NO_USAGE),
+        ({"nvidia.com/gpu": None}, NO_USAGE),
         ({"nvidia.com/gpu": "1e0"}, Usage(("nvidia.com/gpu",), 1, False, False, (), ())),
         ({"nvidia.com/gpu": 1.0}, Usage(("nvidia.com/gpu",), 1, False, False, (), ())),
         (
@@ -73,8 +73,8 @@ def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
             Usage(("nvidia.com/gpu",), 0, False, True, (), ()),
         ),
         ({"nvidia.com/gpumem": "3000"}, Usage((), 0, False, True, (), ())),
-        ({"nvidia.com/gputopology": "1"}, NOTHING),
-        ({"example.com/gpu": "1"}, NOTHING),
+        ({"nvidia.com/gputopology": "1"}, NO_USAGE),
+        ({"example.com/gpu": "1"}, NO_USAGE),
     ],
     ids=repr,
 )
@@ -97,13 +97,13 @@ def test_gpus_are_known_by_their_exact_names(limits: dict[str, Any], expected: U
     ],
     ids=repr,
 )
-def test_rdma_devices_and_foreign_nics_are_told_apart(
+def test_rdma_devices_and_foreign_nics_are_distinguished(
     limits: dict[str, Any], rdma: Any, foreign: Any, has_rdma: bool
 ) -> None:
     """Resources and aliases of a fabric are RDMA; a quantity of zero is listed but not counted."""
-    found = usage(limits)
-    assert found == Usage((), 0, False, False, rdma, foreign)
-    assert found.has_rdma is has_rdma
+    container_usage = usage(limits)
+    assert container_usage == Usage((), 0, False, False, rdma, foreign)
+    assert container_usage.has_rdma is has_rdma
 
 
 def test_requests_beside_limits_change_nothing() -> None:
@@ -265,11 +265,11 @@ def test_a_request_beside_a_limit_is_looked_at_too() -> None:
 
 def test_a_few_wrong_amounts_are_shown() -> None:
     """If very many are wrong, only the first few are shown, limits before requests."""
-    wrong = {f"rdma/{number}": "x" for number in range(3)}
+    malformed = {f"rdma/{number}": "x" for number in range(3)}
     with pytest.raises(ShapeError) as raised:
-        usage(wrong, wrong)
+        usage(malformed, malformed)
     assert [part.partition(":")[0] for part in str(raised.value).split("; ")] == [
-        *(f'spec.containers[0].resources.limits["{name}"]' for name in wrong),
+        *(f'spec.containers[0].resources.limits["{name}"]' for name in malformed),
         'spec.containers[0].resources.requests["rdma/0"]',
     ]
 
@@ -327,5 +327,5 @@ def test_a_name_is_a_gpu_or_an_rdma_device_or_neither(name: str, gpu: bool, rdma
 def test_what_no_fabric_claims_is_listed() -> None:
     """Names are sorted; a quantity of 0 is left out, but one that cannot be read is listed."""
     limits = {"example.com/b": "1", "example.com/a": "x", "example.com/c": "0", "cpu": "1"}
-    asked = container(resources=amounts({**limits, "nvidia.com/v100": "1", "rdma/north": "1"}))
-    assert unclaimed(Container(PATH, asked), FABRICS) == ["example.com/a", "example.com/b"]
+    manifest = container(resources=amounts({**limits, "nvidia.com/v100": "1", "rdma/north": "1"}))
+    assert unclaimed(Container(PATH, manifest), FABRICS) == ["example.com/a", "example.com/b"]

@@ -10,7 +10,7 @@ from webhook.model.pod import Pod
 
 
 @pytest.mark.parametrize(
-    ("own", "shared", "user"),
+    ("context", "pod_context", "user"),
     [
         (None, None, "image"),
         ({}, {}, "image"),
@@ -30,7 +30,9 @@ from webhook.model.pod import Pod
     ],
     ids=case_name,
 )
-def test_the_user_is_that_of_the_manifest_or_of_the_image(own: Any, shared: Any, user: str) -> None:
+def test_the_user_is_that_of_the_manifest_or_of_the_image(
+    context: Any, pod_context: Any, user: str
+) -> None:
     """The container's securityContext overrides the pod's; the image's user is not known."""
-    one = Pod(pod(container(securityContext=own), securityContext=shared))
-    assert one.user_of(one.containers[0]) == user
+    view = Pod(pod(container(securityContext=context), securityContext=pod_context))
+    assert view.user_of(view.containers[0]) == user

@@ -10,14 +10,14 @@ from webhook.model.pod import Pod
 from webhook.model.resources import scheduler_requests
 
 
-def using(many: Any, name: str = "main", **fields: Any) -> dict[str, Any]:
+def using(count: Any, name: str = "main", **fields: Any) -> dict[str, Any]:
     """Make a container that requests so many NICs."""
-    return container(name, resources=amounts({"rdma/nic": many}), **fields)
+    return container(name, resources=amounts({"rdma/nic": count}), **fields)
 
 
-def sidecar(many: Any) -> dict[str, Any]:
+def sidecar(count: Any) -> dict[str, Any]:
     """Make a sidecar that requests so many NICs."""
-    return using(many, "sidecar", restartPolicy="Always")
+    return using(count, "sidecar", restartPolicy="Always")
 
 
 @pytest.mark.parametrize(

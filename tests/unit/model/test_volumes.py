@@ -27,7 +27,7 @@ def pod(*mount_paths: Any, volumes: Any = None) -> Pod:
         "./dev/shm/.",
     ],
 )
-def test_a_mount_is_found_however_its_path_is_written(written: str) -> None:
+def test_a_mount_matches_in_any_spelling_of_its_path(written: str) -> None:
     """A relative path counts as absolute, as in the kubelet, and is cleaned as in containerd."""
     assert pod("/a", written).container(PATH).mount_at("/dev/shm") == {
         "name": "v1",
@@ -59,13 +59,13 @@ def test_a_directory_above_hides_the_file(written: str, above: str | None) -> No
     assert pod("/data", written).container(PATH).mount_over("/etc/nccl.conf") == above
 
 
-def test_clean_keeps_one_leading_slash() -> None:
+def test_clean_keeps_a_single_leading_slash() -> None:
     """POSIX keeps two leading slashes; Go's filepath.Clean does not."""
     written = ("//a", "/", "", "a/..", "/a//b/")
     assert [clean(path) for path in written] == ["/a", "/", "/", "/", "/a/b"]
 
 
-def test_volumes_are_found_by_name() -> None:
+def test_volumes_are_looked_up_by_name() -> None:
     """Volumes are looked up by name, which is unique in a pod."""
     volumes = [{"name": "a"}, {"name": "b", "emptyDir": {}}]
     second = pod(volumes=volumes).volume("b")
@@ -84,7 +84,7 @@ def test_a_wrong_type_is_named_with_its_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "device_path"),
     [
         ("/dev/infiniband", "/dev/infiniband"),
         ("/dev/infiniband/", "/dev/infiniband"),
@@ -96,11 +96,11 @@ def test_a_wrong_type_is_named_with_its_place() -> None:
     ],
     ids=repr,
 )
-def test_devices_may_be_shown_by_the_nodes_path(path: Any, found: str) -> None:
+def test_devices_may_be_shown_by_the_nodes_path(path: Any, device_path: str) -> None:
     """The container must mount the volume, which is of type hostPath."""
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "v0", "hostPath": {"path": path}}]
-    shown = pod(volumes=volumes).infiniband_volumes
-    assert shown == ({"v0": found} if found else {})
-    mounting = pod("/anywhere").container(PATH).mounted(shown)
-    assert list(mounting) == (["v0"] if found else [])
-    assert list(pod().container(PATH).mounted(shown)) == []
+    device_volumes = pod(volumes=volumes).infiniband_volumes
+    assert device_volumes == ({"v0": device_path} if device_path else {})
+    mounting = pod("/anywhere").container(PATH).mounted(device_volumes)
+    assert list(mounting) == (["v0"] if device_path else [])
+    assert list(pod().container(PATH).mounted(device_volumes)) == []

@@ -98,7 +98,7 @@ class Lines:
     def __init__(self, level: str = "debug", *, held: bool = False) -> None:
         self._read, write = os.pipe()
         os.set_blocking(self._read, False)
-        self.log = Log(level, write, held=held)
+        self.log = Log(level, write, buffered=held)
 
     def read(self) -> list[dict[str, Any]]:
         """Return the lines since the last call."""

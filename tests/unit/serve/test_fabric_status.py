@@ -27,7 +27,7 @@ from webhook.serve import status as fabric_status
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.state import PreparedConfiguration, State
-from webhook.serve.status import Condition, OnNodes, fabric_status_of, stated
+from webhook.serve.status import Condition, NodeSummary, fabric_status_of, status_update
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
@@ -41,7 +41,7 @@ def conditions(
     observed: ObservedObject, used: PreparedConfiguration | None
 ) -> dict[str, Condition]:
     """Return the conditions of the status by their types."""
-    found = stated(observed, used, OnNodes())
+    found = status_update(observed, used, NodeSummary())
     assert found is not None
     return {one.type: one for one in found.conditions}
 
@@ -49,9 +49,9 @@ def conditions(
 def test_a_configuration_in_use() -> None:
     """It is valid and active; the names of its fabrics are what kubectl shows."""
     used = fabrics()
-    found = stated(ObservedObject(7, loaded(used), ""), prepared(used), OnNodes())
+    found = status_update(ObservedObject(7, loaded(used), ""), prepared(used), NodeSummary())
     assert found is not None
-    assert (found.generation, found.more["fabricNames"]) == (7, "v100-ib, h100-roce")
+    assert (found.generation, found.fields["fabricNames"]) == (7, "v100-ib, h100-roce")
     valid, active = found.conditions
     assert valid == Condition("Valid", True, "Accepted", "There are no findings.")
     said = "Pods are decided by it (config 0123456789ab)."
@@ -85,9 +85,9 @@ def test_one_that_cannot_be_used() -> None:
     active = conditions(observed, prepared(fabrics()))["Active"]
     said = "The last good configuration stays in use (config 0123456789ab)."
     assert active == Condition("Active", False, "LastGoodInUse", said)
-    found = stated(observed, None, OnNodes())
+    found = status_update(observed, None, NodeSummary())
     assert found is not None
-    assert found.more["fabricNames"] == ""
+    assert found.fields["fabricNames"] == ""
 
 
 def test_one_that_comes_into_use_in_a_moment() -> None:
@@ -120,10 +120,10 @@ def test_what_the_nodes_offer_is_told() -> None:
     used = fabrics()
     known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4), "n3": node(v100=1)}
     configuration = prepared(used, known)
-    found = stated(ObservedObject(1, loaded(used), ""), configuration, OnNodes())
+    found = status_update(ObservedObject(1, loaded(used), ""), configuration, NodeSummary())
     assert found is not None
-    assert found.more["nodes"] == 3
-    first, second = found.more["fabrics"]
+    assert found.fields["nodes"] == 3
+    first, second = found.fields["fabrics"]
     assert {key: first[key] for key in ("name", "nodes", "gpus", "resources")} == {
         "name": "v100-ib",
         "nodes": 3,
@@ -132,9 +132,9 @@ def test_what_the_nodes_offer_is_told() -> None:
     }
     assert any("n2" in problem for problem in first["problems"])
     assert (second["name"], second["nodes"], second["gpus"]) == ("h100-roce", 0, 0)
-    without = stated(ObservedObject(1, loaded(used), ""), prepared(used), OnNodes())
+    without = status_update(ObservedObject(1, loaded(used), ""), prepared(used), NodeSummary())
     assert without is not None
-    assert without.more.keys() == {"fabricNames"}
+    assert without.fields.keys() == {"fabricNames"}
 
 
 def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(fabric_status, "build_inventory", noted)
     one, other = fabrics(), fabrics()
     few, many = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
-    on_nodes = OnNodes()
+    on_nodes = NodeSummary()
 
     def nodes(used: Fabrics, known: Mapping[str, Node]) -> int:
         told = on_nodes.of(prepared(used, known))
@@ -165,7 +165,7 @@ def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyP
 
 def test_without_an_object_nothing_is_told() -> None:
     """There is nothing to write to."""
-    assert stated(None, prepared(fabrics()), OnNodes()) is None
+    assert status_update(None, prepared(fabrics()), NodeSummary()) is None
 
 
 def test_what_the_watch_delivered_last_is_known() -> None:

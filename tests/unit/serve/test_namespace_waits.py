@@ -125,7 +125,7 @@ def test_requests_that_end_leave_nothing_behind() -> None:
         assert {key: len(arrivals) for key, arrivals in waiting._arrivals.items()} == {"lab": 1}
         waiting.arrived(["lab"])
         assert await patient
-        assert (waiting._arrivals, waiting._held) == ({}, 0)
+        assert (waiting._arrivals, waiting._octets) == ({}, 0)
 
     asyncio.run(run())
 

@@ -12,7 +12,7 @@ from webhook.admission.review import AdmissionRequest
 from webhook.kube.events import WithoutRdma
 from webhook.model.pod import OwnerReference
 from webhook.serve import events
-from webhook.serve.events import owner_notifier, to_tell
+from webhook.serve.events import owner_notices, owner_notifier
 from webhook.serve.options import ServeOptions
 
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "7", "controller": True}
@@ -31,7 +31,7 @@ def request(
 def test_the_owner_of_a_pod_without_rdma_is_told() -> None:
     """It learns the reason code and the sentence of the verdict."""
     asked = request(OFF)
-    assert to_tell(asked, decide_on(asked.pod)) == [
+    assert owner_notices(asked, decide_on(asked.pod)) == [
         WithoutRdma(
             OwnerReference("batch/v1", "Job", "train", "7"),
             "lab",
@@ -55,7 +55,7 @@ def test_the_owner_of_a_pod_without_rdma_is_told() -> None:
 )
 def test_nobody_else_is_told(asked: AdmissionRequest) -> None:
     """A denied pod's controller says so itself; a dry run has no side effects."""
-    assert to_tell(asked, decide_on(asked.pod)) == []
+    assert owner_notices(asked, decide_on(asked.pod)) == []
 
 
 def test_who_cannot_tell_says_so_in_the_log(tmp_path: Path) -> None:
@@ -91,4 +91,4 @@ def test_a_replica_tells_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> Non
     decision = decide_on(asked.pod)
     for environment in ({}, {"POD_NAME": "rdma-webhook-x"}):
         owner_notifier(ServeOptions(), Lines().log, environment)(asked, decision)
-    assert told == [("rdma-webhook-x", one) for one in to_tell(asked, decision)]
+    assert told == [("rdma-webhook-x", one) for one in owner_notices(asked, decision)]

@@ -162,9 +162,7 @@ def parameters(words: Sequence[Word]) -> dict[str, Word]:
 def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
     """Return whether an Open MPI launcher starts ranks on other machines by ssh."""
     if "OMPI_MCA_plm_rsh_agent" in env or "plm_rsh_agent" in words:
-        return (
-            False  # not ssh but kubexec.sh, for example: its processes inherit the container's env
-        )
+        return False  # an agent such as kubexec.sh: its processes inherit the container's env
     options = _options(words)
     return (
         any(name in env for name in _REMOTE_ENV)

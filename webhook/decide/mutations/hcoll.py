@@ -74,7 +74,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
 
 
 def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> bool:
-    """Switch hcoll off in a container; return False if nothing was to be done."""
+    """Switch hcoll off in a container; return whether this call did it."""
     name, path = container.name, container.path
     policy = scope.fabrics.defaults.hcoll
     if policy == "off":

@@ -59,7 +59,7 @@ _ANNOTATIONS: Path = ("metadata", "annotations")
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
-    """Let every target lock memory: by IPC_LOCK, and where it has no effect as configured."""
+    """Let every target lock memory: by IPC_LOCK or, if without effect, as configured."""
     for target in scope.targets:
         _lock(draft, scope, target)
 
@@ -67,7 +67,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def inert(pod: Pod, target: Target, defaults: Defaults) -> Reason | None:
     """Return why the kernel ignores the capability (kubernetes/kubernetes#56374), else None.
 
-    If the image determines the user, the configuration may list it as an image without root.
+    If the image determines the user, the configuration may list it as not running as root.
     """
     if pod.has_user_namespace:
         return USER_NAMESPACE

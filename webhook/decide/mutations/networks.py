@@ -29,7 +29,7 @@ TOO_MANY = Reason("TooManyDevices", "Each device needs a network, and no node ha
 UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
 
 _PATH = ("metadata", "annotations", NETWORKS)
-#: The most devices of a node, and so of networks in a list.
+#: The most devices of any node, and so the most networks for a resource.
 _MAX_DEVICES = 256
 
 

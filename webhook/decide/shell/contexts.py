@@ -131,7 +131,7 @@ class Scan:
         self.limit = len(text)
         self.context = ShellContext(SCRIPT, START, 0)
         self.outer: list[ShellContext] = []
-        self.documents: deque[HereDocument] = deque()  #: to begin after this line
+        self.documents: deque[HereDocument] = deque()  #: the pending here-documents
         self.places = places  #: the offsets of sought words, ascending
         #: The commands with a sought word: the offset of that word, their begin and end.
         self.commands: list[tuple[int, int, int]] = []

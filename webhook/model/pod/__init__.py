@@ -1,7 +1,7 @@
-"""A pod: `Pod` and `Container` read the plain dict that arrived, each field once, on demand.
+"""A pod: `Pod` and `Container` read the original dict, each field once and on demand.
 
-Nothing is written here, and nothing is decided. `reading` has the readers by path, which others
-need only for objects that are not pods. Start at `pod`.
+Nothing here writes or decides. `reading` has the readers by path, which other rooms need only for
+objects that are not pods. Start with `pod`.
 """
 
 from __future__ import annotations

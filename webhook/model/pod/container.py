@@ -1,4 +1,4 @@
-"""A container of a pod, each of its fields read once."""
+"""A view of a container, which reads each field once."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ CONTAINER_FIELDS = tuple(map(str, _KINDS))
 class Container:
     """One container of a pod, of any kind.
 
-    A field is read when it is first asked for; a ShapeError then names its place in the pod.
+    A field is read on first access; a ShapeError then names its place in the pod.
     """
 
     def __init__(self, path: Path, manifest: JsonObject) -> None:
         #: ("spec", "containers", 0)
         self.path = path
-        #: The container as it is written.
+        #: The unparsed container.
         self.manifest = manifest
         _, field, index = path
         self.kind = _KINDS[field]
@@ -54,26 +54,26 @@ class Container:
         self.name: str = name or f"{field}[{index}]"
         self._read_at_once()
 
-    #: The items of `env`, as they are written.
+    #: The unparsed items of `env`.
     env_items = Field(as_items, "env")
     #: The words of `command` and of `args`.
     command = Field(as_strings, "command")
     args = Field(as_strings, "args")
-    #: `resources`, and its sections: resource → quantity, as it is written.
+    #: `resources`, and its sections: resource → unparsed quantity.
     resources = Field(as_mapping, "resources")
     requests = Field(as_mapping, "resources", "requests")
     limits = Field(as_mapping, "resources", "limits")
-    #: The entries of `resources.claims`, each of which names one of the pod's.
+    #: The entries of `resources.claims`; each names a claim of the pod.
     claims = Field(as_items, "resources", "claims")
     #: The entries of `volumeMounts`.
     mounts = Field(as_items, "volumeMounts")
     #: Whether it has every capability and sees all devices of the node.
     privileged = Field(as_flag, "securityContext", "privileged")
-    #: The entries of `envFrom`; its manifest does not list the names of their variables.
+    #: The entries of `envFrom`; the names of their variables are not in the manifest.
     env_from = Field(as_sequence, "envFrom")
 
     def _read_at_once(self) -> None:
-        """Read what every decision reads, if it is as nearly all containers have it."""
+        """Read the fields that every decision reads, if they have their usual form."""
         if "securityContext" not in self.manifest:
             self.privileged, self.capabilities = False, NO_CAPABILITIES
         resources = self.manifest.get("resources")
@@ -95,7 +95,7 @@ class Container:
 
     @property
     def env_names(self) -> list[str]:
-        """The names in `env`, each as often as it is there."""
+        """The names in `env`, including repeated ones."""
         names = [item.get("name") for item in self.env_items]
         return [name for name in names if isinstance(name, str)]
 
@@ -113,28 +113,28 @@ class Container:
 
     @property
     def image(self) -> str:
-        """Its image, "" if there is none."""
+        """Its image, or ""."""
         written = self.manifest.get("image")
         return written if isinstance(written, str) else ""
 
-    def mount_at(self, where: str) -> JsonObject | None:
-        """Return the mount that is exactly at `where`, a clean path."""
-        last = where.rpartition("/")[2]
+    def mount_at(self, path: str) -> JsonObject | None:
+        """Return the mount whose path is exactly `path`, a clean path; or None."""
+        last = path.rpartition("/")[2]
         for mount_path, mount in self._mount_paths():
-            if last in mount_path and clean(mount_path) == where:
+            if last in mount_path and clean(mount_path) == path:
                 return mount
         return None
 
-    def mount_over(self, where: str) -> str | None:
-        """Return the mount point above `where`, such as /etc, that hides the image's directory."""
-        above = set(directories_above(where))
+    def mount_over(self, path: str) -> str | None:
+        """Return the mount point above `path` that hides the image's directory (/etc), or None."""
+        above = set(directories_above(path))
         for mount_path, _ in self._mount_paths():
             if clean(mount_path) in above:
                 return clean(mount_path)
         return None
 
     def mounted(self, volumes: Collection[str]) -> Iterator[str]:
-        """Yield those of some volumes that it mounts, by their names."""
+        """Yield the names of the given volumes that it mounts."""
         names = (str(mount.get("name")) for mount in self.mounts)
         return (name for name in names if name in volumes)
 
@@ -157,33 +157,33 @@ def _merged(requests: JsonObject, limits: JsonObject) -> JsonObject:
 def env_of(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
     """Return the variables in the `env` of the container at `path`: name → value, in its order.
 
-    None stands for a value that only the kubelet knows: a `valueFrom`, or a value that
+    None marks a value that only the kubelet can determine: a `valueFrom`, or a value that
     `literal` rejects. As in Kubernetes, an absent or null value is "", and of several
     entries with the same name the last one wins.
     """
-    found = _plain(listed)
-    return _of_any(listed, (*path, "env")) if found is None else found
+    env = _plain(listed)
+    return _of_any(listed, (*path, "env")) if env is None else env
 
 
 def _plain(listed: list[JsonObject]) -> dict[str, str | None] | None:
-    """Read items if each is a unique name with a literal string, as nearly all pods' are."""
+    """Read items if each is a unique name with a literal string, as usual; else return None."""
     try:
-        found = {item["name"]: item["value"] for item in listed}
-        complete = len(listed) == len(found) and sum(map(len, listed)) == 2 * len(found)
-        return found if complete and "$" not in "".join((*found, *found.values())) else None
+        env = {item["name"]: item["value"] for item in listed}
+        complete = len(listed) == len(env) and sum(map(len, listed)) == 2 * len(env)
+        return env if complete and "$" not in "".join((*env, *env.values())) else None
     except (KeyError, TypeError):  # a key is missing, or something is not a string
         return None
 
 
-def _of_any(listed: list[JsonObject], where: Path) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+def _of_any(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
+    env: dict[str, str | None] = {}
     for index, item in enumerate(listed):
-        name, value = (text(item, (key,), (*where, index)) for key in ("name", "value"))
+        name, value = (text(item, (key,), (*path, index)) for key in ("name", "value"))
         if name is None:
             continue  # the API server rejects it, with a better message
-        known = item.get("valueFrom") is None
-        found[name] = literal(value or "") if known else None
-    return found
+        is_spelled_out = item.get("valueFrom") is None
+        env[name] = literal(value or "") if is_spelled_out else None
+    return env
 
 
 def literal(value: str) -> str | None:
@@ -200,10 +200,10 @@ def entry(name: str, value: str) -> dict[str, str]:
 
 
 def entries_of(manifest: JsonObject, path: Path) -> int:
-    """Count the entries of all lists and maps of a container that are read.
+    """Count the entries of all lists and maps that are read from a container.
 
-    A size is counted before anything reads what is in the list, which may be too long. Raise
-    ShapeError for what cannot be counted.
+    The count comes before anything reads the entries, which may be too many. Raise ShapeError for
+    a field that cannot be counted.
     """
     get = manifest.get
     try:
@@ -215,9 +215,9 @@ def entries_of(manifest: JsonObject, path: Path) -> int:
         if "securityContext" in manifest:
             capabilities = (manifest["securityContext"] or {}).get("capabilities") or {}
             count += len(capabilities.get("add") or ()) + len(capabilities.get("drop") or ())
-    except (AttributeError, TypeError):  # not a list or map; these readers say which
-        lists = sum(len(sequence(manifest, where, path)) for where in _LISTS)
-        return lists + sum(len(mapping(manifest, where, path)) for where in _MAPS)
+    except (AttributeError, TypeError):  # not a list or map; these readers name it
+        lists = sum(len(sequence(manifest, field, path)) for field in _LISTS)
+        return lists + sum(len(mapping(manifest, field, path)) for field in _MAPS)
     return count
 
 
@@ -244,7 +244,7 @@ _OFFICIAL = "library/"
 def spellings_of(image: str) -> tuple[str, ...]:
     """Return an image with and without its registry, each with and without its tag.
 
-    A digest is left out, except from the image as it is written.
+    A digest is left out, except from `image` itself.
     """
     tagged = image.partition("@")[0]
     registry, slash, name = tagged.partition("/")
@@ -254,4 +254,4 @@ def spellings_of(image: str) -> tuple[str, ...]:
         name = name.removeprefix(_OFFICIAL)
     untagged = name.partition(":")[0]
     short = (untagged, name)
-    return tuple(dict.fromkeys((image, *short, *(f"{registry}/{one}" for one in short))))
+    return tuple(dict.fromkeys((image, *short, *(f"{registry}/{spelling}" for spelling in short))))

@@ -1,4 +1,4 @@
-"""The nodes that a pod selects by its required node affinity."""
+"""The nodes that a pod selects with its required node affinity."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 class Requirement(NamedTuple):
-    """What a term requires of a label of a node."""
+    """A requirement of a term on a label of a node."""
 
     key: str
-    #: In, NotIn, Exists, …, as it is written.
+    #: In, NotIn, Exists, …; unchecked.
     operator: Json
     values: list[str]
 
@@ -33,50 +33,52 @@ class NodeTerm:
 
     @derived
     def requirements(self) -> tuple[Requirement, ...]:
-        """What it requires of labels: its `matchExpressions`."""
+        """Its requirements on labels, the `matchExpressions`."""
         if "matchExpressions" not in self._manifest:
             return ()
-        where = (*self._path, "matchExpressions")
+        path = (*self._path, "matchExpressions")
         listed = items(self._manifest, ("matchExpressions",), self._path)
-        return tuple([_requirement(one, (*where, place)) for place, one in enumerate(listed)])
+        return tuple(
+            [_requirement(expression, (*path, place)) for place, expression in enumerate(listed)]
+        )
 
     @property
     def node_names(self) -> list[str]:
         """The names of the nodes that it requires, by a field or by a label."""
-        labels = self.requirements
+        requirements = self.requirements
         return [
             *self._named_by_field(),
             *(
                 name
-                for one in labels
-                if one.key == HOSTNAME and one.operator == "In"
-                for name in one.values
+                for requirement in requirements
+                if requirement.key == HOSTNAME and requirement.operator == "In"
+                for name in requirement.values
             ),
         ]
 
     def _named_by_field(self) -> Iterator[str]:
-        for one in items(self._manifest, ("matchFields",)):
-            if one.get("key") == "metadata.name" and one.get("operator") == "In":
-                yield from strings(one, ("values",))
+        for expression in items(self._manifest, ("matchFields",)):
+            if expression.get("key") == "metadata.name" and expression.get("operator") == "In":
+                yield from strings(expression, ("values",))
 
 
-def _requirement(written: JsonObject, where: Path) -> Requirement:
-    key = text(written, ("key",), where) or ""
-    return Requirement(key, written.get("operator"), strings(written, ("values",), where))
+def _requirement(written: JsonObject, path: Path) -> Requirement:
+    key = text(written, ("key",), path) or ""
+    return Requirement(key, written.get("operator"), strings(written, ("values",), path))
 
 
-def affinity_entries(pod: JsonObject, most: int) -> int:
-    """Count the entries of a pod's required node affinity, but stop above `most`."""
+def affinity_entries(pod: JsonObject, limit: int) -> int:
+    """Count the entries of a pod's required node affinity, but stop above `limit`."""
     terms = at(pod, NODE_TERMS)
     size = _size(terms)
-    for term in terms if 0 < size <= most else ():
+    for term in terms if 0 < size <= limit else ():
         for field in ("matchExpressions", "matchFields"):
             expressions = at(term, (field,))
             size += _size(expressions)
-            if size > most:
+            if size > limit:
                 return size
             if _size(expressions):
-                size += sum(_size(at(one, ("values",))) for one in expressions)
+                size += sum(_size(at(expression, ("values",))) for expression in expressions)
     return size
 
 

@@ -1,4 +1,4 @@
-"""The objects that own a pod, by which people look for what is wrong with it."""
+"""The objects that own a pod, where people look for its problems."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from webhook.model.pod.reading import PodManifest, at
 _HASH = ("metadata", "labels", "pod-template-hash")
 _JOBSET = ("metadata", "labels", "jobset.sigs.k8s.io/jobset-name")
 
-#: Owners above each other: a pod of a CronJob has two, one of a TrainJob three.
+#: The longest chain of owners: a CronJob's pod has two, a TrainJob's pod three.
 MOST_OWNERS = 5
 
 
 class OwnerReference(NamedTuple):
-    """An object in the pod's namespace."""
+    """A reference to an object in the pod's namespace."""
 
     api_version: str
     kind: str
     name: str
-    #: "" if it is known by its name only.
+    #: "" if only the name is known.
     uid: str = ""
 
 
 def owners_of(pod: PodManifest) -> tuple[OwnerReference, ...]:
-    """List the pod's controller, and the controller of that one where the pod names it.
+    """List the pod's controller, and the controller above it if the pod names it.
 
     Nothing is read from the cluster. A ReplicaSet of a Deployment has the Deployment's name with
     the pod's label `pod-template-hash` appended (kubernetes, pkg/controller/deployment/sync.go),
     and the pods of a JobSet name it in a label (jobset, api/jobset/v1alpha2). A malformed
-    reference, which the API server rejects, counts as none.
+    reference, which the API server rejects, is ignored.
     """
     controller = _controller(pod)
     if controller is None:
@@ -40,18 +40,18 @@ def owners_of(pod: PodManifest) -> tuple[OwnerReference, ...]:
 
 
 def controller_reference(item: Json) -> JsonObject | None:
-    """Return the reference to an object's controller, as it is written; None without one."""
+    """Return the unparsed reference to an object's controller; None without one."""
     references = at(item, ("metadata", "ownerReferences"))
-    for one in references if isinstance(references, list) else ():
-        if isinstance(one, dict) and one.get("controller") is True:
-            return one
+    for reference in references if isinstance(references, list) else ():
+        if isinstance(reference, dict) and reference.get("controller") is True:
+            return reference
     return None
 
 
 def _controller(pod: PodManifest) -> OwnerReference | None:
-    one = controller_reference(pod)
-    found = [at(one, (key,)) for key in ("apiVersion", "kind", "name", "uid")]
-    return OwnerReference(*found) if all(isinstance(word, str) for word in found) else None
+    reference = controller_reference(pod)
+    fields = [at(reference, (key,)) for key in ("apiVersion", "kind", "name", "uid")]
+    return OwnerReference(*fields) if all(isinstance(word, str) for word in fields) else None
 
 
 def _above(pod: PodManifest, controller: OwnerReference) -> OwnerReference | None:

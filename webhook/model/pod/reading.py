@@ -1,7 +1,7 @@
-"""Readers of a plain dict: by path, and as fields of a view; they report where its shape is wrong.
+"""Readers of a plain dict, by path and as fields of a view; errors name the malformed place.
 
 Absent and null are the same to Kubernetes, so every reader treats them alike.
-A caller that passes only a part of the pod gives that part's path in `under`, for the message.
+A caller that passes only a part of the pod also passes its path, `under`, for the message.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def at(node: Json, path: Path) -> Json:
     return node
 
 
-# Each checker takes a value and where it is: `path` below the part of the pod at `under`.
+# Each checker takes a value and its place: `path` below the part of the pod at `under`.
 
 
 def as_mapping(value: Json, path: Path, under: Path = ()) -> JsonObject:
@@ -135,18 +135,18 @@ def describe(value: object) -> str:
     """Describe a value in a few words, short enough for a message."""
     kinds = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean"}
     try:
-        shown = repr(value)
+        quoted = repr(value)
     except ValueError:  # Python refuses to convert an integer of more than 4300 digits
-        shown = "too many digits to be shown"
-    shown = shown if len(shown) <= _LONGEST_WORD else shown[: _LONGEST_WORD - 1] + "…"
-    return f"{kinds.get(value.__class__, 'a number')} ({shown})"
+        quoted = "too many digits to be shown"
+    quoted = quoted if len(quoted) <= _LONGEST_WORD else quoted[: _LONGEST_WORD - 1] + "…"
+    return f"{kinds.get(value.__class__, 'a number')} ({quoted})"
 
 
 _LONGEST_WORD = 60
 
 
-def _shape(path: Path, value: object, wanted: str) -> ShapeError:
-    return ShapeError(f"{dotted(path) or 'the pod'} must be {wanted}, but is {describe(value)}")
+def _shape(path: Path, value: object, expected: str) -> ShapeError:
+    return ShapeError(f"{dotted(path) or 'the pod'} must be {expected}, but is {describe(value)}")
 
 
 # The two written forms of a path.
@@ -179,15 +179,15 @@ def pointer(path: Path) -> str:
     return text
 
 
-# The fields of a view: each is read when it is first asked for, and kept.
+# The fields of a view: each is read on first access, and then stored.
 #
-# A view has a `manifest`, the plain dict, and a `path`, at which that dict is in the object.
+# A view has a `manifest`, the plain dict, and a `path`, its place in the object.
 
 Value = TypeVar("Value")
 
 
 class Field(Generic[Value]):
-    """The value at `steps` below the view, checked."""
+    """A field with the value at `steps` below the view, checked."""
 
     __slots__ = ("_absent", "_below", "_check", "_first", "_name", "_right", "_steps")
 
@@ -196,7 +196,7 @@ class Field(Generic[Value]):
         self._steps = steps
         self._first, *self._below = steps
         self._absent = check(None, steps, ())
-        #: A value of this type is right; others are left to the check.
+        #: A value of this type is valid; the check handles any other.
         self._right = self._absent.__class__ if self._absent.__class__ in (dict, bool) else None
 
     def __set_name__(self, _: type, name: str) -> None:
@@ -204,7 +204,7 @@ class Field(Generic[Value]):
         self._name = name
 
     def __get__(self, view: Json, _: type) -> Value:
-        """Read the field; from then on the value that the instance has hides this object."""
+        """Read the field, and store the value in the instance, where it hides this descriptor."""
         written = view.manifest.get(self._first)
         if self._below:
             for step in self._below:
@@ -220,9 +220,9 @@ class Field(Generic[Value]):
 
 
 class derived(Generic[Value]):  # noqa: N801 -- a decorator, as functools.cached_property is
-    """What a method makes of other fields.
+    """A field that a method derives from other fields.
 
-    As functools.cached_property, but without the lock that it has until Python 3.12.
+    Like functools.cached_property, but without the lock that it has until Python 3.12.
     """
 
     __slots__ = ("_derive", "_name")
@@ -232,7 +232,7 @@ class derived(Generic[Value]):  # noqa: N801 -- a decorator, as functools.cached
         self._name = derive.__name__
 
     def __get__(self, view: object, _: type) -> Value:
-        """Derive the field; from then on the value that the instance has hides this object."""
+        """Derive the field, and store the value in the instance, where it hides this descriptor."""
         value = self._derive(view)
         setattr(view, self._name, value)
         return value

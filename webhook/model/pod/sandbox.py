@@ -1,4 +1,4 @@
-"""The sandbox of a pod: what in its network and its container runtime concerns RDMA."""
+"""The sandbox of a pod: the parts of its network and container runtime that affect RDMA."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from webhook.model.json import Json
 from webhook.model.pod.pod import Pod
 
-#: On a pod, a label or the older annotation; `false` keeps the namespace's injection away.
+#: On a pod, a label or the older annotation; `false` disables the namespace's injection.
 _INJECT = "sidecar.istio.io/inject"
-#: Labels of a namespace by which Istio injects its sidecar into all pods.
+#: Labels of a namespace that make Istio inject its sidecar into all pods.
 _NAMESPACE = {"istio-injection": "enabled"}
 _PROXY = "istio-proxy"
-#: Policies by which names of Services resolve in the host's network, or as the user spells out.
+#: Policies with which names of Services resolve in the host's network, or as the user specifies.
 _RESOLVING = ("ClusterFirstWithHostNet", "None")
 
 
 def istio_sidecar(pod: Pod, namespace: Mapping[str, str]) -> str:
-    """Name the evidence that Istio puts its proxy into a pod; return "" if there is none.
+    """Return the evidence that Istio injects its proxy into a pod, or "".
 
-    `namespace` are the namespace's labels. The proxy takes over all TCP connections of the pod,
-    also those between ranks. Source: Istio, pkg/kube/inject/inject.go, injectRequired.
+    `namespace` has the namespace's labels. The proxy takes over all TCP connections of the pod,
+    even between ranks. Source: Istio, pkg/kube/inject/inject.go, injectRequired.
     """
-    if _PROXY in [one.name for one in pod.containers]:
+    if _PROXY in [container.name for container in pod.containers]:
         return f"container {_PROXY}"
     field, value = "label", pod.labels.get(_INJECT)
     if value is None:
@@ -37,17 +37,17 @@ def istio_sidecar(pod: Pod, namespace: Mapping[str, str]) -> str:
 
 
 def lacks_cluster_dns(pod: Pod) -> bool:
-    """Return whether the pod is in the host's network, and names of Services do not resolve there.
+    """Return whether the pod uses the host's network, and names of Services do not resolve there.
 
     With hostNetwork, the kubelet reads `ClusterFirst`, the default, as `Default`, the node's DNS.
     """
     return pod.host_network and pod.spec.get("dnsPolicy") not in _RESOLVING
 
 
-# The container runtime that a pod asks for by `runtimeClassName`, as far as its name says.
+# The container runtime that a pod selects with `runtimeClassName`, as far as the name shows it.
 #
 # A RuntimeClass names a handler of the node; its own name is the site's choice, but the
-# installers of gVisor and Kata Containers, and the clouds, use names that say what it is.
+# installers of gVisor and Kata Containers, and the clouds, use descriptive names.
 
 #: `gvisor` (GKE Sandbox, gvisor.dev), `runsc`, and either with a suffix.
 _GVISOR = re.compile(r"(gvisor|runsc)([.-].*)?")

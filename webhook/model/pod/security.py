@@ -1,4 +1,4 @@
-"""What a securityContext says: Linux capabilities, and the user that a container runs as."""
+"""The securityContext: Linux capabilities, and the user that a container runs as."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Capabilities(NamedTuple):
     dropped: frozenset[str] = frozenset()
 
     def grants(self, name: str) -> bool:
-        """Return whether a container has a capability: containerd drops single ones last."""
+        """Return whether a container has a capability; containerd drops single ones last."""
         return not self.added.isdisjoint((name, "ALL")) and name not in self.dropped
 
 
-_WHERE = ("securityContext", "capabilities")
+_CAPABILITIES = ("securityContext", "capabilities")
 NO_CAPABILITIES = Capabilities()
 
 
@@ -28,30 +28,30 @@ def capabilities_of(container: JsonObject, path: Path) -> Capabilities:
 
     Case does not matter to containerd.
     """
-    written = at(container, _WHERE) if "securityContext" in container else None
+    written = at(container, _CAPABILITIES) if "securityContext" in container else None
     if not written:
         return NO_CAPABILITIES
-    where = (*path, *_WHERE)
-    added, dropped = strings(written, ("add",), where), strings(written, ("drop",), where)
+    place = (*path, *_CAPABILITIES)
+    added, dropped = strings(written, ("add",), place), strings(written, ("drop",), place)
     return Capabilities(frozenset(map(str.upper, added)), frozenset(map(str.upper, dropped)))
 
 
-#: "image": only the image, or the node's runtime, knows whether it is root.
+#: "image": the image, or the node's runtime, determines whether it is root.
 User = Literal["root", "other", "image"]
 
 
 def user_of(spec: JsonObject, container: JsonObject) -> User:
-    """Return which user a container runs as, in a pod with this spec.
+    """Return the user that a container runs as in a pod with this spec.
 
     The container's securityContext takes precedence over the pod's. `runAsNonRoot: false` permits
     root, but does not choose it.
     """
-    own, shared = _context(container), _context(spec)
-    if not own and not shared:
+    context, pod_context = _context(container), _context(spec)
+    if not context and not pod_context:
         return "image"
     for field in ("runAsUser", "runAsNonRoot"):
-        value = own.get(field)
-        value = shared.get(field) if value is None else value
+        value = context.get(field)
+        value = pod_context.get(field) if value is None else value
         if value:
             return "other"
         if field == "runAsUser" and value == 0:
@@ -59,6 +59,6 @@ def user_of(spec: JsonObject, container: JsonObject) -> User:
     return "image"
 
 
-def _context(of: JsonObject) -> JsonObject:
-    found = of.get("securityContext")
-    return found if isinstance(found, dict) else {}
+def _context(manifest: JsonObject) -> JsonObject:
+    context = manifest.get("securityContext")
+    return context if isinstance(context, dict) else {}

@@ -1,4 +1,4 @@
-"""A pod's volumes, and the paths at which containers mount them."""
+"""A pod's volumes and their mount paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VOLUMES: Path = ("spec", "volumes")
 
 
 class Volume:
-    """One volume of a pod; its source is read when it is asked for."""
+    """A volume of a pod; its source is read on demand."""
 
     __slots__ = ("manifest", "path")
 
@@ -22,25 +22,25 @@ class Volume:
 
     @property
     def name(self) -> Json:
-        """Its name, as it is written."""
+        """Its name, unparsed."""
         return self.manifest.get("name")
 
     @property
     def host_path(self) -> Json:
-        """The node's path that it shows, as it is written; None if it shows none."""
+        """The path of its hostPath on the node, unparsed; None for another source."""
         return at(self.manifest, ("hostPath", "path"))
 
     @property
     def infiniband_path(self) -> str:
-        """The node's path of RDMA devices that it shows, "" if it shows none."""
+        """The path on the node of the RDMA devices that it contains, or ""."""
         written = self.host_path
-        where = clean(written) if isinstance(written, str) else ""
-        shows = where in ("/dev", _INFINIBAND) or where.startswith(f"{_INFINIBAND}/")
-        return where if shows else ""
+        path = clean(written) if isinstance(written, str) else ""
+        shows = path in ("/dev", _INFINIBAND) or path.startswith(f"{_INFINIBAND}/")
+        return path if shows else ""
 
     @property
     def is_memory(self) -> bool:
-        """Whether it is an emptyDir in memory; any other shape is none."""
+        """Whether it is an emptyDir in memory; False if it is malformed."""
         return bool(at(self.manifest, ("emptyDir", "medium")) == "Memory")
 
     @property
@@ -53,7 +53,7 @@ class Volume:
 
     @property
     def shown_fields(self) -> list[tuple[Json, Json]]:
-        """The files of a downwardAPI volume and the fields of the pod that they show."""
+        """The files of a downwardAPI volume, and the fields of the pod that they contain."""
         listed = at(self.manifest, ("downwardAPI", "items"))
         return [
             (at(item, ("path",)), at(item, ("fieldRef", "fieldPath")))
@@ -73,7 +73,7 @@ class Volume:
 
 
 def limited_resource(source: Json) -> Json:
-    """Return the resource that an item of the downward API, or a `valueFrom`, shows."""
+    """Return the resource that an item of the downward API, or a `valueFrom`, refers to."""
     return at(source, ("resourceFieldRef", "resource"))
 
 
@@ -91,8 +91,8 @@ def clean(mount_path: str) -> str:
     return posixpath.normpath("/" + mount_path.lstrip("/"))
 
 
-def directories_above(where: str) -> Iterator[str]:
-    """Yield the directories above a clean path, the next one first."""
-    while where != "/":
-        where = posixpath.dirname(where)
-        yield where
+def directories_above(path: str) -> Iterator[str]:
+    """Yield the directories above a clean path, the nearest first."""
+    while path != "/":
+        path = posixpath.dirname(path)
+        yield path

@@ -1,6 +1,6 @@
-"""The inventory of fabrics: which nodes each has, what they offer, and what is wrong.
+"""The output of the inventory of fabrics: their nodes, the resources there, and problems.
 
-`record` is the form for programs, `text` that for people; both serve the command line and
-`/fabrics` over HTTP. The inventory itself is made in `webhook.model.inventory`.
+`record` is the form for programs, `text` the form for people; both serve the command line and
+`/fabrics` over HTTP. `webhook.model.inventory` builds the inventory.
 Start with `record`.
 """

@@ -13,8 +13,8 @@ from webhook.text.escape import visible_json
 
 # The formats.
 #
-# The order is as in `webhook.preview.formats`: over HTTP, the first one is the default. What
-# writes tables is imported only where one is written, since the server needs it rarely.
+# As in `webhook.preview.formats`, the first format is the default over HTTP. The module that
+# writes tables is imported only when needed, since the server rarely does.
 
 FABRICS_FORMATS = (
     OutputFormat("json", "everything, for programs", JSON_TYPES),
@@ -24,27 +24,27 @@ FABRICS_FORMATS = (
 
 
 class FabricsReader(NamedTuple):
-    """Who reads the inventory."""
+    """The reader of an inventory."""
 
     #: Columns of a line of text.
     width: int = 100
     #: Whether to use ANSI colors.
     colour: bool = False
-    #: Whether it may be anybody, who learns no names of nodes: `wide` is then as `text`.
+    #: Whether the reader is unknown, and so gets no node names: `wide` is then like `text`.
     anonymous: bool = False
 
 
-def fabrics_output(found: FabricInventory, name: str, reader: FabricsReader) -> str:
+def fabrics_output(inventory: FabricInventory, name: str, reader: FabricsReader) -> str:
     """Write an inventory in a format of FABRICS_FORMATS."""
     if name == "json":
-        form = anonymous_form(found) if reader.anonymous else fabrics_form(found)
+        form = anonymous_form(inventory) if reader.anonymous else fabrics_form(inventory)
         return visible_json(json.dumps(form, indent=2, ensure_ascii=False)) + "\n"
     from webhook.preview.fabrics.text import anonymous_text, fabrics_text  # noqa: PLC0415 -- rich
 
     if reader.anonymous:
-        return anonymous_text(found, width=reader.width)
+        return anonymous_text(inventory, width=reader.width)
     wide = name == "wide"
-    return fabrics_text(found, width=reader.width, colour=reader.colour, wide=wide)
+    return fabrics_text(inventory, width=reader.width, colour=reader.colour, wide=wide)
 
 
 # The inventory of fabrics for programs: stable, and described by `fabrics-output.schema.json`.
@@ -54,39 +54,39 @@ def fabrics_output(found: FabricInventory, name: str, reader: FabricsReader) -> 
 _SCHEMA = Path(__file__).with_name("fabrics-output.schema.json")
 
 
-def fabrics_form(found: FabricInventory) -> JsonObject:
+def fabrics_form(inventory: FabricInventory) -> JsonObject:
     """Return an inventory as plain JSON values."""
     return {
-        "well": found.well,
-        "fabrics": [_fabric(one) for one in found.fabrics],
+        "well": inventory.well,
+        "fabrics": [_fabric(fabric) for fabric in inventory.fabrics],
         "misfits": [
             {
-                "nodes": list(one.nodes),
-                "fabrics": list(one.fits),
-                "nearest": one.nearest or None,
-                "why": one.why,
+                "nodes": list(group.nodes),
+                "fabrics": list(group.fits),
+                "nearest": group.nearest or None,
+                "why": group.why,
             }
-            for one in found.unassigned_nodes
+            for group in inventory.unassigned_nodes
         ],
-        "nodes": found.nodes,
-        "otherNodes": found.others,
+        "nodes": inventory.nodes,
+        "otherNodes": inventory.others,
     }
 
 
-def anonymous_form(found: FabricInventory) -> JsonObject:
-    """Return what those may know who may not know the nodes: amounts of each fabric."""
+def anonymous_form(inventory: FabricInventory) -> JsonObject:
+    """Return the amounts of each fabric, without node names, for unknown readers."""
     return {
         "fabrics": [
             {
-                "name": one.name,
-                "nodes": len(one.nodes),
-                "gpus": dict(one.gpus),
-                "resources": dict(one.resources),
+                "name": fabric.name,
+                "nodes": len(fabric.nodes),
+                "gpus": dict(fabric.gpus),
+                "resources": dict(fabric.resources),
                 "problems": [
-                    {"code": problem.code, "text": problem.anonymous} for problem in one.problems
+                    {"code": problem.code, "text": problem.anonymous} for problem in fabric.problems
                 ],
             }
-            for one in found.fabrics
+            for fabric in inventory.fabrics
         ]
     }
 
@@ -96,15 +96,15 @@ def fabrics_output_schema() -> str:
     return _SCHEMA.read_text(encoding="utf-8")
 
 
-def _fabric(one: FabricCapacity) -> JsonObject:
+def _fabric(fabric: FabricCapacity) -> JsonObject:
     return {
-        "name": one.name,
-        "nodes": list(one.nodes),
-        "gpus": dict(one.gpus),
-        "resources": dict(one.resources),
-        "free": None if one.free is None else dict(one.free),
+        "name": fabric.name,
+        "nodes": list(fabric.nodes),
+        "gpus": dict(fabric.gpus),
+        "resources": dict(fabric.resources),
+        "free": None if fabric.free is None else dict(fabric.free),
         "problems": [
             {"code": problem.code, "text": problem.text, "nodes": list(problem.nodes)}
-            for problem in one.problems
+            for problem in fabric.problems
         ],
     }

@@ -14,13 +14,13 @@ from webhook.model.json import JsonObject
 from webhook.preview.report.record import Preview, Report
 from webhook.text.escape import visible_json
 
-#: Characters of an answer over HTTP; beyond that, writing it stops at once.
+#: The largest number of characters of an answer over HTTP; beyond it, writing stops at once.
 LONGEST = 32 << 20
 _SCHEMA = Path(__file__).with_name("form.schema.json")
 
 
 def form(report: Report) -> JsonObject:
-    """Return a report as plain JSON values, which share parts of the pods instead of copying."""
+    """Return a report as plain JSON values, which share parts with the pods."""
     return {
         "decisions": [_decision(preview) for preview in report.previews],
         "notes": list(report.notes),
@@ -32,8 +32,8 @@ def form_text(report: Report, *, most: int | None = LONGEST) -> str:
     """Return a report as indented JSON; DocumentError if it has more than `most` characters.
 
     The standard library writes it, since orjson rejects integers beyond 64 bits and nesting beyond
-    254, and a document may have both. It writes piece by piece, so a text that is too long is never
-    in memory as a whole. Invisible characters are escaped, which does not change their meaning.
+    254, and a document may have both. It writes piece by piece, so an overlong text is never
+    completely in memory. Invisible characters are escaped, which does not change their meaning.
     """
     pieces: list[str] = []
     length = 0
@@ -44,11 +44,11 @@ def form_text(report: Report, *, most: int | None = LONGEST) -> str:
     return visible_json("".join((*pieces, "\n")))
 
 
-def check_length(length: int, most: int | None) -> None:
-    """Raise DocumentError if an answer has more than `most` characters; None: no limit."""
-    if most is not None and length > most:
+def check_length(length: int, max_characters: int | None) -> None:
+    """Raise DocumentError if an answer has too many characters; None: no limit."""
+    if max_characters is not None and length > max_characters:
         raise DocumentError(
-            f"the answer is longer than {most >> 20} MiB: send fewer pods in one request"
+            f"the answer is longer than {max_characters >> 20} MiB: send fewer pods in one request"
         )
 
 
@@ -86,7 +86,7 @@ def _decision(preview: Preview) -> JsonObject:
 
 
 def _if_called(preview: Preview) -> dict[str, str] | None:
-    """Return the verdict for a webhook that is called, where that is another one."""
+    """Return the decision's verdict if the preview's differs since the webhook is not called."""
     verdict = preview.decision.verdict
     if verdict is None or preview.verdict is verdict:
         return None

@@ -1,4 +1,4 @@
-"""The result of a preview as values, which are the only input of every rendering."""
+"""The result of a preview as values, the only input of every output format."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from webhook.model.facts import LABEL
 from webhook.model.pod import Path, PodManifest, dotted
 from webhook.text.escape import visible
 
-#: A preview's own reason: no decision has it.
+#: A reason of previews alone: no decision has it.
 NOT_CALLED = Reason(
     "NotCalled", "The API server would not call the webhook for the pod.", rdma="no"
 )
-#: The end of a note about a document that has nothing to decide on.
+#: The end of a note about a document without pods.
 NO_TEMPLATE = "no pod template"
-#: The names listed in one aside; the rest are only counted.
-_NAMES = 3
-#: The notes shown as asides; the rest are only counted. The text and JSON outputs show more.
-_NOTES = 8
+#: The number of names listed in one aside; the rest are only counted.
+_MAX_NAMES = 3
+#: The number of notes shown as asides; the rest are only counted. Text and JSON show more.
+_MAX_NOTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,37 +31,37 @@ class Preview:
     """The decision about one pod or pod template, and its place in the input."""
 
     source: str  #: the input's name: a file, or `-`
-    line: int  #: where the document begins in the input, counted from 1
-    document: int  #: which document, counted from 0 over all inputs
-    steps: Path  #: where the pod is in the document; () for a document that is a pod
+    line: int  #: the document's first line in the input, counted from 1
+    document: int  #: the document's number, counted from 0 over all inputs
+    steps: Path  #: the pod's path in the document; () for a document that is a pod
     kind: str
     name: str
     namespace: str
     called: bool | None  #: whether the API server calls the webhook; None: unknown
     called_because: str
     labels_known: bool = False  #: whether the labels of its namespace are known
-    #: On the pod as its controller creates it from the template in the document.
+    #: The decision on the pod that the controller creates from the template in the document.
     decision: Decision
-    #: That pod after the patch, which jsonpatch applied.
+    #: The pod after the patch, which jsonpatch applied.
     pod: PodManifest
-    #: For a pod that has not opted in: what looks like an attempt to; "" if nothing does.
+    #: For a pod that has not opted in: a sentence about an apparent attempt; "" without one.
     hint: str = ""
-    #: The controller that adds to the pod; "" if it is decided on as it is in the document.
+    #: The controller that adds to the pod; "" if the document's template is decided on unchanged.
     controller: str = ""
     bare: bool = False  #: whether the document has a pod spec only, without the pods' metadata
-    role: str = ""  #: which of the template's pods it is, where there are several kinds of them
+    role: str = ""  #: the kind of pod, if the template makes several kinds
 
     @property
     def path(self) -> str:
-        """The pod's place in the document, as people write it: `spec.template`; "" for a pod."""
+        """The pod's path in the document as people write it: `spec.template`; "" for a pod."""
         return dotted(self.steps)
 
     @property
     def verdict(self) -> Verdict | None:
         """Whether the pod will have RDMA; None if it has not opted in.
 
-        Where the webhook is not called, this is not the decision's verdict, which only says what
-        would be if it were.
+        If the webhook is not called, this differs from the decision's verdict, which then is only
+        hypothetical.
         """
         if self.decision.verdict is None or self.called is not False:
             return self.decision.verdict
@@ -70,14 +70,14 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What of a decision can be written into the document: into a pod, or a pod template."""
+    """The part of a decision that can be written into the document's pod or pod template."""
 
-    document: int  #: which document, counted from 0 over all inputs
-    steps: Path  #: where the pod or template is in the document
-    ops: tuple[PatchOp, ...]  #: with paths below it
+    document: int  #: the document's number, counted from 0 over all inputs
+    steps: Path  #: the path of the pod or template in the document
+    ops: tuple[PatchOp, ...]  #: with paths below the pod or template
     pod: PodManifest  #: the pod or template with the operations, which jsonpatch applied
-    #: A sentence on what only admission can do, since a controller wrote what is edited; or "".
-    held: str = ""
+    #: A sentence on edits of fields that a controller writes, for admission alone; or "".
+    admission_note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,26 +85,30 @@ class Report:
     """All previews of one run, in the order of the input."""
 
     previews: tuple[Preview, ...] = ()
-    #: What `-o yaml`, `patch` and `diff` write: one for each pod or template in the documents.
+    #: The edits for `-o yaml`, `patch` and `diff`: one for each pod or template in the documents.
     edits: tuple[Edit, ...] = ()
     #: Sentences on documents without a decision, such as "ConfigMap lab/x: no pod template".
     notes: tuple[str, ...] = ()
-    #: The names of the fabrics, if they are an example's and not the reader's; else "".
+    #: The names of the fabrics if they are an example's and not the reader's; else "".
     example: str = ""
 
     @property
     def denied(self) -> bool:
-        """Whether one of these pods would not be created."""
+        """Whether at least one of these pods would not be created."""
         return not all(preview.decision.allowed for preview in self.previews)
 
     @property
     def equipped(self) -> bool:
         """Whether all pods that opted in, or seem to have meant to, are equipped for RDMA.
 
-        A launcher needs no equipment. Without any pod that opted in, nothing is equipped.
+        A launcher needs no equipment. False if no pod opted in.
         """
-        meant = [one for one in self.previews if one.decision.verdict is not None or one.hint]
-        return bool(meant) and all(map(_is_equipped, meant))
+        candidates = [
+            preview
+            for preview in self.previews
+            if preview.decision.verdict is not None or preview.hint
+        ]
+        return bool(candidates) and all(map(_is_equipped, candidates))
 
 
 def _is_equipped(preview: Preview) -> bool:
@@ -112,45 +116,51 @@ def _is_equipped(preview: Preview) -> bool:
 
 
 def asides(report: Report) -> list[tuple[str, str]]:
-    """List what a patch or a manifest cannot show, each as a label and a visible sentence.
+    """List remarks that a patch or a manifest cannot contain: a label and a visible sentence each.
 
-    A sentence that applies to several pods is given once, with the names of the first of them.
+    A sentence about several pods appears once, with the first of their names.
     """
-    said: dict[str, list[str]] = {"denied": [], "warning": []}
+    sentences_by_label: dict[str, list[str]] = {"denied": [], "warning": []}
     for preview in report.previews:
         name = " ".join(
             (f"{preview.kind} {preview.namespace}/{preview.name}", preview.path)
         ).rstrip()
-        for label, sentence in _said(preview):
-            said[label].append(f"{name}: {sentence}")
-    found = [(label, one) for label, all_ in said.items() for one in folded(all_, most=_NAMES)]
-    held = [edit.held for edit in report.edits if edit.held]
-    notes = folded((*held, *report.notes), most=_NAMES)
-    found += [("note", note) for note in notes[:_NOTES]]
-    if len(notes) > _NOTES:
-        found.append(("note", f"{len(notes) - _NOTES} more notes (see the text output)"))
-    return [(label, visible(sentence)) for label, sentence in found]
+        for label, sentence in _remarks_on(preview):
+            sentences_by_label[label].append(f"{name}: {sentence}")
+    remarks = [
+        (label, sentence)
+        for label, unfolded in sentences_by_label.items()
+        for sentence in folded(unfolded, max_names=_MAX_NAMES)
+    ]
+    admission_notes = [edit.admission_note for edit in report.edits if edit.admission_note]
+    notes = folded((*admission_notes, *report.notes), max_names=_MAX_NAMES)
+    remarks += [("note", note) for note in notes[:_MAX_NOTES]]
+    if len(notes) > _MAX_NOTES:
+        remarks.append(("note", f"{len(notes) - _MAX_NOTES} more notes (see the text output)"))
+    return [(label, visible(sentence)) for label, sentence in remarks]
 
 
-def folded(sentences: Iterable[str], *, most: int) -> list[str]:
+def folded(sentences: Iterable[str], *, max_names: int) -> list[str]:
     """Combine sentences that differ only in their subject, as in "A, B and 7 more: no template"."""
-    about: dict[str, list[str]] = {}
+    subjects_by_predicate: dict[str, list[str]] = {}
     for sentence in sentences:
-        subject, colon, rest = sentence.partition(": ")
-        about.setdefault(colon + rest or sentence, []).append(subject)
+        subject, colon, predicate = sentence.partition(": ")
+        subjects_by_predicate.setdefault(colon + predicate or sentence, []).append(subject)
     return [
-        first_names(subjects, most=most) + rest if rest.startswith(": ") else rest
-        for rest, subjects in about.items()
+        first_names(subjects, max_names=max_names) + predicate
+        if predicate.startswith(": ")
+        else predicate
+        for predicate, subjects in subjects_by_predicate.items()
     ]
 
 
-def first_names(names: Sequence[str], *, most: int) -> str:
-    """Join names with commas; beyond `most`, only count the rest."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def first_names(names: Sequence[str], *, max_names: int) -> str:
+    """Join names with commas; beyond `max_names`, only count the rest."""
+    suffix = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + suffix
 
 
-def _said(preview: Preview) -> Iterator[tuple[str, str]]:
+def _remarks_on(preview: Preview) -> Iterator[tuple[str, str]]:
     if not preview.decision.allowed:
         yield "denied", preview.decision.message
     elif preview.called is False:
@@ -159,16 +169,16 @@ def _said(preview: Preview) -> Iterator[tuple[str, str]]:
         yield "warning", preview.hint
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
-        why = None if decision.reason in WHOLE else decision.reason
-        found = sentences(decision.verdict, why, decision.message, decision.outcomes)
-        yield from (("warning", one) for one in dict.fromkeys(found))
+        reason = None if decision.reason in WHOLE else decision.reason
+        warnings = sentences(decision.verdict, reason, decision.message, decision.outcomes)
+        yield from (("warning", warning) for warning in dict.fromkeys(warnings))
 
 
 # The verdict on a pod in a few words, and why some mutations were held back.
 
 
 class VerdictHeadline(NamedTuple):
-    """Whether a pod will have RDMA, how the summary counts it, and how it is shown."""
+    """A verdict in a few words, with the summary's words for it, its sign and its style."""
 
     word: str
     counted: str
@@ -177,12 +187,12 @@ class VerdictHeadline(NamedTuple):
 
 
 class Barrier(NamedTuple):
-    """Why mutations were held back: the reason's code, "" if none was; and a sentence."""
+    """The reason for holding mutations back: its code, "" without any, and a sentence."""
 
     code: str = ""
     message: str = ""
 
-    def tells(self, outcome: Outcome) -> bool:
+    def explains(self, outcome: Outcome) -> bool:
         """Whether an outcome only repeats this reason."""
         return outcome.reason.code == self.code and (
             outcome.status == "skipped" or outcome.mutation == "request"
@@ -193,12 +203,14 @@ def barrier_of(decision: Decision) -> Barrier:
     """Return why mutations were held back: the decision's reason, or a missing hostNetwork."""
     if decision.reason not in WHOLE:
         return Barrier(decision.reason.code, decision.message)
-    held = [one for one in decision.outcomes if one.reason.code == HOST_NETWORK_MISSING.code]
-    if not any(one.status == "skipped" for one in held):
+    network_outcomes = [
+        outcome for outcome in decision.outcomes if outcome.reason.code == HOST_NETWORK_MISSING.code
+    ]
+    if not any(outcome.status == "skipped" for outcome in network_outcomes):
         return Barrier()
-    # Prefer the warning, which names the fabric; the skipped outcomes all have one other sentence.
-    held.sort(key=lambda one: one.status != "warned")
-    return Barrier(HOST_NETWORK_MISSING.code, held[0].message.removesuffix("."))
+    # Prefer the warning, which names the fabric; the skipped outcomes share another sentence.
+    network_outcomes.sort(key=lambda outcome: outcome.status != "warned")
+    return Barrier(HOST_NETWORK_MISSING.code, network_outcomes[0].message.removesuffix("."))
 
 
 def not_opted_in(preview: Preview) -> bool:
@@ -207,7 +219,7 @@ def not_opted_in(preview: Preview) -> bool:
 
 
 def headline_of(preview: Preview) -> VerdictHeadline:
-    """Return what a reader wants to know first: whether the pod will have RDMA."""
+    """Return the headline: whether the pod will have RDMA."""
     verdict = preview.verdict
     if verdict is None:
         return _NOT_OPTED_IN
@@ -227,16 +239,16 @@ _HEADLINES: dict[Rdma, VerdictHeadline] = {
 }
 
 
-# How readers of a preview request another one: by options, or by parameters over HTTP.
+# The readers' words for requesting another preview: options, or parameters over HTTP.
 
 
 class Wording(NamedTuple):
-    """The words for one kind of reader, as parts of sentences."""
+    """Parts of sentences for one kind of reader: how to request another preview."""
 
     enable: str  #: as if the pods had opted in
     labels: str  #: with the labels of their namespaces
-    fabrics: str  #: with their own fabrics, where the report is about an example's
-    fabrics_file: str  #: what to do with a fabrics file
+    fabrics: str  #: with the reader's fabrics instead of an example's
+    fabrics_file: str  #: the remedy for a fabrics file among the documents
 
 
 #: With the options of `rdma-webhook preview`.

@@ -1,8 +1,8 @@
-"""A report for people: what happens to each pod and why, in a few lines.
+"""The report as text for people: a few lines for each pod.
 
 Every warning of a decision is also one of its outcomes or its message, so the list of warnings is
-not shown separately. Names and messages may contain any character that a document contains; the
-sheet makes invisible ones visible.
+not shown separately. Names and messages may contain any character of a document; the sheet makes
+invisible characters visible.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _COLUMNS = (
 _INDENT = 2
 #: A narrower text cannot be read.
 _NARROWEST = 40
-#: The most notes that are shown.
-_NOTES = 200
-#: The most names in one remark.
-_NAMES = 12
-#: The most words that a warning may have beyond a reason and still count as a repetition.
-_FEW = 3
-#: Below what names reason codes.
+#: The largest number of notes to show.
+_MAX_NOTES = 200
+#: The largest number of names in one remark.
+_MAX_NAMES = 12
+#: The largest number of words that a mere repetition may have beyond the reason's.
+_MAX_NEW_WORDS = 3
+#: The line below a report with reason codes.
 _EXPLAINED = "rdma-webhook why CODE explains a code in brackets"
 _ATTENTION = Span("!", "yellow")
 _OPEN = Span("?", "yellow")
@@ -68,58 +68,62 @@ class _Row(NamedTuple):
     status: Status
     warns: bool  #: whether a skipped mutation also has a warning
     message: str
-    code: str  #: the reason code of what was skipped or warned of, or failed; else ""
+    code: str  #: the reason code of a skipped, warned or failed outcome; else ""
 
 
-class _Shown(NamedTuple):
-    """What was written about some pods: the number of warnings, and of reason codes."""
+class _Counts(NamedTuple):
+    """The numbers of warnings and of reason codes in the text so far."""
 
     warnings: int
     codes: int
 
 
 def report_text(
-    report: Report, *, width: int = 100, colour: bool = False, ways: Wording = OPTIONS
+    report: Report, *, width: int = 100, colour: bool = False, wording: Wording = OPTIONS
 ) -> str:
     """Return the report as lines of at most `width` columns; `colour` adds ANSI colours."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
     if report.example:
-        sheet.paragraph(Span(_example(report.example, ways)), sign=_ATTENTION)
+        sheet.paragraph(Span(_example(report.example, wording)), sign=_ATTENTION)
         sheet.blank()
-    shown = _Shown(0, 0)
+    counts = _Counts(0, 0)
     for preview in report.previews:
-        more = _show(sheet, preview, ways)
-        shown = _Shown(shown.warnings + more.warnings, shown.codes + more.codes)
+        pod_counts = _show(sheet, preview, wording)
+        counts = _Counts(counts.warnings + pod_counts.warnings, counts.codes + pod_counts.codes)
         sheet.blank()
-    _remark(sheet, report, ways)
-    sheet.paragraph(*_summary(report, shown.warnings))
-    if shown.codes:
+    _remark(sheet, report, wording)
+    sheet.paragraph(*_summary(report, counts.warnings))
+    if counts.codes:
         sheet.paragraph(Span(_EXPLAINED, "dim"))
     return sheet.text
 
 
-def _example(names: str, ways: Wording) -> str:
-    return f"EXAMPLE: these are example fabrics ({names}), not yours; {ways.fabrics}"
+def _example(names: str, wording: Wording) -> str:
+    return f"EXAMPLE: these are example fabrics ({names}), not yours; {wording.fabrics}"
 
 
-def _show(sheet: Sheet, preview: Preview, ways: Wording) -> _Shown:
-    """Write all about one pod; return what to say of it below."""
+def _show(sheet: Sheet, preview: Preview, wording: Wording) -> _Counts:
+    """Write the paragraphs about one pod; return its counts for the summary."""
     decision = preview.decision
     barrier = barrier_of(decision)
-    loud = [one for one in decision.outcomes if not (one.reason.quiet or barrier.tells(one))]
+    loud = [
+        outcome
+        for outcome in decision.outcomes
+        if not (outcome.reason.quiet or barrier.explains(outcome))
+    ]
     _head(sheet, preview)
-    _judge(sheet, preview, barrier, ways)
+    _judge(sheet, preview, barrier, wording)
     rows = _rows(loud)
     if rows:
         sheet.table(_COLUMNS, list(_cells(rows)), indent=2 * _INDENT)
     for line in _silent(decision, loud):
         sheet.paragraph(Span(line, "dim"), indent=2 * _INDENT)
     warnings = sum(row.warns or row.status == "warned" for row in rows)
-    return _Shown(warnings, sum(bool(row.code) for row in rows) + bool(_code(preview)))
+    return _Counts(warnings, sum(bool(row.code) for row in rows) + bool(_code(preview)))
 
 
 def _head(sheet: Sheet, preview: Preview) -> None:
-    """Write which pod it is; who creates it is on a line of its own where there is no room."""
+    """Write the pod's identity, and its creator, on a separate line if there is no room."""
     heading = list(_heading(preview))
     if preview.controller:
         role = f"{preview.role}, " if preview.role else ""
@@ -141,62 +145,62 @@ def _heading(preview: Preview) -> Iterator[Span]:
     yield Span(f"  {preview.source}:{preview.line}", "dim")
 
 
-def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Wording) -> None:
-    """Write whether the pod will have RDMA; if the webhook is not called, that is why not."""
+def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, wording: Wording) -> None:
+    """Write whether the pod will have RDMA, and why not, such as a webhook that is not called."""
     headline = headline_of(preview)
     line = [Span(headline.word, headline.style), *_fabric(preview)]
-    because = _because(preview, ways)
+    because = _because(preview, wording)
     if because:
         line.append(Span(f": {because}"))
     line += [Span(_assumed(preview.verdict), "dim"), Span(_code(preview), "dim")]
     sheet.paragraph(*line, sign=Span(headline.sign, headline.style), indent=_INDENT)
-    more = [preview.hint, _if_called(preview)]
+    sentences = [preview.hint, _if_called(preview)]
     if not not_opted_in(preview) and barrier.message not in because:
-        more.append(barrier.message)
-    for sentence in filter(None, more):
+        sentences.append(barrier.message)
+    for sentence in filter(None, sentences):
         sheet.paragraph(Span(sentence), sign=_ATTENTION, indent=_INDENT)
 
 
 def _assumed(verdict: Verdict | None) -> str:
-    """Return what an equipped pod's verdict assumes: ", assuming that …", or ""."""
+    """Return the assumptions of an equipped pod's verdict: ", assuming that …", or ""."""
     if verdict is None or verdict.because is not EQUIPPED:
         return ""
     return verdict.message.removeprefix(EQUIPPED.sentence)
 
 
 def _code(preview: Preview) -> str:
-    """Return the code that explains why a pod has no RDMA, or may have none; else ""."""
+    """Return the reason code of a pod that has no RDMA, or may have none; else ""."""
     verdict = preview.verdict
     if verdict is None or verdict.rdma in ("yes", "none"):
         return ""
     return f" [{verdict.because.code}]"
 
 
-def _because(preview: Preview, ways: Wording) -> str:
-    """Say why a pod will have no RDMA, or may have none; "" if it is equipped."""
+def _because(preview: Preview, wording: Wording) -> str:
+    """Return why a pod will have no RDMA, or may have none; "" if it is equipped."""
     verdict = preview.verdict
     if verdict is None and preview.bare:
         return (
             "their controller writes the pods' metadata; to preview them as if they had opted "
-            f"in, use {ways.enable}"
+            f"in, use {wording.enable}"
         )
     if verdict is None:
-        where = dotted((*preview.steps, "metadata", "annotations"))
+        place = dotted((*preview.steps, "metadata", "annotations"))
         return (
-            f'add {ENABLE}: "true" to {where}; to preview the pod as if it had opted in, use '
-            f"{ways.enable}"
+            f'add {ENABLE}: "true" to {place}; to preview the pod as if it had opted in, use '
+            f"{wording.enable}"
         )
     return "" if verdict.rdma == "yes" else verdict.message
 
 
 def _if_called(preview: Preview) -> str:
-    """Say what the verdict would be if the webhook were called."""
+    """Return the verdict that a called webhook would give; "" if the webhook may be called."""
     verdict = preview.decision.verdict
     if verdict is None or preview.verdict is verdict:
         return ""
     called = headline_of(replace(preview, called=None))
-    rest = f": {verdict.message}" if verdict.rdma != "yes" else _assumed(verdict)
-    return f"if it were called: {called.word}{rest}"
+    detail = f": {verdict.message}" if verdict.rdma != "yes" else _assumed(verdict)
+    return f"if it were called: {called.word}{detail}"
 
 
 def _fabric(preview: Preview) -> Iterator[Span]:
@@ -225,7 +229,7 @@ def _rows(outcomes: Iterable[Outcome]) -> dict[_Row, list[str]]:
     """Merge equal outcomes of several containers, and a warning into the row that it repeats."""
     skipped: dict[tuple[str, str], Outcome] = {}
     warns: set[tuple[str, str]] = set()
-    said: list[Outcome] = []
+    row_outcomes: list[Outcome] = []
     for outcome in outcomes:
         key = (outcome.mutation, outcome.container)
         if outcome.status == "skipped":
@@ -233,78 +237,94 @@ def _rows(outcomes: Iterable[Outcome]) -> dict[_Row, list[str]]:
         elif outcome.status == "warned" and key in skipped and _repeats(outcome, skipped[key]):
             warns.add(key)
             continue
-        said.append(outcome)
+        row_outcomes.append(outcome)
     rows: dict[_Row, list[str]] = {}
-    for one in said:
-        mark = one.status == "skipped" and (one.mutation, one.container) in warns
-        # Who was recognized as a launcher needs no explanation.
-        plain = one.status in ("applied", "already") or one.reason is TAKEN_FOR_LAUNCHER
-        code = "" if plain else one.reason.code
-        row = _Row(one.mutation, one.status, mark, one.message or one.reason.sentence, code)
-        rows.setdefault(row, []).append(one.container or "(pod)")
+    for outcome in row_outcomes:
+        mark = outcome.status == "skipped" and (outcome.mutation, outcome.container) in warns
+        # A recognized launcher needs no explanation.
+        plain = outcome.status in ("applied", "already") or outcome.reason is TAKEN_FOR_LAUNCHER
+        code = "" if plain else outcome.reason.code
+        row = _Row(
+            outcome.mutation,
+            outcome.status,
+            mark,
+            outcome.message or outcome.reason.sentence,
+            code,
+        )
+        rows.setdefault(row, []).append(outcome.container or "(pod)")
     return rows
 
 
 def _repeats(warned: Outcome, skipped: Outcome) -> bool:
     """Whether a warning only repeats why the mutation was skipped.
 
-    The reason that nvlink gives contains all its warnings; ipc-lock's has the same words in another
-    order. The warning of env also names variables, so it is shown.
+    The reason of nvlink contains all its warnings; ipc-lock's has the same words in another order.
+    The warning of env also names variables, so it is shown.
     """
     if warned.message in skipped.message:
         return True
     new = set(warned.message.split()) - set(skipped.message.split())
-    return warned.reason.code == skipped.reason.code and len(new) <= _FEW
+    return warned.reason.code == skipped.reason.code and len(new) <= _MAX_NEW_WORDS
 
 
 def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
-    """Name the mutations without a row: held back for the verdict's reason, or not needed."""
-    shown = {outcome.mutation for outcome in loud}
+    """Yield lines on the mutations without a row: held back like the verdict, or not needed."""
+    mutations_with_rows = {outcome.mutation for outcome in loud}
     silent = [
         outcome
         for outcome in decision.outcomes
-        if outcome.mutation not in shown and outcome.status != "warned"
+        if outcome.mutation not in mutations_with_rows and outcome.status != "warned"
     ]
-    also = dict.fromkeys(one.message for one in silent if one.status == "applied")
+    also = dict.fromkeys(outcome.message for outcome in silent if outcome.status == "applied")
     if also:
         yield f"also {', '.join(also)}"
-        silent = [one for one in silent if one.message not in also]
-    held = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
-    idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in held}
-    for label, names in (("held back", held), ("nothing to do", idle)):
+        silent = [outcome for outcome in silent if outcome.message not in also]
+    held_back = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
+    idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in held_back}
+    for label, names in (("held back", held_back), ("nothing to do", idle)):
         if names:
             yield f"{label}: {', '.join(names)}"
 
 
-def _remark(sheet: Sheet, report: Report, ways: Wording) -> None:
+def _remark(sheet: Sheet, report: Report, wording: Wording) -> None:
     """Write remarks on several pods or none: unknown namespaces, notes, objects without pods."""
-    unsure = [one for one in report.previews if one.called is None and not not_opted_in(one)]
-    unknown = dict.fromkeys(one.namespace for one in unsure if not one.labels_known)
+    unsure = [
+        preview
+        for preview in report.previews
+        if preview.called is None and not not_opted_in(preview)
+    ]
+    unknown = dict.fromkeys(preview.namespace for preview in unsure if not preview.labels_known)
     if unknown:
-        sheet.paragraph(Span(_unknown(list(unknown), ways)), sign=Span("note:", "dim"))
-    for why in dict.fromkeys(one.called_because for one in unsure if one.labels_known):
+        sheet.paragraph(Span(_unknown(list(unknown), wording)), sign=Span("note:", "dim"))
+    for reason in dict.fromkeys(
+        preview.called_because for preview in unsure if preview.labels_known
+    ):
         sheet.paragraph(
-            Span(f"it is not known whether the webhook would be called: {why}"), sign=_OPEN
+            Span(f"it is not known whether the webhook would be called: {reason}"), sign=_OPEN
         )
     suffix = f": {NO_TEMPLATE}"
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
-    notes = folded((note for note in report.notes if not note.endswith(suffix)), most=_NAMES)
+    notes = folded(
+        (note for note in report.notes if not note.endswith(suffix)), max_names=_MAX_NAMES
+    )
     if empty:
-        notes.append(f"{NO_TEMPLATE} in {first_names(empty, most=_NAMES)}")
-    for note in [*notes[:_NOTES], *_others(len(notes))]:
+        notes.append(f"{NO_TEMPLATE} in {first_names(empty, max_names=_MAX_NAMES)}")
+    for note in [*notes[:_MAX_NOTES], *_hidden_notes(len(notes))]:
         sheet.paragraph(Span(note), sign=Span("note:", "dim"))
 
 
-def _others(notes: int) -> list[str]:
-    return [f"{notes - _NOTES:,} more notes (see the JSON output)"] if notes > _NOTES else []
-
-
-def _unknown(namespaces: list[str], ways: Wording) -> str:
-    names = first_names(namespaces, most=_NAMES)
-    which = f"namespace {names} has" if len(namespaces) == 1 else f"namespaces {names} have"
+def _hidden_notes(notes: int) -> list[str]:
     return (
-        f'the webhook is called only if {which} the label {LABEL}: "true", which is not known '
-        f"here: {ways.labels}"
+        [f"{notes - _MAX_NOTES:,} more notes (see the JSON output)"] if notes > _MAX_NOTES else []
+    )
+
+
+def _unknown(namespaces: list[str], wording: Wording) -> str:
+    names = first_names(namespaces, max_names=_MAX_NAMES)
+    subject = f"namespace {names} has" if len(namespaces) == 1 else f"namespaces {names} have"
+    return (
+        f'the webhook is called only if {subject} the label {LABEL}: "true", which is not known '
+        f"here: {wording.labels}"
     )
 
 

@@ -1,6 +1,6 @@
 """The process that computes previews for anonymous callers: it can only read and write bytes.
 
-`__main__` is its program, `confinement` what it gives up, `frames` its protocol, `operations` what
-it computes. It loads no server, no TLS, no keys and no client of a cluster; the server's side is
+`__main__` is its program, `confinement` its restrictions, `frames` its protocol, `operations` its
+work. It loads no server, no TLS, no keys and no client of a cluster; the server's side is
 `webhook.serve.worker`. Start with `__main__`.
 """

@@ -16,7 +16,7 @@ from webhook.preview.worker.frames import begun, read_frame
 from webhook.preview.worker.operations import Operations, Reply
 from webhook.text.yaml.documents import DOCUMENT_LIMITS
 
-#: A pod that gets a patch and whose names have to be escaped; and a text that is not YAML.
+#: A pod that gets a patch, with names to be escaped; and a text that is not YAML.
 _REHEARSED = (
     "kind: Pod\nmetadata: {name: a\u200db}\n"
     "spec: {containers: [{name: a\u200db, resources: {limits: {nvidia.com/v100: 1}}}]}\n".encode(),
@@ -26,31 +26,37 @@ _OBJECT = (
     b'{"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration",'
     b' "metadata": {"name": "default"}, "spec": {"fabrics": []}}'
 )
-#: The same, wrong in several ways.
-_WRONG = _OBJECT.replace(
+#: The same object with several errors.
+_INVALID_OBJECT = _OBJECT.replace(
     b"[]", b'[{"name": 1, "hcass": [], "rateGbps": "a", "mode": "b", "env": []}, {"name": "c"}]'
 )
 
 
 def rehearse() -> None:
-    """Run every operation once: libraries import some of their modules at first use.
+    """Run every operation once, since libraries import some of their modules at first use.
 
     After `confine`, no file can be opened, so no module can be imported.
     """
     operations = Operations()
     for is_object, body in ((True, _OBJECT), (False, EXAMPLE.read_bytes())):
         operations.answer({"operation": "configure", "object": is_object}, body)
-    for body in (_OBJECT, _WRONG):
+    for body in (_OBJECT, _INVALID_OBJECT):
         operations.answer({"operation": "validate", "uid": "a", "about": {}}, body)
-    asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 1}
-    asked["example"] = True
-    for one in SERVED:
+    preview_head = {
+        "operation": "preview",
+        "namespace": "a",
+        "labels": {},
+        "enable": True,
+        "most": 1,
+    }
+    preview_head["example"] = True
+    for output_format in SERVED:
         for body in _REHEARSED:
-            operations.answer({**asked, "format": one.name}, body)
+            operations.answer({**preview_head, "format": output_format.name}, body)
 
 
 def work(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Report that the worker is ready, then answer requests one by one until the input ends."""
+    """Report that the worker is ready, then answer requests until the input ends."""
     operations = Operations()
     _send(answers, Reply({"status": 200}))
     while (request := read_frame(requests.read, DOCUMENT_LIMITS.octets)) is not None:

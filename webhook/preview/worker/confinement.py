@@ -1,7 +1,7 @@
-"""What the worker gives up before its first request, for the rest of its life.
+"""The permanent restrictions of the worker, set before its first request.
 
-It may not open another descriptor, so it cannot open a file (such as the ServiceAccount's token)
-or a socket, and as a non-root user it cannot start a process. Every module that it needs is
+The worker may not open another descriptor, so it cannot open a file (such as the ServiceAccount's
+token) or a socket, and as a non-root user it cannot start a process. Every module that it needs is
 imported before.
 """
 
@@ -16,14 +16,13 @@ import sys
 #: The Deployment's memory limit is 512 MiB, beyond which the kernel kills the whole pod; the
 #: server itself uses less than 300 MiB.
 ADDRESS_SPACE = 192 << 20
-#: Processor time for one request, in case the server is not there to end it after its timeout.
+#: Processor time for one request, in case no server is left to end it after its timeout.
 SECONDS = 15
 #: prctl(2), from linux/prctl.h.
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
 
-#: Each is set as both soft and hard limit, so it cannot be raised again. RLIMIT_NOFILE limits the
-#: numbers of descriptors, so not even a closed one can be reopened. RLIMIT_NPROC has no effect on
-#: root.
+#: The soft and hard limits: equal, so they cannot be raised again. RLIMIT_NOFILE limits the numbers
+#: of descriptors, so not even a closed one can be reopened. RLIMIT_NPROC has no effect on root.
 _LIMITS = {
     resource.RLIMIT_AS: ADDRESS_SPACE,
     resource.RLIMIT_CORE: 0,
@@ -34,7 +33,7 @@ _LIMITS = {
 
 
 def confine() -> None:
-    """Apply all restrictions; OSError or ValueError if the system does not allow that.
+    """Apply all restrictions; OSError or ValueError if the system does not allow one.
 
     Do nothing on systems other than Linux, which are expected to run only `serve --dev`.
     """
@@ -43,12 +42,12 @@ def confine() -> None:
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
     _prctl(_SET_DUMPABLE, 0)
     _prctl(_SET_NO_NEW_PRIVS, 1)
-    for which, most in _LIMITS.items():
-        resource.setrlimit(which, (most, most))
+    for limit, maximum in _LIMITS.items():
+        resource.setrlimit(limit, (maximum, maximum))
 
 
 def allow_seconds(seconds: int = SECONDS) -> None:
-    """Let the kernel end the process after `seconds` more of processor time."""
+    """Let the kernel end the process after `seconds` more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     until = int(used.ru_utime + used.ru_stime) + seconds

@@ -2,7 +2,7 @@
 
 A frame begins with the two lengths, 32 bits each, the most significant byte first. Nothing is
 unpickled. A head or body over its limit, or a head that is not a JSON object, raises FrameError:
-the other side is then not running the program that was started.
+the other side then does not run the expected program.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ ANSWER_BYTES = 16 << 20
 
 
 class FrameError(Exception):
-    """What arrived is not a frame, or one over a limit."""
+    """The input is not a frame, or is a frame over a limit."""
 
 
 def begun(head: Head, body_bytes: int) -> bytes:
-    """Return the beginning of a frame, up to its body."""
+    """Return the beginning of a frame: everything before its body."""
     written = json.dumps(head).encode()
     return _LENGTHS.pack(len(written), body_bytes) + written
 
 
-def lengths(prefix: bytes, most: int) -> tuple[int, int]:
-    """Read the lengths of head and body in bytes; FrameError if the body's is over `most`."""
+def lengths(prefix: bytes, max_bytes: int) -> tuple[int, int]:
+    """Read the lengths of head and body in bytes; FrameError if one is over its limit."""
     head, body = _LENGTHS.unpack(prefix)
-    if head > HEAD_BYTES or body > most:
+    if head > HEAD_BYTES or body > max_bytes:
         raise FrameError(f"a head of {head} bytes and a body of {body} bytes are too large")
     return head, body
 
@@ -54,15 +54,15 @@ def read_head(written: bytes) -> Head:
     return head
 
 
-def read_frame(read: Callable[[int], bytes], most: int) -> tuple[Head, bytes] | None:
-    """Read a whole frame; None at the end of the input, even in the middle of a frame.
+def read_frame(read: Callable[[int], bytes], max_bytes: int) -> tuple[Head, bytes] | None:
+    """Read a complete frame; None at the end of the input, even in the middle of a frame.
 
     `read` returns as many bytes as requested, and fewer only at the end of the input.
     """
     prefix = read(PREFIX_BYTES)
     if len(prefix) < PREFIX_BYTES:
         return None
-    head_bytes, body_bytes = lengths(prefix, most)
+    head_bytes, body_bytes = lengths(prefix, max_bytes)
     head, body = read(head_bytes), read(body_bytes)
     if len(head) < head_bytes or len(body) < body_bytes:
         return None

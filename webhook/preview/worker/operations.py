@@ -5,8 +5,8 @@
                                                                    format
     validate    the body is a FabricConfiguration in JSON        → the AdmissionReview about it
 
-An answer has the status of the HTTP answer that the server makes of it: 200 and a body; 400 or
-413 and a message to the caller; 500 and, for the log, where the defect is.
+An answer has the status of the server's HTTP answer: 200 and a body; 400 or 413 and a message to
+the caller; 500 and, for the log, the place of the defect.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Reply(NamedTuple):
 
 
 class Operations:
-    """The operations, and the fabrics of the last `configure`."""
+    """The worker's operations, with the fabrics of the last `configure`."""
 
     def __init__(self) -> None:
         self._fabrics: Fabrics | None = None
@@ -92,8 +92,8 @@ class Operations:
         answer = configuration_answer(head["uid"], head["about"], faults)
         errors = len(faults.errors) + faults.more_errors
         warnings = len(faults.warnings) + faults.more_warnings
-        known = {"status": 200, "errors": errors, "warnings": warnings}
-        return Reply(known, json.dumps(answer).encode())
+        reply_head = {"status": 200, "errors": errors, "warnings": warnings}
+        return Reply(reply_head, json.dumps(answer).encode())
 
     def _preview(self, head: Head, body: bytes) -> Reply:
         assert self._fabrics is not None
@@ -103,8 +103,8 @@ class Operations:
                 "the body contains no documents: send a pod or a workload as YAML or JSON"
             )
         report = preview_documents(documents, _options(head, self._fabrics))
-        shown = writer(head["format"])(documents, report, OutputOptions(ways=PARAMETERS))
-        answer = (_comments(shown) + shown.text).encode(errors="replace")
+        output = writer(head["format"])(documents, report, OutputOptions(wording=PARAMETERS))
+        answer = (_comments(output) + output.text).encode(errors="replace")
         return _refused(413, TOO_LARGE) if len(answer) > ANSWER_BYTES else _well(answer)
 
 
@@ -116,14 +116,14 @@ def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
         enable=head["enable"],
         example=head["example"],
         most=head["most"],
-        ways=PARAMETERS,
+        wording=PARAMETERS,
     )
 
 
-def _comments(shown: Output) -> str:
-    """Return comments for the top of an answer: what the documents cannot show, such as denials."""
+def _comments(output: Output) -> str:
+    """Return the remarks, such as denials, as comments for the top of an answer."""
     return "".join(
-        f"# {label}: {' '.join(sentence.split())}\n" for label, sentence in shown.remarks
+        f"# {label}: {' '.join(sentence.split())}\n" for label, sentence in output.remarks
     )
 
 
@@ -135,29 +135,29 @@ def _refused(status: int, sentence: str) -> Reply:
     return Reply({"status": status, "sentence": visible(sentence[:_LONGEST_SENTENCE])})
 
 
-# What is wrong with a FabricConfiguration, as the API server tells whoever applies it.
+# The errors and warnings of a FabricConfiguration, for the API server's answer to `kubectl apply`.
 
-#: What messages about no field in particular are about.
-_WHOLE = "the object"
+#: The path in messages about no particular field.
+_OBJECT_PATH = "the object"
 
 
 def configuration_faults(item: Mapping[str, object]) -> ConfigurationErrors:
     """Apply the rules of `check-config` to an object."""
     try:
-        found: Loaded | InvalidConfiguration = parse_object(item, _WHOLE)
+        reading: Loaded | InvalidConfiguration = parse_object(item, _OBJECT_PATH)
     except InvalidConfiguration as error:
-        found = error
+        reading = error
     return ConfigurationErrors(
-        errors=_said(found.findings, "error"),
-        more_errors=found.more.errors,
-        warnings=_said(found.findings, "warning"),
-        more_warnings=found.more.warnings,
+        errors=_said(reading.findings, "error"),
+        more_errors=reading.more.errors,
+        warnings=_said(reading.findings, "warning"),
+        more_warnings=reading.more.warnings,
     )
 
 
 def _said(findings: Iterable[Finding], severity: Severity) -> list[tuple[str, str]]:
     return [
-        (visible(one.path) or _WHOLE, visible(one.message))
-        for one in findings
-        if one.severity == severity
+        (visible(finding.path) or _OBJECT_PATH, visible(finding.message))
+        for finding in findings
+        if finding.severity == severity
     ]

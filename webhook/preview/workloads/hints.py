@@ -1,7 +1,7 @@
-"""Find mistakes in opting in. Only a preview can: the API server does not call us for such pods.
+"""Mistakes in opting in. Only a preview can find them: no webhook is called for such pods.
 
 The annotation counts only on the pod, and so in the metadata of its template: a controller copies
-neither its own metadata to the pods, nor that of a template around theirs.
+neither the workload's metadata to the pods, nor the metadata of an outer template.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from webhook.preview.workloads.objects import Header, below, nodes_on
 from webhook.preview.workloads.templates import NOBODY, Owner, Place, Template, places_of
 
 _METADATA = ("metadata",)
-#: `rdma.lab/enable` and keys meant to be it: two words with a separator between them.
+#: `rdma.lab/enable` and its misspellings: two words with a separator between them.
 _WORDS = re.compile(r"(.+)[/._-]([^/._-]+)")
 _PREFIX, _NAME = ENABLE.split("/")
-#: How similar the words must be: `rdma` and `rdma.lab` are .67, `enabled` and `enable` .92.
+#: The least similarity of the words: `rdma` and `rdma.lab` have .67, `enabled` and `enable` .92.
 _ALIKE_PREFIX, _ALIKE_NAME = 0.65, 0.8
 _LONGEST = 80
-#: The most keys of one metadata that are compared; each takes about ten microseconds.
+#: The largest number of keys to compare in one metadata; each takes about ten microseconds.
 _MOST_KEYS = 500
 
 
@@ -36,13 +36,13 @@ class OptInHints:
         self._keys: dict[int, str | None] = {}  # by the id of annotations or labels
 
     def of(self, template: Template) -> str:
-        """Say why a template that seems to opt in does not; return "" if nothing suggests that.
+        """Return why a template that seems to opt in does not; "" if nothing suggests an attempt.
 
-        The pod's own metadata comes first, then that of the objects around it, nearest first.
+        The pod's own metadata comes first, then the surrounding objects', nearest first.
         """
-        own = (*template.path, *_METADATA)
+        pod_metadata = (*template.path, *_METADATA)
         if Header.of(template.pod).annotations.get(ENABLE) == "false":
-            return f'{dotted((*own, "annotations"))} says {ENABLE}: "false"'
+            return f'{dotted((*pod_metadata, "annotations"))} says {ENABLE}: "false"'
         for size, header in self._headers(template.path):
             for field, words in (("annotations", header.annotations), ("labels", header.labels)):
                 key = self._key(words)
@@ -50,18 +50,18 @@ class OptInHints:
                     continue
                 place = (*template.path[:size], *_METADATA, field)
                 if size < len(template.path):
-                    return _elsewhere(header, place, key, None if template.bare else own)
+                    return _elsewhere(header, place, key, None if template.bare else pod_metadata)
                 return _misnamed(place, key)
         return ""
 
     def _headers(self, path: Path) -> Iterator[tuple[int, Header]]:
-        """Yield the mappings around a template with the lengths of their paths, itself first."""
+        """Yield the template and its surrounding mappings, each with the length of its path."""
         nodes = nodes_on(self._value, path)
         for size in range(len(path), -1, -1):
             yield size, Header.of(nodes[size])
 
     def _key(self, words: Mapping[str, object]) -> str | None:
-        """Return the annotation's key if it is there, else the first similar key."""
+        """Return the annotation's key if it is there, else the first similar key, or None."""
         if not words:
             return None
         if id(words) not in self._keys:
@@ -79,8 +79,8 @@ def _meant(key: str) -> bool:
     return _alike(words[1], _PREFIX) > _ALIKE_PREFIX and _alike(words[2], _NAME) > _ALIKE_NAME
 
 
-def _alike(found: str, wanted: str) -> float:
-    return SequenceMatcher(None, found, wanted, autojunk=False).ratio()
+def _alike(word: str, expected: str) -> float:
+    return SequenceMatcher(None, word, expected, autojunk=False).ratio()
 
 
 def _misnamed(place: Path, key: str) -> str:
@@ -89,25 +89,27 @@ def _misnamed(place: Path, key: str) -> str:
     return f"{key!r} in {dotted(place)} has no effect{_instead(key)}"
 
 
-def _elsewhere(header: Header, place: Path, key: str, own: Path | None) -> str:
+def _elsewhere(header: Header, place: Path, key: str, pod_metadata: Path | None) -> str:
     owner = " ".join(str(word) for word in (header.kind, header.name) if word)
-    whose = f" of {owner}" if owner else ""
-    stands = f"{key} is in {dotted(place)}{whose}"
-    if own is None:  # the pods' metadata is not in the document
-        return f"{stands}: it has an effect if the controller copies it to the pods{_instead(key)}"
-    where = dotted((*own, "annotations"))
-    return f"{stands}, which no pod gets: write it in {where}{_instead(key)}"
+    owner_suffix = f" of {owner}" if owner else ""
+    statement = f"{key} is in {dotted(place)}{owner_suffix}"
+    if pod_metadata is None:  # the pods' metadata is not in the document
+        return (
+            f"{statement}: it has an effect if the controller copies it to the pods{_instead(key)}"
+        )
+    annotations_path = dotted((*pod_metadata, "annotations"))
+    return f"{statement}, which no pod gets: write it in {annotations_path}{_instead(key)}"
 
 
 def _instead(key: str) -> str:
     return "" if key == ENABLE else f" (did you mean {ENABLE}?)"
 
 
-# Sentences on the parts of a document that pods are made from, but that are no pod template.
+# Sentences on the parts of a document that pods are made from without a pod template.
 #
-# The metadata of such pods is elsewhere, or is made by a controller, so whether they opt in is
-# not in the document. KServe, for one, copies no annotation of ours from an LLMInferenceService
-# to its pods (v0.16, pkg/controller/v1alpha1/llmisvc/workload_single_node.go,
+# The metadata of such pods is elsewhere, or a controller makes it, so the document does not show
+# whether they opt in. KServe, for example, copies no annotation of ours from an
+# LLMInferenceService to its pods (v0.16, pkg/controller/v1alpha1/llmisvc/workload_single_node.go,
 # propagateDeploymentMetadata).
 
 _IF_ASKED = f'patched at admission if they have the annotation {ENABLE}: "true"'
@@ -122,28 +124,28 @@ _CONTAINER_FIELDS = frozenset(
 _CONTAINERS: Path = ("spec", "containers")
 _DOCUMENT = re.compile(r"^---", re.MULTILINE)
 _KIND_LINE = re.compile(r"^[ \t-]*kind:[ \t]*[\"']?([A-Za-z]+)", re.MULTILINE)
-#: The most kinds that one sentence names, and the most places.
+#: The largest numbers of kinds and of places in one sentence.
 _MOST_KINDS, _MOST_PLACES = 3, 3
 
 
 def notes_of(value: object) -> list[str]:
-    """Return a sentence for each part of a JSON value that looks like a pod but is not one."""
+    """Return a sentence for each part of a JSON value that resembles a pod without being one."""
     notes: list[str] = []
     owners: dict[Path, Owner] = {}
     containers: dict[Path, dict[str, list[Path]]] = {}
     for place in places_of(value):
-        where = place.path[len(place.owner.path) :]
+        path_in_owner = place.path[len(place.owner.path) :]
         if place.is_bare:
             continue
         if place.is_pod:
             if _lacks_containers(place.node):
                 notes.append(_without_containers(place))
-        elif place.owner.kind == "TrainJob" and not where:
+        elif place.owner.kind == "TrainJob" and not path_in_owner:
             notes.append(_train_job(place))
         elif _is_container(place):
             owners[place.owner.path] = place.owner
             labels = containers.setdefault(place.owner.path, {})
-            labels.setdefault(_label(where), []).append(where)
+            labels.setdefault(_label(path_in_owner), []).append(path_in_owner)
         else:
             notes.extend(_embedded(place))
     notes.extend(_outside(owners[path], list(containers[path].values())) for path in containers)
@@ -151,7 +153,7 @@ def notes_of(value: object) -> list[str]:
 
 
 def _is_container(place: Place) -> bool:
-    """Return whether a mapping is a container, though not of a pod.
+    """Return whether a mapping is a container outside any pod.
 
     It has an image and another field of containers; or it has a name and is in a list
     `containers`, since some kinds leave the image to another object.
@@ -169,24 +171,29 @@ def _lacks_containers(pod: Mapping[str, object]) -> bool:
 
 
 def _without_containers(place: Place) -> str:
-    where = dotted((*place.path[len(place.owner.path) :], *_CONTAINERS))
-    return f"{place.owner}: {where} is missing: the API server rejects a pod without containers"
+    containers_path = dotted((*place.path[len(place.owner.path) :], *_CONTAINERS))
+    return (
+        f"{place.owner}: {containers_path} is missing: the API server rejects a pod without "
+        "containers"
+    )
 
 
-def _label(where: Path) -> str:
-    """Return a label for the kind of place, so that similar places share one name."""
-    return ".".join([step for step in where if isinstance(step, str)][-2:])
+def _label(path: Path) -> str:
+    """Return the label that similar places share: the last keys of the path."""
+    return ".".join([step for step in path if isinstance(step, str)][-2:])
 
 
 def _outside(owner: Owner, alike: list[list[Path]]) -> str:
-    """Name the first container of each kind of place, and count all others.
+    """Return a sentence with the first container of each kind of place, and a count of the others.
 
-    The places are part of the subject, so that the rest is said once for many objects.
+    The places are part of the subject, so that many objects can share the predicate.
     """
-    first = [dotted(found[0]) for found in alike[:_MOST_PLACES]]
-    rest = sum(map(len, alike)) - len(first)
-    more = f" and {rest} more" if rest else ""
-    return f"{owner} ({', '.join(first)}{more}): containers outside any pod template: {_NOT_EDITED}"
+    first = [dotted(paths[0]) for paths in alike[:_MOST_PLACES]]
+    unlisted = sum(map(len, alike)) - len(first)
+    suffix = f" and {unlisted} more" if unlisted else ""
+    return (
+        f"{owner} ({', '.join(first)}{suffix}): containers outside any pod template: {_NOT_EDITED}"
+    )
 
 
 class _TrainJob(Record):
@@ -200,22 +207,25 @@ def _train_job(place: Place) -> str:
 
 
 def _embedded(place: Place) -> Iterator[str]:
-    """Yield a sentence for each manifest with containers that is stored as text (ConfigMaps)."""
+    """Yield a sentence for each manifest with containers stored as text (ConfigMaps)."""
     for key, text in place.node.items():
         if isinstance(text, str) and "containers:" in text and "apiVersion:" in text:
             kinds = _kinds_with_containers(text)
             if kinds:
-                where = dotted((*place.path[len(place.owner.path) :], key))
-                more = f" and {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
-                named = ", ".join(kinds[:_MOST_KINDS]) + more
-                yield f"{place.owner} ({where}): a manifest stored as text ({named}): {_NOT_EDITED}"
+                text_path = dotted((*place.path[len(place.owner.path) :], key))
+                suffix = f" and {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
+                named = ", ".join(kinds[:_MOST_KINDS]) + suffix
+                yield (
+                    f"{place.owner} ({text_path}): a manifest stored as text ({named}): "
+                    f"{_NOT_EDITED}"
+                )
 
 
 def _kinds_with_containers(text: str) -> list[str]:
     """List the kinds of the objects in a text that have containers, each once."""
-    found = [
+    matches = [
         _KIND_LINE.search(document)
         for document in _DOCUMENT.split(text)
         if "containers:" in document
     ]
-    return list(dict.fromkeys(match[1] for match in found if match))
+    return list(dict.fromkeys(match[1] for match in matches if match))

@@ -1,6 +1,6 @@
-"""What a preview reads of an object: the header, and types of fields for `webhook.kube.records`.
+"""The header of any object, and field types for records (`webhook.kube.records`).
 
-A document may be any JSON, so a field of another type counts as absent, as null does.
+A document may be any JSON, so a field of another type counts as absent, like null.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from webhook.model.pod import Path, at
 
 
 def fields(value: object) -> dict[str, object]:
-    """Return a mapping itself, an empty one for anything else."""
+    """Return a mapping unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def word(value: object, default: str = "") -> str:
     """Return a string or a number as a string; the default for anything else.
 
-    The default also stands for an empty string and for 0. A number that Kubernetes refuses may have
-    more digits than Python converts.
+    An empty string and 0 also give the default. A number that Kubernetes refuses may have more
+    digits than Python converts.
     """
     if isinstance(value, int) and abs(value) < _INT64:
         return str(value) if value else default
@@ -54,7 +54,7 @@ def below(*path: str, default: _Default) -> _Default:
 
 
 class Header(NamedTuple):
-    """What identifies an object or a pod template; names are any JSON, as they are written."""
+    """The identity of an object or a pod template; names may be any JSON, unparsed."""
 
     kind: object
     name: object
@@ -84,7 +84,7 @@ class Header(NamedTuple):
 
 
 def nodes_on(value: object, path: Path) -> list[object]:
-    """List the values on the way to an existing path: first the value itself, last that there."""
+    """List the values along an existing path: from the value itself to the value at the path."""
     nodes = [value]
     for step in path:
         nodes.append(at(nodes[-1], (step,)))

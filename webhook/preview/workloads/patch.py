@@ -1,9 +1,9 @@
-"""Apply the patches of a document's pods to its value, for the YAML editor.
+"""The patches of a document's pods, applied to its value for the YAML editor.
 
 Only the nodes along the edited paths are copied. So a part without a patch stays the same object,
-and the editor can skip it. A node that an anchor and its aliases share is copied where one of them
-is patched, instead of being patched for all of them. (With jsonpatch, two pods that share a list
-of variables would each get our variables twice.)
+and the editor can skip it. If an anchor and its aliases share a node, a patch of one copies the
+node, so that the others stay as they are. (With jsonpatch, two pods that share a list of variables
+would each get our variables twice.)
 """
 
 from __future__ import annotations
@@ -52,50 +52,50 @@ def apply(draft: Draft, path: Path, op: PatchOp) -> None:
         draft.set(path, op["value"])
 
 
-# Carry the patch of an expected pod over to the template that the pod is made from.
+# Transfer the patch of an expected pod to its template.
 #
 # A controller adds to its pods, so an operation on a pod may have no place in the template: it
 # edits a command that the controller wrote, say. Such an operation stays with admission. All
-# others are made again on the template, by a draft that records them anew: a list to append to
-# may be missing there.
+# others are repeated on the template, by a draft that records them anew: a list to append to may
+# be missing there.
 
 
 class TemplatePatch(NamedTuple):
-    """What of a patch is for the template."""
+    """The part of a pod's patch that has a place in the template."""
 
     ops: tuple[PatchOp, ...]  #: with paths below the template
     pod: PodManifest  #: the template with these operations applied
-    held: tuple[PatchOp, ...]  #: the operations, on the expected pod, that have no place in it
+    deferred: tuple[PatchOp, ...]  #: the operations left to admission, with the pod's paths
 
 
 def to_template(
     template: PodManifest, expected: PodManifest, ops: Iterable[PatchOp]
 ) -> TemplatePatch:
-    """Make the operations of an expected pod again on its template, where they have a place there.
+    """Repeat the operations of an expected pod on its template, where they have a place.
 
-    Both get the same operations in the same order, so that the index of a word in a command that
-    both have means the same word.
+    Both get the same operations in the same order, so that an index into a shared command refers
+    to the same word.
     """
     source, goal = Draft(expected), Draft(template)
-    held: list[PatchOp] = []
+    deferred: list[PatchOp] = []
     for op in ops:
         path = place_of(source, op)
         if _is_shared(source, goal, path):
             apply(goal, path, op)
         else:
-            held.append(op)
+            deferred.append(op)
         apply(source, path, op)
-    return TemplatePatch(tuple(goal.ops), goal.pod, tuple(held))
+    return TemplatePatch(tuple(goal.ops), goal.pod, tuple(deferred))
 
 
 def _is_shared(source: Draft, goal: Draft, path: Path) -> bool:
-    """Return whether what an operation edits is the template's own."""
+    """Return whether the template has the same value at the path that an operation edits."""
     if len(path) > len(_CONTAINER) and path[1] in CONTAINER_FIELDS:
         container = path[: len(_CONTAINER)]
         name = (*container, "name")
         if goal.get(container) is None or source.get(name) != goal.get(name):
             return False
-    # Behind the end of a list, "-", there is nothing in either, so that both may be appended to.
+    # After the end of a list, "-", neither has a value, so both may be appended to.
     edited = path[:-1] if isinstance(path[-1], int) else path
     return bool(source.get(edited) == goal.get(edited))
 

@@ -1,16 +1,16 @@
-"""Find the pods and pod templates of a document by their shape.
+"""The pods and pod templates of a document, recognized by their shape.
 
-A pod template is a mapping whose `spec.containers` is a list, so that it is found in any kind
-without a list of kinds: Deployment, CronJob, MPIJob, RayCluster, JobSet, AppWrapper, List and kinds
-to come. A mapping with its own kind counts only if that is Pod: in a MiniCluster or ServingRuntime,
-the metadata beside `spec.containers` belongs to that object and does not reach a pod.
+A pod template is a mapping whose `spec.containers` is a list. So templates are found in any kind
+without a list of kinds: Deployment, CronJob, MPIJob, RayCluster, JobSet, AppWrapper, List and
+future ones. A mapping with its own kind counts only if it is a Pod: in a MiniCluster or
+ServingRuntime, the metadata next to `spec` belongs to that object and does not reach a pod.
 
-A pod spec without metadata counts under the keys that operators use for one: `template`, `worker`
-(KServe's LLMInferenceService), `podSpec` (Grove's PodCliqueSet). It needs named containers, but no
-images. The controller makes the pods' metadata, and so decides whether they opt in.
+A pod spec without metadata counts under the operators' usual keys: `template`, `worker` (KServe's
+LLMInferenceService), `podSpec` (Grove's PodCliqueSet). It needs named containers, but no images.
+The controller makes the pods' metadata, and so decides whether they opt in.
 
 A Pod whose `containers` is not a list, and a `template` with such a spec, count as well: probably a
-dash is missing, and the decision says so.
+dash is missing, and the decision's message mentions it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Template(NamedTuple):
     """A pod, or a template that pods are made from."""
 
     path: Path  #: its path in the document: ("spec", "template"), () for a bare Pod
-    kind: str  #: the kind of the nearest object around it; "" if there is none
-    name: str  #: the name of that object, else its generateName, else ""
-    namespace: str | None  #: the namespace of that object, or of one around it; None if unset
-    pod: PodManifest  #: the mapping itself, not a copy; with it as `spec` if it is bare
-    owner: Owner | None = None  #: that object; None if there is none
+    kind: str  #: the owner's kind; "" without an owner
+    name: str  #: the owner's name, else its generateName, else ""
+    namespace: str | None  #: the namespace of the owner or of an object around it; None if unset
+    pod: PodManifest  #: the mapping itself, not a copy; a bare spec is wrapped as `spec`
+    owner: Owner | None = None  #: the nearest object around the template; None without one
     bare: bool = False  #: whether it is a pod spec without metadata
 
 
 class Owner(NamedTuple):
-    """The nearest mapping around with apiVersion and kind."""
+    """The nearest surrounding mapping with apiVersion and kind."""
 
     path: Path
     api_version: str
@@ -52,7 +52,7 @@ class Owner(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A mapping of the document that is not inside a pod."""
+    """A mapping in the document outside any pod, or the pod itself."""
 
     path: Path
     owner: Owner
@@ -75,7 +75,7 @@ def templates_of(value: object) -> list[Template]:
     """List the pods and pod templates in a JSON value, in the order of the document.
 
     In an AdmissionReview only `request.object` is searched. A TrainJob has no templates, since its
-    containers are partial and are merged into those of its runtime.
+    containers are partial and are merged into the runtime's.
     """
     return [_template(place) for place in places_of(value) if place.is_pod]
 
@@ -94,7 +94,7 @@ def _template(place: Place) -> Template:
 
 
 def not_kubernetes(document: Document) -> str | None:
-    """Report a document without any Kubernetes object or pod template; return None otherwise."""
+    """Return a message for a document without Kubernetes objects and pod templates; else None."""
     if any(place.is_pod or place.owner is not NOBODY for place in places_of(document.value)):
         return None
     return (
@@ -104,7 +104,7 @@ def not_kubernetes(document: Document) -> str | None:
 
 
 def places_of(value: object) -> Iterator[Place]:
-    """Yield the mappings outside pods, and the pods, in the order of the document."""
+    """Yield the mappings outside pods, and the pods themselves, in the order of the document."""
     stack: list[tuple[Path, Owner, object]] = [((), NOBODY, value)]
     while stack:
         path, owner, node = stack.pop()
@@ -127,21 +127,21 @@ def places_of(value: object) -> Iterator[Place]:
             stack.extend(_below(path, owner, node, is_object=is_object))
 
 
-def _owner(path: Path, node: dict[str, object], around: Owner) -> Owner:
+def _owner(path: Path, node: dict[str, object], outer: Owner) -> Owner:
     kind, header = text_of(node["kind"]), Header.of(node)
     name = text_of(header.name) or text_of(header.generate_name)
-    if kind == "Pod" and not name and around.name:
-        return around  # a template that states its own kind
+    if kind == "Pod" and not name and outer.name:
+        return outer  # a template that states its own kind
     is_review = kind == "AdmissionReview"
     namespace = (
         _AdmissionReview.model_validate(node).namespace if is_review else text_of(header.namespace)
     )
-    return Owner(path, text_of(node["apiVersion"]), kind, name, namespace or around.namespace, node)
+    return Owner(path, text_of(node["apiVersion"]), kind, name, namespace or outer.namespace, node)
 
 
 def _is_pod(path: Path, node: dict[str, object], *, is_object: bool) -> bool:
     if is_object:
-        # Without both it is a reference to a pod, unless it is the whole document.
+        # Without both it is a reference to a pod, unless it is the document itself.
         return node["kind"] == "Pod" and ("spec" in node or "metadata" in node or not path)
     spec = node.get("spec")
     if not isinstance(spec, dict) or "containers" not in spec:
@@ -156,7 +156,10 @@ def _is_bare(path: Path, node: dict[str, object]) -> bool:
         and path[-1] in _KEYS_OF_SPECS
         and isinstance(containers, list)
         and bool(containers)
-        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in containers)
+        and all(
+            isinstance(container, dict) and isinstance(container.get("name"), str)
+            for container in containers
+        )
     )
 
 

@@ -161,4 +161,4 @@ def test_what_is_said_of_many_objects_is_said_once() -> None:
         for name, field in (("a", "main"), ("b", "other"))
         for note in notes_of(made("Graph", {field: container}, name=name))
     ]
-    assert folded(notes, most=9) == [f"Graph a (spec.main), Graph b (spec.other): {OUTSIDE}"]
+    assert folded(notes, max_names=9) == [f"Graph a (spec.main), Graph b (spec.other): {OUTSIDE}"]

@@ -34,7 +34,7 @@ def test_an_append_creates_a_list_that_the_template_lacks() -> None:
         add("/spec/containers/0/env/-", {"name": "B"}),
     )
     assert made.pod == pod({"name": "main", "env": [one, {"name": "B"}]})
-    assert made.held == ()
+    assert made.deferred == ()
 
 
 def test_a_key_gets_the_parents_that_the_template_lacks() -> None:
@@ -115,7 +115,7 @@ def test_what_the_controller_wrote_is_left_to_admission(
 ) -> None:
     """An edit of it has no place in the template."""
     made = to_template(template, live, [op, add("/metadata/x", "1")])
-    assert made.held == (op,)
+    assert made.deferred == (op,)
     assert made.pod == {**template, "metadata": {**template.get("metadata", {}), "x": "1"}}
 
 
@@ -131,4 +131,4 @@ def test_jsonpatch_makes_the_same_template() -> None:
     ]
     made = to_template(template, live, ops)
     assert jsonpatch.apply_patch(template, list(made.ops)) == made.pod
-    assert made.held == ()
+    assert made.deferred == ()

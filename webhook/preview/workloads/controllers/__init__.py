@@ -1,8 +1,8 @@
-"""What controllers add to the pods of their templates, a file for each project.
+"""The additions of controllers to the pods of their templates, a file for each project.
 
-A pod is decided on when its controller creates it, with the labels, variables and commands that the
-controller added. So a preview of a template adds them first. Each file's docstring names its
-source; `CONTROLLERS` is the one table of them, and of the kinds that they create pods for.
+A pod is decided on when its controller creates it, with the controller's labels, variables and
+commands. So a preview of a template adds them first. Each file's docstring names its source;
+`CONTROLLERS` is the table of the controllers, with the kinds that they create pods for.
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ def controller_of(template: Template) -> Controller | None:
 
 
 def expected_pods(template: Template) -> tuple[ExpectedPod, ...]:
-    """Return the pods as the template's controller creates them, one for each role.
+    """Return the pods that the template's controller creates, one for each role.
 
-    That is the template itself for a kind that is not in the table, for a part of an object that
-    its controller does not add to, and for a misshapen template, which the API server refuses.
+    The only pod is the template itself for a kind that is not in the table, for a part of an object
+    without additions, and for a misshapen template, which the API server refuses.
     """
     controller, owner = controller_of(template), template.owner
     if controller is None or owner is None or not isinstance(template.pod, dict):
         return (ExpectedPod(template.pod),)
-    where = template.path[len(owner.path) :]
+    template_path = template.path[len(owner.path) :]
     try:
-        return controller.expected_pods(read_workload(owner.kind, owner.value, where, template.pod))
+        return controller.expected_pods(
+            read_workload(owner.kind, owner.value, template_path, template.pod)
+        )
     except ShapeError:
         return (ExpectedPod(template.pod),)

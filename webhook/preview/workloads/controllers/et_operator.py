@@ -1,4 +1,4 @@
-"""et-operator, which arena installs: TrainingJob (kai.alibabacloud.com/v1alpha1), arena's etjob.
+"""et-operator, installed by arena: TrainingJob (kai.alibabacloud.com/v1alpha1), arena's etjob.
 
 Source: AliyunContainerService/et-operator, commit 00016ea: pkg/controllers/resource.go
 (newLauncher, newWorker, initContainer), trainingjob_controller.go (labels, paths), pkg/util/ssh.go
@@ -36,10 +36,10 @@ class _TrainingJobSpec(Record):
 
 
 def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
-    where, first = workload.where, workload.first
-    if where[:2] != _SPECS or where[3:] != ("template",) or first is None:
+    template_path, first = workload.template_path, workload.first
+    if template_path[:2] != _SPECS or template_path[3:] != ("template",) or first is None:
         return (ExpectedPod(workload.pod),)
-    role = str(where[2])
+    role = str(template_path[2])
     draft = Draft(workload.pod)
     add_labels(
         draft,
@@ -49,7 +49,7 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
             "training-job-role": role,
         },
     )
-    over_ssh = _TrainingJobSpec.model_validate(workload.around[1]).launcher_attach_mode in (
+    over_ssh = _TrainingJobSpec.model_validate(workload.ancestors[1]).launcher_attach_mode in (
         None,
         "ssh",
     )
@@ -66,12 +66,12 @@ def _make_launcher(draft: Draft, name: str, *, over_ssh: bool) -> None:
     draft.append(INIT_CONTAINERS, {"name": "init-hostfile", "resources": {"limits": {**_SMALL}}})
     config = {"name": "training-job-config", "configMap": {"name": f"{name}-config"}}
     add_mount(draft, FIRST, config, _CONFIG)
-    for volume, where in (
+    for volume, mount_path in (
         ("training-job-hostfile", _HOSTS),
         ("training-job-kubectl", _KUBECTL),
         ("deepspeed-hostfile", _DEEPSPEED),
     ):
-        add_mount(draft, FIRST, {"name": volume, "emptyDir": {}}, where)
+        add_mount(draft, FIRST, {"name": volume, "emptyDir": {}}, mount_path)
     if not over_ssh:
         add_env(draft, FIRST, variables(OMPI_MCA_plm_rsh_agent=f"{_CONFIG}/kubexec.sh"))
 

@@ -6,8 +6,8 @@ addEmptyDir). RayClusterFleet and RayClusterReplicaSet of vllm-project/aibrix
 (orchestration.aibrix.ai/v1alpha1) make RayClusters, so KubeRay makes their pods, too.
 
 Left out, since no decision reads them: probes, ports, the storage of a fault-tolerant head, service
-accounts. Environment variables of the operator may
-turn parts of it off (ENABLE_INIT_CONTAINER_INJECTION); its defaults are assumed.
+accounts. The operator's environment variables may turn parts of it off
+(ENABLE_INIT_CONTAINER_INJECTION); its defaults are assumed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from webhook.preview.workloads.controllers.workload import (
     add_labels,
     add_mount,
     containers_in,
-    of_pod,
+    pod_field_variable,
     variables,
 )
 from webhook.preview.workloads.objects import Fields, Header, Word, fields, word
@@ -46,7 +46,7 @@ _PORT = "6379"
 _TAGS = "kuberay_version=v1.4.2;kuberay_crd=RayCluster"
 _SMALL = {"cpu": "200m", "memory": "256Mi"}
 _COPIED = ("env", "volumeMounts", "securityContext")
-_OF_AUTOSCALER = {"cpu": "500m", "memory": "512Mi"}
+_AUTOSCALER_RESOURCES = {"cpu": "500m", "memory": "512Mi"}
 _SHM = "/dev/shm"  # noqa: S108 -- a mount point in a pod, not a file of this process
 
 
@@ -63,13 +63,13 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
     node, first = _node_type(workload), workload.first
     if not node or first is None:
         return (ExpectedPod(workload.pod),)
-    draft, group = Draft(workload.pod), _Group.model_validate(workload.around[-1])
+    draft, group = Draft(workload.pod), _Group.model_validate(workload.ancestors[-1])
     if node == "worker":
         _add_wait(draft, first, _head_of(workload))
     add_labels(draft, _labels(workload, node, group))
     if (
         node == "head"
-        and _ClusterSpec.model_validate(workload.around[-2]).enable_in_tree_autoscaling
+        and _ClusterSpec.model_validate(workload.ancestors[-2]).enable_in_tree_autoscaling
     ):
         _add_autoscaler(draft, first)
     _mount_shm(draft, first)
@@ -84,10 +84,14 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
 
 
 def _node_type(workload: Workload) -> str:
-    where = workload.where
-    if where[-2:] == (_HEAD, "template"):
+    template_path = workload.template_path
+    if template_path[-2:] == (_HEAD, "template"):
         return "head"
-    return "worker" if where[-3:-2] == (_WORKERS,) and where[-1:] == ("template",) else ""
+    return (
+        "worker"
+        if template_path[-3:-2] == (_WORKERS,) and template_path[-1:] == ("template",)
+        else ""
+    )
 
 
 def _head_of(workload: Workload) -> str:
@@ -95,7 +99,7 @@ def _head_of(workload: Workload) -> str:
 
 
 def _labels(workload: Workload, node: str, group: _Group) -> dict[str, str]:
-    """Return the labels; the user's win, except those three that KubeRay selects by."""
+    """Return the labels; the user's win, except over the three labels that KubeRay selects by."""
     written = Header.of(workload.pod).labels
     name = workload.name
     group_name = "headgroup" if node == "head" else group.group_name
@@ -110,7 +114,7 @@ def _labels(workload: Workload, node: str, group: _Group) -> dict[str, str]:
 
 
 def _add_wait(draft: Draft, first: TemplateContainer, head: str) -> None:
-    """Add the init container that waits for the head; it has a copy of the worker's variables."""
+    """Add the init container that waits for the head, with a copy of the worker's variables."""
     worker = first.manifest
     wait = {
         "name": "wait-gcs-ready",
@@ -132,7 +136,10 @@ def _add_autoscaler(draft: Draft, first: TemplateContainer) -> None:
             "image": first.manifest.get("image"),
             "command": [*_BASH],
             "args": [command],
-            "resources": {"limits": {**_OF_AUTOSCALER}, "requests": {**_OF_AUTOSCALER}},
+            "resources": {
+                "limits": {**_AUTOSCALER_RESOURCES},
+                "requests": {**_AUTOSCALER_RESOURCES},
+            },
         },
     )
 
@@ -146,7 +153,7 @@ def _mount_shm(draft: Draft, first: TemplateContainer) -> None:
 
 
 def _start_ray(draft: Draft, first: TemplateContainer, command: str) -> None:
-    """Let bash run the user's words, joined, and then `ray start`, unless they start Ray."""
+    """Let bash run the user's command and then `ray start`, unless the command starts Ray."""
     script = "".join(f" {argument} " for argument in first.words)
     if "ray start" not in script:
         generated = f"ulimit -n 65536; {command}"
@@ -157,13 +164,13 @@ def _start_ray(draft: Draft, first: TemplateContainer, command: str) -> None:
 def _add_variables(
     draft: Draft, first: TemplateContainer, node: str, head: str, command: str
 ) -> None:
-    of_head = variables(FQ_RAY_IP=head, RAY_IP=head.partition(".")[0])
+    head_variables = variables(FQ_RAY_IP=head, RAY_IP=head.partition(".")[0])
     for container in containers_in(draft.pod, INIT_CONTAINERS):
-        add_env(draft, container.path, of_head)
+        add_env(draft, container.path, head_variables)
     host = "127.0.0.1" if node == "head" else head
     names = first.env_names
     tags = {"RAY_USAGE_STATS_EXTRA_TAGS": _TAGS} if node == "head" else {}
-    unless_there = variables(
+    defaults = variables(
         RAY_PORT=_PORT,
         RAY_ADDRESS=f"{host}:{_PORT}",
         RAY_USAGE_STATS_KUBERAY_IN_USE="1",
@@ -174,12 +181,12 @@ def _add_variables(
         draft,
         FIRST,
         [
-            *(of_head if node == "worker" else []),
-            of_pod("RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']"),
-            of_pod("RAY_CLOUD_INSTANCE_ID", "metadata.name"),
-            of_pod("RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']"),
+            *(head_variables if node == "worker" else []),
+            pod_field_variable("RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']"),
+            pod_field_variable("RAY_CLOUD_INSTANCE_ID", "metadata.name"),
+            pod_field_variable("RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']"),
             *variables(KUBERAY_GEN_RAY_START_CMD=command),
-            *(item for item in unless_there if item["name"] not in names),
+            *(item for item in defaults if item["name"] not in names),
         ],
     )
 
@@ -212,19 +219,19 @@ KUBERAY = Controller(
 # other accelerators (`neuron_cores`, `TPU`).
 
 _GPU = re.compile(r".*gpu|.*nvidia\.com/mig-\d+g\.\d+gb")
-#: Options with a value that may be true or false; the others of this form are switches.
+#: The options whose value may be true or false; all others with such a value are switches.
 _NO_SWITCHES = frozenset({"log-color", "include-dashboard"})
 
 
-def ray_start(given: Mapping[str, object], resources: Resources, *, head: str) -> str:
+def ray_start(user_params: Mapping[str, object], resources: Resources, *, head: str) -> str:
     """Return the command for `rayStartParams` and the container's resources.
 
-    `head` is the address that a worker connects to; "" for the head itself.
+    `head` is the head's address, for a worker; "" for the head itself.
     """
-    ours = {"address": head} if head else {"dashboard-host": "0.0.0.0"}  # noqa: S104 -- a pod's
+    connection = {"address": head} if head else {"dashboard-host": "0.0.0.0"}  # noqa: S104 -- a pod's
     ports = {"metrics-export-port": "8080", "dashboard-agent-listen-port": "52365"}
     amounts = dict(_amounts(resources))
-    params = {**ours, **ports, **amounts, **given, "block": "true"}
+    params = {**connection, **ports, **amounts, **user_params, "block": "true"}
     flags = "".join(_flag(name, word(params[name])) for name in sorted(params))
     return f"ray start {'' if head else '--head '}{flags}"
 
@@ -237,17 +244,17 @@ def _flag(name: str, value: str) -> str:
 
 def _amounts(resources: Resources) -> list[tuple[str, str]]:
     limits, requests = mapping(resources.limits, ()), fields(resources.requests)
-    gpus = [_whole(limits[name]) for name in sorted(limits) if _GPU.fullmatch(name)]
+    gpus = [_integer(limits[name]) for name in sorted(limits) if _GPU.fullmatch(name)]
     amounts = [
-        ("num-cpus", _whole(limits.get("cpu")) or _whole(requests.get("cpu"))),
-        ("memory", _whole(limits.get("memory"))),
+        ("num-cpus", _integer(limits.get("cpu")) or _integer(requests.get("cpu"))),
+        ("memory", _integer(limits.get("memory"))),
         ("num-gpus", next(filter(None, gpus), 0)),
     ]
     return [(name, str(number)) for name, number in amounts if number]
 
 
-def _whole(quantity: object) -> int:
-    """Return the quantity as a whole number; 0 for one that the API server refuses."""
+def _integer(quantity: object) -> int:
+    """Return the quantity as an integer; 0 for a quantity that the API server refuses."""
     try:
         return to_integer(quantity or 0)
     except ValueError:

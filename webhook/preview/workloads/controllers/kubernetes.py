@@ -1,4 +1,4 @@
-"""Kubernetes' own controllers: they create pods from their templates nearly unchanged.
+"""Kubernetes' own controllers, which create pods from their templates nearly unchanged.
 
 Source: kubernetes v1.36, pkg/controller/job/indexed_job_utils.go (addCompletionIndexEnvVariable,
 addCompletionIndexAnnotation, addCompletionIndexLabel): an Indexed Job's containers learn their
@@ -23,7 +23,7 @@ from webhook.preview.workloads.controllers.workload import (
     add_env,
     add_labels,
     containers_in,
-    of_pod,
+    pod_field_variable,
     variables,
 )
 from webhook.preview.workloads.objects import Header, Word
@@ -40,22 +40,22 @@ class _JobSpec(Record):
 
 
 def indexed(pod: PodManifest) -> PodManifest:
-    """Return the pod as an Indexed Job creates it; raise ShapeError for a misshapen one."""
+    """Return the pod that an Indexed Job creates; raise ShapeError for a misshapen template."""
     draft = Draft(pod)
     add_annotations(draft, {_INDEX: "0"})
     add_labels(draft, {_INDEX: "0"})
-    item = of_pod(_VARIABLE, f"metadata.labels['{_INDEX}']")
+    index_variable = pod_field_variable(_VARIABLE, f"metadata.labels['{_INDEX}']")
     for field in (INIT_CONTAINERS, CONTAINERS):
         for container in containers_in(pod, field):
             if _VARIABLE not in container.env_names:
-                add_env(draft, container.path, [item])
+                add_env(draft, container.path, [index_variable])
     return draft.pod
 
 
 def _job_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
-    if workload.where not in (_POD_TEMPLATE, (*_JOB_TEMPLATE, *_POD_TEMPLATE)):
+    if workload.template_path not in (_POD_TEMPLATE, (*_JOB_TEMPLATE, *_POD_TEMPLATE)):
         return (ExpectedPod(workload.pod),)
-    is_indexed = _JobSpec.model_validate(workload.around[-1]).completion_mode == _INDEXED
+    is_indexed = _JobSpec.model_validate(workload.ancestors[-1]).completion_mode == _INDEXED
     return (ExpectedPod(indexed(workload.pod) if is_indexed else workload.pod),)
 
 
@@ -86,7 +86,7 @@ KUBERNETES = Controller(
 # default of completionMode).
 #
 # Left out, since no decision reads them: subdomains, hashes and UIDs in labels, the affinity
-# between pods that exclusive placement adds, the toleration beside the nodeSelector.
+# between pods that exclusive placement adds, the toleration next to the nodeSelector.
 
 _JOBSET_PREFIX = "jobset.sigs.k8s.io"
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
@@ -102,9 +102,9 @@ class _ReplicatedJob(Record):
 
 
 def _jobset_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
-    if workload.where[:2] != _JOBS or workload.where[3:] != _JOB_POD_TEMPLATE:
+    if workload.template_path[:2] != _JOBS or workload.template_path[3:] != _JOB_POD_TEMPLATE:
         return (ExpectedPod(workload.pod),)
-    *_, job, template, spec = workload.around
+    *_, job, template, spec = workload.ancestors
     pod = _placed(workload, _ReplicatedJob.model_validate(job), Header.of(template))
     mode = _JobSpec.model_validate(spec).completion_mode or _INDEXED
     return (ExpectedPod(indexed(pod) if mode == _INDEXED else pod),)
@@ -141,8 +141,8 @@ JOBSET = Controller(
 #
 # Source: kubernetes-sigs/lws v0.7.0, pkg/controllers/leaderworkerset_controller.go and
 # pod_controller.go (labels and annotations of the StatefulSets' templates), pkg/webhooks/
-# pod_webhook.go, pkg/utils/pod/pod_utils.go (AddLWSVariables: ours stand first, and replace the
-# user's of the same name).
+# pod_webhook.go, pkg/utils/pod/pod_utils.go (AddLWSVariables: the group's variables come first, and
+# replace the user's of the same name).
 #
 # Left out, since no decision reads them: hashes in labels, subgroups, host names, the affinity
 # between pods that exclusive placement adds, the variables for TPUs.
@@ -158,11 +158,11 @@ class _LeaderWorkerTemplate(Record):
 
 
 def _group_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
-    if workload.where not in (_LEADER, _WORKER):
+    if workload.template_path not in (_LEADER, _WORKER):
         return (ExpectedPod(workload.pod),)
-    # Without a template of its own, the leader is made from the workers' and differs in its index.
-    index = "0" if workload.where == _LEADER else "1"
-    size = _LeaderWorkerTemplate.model_validate(workload.around[-1]).size
+    # Without its own template, the leader is made from the workers' and differs in its index.
+    index = "0" if workload.template_path == _LEADER else "1"
+    size = _LeaderWorkerTemplate.model_validate(workload.ancestors[-1]).size
     draft = Draft(workload.pod)
     add_labels(
         draft,
@@ -174,17 +174,17 @@ def _group_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     )
     add_annotations(draft, {f"{_LEADERWORKERSET_PREFIX}/size": size})
     leader = f"{workload.name}-0.{workload.name}.{workload.namespace}"
-    ours = variables(LWS_LEADER_ADDRESS=leader, LWS_GROUP_SIZE=size, LWS_WORKER_INDEX=index)
-    _put_first(draft, ours)
+    group_env = variables(LWS_LEADER_ADDRESS=leader, LWS_GROUP_SIZE=size, LWS_WORKER_INDEX=index)
+    _put_first(draft, group_env)
     return (ExpectedPod(draft.pod),)
 
 
-def _put_first(draft: Draft, ours: list[dict[str, object]]) -> None:
-    names = [variable["name"] for variable in ours]
+def _put_first(draft: Draft, group_env: list[dict[str, object]]) -> None:
+    names = [variable["name"] for variable in group_env]
     for field in (INIT_CONTAINERS, CONTAINERS):
         for container in containers_in(draft.pod, field):
-            others = [item for item in container.env if item.get("name") not in names]
-            draft.set((*container.path, "env"), [*ours, *others])
+            user_env = [item for item in container.env if item.get("name") not in names]
+            draft.set((*container.path, "env"), [*group_env, *user_env])
 
 
 LEADERWORKERSET = Controller(

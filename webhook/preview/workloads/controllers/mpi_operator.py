@@ -4,7 +4,7 @@ Source: kubeflow/mpi-operator v0.6.0, pkg/controller/mpi_job_controller.go (newW
 newLauncherPodTemplate, setupSSHOnPod, defaultLabels), pkg/apis/kubeflow/v2beta1/default.go.
 
 Left out, since no decision reads them: host names, DNS searches, restart policies, ownerReferences,
-what a gang scheduler adds.
+a gang scheduler's additions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _INTEL = {
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _ATTEMPTS,
 }
 _MPICH = {"HYDRA_HOST_FILE": f"{_HOSTS}/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS": _ATTEMPTS}
-#: The launcher's variables by `mpiImplementation`, and the name of the one with the slots.
+#: The launcher's variables by `mpiImplementation`, and the name of the variable with the slots.
 _IMPLEMENTATIONS = {
     "OpenMPI": (_OPEN_MPI, "OMPI_MCA_orte_set_default_slots"),
     "Intel": (_INTEL, "I_MPI_PERHOST"),
@@ -61,28 +61,28 @@ class _PodTemplate(Record):
 
 
 def _mpijob_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
-    role = _ROLES.get(str(workload.where[2])) if _is_replica(workload) else None
+    role = _ROLES.get(str(workload.template_path[2])) if _is_replica(workload) else None
     if role is None or workload.first is None:
         return (ExpectedPod(workload.pod),)
-    spec, draft = _MPIJobSpec.model_validate(workload.around[1]), Draft(workload.pod)
+    spec, draft = _MPIJobSpec.model_validate(workload.ancestors[1]), Draft(workload.pod)
     add_labels(draft, _labels(workload.name, role))
     if _PodTemplate.model_validate(workload.pod).host_network:
         draft.set(("spec", "dnsPolicy"), "ClusterFirstWithHostNet")
     add_env(draft, FIRST, variables(K_MPI_JOB_ROLE=role))
     if role == "launcher":
-        add_env(draft, FIRST, _of_launcher(spec))
+        add_env(draft, FIRST, _launcher_env(spec))
     else:
         add_labels(draft, {"training.kubeflow.org/replica-index": "0"})
-        if not _runs(workload.first):
+        if not _has_words(workload.first):
             draft.set((*FIRST, "command"), [*_SSHD])
-    add_mount(draft, FIRST, _keys(workload), spec.ssh_auth_mount_path)
+    add_mount(draft, FIRST, _ssh_volume(workload), spec.ssh_auth_mount_path)
     if role == "launcher":
-        add_mount(draft, FIRST, _config(workload), _HOSTS)
+        add_mount(draft, FIRST, _config_volume(workload), _HOSTS)
     return (ExpectedPod(draft.pod),)
 
 
 def _is_replica(workload: Workload) -> bool:
-    return workload.where[:2] == _SPECS and workload.where[3:] == ("template",)
+    return workload.template_path[:2] == _SPECS and workload.template_path[3:] == ("template",)
 
 
 def _labels(name: str, role: str) -> dict[str, str]:
@@ -94,11 +94,11 @@ def _labels(name: str, role: str) -> dict[str, str]:
     }
 
 
-def _runs(container: TemplateContainer) -> bool:
+def _has_words(container: TemplateContainer) -> bool:
     return container.has_command or bool(container.manifest.get("args"))
 
 
-def _of_launcher(spec: _MPIJobSpec) -> list[dict[str, object]]:
+def _launcher_env(spec: _MPIJobSpec) -> list[dict[str, object]]:
     values, slots = _IMPLEMENTATIONS.get(spec.mpi_implementation, ({}, ""))
     env = variables(**values)
     if slots:
@@ -108,11 +108,11 @@ def _of_launcher(spec: _MPIJobSpec) -> list[dict[str, object]]:
     return env
 
 
-def _keys(workload: Workload) -> dict[str, object]:
+def _ssh_volume(workload: Workload) -> dict[str, object]:
     return {"name": "ssh-auth", "secret": {"secretName": f"{workload.name}-ssh"}}
 
 
-def _config(workload: Workload) -> dict[str, object]:
+def _config_volume(workload: Workload) -> dict[str, object]:
     return {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}
 
 
@@ -140,7 +140,7 @@ _CONFIG, _KUBECTL = "/etc/mpi", "/opt/kube"
 
 
 def _v1alpha1_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
-    if workload.where != ("spec", "template") or workload.first is None:
+    if workload.template_path != ("spec", "template") or workload.first is None:
         return (ExpectedPod(workload.pod),)
     launcher = _launcher(workload, workload.first)
     return (ExpectedPod(_worker(workload), "worker"), ExpectedPod(launcher, "launcher"))
@@ -159,7 +159,7 @@ def _worker(workload: Workload) -> PodManifest:
     draft = _labelled(workload, "worker")
     draft.set((*FIRST, "command"), ["sleep"])
     draft.set((*FIRST, "args"), ["365d"])
-    add_mount(draft, FIRST, _config(workload), _CONFIG)
+    add_mount(draft, FIRST, _config_volume(workload), _CONFIG)
     return draft.pod
 
 
@@ -175,7 +175,7 @@ def _launcher(workload: Workload, first: TemplateContainer) -> PodManifest:
         if amounts is not None:
             draft.remove((*FIRST, "resources", section))
     add_mount(draft, FIRST, {"name": "mpi-job-kubectl", "emptyDir": {}}, _KUBECTL)
-    add_mount(draft, FIRST, _config(workload), _CONFIG)
+    add_mount(draft, FIRST, _config_volume(workload), _CONFIG)
     return draft.pod
 
 

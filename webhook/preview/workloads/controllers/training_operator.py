@@ -1,11 +1,11 @@
-"""training-operator: PyTorchJob, TFJob, MPIJob and others of kubeflow.org/v1.
+"""training-operator: PyTorchJob, TFJob, MPIJob and other kinds of kubeflow.org/v1.
 
 Source: kubeflow/training-operator v1.9.2, pkg/controller.v1: common/pod.go (createNewPod: labels),
-and of each kind its envvar.go; mpi/mpijob_controller.go (newWorker, newLauncher: kubectl exec in
+and the envvar.go of each kind; mpi/mpijob_controller.go (newWorker, newLauncher: kubectl exec in
 place of ssh), pytorch/initcontainer.go. MXJob was in the operator until v1.7.
 
-Left out, since no decision reads them: pod names, restart policies, ports, what a gang scheduler
-adds; of TF_CONFIG and of the elastic variables (PET_RDZV_*) the values.
+Left out, since no decision reads them: pod names, restart policies, ports, a gang scheduler's
+additions, the values of TF_CONFIG and of the elastic variables (PET_RDZV_*).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FIELDS = {
     "TFJob": "tfReplicaSpecs",
     "XGBoostJob": "xgbReplicaSpecs",
 }
-#: The variables of all containers, or of one. MASTER_ADDR and its like tell what all replicas tell.
+#: The variables of all containers, or of one. MASTER_ADDR and the like are equal in all replicas.
 _VARIABLES: dict[str, tuple[str, ...]] = {
     "JAXJob": (
         "PYTHONUNBUFFERED",
@@ -83,13 +83,13 @@ class _PyTorchJobSpec(Record):
 
 
 def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
-    kind, where, first = workload.kind, workload.where, workload.first
-    if where[:2] != ("spec", FIELDS[kind]) or where[3:] != ("template",):
+    kind, template_path, first = workload.kind, workload.template_path, workload.first
+    if template_path[:2] != ("spec", FIELDS[kind]) or template_path[3:] != ("template",):
         return (ExpectedPod(workload.pod),)
-    if not isinstance(where[2], str) or first is None:
+    if not isinstance(template_path[2], str) or first is None:
         return (ExpectedPod(workload.pod),)
-    replica = where[2].lower()
-    replicas = [name.lower() for name in fields(workload.around[2])]
+    replica = template_path[2].lower()
+    replicas = [name.lower() for name in fields(workload.ancestors[2])]
     draft = Draft(workload.pod)
     add_labels(draft, _labels(workload, replica, replicas))
     if kind != "MPIJob":
@@ -120,7 +120,7 @@ def _add_variables(draft: Draft, workload: Workload, replica: str, *, has_master
     names = _VARIABLES[kind]
     if kind == "PyTorchJob":
         names += _OF_MASTER if has_master else ()
-        names += _of_torch(_PyTorchJobSpec.model_validate(workload.around[1]))
+        names += _torch_variables(_PyTorchJobSpec.model_validate(workload.ancestors[1]))
     elif kind == "PaddleJob" and has_master:
         names += ("PADDLE_SERVER_NUM" if replica == "master" else "PADDLE_TRAINER_NUM",)
     for container in containers_in(draft.pod, CONTAINERS):
@@ -135,7 +135,7 @@ def _add_variables(draft: Draft, workload: Workload, replica: str, *, has_master
         )
 
 
-def _of_torch(spec: _PyTorchJobSpec) -> tuple[str, ...]:
+def _torch_variables(spec: _PyTorchJobSpec) -> tuple[str, ...]:
     elastic = ("PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND")
     return (
         *(("PET_NPROC_PER_NODE",) if spec.nproc_per_node is not None else ()),

@@ -1,7 +1,6 @@
-"""The form of a row in the table of controllers, what a row reads, and how it adds to a pod.
+"""The rows of the table of controllers, their input, and functions that add to a pod.
 
-A `Draft` adds here as it does for mutations: it copies what it changes, so the template that came
-in stays as it was.
+As for mutations, a `Draft` copies the parts that it changes, so the template stays unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from webhook.preview.workloads.objects import Header, nodes_on, word
 
 _Item = dict[str, object]
 
-#: The container that operators take for the one that does the work: the first.
+#: The main container in the operators' view: the first.
 FIRST: Path = ("spec", "containers", 0)
 CONTAINERS: Path = ("spec", "containers")
 INIT_CONTAINERS: Path = ("spec", "initContainers")
@@ -24,28 +23,28 @@ VOLUMES: Path = ("spec", "volumes")
 
 
 class Workload(NamedTuple):
-    """A pod template with the object around it, as the object's controller sees them."""
+    """A pod template with its object, as the object's controller sees them."""
 
     kind: str
-    name: str  #: "" if the API server is to generate it
-    namespace: str  #: as it is written, else `default`
-    annotations: Mapping[str, object]  #: of the object
-    where: Path  #: the template's path in the object: ("spec", "template")
-    around: tuple[object, ...]  #: what is on that path: the object, its spec, …
+    name: str  #: "" if the API server generates it
+    namespace: str  #: the object's namespace, else `default`
+    annotations: Mapping[str, object]  #: the object's annotations
+    template_path: Path  #: the template's path in the object: ("spec", "template")
+    ancestors: tuple[object, ...]  #: the values along the path: the object, its spec, …
     pod: PodManifest  #: the template
-    first: TemplateContainer | None  #: the container that does the work
+    first: TemplateContainer | None  #: the main container
 
 
-def read_workload(kind: str, value: _Item, where: Path, pod: PodManifest) -> Workload:
-    """Read an object, and its template at `where`."""
+def read_workload(kind: str, value: _Item, template_path: Path, pod: PodManifest) -> Workload:
+    """Read an object, and its template at `template_path`."""
     header, container = Header.of(value), at(pod, FIRST)
     return Workload(
         kind,
         word(header.name),
         word(header.namespace, "default"),
         header.annotations,
-        where,
-        tuple(nodes_on(value, where)[:-1]),
+        template_path,
+        tuple(nodes_on(value, template_path)[:-1]),
         pod,
         TemplateContainer(FIRST, container) if isinstance(container, dict) else None,
     )
@@ -59,7 +58,7 @@ class Resources(Record):
 
 
 class TemplateContainer(NamedTuple):
-    """A container of a template; a list that the API server refuses raises ShapeError if read."""
+    """A container of a template; reading a list that the API server refuses raises ShapeError."""
 
     path: Path
     manifest: _Item
@@ -86,7 +85,7 @@ class TemplateContainer(NamedTuple):
 
     @property
     def has_command(self) -> bool:
-        """Whether it has a command of its own."""
+        """Whether the template sets its command."""
         return bool(self.manifest.get("command"))
 
     @property
@@ -102,51 +101,51 @@ def containers_in(pod: PodManifest, field: Path) -> list[TemplateContainer]:
 
 
 class ExpectedPod(NamedTuple):
-    """A pod as a controller creates it from a template."""
+    """A pod that a controller creates from a template."""
 
     pod: PodManifest
-    role: str = ""  #: which of the pods it is, where one template makes several kinds of them
+    role: str = ""  #: the kind of pod, if the template makes several kinds
 
 
 class Controller(NamedTuple):
-    """One controller: for which kinds it creates pods, and what it adds to them."""
+    """A controller, the kinds that it creates pods for, and its additions to them."""
 
-    name: str  #: as its project calls it; "" for Kubernetes itself
+    name: str  #: the project's name for it; "" for Kubernetes itself
     kinds: frozenset[str]  #: "kubeflow.org/v2beta1 MPIJob": apiVersion and kind
-    adds: str  #: what it adds, in a few words for readers
-    #: The pods made from a template; the template itself where the controller adds nothing. May
+    adds: str  #: a short description of its additions, for readers
+    #: The function that makes pods from a template; without additions, the template itself. May
     #: raise ShapeError for a template that the API server refuses.
     expected_pods: Callable[[Workload], tuple[ExpectedPod, ...]]
 
 
 def add_labels(draft: Draft, labels: Mapping[str, str]) -> None:
-    """Set labels of the pod, over those that are there."""
+    """Set labels of the pod, and overwrite existing ones."""
     for key, value in labels.items():
         draft.set(("metadata", "labels", key), value)
 
 
 def add_annotations(draft: Draft, annotations: Mapping[str, str]) -> None:
-    """Set annotations of the pod, over those that are there."""
+    """Set annotations of the pod, and overwrite existing ones."""
     for key, value in annotations.items():
         draft.set(("metadata", "annotations", key), value)
 
 
 def variables(**values: str) -> list[_Item]:
-    """Write variables with literal values as items of `env`."""
+    """Return variables with literal values as items of `env`."""
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def of_pod(name: str, field: str) -> _Item:
-    """Write a variable with the value of a field of the pod."""
+def pod_field_variable(name: str, field: str) -> _Item:
+    """Return an item of `env` whose value is a field of the pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
 
 
 def add_env(draft: Draft, container: Path, added: Iterable[Mapping[str, object]]) -> None:
-    """Append variables to a container, as Go's `append` does: also where a name is there."""
+    """Append variables to a container like Go's `append`, even if a name exists already."""
     draft.append((*container, "env"), *added)
 
 
-def add_mount(draft: Draft, container: Path, volume: Mapping[str, object], where: str) -> None:
+def add_mount(draft: Draft, container: Path, volume: Mapping[str, object], mount_path: str) -> None:
     """Add a volume to the pod, and mount it in a container."""
     draft.append(VOLUMES, volume)
-    draft.append((*container, "volumeMounts"), {"name": volume["name"], "mountPath": where})
+    draft.append((*container, "volumeMounts"), {"name": volume["name"], "mountPath": mount_path})
