@@ -91,17 +91,12 @@ class Metadata(Record):
 
         Times of the API server are RFC 3339 in UTC and in whole seconds, so they compare as text.
         """
-        entries = (
-            (manager.time, manager.fields_v1.metadata.labels) for manager in self.managed_fields
-        )
+        entries = ((edit.time, edit.fields_v1.metadata.labels) for edit in self.managed_fields)
         return _last_written(entries, key)
 
     def annotation_written(self, key: str) -> str:
         """Return when the manager of an annotation last wrote, as `label_written` does."""
-        entries = (
-            (manager.time, manager.fields_v1.metadata.annotations)
-            for manager in self.managed_fields
-        )
+        entries = ((edit.time, edit.fields_v1.metadata.annotations) for edit in self.managed_fields)
         return _last_written(entries, key)
 
 

@@ -96,12 +96,8 @@ def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
             recognised.add(line.number)
         if limit and value and "containerd" in (unit or "containerd"):
             soft = limit.groupdict().get("soft") is not None
-            limits.append(
-                (
-                    soft,
-                    SettingObservation(Origin(_CONTAINERD_MEMLOCK, line.number), "memlock", value),
-                )
-            )
+            origin = Origin(_CONTAINERD_MEMLOCK, line.number)
+            limits.append((soft, SettingObservation(origin, "memlock", value)))
     only_soft = any(soft for soft, _ in limits)
     return Reading(
         tuple(memlock for soft, memlock in limits if soft or not only_soft), frozenset(recognised)
