@@ -176,6 +176,10 @@ def test_a_node_offers_its_extended_resources() -> None:
             "spec.limits must be a list, but is a mapping ({})",
         ),
         (
+            {"kind": "LimitRange", "spec": {"limits": [{"type": "Pod", "max": 3}]}},
+            "max must be a mapping, but is a number (3)",
+        ),
+        (
             {"kind": "Namespace", "metadata": {"name": "a", "labels": "x"}},
             "metadata.labels must be a mapping, but is a string ('x')",
         ),
