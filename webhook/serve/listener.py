@@ -159,11 +159,10 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
         except OSError as error:
             for listening in bound.values():
                 listening.close()
-            place = f"{host} port {port}" if host else f"port {port}"
+            at = f"{host} port {port}" if host else f"port {port}"
             reason = os.strerror(error.errno) if error.errno else error
             raise ConfigError(
-                f"cannot listen on {place} ({reason}):"
-                f" choose another with {flag}, 0 for any free one"
+                f"cannot listen on {at} ({reason}): choose another with {flag}, 0 for any free one"
             ) from error
     return bound
 

@@ -27,12 +27,12 @@ def response(**faults: Any) -> dict[str, Any]:
 
 
 def test_without_faults_it_is_allowed() -> None:
-    """There is nothing to say."""
+    """The answer has no status and no warnings."""
     assert response() == {"uid": "u", "allowed": True}
 
 
 def test_errors_reject_it_with_paths_and_remedies() -> None:
-    """A Status of reason Invalid, whose causes kubectl shows, and others its message."""
+    """A Status with reason Invalid: kubectl shows its causes, other clients its message."""
     rejection = response(errors=[("spec.a", "is wrong"), ("spec.b", "is worse: write c")])
     assert rejection == {
         "uid": "u",
@@ -58,7 +58,7 @@ def test_errors_reject_it_with_paths_and_remedies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("errors", "further", "last_line"),
+    ("errors", "more_errors", "last_line"),
     [
         (MOST_ERRORS, 0, ""),
         (MOST_ERRORS, 1, "and 1 more error"),
@@ -68,10 +68,10 @@ def test_errors_reject_it_with_paths_and_remedies() -> None:
     ],
     ids=["all", "one not here", "one without room", "two not here", "both"],
 )
-def test_many_errors_are_counted(errors: int, further: int, last_line: str) -> None:
-    """A screen has room for the first ones; the last line says how to see the others."""
+def test_many_errors_are_counted(errors: int, more_errors: int, last_line: str) -> None:
+    """A screen has room for the first ones; the last line shows how to see the others."""
     listed = [(f"spec.a[{number}]", "is wrong") for number in range(errors)]
-    status = response(errors=listed, more_errors=further)["status"]
+    status = response(errors=listed, more_errors=more_errors)["status"]
     lines = status["message"].splitlines()
     assert lines[0] == "spec.a[0]: is wrong"
     assert lines[MOST_ERRORS:] == ([f"{last_line}: {ALL}"] if last_line else [])
@@ -96,7 +96,7 @@ def test_warnings_come_with_and_without_errors() -> None:
     ids=["short", "just short", "long"],
 )
 def test_a_long_warning_is_wrapped(path: str, prefix: str) -> None:
-    """Each line is ASCII of at most 120 characters, and has the path; no word is lost."""
+    """Each line is ASCII, has at most 120 characters and contains the path; no word is lost."""
     sentence = " ".join([*(f"mlx5_{number}-and-more" for number in range(18)), "e\u0301 \x1b"])
     lines = response(warnings=[(path, sentence), (path.replace("a", "b"), sentence)])["warnings"]
     assert len(set(lines)) == len(lines) >= 6
@@ -108,7 +108,7 @@ def test_a_long_warning_is_wrapped(path: str, prefix: str) -> None:
 
 
 def test_the_api_server_truncates_no_warning() -> None:
-    """All together are below its limit, and the last one says that there are more."""
+    """Together they stay below its limit, and the last one mentions the omitted ones."""
     warnings = [(f"spec.a[{number}]", "x" * 90) for number in range(60)]
     lines = response(warnings=warnings)["warnings"]
     assert lines[-1] == f"and more warnings: {ALL}"

@@ -97,7 +97,7 @@ def test_excluded_namespaces(name: str) -> None:
 
 
 def test_a_cluster_without_the_webhook() -> None:
-    """Nothing calls it then."""
+    """No API server calls it then."""
     answer = predict_call(_pod(enable="true"), LABELLED, ())
     assert answer == (False, "this cluster has no webhook pods.rdma.lab")
 
@@ -185,7 +185,7 @@ SELECTED = "the selectors and conditions of the webhook in site select the pod"
 def test_another_selector_of_namespaces(
     selector: Any, namespace: NamespaceFacts, *, expected: bool | None, because: str
 ) -> None:
-    """Each operator as the API server has it; what is not known leaves the answer open."""
+    """Each operator works as in the API server; unknown labels leave the answer open."""
     setup = _registered(namespaceSelector=selector)
     answer, sentence = predict_call(_pod(enable="true"), namespace, [setup])
     assert (answer, because in sentence) == (expected, True), sentence
@@ -196,7 +196,7 @@ def test_another_selector_of_namespaces(
     [({"app": "train"}, True), ({"app": "web"}, False), (None, False), ({"app": 1}, False)],
 )
 def test_a_selector_of_pods(labels: Any, *, expected: bool) -> None:
-    """The pod's own labels count; one that is no text is none."""
+    """The pod's own labels count; a label that is not a string is ignored."""
     setup = _registered(objectSelector={"matchLabels": {"app": "train"}})
     pod = _pod(enable="true")
     pod["metadata"]["labels"] = labels
@@ -220,12 +220,12 @@ def test_conditions_of_the_site() -> None:
 
 
 def test_without_conditions() -> None:
-    """Every pod of the namespace is then seen."""
+    """Then the webhook receives every pod of the namespace."""
     assert predict_call(_pod(), LABELLED, [_registered(matchConditions=[])]) == (True, SELECTED)
 
 
 def test_the_layout_of_an_expression() -> None:
-    """A condition is recognized whatever white space it is written with."""
+    """A condition is recognized with any white space."""
     lines = [
         {**condition, "expression": condition["expression"].replace(" ", "\n  ")}
         for condition in WEBHOOK["matchConditions"]
@@ -262,14 +262,14 @@ def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
 
 
 def test_a_rule_without_a_scope() -> None:
-    """It is for objects in namespaces, too: that is the API server's default."""
+    """It also selects objects in namespaces: that is the API server's default."""
     (ours,) = WEBHOOK["rules"]
     rule = {key: value for key, value in ours.items() if key != "scope"}
     assert predict_call(_pod(enable="true"), LABELLED, [_registered(rules=[rule])])[0] is True
 
 
 def test_a_registration_is_read_once() -> None:
-    """Each field has its place in the record, next to what was read."""
+    """Each field has its place in the record, next to the original."""
     webhook = {
         "matchConditions": [{"name": "a", "expression": "b  c"}],
         "rules": [{"apiGroups": ["", 7], "apiVersions": ["v1"], "operations": ["CREATE"]}],
@@ -289,7 +289,7 @@ def test_a_registration_is_read_once() -> None:
 
 
 def test_several_registrations() -> None:
-    """The pod is seen if one of them selects it, and may be if one may."""
+    """The webhook receives the pod if one of them selects it, and may receive it if one may."""
     no = _registered(rules=[])
     unsure = _registered(matchConditions=[{"name": "x", "expression": "y"}])
     yes = _registered()
@@ -300,7 +300,7 @@ def test_several_registrations() -> None:
 
 
 def test_a_configuration_of_an_odd_shape() -> None:
-    """What is no text counts as absent."""
+    """A value that is not a string counts as absent."""
     assert read_setup({"metadata": {"name": 7}}, {}).name == ""
     odd = read_setup({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
     assert odd.creation_of_pods is False

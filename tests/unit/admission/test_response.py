@@ -93,7 +93,7 @@ def test_warnings_stay_below_what_the_api_server_drops() -> None:
 
 
 def test_warnings_are_sent_up_to_the_first_that_does_not_fit() -> None:
-    """They may fill what there is room for, and none is sent out of its order."""
+    """They may fill the room exactly, and keep their order."""
     first, last = "x" * (WARNINGS_IN_ALL - 9), "y" * 9
     for warnings, expected in (((first, last), [first, last]), ((first, last + "y", ""), [first])):
         decision = Decision(allowed=True, reason=PATCHED, pod={}, warnings=warnings)

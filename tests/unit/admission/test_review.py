@@ -25,7 +25,7 @@ def _review(**changes: Any) -> dict[str, Any]:
 
 
 def test_request_to_create_a_pod() -> None:
-    """What the API server sends for a pod becomes one record, with the pod unchanged."""
+    """A request of the API server becomes one record, with the pod unchanged."""
     request = read_review(_review())
 
     assert request == AdmissionRequest("1-2-3", "lab", "trainer-*", True, "", POD)
@@ -111,5 +111,5 @@ def test_a_malformed_review_is_refused_with_its_place(document: Any, message: st
     [(_review(), "1-2-3"), (_review(uid=7), ""), ([], ""), (None, ""), ({"request": "x"}, "")],
 )
 def test_uid_of_anything(document: Any, uid: str) -> None:
-    """Errors are answered with the uid wherever it can be read."""
+    """An error has the uid in its answer whenever it is readable."""
     assert uid_of(document) == uid

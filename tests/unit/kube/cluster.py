@@ -1,4 +1,4 @@
-"""An API server in memory, with what lists and watches need."""
+"""An API server in memory, for lists and watches."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ NODES = "/api/v1/nodes"
 
 
 def namespace(name: str, **metadata: Any) -> dict[str, Any]:
-    """Make a Namespace as an item of a list, which has no kind."""
+    """Return a Namespace as an item of a list, without a kind."""
     return {"metadata": {"name": name, **metadata}}
 
 
 def limit_range(name: str = "sizes", space: str = "lab", **limit: Any) -> dict[str, Any]:
-    """Make a LimitRange; without a limit, it requires nothing."""
+    """Return a LimitRange; without a limit, it requires nothing."""
     limits = [{"type": "Container", **limit}]
     return {"metadata": {"name": name, "namespace": space}, "spec": {"limits": limits}}
 
 
 def quota(name: str = "team", space: str = "lab", **hard: str) -> dict[str, Any]:
-    """Make a ResourceQuota."""
+    """Return a ResourceQuota."""
     written = {key.replace("_", "."): amount for key, amount in hard.items()}
     return {"metadata": {"name": name, "namespace": space}, "spec": {"hard": written}}
 
 
 def node(name: str, product: str = "", **offered: str) -> dict[str, Any]:
-    """Make a Node; `rdma_v100="63"` is what it has allocatable of nvidia.com/rdma_v100."""
+    """Return a Node; `rdma_v100="63"` is its allocatable amount of nvidia.com/rdma_v100."""
     labels = {"kubernetes.io/hostname": name}
     if product:
         labels["nvidia.com/gpu.product"] = product
@@ -104,7 +104,7 @@ class Cluster:
         self._objects[path] = {_key(item): item for item in items}
 
     def watch(self, path: str) -> Stream:
-        """Return the watch that is open."""
+        """Return the open watch."""
         return self.streams[path][-1]
 
     def get(self, path: str, query: Query) -> dict[str, Any]:
@@ -140,23 +140,23 @@ class Cluster:
 
 
 def event(kind: str, item: dict[str, Any], version: int) -> dict[str, Any]:
-    """Make an event, with its version in the object."""
+    """Return an event, with its version in the object."""
     metadata = {**item.get("metadata", {}), "resourceVersion": str(version)}
     return {"type": kind, "object": {**item, "metadata": metadata}}
 
 
 def bookmark(version: int) -> dict[str, Any]:
-    """Make a bookmark."""
+    """Return a bookmark."""
     return event("BOOKMARK", {}, version)
 
 
 def gone(code: int = 410) -> dict[str, Any]:
-    """Make the event that ends a watch whose version is too old."""
+    """Return the event that ends a watch with an old version."""
     return {"type": "ERROR", "object": {"code": code, "message": "too old\nresource version"}}
 
 
 def refused(code: int, retry_after: float = 0.0) -> RefusedError:
-    """Make the error of a refused request."""
+    """Return the error of a refused request."""
     return RefusedError(code, "no", retry_after)
 
 

@@ -1,4 +1,4 @@
-"""Which credentials are used, before any is read."""
+"""The choice of credentials, before any are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POD = {IN_CLUSTER: "10.0.0.1"}
 
 @pytest.fixture
 def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of a service account, which has no token yet, and a home without files."""
+    """Return the folder of a service account without a token, and set a home without files."""
     folder = tmp_path / "account"
     folder.mkdir()
     monkeypatch.setattr(access, "SERVICE_ACCOUNT", folder)
@@ -30,7 +30,7 @@ def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_outside_of_a_pod(account: Path) -> None:
-    """The kubeconfig that is named, else $KUBECONFIG, else the usual file, whether there or not."""
+    """The given kubeconfig, else $KUBECONFIG, else the default file, whether it exists or not."""
     usual = account.parent / ".kube" / "config"
     assert kubeconfig_or_pod(None, {}) == usual
     assert kubeconfig_or_pod(None, {"KUBECONFIG": ""}) == usual
@@ -39,7 +39,7 @@ def test_outside_of_a_pod(account: Path) -> None:
 
 
 def test_in_a_pod(account: Path) -> None:
-    """The service account is used if it has a token and no kubeconfig is named or there."""
+    """The service account is used if it has a token, and no kubeconfig is given or exists."""
     usual = account.parent / ".kube" / "config"
     assert kubeconfig_or_pod(None, POD) == usual
     (account / "token").write_text("hunter2")
@@ -50,7 +50,7 @@ def test_in_a_pod(account: Path) -> None:
 
 
 def test_a_kubeconfig_wins_in_a_pod(account: Path) -> None:
-    """One of the files of $KUBECONFIG is enough, and so is the usual file."""
+    """A single file of $KUBECONFIG is enough, and so is the default file."""
     (account / "token").write_text("hunter2")
     mine = account / "config"
     mine.touch()
@@ -63,7 +63,7 @@ def test_a_kubeconfig_wins_in_a_pod(account: Path) -> None:
 
 
 def test_the_namespace_of_the_pod(account: Path) -> None:
-    """The variable of the manifests, else what the kubelet mounts; it may be unknown."""
+    """The variable of the manifests, else the file from the kubelet; it may be unknown."""
     assert own_namespace({}) == ""
     (account / "namespace").write_text("lab\n")
     assert own_namespace({}) == "lab"
@@ -71,7 +71,7 @@ def test_the_namespace_of_the_pod(account: Path) -> None:
 
 
 def test_what_only_a_kubeconfig_has() -> None:
-    """A context, a cluster or a user is named; nothing else is part of one."""
+    """A context, a cluster or a user is part of a kubeconfig; nothing else is."""
     assert Overrides(server="x", token="y").part_of_kubeconfig == ""
     assert Overrides(context="x").part_of_kubeconfig == "context x"
     assert Overrides(cluster="x", user="y").part_of_kubeconfig == "cluster x"

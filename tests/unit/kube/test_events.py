@@ -40,7 +40,7 @@ def events_on(api: Api, lost: list[str], pause: float = 0.0) -> PodEvents:
 
 
 def test_an_event_is_about_the_pod() -> None:
-    """It is in the pod's namespace, as the API requires."""
+    """The event is in the pod's namespace, as required by the API."""
     assert event(POD, BROKEN, NOW) == {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -85,8 +85,8 @@ def test_a_long_note_is_cut_to_what_kubernetes_takes() -> None:
     assert LONGEST - 2 <= len(note.encode()) <= LONGEST
 
 
-def test_it_is_told_until_it_is_there() -> None:
-    """It is sent in a thread; after a defect it is sent again too."""
+def test_an_event_is_sent_until_it_exists() -> None:
+    """A thread sends the event, and repeats it after a failure or defect."""
     api, lost = Api(ClusterError("cannot reach it"), ValueError("ours")), list[str]()
     events_on(api, lost).warn(BROKEN)
     until(lambda: len(api.created) == 1)
@@ -94,8 +94,8 @@ def test_it_is_told_until_it_is_there() -> None:
     assert (path, body["note"], lost) == (PATH, BROKEN.note, [])
 
 
-def test_what_cannot_be_told_is_given_up() -> None:
-    """The log says why, and the next event is still sent."""
+def test_an_event_that_cannot_be_created_is_given_up() -> None:
+    """The reason is logged, and the next event is still sent."""
     api, lost = Api(*[ClusterError("forbidden")] * ATTEMPTS), list[str]()
     events = events_on(api, lost)
     events.warn(BROKEN)
@@ -105,7 +105,7 @@ def test_what_cannot_be_told_is_given_up() -> None:
     until(lambda: len(api.created) == 1)
 
 
-def test_only_what_is_newest_is_told() -> None:
+def test_only_the_newest_event_is_sent() -> None:
     """An older problem has been repaired meanwhile, or has changed."""
     api, lost = Api(ClusterError("cannot reach it")), list[str]()
     api.open.clear()

@@ -33,7 +33,7 @@ class Running:
 
     def __exit__(self, *_: object) -> None:
         self.feed.stop()
-        assert all(one.join(20) for one in self.feed.reflectors)
+        assert all(reflector.join(20) for reflector in self.feed.reflectors)
 
     def _connect(self) -> ApiReader:
         self.connections += 1
@@ -41,13 +41,13 @@ class Running:
             raise ClusterError("no token")
         return self._cluster
 
-    def until(self, wanted: int) -> list[str]:
-        """Take batches until `wanted` of them came; return their resources."""
-        taken: list[str] = []
-        while len(taken) < wanted:
+    def until(self, count: int) -> list[str]:
+        """Take batches until `count` have arrived; return their resources."""
+        resources: list[str] = []
+        while len(resources) < count:
             assert self.woken.acquire(timeout=300)
-            taken += [kind.resource for kind, _ in self.feed.take()]
-        return taken
+            resources += [kind.resource for kind, _ in self.feed.take()]
+        return resources
 
 
 def test_each_kind_delivers_its_list_and_its_events() -> None:
@@ -63,7 +63,7 @@ def test_each_kind_delivers_its_list_and_its_events() -> None:
 
 
 def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
-    """There is one wake-up for all waiting batches, and none for those already taken."""
+    """There is a single wake-up for all waiting batches, and none for taken ones."""
     cluster = Cluster()
     with Running(cluster) as running:
         running.until(3)
@@ -80,10 +80,10 @@ def test_without_a_connection_it_tries_again() -> None:
     with Running(Cluster(), refusals=2) as running:
         running.until(3)
     assert running.connections == 3
-    assert sum(one.failures for one in running.feed.reflectors) == 2
+    assert sum(reflector.failures for reflector in running.feed.reflectors) == 2
 
 
 def test_a_feed_keeps_up_with_the_kinds_that_it_is_given() -> None:
-    """Other kinds have a feed of their own, whose lists nobody else waits for."""
+    """Other kinds have a separate feed, and nobody waits for their lists."""
     feed = Informers(Cluster, lambda: iter(()), kinds=(watched_resources.QUOTAS,))
-    assert [one.kind for one in feed.reflectors] == [watched_resources.QUOTAS]
+    assert [reflector.kind for reflector in feed.reflectors] == [watched_resources.QUOTAS]

@@ -36,7 +36,7 @@ ANNOTATIONS = {
 
 
 def test_where_the_kinds_are() -> None:
-    """Each kind is watched in the whole cluster, under the name that RBAC uses."""
+    """Each kind is watched in the whole cluster, under its name in RBAC."""
     assert [kind.path for kind in KINDS] == [
         "/api/v1/namespaces",
         "/api/v1/limitranges",
@@ -45,7 +45,7 @@ def test_where_the_kinds_are() -> None:
 
 
 def test_a_configuration_is_what_was_written_and_when() -> None:
-    """Its status, labels and managedFields are left out, also where a field is missing."""
+    """Status, labels and managedFields are left out, also if a field is missing."""
     spec = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration", "spec": {"a": 1}}
     fields = [
         {"manager": "a", "time": "2026-01-01T00:00:01Z"},
@@ -54,9 +54,11 @@ def test_a_configuration_is_what_was_written_and_when() -> None:
         {"manager": "d"},
     ]
     metadata = {"name": "default", "uid": "u", "generation": 7}
-    more = {"labels": {"a": "b"}, "resourceVersion": "9", "managedFields": fields}
-    kept = CONFIGURATIONS.project({**spec, "status": {}, "metadata": {**metadata, **more}})
-    assert kept == {**spec, "metadata": {**metadata, "written": "2026-01-01T00:00:02Z"}}
+    other_metadata = {"labels": {"a": "b"}, "resourceVersion": "9", "managedFields": fields}
+    projection = CONFIGURATIONS.project(
+        {**spec, "status": {}, "metadata": {**metadata, **other_metadata}}
+    )
+    assert projection == {**spec, "metadata": {**metadata, "written": "2026-01-01T00:00:02Z"}}
     assert CONFIGURATIONS.project({"metadata": {"name": "default"}, "odd": 1}) == {
         "metadata": {"name": "default", "written": ""},
         "odd": 1,
@@ -85,18 +87,18 @@ def test_a_namespace_is_two_values() -> None:
     ],
 )
 def test_what_is_not_kept_decides_nothing(labels: Any, annotations: Any) -> None:
-    """A decision is the same with the whole namespace as with the kept values."""
+    """A decision is the same with the whole namespace and with its projection."""
     item = namespace("lab", labels=labels, annotations=annotations)
-    asked = pod(gpu(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"})))
-    whole, kept = (
-        decide_on(asked, context(V100, H100, namespace=facts))
+    requested = pod(gpu(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"})))
+    from_object, from_projection = (
+        decide_on(requested, context(V100, H100, namespace=facts))
         for facts in (namespace_of(item), NAMESPACES.project(item))
     )
-    assert whole == kept
+    assert from_object == from_projection
 
 
 def test_of_rules_the_sentence_is_kept_that_decisions_say() -> None:
-    """For a rule that requires no memory limit, nothing is kept."""
+    """A rule that requires no memory limit has no projection."""
     assert LIMIT_RANGES.project(limit_range(max={"memory": "1Gi"})) == (
         "LimitRange sizes sets max.memory"
     )
@@ -112,4 +114,4 @@ def test_watches_of_quiet_kinds_end_before_they_count_as_lost(
     """Nobody else reads these kinds, and the API server then sends no bookmarks."""
     shortest, longest = kind.lasts
     assert 30 < shortest < longest < SILENCE
-    assert all(one.lasts[0] > SILENCE for one in KINDS)
+    assert all(watched.lasts[0] > SILENCE for watched in KINDS)

@@ -12,30 +12,30 @@ from webhook.kube.reflector import RETRIES, StoppedError, read_list
 
 
 class Waits:
-    """Remembers how long was to be waited, and says after how many waits to stop."""
+    """A recorder of waits, which stops after some of them."""
 
-    def __init__(self, most: int = 1000) -> None:
+    def __init__(self, limit: int = 1000) -> None:
         self.seconds: list[float] = []
-        self._most = most
+        self._limit = limit
 
     def __call__(self, seconds: float) -> bool:
         """Wait for no time."""
         self.seconds.append(seconds)
-        return len(self.seconds) >= self._most
+        return len(self.seconds) >= self._limit
 
 
-def cluster_of(many: int, page: int = 500) -> Cluster:
-    """Return a cluster with so many nodes."""
+def cluster_of(count: int, page: int = 500) -> Cluster:
+    """Return a cluster with `count` nodes."""
     cluster = Cluster(page=page)
-    cluster.put(NODES, *(node(f"n{number}", v100="8") for number in range(many)))
+    cluster.put(NODES, *(node(f"n{number}", v100="8") for number in range(count)))
     return cluster
 
 
 def test_between_pages_is_a_pause() -> None:
-    """The kind says how long; none follows the last page."""
+    """The kind has its length; none follows the last page."""
     kind, waits = replace(watched_resources.NODES, pace=0.5), Waits()
-    found = read_list(cluster_of(5, page=2), kind, waits)
-    assert [name for _, name in found.held] == ["n0", "n1", "n2", "n3", "n4"]
+    listing = read_list(cluster_of(5, page=2), kind, waits)
+    assert [name for _, name in listing.held] == ["n0", "n1", "n2", "n3", "n4"]
     assert waits.seconds == [0.5, 0.5]
 
 
@@ -48,7 +48,7 @@ def test_nodes_come_in_small_pages_with_pauses() -> None:
 
 
 def test_a_page_is_requested_again_when_the_api_server_says() -> None:
-    """A list of many pages does not begin anew because the API server was busy at one of them."""
+    """A list of many pages does not begin anew because the API server was busy at a page."""
     cluster, waits = cluster_of(3, page=1), Waits()
     get = cluster.get
 
@@ -66,7 +66,7 @@ def test_a_page_is_requested_again_when_the_api_server_says() -> None:
 
 @pytest.mark.parametrize("code", [429, 503])
 def test_an_api_server_that_stays_busy_is_given_up(code: int) -> None:
-    """After some retries, the whole list fails, and its error says again for how long."""
+    """After some retries, the whole list fails, with the Retry-After in its error."""
     cluster, waits = cluster_of(1), Waits()
     cluster.failures += [refused(code, 2.0)] * (RETRIES + 1)
     with pytest.raises(RefusedError) as raised:
@@ -86,7 +86,7 @@ def test_an_error_without_a_time_is_not_repeated() -> None:
 
 @pytest.mark.parametrize("failures", [[], [refused(429, 2.0)]], ids=["a pause", "a retry"])
 def test_it_stops_during(failures: list[Exception]) -> None:
-    """The program ends: no page follows."""
+    """The program stops: no page follows."""
     cluster = cluster_of(3, page=1)
     cluster.failures += failures
     with pytest.raises(StoppedError):

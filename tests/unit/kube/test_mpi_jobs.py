@@ -1,4 +1,4 @@
-"""MPIJobs over HTTP: which requests are sent, and what their answers mean."""
+"""MPIJobs over HTTP: the requests, and the meaning of their answers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MISSING = {"kind": "Status", "message": "the server could not find the requested
 
 
 class Answering:
-    """Answers each request with one status and object, and notes the requests."""
+    """A client with the same answer to each request, which records the requests."""
 
     def __init__(self, status: int, answer: dict[str, Any] | None = None) -> None:
         self.asked: list[tuple[Any, ...]] = []
         self._answer = status, answer or {}
 
     def send(self, *request: Any, query: Any = None) -> tuple[int, dict[str, Any]]:
-        """Note a request, and answer."""
+        """Record a request, and answer."""
         self.asked.append((*request, query))
         return self._answer
 
@@ -34,7 +34,7 @@ def jobs(answering: Answering, namespace: str = "lab") -> MpiJobs:
 
 
 def test_create() -> None:
-    """A job is posted; one that is there already is ours."""
+    """A job is posted; an existing one is ours."""
     for status in (201, 409):
         api = Answering(status)
         jobs(api).create(JOB)
@@ -44,12 +44,12 @@ def test_create() -> None:
 
 
 def test_without_mpi_operator() -> None:
-    """Nothing is at that path: that is said in one line, with what to install.
+    """The path does not exist: the error names the operator to install, on one line.
 
-    It is an answer, so nobody waits for another one.
+    It is an answer, so there are no retries.
     """
-    told = r"the cluster has no MPIJobs .*: install mpi-operator"
-    with pytest.raises(RefusedError, match=told) as refused:
+    message = r"the cluster has no MPIJobs .*: install mpi-operator"
+    with pytest.raises(RefusedError, match=message) as refused:
         jobs(Answering(404, MISSING)).create(JOB)
     assert refused.value.code == 404
     assert jobs(Answering(404, MISSING)).list("a=b") == []
@@ -57,13 +57,13 @@ def test_without_mpi_operator() -> None:
 
 def test_without_the_namespace() -> None:
     """A namespace that does not exist is another error."""
-    said = {"message": 'namespaces "lab" not found', "details": {"kind": "namespaces"}}
+    answer = {"message": 'namespaces "lab" not found', "details": {"kind": "namespaces"}}
     with pytest.raises(RefusedError, match='namespaces "lab" not found'):
-        jobs(Answering(404, said)).create(JOB)
+        jobs(Answering(404, answer)).create(JOB)
 
 
 def test_list() -> None:
-    """By labels, in a namespace or in all."""
+    """Jobs are listed by labels, in one or all namespaces."""
     api = Answering(200, {"items": [JOB]})
     assert jobs(api).list("a=b") == [JOB]
     assert jobs(api, "").list("a=b") == [JOB]
@@ -75,7 +75,7 @@ def test_list() -> None:
 
 
 def test_delete() -> None:
-    """With its pods; one that is gone is no error."""
+    """A job is deleted with its pods; a missing one is not an error."""
     for status in (200, 404):
         api = Answering(status)
         jobs(api, "").delete(JOB)
@@ -85,7 +85,7 @@ def test_delete() -> None:
 
 @pytest.mark.parametrize("request_", ["create", "list", "delete"])
 def test_without_the_right(request_: str) -> None:
-    """A request that is rejected is an error with the server's words."""
-    made = jobs(Answering(403, {"message": "forbidden: you may not"}))
+    """A rejected request is an error with the server's message."""
+    mpi_jobs = jobs(Answering(403, {"message": "forbidden: you may not"}))
     with pytest.raises(RefusedError, match="you may not"):
-        getattr(made, request_)("a=b" if request_ == "list" else JOB)
+        getattr(mpi_jobs, request_)("a=b" if request_ == "list" else JOB)

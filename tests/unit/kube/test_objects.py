@@ -28,16 +28,16 @@ ANYTHING: tuple[Any, ...] = (None, True, 7, 1.5, "x", [], ["x", None, 7, [{}]], 
 
 def container_state(state: object) -> ContainerState:
     """Return the state of a pod's only container."""
-    (found,) = PodStatus.model_validate(
+    (status,) = PodStatus.model_validate(
         {"containerStatuses": [{"state": state}]}
     ).container_statuses
-    return found.state
+    return status.state
 
 
 @pytest.mark.parametrize("kind", [Pod, Event, Node, WebhookConfiguration, ApiResourceList])
 @pytest.mark.parametrize("value", ANYTHING, ids=repr)
 def test_an_object_of_any_shape(kind: type[Record], value: object) -> None:
-    """It reads as an empty one, and a field of a wrong type as absent."""
+    """It becomes an empty object, and a field of a wrong type is absent."""
     assert kind.model_validate(value) == kind()
     fields = {str(field.alias): field for field in kind.model_fields.values()}
     fields.pop("manifest", None)
@@ -49,7 +49,7 @@ def test_an_object_of_any_shape(kind: type[Record], value: object) -> None:
 
 @pytest.mark.parametrize("value", ANYTHING, ids=repr)
 def test_metadata_of_any_shape(value: object) -> None:
-    """What has no name, namespace or owners reads as without them, however it is written."""
+    """Metadata in any form without a name, namespace or owners has none of them."""
     read = Metadata.model_validate(
         {"name": [value], "ownerReferences": value, "managedFields": value, "labels": value}
     )
@@ -57,7 +57,7 @@ def test_metadata_of_any_shape(value: object) -> None:
 
 
 def test_numbers_and_flags() -> None:
-    """An integer counts, but no boolean; and of flags only true."""
+    """Integers count as numbers, but booleans do not; only `true` sets a flag."""
     numbers: tuple[tuple[object, int], ...] = ((3, 3), (True, 0), ("3", 0), (3.0, 0))
     for value, count in numbers:
         ended = Terminated.model_validate({"exitCode": value})
@@ -73,7 +73,7 @@ def test_numbers_and_flags() -> None:
 
 
 def test_labels_and_annotations() -> None:
-    """Labels are strings; annotations are kept as written, since a denial quotes them."""
+    """Labels are strings; annotations stay unparsed, since a denial quotes them."""
     written = {"a": "b", "c": True, 7: "d", "e": None}
     read = Metadata.model_validate({"labels": written, "annotations": written})
     assert read.labels == {"a": "b"}
@@ -81,19 +81,19 @@ def test_labels_and_annotations() -> None:
 
 
 def test_text_that_is_not_unicode() -> None:
-    """JSON may name half a character; it stays as it is."""
+    """JSON may contain half a character, which stays unchanged."""
     assert Metadata.model_validate({"name": "\ud800"}).name == "\ud800"
 
 
 def test_whether_an_object_is_deleted() -> None:
-    """A time says so, whatever its form; null does not."""
+    """A time in any form means deletion; null does not."""
     times: tuple[tuple[str | None, bool], ...] = (("2026-11-22", True), ("", True), (None, False))
     for value, is_deleted in times:
         assert Metadata.model_validate({"deletionTimestamp": value}).is_deleted is is_deleted
 
 
 def test_the_controller() -> None:
-    """It is the first owner that is marked as such."""
+    """It is the first owner with the mark of a controller."""
     owners = [{"name": "a"}, {"name": "b", "controller": 1}]
     assert Metadata.model_validate({"ownerReferences": owners}).controller is None
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
@@ -104,7 +104,7 @@ def test_the_controller() -> None:
 
 
 def test_when_a_label_was_written() -> None:
-    """The newest time of those who wrote it; annotations apart, and none that is null."""
+    """The newest time of its writers; annotations are separate, and null does not count."""
 
     def entry(time: str, field: str, keys: object) -> dict[str, Any]:
         return {"time": time, "fieldsV1": {"f:metadata": {field: keys}}}
@@ -124,7 +124,7 @@ def test_when_a_label_was_written() -> None:
 
 
 def test_the_manifest_is_kept() -> None:
-    """It is the mapping that was read, and a field of its name in it means nothing."""
+    """It is the mapping as read; a field named `manifest` in it has no effect."""
     manifest = {"kind": "Job", "metadata": {"name": "train"}, "manifest": {"kind": "Pod"}}
     read = KubernetesObject.read(manifest)
     assert read.manifest is manifest
@@ -134,7 +134,7 @@ def test_the_manifest_is_kept() -> None:
 
 
 def test_the_states_of_a_container() -> None:
-    """A state without content counts: it runs, or has ended well."""
+    """A state without content counts: the container runs, or has ended well."""
     assert container_state({"running": {}}).is_running
     assert container_state({"terminated": {}}).terminated == Terminated()
     waiting = container_state({"waiting": {"reason": "ErrImagePull", "message": "no"}}).waiting
@@ -145,7 +145,7 @@ def test_the_states_of_a_container() -> None:
 
 
 def test_a_condition() -> None:
-    """The first of its type; an empty one if there is none."""
+    """The first of its type; an empty one if missing."""
     ready = [{"type": "Ready", "status": "True"}, {"type": "Ready", "status": "False"}]
     read = PodStatus.model_validate({"conditions": [{"type": "Other"}, *ready]})
     assert read.condition("Ready") == Condition(type="Ready", status="True")
@@ -157,13 +157,13 @@ def test_a_condition() -> None:
     [("Pending", "", True), ("Pending", "node-1", False), ("Running", "", False), ("", "", False)],
 )
 def test_whether_a_pod_waits_for_a_node(phase: str, node: str, waits: bool) -> None:
-    """A pod that is not pending, or is no pod of a cluster, does not."""
+    """A pod that is not pending, or not in a cluster, does not."""
     pod = Pod.read({"spec": {"nodeName": node}, "status": {"phase": phase}})
     assert pod.waits_for_node is waits
 
 
 def test_events_of_both_groups() -> None:
-    """The same is read of both; the time is that of the last repetition, where there is one."""
+    """Both have the same content; the time of the last repetition counts, if there is one."""
     core = {"message": "m", "involvedObject": {"kind": "Pod", "name": "a"}, "lastTimestamp": "2"}
     new = {"note": "m", "regarding": {"kind": "Pod", "name": "a"}, "eventTime": "2"}
     for written in (core, new):
@@ -184,7 +184,7 @@ def test_events_of_both_groups() -> None:
     ids=str,
 )
 def test_whether_a_node_or_a_pod_is_ready(condition: dict[str, str], is_ready: bool) -> None:
-    """The kubelet says so."""
+    """The kubelet's condition decides."""
     status = {"conditions": [condition]}
     assert Node.model_validate({"status": status}).status.is_ready is is_ready
     assert Pod.read({"status": status}).status.is_ready is is_ready

@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
 
 
 def named(name: str) -> WithoutRdma:
-    """Tell another Job."""
+    """Return a notice for another Job."""
     return JOB._replace(owner=JOB.owner._replace(name=name))
 
 
@@ -42,7 +42,7 @@ class Api:
 
 
 def test_an_event_is_about_the_owner() -> None:
-    """It is in the owner's namespace, where `kubectl describe job` finds it."""
+    """The event is in the owner's namespace, for `kubectl describe job`."""
     assert owner_event(JOB, "rdma-webhook-x", NOW) == {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -73,7 +73,7 @@ def test_an_owner_known_by_name_has_no_uid() -> None:
 def test_the_name_says_whether_it_is_the_same_event() -> None:
     """Another owner, namespace or reason makes another event; another sentence does not."""
     assert name_of(JOB) == name_of(JOB._replace(message="so"))
-    others = [
+    variants = [
         *(
             JOB._replace(owner=JOB.owner._replace(**{field: "x"}))
             for field in OwnerReference._fields[1:]
@@ -81,7 +81,7 @@ def test_the_name_says_whether_it_is_the_same_event() -> None:
         JOB._replace(namespace="x"),
         JOB._replace(code="x"),
     ]
-    assert len({name_of(one) for one in (JOB, *others)}) == 6
+    assert len({name_of(notice) for notice in (JOB, *variants)}) == 6
 
 
 def test_a_long_name_stays_a_name() -> None:
@@ -91,8 +91,8 @@ def test_a_long_name_stays_a_name() -> None:
     assert len(name) == 199 + 13
 
 
-def test_each_owner_is_told_once() -> None:
-    """The pods of a Job make one event, whatever their number."""
+def test_each_owner_gets_a_single_event() -> None:
+    """Any number of pods of a Job make one event."""
     api, lost = Api(), list[str]()
     events = OwnerEvents("x", lambda: api, lost.append)
     for _ in range(3):
@@ -107,7 +107,7 @@ def test_each_owner_is_told_once() -> None:
     assert lost == []
 
 
-def test_what_cannot_be_told_is_logged() -> None:
+def test_a_failed_event_is_logged() -> None:
     """The next event is still created."""
     api, lost = Api(ClusterError("forbidden"), ValueError("ours")), list[str]()
     events = OwnerEvents("x", lambda: api, lost.append)
@@ -134,7 +134,7 @@ def test_nobody_waits_for_an_api_server_that_hangs() -> None:
 
 
 def test_only_the_latest_are_remembered(monkeypatch: Any) -> None:
-    """So memory is limited; an owner whose pods keep coming is not forgotten."""
+    """Memory is limited; an owner with a steady stream of pods is not forgotten."""
     assert REMEMBERED > PENDING
     monkeypatch.setattr(owner_events, "REMEMBERED", 2)
     api, lost = Api(), list[str]()

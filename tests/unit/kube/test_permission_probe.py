@@ -11,7 +11,7 @@ PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-r
 
 
 class Api:
-    """Answers with these codes, one after another; 0 is no answer."""
+    """An API server with a sequence of status codes; 0 means no answer."""
 
     def __init__(self, *codes: int) -> None:
         self._codes = list(codes)
@@ -47,12 +47,12 @@ class Api:
     ],
 )
 def test_what_an_answer_means(codes: tuple[int, ...], tried: DryRunResult) -> None:
-    """One change that is allowed is enough; only if all are forbidden, nothing is."""
+    """A single allowed change is enough; all must be forbidden for False."""
     assert probe_permissions(Api(*codes), PATH) == tried
 
 
 def test_nothing_is_ever_stored() -> None:
-    """Each request is a dry run, on that object, and a patch of a kind that merges."""
+    """Each request is a dry run on that object, with a merging patch."""
     api = Api(*[403] * len(PATCHES))
     probe_permissions(api, PATH)
     assert [(method, path, query) for method, path, _, query in api.asked] == [

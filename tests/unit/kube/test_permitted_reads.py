@@ -1,4 +1,4 @@
-"""What may not be read is None, and is told once."""
+"""Failed reads return None, and are recorded once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from webhook.kube.cluster_reads import BestEffortReads, ReadFailure
 
 
 class Pages:
-    """Answers one request after the other with these objects or errors."""
+    """An API server with a sequence of objects or errors as answers."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers = list(answers)
@@ -26,12 +26,12 @@ class Pages:
 
 
 def test_an_object() -> None:
-    """It is returned as it is."""
+    """It is returned unchanged."""
     assert BestEffortReads(Pages({"a": 1})).get("/x", "x") == {"a": 1}
 
 
 def test_what_cannot_be_read() -> None:
-    """Its code, if the API server answered, and the words of the answer, each thing once."""
+    """Its code, if the API server answered, and the message, each failure once."""
     silent = ClusterError("no\n answer.")
     reads = BestEffortReads(Pages(RefusedError(403, "no"), RefusedError(403, "no"), silent))
     assert reads.get("/x", "x") is None
@@ -42,7 +42,7 @@ def test_what_cannot_be_read() -> None:
 
 
 def test_all_pages_of_a_list() -> None:
-    """The query goes with each page; what is no object is left out."""
+    """Each page has the query; items that are not objects are left out."""
     first = {"items": [{"n": 1}, 7], "metadata": {"continue": "more"}}
     pages = Pages(first, {"items": [{"n": 2}], "metadata": None})
     assert BestEffortReads(pages).list("/x", "x", {"a": "b"}) == [{"n": 1}, {"n": 2}]
@@ -57,9 +57,9 @@ def test_a_list_that_breaks() -> None:
     first = {"items": [{"n": 1}], "metadata": {"continue": "more"}}
     reads = BestEffortReads(Pages(first, RefusedError(410, "too old")))
     assert reads.list("/x", "x") is None
-    assert [one.code for one in reads.unread] == [410]
+    assert [failure.code for failure in reads.unread] == [410]
 
 
 def test_a_list_without_items() -> None:
-    """The answer of a proxy, say."""
+    """For example, the answer of a proxy."""
     assert BestEffortReads(Pages({"items": "no"})).list("/x", "x") == []

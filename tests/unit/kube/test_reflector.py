@@ -29,7 +29,7 @@ MAX: Any = {"max": {"memory": "1Gi"}}
 
 
 class Watching:
-    """A reflector whose attempts a test makes one by one, each with prepared events."""
+    """A reflector under a test's control: each attempt has prepared events."""
 
     def __init__(
         self, cluster: Cluster, kind: WatchedResource[object] = watched_resources.NAMESPACES
@@ -46,7 +46,7 @@ class Watching:
         self.delivered.append(changes)
 
     def attempt(self, *events: Any) -> list[list[Change]]:
-        """List and watch with these events, and return what is delivered."""
+        """List and watch with these events, and return the delivered changes."""
         self.delivered.clear()
         begin = self.cluster.stream
 
@@ -60,7 +60,7 @@ class Watching:
         self.cluster.stream = begin  # type: ignore[method-assign]
         return self.delivered
 
-    def asked(self) -> list[str]:
+    def requests(self) -> list[str]:
         """List the requests since the last call, each as `list` or `watch VERSION`."""
         words = [
             f"watch {q['resourceVersion']}" if "watch" in q else "list"
@@ -71,20 +71,20 @@ class Watching:
 
 
 def names(changes: list[Change]) -> dict[str, bool]:
-    """Return name → whether anything is kept for it."""
-    return {name: kept is not None for (_, name), kept in changes}
+    """Return name → whether it has a projection."""
+    return {name: projection is not None for (_, name), projection in changes}
 
 
 def test_a_list_comes_first_and_then_the_events_since() -> None:
     """The list is delivered at once, even if it is empty; the watch begins at its version."""
     watching = Watching(Cluster())
     assert watching.attempt() == [[]]
-    assert watching.asked() == ["list", "watch 100"]
+    assert watching.requests() == ["list", "watch 100"]
 
     watching.cluster.put(NAMESPACES, namespace("a"), namespace("b"))
     watching = Watching(watching.cluster)
-    assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
-    assert watching.asked() == ["list", "watch 102"]
+    assert [names(changes) for changes in watching.attempt()] == [{"a": True, "b": True}]
+    assert watching.requests() == ["list", "watch 102"]
 
 
 def test_a_long_list_is_read_in_pages() -> None:
@@ -105,7 +105,7 @@ def test_a_long_list_is_read_in_pages() -> None:
 
 
 def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
-    """Bookmarks tell a quiet watch from a dead one; timeouts vary, so that watches end apart."""
+    """Bookmarks distinguish quiet from dead watches; timeouts vary, to spread their ends."""
     watching = Watching(Cluster())
     watching.attempt()
     watch = watching.cluster.watch(NAMESPACES)
@@ -117,12 +117,12 @@ def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
     quiet = Watching(Cluster(), watched_resources.CONFIGURATIONS)
     quiet.attempt()
     shortest, longest = watched_resources.CONFIGURATIONS.lasts
-    asked = quiet.cluster.watch(watched_resources.CONFIGURATIONS.path).query["timeoutSeconds"]
-    assert shortest <= int(asked) <= longest
+    timeout = quiet.cluster.watch(watched_resources.CONFIGURATIONS.path).query["timeoutSeconds"]
+    assert shortest <= int(timeout) <= longest
 
 
 def test_events_are_delivered_where_they_matter() -> None:
-    """A change to nothing that is kept is not delivered, but each event advances the version."""
+    """A change outside the projection is not delivered, but each event advances the version."""
     watching = Watching(Cluster())
     quiet = namespace("a", labels={"team": "x"}, resourceVersion="7")
     enforcing = namespace("a", labels={"pod-security.kubernetes.io/enforce": "baseline"})
@@ -134,10 +134,10 @@ def test_events_are_delivered_where_they_matter() -> None:
         event("DELETED", enforcing, 111),
         event("DELETED", namespace("never-seen"), 112),
     )
-    assert [names(one) for one in delivered] == [{}, {"a": True}, {"a": True}, {"a": False}]
-    watching.asked()
+    assert [names(changes) for changes in delivered] == [{}, {"a": True}, {"a": True}, {"a": False}]
+    watching.requests()
     watching.attempt()
-    assert watching.asked() == ["watch 112"]
+    assert watching.requests() == ["watch 112"]
 
 
 def test_of_a_limit_range_without_consequence_nothing_is_kept() -> None:
@@ -165,35 +165,35 @@ def test_after_a_failure_everything_is_listed_again(failure: Exception) -> None:
     """The next API server may be another one, where the version has no meaning."""
     watching = Watching(Cluster())
     watching.attempt(event("ADDED", namespace("a"), 101))
-    watching.asked()
+    watching.requests()
     watching.cluster.failures.append(failure)
     watching.attempt()
-    watching.asked()
+    watching.requests()
     watching.attempt()
-    assert watching.asked()[0] == "list"
+    assert watching.requests()[0] == "list"
 
 
 def test_a_watch_that_ends_goes_on_where_it_was() -> None:
     """Nothing is listed again; a bookmark advances the version as an event does."""
     watching = Watching(Cluster())
     watching.attempt(event("ADDED", namespace("a"), 101), bookmark(110))
-    watching.asked()
+    watching.requests()
     watching.attempt()
-    assert watching.asked() == ["watch 110"]
+    assert watching.requests() == ["watch 110"]
     assert watching.reflector.failures == 0
 
 
 def test_an_error_in_the_stream_lists_again() -> None:
-    """An error ends the watch; comparing with the new list finds what was missed."""
+    """An error ends the watch; a comparison with the new list shows the missed changes."""
     watching = Watching(Cluster())
     a, b, c = namespace("a"), namespace("b"), namespace("c")
     watching.cluster.put(NAMESPACES, a, b)
     watching.attempt(gone(500), event("ADDED", c, 199))
-    told = watching.reflector.problem
+    problem = watching.reflector.problem
     labelled = namespace("b", annotations={"rdma.lab/fabric": "north"})
     watching.cluster.forget(NAMESPACES, labelled, c)
 
-    assert told == "the API server answered 500: too old resource version"
+    assert problem == "the API server answered 500: too old resource version"
     (delivered,) = watching.attempt()
     assert names(delivered) == {"a": False, "b": True, "c": True}
     assert watching.reflector.lists == 2
@@ -204,17 +204,17 @@ def test_a_forgotten_version_is_listed_at_once() -> None:
     """After a restart of the API server this needs no pause and is not a failure, but only once."""
     watching = Watching(Cluster())
     watching.attempt(event("ADDED", namespace("a"), 101))
-    watching.asked()
+    watching.requests()
     watching.cluster.failures.append(refused(410))
     watching.attempt()
-    assert watching.asked() == ["watch 101", "list", "watch 100"]
+    assert watching.requests() == ["watch 101", "list", "watch 100"]
     assert (watching.reflector.problem, watching.reflector.failures) == ("", 0)
 
     watching.attempt(gone())
-    assert watching.asked() == ["watch 100", "list", "watch 100"]
+    assert watching.requests() == ["watch 100", "list", "watch 100"]
     assert watching.reflector.failures == 1
     watching.attempt()
-    assert watching.asked() == ["list", "watch 100"]
+    assert watching.requests() == ["list", "watch 100"]
 
 
 def test_pages_that_expire_are_read_again_from_the_first() -> None:
@@ -223,7 +223,7 @@ def test_pages_that_expire_are_read_again_from_the_first() -> None:
     watching.cluster.put(NAMESPACES, namespace("a"), namespace("b"))
     watching.cluster.failures += [refused(410)]
     assert watching.attempt() == []
-    assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
+    assert [names(changes) for changes in watching.attempt()] == [{"a": True, "b": True}]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_list_that_expires_at_a_later_page_is_read_again(kind: WatchedResource
     assert watching.attempt() == []
     assert watching.reflector.objects == 0
     cluster.get = get  # type: ignore[method-assign]
-    assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
+    assert [names(changes) for changes in watching.attempt()] == [{"a": True, "b": True}]
 
 
 FABRICS = WatchedResource(
@@ -260,7 +260,7 @@ FABRICS = WatchedResource(
 
 
 def test_a_kind_says_which_objects_it_reads() -> None:
-    """Its selector is in lists and watches, its page in lists; its group is in the path."""
+    """Lists and watches have its selector, lists its page size, and paths its group."""
     cluster = Cluster(page=1)
     assert FABRICS.path == "/apis/rdma.lab/v1alpha1/fabricconfigurations"
     cluster.put(FABRICS.path, namespace("default"), namespace("more"))
@@ -275,19 +275,19 @@ def test_a_kind_says_which_objects_it_reads() -> None:
 
 @pytest.mark.parametrize("code", [404, 403])
 def test_an_optional_kind_may_be_missing(code: int) -> None:
-    """It counts as an empty list, so that nobody waits for it; the problem is told."""
+    """It counts as an empty list, so that nobody waits for it; the problem is reported."""
     watching = Watching(Cluster(), FABRICS)
     watching.cluster.failures.append(refused(code))
     assert watching.attempt() == [[]]
     assert watching.reflector.problem == f"the API server answered {code}: no"
     assert (watching.reflector.lists, watching.reflector.absent) == (1, True)
     watching.cluster.put(FABRICS.path, namespace("default"))
-    assert [names(one) for one in watching.attempt()] == [{"default": True}]
+    assert [names(changes) for changes in watching.attempt()] == [{"default": True}]
     assert (watching.reflector.problem, watching.reflector.absent) == ("", False)
 
 
 def test_an_optional_kind_may_have_to_be_readable() -> None:
-    """A right that is missing cannot be told from an object that is: nothing is delivered."""
+    """A missing right looks like a missing object: nothing is delivered."""
     watching = Watching(Cluster(), replace(FABRICS, permitted=True))
     watching.cluster.failures += [refused(403), refused(404)]
     assert watching.attempt() == []
@@ -297,14 +297,14 @@ def test_an_optional_kind_may_have_to_be_readable() -> None:
 
 
 def test_a_kind_that_is_removed_takes_its_objects_along() -> None:
-    """Objects whose kind does not exist any more are gone; those that may not be read are kept."""
+    """The objects of a removed kind are dropped; unreadable ones stay."""
     watching = Watching(Cluster(), FABRICS)
     watching.cluster.put(FABRICS.path, namespace("default"))
     watching.attempt(gone(500))
     watching.cluster.failures.append(refused(403))
     assert watching.attempt() == []
     watching.cluster.failures.append(refused(404))
-    assert [names(one) for one in watching.attempt()] == [{"default": False}]
+    assert [names(changes) for changes in watching.attempt()] == [{"default": False}]
 
 
 def test_a_kind_that_is_needed_must_be_there() -> None:
@@ -315,7 +315,7 @@ def test_a_kind_that_is_needed_must_be_there() -> None:
     assert watching.reflector.lists == 0
 
 
-def test_problems_are_told_until_they_are_over() -> None:
+def test_problems_are_reported_until_they_are_over() -> None:
     """A refusal is one line; a defect has only its type, and the exception is kept for the log."""
     watching = Watching(Cluster())
     reflector = watching.reflector
@@ -372,10 +372,10 @@ def test_a_watch_that_held_is_followed_at_once() -> None:
     """The pauses start again from the shortest."""
     cluster = Cluster()
     paced = Paced(cluster, 5)
-    held = [0.0, STEADY, 0.0, STEADY + 1, 0.0]
+    durations = [0.0, STEADY, 0.0, STEADY + 1, 0.0]
 
     def attempt() -> None:
-        paced.now += held.pop(0)
+        paced.now += durations.pop(0)
 
     paced.reflector.attempt = attempt  # type: ignore[method-assign]
     paced.reflector.start()
@@ -384,7 +384,7 @@ def test_a_watch_that_held_is_followed_at_once() -> None:
 
 
 class Stop:
-    """Takes the place of the event that ends a reflector; it is set after so many waits."""
+    """Takes the place of the event that ends a reflector; it is set after some waits."""
 
     def __init__(self, after: int) -> None:
         self.waits: list[float] = []
@@ -427,7 +427,7 @@ def test_it_ends_while_it_waits_for_events() -> None:
     reflector = Reflector(
         watched_resources.NAMESPACES,
         lambda: cluster,
-        lambda *one: listed.append(one),
+        lambda *delivery: listed.append(delivery),
         lambda: iter([0.0] * 9),
     )
     reflector.start()

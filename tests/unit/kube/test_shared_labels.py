@@ -10,7 +10,7 @@ from webhook.kube.watched_resources import NODES, SharedLabels
 
 
 def test_they_are_a_mapping() -> None:
-    """Equal to the dict that they were made of, in both directions."""
+    """They equal the original dict, in both directions."""
     labels = {"a": "1", "b": "2"}
     shared = SharedLabels.of(labels)
     assert shared == labels
@@ -22,32 +22,32 @@ def test_they_are_a_mapping() -> None:
 
 
 def test_other_values_or_names_are_other_labels() -> None:
-    """Whether the names are shared or not."""
-    one = SharedLabels.of({"a": "1", "b": "2"})
-    assert one == SharedLabels.of({"a": "1", "b": "2"})
-    assert one == SharedLabels.of({"b": "2", "a": "1"})
-    assert one != SharedLabels.of({"a": "1", "b": "3"})
-    assert one != SharedLabels.of({"a": "1", "c": "2"})
-    assert one != {"a": "1"}
+    """This holds with and without shared names."""
+    labels = SharedLabels.of({"a": "1", "b": "2"})
+    assert labels == SharedLabels.of({"a": "1", "b": "2"})
+    assert labels == SharedLabels.of({"b": "2", "a": "1"})
+    assert labels != SharedLabels.of({"a": "1", "b": "3"})
+    assert labels != SharedLabels.of({"a": "1", "c": "2"})
+    assert labels != {"a": "1"}
 
 
 def test_names_and_equal_values_are_kept_once() -> None:
-    """Each JSON document has strings of its own; names that nobody uses are forgotten."""
-    made = [
+    """Each JSON document has its own strings; unused names are forgotten."""
+    labels_of_nodes = [
         SharedLabels.of(orjson.loads(b'{"example.org/one":"a value","example.org/two":"%d"}' % n))
         for n in range(3)
     ]
-    assert len({id(one._names) for one in made}) == 1
-    assert len({id(one["example.org/one"]) for one in made}) == 1
+    assert len({id(labels._names) for labels in labels_of_nodes}) == 1
+    assert len({id(labels["example.org/one"]) for labels in labels_of_nodes}) == 1
     names = ("example.org/one", "example.org/two")
     assert names in watched_resources._SHARED
-    made.clear()
+    labels_of_nodes.clear()
     gc.collect()
     assert names not in watched_resources._SHARED
 
 
 def test_a_heartbeat_is_not_a_change_of_a_node() -> None:
-    """Nor are images, conditions, annotations or versions; labels and resources are."""
+    """Images, conditions, annotations and versions do not count; labels and resources do."""
     before = NODES.project(node("a", "Tesla-V100", v100="8"))
     beat = node("a", "Tesla-V100", v100="8")
     beat["metadata"] |= {"resourceVersion": "7", "annotations": {"x": "y"}, "managedFields": [{}]}

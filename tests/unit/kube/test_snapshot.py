@@ -17,22 +17,22 @@ MAX: Any = {"max": {"memory": "1Gi"}}
 
 
 def put(kind: WatchedResource[object], *items: dict[str, Any]) -> Batch:
-    """Make a batch that delivers objects."""
+    """Return a batch that delivers objects."""
     return kind, [Change(key_of(item), kind.project(item) or None) for item in items]
 
 
-def gone(kind: WatchedResource[object], *items: dict[str, Any]) -> Batch:
-    """Make a batch that deletes objects."""
+def deleted(kind: WatchedResource[object], *items: dict[str, Any]) -> Batch:
+    """Return a batch that deletes objects."""
     return kind, [Change(key_of(item), None) for item in items]
 
 
 def test_before_anything_came_every_namespace_is_unknown() -> None:
-    """There is a source of facts, which has delivered nothing yet."""
+    """The source of facts has delivered nothing yet."""
     assert FactsStore().facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
 
 
 def test_a_kind_that_is_no_part_of_the_facts_is_an_error() -> None:
-    """It is not taken for one that is."""
+    """It is not mistaken for a part."""
     alien = WatchedResource(resource="pods", project=lambda item: item)
     with pytest.raises(LookupError, match="pods are not part of the facts"):
         FactsStore().take([put(alien, namespace("lab"))])
@@ -55,7 +55,7 @@ def test_facts_are_new_only_where_something_changed() -> None:
     assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))])
     before = assembly.facts
     assert assembly.take([put(NAMESPACES, namespace("lab", labels={"team": "a"}))]) == set()
-    assert assembly.take([gone(QUOTAS, quota("never", "lab"))]) == set()
+    assert assembly.take([deleted(QUOTAS, quota("never", "lab"))]) == set()
     assert assembly.facts is before
 
     assert assembly.take([put(QUOTAS, quota(limits_memory="1Ti"))]) == {"lab"}
@@ -69,14 +69,14 @@ def test_what_is_deleted_is_forgotten() -> None:
     """A rule and its namespace may be deleted in either order; other rules stay."""
     assembly = FactsStore()
     strict, team = limit_range(**MAX), quota(limits_memory="1Ti")
-    both = [put(LIMIT_RANGES, strict), put(QUOTAS, team)]
-    assembly.take([put(NAMESPACES, namespace("lab")), *both])
-    assembly.take([gone(LIMIT_RANGES, strict)])
+    rules = [put(LIMIT_RANGES, strict), put(QUOTAS, team)]
+    assembly.take([put(NAMESPACES, namespace("lab")), *rules])
+    assembly.take([deleted(LIMIT_RANGES, strict)])
     says = "ResourceQuota team counts limits.memory"
     assert assembly.facts.namespace("lab").memory_limit_required == says
-    assert assembly.take([gone(NAMESPACES, namespace("lab"))]) == {"lab"}
+    assert assembly.take([deleted(NAMESPACES, namespace("lab"))]) == {"lab"}
     assert assembly.facts == Facts(complete=True)
-    assembly.take([gone(QUOTAS, team), put(NAMESPACES, namespace("lab"))])
+    assembly.take([deleted(QUOTAS, team), put(NAMESPACES, namespace("lab"))])
     assert assembly.facts.namespace("lab").memory_limit_required == ""
 
 
@@ -98,7 +98,7 @@ STEP = st.tuples(
 
 @given(st.lists(st.lists(STEP, max_size=6), max_size=8))
 def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
-    """After any batches, the facts are those of reading all remaining objects at once."""
+    """After any batches, the facts equal a single read of all remaining objects."""
     assembly = FactsStore()
     there: dict[tuple[str, tuple[str, str]], dict[str, Any]] = {}
     for batch in batches:
@@ -107,7 +107,7 @@ def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
         for kind, space, name, how in batch:
             item = OBJECTS[kind](space, name, how)
             key = (kind.resource, key_of(item))
-            delivered.append((gone if how is None else put)(kind, item))
+            delivered.append((deleted if how is None else put)(kind, item))
             there.pop(key, None)
             if how is not None:
                 # A list of mixed kinds names the kind of each object.
@@ -115,7 +115,9 @@ def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
         changed = assembly.take(delivered)
         now = assembly.facts.namespaces
         assert now == Facts.from_objects(there.values()).namespaces
-        assert changed == {one for one in SPACES if before.get(one) != now.get(one)}
+        assert changed == {
+            space_name for space_name in SPACES if before.get(space_name) != now.get(space_name)
+        }
 
 
 KIND_NAMES = {

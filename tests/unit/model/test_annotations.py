@@ -150,7 +150,7 @@ def test_a_value_that_is_no_string_is_denied() -> None:
 
 
 def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
-    """Otherwise a misspelled name would run the mutation that it should skip."""
+    """Otherwise a misspelled name would not skip its mutation."""
     assert denial(skip="env,ipclock") == (
         "InvalidAnnotation",
         (
@@ -169,7 +169,7 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
 
 
 def test_unknown_keys_are_reported_with_a_guess() -> None:
-    """Unknown keys only cause a warning, since a newer release may know them."""
+    """Unknown keys only cause a warning, since a newer release may support them."""
     assert requests(enabled="x", zzz="x").unknown == (
         "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)",
         "annotation 'rdma.lab/zzz' is not known",
@@ -177,7 +177,7 @@ def test_unknown_keys_are_reported_with_a_guess() -> None:
 
 
 def test_a_long_word_gets_no_guess() -> None:
-    """Nobody misspells `env` with more than 64 letters, and comparing costs more with each one."""
+    """Nobody misspells `env` with more than 64 letters, and each letter adds to the cost."""
     assert requests(**{f"enable{'d' * 59}": ""}).unknown == (
         f"annotation 'rdma.lab/enable{'d' * 59}' is not known",
     )

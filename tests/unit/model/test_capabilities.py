@@ -44,7 +44,7 @@ def test_case_does_not_matter() -> None:
     ids=case_name,
 )
 def test_a_capability_that_is_dropped_by_name_is_not_granted(written: Any, granted: bool) -> None:
-    """Dropping ALL leaves what is added by name."""
+    """Dropping ALL leaves the capabilities that are added by name."""
     assert read(written).grants("IPC_LOCK") is granted
 
 

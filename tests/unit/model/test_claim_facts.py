@@ -44,7 +44,7 @@ def space(name: str = "lab") -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["Template", ""], ids=("template", "claim"))
 def test_requests_have_device_classes(kind: str) -> None:
-    """In the form of v1, with alternatives, and in that of v1beta1."""
+    """In the form of v1, with alternatives, and in the form of v1beta1."""
     item = template(requests=(NICS, EITHER, BETA, {}), kind=kind)
     assert requested_classes(item) == {
         "nics": ("roce.lab",),
@@ -80,14 +80,14 @@ def test_a_wrong_shape_is_named_by_its_place(request_: Any, place: str) -> None:
 
 
 def test_without_any_template_nothing_is_known_of_them() -> None:
-    """A list of Namespaces alone does not say which templates they have; a claim neither."""
+    """A list of Namespaces alone does not show their templates; nor does a claim."""
     facts = Facts.from_objects([space(), template("used", requests=(BETA,), kind="")])
     assert facts.namespace("lab").claims == ClaimFacts(claims={"used": {"old": ("gpu.lab",)}})
     assert facts.namespace("x") == NamespaceFacts(name="x", known=False)
 
 
 def test_with_a_template_all_are_known() -> None:
-    """Whoever lists templates lists all of them, in all namespaces."""
+    """A list of templates contains all of them, in all namespaces."""
     facts = Facts.from_objects([space(), template(space="other"), space("empty")])
     no_claims = ClaimFacts(complete=True)
     assert facts.namespace("lab").claims == no_claims
@@ -103,7 +103,7 @@ def test_with_a_template_all_are_known() -> None:
 
 
 def test_a_preview_adds_its_own_templates() -> None:
-    """They take the place of those with their name, and a Namespace keeps what it has."""
+    """They replace any with the same name, and a Namespace keeps its claims."""
     cluster = Facts.from_objects([space(), template(), template("rail")])
     facts = cluster.extended([template("nics", "", (BETA,)), space()], "lab")
     assert facts.namespace("lab").claims == ClaimFacts(
@@ -128,7 +128,7 @@ def test_all_templates_of_a_namespace_may_be_known() -> None:
 
 
 def test_a_namespace_without_claims() -> None:
-    """What is known elsewhere also says whether a template that is not listed does not exist."""
+    """The facts elsewhere also show whether an unlisted template may exist."""
     lab, elsewhere = ClaimFacts(claims={"nic": {}}), ClaimFacts(complete=True)
     claims = KnownClaims({"lab": lab}, elsewhere, arriving=True)
     assert (claims.of("lab"), claims.of("other")) == (lab, elsewhere)
@@ -140,7 +140,7 @@ def made_for_a_pod(**metadata: Any) -> bool:
 
 
 def test_claims_that_kubernetes_made() -> None:
-    """By their annotation, or by their owner; people's claims may have owners, too."""
+    """By their annotation, or by their owner; users' claims may have owners, too."""
     assert made_for_a_pod(annotations={"resource.kubernetes.io/pod-claim-name": "nic"})
     assert made_for_a_pod(ownerReferences=[{"kind": "JobSet"}, {"kind": "Pod"}])
     assert not made_for_a_pod(ownerReferences=[{"kind": "JobSet"}], annotations={"a": "b"})
@@ -161,6 +161,6 @@ def test_claims_that_kubernetes_made() -> None:
     ids=["known", "twice", "other shapes", "many", "no list", "none"],
 )
 def test_the_claims_of_which_nothing_is_known(listed: Any, unknown: list[str]) -> None:
-    """Each once, of the first entries; any pod will do, since none has been checked yet."""
+    """Each once, from the first entries; any pod is accepted, since it has not been checked yet."""
     facts = ClaimFacts(claims={"known": {}})
     assert unknown_claims({"spec": {"resourceClaims": listed}}, facts) == unknown

@@ -29,7 +29,7 @@ SITE = fabrics(
 
 
 def summaries(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None, str]]:
-    """List the claims of a pod with one container: name, user, and what it is said to be."""
+    """List the claims of a pod with one container: name, user, and kinds of device."""
     manifest = pod(container(resources={"claims": list(used)}), resourceClaims=listed)
     return [
         (
@@ -61,7 +61,7 @@ def summaries(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None,
     ids=case_name,
 )
 def test_names_say_what_a_claim_is(words: str, device: str) -> None:
-    """Short words count only if they stand alone; any of the names may say it."""
+    """Short words count only as whole words; any of the names may contain them."""
     assert summaries([{"name": words}], {"name": words}) == [(words, "trainer", device)]
     for key in ("resourceClaimName", "resourceClaimTemplateName"):
         assert summaries([{"name": "x", key: words}], {"name": "x"}) == [("x", "trainer", device)]
@@ -90,7 +90,7 @@ def test_each_use_is_listed_and_then_what_nobody_uses() -> None:
 
 @pytest.mark.parametrize("listed", [None, []], ids=case_name)
 def test_most_pods_have_none(listed: Any) -> None:
-    """Nothing is read of their containers."""
+    """Nothing is read from their containers."""
     assert summaries(listed, {"name": "gpu"}) == []
 
 
@@ -123,7 +123,7 @@ FACTS = ClaimFacts(
 def test_known_device_classes_say_what_a_claim_is(
     listed: dict[str, str], used: dict[str, str], classes: tuple[str, ...], device: str
 ) -> None:
-    """A request has its own classes; without one, a container gets those of all requests."""
+    """A request has its own classes; without one, a container gets the classes of all requests."""
     trainer = container(resources={"claims": [{"name": "x", **used}]})
     manifest = pod(trainer, resourceClaims=[{"name": "x", **listed}])
     (claim,) = claims_of(Pod(manifest), FACTS)
@@ -133,7 +133,7 @@ def test_known_device_classes_say_what_a_claim_is(
 
 
 def test_claims_are_grouped_by_the_containers_that_use_them() -> None:
-    """Those that none uses belong to the pod."""
+    """Unused claims belong to the pod."""
     used = [{"name": "a"}]
     manifest = pod(
         container("x"),
@@ -146,7 +146,7 @@ def test_claims_are_grouped_by_the_containers_that_use_them() -> None:
 
 
 def claim(template: str = "", *classes: str) -> Claim:
-    """Make a claim whose names say nothing."""
+    """Make a claim with neutral names."""
     return Claim("x", "x", None, template, classes)
 
 
@@ -164,7 +164,7 @@ def claim(template: str = "", *classes: str) -> Claim:
     ids=case_name,
 )
 def test_a_claim_belongs_to_fabrics(pod_claim: Claim, names: str) -> None:
-    """By its template, which says more than the device classes."""
+    """By its template, which is more specific than the device classes."""
     assert fabrics_of(pod_claim, SITE) == frozenset(names)
 
 
@@ -182,7 +182,7 @@ def test_a_claim_belongs_to_fabrics(pod_claim: Claim, names: str) -> None:
 def test_a_device_class_is_a_nic_if_its_name_says_so(
     pod_claim: Claim, name: str, is_nic: bool, is_gpu: bool
 ) -> None:
-    """Otherwise the classes of a fabric are those of its GPUs."""
+    """Otherwise the classes of a fabric are its GPUs."""
     home: Fabric = SITE.fabrics[name]
     assert has_nic_of(pod_claim, home, NO_CLAIM_FACTS) is is_nic
     assert is_gpu_claim(pod_claim, SITE) is is_gpu
@@ -204,7 +204,7 @@ def test_a_device_class_is_a_nic_if_its_name_says_so(
 def test_the_class_that_a_fabrics_template_requests_is_its_nic(
     fabric_claim: DeviceClaim, classes: list[str], is_nic: bool
 ) -> None:
-    """Its GPUs are not, by their names or by what `match` says."""
+    """Its GPUs are not, by their names or by `match`."""
     requested = {"gpu": ("h100.lab", "gpu.lab"), "nic": ("fast",), "other": ("slow",)}
     facts = ClaimFacts(templates={"pairs": requested})
     home = fabric("a", claims=(fabric_claim,), device_classes=frozenset({"h100.lab"}))
@@ -223,7 +223,7 @@ def test_the_class_that_a_fabrics_template_requests_is_its_nic(
     ids=case_name,
 )
 def test_a_template_brings_a_gpu_by_its_classes(classes: tuple[str, ...], expected: bool) -> None:
-    """By the name of a class, or as a fabric lists it; of an unknown template nothing is known."""
+    """By the name of a class, or as a fabric lists it; an unknown template has no classes."""
     facts = ClaimFacts(templates={"mine": {"nic": ("roce.b",), "more": classes}})
     assert brings_gpu("mine", SITE, facts) is expected
     assert not brings_gpu("theirs", SITE, facts)

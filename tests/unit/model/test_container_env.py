@@ -48,7 +48,7 @@ def test_a_later_reference_hides_an_earlier_literal() -> None:
 
 @pytest.mark.parametrize("value", ["", "a$b", "$", "${A}", "=mlx5_0", "`x`"])
 def test_other_dollars_are_literal(value: str) -> None:
-    """Only `$(` and `$$` mean something to the kubelet."""
+    """Only `$(` and `$$` have a meaning for the kubelet."""
     assert literal(value) == value
     assert read(env=[entry("A", value)]).env == {"A": value}
 
@@ -85,7 +85,7 @@ def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
     ],
 )
 def test_env_from_says_that_names_are_unknown(container: dict[str, Any], has_sources: bool) -> None:
-    """Any source in `envFrom` may hold any name."""
+    """Any source in `envFrom` may contain any name."""
     assert bool(read(**container).env_from) is has_sources
 
 

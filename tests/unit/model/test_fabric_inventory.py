@@ -35,12 +35,12 @@ def volta(**offered: int) -> Node:
 
 
 def build(nodes: dict[str, Node], site: Fabrics | None = None) -> FabricInventory:
-    """Take the inventory, with the fabrics V100 and H100 if no others are given."""
+    """Build the inventory, with the fabrics V100 and H100 by default."""
     return build_inventory(nodes, site or fabrics(V100, H100))
 
 
 def problems(inventory: FabricInventory) -> dict[str, list[str]]:
-    """Return the sentences by fabric, of those that have any."""
+    """Return the sentences by fabric, for fabrics with problems."""
     return {
         capacity.name: [problem.text for problem in capacity.problems]
         for capacity in inventory.fabrics
@@ -49,7 +49,7 @@ def problems(inventory: FabricInventory) -> dict[str, list[str]]:
 
 
 def test_a_fabric_has_what_its_nodes_offer() -> None:
-    """Amounts are added up; nodes are sorted as people count."""
+    """Amounts are added up; nodes are in natural order."""
     h100 = node("NVIDIA-H100-SXM5", h100=8, rail=8)
     inventory = build({"n10": volta(), "n2": volta(v100=7), "h": h100})
     v100, roce = inventory.fabrics
@@ -68,7 +68,7 @@ def test_a_fabric_has_what_its_nodes_offer() -> None:
 
 
 def test_what_pods_have_reserved_is_not_free() -> None:
-    """Of each node by itself; a node that has lost devices has none free, not fewer than none."""
+    """For each node by itself; a node that has lost devices has 0 free, not a negative number."""
     nodes = {"a": volta(), "b": volta(), "c": volta(rdma=1)}
     reserved = {"a": {"nvidia.com/v100": 8, "rdma/v100": 3}, "c": {"rdma/v100": 5}, "x": {}}
     (capacity,) = build_inventory(nodes, fabrics(V100), reserved).fabrics
@@ -105,20 +105,20 @@ def test_pods_that_are_finished_or_not_scheduled_have_reserved_nothing() -> None
 
 
 def test_a_fabric_without_nodes() -> None:
-    """It is a problem, and nothing else is then said of it."""
+    """It is a problem, and the only one that is reported for the fabric."""
     inventory = build({"a": volta()})
     assert problems(inventory) == {"h100-roce": ["no node belongs to the fabric"]}
     assert not inventory.well
 
 
 def test_a_resource_that_no_node_offers() -> None:
-    """One sentence, not one for each node."""
+    """One sentence, not a sentence for each node."""
     inventory = build({"a": node(VOLTA, v100=8), "b": node(VOLTA, v100=4)}, fabrics(V100))
     assert problems(inventory) == {"v100-ib": ["resource rdma/v100 is offered by no node"]}
 
 
 def test_nodes_that_lack_the_resource() -> None:
-    """Some are named, the others counted; the same sentence goes without names."""
+    """Some are named, the others counted; the anonymous sentence has no names."""
     bare = {f"n{number}": node(VOLTA, v100=8) for number in range(5)}
     inventory = build({"good": volta(), **bare}, fabrics(V100))
     lacking = "the GPU nvidia.com/v100, but not rdma/v100"
@@ -141,7 +141,7 @@ def test_nodes_that_lack_the_resource() -> None:
 
 
 def test_each_problem_has_its_code() -> None:
-    """A resource that nobody offers does not hide what a node lacks of the next one."""
+    """A resource that no node offers does not hide that a node lacks the next one."""
     double = fabric(
         "both", node_labels={"net": ("ib",)}, resources=(*H100.resources, *V100.resources)
     )
@@ -155,7 +155,7 @@ def test_each_problem_has_its_code() -> None:
 
 
 def test_names_are_sorted_as_people_count() -> None:
-    """A number in a name counts as a number, wherever it stands, unless it is a very long one."""
+    """A number in any place of a name counts as a number, unless it is very long."""
     long = ["1234567890", "200000000"]
     names = ["n10-1", "n2-10", "n2-9", "n", "n1", "m3", "2", "10", *long, "n1a"]
     expected = [
@@ -175,20 +175,20 @@ def test_names_are_sorted_as_people_count() -> None:
 
 
 def test_a_node_without_gpus_may_lack_the_resource() -> None:
-    """Its fabric is told by a label."""
+    """A label shows its fabric."""
     cpu = fabric("cpu", node_labels={"net": ("ib",)}, resources=V100.resources)
     nodes = {"a": node(labels={"net": "ib"}), "b": node(labels={"net": "ib"}, rdma=1)}
     assert problems(build(nodes, fabrics(cpu))) == {"cpu": ["node a has no rdma/v100"]}
 
 
 def misfit(inventory: FabricInventory) -> UnassignedNodes:
-    """Return the only misfits."""
+    """Return the only unassigned nodes."""
     (only,) = inventory.unassigned_nodes
     return only
 
 
 def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
-    """The nearest fabric is the one for which the least is missing."""
+    """The nearest fabric has the fewest unmet conditions."""
     inventory = build({"p10": node("Tesla-P100", v100=8), "p9": node("Tesla-P100", v100=8)})
     reason = f"label {PRODUCT} is Tesla-P100, not Tesla-V100-*"
     assert misfit(inventory) == UnassignedNodes(("p9", "p10"), (), "v100-ib", reason)
@@ -201,7 +201,7 @@ def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
 
 
 def test_a_node_with_rdma_and_no_gpu_is_meant_for_a_fabric() -> None:
-    """Each of the fabric's names would do, and each product."""
+    """Any GPU name of the fabric would be enough, and any product."""
     two = fabric(
         "two",
         node_labels={PRODUCT: ("Tesla-V100-*", VOLTA)},
@@ -214,7 +214,7 @@ def test_a_node_with_rdma_and_no_gpu_is_meant_for_a_fabric() -> None:
 
 
 def test_a_node_without_gpus_belongs_to_the_fabric_whose_resource_it_offers() -> None:
-    """Then it counts as any other node of the fabric, with nothing wrong."""
+    """Then it counts as any other node of the fabric, without a problem."""
     loose = fabric("loose", gpu_resources=V100.gpu_resources, resources=V100.resources)
     inventory = build({"c": node(rdma=63), "g": node(v100=8, rdma=63)}, fabrics(loose))
     (only,) = inventory.fabrics
@@ -222,7 +222,7 @@ def test_a_node_without_gpus_belongs_to_the_fabric_whose_resource_it_offers() ->
 
 
 def test_a_resource_of_several_fabrics_brings_no_node_to_any() -> None:
-    """The GPU is what is missing, since the resource could be that of each."""
+    """The GPU is missing, since the resource could belong to either fabric."""
     twins = [
         fabric(name, gpu_resources=V100.gpu_resources, resources=V100.resources) for name in "ab"
     ]
@@ -231,7 +231,7 @@ def test_a_resource_of_several_fabrics_brings_no_node_to_any() -> None:
 
 
 def test_a_fabric_without_match_misses_its_resource() -> None:
-    """Nothing else leads a node to it."""
+    """Nothing else assigns a node to it."""
     loose = fabric("loose", resources=V100.resources)
     assert misfit(build({"g": node(gpu=8)}, fabrics(loose))).why == "rdma/v100 is not offered"
 
@@ -244,7 +244,7 @@ def test_a_fabric_that_labels_are_enough_for_misses_no_resource() -> None:
 
 
 def test_an_offered_resource_decides_between_equally_near_fabrics() -> None:
-    """The fabric's own resource counts as a condition that is met, as its GPU does."""
+    """The fabric's own resource counts as a met condition, as its GPU does."""
     first = fabric("first", gpu_resources=frozenset({"nvidia.com/x"}))
     second = fabric("second", node_labels={"net": ("ib",)}, gpu_resources=V100.gpu_resources)
     second = replace(second, resources=V100.resources)
@@ -263,21 +263,21 @@ def test_shared_gpus_have_the_product_that_they_are_shares_of() -> None:
 
 
 def test_an_offered_gpu_decides_between_equally_near_fabrics() -> None:
-    """A GPU counts as a condition that is met, as a label does."""
+    """A GPU counts as a met condition, as a label does."""
     first = fabric("first", node_labels={"net": ("ib",)})
     second = fabric("second", node_labels={"net": ("ib",)}, gpu_resources=V100.gpu_resources)
     assert misfit(build({"n": node(v100=8)}, fabrics(first, second))).nearest == "second"
 
 
 def test_more_met_conditions_decide_between_equally_near_fabrics() -> None:
-    """One condition is missing for each; the second fabric has another one that is met."""
+    """One condition is missing for each; the second fabric also has a met condition."""
     plain = fabric("plain", gpu_resources=frozenset({"nvidia.com/x"}))
     inventory = build({"n": node(VOLTA)}, fabrics(plain, V100))
     assert misfit(inventory).nearest == "v100-ib"
 
 
 def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
-    """Then a pod for it is ambiguous."""
+    """A pod for such a node is ambiguous."""
     first, second = (fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
     inventory = build({"n": node(gpu=8)}, fabrics(first, second))
     assert misfit(inventory) == UnassignedNodes(
@@ -318,7 +318,7 @@ def test_nodes_that_no_fabric_means_are_counted() -> None:
 
 
 def test_without_fabrics_there_is_none_to_be_near() -> None:
-    """GPUs are still told."""
+    """Nodes with GPUs are still reported."""
     empty = fabrics(V100)
     none = type(empty)(fabrics={}, defaults=empty.defaults, config_hash="x")
     inventory = build_inventory({"a": node(gpu=8)}, none)
@@ -326,7 +326,7 @@ def test_without_fabrics_there_is_none_to_be_near() -> None:
 
 
 def test_each_node_takes_little() -> None:
-    """Nodes that are the same are done once: twice the nodes are at most twice the work."""
+    """Equal nodes are handled once: twice the nodes are at most twice the work."""
 
     def run(count: int) -> int:
         nodes = {f"n{number}": volta(v100=number % 3 + 6) for number in range(count)}

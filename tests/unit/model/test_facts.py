@@ -49,7 +49,7 @@ def test_no_objects_are_facts_too() -> None:
 
 
 def test_given_facts_come_before_those_beneath() -> None:
-    """`above` adds the namespaces that are not known, and no object then counts as missing."""
+    """`above` adds unknown namespaces, and no object then counts as missing."""
     given = Facts.from_objects([namespace("lab", labels={"from": "file"})])
     facts = given.above([namespace("lab", labels={"from": "cluster"}), namespace("other")])
     assert facts.namespace("lab").labels == {"from": "file"}
@@ -133,7 +133,7 @@ def test_two_pod_security_levels_refuse_capabilities(
     ids=case_name,
 )
 def test_rules_may_require_a_memory_limit(items: list[dict[str, Any]], reason: str) -> None:
-    """A LimitRange's max or ratio, or a quota on limits.memory; of several, always the same one."""
+    """A LimitRange's max or ratio, or a quota on limits.memory; always the same one of several."""
     for objects in ([namespace(), *items], [*items, namespace()]):
         assert Facts.from_objects(objects).namespace("lab").memory_limit_required == reason
     assert Facts.from_objects([namespace("x"), *items]).namespace("x").memory_limit_required == ""
@@ -233,7 +233,7 @@ def rules(name: str, kind: str = "LimitRange", space: str = "") -> dict[str, Any
 
 
 def test_more_objects_extend_facts() -> None:
-    """A Namespace or Node replaces that of its name, and rules come on top."""
+    """A Namespace or Node replaces its namesake, and rules are added."""
     before = Facts.from_objects(
         [
             namespace("lab", labels={"a": "old"}),

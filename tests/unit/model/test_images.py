@@ -39,5 +39,5 @@ def test_an_image_is_known_by_each_of_its_spellings(image: str, spellings: set[s
 
 @pytest.mark.parametrize(("written", "read"), [("a", "a"), (None, ""), (7, "")], ids=case_name)
 def test_an_image_may_be_missing(written: Any, read: str) -> None:
-    """An earlier webhook may set it; another type is the API server's to reject."""
+    """Another webhook may set it; the API server rejects other types."""
     assert Container(("spec", "containers", 0), container(image=written)).image == read

@@ -10,7 +10,7 @@ from webhook.model.fabric import ip_interfaces
 
 @pytest.mark.parametrize(("interface", "interfaces"), [("eth0", ("eth0",)), (None, ()), ("lo", ())])
 def test_the_fabrics_interface_is_taken(interface: str | None, interfaces: tuple[str, ...]) -> None:
-    """Without a choice of the user's it is the fabric's, unless that reaches no other pod."""
+    """Without the user's choice it is the fabric's, unless that reaches no other pod."""
     assert ip_interfaces(interface, {}) == interfaces
 
 

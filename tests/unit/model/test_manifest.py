@@ -134,5 +134,5 @@ def test_a_name_of_another_type_is_refused_with_its_place() -> None:
 
 
 def test_a_long_value_is_shown_shortened() -> None:
-    """A message stays readable, whatever was sent."""
+    """A message stays readable for any input."""
     assert describe("x" * 100) == f"a string ('{'x' * 58}…)"

@@ -1,4 +1,4 @@
-"""Tests of which values of NCCL_IB_HCA select no device of a fabric."""
+"""Tests of the values of NCCL_IB_HCA that select no device of a fabric."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from webhook.model.transport_variables import selects_none
     ],
 )
 def test_these_select_none(value: str, fabrics: str) -> None:
-    """No name or prefix of the value can be that of one of the fabric's devices."""
+    """No name or prefix of the value can match a device of the fabric."""
     assert selects_none(value, fabrics)
 
 

@@ -22,7 +22,7 @@ def evidence(namespace: dict[str, str] | None = None, **spec: Any) -> str:
 
 
 def test_a_pod_may_have_no_sidecar() -> None:
-    """Nothing speaks of Istio, or the pod keeps it away."""
+    """Nothing indicates Istio, or the pod disables it."""
     assert evidence() == ""
     assert evidence({"istio-injection": "disabled"}) == ""
     assert evidence(ENABLED, labels={INJECT: "false"}) == ""

@@ -18,7 +18,7 @@ def node(labels: dict[str, str], **offered: Any) -> Any:
 
 
 def test_nodes_that_are_the_same_to_the_fabrics_are_a_group() -> None:
-    """Labels that no fabric lists do not tell them apart; amounts do."""
+    """Labels that no fabric lists do not distinguish them; amounts do."""
     volta = {PRODUCT: "Tesla-V100-SXM2"}
     nodes = {
         "a": node({**volta, "rack": "1"}, v100=8),

@@ -48,7 +48,7 @@ def test_a_replica_set_of_its_own_has_no_deployment() -> None:
 
 
 def test_a_job_set_is_named_by_its_pods() -> None:
-    """Its Jobs are the pods' controllers; the label of another kind of pod says nothing."""
+    """Its Jobs are the pods' controllers; the label on another kind of pod has no meaning."""
     label = {"jobset.sigs.k8s.io/jobset-name": "all"}
     above = OwnerReference("jobset.x-k8s.io/v1alpha2", "JobSet", "all")
     assert owners_of(owned(reference("Job", "train"), **label)) == (JOB, above)

@@ -15,7 +15,7 @@ PATH = ("spec", "containers", 0)
 
 
 def test_a_field_is_read_once() -> None:
-    """Whoever asks again gets the same object; another pod has its own."""
+    """A second access returns the same object; another pod has its own."""
     view = Pod(pod(container(env=[{"name": "A", "value": "1"}])))
     (first,) = view.containers
     assert view.container(PATH) is first
@@ -73,13 +73,13 @@ def test_the_limit_counts_where_a_resource_has_both() -> None:
 
 
 def test_all_words_of_a_command_are_lines() -> None:
-    """Those of `command` come before those of `args`."""
+    """The words of `command` come before the words of `args`."""
     view = Container(PATH, container(command=["sh", "-c"], args=["run"]))
     assert view.command_text == "sh\n-c\nrun"
 
 
 def test_a_node_may_be_named_by_a_field() -> None:
-    """Only `metadata.name` is one, and only `In` names nodes."""
+    """Only `metadata.name` is such a field, and only `In` names nodes."""
     fields = [
         {"key": "metadata.name", "operator": "In", "values": ["a", "b"]},
         {"key": "metadata.name", "operator": "NotIn", "values": ["c"]},

@@ -23,8 +23,8 @@ from webhook.model.quantity import (
     to_integer,
 )
 
-#: Texts, and the numbers that apimachinery v0.36.3 reads in them (Quantity.UnmarshalJSON, then
-#: AsDec): printed by a Go program that did nothing else. null: it refuses the text.
+#: Texts, and the numbers that apimachinery v0.36.3 reads from them (Quantity.UnmarshalJSON, then
+#: AsDec), as printed by a small Go program. null: it refuses the text.
 TABLE: list[tuple[str, str | None]] = json.loads(
     (Path(__file__).parent / "quantities.json").read_text(encoding="utf-8")
 )
@@ -32,7 +32,7 @@ LONGEST = 64
 
 
 def refused(value: Any) -> str:
-    """Return the sentence by which a value is refused."""
+    """Return the sentence that refuses a value."""
     with pytest.raises(ValueError, match=r"\S") as raised:
         parse(value)
     for reader in (amount, to_integer, is_zero):
@@ -44,7 +44,7 @@ def refused(value: Any) -> str:
 
 @pytest.mark.parametrize(("text", "number"), TABLE, ids=case_name)
 def test_a_quantity_is_what_the_api_server_reads(text: str, number: str | None) -> None:
-    """Numbers up to 2^63-1 are read alike; what is more, or absurdly long, is refused here."""
+    """Numbers up to 2^63-1 are read alike; a larger or absurdly long one is refused here."""
     if number is None:
         assert refused(text) == (
             f'{text!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
@@ -74,7 +74,7 @@ _EXPONENTS = st.tuples(st.sampled_from("eE"), st.integers(-200, 200)).map(lambda
 def test_a_quantity_is_rounded_up_to_a_billionth(
     sign: str, digits: str, fraction: str | None, suffix: str
 ) -> None:
-    """As an exact fraction has it: away from zero, and a binary suffix is capped at 2^63-1."""
+    """As with an exact fraction: away from zero, and a binary suffix is capped at 2^63-1."""
     text = sign + digits + ("" if fraction is None else f".{fraction}") + suffix
     places = len(fraction or "")
     exact = Fraction(int(digits + (fraction or "")), 10**places)
@@ -109,7 +109,7 @@ def test_numbers_of_json_are_quantities(value: Any, number: int) -> None:
     "value", [True, False, [], {}, [1], float("inf"), float("nan"), b"1"], ids=repr
 )
 def test_other_values_are_none(value: Any) -> None:
-    """The message shows the value and what would be right."""
+    """The message shows the value and valid examples."""
     quoted = repr(value)
     if isinstance(value, float):
         quoted = repr(quoted)
@@ -122,13 +122,13 @@ def test_other_values_are_none(value: Any) -> None:
     "value", [LARGEST + 1, -LARGEST - 1, 10**10_000, -(10**10_000), 1e19, 1e308], ids=case_name
 )
 def test_too_large_a_number_is_refused(value: Any) -> None:
-    """Also one that Python refuses to write out."""
+    """Even a number that Python refuses to convert to text."""
     assert refused(value).endswith(" is more than 2^63-1, the most that a quantity may be")
 
 
 @pytest.mark.parametrize("exponent", ["9" * 60, "-" + "9" * 60])
 def test_an_exponent_of_any_size_costs_nothing(exponent: str) -> None:
-    """A power that makes no difference is not worked out."""
+    """A power that makes no difference is not computed."""
     text = f"1e{exponent}"
     if exponent.startswith("-"):
         assert parse(text) == 1
@@ -139,7 +139,7 @@ def test_an_exponent_of_any_size_costs_nothing(exponent: str) -> None:
 
 @pytest.mark.parametrize("text", ["-1", -1, "-1n", "-9223372036854775807", -0.5], ids=repr)
 def test_a_resource_is_never_below_zero(text: Any) -> None:
-    """The API server refuses it, though it can read it."""
+    """The API server can read such a quantity, but refuses it."""
     assert parse(text) < 0
     for reader in (amount, to_integer, is_zero):
         with pytest.raises(ValueError, match="is below zero, and the quantity of a resource is"):
@@ -150,13 +150,13 @@ def test_a_resource_is_never_below_zero(text: Any) -> None:
     "text", ["0", "000", 0, 0.0, -0.0, "0m", "0Gi", "0e5", "-0", None, "0" * 64], ids=repr
 )
 def test_nothing_is_zero_however_it_is_written(text: Any) -> None:
-    """Digits take a short cut, all else is parsed."""
+    """Digits take a short cut; anything else is parsed."""
     assert is_zero(text)
 
 
 @pytest.mark.parametrize("text", ["1", 1, "1m", "1e-9", "001", "9" * 18, "9" * 19], ids=repr)
 def test_something_is_not_zero(text: Any) -> None:
-    """Also what is far below one; the last two end on either side of the short cut."""
+    """Even far below 1; the last two are on either side of the short cut."""
     if text == "9" * 19:
         assert "2^63-1" in refused(text)
     else:
@@ -187,7 +187,7 @@ def test_a_whole_number_is_rounded_up(text: Any, number: int) -> None:
     ],
 )
 def test_quantities_are_compared_as_numbers(left: Any, right: Any, are_equal: bool) -> None:
-    """However they are written."""
+    """In any notation."""
     assert equal(left, right) is are_equal
 
 
@@ -204,7 +204,7 @@ def test_quantities_are_compared_as_numbers(left: Any, right: Any, are_equal: bo
     ],
 )
 def test_a_sum_is_written_as_a_quantity(number: int, text: str) -> None:
-    """In the largest binary unit; in digits where Kubernetes would cap that."""
+    """In the largest binary unit; in digits if Kubernetes would cap that unit."""
     assert format_quantity(number) == text
 
 

@@ -1,4 +1,4 @@
-"""Tests of what in a container keeps its traffic off RDMA."""
+"""Tests of the settings in a container that keep its traffic off RDMA."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_nccl_may_be_set_to_use_sockets(value: str | None, *, off: bool) -> None
 def test_devices_are_compared_with_the_fabrics(
     value: str | None, fabrics: str | None, blamed: str
 ) -> None:
-    """Where either is unknown, nothing is to blame."""
+    """If either is unknown, nothing is to blame."""
     assert transport_variables.nccl_ib_hca_elsewhere({"NCCL_IB_HCA": value}, fabrics) == blamed
 
 
@@ -84,5 +84,5 @@ def test_nixl_is_known_by_command_and_env(command: str, user_env: dict[str, str 
     ],
 )
 def test_others_move_no_data_by_nixl(command: str, user_env: dict[str, str | None]) -> None:
-    """A comment in a script says nothing."""
+    """A comment in a script does not count."""
     assert not transport_variables.uses_nixl(command, user_env)

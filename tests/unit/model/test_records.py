@@ -57,7 +57,7 @@ def test_a_resource_that_another_fabric_has_is_no_fabrics_own() -> None:
 
 
 def test_what_a_site_configures_besides_its_fabrics_is_kept() -> None:
-    """Defaults, and the resources and annotations of networks that are not RDMA's."""
+    """Defaults, and the resources and annotations of networks other than RDMA."""
     defaults = Defaults(fabric="north")
     configuration = index(
         (), defaults=defaults, foreign_resources=("efa*",), foreign_annotations=("tcpx*",)

@@ -107,7 +107,7 @@ def test_rdma_devices_and_foreign_nics_are_distinguished(
 
 
 def test_requests_beside_limits_change_nothing() -> None:
-    """Kubernetes requires both to be equal, however they are written."""
+    """Kubernetes requires both to be equal, in any notation."""
     assert usage({"rdma/north": "2"}, {"rdma/north": "2000m", "cpu": "1"}) == Usage(
         (), 0, False, False, (("rdma/north", "2"),), ()
     )
@@ -251,7 +251,7 @@ def test_other_resources_may_be_requested_without_a_limit(limits: Any, requests:
     ids=case_name,
 )
 def test_what_is_no_amount_is_refused_with_its_place(limits: Any, requests: Any, says: str) -> None:
-    """The API server would reject it too."""
+    """The API server would also reject it."""
     with pytest.raises(ShapeError) as raised:
         usage(limits, requests)
     assert str(raised.value) == says

@@ -17,6 +17,6 @@ from webhook.model.pod.sandbox import is_gvisor, is_kata
     ],
 )
 def test_the_name_says_which_runtime(name: Any, runtime: str) -> None:
-    """Installers' names count, with their suffixes; a site's other names, or none, say nothing."""
+    """Installers' names count, with their suffixes; a site's other names do not."""
     assert is_gvisor(name) is (runtime == "gvisor")
     assert is_kata(name) is (runtime == "kata")

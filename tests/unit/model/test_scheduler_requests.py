@@ -11,12 +11,12 @@ from webhook.model.resources import scheduler_requests
 
 
 def using(count: Any, name: str = "main", **fields: Any) -> dict[str, Any]:
-    """Make a container that requests so many NICs."""
+    """Make a container that requests `count` NICs."""
     return container(name, resources=amounts({"rdma/nic": count}), **fields)
 
 
 def sidecar(count: Any) -> dict[str, Any]:
-    """Make a sidecar that requests so many NICs."""
+    """Make a sidecar that requests `count` NICs."""
     return using(count, "sidecar", restartPolicy="Always")
 
 
@@ -44,7 +44,7 @@ def sidecar(count: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_reserved(spec: dict[str, Any], total: int) -> None:
-    """It is the most that the pod has at once."""
+    """It is the maximum that the pod has at once."""
     assert scheduler_requests(Pod({"spec": spec})) == {"rdma/nic": total}
 
 
@@ -59,7 +59,7 @@ def test_only_extended_resources_count() -> None:
 
 
 def test_an_amount_that_is_no_quantity_is_named() -> None:
-    """With its place."""
+    """The message contains its place."""
     with pytest.raises(ShapeError) as raised:
         scheduler_requests(Pod({"spec": {"containers": [using("many")]}}))
     assert str(raised.value).startswith("spec.containers[0].resources.limits[\"rdma/nic\"]: 'many'")

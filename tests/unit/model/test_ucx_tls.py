@@ -1,4 +1,4 @@
-"""Tests of what a value of UCX_TLS leaves of RDMA."""
+"""Tests of the RDMA transports that a value of UCX_TLS leaves."""
 
 from __future__ import annotations
 

@@ -95,10 +95,10 @@ async def request(
 class Lines:
     """A log whose lines can be read."""
 
-    def __init__(self, level: str = "debug", *, held: bool = False) -> None:
+    def __init__(self, level: str = "debug", *, buffered: bool = False) -> None:
         self._read, write = os.pipe()
         os.set_blocking(self._read, False)
-        self.log = Log(level, write, buffered=held)
+        self.log = Log(level, write, buffered=buffered)
 
     def read(self) -> list[dict[str, Any]]:
         """Return the lines since the last call."""

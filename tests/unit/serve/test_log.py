@@ -34,7 +34,7 @@ def test_level_below_the_least_is_left_out() -> None:
 
 def test_a_held_log_keeps_what_matters() -> None:
     """A person at a terminal reads the announcement first; warnings and errors follow it."""
-    lines = Lines(held=True)
+    lines = Lines(buffered=True)
     lines.log.write("info", "configuration loaded")
     lines.log.write("warning", "odd")
     assert lines.read() == []

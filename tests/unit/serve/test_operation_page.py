@@ -17,7 +17,7 @@ from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES
 from webhook.serve.http import asgi, validate
 from webhook.serve.http.asgi import BODY_LIMIT
-from webhook.serve.http.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
+from webhook.serve.http.preview import BYTES, EACH_BYTES, EACH_PENDING, PENDING, WAIT_SECONDS
 from webhook.serve.http.query import PARAMETERS
 from webhook.serve.http.review_body import DEPTH, OBJECTS, VALUES
 from webhook.serve.listener import LIMITS
@@ -84,7 +84,7 @@ def test_metrics_are_up_to_date() -> None:
         f"{DEPTH} levels",
         f"{PENDING} at once, {EACH_PENDING} of one address",
         f"| {validate.PENDING} at once, {validate.EACH_PENDING} of one address; ",
-        f"{validate.HELD >> 20} MiB of objects, {validate.EACH_HELD >> 20} MiB of one address |",
+        f"{validate.BYTES >> 20} MiB of objects, {validate.EACH_BYTES >> 20} MiB of one address |",
         f"| a validation | {validate.SECONDS:g} s with its wait for others, 192 MiB",
         f"has not answered within {validate.SECONDS:g} s",
         f"(the first {MOST_ERRORS})",
@@ -92,7 +92,7 @@ def test_metrics_are_up_to_date() -> None:
         f"{MOST_ENTRIES:,} entries",
         f"| {ServeOptions().request_seconds:g} s |",
         f"| a preview | {ServeOptions().preview_seconds:g} s, {ADDRESS_SPACE >> 20} MiB of ",
-        f"{HELD >> 20} MiB, {EACH_HELD >> 20} MiB of one address",
+        f"{BYTES >> 20} MiB, {EACH_BYTES >> 20} MiB of one address",
         f"| its wait for others | {WAIT_SECONDS:g} s |",
         f"| its answer | {ANSWER_BYTES >> 20} MiB; {asgi.SECONDS:g} s to be taken |",
         f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",

@@ -23,14 +23,14 @@ class AdmissionApp:
     def __init__(
         self, endpoints: Mapping[str, ASGIApp], state: State, metrics: Metrics, log: Log
     ) -> None:
-        """Prepare the application; `endpoints` has them by path."""
+        """Prepare the application; `endpoints` has the endpoints by path."""
         self._endpoints = endpoints
         self._state = state
         self._metrics = metrics
         self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer a request."""
         endpoint = self._endpoints.get(scope["path"])
         if endpoint is not None:
             await endpoint(scope, receive, send)
@@ -39,9 +39,9 @@ class AdmissionApp:
 
     async def _refuse(self, scope: Scope, send: Send) -> None:
         started = perf_counter()
-        known = " or ".join(self._endpoints)
-        said = f"there is nothing at this path: POST an AdmissionReview to {known}"
-        error = RequestError(404, said)
+        paths = " or ".join(self._endpoints)
+        message = f"there is nothing at this path: POST an AdmissionReview to {paths}"
+        error = RequestError(404, message)
         await asgi.refuse(send, error, close=self._state.draining)
         seconds = perf_counter() - started
         self._metrics.answered("other", error.status, seconds)
@@ -49,7 +49,7 @@ class AdmissionApp:
             "warning",
             "not decided",
             status=error.status,
-            problem=said,
+            problem=message,
             duration_ms=round(seconds * 1000, 3),
             traceparent=traceparent(dict(scope["headers"])),
         )
@@ -70,7 +70,7 @@ class Health:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer a request."""
         if scope["method"] not in ("GET", "HEAD"):
             await asgi.refuse(send, RequestError(405, "only GET is supported here"))
             return
@@ -83,13 +83,15 @@ class Health:
             case "/metrics":
                 await asgi.respond(send, 200, self._metrics.text(), CONTENT_TYPE.encode())
             case _:
-                known = "there is nothing at this path: GET /healthz, /readyz or /metrics"
-                await asgi.refuse(send, RequestError(404, known))
+                message = "there is nothing at this path: GET /healthz, /readyz or /metrics"
+                await asgi.refuse(send, RequestError(404, message))
 
     def readiness(self) -> tuple[int, str]:
         """Return the status code of `/readyz` and its lines, one for each check."""
         checks = self._state.checks()
         ready = all(check.ready for check in checks)
-        lines = [f"[{'+' if one.ready else '-'}] {one.name}: {one.detail}" for one in checks]
+        lines = [
+            f"[{'+' if check.ready else '-'}] {check.name}: {check.detail}" for check in checks
+        ]
         lines.append("ready" if ready else "not ready")
         return 200 if ready else 503, "\n".join(lines) + "\n"

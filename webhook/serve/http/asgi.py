@@ -1,4 +1,4 @@
-"""HTTP helpers that the listeners share: reading bodies within limits, and sending answers.
+"""HTTP helpers of the listeners: reading bodies within limits, and sending answers.
 
 The server can answer before it has read a body, and need not close the connection: uvicorn
 keeps reading and discards the rest, so a client that sends everything first gets its answer.
@@ -28,17 +28,17 @@ BODY_LIMIT = 8 * 1024 * 1024
 
 
 class DisconnectedError(Exception):
-    """The client has disconnected, so nobody would receive an answer."""
+    """The client has disconnected and cannot receive an answer."""
 
 
 class Bodies:
-    """Reads request bodies up to a size; the server limits their time and their total size."""
+    """A reader of request bodies up to a size; the server limits their time and total size."""
 
     def __init__(self, limit: int = BODY_LIMIT) -> None:
         self._limit = limit
 
     async def read(self, headers: Headers, receive: Receive) -> bytes:
-        """Return the whole body.
+        """Return a body.
 
         Raises RequestError if it is too large, DisconnectedError if the client leaves meanwhile.
         """
@@ -76,7 +76,7 @@ class Bodies:
 async def respond(
     send: Send, status: int, body: bytes, content_type: bytes = TEXT, *, close: bool = False
 ) -> None:
-    """Send a whole answer; `close` tells the client to open a new connection."""
+    """Send an answer; `close` makes the client open a new connection."""
     headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
     if close:
         headers.append((b"connection", b"close"))
@@ -92,7 +92,7 @@ async def refuse(send: Send, error: RequestError, *, close: bool = False) -> Non
 
 # Callers who may leave before their answer is ready, or read it slowly.
 
-#: How long an answer may take to be sent.
+#: The time limit for sending an answer.
 SECONDS = 60.0
 _Result = TypeVar("_Result")
 
@@ -103,7 +103,7 @@ async def until_disconnect(work: Coroutine[None, None, _Result], receive: Receiv
     The request's body must have been read before.
     """
     working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_left(receive))
+    leaving = asyncio.ensure_future(_disconnection(receive))
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
@@ -115,13 +115,13 @@ async def until_disconnect(work: Coroutine[None, None, _Result], receive: Receiv
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def _left(receive: Receive) -> None:
+async def _disconnection(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 class ChunkedBody(Response):
-    """An answer that is sent as fast as the caller reads it.
+    """An answer, sent at the caller's reading speed.
 
     It counts against `share` until it is sent; after SECONDS, the connection is closed.
     """
@@ -136,7 +136,7 @@ class ChunkedBody(Response):
         super().__init__(media_type=media_type, headers={"content-length": str(self._size)})
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        """Send the answer; RequestError if too many bytes are being sent already."""
+        """Send the answer; raise RequestError if too many bytes are being sent already."""
         with self._share.take(self._address, self._size), suppress(TimeoutError):
             await asyncio.wait_for(self._send(send), SECONDS)
 

@@ -1,4 +1,4 @@
-"""`POST /mutate`: an AdmissionReview in, an AdmissionReview out.
+"""`POST /mutate`: an AdmissionReview comes in, an AdmissionReview goes out.
 
 This is a plain ASGI callable: FastAPI's routing takes longer than the decision, and a thread
 pool would only add waiting, since nothing here does I/O.
@@ -53,10 +53,10 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import State, claim_key
 
 PATH = "/mutate"
-#: Memory that each of these characters stands for once it is parsed, for a request that waits.
+#: Bytes of memory for each structural character (`signs`) of a parsed request that waits.
 VALUE_BYTES = 260
-#: For whoever creates a pod without fabrics; it stands behind "failed calling webhook …: ", and the
-#: reason follows.
+#: A message for the creator of a pod without fabrics, after "failed calling webhook …: " and before
+#: the reason.
 NOT_CONFIGURED = "rdma-webhook has no fabrics, so pods with rdma.lab/enable cannot be created: "
 _ABOVE_POD = 2  # `request.object`
 
@@ -64,12 +64,12 @@ Decide = Callable[[PodManifest, Context], Decision]
 
 
 class Answer(NamedTuple):
-    """An HTTP answer, and what the log and the metrics need to know about it."""
+    """An HTTP answer, with details for the log and the metrics."""
 
     status: int
     body: bytes
     content_type: bytes = JSON
-    #: What was wrong with the request.
+    #: The problem of the request.
     problem: str | None = None
     uid: str = ""
     error: Exception | None = None
@@ -86,17 +86,17 @@ class Mutate:
         metrics: Metrics,
         log: Log,
         decide: Decide,
-        tell_owner: NotifyOwner = notify_nobody,
+        notify_owner: NotifyOwner = notify_nobody,
     ) -> None:
         self._state = state
         self._metrics = metrics
         self._log = log
         self._decide = decide
-        self._tell_owner = tell_owner
+        self._notify_owner = notify_owner
         self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer a request."""
         started = perf_counter()
         headers: Headers = dict(scope["headers"])
         try:
@@ -111,10 +111,10 @@ class Mutate:
         await asgi.respond(send, result.status, result.body, result.content_type, close=close)
         seconds = perf_counter() - started
         self._metrics.answered("mutate", result.status, seconds)
-        self._tell(result, headers, seconds)
+        self._record(result, headers, seconds)
 
     async def _answer(self, body: bytes) -> Answer:
-        """Answer any body, once what it depends on is known or the wait for it is over."""
+        """Answer any body, after its facts have arrived or the wait for them is over."""
         read = read_as(body, read_review)
         if isinstance(read, AdmissionRequest):
             if awaited := self._awaited(read):
@@ -123,7 +123,7 @@ class Mutate:
         return Answer(*read)
 
     def answer(self, body: bytes) -> Answer:
-        """Answer any body with what is known now."""
+        """Answer any body with the present facts."""
         read = read_as(body, read_review)
         return self._answer_to(read) if isinstance(read, AdmissionRequest) else Answer(*read)
 
@@ -134,19 +134,19 @@ class Mutate:
             return []
         space, claims = request.namespace, snapshot.claims
         awaited = [] if snapshot.facts.namespace(space).known else [space]
-        if claims is not None and claims.arriving and _asks(request.pod):
+        if claims is not None and claims.arriving and _opted_in(request.pod):
             unknown = unknown_claims(request.pod, claims.of(space))
             awaited += [claim_key(space, name) for name in unknown]
         return awaited
 
     async def _arrival(self, awaited: list[str], body: bytes) -> None:
-        """Wait until the watches have delivered this, or for the longest wait allowed."""
+        """Wait until the watches have delivered these facts, or for the longest wait allowed."""
         assert self._state.pending_facts is not None
-        held = len(body) + signs(body) * VALUE_BYTES
-        await self._state.pending_facts.wait_for(awaited, held)
+        octets = len(body) + signs(body) * VALUE_BYTES
+        await self._state.pending_facts.wait_for(awaited, octets)
 
     def _answer_to(self, request: AdmissionRequest) -> Answer:
-        """Answer a request that could be read; never raises."""
+        """Return the answer to a readable request; never raises."""
         try:
             return self._decided(request)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
@@ -154,8 +154,8 @@ class Mutate:
 
     def _decided(self, request: AdmissionRequest) -> Answer:
         if request.ignored:
-            left = orjson.dumps(allow_unchanged(request.uid, request.ignored))
-            return Answer(200, left, request=request, problem=request.ignored)
+            unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
+            return Answer(200, unchanged, request=request, problem=request.ignored)
         context = self._state.context_for(request.namespace, request.pod)
         if context is None:
             problem = f"{NOT_CONFIGURED}{self._state.snapshot.missing}"
@@ -165,8 +165,8 @@ class Mutate:
         written = orjson.dumps(answer(request.uid, decision))
         return Answer(200, written, request=request, decision=decision)
 
-    def _tell(self, result: Answer, headers: Headers, seconds: float) -> None:
-        """Count and log an answer that has been sent."""
+    def _record(self, result: Answer, headers: Headers, seconds: float) -> None:
+        """Count and log a sent answer."""
         took = round(seconds * 1000, 3)
         trace = traceparent(headers)
         request, decision = result.request, result.decision
@@ -199,17 +199,19 @@ class Mutate:
                 duration_ms=took,
                 traceparent=trace,
             )
-            self._tell_owner(request, decision)
+            self._notify_owner(request, decision)
 
 
-def _asks(pod: PodManifest) -> bool:
-    """Whether a pod opted in; no other one is delayed."""
+def _opted_in(pod: PodManifest) -> bool:
+    """Return whether a pod opted in; other pods are not delayed."""
     return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
 
 
 def _described(request: AdmissionRequest, decision: Decision) -> dict[str, object]:
-    """Return what the log says about a decision: names and codes, but no message and no value."""
-    applied = {one.mutation: None for one in decision.outcomes if one.status == "applied"}
+    """Return the log fields of a decision: names and codes, but no message and no value."""
+    applied = {
+        outcome.mutation: None for outcome in decision.outcomes if outcome.status == "applied"
+    }
     return {
         "uid": request.uid[:LONGEST_NAME],
         "namespace": request.namespace[:LONGEST_NAME],

@@ -1,6 +1,7 @@
-"""The listener for people: `/preview`, what the webhook would do with a pod, and `/fabrics`.
+"""The listener for people: `/preview`, the webhook's changes to a pod, and `/fabrics`.
 
-Callers are anonymous, so an answer contains nothing about the cluster but amounts of each fabric.
+Callers are anonymous, so answers contain only amounts of each fabric, and nothing else of the
+cluster.
 """
 
 from __future__ import annotations
@@ -25,28 +26,28 @@ from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.worker.queue import FairQueue, Quota
 from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
-# `/preview`: what the webhook would do with a pod or a workload, for people and their tools.
+# `/preview`: the webhook's changes to a pod or a workload, for people and their tools.
 #
-# The decision uses the fabrics and what the caller sent, never the facts. The worker, a separate
+# The decision uses the fabrics and the caller's documents, never the facts. The worker, a separate
 # process, makes it, so no document can end or block this process.
 
 PATH = "/preview"
 FABRICS_PATH = "/fabrics"
-#: How many previews may wait or run, in all and from one address; others have to try again.
+#: Previews that may wait or run, in total and from one address; others have to try again.
 PENDING, EACH_PENDING = 16, 8
-#: Bytes of request bodies and unsent answers that this process holds, in all and for one address.
-HELD, EACH_HELD = 48 << 20, 24 << 20
-#: How long a preview may wait for others.
+#: Bytes of request bodies and unsent answers in this process, in total and for one address.
+BYTES, EACH_BYTES = 48 << 20, 24 << 20
+#: The time limit for a preview's wait for others.
 WAIT_SECONDS = 30.0
-#: Pods in one body: the answer for each takes up to 70 KiB of memory until it is sent.
+#: The maximum number of pods in a body: each answer takes up to 70 KiB of memory until it is sent.
 PODS = 500
 
-#: What to do if the worker cannot compute a preview.
+#: The remedy if the worker cannot compute a preview.
 ADVICE = (
     "send fewer or smaller documents at a time; `rdma-webhook preview FILE` on your own machine "
     "has no such limit"
 )
-_ONE_LINE = (
+_SINGLE_LINE = (
     "the body is one line and not YAML: curl -d removes the line breaks of a file, so send it "
     "with curl --data-binary"
 )
@@ -79,7 +80,7 @@ GET /fabrics: how many nodes each fabric has, and what they offer together
 
 
 class PreviewApp:
-    """The ASGI application of the preview listener: FastAPI inside, counted outside."""
+    """The ASGI application of the preview listener: FastAPI inside, counters outside."""
 
     def __init__(
         self,
@@ -93,8 +94,8 @@ class PreviewApp:
     ) -> None:
         """Prepare the application.
 
-        `turns` are those of all requests to the worker; `example`: the fabrics are an example's,
-        which answers say.
+        `turns`: the queue of all requests to the worker; `example`: whether the fabrics are an
+        example, as answers then mention.
         """
         self._example = example
         self._state = state
@@ -103,13 +104,13 @@ class PreviewApp:
         self._worker = worker
         self._bodies = Bodies()
         self._places = Quota("previews", PENDING, EACH_PENDING)
-        self._held = Quota("large previews", HELD, EACH_HELD)
+        self._octets = Quota("large previews", BYTES, EACH_BYTES)
         self._turns = turns or FairQueue()
         self._amounts = FabricAmounts(state)
         self._app = self._routes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, and count it."""
+        """Answer and count a request."""
         started = perf_counter()
         code = 500
 
@@ -130,7 +131,7 @@ class PreviewApp:
             docs_url=None,
             redoc_url=None,
             openapi_url=None,
-            redirect_slashes=False,  # a redirect would go wherever the Host header says
+            redirect_slashes=False,  # a redirect would go to the address in the Host header
         )
         app.get(PATH)(_usage)
         app.get(FABRICS_PATH)(self._fabrics)
@@ -141,20 +142,20 @@ class PreviewApp:
         return app
 
     async def _fabrics(self, request: Request) -> Response:
-        named = requested_format(request.query_params.multi_items(), FABRICS_FORMATS)
-        wanted = named or negotiate(_accept(request), FABRICS_FORMATS)
-        written = await self._amounts.written(wanted.name)
-        return Response(written, media_type=(wanted.media_types or TEXT_TYPES)[0])
+        requested = requested_format(request.query_params.multi_items(), FABRICS_FORMATS)
+        chosen = requested or negotiate(_accept(request), FABRICS_FORMATS)
+        written = await self._amounts.written(chosen.name)
+        return Response(written, media_type=(chosen.media_types or TEXT_TYPES)[0])
 
     async def _preview(self, request: Request) -> Response:
         query = read_query(request.query_params.multi_items())
-        wanted = query.output or negotiate(_accept(request), SERVED)
-        if self._example and wanted.name in APPLIED:
-            raise RequestError(409, _NOT_YOURS.format(wanted.name))
+        chosen = query.output or negotiate(_accept(request), SERVED)
+        if self._example and chosen.name in APPLIED:
+            raise RequestError(409, _NOT_YOURS.format(chosen.name))
         current = self._state.snapshot.current
         if current is None:
             raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
-        parameters = self._parameters(query, wanted.name)
+        parameters = self._parameters(query, chosen.name)
         body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
         job = Job("preview", parameters, body, "preview", ADVICE)
         address = request.client.host if request.client else ""
@@ -163,10 +164,10 @@ class PreviewApp:
             answer = await until_disconnect(computed, request.receive)
         except RequestError as error:
             raise _without_line_breaks(error, request, body) from None
-        return ChunkedBody(answer.pieces, wanted.media_types[0], self._held, address)
+        return ChunkedBody(answer.pieces, chosen.media_types[0], self._octets, address)
 
     def _parameters(self, query: Query, output: str) -> dict[str, object]:
-        """Return what the worker needs to know besides the documents."""
+        """Return the worker's parameters besides the documents."""
         return {
             "namespace": query.namespace,
             "labels": query.labels,
@@ -180,7 +181,7 @@ class PreviewApp:
         self, job: Job, current: PreparedConfiguration, address: str
     ) -> WorkerAnswer:
         pending = self._metrics.worker.previews_pending.track_inprogress()
-        with self._places.take(address), self._held.take(address, len(job.body)), pending:
+        with self._places.take(address), self._octets.take(address, len(job.body)), pending:
             try:
                 async with self._turns.turn(address, WAIT_SECONDS):
                     answer = await self._worker.ask(job, current)
@@ -200,11 +201,11 @@ def _accept(request: Request) -> str:
 
 
 def _without_line_breaks(error: RequestError, request: Request, body: bytes) -> RequestError:
-    """Return the error for an unreadable body, which may be one that `curl -d` changed."""
+    """Return the error for an unreadable body, with a hint for one changed by `curl -d`."""
     form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
     if error.status != 400 or not form or b"\n" in body:  # noqa: PLR2004
         return error
-    return RequestError(400, _ONE_LINE)
+    return RequestError(400, _SINGLE_LINE)
 
 
 async def _usage() -> Response:
@@ -230,16 +231,16 @@ def _line(status: int, message: str) -> Response:
     return Response(line, status, media_type="text/plain")
 
 
-# `GET /fabrics`: what the nodes of each fabric offer together, for people without rights.
+# `GET /fabrics`: the total resources of the nodes of each fabric, for people without rights.
 #
-# Callers are anonymous, so an answer has amounts of each fabric and names no node. It is computed
-# in a thread, once for each inventory and format, however many ask.
+# Callers are anonymous, so an answer has amounts of each fabric and names no node. A thread
+# computes it once for each inventory and format.
 
 _ANYBODY = FabricsReader(anonymous=True)
 
 
 class FabricAmounts:
-    """Answers with the amounts of the state's nodes."""
+    """The amounts of the state's nodes, cached for each inventory."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -248,7 +249,7 @@ class FabricAmounts:
         self._written: dict[str, bytes] = {}
 
     async def written(self, name: str) -> bytes:
-        """Return the amounts in a format; raise RequestError if fabrics or nodes are not known."""
+        """Return the amounts in a format; raise RequestError without fabrics or nodes."""
         current = self._state.snapshot.current
         if current is None:
             raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
@@ -262,6 +263,9 @@ class FabricAmounts:
 
 
 def _written(current: PreparedConfiguration) -> dict[str, bytes]:
-    """Write the amounts in each format, which takes little beside adding them up."""
-    found = build_inventory(current.nodes, current.fabrics)
-    return {one.name: fabrics_output(found, one.name, _ANYBODY).encode() for one in FABRICS_FORMATS}
+    """Return the amounts in each format; formatting is cheap next to the sums."""
+    inventory = build_inventory(current.nodes, current.fabrics)
+    return {
+        output_format.name: fabrics_output(inventory, output_format.name, _ANYBODY).encode()
+        for output_format in FABRICS_FORMATS
+    }

@@ -20,17 +20,17 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class Query(NamedTuple):
-    """What a caller of the preview requests besides sending documents."""
+    """The parameters of a caller of the preview besides documents."""
 
     namespace: str = "default"
     labels: dict[str, str] = {}  # noqa: RUF012 -- never changed
     enable: bool = False
-    #: None: the `Accept` header decides.
+    #: The format; None lets the `Accept` header decide.
     output: OutputFormat | None = None
 
 
 def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
-    """Read the parameters of `/preview`; RequestError (400) names the first that is invalid."""
+    """Return the parameters of `/preview`; raise RequestError (400) for the first invalid one."""
     given = list(parameters)
     single = _single(given, PARAMETERS)
     return Query(
@@ -44,17 +44,17 @@ def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
 def requested_format(
     parameters: Iterable[tuple[str, str]], formats: Sequence[OutputFormat]
 ) -> OutputFormat | None:
-    """Read the parameters of an address that has only `output`; None if it is not given."""
+    """Return the format of an address with only `output`; None without the parameter."""
     return _format(_single(list(parameters), (OUTPUT,)), formats)
 
 
-def _single(given: Sequence[tuple[str, str]], known: Sequence[str]) -> dict[str, str]:
-    """Return the parameters by name; RequestError for another one, and for one that repeats."""
+def _single(given: Sequence[tuple[str, str]], allowed: Sequence[str]) -> dict[str, str]:
+    """Return the parameters by name; raise RequestError for unknown and repeated ones."""
     for name, times in Counter(name for name, _ in given).items():
-        if name not in known:
-            hint = suggestion(name, known)
+        if name not in allowed:
+            hint = suggestion(name, allowed)
             raise RequestError(
-                400, f"{name!r:.80} is not a parameter{hint}: use {', '.join(known)}"
+                400, f"{name!r:.80} is not a parameter{hint}: use {', '.join(allowed)}"
             )
         if times > 1 and name != LABEL:
             raise RequestError(400, f"{name}: given {times} times: give it once")
@@ -71,10 +71,10 @@ def _namespace(written: str) -> str:
 
 def _labels(written: Iterable[str]) -> dict[str, str]:
     labels: dict[str, str] = {}
-    for one in written:
-        key, equals, value = one.partition("=")
+    for label in written:
+        key, equals, value = label.partition("=")
         if not key or not equals:
-            raise RequestError(400, f"{LABEL}={one!r:.200}: write KEY=VALUE")
+            raise RequestError(400, f"{LABEL}={label!r:.200}: write KEY=VALUE")
         labels[key] = value
     return labels
 
@@ -90,18 +90,18 @@ def _format(parameters: Mapping[str, str], formats: Sequence[OutputFormat]) -> O
     if OUTPUT not in parameters:
         return None
     written = parameters[OUTPUT]
-    for one in formats:
-        if one.name == written:
-            return one
-    known = ", ".join(one.name for one in formats)
-    raise RequestError(400, f"{OUTPUT}={written!r:.80}: use one of {known}")
+    for choice in formats:
+        if choice.name == written:
+            return choice
+    choices = ", ".join(choice.name for choice in formats)
+    raise RequestError(400, f"{OUTPUT}={written!r:.80}: use one of {choices}")
 
 
-# Choose the format of an answer by its `Accept` header, among those served.
+# Choose the format of an answer by the request's `Accept` header.
 
 
 class _Range(NamedTuple):
-    """One media range of an `Accept` header: `text/*;q=0.5`."""
+    """A media range of an `Accept` header: `text/*;q=0.5`."""
 
     kind: str
     subtype: str
@@ -109,23 +109,25 @@ class _Range(NamedTuple):
 
 
 def negotiate(accept: str, formats: Sequence[OutputFormat]) -> OutputFormat:
-    """Return the format that an `Accept` header prefers; RequestError (406) if it accepts none.
+    """Return the format preferred by an `Accept` header; raise RequestError (406) without one.
 
     RFC 9110, 12.5.1: the most specific range that matches a media type gives its quality. Among
     formats of equal quality, the first in the table is chosen.
     """
-    ranges = [_range(one) for one in accept.split(",") if one.strip()]
+    ranges = [_range(part) for part in accept.split(",") if part.strip()]
     if not ranges:
         return formats[0]
     best: OutputFormat | None = None
-    most = 0.0
-    for one in formats:
-        quality = max((_quality(media_type, ranges) for media_type in one.media_types), default=0.0)
-        if quality > most:
-            best, most = one, quality
+    best_quality = 0.0
+    for choice in formats:
+        quality = max(
+            (_quality(media_type, ranges) for media_type in choice.media_types), default=0.0
+        )
+        if quality > best_quality:
+            best, best_quality = choice, quality
     if best is None:
-        known = ", ".join(one.media_types[0] for one in formats if one.media_types)
-        raise RequestError(406, f"accept: use one of {known}")
+        accepted = ", ".join(choice.media_types[0] for choice in formats if choice.media_types)
+        raise RequestError(406, f"accept: use one of {accepted}")
     return best
 
 
@@ -133,12 +135,12 @@ def _quality(media_type: str, ranges: list[_Range]) -> float:
     kind, _, subtype = media_type.partition("/")
     specific = -1
     quality = 0.0
-    for one in ranges:
-        if one.kind not in ("*", kind) or one.subtype not in ("*", subtype):
+    for accepted in ranges:
+        if accepted.kind not in ("*", kind) or accepted.subtype not in ("*", subtype):
             continue
-        fits = (one.kind != "*") + (one.subtype != "*")
+        fits = (accepted.kind != "*") + (accepted.subtype != "*")
         if fits > specific:
-            specific, quality = fits, one.quality
+            specific, quality = fits, accepted.quality
     return quality
 
 

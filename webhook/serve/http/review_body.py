@@ -1,4 +1,4 @@
-"""What `/mutate` and `/validate` share: reading an AdmissionReview, and rejecting what is none."""
+"""AdmissionReviews for `/mutate` and `/validate`: reading them, and rejecting invalid bodies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DEPTH = 200
 #: OBJECTS objects, counted by its `{`. Parsed, these take at most 100 MiB; 8 MiB of `{},` would
 #: take 220 MiB. The densest pod that etcd accepts (1.5 MiB), of variables with three-letter names,
 #: has 350,000 values and 175,000 objects. More numbers than that would fit, but the only list of
-#: numbers in a pod is supplementalGroups, of which Linux allows 65,536 (NGROUPS_MAX).
+#: numbers in a pod is supplementalGroups, with at most 65,536 on Linux (NGROUPS_MAX).
 SMALL = 256 * 1024
 VALUES = 400_000
 OBJECTS = 200_000
 #: Characters of a name in the log; Kubernetes allows at most 253.
 LONGEST_NAME = 256
-#: The API server writes `request.uid` first, so it can be read even if the rest cannot be parsed.
+#: The API server writes `request.uid` first, so it is readable even if the rest cannot be parsed.
 #: This cannot match inside a JSON string, whose quotes are escaped.
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,128})"')
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -34,12 +34,12 @@ _Review = TypeVar("_Review")
 
 
 class InvalidReview(NamedTuple):
-    """The HTTP answer to a request that could not be read, and what the log has to know of it."""
+    """The HTTP answer to an unreadable request, with details for the log."""
 
     status: int
     body: bytes
     content_type: bytes = JSON
-    #: What was wrong with the request.
+    #: The problem of the request.
     problem: str | None = None
     uid: str = ""
     error: Exception | None = None
@@ -48,7 +48,7 @@ class InvalidReview(NamedTuple):
 async def review_body(
     path: str, scope: Scope, headers: Headers, bodies: Bodies, receive: Receive
 ) -> bytes:
-    """Return the body of a request to `path`; RequestError if it cannot be a review.
+    """Return the body of a request to `path`; raise RequestError if it cannot be a review.
 
     The query string (`?timeout=5s`) is ignored. Raises DisconnectedError if the client leaves.
     """
@@ -59,9 +59,9 @@ async def review_body(
 
 
 def read_as(body: bytes, read: Callable[[object], _Review]) -> _Review | InvalidReview:
-    """Read a body as a review, or return the answer to an invalid one; never raises.
+    """Return the review in a body, or the answer to an invalid one; never raises.
 
-    `read` raises ReviewError for JSON that is none.
+    `read` raises ReviewError for JSON that is not a review.
     """
     document: object = None
     try:
@@ -79,25 +79,25 @@ def signs(body: bytes) -> int:
 
 
 def traceparent(headers: Headers) -> str | None:
-    """Return the W3C trace context, which the API server sends if tracing is enabled."""
+    """Return the W3C trace context, sent by the API server if tracing is enabled."""
     value = headers.get(b"traceparent")
     return value.decode() if value and _TRACEPARENT.fullmatch(value) else None
 
 
 def refused_review(uid: str, problem: str) -> InvalidReview:
-    """Return the answer to a body that is wrong: a review if its uid is known."""
+    """Return the answer to an invalid body: a review if its uid is known."""
     if not uid:
         return text_answer(400, problem)
     return InvalidReview(200, orjson.dumps(reject(uid, 400, problem)), problem=problem, uid=uid)
 
 
 def text_answer(status: int, problem: str) -> InvalidReview:
-    """Return an answer of one line of text."""
+    """Return an answer with a line of text."""
     return InvalidReview(status, f"{problem}\n".encode(errors="replace"), TEXT, problem)
 
 
 def defective(uid: str, error: Exception, document: object, depth: int) -> InvalidReview:
-    """Return the answer to a body that made an error: an error of ours, if it is not too deep."""
+    """Return the answer to a body that caused an error: our defect, unless it is too deep."""
     if _deeper_than(document, depth):
         return refused_review(uid, f"the body is nested deeper than {DEPTH} levels")
     message = (
@@ -112,8 +112,8 @@ def _check(path: str, scope: Scope, headers: Headers) -> None:
         raise RequestError(405, f"{path} accepts only POST")
     content_type = headers.get(b"content-type", JSON)
     if b"json" not in content_type.lower():
-        shown = content_type.decode("latin-1")
-        raise RequestError(415, f"content-type is {shown!r:.80}: it must be application/json")
+        written = content_type.decode("latin-1")
+        raise RequestError(415, f"content-type is {written!r:.80}: it must be application/json")
     if headers.get(b"content-encoding", b"identity") != b"identity":
         raise RequestError(415, "content-encoding is not supported: send plain JSON")
     if b"content-length" not in headers:  # the API server always sends one
@@ -123,7 +123,7 @@ def _check(path: str, scope: Scope, headers: Headers) -> None:
 
 
 def _check_density(body: bytes) -> None:
-    """Reject a body that would take too much memory once it is parsed."""
+    """Reject a body that would take too much memory after parsing."""
     if len(body) <= SMALL:
         return
     if signs(body) > VALUES:
@@ -133,7 +133,7 @@ def _check_density(body: bytes) -> None:
 
 
 def _parse(body: bytes) -> object:
-    """Parse JSON strictly: no NaN, no lone surrogates, UTF-8 only. ReviewError says where."""
+    """Parse strict JSON (no NaN, no lone surrogates, UTF-8 only); raise ReviewError."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -143,14 +143,14 @@ def _parse(body: bytes) -> object:
 def _not_json(body: bytes, error: orjson.JSONDecodeError) -> str:
     try:
         body.decode()
-    except UnicodeDecodeError as wrong:
-        return f"the body is not UTF-8: byte {wrong.start} is 0x{body[wrong.start]:02x}"
+    except UnicodeDecodeError as undecodable:
+        return f"the body is not UTF-8: byte {undecodable.start} is 0x{body[undecodable.start]:02x}"
     return f"the body is not JSON: {error}"
 
 
 def _legible_uid(body: bytes) -> str:
-    found = _UID.search(body)
-    return found[1].decode() if found else ""
+    match = _UID.search(body)
+    return match[1].decode() if match else ""
 
 
 def _deeper_than(document: object, depth: int) -> bool:
@@ -158,8 +158,8 @@ def _deeper_than(document: object, depth: int) -> bool:
     for _ in range(depth + 1):
         level = [
             child
-            for one in level
-            for child in (one.values() if isinstance(one, dict) else one)
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
             if isinstance(child, (dict, list))
         ]
         if not level:

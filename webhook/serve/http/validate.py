@@ -1,8 +1,8 @@
-"""`POST /validate`: whether the cluster may be configured like this.
+"""`POST /validate`: the check of a new configuration of the cluster.
 
-An AdmissionReview about a FabricConfiguration comes in, an AdmissionReview goes out. The rules are
-those of `rdma-webhook check-config`. The worker applies them, since the largest object takes a
-second; this process only reads the review.
+An AdmissionReview about a FabricConfiguration comes in, an AdmissionReview goes out. The rules
+equal the ones of `rdma-webhook check-config`. The worker applies them, since the largest object
+takes a second; this process only reads the review.
 
     request                                    answer
     ----------------------------------------   ------------------------------------------
@@ -57,44 +57,44 @@ from webhook.serve.worker.queue import FairQueue, Quota
 from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
 PATH = "/validate"
-#: How long a validation may take, its wait for others included: less than `timeoutSeconds` of our
+#: The time limit of a validation, including its wait for others: less than `timeoutSeconds` of our
 #: ValidatingWebhookConfiguration.
 SECONDS = 8.0
-#: The longest pause before a new worker, if the last one ended.
+#: The longest pause before a new worker after the end of the last one.
 PATIENCE = 1.0
-#: How many validations may wait or run, in all and from one address, and their objects' bytes.
+#: Validations that may wait or run, in total and from one address, and the bytes of their objects.
 PENDING, EACH_PENDING = 32, 8
-HELD, EACH_HELD = 8 << 20, 4 << 20
-#: For who applies the object; it stands behind "failed calling webhook …: ".
+BYTES, EACH_BYTES = 8 << 20, 4 << 20
+#: A message for the user who applies the object, after "failed calling webhook …: ".
 NOT_CHECKED = "rdma-webhook could not check the configuration: "
 _ABOVE_OBJECT = 2  # `request.object`
 _GROUP = API_VERSION.partition("/")[0]
-#: Bytes of JSON with more characters than an object may have: UTF-8 has up to four for one.
+#: Bytes of JSON beyond the maximum characters of an object: UTF-8 has up to four for each.
 _TOO_LARGE = 4 * LIMITS.octets
-#: What is not checked: it may be large, and the API server writes most of it.
+#: The unchecked fields, which may be large and come mostly from the API server.
 _UNCHECKED = ("metadata", "status")
 
 
 class Validation(NamedTuple):
-    """An HTTP answer, and what the log and the metrics need to know about it."""
+    """An HTTP answer, with details for the log and the metrics."""
 
     status: int
     body: bytes
     content_type: bytes = JSON
-    #: Why the object could not be checked, or was none to check.
+    #: The reason why no object could be checked.
     problem: str | None = None
     uid: str = ""
     error: Mapping[str, object] | None = None
     request: ConfigurationRequest | None = None
-    #: How many errors and warnings the object has; None if it was not checked.
-    found: tuple[int, int] | None = None
+    #: The numbers of errors and warnings of the object; None if unchecked.
+    counts: tuple[int, int] | None = None
 
 
 class Prepared(NamedTuple):
     """A request that waits for the worker."""
 
     request: ConfigurationRequest
-    #: What the worker has to check, in JSON.
+    #: The object to check, in JSON.
     written: bytes
 
 
@@ -111,10 +111,10 @@ class Validate:
         self._turns = turns
         self._bodies = Bodies()
         self._places = Quota("validations", PENDING, EACH_PENDING)
-        self._held = Quota("large validations", HELD, EACH_HELD)
+        self._octets = Quota("large validations", BYTES, EACH_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer a request."""
         started = perf_counter()
         headers: Headers = dict(scope["headers"])
         address = scope["client"][0] if scope.get("client") else ""
@@ -130,10 +130,10 @@ class Validate:
         await asgi.respond(send, result.status, result.body, result.content_type, close=close)
         seconds = perf_counter() - started
         self._metrics.answered("validate", result.status, seconds)
-        self._tell(result, headers, seconds)
+        self._record(result, headers, seconds)
 
     async def _answer(self, prepared: Validation | Prepared, address: str) -> Validation:
-        """Answer any request; never raises."""
+        """Return the answer to any request; never raises."""
         if isinstance(prepared, Validation):
             return prepared
         request, written = prepared
@@ -159,46 +159,46 @@ class Validate:
         """Have the worker check the object; previews wait meanwhile."""
         parameters = {"uid": request.uid, "about": _about(request)}
         job = Job("validate", parameters, written, "validation", "apply it again")
-        with self._places.take(address), self._held.take(address, len(written)):
+        with self._places.take(address), self._octets.take(address, len(written)):
             async with (
                 asyncio.timeout(SECONDS),
                 self._turns.turn(address, SECONDS, urgent=True),
             ):
                 return await self._worker.ask(job, patience=PATIENCE)
 
-    def _tell(self, result: Validation, headers: Headers, seconds: float) -> None:
-        """Count and log an answer that has been sent."""
+    def _record(self, result: Validation, headers: Headers, seconds: float) -> None:
+        """Count and log a sent answer."""
         request = result.request
         fields: dict[str, object] = {
             "uid": (request.uid if request else result.uid)[:LONGEST_NAME] or None
         }
-        more = {"duration_ms": round(seconds * 1000, 3), "traceparent": traceparent(headers)}
+        timing = {"duration_ms": round(seconds * 1000, 3), "traceparent": traceparent(headers)}
         if result.error is not None:
             self._metrics.internal_errors.inc()
-            self._log.write("error", "internal error", **fields, **more, **result.error)
-        elif request is None or (result.found is None and not request.settled):
+            self._log.write("error", "internal error", **fields, **timing, **result.error)
+        elif request is None or (result.counts is None and not request.settled):
             fields |= {"status": result.status, "problem": result.problem}
-            self._log.write("warning", "not validated", **fields, **more)
+            self._log.write("warning", "not validated", **fields, **timing)
         else:
-            errors, warnings = result.found or (0, 0)
+            errors, warnings = result.counts or (0, 0)
             self._metrics.worker.validated(allowed=not errors)
             fields |= _described(request) | {"allowed": not errors}
             fields |= {"errors": errors, "warnings": warnings}
-            self._log.write("info", "validated", **fields, **more)
+            self._log.write("info", "validated", **fields, **timing)
 
 
 def _prepared(body: bytes) -> Validation | Prepared:
-    """Read any body; return its answer, or what the worker has to check; never raises.
+    """Return the answer to a body, or the request for the worker; never raises.
 
-    Nothing of the parsed body is kept: it may take a hundred times as much memory.
+    The parsed body is dropped: it may take a hundred times as much memory.
     """
     read = read_as(body, _review)
     if isinstance(read, InvalidReview):
         return _unread(read)
     request = read._replace(object={})
     if request.ignored:
-        left = orjson.dumps(allow_unchanged(request.uid, request.ignored))
-        return Validation(200, left, problem=request.ignored, request=request)
+        unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
+        return Validation(200, unchanged, problem=request.ignored, request=request)
     if request.settled:
         accepted = orjson.dumps(configuration_answer(request.uid, {}, ConfigurationErrors()))
         return Validation(200, accepted, request=request)
@@ -219,7 +219,7 @@ def _unread(unread: InvalidReview) -> Validation:
 
 
 def _checked(item: dict[str, object]) -> dict[str, object]:
-    """Return what is checked of an object: everything but what the API server adds."""
+    """Return the checked part of an object: everything except the API server's additions."""
     checked = {key: value for key, value in item.items() if key not in _UNCHECKED}
     return {**checked, "metadata": {"name": at(item, ("metadata", "name"))}}
 
@@ -229,23 +229,23 @@ def _about(request: ConfigurationRequest) -> dict[str, str]:
 
 
 def _too_large(request: ConfigurationRequest) -> Validation:
-    said = f"is larger than {LIMITS.octets:,} characters, the maximum"
-    faults = ConfigurationErrors(errors=[("the object", said)])
+    message = f"is larger than {LIMITS.octets:,} characters, the maximum"
+    faults = ConfigurationErrors(errors=[("the object", message)])
     answer = configuration_answer(request.uid, _about(request), faults)
-    return Validation(200, orjson.dumps(answer), request=request, found=(1, 0))
+    return Validation(200, orjson.dumps(answer), request=request, counts=(1, 0))
 
 
-def _not_checked(request: ConfigurationRequest, why: str) -> Validation:
-    problem = NOT_CHECKED + why
+def _not_checked(request: ConfigurationRequest, reason: str) -> Validation:
+    problem = NOT_CHECKED + reason
     return Validation(503, orjson.dumps(failure(503, problem)), problem=problem, request=request)
 
 
 def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validation:
-    """Return the HTTP answer for an answer of the worker."""
+    """Return the HTTP answer for the worker's answer."""
     match answer.status:
         case 200:
-            found = int(answer.head["errors"]), int(answer.head["warnings"])
-            return Validation(200, b"".join(answer.pieces), request=request, found=found)
+            counts = int(answer.head["errors"]), int(answer.head["warnings"])
+            return Validation(200, b"".join(answer.pieces), request=request, counts=counts)
         case 500:
             broken = defective(request.uid, RuntimeError(), {}, DEPTH)
             return _unread(broken)._replace(error=answer.defect)

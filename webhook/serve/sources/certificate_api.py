@@ -1,4 +1,4 @@
-"""Give `certs`, which does not depend on `webhook`, its API server and a watch of its objects."""
+"""The API server and a watch of objects for `certs`, which does not depend on `webhook`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from webhook.model.objects import ClusterObject
 if TYPE_CHECKING:
     from webhook.kube.client import Client
 
-# The API server's client, as `certs` needs it.
+# The API server's client for `certs`.
 
 
 def connect(kubeconfig: Path | None, overrides: Overrides = UNCHANGED) -> Api:
-    """Return the API server of a kubeconfig, or that of the pod that this process runs in.
+    """Return the API server of a kubeconfig, or of this process's pod.
 
     Slow: it imports the Kubernetes client. Raises ApiError, as the methods of `Api` do.
     """
@@ -43,7 +43,7 @@ def _as_api_error() -> Iterator[None]:
 
 
 class CertificateApi:
-    """The requests of a client that `Api` defines; a ClusterError becomes an ApiError."""
+    """The requests of `Api`, with a client; a ClusterError becomes an ApiError."""
 
     def __init__(self, client: Client) -> None:
         self.read = _as_api_error()(client.read)
@@ -54,30 +54,30 @@ class CertificateApi:
 
 # Watch the objects of `certs`, which does not depend on `webhook`.
 #
-# Only versions of the objects are kept, and no key. What an object contains is read from the API
-# server when its version has changed.
+# A projection has only the version of an object, and no key. The content of an object is read from
+# the API server after its version has changed.
 
 
 class CertificateWatch:
-    """Tells when one of the objects has changed."""
+    """A watch that calls a function after each change of the objects."""
 
     def __init__(self, feed: Informers) -> None:
         self._feed = feed
         self._changed: Callable[[], None] = lambda: None
 
     def start(self, changed: Callable[[], None]) -> None:
-        """Begin in threads, in which `changed` is called."""
+        """Start threads that call `changed`."""
         self._changed = changed
         self._feed.start(self._take)
 
     def stop(self) -> None:
-        """Ask the threads to end."""
+        """Stop the threads."""
         self._feed.stop()
 
     @property
     def current(self) -> bool:
         """Whether all objects have been listed, and all watches are well."""
-        return all(one.lists and not one.problem for one in self._feed.reflectors)
+        return all(reflector.lists and not reflector.problem for reflector in self._feed.reflectors)
 
     def _take(self) -> None:
         self._feed.take()
@@ -92,7 +92,7 @@ def certificate_watch(kubeconfig: Path | None, installation: Installation) -> Ce
 
 
 def kinds(installation: Installation) -> tuple[WatchedResource[object], ...]:
-    """Return what to watch: each object by its name, as RBAC requires it."""
+    """Return the kinds to watch, each object by its name, as required by RBAC."""
     secret = WatchedResource(
         resource="secrets",
         namespace=installation.namespace,
@@ -100,17 +100,17 @@ def kinds(installation: Installation) -> tuple[WatchedResource[object], ...]:
         project=_version,
         lasts=QUIET,
     )
-    others = (
+    webhook_configurations = (
         WatchedResource(
-            resource=f"{one.kind.lower()}s",
+            resource=f"{configuration.kind.lower()}s",
             group="admissionregistration.k8s.io",
-            selector=f"metadata.name={one.name}",
+            selector=f"metadata.name={configuration.name}",
             project=_version,
             lasts=QUIET,
         )
-        for one in installation.configurations
+        for configuration in installation.configurations
     )
-    return (secret, *others)
+    return (secret, *webhook_configurations)
 
 
 def _version(item: Item) -> tuple[str, str]:

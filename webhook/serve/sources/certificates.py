@@ -1,4 +1,4 @@
-"""Choose the source of the serving certificate, and report its state.
+"""Sources of the serving certificate, and the choice between them.
 
 It comes from files that another program renews; or, in a cluster, from this process, which
 issues certificates and makes the API server trust them; or, with `--dev`, it is issued at start.
@@ -24,25 +24,25 @@ from webhook.serve.state import ReadinessCheck, State
 
 
 class Certificate(Protocol):
-    """Keeps the serving certificate in step with its source."""
+    """A source of the serving certificate."""
 
     def start(self) -> None:
-        """Start the work that runs beside the event loop."""
+        """Start the work outside the event loop."""
 
     def stop(self) -> None:
         """Stop that work."""
 
     def poll(self) -> bool:
-        """Return whether there is something to report; may block, so not in the event loop."""
+        """Return whether there is a change to report; may block, so call it in a thread."""
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Report it, in the event loop."""
+        """Report the change, in the event loop."""
 
 
 def certificate_of(
     options: ServeOptions, serving: ServingContext, state: State, environment: Mapping[str, str]
 ) -> Certificate:
-    """Choose by the options, and add its check to `/readyz`; ConfigError if there is no source."""
+    """Return the source for the options, and add its check; raise ConfigError without one."""
     if options.dev or options.tls_cert or options.tls_key:
         return FileCertificate(serving, _files(options, serving, environment), state)
     installation = installation_of(options, environment)
@@ -67,7 +67,7 @@ def _files(
 
 
 def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> Installation:
-    """Return the names of the webhook's objects; ConfigError if its namespace is not known."""
+    """Return the names of the webhook's objects; raise ConfigError without a namespace."""
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
         raise ConfigError(
             "no certificate: give --tls-cert and --tls-key, or --dev to try it on this machine; "
@@ -77,8 +77,8 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
         raise ConfigError(f"cannot read --kubeconfig {options.kubeconfig}: no such file")
     namespace = _known_namespace(options, environment)
     if not namespace:
-        where = f"{SERVICE_ACCOUNT}/namespace does not exist"
-        raise ConfigError(f"the webhook's namespace is not known: give --namespace ({where})")
+        reason = f"{SERVICE_ACCOUNT}/namespace does not exist"
+        raise ConfigError(f"the webhook's namespace is not known: give --namespace ({reason})")
     return Installation(
         namespace=namespace,
         service=options.service,
@@ -90,7 +90,7 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
 
 
 def _known_namespace(options: ServeOptions, environment: Mapping[str, str]) -> str:
-    """Return the namespace of the options, or that of the pod; "" if neither is known."""
+    """Return the namespace of the options or of the pod; "" if neither is known."""
     return options.namespace or own_namespace(environment)
 
 
@@ -98,7 +98,7 @@ def _known_namespace(options: ServeOptions, environment: Mapping[str, str]) -> s
 
 
 class FileCertificate:
-    """Loads the certificate when its files change; a broken pair does not replace a good one."""
+    """A source that reloads changed files; a broken pair does not replace a good one."""
 
     def __init__(
         self, serving: ServingContext, files: CertificateFiles | None, state: State
@@ -118,7 +118,7 @@ class FileCertificate:
         return self._files is not None and self._files.poll()
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Report what `poll` found, and when the certificate expires."""
+        """Report the result of `poll`, and the certificate's expiry."""
         until = self._serving.not_after
         metrics.certificates.not_after.set(_seconds(until))
         metrics.certificates.successful.set(not (self._files and self._files.error))
@@ -128,7 +128,7 @@ class FileCertificate:
             log.write("info", "certificate loaded", not_after=until)
 
     def check(self) -> ReadinessCheck:
-        """Report to `/readyz`: ready while there is a certificate that has not expired."""
+        """Report to `/readyz`: ready while there is an unexpired certificate."""
         error = self._files.error if self._files else ""
         until = self._serving.not_after
         if until is None:
@@ -140,12 +140,12 @@ class FileCertificate:
 
 
 class SelfManagedCertificate:
-    """Reports the progress of the certificates that this process manages."""
+    """A source that reports on the certificates that this process manages."""
 
     def __init__(self, managed: SelfManaged, serving: ServingContext, state: State) -> None:
         self._managed = managed
         self._serving = serving
-        self._told = managed.status
+        self._reported = managed.status
         self._notes: list[str] = []
         state.probes.append(self.check)
 
@@ -158,14 +158,14 @@ class SelfManagedCertificate:
         self._managed.stop()
 
     def poll(self) -> bool:
-        """Return whether anything changed since `apply` reported; reads no files."""
+        """Return whether anything changed since the last report; reads no files."""
         self._notes += self._managed.notes()
-        return bool(self._notes) or self._managed.status != self._told
+        return bool(self._notes) or self._managed.status != self._reported
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report the current state: one line for each change."""
-        before, now = self._told, self._managed.status
-        self._told = now
+        before, now = self._reported, self._managed.status
+        self._reported = now
         self._measure(now, metrics)
         for note in self._notes:
             log.write("info", "certificates changed", what=note)
@@ -189,10 +189,10 @@ class SelfManagedCertificate:
         metrics.certificates.watched.set_function(lambda: self._managed.watched)
 
     def check(self) -> ReadinessCheck:
-        """Report to `/readyz`: ready once the API server trusts the certificate that is served.
+        """Report to `/readyz`: ready once the API server trusts the serving certificate.
 
-        After that, only an expired certificate makes the server unready. If the API server cannot
-        be reached for a while, the line says so.
+        After that, only an expired certificate makes the server unready. While the API server is
+        unreachable, the line shows it.
         """
         now = self._managed.status
         if now.not_after is None or not now.trusted:

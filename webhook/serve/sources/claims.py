@@ -1,9 +1,9 @@
-"""Keep up with the ResourceClaimTemplates and ResourceClaims of a cluster, while a fabric has any.
+"""A source of ResourceClaimTemplates and ResourceClaims, active while a fabric uses claims.
 
-Other sites have no use for them: there, nothing is read. The watch ends a minute after the last
-configuration in which a fabric's NICs come by claim, since second calls may need that one so long.
-A cluster that does not serve resource.k8s.io/v1 (Kubernetes before 1.34), or does not permit it,
-leaves them unknown.
+Other sites have no use for them, so nothing is read there. The watch ends a minute after the last
+configuration with NICs by claim, since second calls may need that configuration for so long. In a
+cluster that does not serve resource.k8s.io/v1 (Kubernetes before 1.34), or does not permit it, they
+stay unknown.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.sources.source import ProblemLog
 from webhook.serve.state import RETENTION, ClaimsChanged, State, claim_key
 
-#: How long changes are collected before they are used.
+#: Seconds of collecting changes before their use.
 _WINDOW = 0.01
-#: Name → what it requests.
+#: Name → requested classes.
 _Requests = dict[str, RequestedClasses]
 
 
 class ClusterClaims:
-    """Watches claims from when a fabric needs them, and as long as one does."""
+    """A source that watches claims while a fabric needs them."""
 
     def __init__(
         self,
@@ -39,12 +39,12 @@ class ClusterClaims:
         metrics: Metrics,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """Prepare; `feeds` makes a feed of both kinds, which has not been started."""
+        """Prepare; `feeds` makes an unstarted feed of both kinds."""
         self._feeds = feeds
         self._state = state
         self._metrics = metrics
         self._clock = clock
-        self._needed = 0.0  # when a fabric needed them last, by the clock
+        self._needed = 0.0  # the time of a fabric's last need, by the clock
         self._watch: _ClaimWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -53,12 +53,12 @@ class ClusterClaims:
         self._loop = asyncio.get_running_loop()
 
     def stop(self) -> None:
-        """Stop the watch; does not wait until it has stopped."""
+        """Stop the watch, without waiting for its end."""
         if self._watch is not None:
             self._watch.feed.stop()
 
     def poll(self) -> bool:
-        """Return whether there is something to do or to report; reads nothing."""
+        """Return whether there is a change to apply or report; reads nothing."""
         if self._uses_claims:
             self._needed = self._clock()
         watch = self._watch
@@ -74,7 +74,7 @@ class ClusterClaims:
             self._let_go(self._watch)
             log.write("info", "claims no longer watched")
         elif self._watch is not None:
-            self._watch.tell(metrics, log)
+            self._watch.report(metrics, log)
 
     @property
     def _must_start(self) -> bool:
@@ -82,15 +82,15 @@ class ClusterClaims:
 
     @property
     def _uses_claims(self) -> bool:
-        """Whether the NICs of a fabric, in use or about to be, come by claim."""
-        return any(each.fabrics.by_template for each in self._state.snapshot.live)
+        """Whether a current or upcoming fabric has NICs by claim."""
+        return any(configuration.fabrics.by_template for configuration in self._state.snapshot.live)
 
     @property
     def _must_stop(self) -> bool:
         return self._clock() - self._needed > RETENTION
 
     def _let_go(self, watch: _ClaimWatch) -> None:
-        """End a watch, and forget what it brought."""
+        """End a watch, and drop its objects."""
         watch.feed.stop()
         self._metrics.watches.remove(watch.feed)
         self._watch = None
@@ -102,17 +102,17 @@ class ClusterClaims:
             self._loop.call_soon_threadsafe(self._loop.call_later, _WINDOW, self.take, watch)
 
     def take(self, watch: _ClaimWatch) -> None:
-        """Use the changes that a watch has delivered so far; runs in the event loop."""
+        """Use the delivered changes of a watch; runs in the event loop."""
         if watch is not self._watch:
             return
         arrived = watch.take()
-        self._state.send(ClaimsChanged(watch.known))
+        self._state.send(ClaimsChanged(watch.claims))
         if self._state.pending_facts is not None:
             self._state.pending_facts.arrived(arrived)
 
 
 class _ClaimWatch:
-    """One feed of both kinds, and what it has delivered."""
+    """A feed of both kinds, with its delivered objects."""
 
     def __init__(self, feed: Informers) -> None:
         self.feed = feed
@@ -120,63 +120,71 @@ class _ClaimWatch:
         self._listed: set[str] = set()
         self._complete = False
         #: Namespace → its templates, and its claims.
-        self._held: dict[str, tuple[_Requests, _Requests]] = {}
+        self._requests: dict[str, tuple[_Requests, _Requests]] = {}
         self._facts: dict[str, ClaimFacts] = {}
 
     @property
     def has_news(self) -> bool:
-        return self._problem != self._problems.told
+        return self._problem != self._problems.reported
 
-    def tell(self, metrics: Metrics, log: Log) -> None:
-        self._problems.tell(self._problem, metrics, log)
+    def report(self, metrics: Metrics, log: Log) -> None:
+        self._problems.report(self._problem, metrics, log)
 
     @property
     def _problem(self) -> str:
         problems = (
-            f"{one.kind.resource}: {one.problem}" for one in self.feed.reflectors if one.problem
+            f"{reflector.kind.resource}: {reflector.problem}"
+            for reflector in self.feed.reflectors
+            if reflector.problem
         )
         return next(problems, "")
 
     def take(self) -> list[str]:
-        """Take the changes; return the keys of the claims that arrived."""
+        """Take the changes; return the keys of new claims."""
         touched: set[str] = set()
         arrived: list[str] = []
         for kind, changes in self.feed.take():
             self._listed.add(kind.resource)
             touched.update(self._keep(kind.resource, change) for change in changes)
             if kind.resource == CLAIMS.resource:
-                arrived += [claim_key(*key) for key, kept in changes if kept is not None]
-        complete = self._knows(CLAIM_TEMPLATES.resource)
+                arrived += [
+                    claim_key(*key) for key, projection in changes if projection is not None
+                ]
+        complete = self._has_listed(CLAIM_TEMPLATES.resource)
         if complete != self._complete:
-            self._complete, touched = complete, {*self._held}
-        made = {space: self._facts_of(space) for space in touched}
-        self._facts = {**self._facts, **made}
+            self._complete, touched = complete, {*self._requests}
+        updates = {space: self._facts_of(space) for space in touched}
+        self._facts = {**self._facts, **updates}
         return arrived
 
     @property
-    def known(self) -> KnownClaims | None:
-        """What is known now; None before the first list, and where neither may be read."""
-        arriving = self._knows(CLAIMS.resource)
+    def claims(self) -> KnownClaims | None:
+        """The present claims; None before the first list, or if neither kind may be read."""
+        arriving = self._has_listed(CLAIMS.resource)
         if not arriving and not self._complete:
             return None
         return KnownClaims(self._facts, ClaimFacts(complete=self._complete), arriving)
 
-    def _knows(self, resource: str) -> bool:
-        """Return whether there has been a list of a kind."""
-        absent = any(one.absent for one in self.feed.reflectors if one.kind.resource == resource)
+    def _has_listed(self, resource: str) -> bool:
+        """Return whether a kind has been listed."""
+        absent = any(
+            reflector.absent
+            for reflector in self.feed.reflectors
+            if reflector.kind.resource == resource
+        )
         return resource in self._listed and not absent
 
     def _keep(self, resource: str, change: Change) -> str:
-        """Keep or drop an object; return its namespace."""
-        (space, name), kept = change
-        both = self._held.setdefault(space, ({}, {}))
-        objects = both[resource == CLAIMS.resource]
-        if isinstance(kept, tuple):
-            (objects[name],) = kept
+        """Store or drop an object; return its namespace."""
+        (space, name), projection = change
+        requests = self._requests.setdefault(space, ({}, {}))
+        objects = requests[resource == CLAIMS.resource]
+        if isinstance(projection, tuple):
+            (objects[name],) = projection
         else:
             objects.pop(name, None)
         return space
 
     def _facts_of(self, space: str) -> ClaimFacts:
-        templates, claims = self._held[space]
+        templates, claims = self._requests[space]
         return ClaimFacts(templates=dict(templates), claims=dict(claims), complete=self._complete)

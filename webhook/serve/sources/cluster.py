@@ -1,7 +1,7 @@
-"""Keep the state in step with the cluster: namespaces, LimitRanges and quotas, and the nodes.
+"""Sources for namespaces, LimitRanges and quotas, and nodes of the cluster.
 
 Reflectors read in threads. The event loop takes their changes, many at once, and makes a new
-snapshot of them. Decisions read only the snapshot.
+snapshot from them. Decisions read only the snapshot.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from webhook.serve.state import (
 
 # Namespaces, LimitRanges and quotas.
 
-#: How long changes are collected before they are used: a burst makes only one new snapshot.
+#: Seconds of collecting changes before their use: a burst makes only one new snapshot.
 WINDOW = 0.01
 
 
 class ClusterFacts:
-    """Uses the changes of a feed, once it has delivered a whole list of each kind."""
+    """A source of facts from a feed that has delivered a list of each kind."""
 
     def __init__(self, feed: Informers, state: State, metrics: Metrics) -> None:
         self._feed = feed
@@ -52,9 +52,9 @@ class ClusterFacts:
         self._state = state
         self._assembly = FactsStore()
         self._listed: set[str] = set()
-        self._told = FeedLog(feed, "facts")
+        self._reports = FeedLog(feed, "facts")
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Use no facts until all are there: half of them could mislead a decision.
+        # Use no facts until all have arrived: half of them could mislead a decision.
         state.send(NamespacesChanged(Facts(complete=True)))
         state.probes.append(self.check)
         metrics.watches.add(feed)
@@ -66,7 +66,7 @@ class ClusterFacts:
         self._feed.start(self._wake)
 
     def stop(self) -> None:
-        """Stop the feed; does not wait until it has stopped."""
+        """Stop the feed, without waiting for its end."""
         self._feed.stop()
 
     def _wake(self) -> None:
@@ -75,7 +75,7 @@ class ClusterFacts:
             self._loop.call_soon_threadsafe(self._loop.call_later, WINDOW, self.take)
 
     def take(self) -> None:
-        """Use the changes delivered so far; runs in the event loop."""
+        """Use the delivered changes; runs in the event loop."""
         batches = self._feed.take()
         self._listed.update(kind.resource for kind, _ in batches)
         changed = self._assembly.take(batches)
@@ -87,34 +87,34 @@ class ClusterFacts:
 
     @property
     def synced(self) -> bool:
-        """Whether there has been a list of each kind."""
+        """Whether each kind has been listed."""
         return len(self._listed) == len(self._feed.reflectors)
 
     def poll(self) -> bool:
-        """Return whether there is something to report; reads no files."""
-        return self._told.pending(synced=self.synced)
+        """Return whether there is a change to report; reads no files."""
+        return self._reports.pending(synced=self.synced)
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report the current state: one line for each change."""
-        self._told.tell(metrics, log, synced=self.synced)
+        self._reports.report(metrics, log, synced=self.synced)
 
     def check(self) -> ReadinessCheck:
-        """Report to `/readyz`: ready once there has been a list of each kind.
+        """Report to `/readyz`: ready once each kind has been listed.
 
-        Old facts are better than none: the line says that they are old, but the server stays ready.
+        Old facts are better than none: the line shows their age, but the server stays ready.
         """
-        problem = self._told.problem
+        problem = self._reports.problem
         if not self.synced:
             return ReadinessCheck("facts", False, problem or "some lists have not been read yet")
-        return ReadinessCheck("facts", True, self._told.current(NAMESPACES))
+        return ReadinessCheck("facts", True, self._reports.current(NAMESPACES))
 
 
 def facts_of(
     options: ServeOptions, state: State, metrics: Metrics, environment: Mapping[str, str]
 ) -> tuple[ClusterFacts | ClusterClaims | ClusterNodes, ...]:
-    """Read the facts from a file, or return the sources that keep up with the cluster.
+    """Read the facts from a file, or return sources that follow the cluster.
 
-    A process outside a cluster, without a kubeconfig, knows nothing about namespaces.
+    A process outside a cluster, without a kubeconfig, has no facts on namespaces.
     """
     if options.facts is not None:
         facts = load_facts(options.facts)
@@ -137,20 +137,19 @@ def facts_of(
 # Keep the inventory of nodes in step with the cluster.
 #
 # Nodes are evidence and nothing more: the server is ready without them, and decides without them
-# until their first list is whole, and where they may not be read. What is known stays in use
-# while the API server is gone. An inventory of 10,000 nodes takes some 50 ms to make, so it is
-# made in a thread, and not for each change: a pause follows that is much longer than it took.
-# Fabrics that come into use in a moment get one, too: they were prepared with the nodes of
-# before.
+# until their first list is complete, and if they may not be read. Known nodes stay in use while
+# the API server is unreachable. An inventory of 10,000 nodes takes some 50 ms to make, so a
+# thread makes it, and not for each change: a much longer pause follows each one. Fabrics about to
+# come into use get one, too: they were prepared with the earlier nodes.
 
-#: Seconds from one inventory to the next, at least.
+#: The minimum number of seconds between two inventories.
 PAUSE = 5.0
-#: And so many times what the last one took, at least: 1% of the time of a processor at most.
+#: The minimum pause as a multiple of the last one's duration: at most 1% of a processor's time.
 RARELY = 100.0
 
 
 class ClusterNodes:
-    """Uses the nodes that a feed delivers, once it has delivered their whole list."""
+    """A source of nodes from a feed that has delivered their list."""
 
     def __init__(
         self,
@@ -160,12 +159,12 @@ class ClusterNodes:
         clock: Callable[[], float] = monotonic,
         pause: float = PAUSE,
     ) -> None:
-        """Prepare; `pause`: the least seconds between two inventories."""
+        """Prepare; `pause`: the minimum number of seconds between two inventories."""
         self._feed = feed
         self._state = state
         self._clock = clock
         self._pause = pause
-        self._told = FeedLog(feed, "nodes")
+        self._reports = FeedLog(feed, "nodes")
         self._nodes: dict[str, Node] = {}
         self._changed = False
         self._making: asyncio.Task[None] | None = None
@@ -181,7 +180,7 @@ class ClusterNodes:
         self._feed.start(self._wake)
 
     def stop(self) -> None:
-        """Stop the feed; does not wait until it has stopped."""
+        """Stop the feed, without waiting for its end."""
         self._feed.stop()
         if self._making is not None:
             self._making.cancel()
@@ -192,7 +191,7 @@ class ClusterNodes:
             self._loop.call_soon_threadsafe(self.take)
 
     def take(self) -> None:
-        """Take the changes delivered so far; runs in the event loop."""
+        """Take the delivered changes; runs in the event loop."""
         for _, changes in self._feed.take():
             self.synced = True
             self._changed = self._changed or bool(changes)
@@ -205,20 +204,24 @@ class ClusterNodes:
 
     @property
     def _is_behind(self) -> bool:
-        """Whether fabrics lack an inventory of the nodes as they are now."""
+        """Whether fabrics lack an inventory of the present nodes."""
         return self._changed or bool(self._without(self._state.snapshot.facts.nodes))
 
     def _without(self, nodes: Nodes) -> dict[str, Fabrics]:
-        """Return the fabrics that have no inventory of these nodes, by the configuration's hash."""
+        """Return configuration hash → fabrics without an inventory of these nodes."""
         live = self._state.snapshot.live
-        return {each.config_hash: each.fabrics for each in live if each.nodes is not nodes}
+        return {
+            configuration.config_hash: configuration.fabrics
+            for configuration in live
+            if configuration.nodes is not nodes
+        }
 
     def _begin(self) -> None:
         if self._is_behind and self._making is None:
             self._making = asyncio.ensure_future(self._keep_up())
 
     async def _keep_up(self) -> None:
-        """Make inventories as long as there are changes, with a pause after each turn."""
+        """Make inventories while there are changes, with a pause after each turn."""
         try:
             while self._is_behind:
                 began = self._clock()
@@ -231,36 +234,39 @@ class ClusterNodes:
         nodes = dict(self._nodes) if self._changed else self._state.snapshot.facts.nodes
         self._changed = False
         try:
-            made = await asyncio.to_thread(_inventories, nodes, self._without(nodes))
-        except Exception as error:  # noqa: BLE001 -- the next change is then still waited for
+            inventories = await asyncio.to_thread(_inventories, nodes, self._without(nodes))
+        except Exception as error:  # noqa: BLE001 -- the next change must still be handled
             self._defects.append(error)
         else:
-            self._state.send(NodesChanged(nodes, made))
+            self._state.send(NodesChanged(nodes, inventories))
 
     def poll(self) -> bool:
-        """Return whether there is something to report; reads no files."""
+        """Return whether there is a change to report; reads no files."""
         waiting = self._is_behind and self._making is None
-        return waiting or bool(self._defects) or self._told.pending(synced=self.synced)
+        return waiting or bool(self._defects) or self._reports.pending(synced=self.synced)
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Report the current state, one line for each change; catch up with new fabrics."""
+        """Report the current state, one line for each change; start inventories of new fabrics."""
         self._begin()
-        self._told.tell(metrics, log, synced=self.synced)
+        self._reports.report(metrics, log, synced=self.synced)
         while self._defects:
             metrics.internal_errors.inc()
             log.write("error", "internal error", **crash_summary(self._defects.pop(0)))
 
     def check(self) -> ReadinessCheck:
         """Report to `/readyz`, which does not depend on the nodes."""
-        problem = self._told.problem
+        problem = self._reports.problem
         if not self.synced:
             return ReadinessCheck(
                 "nodes", True, f"not read yet{problem and f', because: {problem}'}"
             )
         if problem and not self._nodes:
             return ReadinessCheck("nodes", True, f"none known, because: {problem}")
-        return ReadinessCheck("nodes", True, self._told.current(NODES))
+        return ReadinessCheck("nodes", True, self._reports.current(NODES))
 
 
-def _inventories(nodes: Nodes, wanted: Mapping[str, Fabrics]) -> Inventories:
-    return {config_hash: inventory_of(nodes, fabrics) for config_hash, fabrics in wanted.items()}
+def _inventories(nodes: Nodes, fabrics_by_hash: Mapping[str, Fabrics]) -> Inventories:
+    return {
+        config_hash: inventory_of(nodes, fabrics)
+        for config_hash, fabrics in fabrics_by_hash.items()
+    }

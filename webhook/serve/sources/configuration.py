@@ -1,4 +1,4 @@
-"""Choose the source of the configuration, a file or the object in the cluster; read the file."""
+"""The choice between the configuration file and the object in the cluster, and the file source."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from webhook.text.escape import visible
 
 
 class Configuration(Source, Protocol):
-    """Keeps the state in step with the configuration."""
+    """A source of the configuration."""
 
     @property
     def missing(self) -> str:
-        """Why there are no fabrics to decide by, as one line; "" if there are."""
+        """The reason why there are no fabrics to decide by, on one line; "" if there are."""
 
 
 def configuration_source(
@@ -40,7 +40,7 @@ def configuration_source(
     in_use: ConfigurationInUse,
     environment: Mapping[str, str],
 ) -> Configuration:
-    """Choose by the options, and add its check to `/readyz`.
+    """Return the source for the options, and add its check to `/readyz`.
 
     In a cluster it is the object, unless a file was given.
     """
@@ -53,11 +53,11 @@ def configuration_source(
     return ObjectConfiguration(feed, state, in_use)
 
 
-# Keep the state in step with the configuration file, outside a cluster.
+# Keep the state in step with the configuration file outside a cluster.
 
 
 class FileConfiguration:
-    """Uses the fabrics file when it changes; a broken file changes nothing."""
+    """A source that uses the fabrics file after each change; a broken file changes nothing."""
 
     def __init__(self, watch: ConfigWatch, state: State, in_use: ConfigurationInUse) -> None:
         self._watch = watch
@@ -75,14 +75,14 @@ class FileConfiguration:
         """Do nothing."""
 
     def poll(self) -> bool:
-        """Read the file, and return whether anything changed; blocks, so not in the event loop."""
+        """Read the file, and return whether anything changed; blocks the calling thread."""
         changed, now = self._watch.poll(), self._watch
         if changed and now.loaded is not None and now.generation != self._applied:
             self._prepared = self._in_use.prepare(now.loaded)
         return changed
 
     def apply(self, _metrics: Metrics, _log: Log) -> None:
-        """Use what `poll` found, in the event loop."""
+        """Use the result of `poll`, in the event loop."""
         now = self._watch
         if now.loaded is not None and now.generation != self._applied:
             self._applied = now.generation
@@ -94,65 +94,67 @@ class FileConfiguration:
 
     @property
     def missing(self) -> str:
-        """Why there are no fabrics to decide by, as one line; "" if there are."""
+        """The reason why there are no fabrics to decide by, on one line; "" if there are."""
         if self._watch.loaded is None:
             return self._watch.error.partition("\n")[0] or "not read yet"
         return self._in_use.missing
 
     def check(self) -> ReadinessCheck:
-        """Report to `/readyz`: ready once there has been one valid configuration."""
+        """Report to `/readyz`: ready after the first valid configuration."""
         ready = self._in_use.loaded is not None
-        return ReadinessCheck("configuration", ready, self._in_use.detail if ready else self._why())
+        return ReadinessCheck(
+            "configuration", ready, self._in_use.detail if ready else self._reason()
+        )
 
-    def _why(self) -> str:
+    def _reason(self) -> str:
         return "; ".join(self._watch.error.splitlines()) or "not read yet"
 
 
-# Reload a fabrics file when it changes; while it is missing or wrong, keep the last good one.
+# Reload a changed fabrics file; while it is missing or invalid, keep the last good one.
 #
-# The file is polled and its bytes are compared, because that works everywhere: with the kubelet's
-# swap of the `..data` symlink, with editors that rename a new file over the old one, and on file
-# systems without notifications.
+# Polling the file and comparing its bytes works everywhere: with the kubelet's swap of the `..data`
+# symlink, with editors that rename a new file over the old one, and on file systems without
+# notifications.
 
 
 class ConfigWatch:
-    """A fabrics file, read again on every call of `poll()`.
+    """A fabrics file, read again by each `poll()`.
 
-    `poll()` blocks, so a server calls it from a thread.
+    `poll()` blocks, so a server calls it in a thread.
     """
 
     def __init__(self, path: File, clock: Callable[[], float] = time.time) -> None:
         self.path = path
-        #: The last good configuration; None if there was none yet.
+        #: The last good configuration; None before the first.
         self.loaded: Loaded | None = None
-        #: Grows by one with every good configuration.
+        #: The number of good configurations so far.
         self.generation = 0
-        #: When `loaded` was read, in seconds since the epoch.
+        #: The time of reading `loaded`, in seconds since the epoch.
         self.loaded_at: float | None = None
-        #: Why the current file is not in use, each reason on a line; "" if it is in use.
+        #: The reasons why the current file is not in use, one per line; "" if it is in use.
         self.error = ""
         self._clock = clock
-        self._good: bytes | None = None
-        self._tried: bytes | None = None
+        self._good_content: bytes | None = None
+        self._tried_content: bytes | None = None
 
     def poll(self) -> bool:
-        """Read the file; return whether the configuration or the error is a new one.
+        """Read the file; return whether the configuration or the error is new.
 
-        Never raise.
+        Never raises.
         """
         before = self.generation, self.error
         try:
             content = read_file(self.path, LIMITS)
         except InvalidConfiguration as error:
-            self._tried, self.error = None, str(error)
+            self._tried_content, self.error = None, str(error)
         else:
-            if content != self._tried:
-                self._tried = content
-                self.error = "" if content == self._good else self._take(content)
+            if content != self._tried_content:
+                self._tried_content = content
+                self.error = "" if content == self._good_content else self._take(content)
         return (self.generation, self.error) != before
 
     def _take(self, content: bytes) -> str:
-        """Use new content, or return the reason why not."""
+        """Use new content; return a problem, or ""."""
         name = str(self.path)
         try:
             loaded, now = parse_fabrics(decode(content, name), name), self._clock()
@@ -160,6 +162,6 @@ class ConfigWatch:
             return str(error)
         except Exception as error:  # noqa: BLE001 - not even a defect here may end the watch
             return visible(f"{name}: {error!r}")
-        self.loaded, self.loaded_at, self._good = loaded, now, content
+        self.loaded, self.loaded_at, self._good_content = loaded, now, content
         self.generation += 1
         return ""

@@ -1,4 +1,4 @@
-"""The configuration in use, wherever it comes from, and what is reported about it."""
+"""The configuration in use from any source, and reports on it."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from webhook.serve.state import (
     State,
 )
 
-#: How many fabrics are named in one line, at most.
+#: The maximum number of fabric names on a line.
 _MOST_NAMES = 50
 
 
 class ConfigurationInUse:
-    """Hands configurations to the state, and reports each change in log, metrics and Events.
+    """The configuration in use; each change goes to the state, the log, the metrics and Events.
 
-    All methods are for the event loop, except `prepare`.
+    All methods except `prepare` are for the event loop.
     """
 
     def __init__(
-        self, state: State, metrics: Metrics, log: Log, tell_broken: ReportFailure
+        self, state: State, metrics: Metrics, log: Log, report_failure: ReportFailure
     ) -> None:
-        #: The last good configuration; None if there was none yet, or if it is gone.
+        #: The last good configuration; None before the first, or without an object.
         self.loaded: Loaded | None = None
-        #: How many configurations have come into use.
+        #: The number of configurations that have come into use.
         self.generation = 0
-        #: Why the present configuration is not in use, each reason on a line; "" if it is.
+        #: The reasons why the present configuration is not in use, one per line; "" if it is.
         self.error = ""
         self._state = state
         self._metrics = metrics
         self._log = log
-        self._tell_broken = tell_broken
+        self._report_failure = report_failure
 
     @property
     def missing(self) -> str:
-        """Why no pod can be decided, and what to do; "" if there are fabrics."""
+        """The reason why no pod can be decided, and a remedy; "" if there are fabrics."""
         return self._state.snapshot.missing
 
     @property
     def detail(self) -> str:
-        """One line for `/readyz`."""
+        """A line for `/readyz`."""
         error = "; ".join(self.error.splitlines())
         if self.loaded is None:
             return error or self.missing
@@ -58,7 +58,7 @@ class ConfigurationInUse:
         return detail
 
     def prepare(self, loaded: Loaded) -> PreparedConfiguration | None:
-        """Prepare a configuration with the latest nodes; return None if it has no fabrics.
+        """Return a prepared configuration with the latest nodes; None if it has no fabrics.
 
         May take 0.1 s, and may be called in any thread.
         """
@@ -70,7 +70,7 @@ class ConfigurationInUse:
     def use(
         self, loaded: Loaded, prepared: PreparedConfiguration | None, *, without_fabrics: str
     ) -> None:
-        """Decide by a configuration from now on, which was prepared; by none if it has no fabrics.
+        """Decide by a prepared configuration from now on, or by none if it has no fabrics.
 
         `without_fabrics`: why no pod can be decided in that case.
         """
@@ -92,21 +92,21 @@ class ConfigurationInUse:
             self._use_none(without_fabrics)
 
     def refuse(self, error: str, *, without: str) -> None:
-        """Report that the present configuration cannot be used; the last good one stays in use.
+        """Report an unusable configuration; the last good one stays in use.
 
-        `without`: why no pod can be decided if there is none.
+        `without`: why no pod can be decided without a good one.
         """
         if error == self.error:
             return
         self.error = error
         self._log.write("error", "configuration not usable", problem=error)
-        self._tell_broken(self.generation, error)
+        self._report_failure(self.generation, error)
         if self.loaded is None:
             self._state.send(ConfigurationMissing(without))
         self._measure()
 
     def repaired(self) -> None:
-        """Report that the present configuration is the one in use again."""
+        """Report that the present configuration is in use again."""
         self.error = ""
         self._measure()
 
@@ -118,7 +118,7 @@ class ConfigurationInUse:
     def _use_none(self, reason: str) -> None:
         self._state.send(ConfigurationMissing(reason))
         self._log.write("warning", "no fabrics", problem=reason)
-        self._tell_broken(self.generation, reason)
+        self._report_failure(self.generation, reason)
         self._measure()
 
     def _measure(self) -> None:
@@ -130,11 +130,11 @@ class ConfigurationInUse:
 
 
 def _warnings(loaded: Loaded) -> list[str]:
-    warnings = [one.text(loaded.name) for one in loaded.findings]
+    warnings = [finding.text(loaded.name) for finding in loaded.findings]
     left_out = loaded.more.text()
     return [*warnings, f"{loaded.name}: {left_out}"] if left_out else warnings
 
 
 def _named(fabrics: list[str]) -> str:
-    more = f" and {len(fabrics) - _MOST_NAMES:,} more" if len(fabrics) > _MOST_NAMES else ""
-    return ", ".join(fabrics[:_MOST_NAMES]) + more
+    surplus = f" and {len(fabrics) - _MOST_NAMES:,} more" if len(fabrics) > _MOST_NAMES else ""
+    return ", ".join(fabrics[:_MOST_NAMES]) + surplus

@@ -1,9 +1,8 @@
-"""Keep the state in step with the object that configures a cluster.
+"""The configuration source for the object in the cluster.
 
-The thread of the watch reads each change and sorts the nodes by it, which may take a second, and
-the event loop puts it to use three seconds after it was learnt. By then all replicas know it. So a
-pod that was decided by it on one of them can be decided by it again on any other, even on one that
-does not use it yet.
+The thread of the watch reads each change and sorts the nodes by it, which may take a second. The
+event loop puts it to use three seconds after its arrival. By then all replicas have it. So for the
+second call for a pod, every replica has the configuration of the first, even if not yet in use.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from webhook.serve.sources.source import ProblemLog
 from webhook.serve.state import ConfigurationLearnt, PreparedConfiguration, ReadinessCheck, State
 from webhook.text.escape import visible
 
-#: Seconds from learning of a change to using it.
+#: Seconds from the arrival of a change to its use.
 DELAY = 3.0
-#: Seconds after which all replicas use what this one has found at its start, and have answered the
-#: calls of before. It cannot answer the second call for a pod whose first one was decided by what
-#: the object was until then, so it is not ready earlier, if the object was written recently.
+#: Seconds after which all replicas use the configuration that this one read at its start, and have
+#: answered earlier calls. This replica lacks the object's previous content, and so cannot answer
+#: the second call for a pod decided by it: after a recent write, it is not ready earlier.
 SETTLED = DELAY + 1.0
-#: Seconds for which a write is recent, by this machine's clock, which may be wrong.
+#: Seconds during which a write is recent, by this node's clock, which may be wrong.
 RECENT = 60.0
 _APPLY = "kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)"
 NO_OBJECT = f"there is no {OBJECT}: {_APPLY}"
@@ -47,39 +46,39 @@ NOT_USABLE = (
     f"{OBJECT} is not usable, for the reason in the webhook's log and Events: correct it, and "
     f"{_APPLY}"
 )
-#: A timer may be this much too early.
+#: Seconds by which a timer may be early.
 _SOON = 0.001
 
 
 class _Metadata(TypedDict, total=False):
-    """The metadata that the feed keeps of the object."""
+    """The metadata in the feed's projection of the object."""
 
     generation: int
-    #: When the API server wrote it last, in ISO 8601; "" if it does not say.
+    #: The time of the last write, in ISO 8601; "" if unknown.
     written: str
 
 
-class _Kept(TypedDict, total=False):
-    """The object as the feed keeps it; its other fields may have any shape."""
+class _Projection(TypedDict, total=False):
+    """The feed's projection of the object; its other fields may have any shape."""
 
     metadata: _Metadata
 
 
 class ObservedObject(NamedTuple):
-    """The object as the watch delivered it last."""
+    """The object, as last delivered by the watch."""
 
     #: Its metadata.generation.
     generation: int
     #: The configuration; None if it cannot be used.
     loaded: Loaded | None
-    #: Why it cannot be used, each reason on a line.
+    #: The reasons why it cannot be used, one per line.
     problem: str
 
 
 class _Learnt(NamedTuple):
-    """A change that was learnt and read."""
+    """A change of the object, read and waiting for its use."""
 
-    #: When it comes into use, by the clock.
+    #: The time of its use, by the clock.
     due: float
     #: Puts it to use, in the event loop.
     use: Callable[[], None]
@@ -88,7 +87,7 @@ class _Learnt(NamedTuple):
 
 
 class ObjectConfiguration:
-    """Uses the object of a feed, whose only kind it is."""
+    """A source of the configuration from a feed with its kind only."""
 
     def __init__(
         self,
@@ -107,9 +106,9 @@ class ObjectConfiguration:
         #: None without an object. The thread of the watch assigns it; any thread may read it.
         self.observed: ObservedObject | None = None
         self._waiting: deque[_Learnt] = deque()
-        #: Whether there has been a list, and what it lacked; for the thread of the watch.
+        #: Whether there has been a list, and its problem; for the thread of the watch.
         self._listed, self._lacked = False, ""
-        self._last: _Kept = {}
+        self._last: _Projection = {}
         self._synced = False
         self._problems = ProblemLog(feed, "configuration")
         self._timer: asyncio.TimerHandle | None = None
@@ -122,16 +121,20 @@ class ObjectConfiguration:
         self._feed.start(self._learn)
 
     def stop(self) -> None:
-        """Stop the feed; does not wait until it has stopped."""
+        """Stop the feed, without waiting for its end."""
         self._feed.stop()
 
     def _learn(self) -> None:
-        """Read what the watch has delivered, in its thread."""
+        """Read the delivered changes, in the thread of the watch."""
         due = self._clock() + (DELAY if self._listed else 0.0)
         changes = [change for _, batch in self._feed.take() for change in batch]
-        kept = [item if _is_kept(item) else None for _, item in changes]
-        learnt = [_Learnt(due, *self._reading(one)) for one in kept if self._is_new(one)]
-        if not self._listed and any(map(self._is_recent, kept)):
+        projections = [item if _is_present(item) else None for _, item in changes]
+        learnt = [
+            _Learnt(due, *self._reading(projection))
+            for projection in projections
+            if self._is_new(projection)
+        ]
+        if not self._listed and any(map(self._is_recent, projections)):
             self._ready_at = due + SETTLED
         self._listed = True
         if not self._reflector.objects:
@@ -140,21 +143,23 @@ class ObjectConfiguration:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._take, learnt)
 
-    def _is_new(self, item: _Kept | None) -> TypeGuard[_Kept]:
-        """Whether there is an object, and another one than before; its labels are no part of it."""
+    def _is_new(self, item: _Projection | None) -> TypeGuard[_Projection]:
+        """Return whether there is an object, with a new content; labels do not count."""
         before, self._last = self._last, _without_time(item or {})
         return item is not None and before != self._last
 
-    def _is_recent(self, item: _Kept | None) -> bool:
-        """Whether the object was written a moment ago, or after what this clock takes for now."""
+    def _is_recent(self, item: _Projection | None) -> bool:
+        """Return whether the object was written recently, or in the future of this clock."""
         try:
             written = datetime.fromisoformat((item or {})["metadata"]["written"])
         except (KeyError, ValueError):
             return False
         return self._wall_clock() - written.timestamp() < RECENT
 
-    def _reading(self, item: _Kept) -> tuple[Callable[[], None], PreparedConfiguration | None]:
-        """Return what puts the object to use, and the configuration that it brings."""
+    def _reading(
+        self, item: _Projection
+    ) -> tuple[Callable[[], None], PreparedConfiguration | None]:
+        """Return a function that puts the object to use, and its configuration."""
         self._lacked = ""
         self.observed, prepared = self._read(item)
         loaded, problem = self.observed.loaded, self.observed.problem
@@ -163,7 +168,7 @@ class ObjectConfiguration:
             return use, prepared
         return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
 
-    def _read(self, item: _Kept) -> tuple[ObservedObject, PreparedConfiguration | None]:
+    def _read(self, item: _Projection) -> tuple[ObservedObject, PreparedConfiguration | None]:
         """Read the object; never raises, since the watch would lose the change."""
         generation = item["metadata"].get("generation", 0)
         try:
@@ -176,7 +181,7 @@ class ObjectConfiguration:
         return ObservedObject(generation, None, problem), None
 
     def _absence(self) -> Iterator[Callable[[], None]]:
-        """Yield what to do without the object, unless that was done at the last list, too."""
+        """Yield the reaction to a missing object, unless the last list had the same result."""
         self.observed = None
         lacking = NO_KIND if self._reflector.absent else NO_OBJECT
         if lacking != self._lacked:
@@ -186,13 +191,13 @@ class ObjectConfiguration:
     def _take(self, learnt: list[_Learnt]) -> None:
         self._synced = True
         self._waiting += learnt
-        for one in learnt:
-            if one.prepared is not None:
-                self._state.send(ConfigurationLearnt(one.prepared))
+        for change in learnt:
+            if change.prepared is not None:
+                self._state.send(ConfigurationLearnt(change.prepared))
         self.use_due()
 
     def use_due(self) -> None:
-        """Use what is due, in the order in which it was learnt; runs in the event loop."""
+        """Use due changes in the order of arrival; runs in the event loop."""
         now = self._clock()
         while self._waiting and self._waiting[0].due <= now:
             self._waiting.popleft().use()
@@ -204,25 +209,25 @@ class ObjectConfiguration:
             self._timer = self._loop.call_later(later, self.use_due)
 
     def poll(self) -> bool:
-        """Return whether there is something to report; reads nothing."""
-        return self._problem != self._problems.told
+        """Return whether there is a change to report; reads nothing."""
+        return self._problem != self._problems.reported
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report whether the watch works: one line for each change."""
-        self._problems.tell(self._problem, metrics, log)
+        self._problems.report(self._problem, metrics, log)
 
     @property
     def _problem(self) -> str:
-        """What is wrong with the watch; that the kind is missing is said elsewhere."""
+        """The problem of the watch; a missing kind is reported elsewhere."""
         return "" if self._reflector.absent else self._reflector.problem
 
     @property
     def missing(self) -> str:
-        """Why there are no fabrics to decide by, as one line; "" if there are."""
+        """The reason why there are no fabrics to decide by, on one line; "" if there are."""
         return self._in_use.missing
 
     def check(self) -> ReadinessCheck:
-        """Report to `/readyz`: ready once the object was looked for, even if there is none.
+        """Report to `/readyz`: ready after the first list, even without an object.
 
         Without it, failurePolicy decides on each pod that opted in, and no other replica could do
         better.
@@ -233,17 +238,17 @@ class ObjectConfiguration:
                 "configuration", False, problem or f"{OBJECT} has not been read yet"
             )
         if self._clock() < self._ready_at:
-            said = f"{OBJECT} was written a moment ago: waiting until every replica uses it"
-            return ReadinessCheck("configuration", False, said)
+            message = f"{OBJECT} was written a moment ago: waiting until every replica uses it"
+            return ReadinessCheck("configuration", False, message)
         old = f"; not current: {problem}" if problem else ""
         return ReadinessCheck("configuration", True, f"{self._in_use.detail}{old}")
 
 
-def _is_kept(item: object) -> TypeGuard[_Kept]:
-    """Whether the feed keeps an object; it keeps None of one that is gone."""
+def _is_present(item: object) -> TypeGuard[_Projection]:
+    """Return whether an object exists; a deleted one has the projection None."""
     return item is not None
 
 
-def _without_time(item: _Kept) -> _Kept:
-    """Return the object without the time at which it was written."""
+def _without_time(item: _Projection) -> _Projection:
+    """Return the object without the time of its last write."""
     return {**item, "metadata": {**item.get("metadata", {}), "written": ""}}

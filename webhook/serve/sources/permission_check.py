@@ -1,8 +1,8 @@
-"""Report whether the webhook's own account may change more than it needs.
+"""A check for excessive permissions of the webhook's own account.
 
 The policy rdma-webhook-guard allows it to change only `caBundle` of two webhook configurations. A
-policy that is not installed, or does not match the account, would show nowhere. So each replica
-tries to change something else, by dry runs: at its start and once an hour.
+policy that is not installed, or does not match the account, would go unnoticed. So each replica
+tries other changes in dry runs: at its start and once an hour.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from webhook.serve.options import ServeOptions, configurations
 from webhook.serve.state import ReadinessCheck, State
 
 #: Seconds until the next attempt: if all is well, if the account may change something, and while
-#: that is not known.
+#: that is unknown.
 WELL, MAY_CHANGE, UNKNOWN = 3600.0, 600.0, 30.0
-#: Seconds until a first finding is checked again: an API server needs a few to apply a new policy.
+#: Seconds until the confirmation of a first finding: a new policy takes a few seconds to apply.
 CONFIRM = 10.0
-#: Whether the account may change each configuration, if that is known.
-_Known = dict[WebhookConfiguration, bool]
+#: Configuration → whether the account may change it, as far as known.
+_Permissions = dict[WebhookConfiguration, bool]
 
 
 class PermissionCheck:
-    """Tries in a thread, and reports in the log, in a metric and on `/readyz`."""
+    """A source that tries in a thread, and reports in the log, a metric and `/readyz`."""
 
     def __init__(
         self,
@@ -40,14 +40,14 @@ class PermissionCheck:
         guarded: Sequence[WebhookConfiguration],
         state: State,
     ) -> None:
-        """Prepare; `connect`, which may be slow, is called in the thread."""
+        """Prepare; the thread calls `connect`, which may be slow."""
         self._connect = connect
         self._guarded = guarded
         self._api: Sends | None = None
         self._suspected = False
-        #: The last answers, and why the last attempt had none. Replaced as a whole.
-        self._found: tuple[_Known, str] = ({}, "not tried yet")
-        self._told: _Known = {}
+        #: The last answers, and the problem of the last attempt. Replaced together.
+        self._latest: tuple[_Permissions, str] = ({}, "not tried yet")
+        self._reported: _Permissions = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="guard", daemon=True)
         state.probes.append(self.check)
@@ -57,7 +57,7 @@ class PermissionCheck:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the current attempt; does not wait for that."""
+        """Stop after the current attempt, without waiting for it."""
         self._stop.set()
 
     def _run(self) -> None:
@@ -67,13 +67,17 @@ class PermissionCheck:
 
     def attempt(self) -> float:
         """Try to change each configuration; return the seconds until the next attempt."""
-        tried = {one: self._try(one) for one in self._guarded}
-        answers = {one: found.allowed for one, found in tried.items() if found.allowed is not None}
+        tried = {configuration: self._try(configuration) for configuration in self._guarded}
+        answers = {
+            configuration: dry_run.allowed
+            for configuration, dry_run in tried.items()
+            if dry_run.allowed is not None
+        }
         suspected, self._suspected = self._suspected, any(answers.values())
         if self._suspected and not suspected:
             return CONFIRM
-        problem = next((found.problem for found in tried.values() if found.problem), "")
-        self._found = (self._found[0] | answers, problem)
+        problem = next((dry_run.problem for dry_run in tried.values() if dry_run.problem), "")
+        self._latest = (self._latest[0] | answers, problem)
         if self._suspected:
             return MAY_CHANGE
         return UNKNOWN if problem else WELL
@@ -87,37 +91,39 @@ class PermissionCheck:
             return DryRunResult(None, str(error))
 
     def poll(self) -> bool:
-        """Return whether anything changed since `apply` reported."""
-        return self._found[0] != self._told
+        """Return whether anything changed since the last report."""
+        return self._latest[0] != self._reported
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report the current state: one line for each change."""
-        before, now = self._told, self._found[0]
-        self._told = now
-        for one, may_change in now.items():
-            metrics.guarded.labels(one.kind).set(not may_change)
+        before, now = self._reported, self._latest[0]
+        self._reported = now
+        for configuration, may_change in now.items():
+            metrics.guarded.labels(configuration.kind).set(not may_change)
         if _changeable(now) and _changeable(now) != _changeable(before):
             log.write("warning", "not guarded", problem=_problem(now))
         elif not _changeable(now) and now.keys() == set(self._guarded):
-            log.write("info", "guarded", configurations=[str(one) for one in now])
+            log.write(
+                "info", "guarded", configurations=[str(configuration) for configuration in now]
+            )
 
     def check(self) -> ReadinessCheck:
         """Report to `/readyz`, always ready: a replica that may do too much still serves pods."""
-        known, problem = self._found
-        if _changeable(known):
-            return ReadinessCheck("guard", True, f"warning: {_problem(known)}")
+        permissions, problem = self._latest
+        if _changeable(permissions):
+            return ReadinessCheck("guard", True, f"warning: {_problem(permissions)}")
         if problem:
             return ReadinessCheck("guard", True, f"not known: {problem}")
-        names = " and ".join(map(str, known))
+        names = " and ".join(map(str, permissions))
         return ReadinessCheck("guard", True, f"this account may change at most caBundle of {names}")
 
 
-def _changeable(known: _Known) -> list[str]:
-    return [str(one) for one, may_change in known.items() if may_change]
+def _changeable(permissions: _Permissions) -> list[str]:
+    return [str(configuration) for configuration, may_change in permissions.items() if may_change]
 
 
-def _problem(known: _Known) -> str:
-    names = " and ".join(_changeable(known))
+def _problem(permissions: _Permissions) -> str:
+    names = " and ".join(_changeable(permissions))
     return (
         f"this account may change more than caBundle of {names}: apply the policy and the binding "
         "rdma-webhook-guard (manifests/base/guard.yaml)"
@@ -127,7 +133,7 @@ def _problem(known: _Known) -> str:
 def guard_of(
     options: ServeOptions, state: State, environment: Mapping[str, str]
 ) -> tuple[PermissionCheck, ...]:
-    """Return the source that tries, if there is a cluster."""
+    """Return the source, if there is a cluster."""
     if options.dev or (options.kubeconfig is None and IN_CLUSTER not in environment):
         return ()
     guarded = configurations(

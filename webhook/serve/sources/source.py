@@ -1,4 +1,4 @@
-"""What a server keeps in step with the world outside, and what a feed reports of itself."""
+"""The interface of sources, and reports on the feeds that they watch."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from webhook.kube.watched_resources import WatchedResource
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 
-# What a feed reports: in the log when it changes, and in a line of `/readyz`.
+# Reports on a feed: in the log at each change, and in a line of `/readyz`.
 
-#: What is older is reported as stale. The API server sends something each minute.
+#: Seconds after which facts count as stale. The API server sends something each minute.
 STALE = 180.0
 
 
-class _Told(NamedTuple):
-    """The state that was last written to the log."""
+class _Report(NamedTuple):
+    """The state of a feed, as last written to the log."""
 
     synced: bool = False
     stale: bool = False
@@ -25,25 +25,25 @@ class _Told(NamedTuple):
 
 
 class ProblemLog:
-    """Reports each problem of a feed, and its end."""
+    """A log of each problem of a feed, and of its end."""
 
-    def __init__(self, feed: Informers, what: str) -> None:
-        """Watch a feed; `what`: the noun of its messages."""
+    def __init__(self, feed: Informers, noun: str) -> None:
+        """Report on a feed; `noun`: its name in messages."""
         self._feed = feed
-        self._what = what
-        #: The problem that was told last; "" if all was well.
-        self.told = ""
+        self._noun = noun
+        #: The last reported problem; "" if all was well.
+        self.reported = ""
 
-    def tell(self, problem: str, metrics: Metrics, log: Log) -> None:
-        """Report the present problem, "" if there is none: one line for each change."""
-        before, self.told = self.told, problem
+    def report(self, problem: str, metrics: Metrics, log: Log) -> None:
+        """Report the present problem, "" without one: one line for each change."""
+        before, self.reported = self.reported, problem
         if problem and problem != before:
-            log.write("warning", f"{self._what} not current", problem=problem)
-            self._tell_defects(metrics, log)
+            log.write("warning", f"{self._noun} not current", problem=problem)
+            self._report_defects(metrics, log)
         elif before and not problem:
-            log.write("info", f"{self._what} current")
+            log.write("info", f"{self._noun} current")
 
-    def _tell_defects(self, metrics: Metrics, log: Log) -> None:
+    def _report_defects(self, metrics: Metrics, log: Log) -> None:
         for reflector in self._feed.reflectors:
             if reflector.defect is not None:
                 metrics.internal_errors.inc()
@@ -51,71 +51,75 @@ class ProblemLog:
 
 
 class FeedLog:
-    """Reports whether a feed keeps up."""
+    """A log of whether a feed is synced and current."""
 
-    def __init__(self, feed: Informers, what: str) -> None:
-        """Watch a feed; `what`: the noun of its messages, in the plural."""
+    def __init__(self, feed: Informers, noun: str) -> None:
+        """Report on a feed; `noun`: its name in messages, in the plural."""
         self._feed = feed
-        self._what = what
-        self._told = _Told()
-        self._problems = ProblemLog(feed, what)
+        self._noun = noun
+        self._reported = _Report()
+        self._problems = ProblemLog(feed, noun)
 
     @property
     def age(self) -> float:
-        """Seconds since the API server last sent something, in the watch silent for longest."""
-        heard = [one.heard for one in self._feed.reflectors if one.heard is not None]
+        """Seconds since the last message of the API server, in the longest silent watch."""
+        heard = [
+            reflector.heard for reflector in self._feed.reflectors if reflector.heard is not None
+        ]
         return self._feed.clock() - min(heard) if heard else 0.0
 
     @property
     def problem(self) -> str:
-        """What went wrong last in one of the watches, "" if all is well."""
+        """The present problem of one of the watches; "" if all is well."""
         problems = (
-            f"{one.kind.resource}: {one.problem}" for one in self._feed.reflectors if one.problem
+            f"{reflector.kind.resource}: {reflector.problem}"
+            for reflector in self._feed.reflectors
+            if reflector.problem
         )
         return next(problems, "")
 
     def current(self, kind: WatchedResource[object]) -> str:
-        """Say how many objects of a kind are known, how old that is, and why it is not newer."""
-        many = self._objects()[kind.resource]
-        detail = f"{many} {kind.resource}, last update {self.age:.0f} s ago"
+        """Return the number of objects of a kind, their age, and a problem, as a sentence."""
+        count = self._objects()[kind.resource]
+        detail = f"{count} {kind.resource}, last update {self.age:.0f} s ago"
         return f"{detail}; still in use, because: {self.problem}" if self.problem else detail
 
     def pending(self, *, synced: bool) -> bool:
-        """Return whether there is something to tell; `synced`: the first lists are there."""
-        return self._now(synced) != self._told
+        """Return whether there is a change to report; `synced`: whether all kinds are listed."""
+        return self._now(synced) != self._reported
 
-    def tell(self, metrics: Metrics, log: Log, *, synced: bool) -> None:
+    def report(self, metrics: Metrics, log: Log, *, synced: bool) -> None:
         """Report the current state: one line for each change."""
-        before, now = self._told, self._now(synced)
-        self._told = now
+        before, now = self._reported, self._now(synced)
+        self._reported = now
         if now.synced and not before.synced:
-            log.write("info", f"{self._what} synced", objects=self._objects())
-        self._problems.tell(now.problem, metrics, log)
+            log.write("info", f"{self._noun} synced", objects=self._objects())
+        self._problems.report(now.problem, metrics, log)
         if now.stale and not before.stale:
             age = round(self.age)
-            log.write("warning", f"{self._what} stale", age_seconds=age, problem=now.problem)
+            log.write("warning", f"{self._noun} stale", age_seconds=age, problem=now.problem)
 
-    def _now(self, synced: bool) -> _Told:
-        return _Told(synced, self.age > STALE, self.problem)
+    def _now(self, synced: bool) -> _Report:
+        return _Report(synced, self.age > STALE, self.problem)
 
     def _objects(self) -> dict[str, int]:
-        return {one.kind.resource: one.objects for one in self._feed.reflectors}
+        return {reflector.kind.resource: reflector.objects for reflector in self._feed.reflectors}
 
 
-# What a server keeps in step with the world outside, and how.
+# Sources, which keep the state in step with the outside world.
 
 
 class Source(Protocol):
-    """Some of the state, or of what is told about it."""
+    """A part of the state, or a report on it."""
 
     def start(self) -> None:
-        """Start the work that runs beside the event loop."""
+        """Start the work outside the event loop."""
 
     def stop(self) -> None:
         """Stop that work."""
 
     def poll(self) -> bool:
-        """Return whether there is something to apply; may block, so not in the event loop."""
+        """Return whether there is a change to apply; may block, so call it in a thread."""
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Use or report it, in the event loop."""
+        """Use or report the change, in the event loop."""

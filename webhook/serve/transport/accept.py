@@ -1,7 +1,7 @@
-"""Accept connections, and count them from that moment on.
+"""Accepted connections, counted from that moment on.
 
-uvicorn learns of a connection only after its TLS handshake, and never of answers that the client
-does not read.
+uvicorn counts a connection only after its TLS handshake, and ignores answers that the client does
+not read.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from webhook.serve.transport.budget import Budget, ConnectionUsage, Reason
 from webhook.serve.transport.connection import Connection
 from webhook.serve.transport.process import trim_memory
 
-#: The same as Go's HTTP clients allow for a handshake.
+#: Seconds for a handshake, as in Go's HTTP clients.
 HANDSHAKE_SECONDS = 10.0
-#: For the client to read the end of the last answer and to close its side of TLS too.
+#: Seconds for the client to read the end of the last answer and to close its side of TLS.
 SHUTDOWN_SECONDS = 30.0
-#: Connections that are accepted before the event loop serves others again.
+#: Connections to accept before the event loop serves others again.
 _AT_ONCE = 64
-#: After this many connections have ended, it is worth some milliseconds to return their memory:
-#: OpenSSL's many small allocations leave the heap full of holes, each of which keeps its page.
-_MANY = 100
-#: How long to wait if the system has no resources for another connection.
+#: The number of ended connections that justifies some milliseconds to return their memory:
+#: OpenSSL's many small allocations leave the heap full of holes, and each hole keeps its page.
+_TRIM_AFTER = 100
+#: Seconds to wait if the system has no resources for another connection.
 _PAUSE_SECONDS = 0.1
 
 
 class Acceptor:
-    """Accepts on a socket until it is closed; uvicorn uses it like a server of asyncio.
+    """An acceptor of connections on a socket; uvicorn uses it like a server of asyncio.
 
-    `seconds`: how long an answer may wait to be read. Both callbacks are called once for each
+    `seconds`: how long an answer may stay unread. Both callbacks are called once for each
     connection.
     """
 
@@ -58,16 +58,16 @@ class Acceptor:
         self._closed = closed
         self._accepted: set[_Accepted] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._again: asyncio.TimerHandle | None = None
+        self._resumption: asyncio.TimerHandle | None = None
         self._seconds = seconds
-        #: How many connections have ended whose memory may not have been returned yet.
-        self._gone = 0
+        #: The number of ended connections since the last return of memory.
+        self._ended = 0
         listening.setblocking(False)
         self._listen()
-        self._looks = self._loop.call_later(self._look_seconds, self._look)
+        self._next_check = self._loop.call_later(self._check_seconds, self._check)
 
     @property
-    def _look_seconds(self) -> float:
+    def _check_seconds(self) -> float:
         return min(1.0, self._seconds / 4)
 
     @property
@@ -76,25 +76,25 @@ class Acceptor:
         return len(self._accepted)
 
     def stop_accepting(self) -> None:
-        """Accept what has been dialed, then close the socket; all connections continue."""
+        """Accept pending connections, then close the socket; all connections continue."""
         if self._socket.fileno() < 0:
             return
         self._accept()
         self._loop.remove_reader(self._socket.fileno())
-        if self._again is not None:
-            self._again.cancel()
+        if self._resumption is not None:
+            self._resumption.cancel()
         self._socket.close()
 
     def close(self) -> None:
-        """Accept no more, and end handshakes; established connections continue."""
+        """Stop accepting, and end handshakes; established connections continue."""
         self.stop_accepting()
-        for one in list(self._accepted):
-            if not one.begun:
-                one.end()
+        for accepted in list(self._accepted):
+            if not accepted.begun:
+                accepted.end()
 
     async def wait_closed(self) -> None:
-        """Stop checking connections: uvicorn has waited until they ended."""
-        self._looks.cancel()
+        """Stop checking connections: uvicorn has waited for their ends."""
+        self._next_check.cancel()
 
     def _listen(self) -> None:
         self._loop.add_reader(self._socket.fileno(), self._accept)
@@ -102,7 +102,7 @@ class Acceptor:
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             try:
-                accepted, peer = self._socket.accept()
+                client, peer = self._socket.accept()
             except BlockingIOError:
                 return
             except ConnectionAbortedError:
@@ -110,62 +110,70 @@ class Acceptor:
             except OSError:  # accept(2): no descriptors or memory, or an error of the network
                 self._pause()
                 return
-            self._take(accepted, str(peer[0]))
+            self._take(client, str(peer[0]))
 
-    def _take(self, accepted: socket.socket, address: str) -> None:
+    def _take(self, client: socket.socket, address: str) -> None:
         self._opened()
-        one = _Accepted(self._budget, address, self._left)
-        if one.left:  # the budget is full, and all others have requests that are being answered
-            accepted.close()
+        accepted = _Accepted(self._budget, address, self._count_end)
+        if (
+            accepted.left
+        ):  # the budget is full, and all others have requests that are being answered
+            client.close()
             return
-        self._accepted.add(one)
-        task = self._loop.create_task(self._begin(one, accepted))
+        self._accepted.add(accepted)
+        task = self._loop.create_task(self._begin(accepted, client))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _pause(self) -> None:
-        """Close the connection that has waited longest, and accept again a little later."""
+        """Close the connection that has waited longest, and resume accepting a little later."""
         self._budget.end_longest()
         self._loop.remove_reader(self._socket.fileno())
-        self._again = self._loop.call_later(_PAUSE_SECONDS, self._listen)
+        self._resumption = self._loop.call_later(_PAUSE_SECONDS, self._listen)
 
-    async def _begin(self, one: _Accepted, accepted: socket.socket) -> None:
-        protocol = _Tls(one, self._made, self._tls) if self._tls else self._made(one)
+    async def _begin(self, accepted: _Accepted, client: socket.socket) -> None:
+        protocol = (
+            _Tls(accepted, self._connection_for, self._tls)
+            if self._tls
+            else self._connection_for(accepted)
+        )
         try:
-            raw, _ = await self._loop.connect_accepted_socket(lambda: protocol, accepted)
+            raw, _ = await self._loop.connect_accepted_socket(lambda: protocol, client)
         except OSError:
-            accepted.close()
-            one.leave()
+            client.close()
+            accepted.leave()
             return
-        if one.left:
+        if accepted.left:
             raw.abort()
         else:
-            one.raw = raw
+            accepted.raw = raw
 
-    def _made(self, one: _Accepted) -> Connection:
+    def _connection_for(self, accepted: _Accepted) -> Connection:
         connection = self._connection()
-        connection.share = one
+        connection.share = accepted
         return connection
 
-    def _left(self, one: _Accepted) -> None:
-        self._accepted.discard(one)
-        self._gone += 1
-        self._closed(one.reason if one.begun or one.reason != "ended" else "handshake")
+    def _count_end(self, accepted: _Accepted) -> None:
+        self._accepted.discard(accepted)
+        self._ended += 1
+        self._closed(
+            accepted.reason if accepted.begun or accepted.reason != "ended" else "handshake"
+        )
 
-    def _look(self) -> None:
-        """End connections that have not read their answers for too long."""
+    def _check(self) -> None:
+        """End connections whose answers have been unread for too long."""
         now = self._loop.time()
-        for one in list(self._accepted):
-            if one.unread_since(now) < now - self._seconds:
-                one.make_go("unread")
-        if self._gone >= _MANY:
+        for accepted in list(self._accepted):
+            if accepted.unread_since(now) < now - self._seconds:
+                accepted.make_go("unread")
+        if self._ended >= _TRIM_AFTER:
             trim_memory()
-            self._gone = 0
-        self._looks = self._loop.call_later(self._look_seconds, self._look)
+            self._ended = 0
+        self._next_check = self._loop.call_later(self._check_seconds, self._check)
 
 
 class _Accepted(ConnectionUsage):
-    """A connection, from the moment it was accepted."""
+    """An accepted connection, before and after its handshake."""
 
     __slots__ = ("_since", "_tell", "raw")
 
@@ -177,19 +185,19 @@ class _Accepted(ConnectionUsage):
         super().__init__(budget, address)
 
     def end(self) -> None:
-        """Close the connection at once; data that is not sent is lost."""
+        """Close the connection at once; unsent data is lost."""
         if self.raw is not None:
             self.raw.abort()
 
     def leave(self) -> None:
-        """Release all memory, and report the end once."""
+        """Release all memory, and report the end, but only once."""
         if not self.left:
             super().leave()
             self.raw = None  # breaks the reference cycle
             self._tell(self)
 
     def unread_since(self, now: float) -> float:
-        """Return since when data to send has been stuck; `now` if there is none."""
+        """Return the time since which data has been unsent; `now` if all is sent."""
         if self.raw is None or not self.raw.get_write_buffer_size():
             self._since = None
         elif self._since is None:
@@ -198,14 +206,17 @@ class _Accepted(ConnectionUsage):
 
 
 class _Tls(SSLProtocol):  # type: ignore[misc]
-    """uvloop's TLS, as in `connect_accepted_socket(ssl=…)`, but `_Accepted` keeps the transport."""
+    """uvloop's TLS of `connect_accepted_socket(ssl=…)`, with the transport in `_Accepted`."""
 
     def __init__(
-        self, accepted: _Accepted, made: Callable[[_Accepted], Connection], tls: ssl.SSLContext
+        self,
+        accepted: _Accepted,
+        connection_for: Callable[[_Accepted], Connection],
+        tls: ssl.SSLContext,
     ) -> None:
         super().__init__(
             asyncio.get_running_loop(),
-            _Handshake(accepted, made),
+            _Handshake(accepted, connection_for),
             tls,
             None,
             server_side=True,
@@ -215,20 +226,22 @@ class _Tls(SSLProtocol):  # type: ignore[misc]
         self._accepted = accepted
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the connection, even during the handshake, when nothing else would be notified."""
+        """End the connection, even during the handshake, when only TLS is notified."""
         super().connection_lost(exc)
         self._accepted.leave()
 
 
 class _Handshake(asyncio.Protocol):
-    """Creates the connection after the handshake, so that an unfinished handshake creates none."""
+    """A protocol that creates the connection only after a complete handshake."""
 
-    def __init__(self, accepted: _Accepted, made: Callable[[_Accepted], Connection]) -> None:
+    def __init__(
+        self, accepted: _Accepted, connection_for: Callable[[_Accepted], Connection]
+    ) -> None:
         self._accepted = accepted
-        self._made = made
+        self._connection_for = connection_for
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Create the connection and give it the transport."""
-        connection = self._made(self._accepted)
+        """Create the connection with the transport."""
+        connection = self._connection_for(self._accepted)
         cast("asyncio.Transport", transport).set_protocol(connection)
         connection.connection_made(cast("asyncio.Transport", transport))

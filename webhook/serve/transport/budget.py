@@ -1,8 +1,8 @@
-"""How much memory the connections of a listener may use, and which of them makes room.
+"""A budget for the memory of a listener's connections, which closes connections to make room.
 
-A simple cap would itself cause an outage: whoever fills it would lock everybody else out. So new
-connections are not turned away. Instead, if memory exceeds the limit, the connection that has been
-longest without a complete request is closed: if one address exceeds its own limit, one of that
+A simple cap would itself cause an outage: a client that fills it would lock out all others. So new
+connections are not rejected. Instead, if memory exceeds the limit, the connection that has been
+longest without a complete request is closed: if an address exceeds its own limit, one from that
 address first.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
 from typing import Literal
 
-#: Why a connection ended: in order, by either side; before its handshake was done; to make room;
-#: by a request that took too long; by one that was rejected; by an answer that was not read.
+#: The reason for the end of a connection: regular, by either side; an incomplete handshake; to make
+#: room; a request that took too long; a rejected request; an unread answer.
 Reason = Literal["ended", "handshake", "crowded", "slow", "refused", "unread"]
 
 
@@ -35,12 +35,12 @@ class Limits:
 
 
 class ConnectionUsage(ABC):
-    """The memory that one connection uses."""
+    """The memory use of a connection."""
 
     __slots__ = ("_budget", "_of", "begun", "left", "octets", "reason")
 
     def __init__(self, budget: Budget, address: str) -> None:
-        """Count a new connection from `address`, in the form that the socket gives."""
+        """Count a new connection from `address`, in the form returned by the socket."""
         self._budget = budget
         self._of = budget.address(address)
         self.octets = 0
@@ -56,7 +56,7 @@ class ConnectionUsage(ABC):
         """Close the connection at once."""
 
     def grow(self, octets: int) -> None:
-        """Use more memory; this may close other connections, or this one itself."""
+        """Use more memory; this may close other connections, or this one."""
         if not self.left:
             self._budget.count(self, self._of, octets)
             self._budget.make_room(self._of)
@@ -67,18 +67,18 @@ class ConnectionUsage(ABC):
             self._budget.count(self, self._of, -octets)
 
     def serve(self) -> None:
-        """Record a complete request: until it is answered, this one does not make room."""
+        """Record a complete request: until its answer, this connection does not make room."""
         self._budget.waiting.pop(self, None)
         self._of.waiting.pop(self, None)
 
     def wait(self) -> None:
-        """Record that there is no complete request from now on."""
+        """Record the absence of a complete request from now on."""
         self.serve()
         if not self.left:
             self._budget.waiting[self] = self._of.waiting[self] = None
 
     def make_go(self, reason: Reason) -> None:
-        """Close the connection, and record why."""
+        """Close the connection, and record the reason."""
         self.reason = reason
         self.end()
         self.leave()
@@ -93,7 +93,7 @@ class ConnectionUsage(ABC):
 
 
 class _Address:
-    """The connections of one address."""
+    """The connections from an address."""
 
     __slots__ = ("key", "octets", "waiting")
 
@@ -104,28 +104,28 @@ class _Address:
 
 
 class Budget:
-    """The shares of one listener."""
+    """The memory budget of a listener."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.octets = 0
-        #: The shares without a complete request, the longest first.
+        #: The connections without a complete request, the longest first.
         self.waiting: dict[ConnectionUsage, None] = {}
         self._addresses: dict[bytes, _Address] = {}
 
-    def address(self, told: str) -> _Address:
-        """Return the connections of an address."""
-        key = address_key(told)
+    def address(self, written: str) -> _Address:
+        """Return the connections from an address."""
+        key = address_key(written)
         return self._addresses.setdefault(key, _Address(key))
 
     def count(self, share: ConnectionUsage, of: _Address, octets: int) -> None:
-        """Add to the memory of a share, or subtract from it."""
+        """Add to the memory of a connection, or subtract from it."""
         share.octets += octets
         of.octets += octets
         self.octets += octets
 
     def make_room(self, of: _Address) -> None:
-        """End the connections that wait longest, until the limits are met or none waits."""
+        """End the longest waiting connections, until the limits are met or none waits."""
         while of.waiting and of.octets > self.limits.per_address:
             next(iter(of.waiting)).make_go("crowded")
         while self.waiting and self.octets > self.limits.in_all:
@@ -138,15 +138,15 @@ class Budget:
             return
 
     def forget(self, of: _Address) -> None:
-        """Remove an address that has no connections."""
+        """Remove an address without connections."""
         if not of.octets:
             self._addresses.pop(of.key, None)
 
 
 def address_key(address: str) -> bytes:
-    """Return what counts as one address: for IPv6 the /64, all of which one host may have.
+    """Return the key of an address: for IPv6 its /64, which may belong to a single host.
 
-    IPv4 addresses come as they are, or mapped into IPv6 if the socket accepts both.
+    IPv4 addresses come unmapped, or mapped into IPv6 if the socket accepts both.
     """
     if ":" not in address:
         return address.encode()

@@ -1,4 +1,4 @@
-"""uvicorn's connection, with limits on the data that arrives, and answers sent in one piece."""
+"""uvicorn's connection, with limits on arriving data, and answers in one piece."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from webhook.serve.transport.budget import ConnectionUsage, Reason
 
 #: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
-#: trailers. A head has at most one long line; Go's server accepts 1 MiB, which nobody needs here.
+#: trailers. A head has at most one long line; Go's server accepts 1 MiB, more than needed here.
 BESIDE_BODY = 64 * 1024
 #: Fields in a head and its trailers, like Apache's LimitRequestFields: a field that arrives as four
 #: bytes (`a:`) takes 130 in memory.
@@ -26,14 +26,14 @@ FIELDS = 100
 PIPELINED = 8
 #: Bytes that may wait in the buffers of TLS in each direction; beyond that, reads or writes pause.
 _BUFFERED = 64 * 1024
-#: Pieces up to these sizes are part of the basic cost of a connection. A larger piece makes buffers
+#: Sizes of pieces that are part of the basic cost of a connection. A larger piece makes buffers
 #: of twice its size (encrypted and decrypted), which stay until the connection ends.
 _USUAL_PIECE = 8 * 1024
 _USUAL_ANSWER = 16 * 1024
 _BUFFERS = 2
-#: How the head of an answer begins; `100 Continue` is not an answer, and the client waits for it.
+#: The beginnings of heads of answers; `100 Continue` is not an answer, and the client waits for it.
 _FINAL = tuple(b"HTTP/1.1 %d" % hundreds for hundreds in (2, 3, 4, 5))
-_WHY = {
+_MESSAGES = {
     400: "this is not an HTTP request",
     408: "the request took too long to arrive",
     431: (
@@ -48,15 +48,15 @@ class _TooManyError(Exception):
 
 
 class Connection(HttpToolsProtocol):
-    """Limits the data besides bodies, and the time for a request to arrive; uvicorn does not.
+    """A connection with limits on data besides bodies, and on the time for a request's arrival.
 
-    For a request that arrives in one piece, as nearly all do, this costs two flags and no timer.
-    An answer is sent in one piece too.
+    uvicorn has neither. For a request that arrives in one piece, as nearly all do, this costs two
+    flags and no timer. An answer is sent in one piece too.
     """
 
-    #: How long a request may take to arrive, and its answer to be read.
+    #: The time limit for a request to arrive, and for its answer to be read.
     seconds: float
-    #: What this connection uses of its listener's budget; set by `Accepting`.
+    #: The connection's part of its listener's budget; set by `Acceptor`.
     share: ConnectionUsage
 
     def __init__(
@@ -67,24 +67,24 @@ class Connection(HttpToolsProtocol):
         self._silent = True  # nothing has arrived yet
         self._arriving = True
         self._heading = False  # whether the head of the arriving request is incomplete
-        #: Bytes besides bodies, of requests without an answer, before the piece that is read now.
+        #: Bytes besides bodies, of requests without an answer, before the current piece.
         self._beside = 0
         self._piece = 0
-        #: How many bytes of that piece belong to bodies.
+        #: Bytes of that piece that belong to bodies.
         self._bodies = 0
-        #: What to send after the answers that are due, before the connection is closed.
+        #: Data to send after the due answers, before the connection is closed.
         self._last_words: bytes | None = None
         self._fault = 400  # the status to answer if the parser stops
-        #: Bytes of a request that came in several pieces and has no answer.
-        self._held = 0
+        #: Bytes of a request in several pieces without an answer.
+        self._incomplete = 0
         self._largest_piece = _USUAL_PIECE
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, and start the time limit for the first request to begin.
 
-        It is that of an idle connection: Go's HTTP client dials one for a request that then takes
-        another, and keeps the new one for later.
+        The limit equals an idle connection's: Go's HTTP client may dial a connection for a request
+        that then uses another one, and keep the new one for later.
         """
         self.share.begun = True
         if is_ssl(transport):
@@ -102,11 +102,11 @@ class Connection(HttpToolsProtocol):
         self.share.leave()
 
     def on_response_complete(self) -> None:
-        """Send the rest of the answer, and close if the connection has to end after it."""
+        """Send the rest of the answer, and close a connection that has to end after it."""
         self._joining.flush()  # the answer to HEAD has no body
         answered = not self.pipeline
         super().on_response_complete()
-        if self._held:
+        if self._incomplete:
             self._release()
         if self._arriving or not self._answering():
             self.share.wait()
@@ -158,57 +158,57 @@ class Connection(HttpToolsProtocol):
         if self._beside > BESIDE_BODY or len(self.headers) > FIELDS:
             self._end(431, self._latest())
         elif self._arriving:
-            self._hold(len(data))
+            self._count_piece(len(data))
             if self._deadline is None:
                 self._deadline = self.loop.call_later(self.seconds, self._too_slow)
         elif self._deadline is not None:
             self._in_time()
 
     def send_400_response(self, msg: str) -> None:
-        """Reject what the parser rejects; uvicorn would send this before answers that are due."""
+        """Reject invalid data after the due answers; uvicorn would reject it before them."""
         del msg
         self._end(self._fault, self._latest() if self._arriving else None)
 
-    def _hold(self, octets: int) -> None:
-        """Count a piece of a request, unless it has been answered and the rest is dropped."""
+    def _count_piece(self, octets: int) -> None:
+        """Count a piece of a request, unless its answer is sent and the rest is dropped."""
         if self._heading or self._answering():
-            self._held += octets
+            self._incomplete += octets
             self.share.grow(octets)
 
     def _release(self) -> None:
-        self.share.shrink(self._held)
-        self._held = 0
+        self.share.shrink(self._incomplete)
+        self._incomplete = 0
 
     def _too_slow(self) -> None:
         self._end(408, self._latest(), "slow")
 
     def _latest(self) -> RequestResponseCycle | None:
-        """Return the request that is arriving, or the last one, if its head is complete."""
+        """Return the arriving or the last request, if its head is complete."""
         return None if self._heading else self.cycle
 
     def _end(
-        self, status: int, own: RequestResponseCycle | None, reason: Reason = "refused"
+        self, status: int, request: RequestResponseCycle | None, reason: Reason = "refused"
     ) -> None:
-        """Reject a complete or incomplete request after the answers that are due, and close."""
+        """Reject a complete or incomplete request after the due answers, and close."""
         if self._last_words is not None or self.transport.is_closing():
             return
         self._in_time()
         del self.headers[FIELDS:]  # many fields would stay in memory until it has closed
         self.share.reason = reason
-        heard = self._piece > 0  # a client that sent nothing gets no answer
-        self._last_words = _refusal(status) if heard and not _answered(own) else b""
-        if not self._give_up(own):
+        has_sent = self._piece > 0  # a client that sent nothing gets no answer
+        self._last_words = _refusal(status) if has_sent and not _answered(request) else b""
+        if not self._give_up(request):
             self._close(self._last_words)
 
-    def _give_up(self, own: RequestResponseCycle | None) -> bool:
+    def _give_up(self, request: RequestResponseCycle | None) -> bool:
         """Drop a request, and return whether answers to other requests are due."""
-        if own is None:
+        if request is None:
             return self._answering()
-        if self.pipeline and self.pipeline[0][0] is own:
+        if self.pipeline and self.pipeline[0][0] is request:
             self.pipeline.popleft()
             return True
-        own.disconnected = True  # tells the application, which may be reading, that it can stop
-        own.message_event.set()
+        request.disconnected = True  # tells the application, which may be reading, that it can stop
+        request.message_event.set()
         return False
 
     def _answering(self) -> bool:
@@ -232,7 +232,7 @@ def _answered(cycle: RequestResponseCycle | None) -> bool:
 
 
 def _refusal(status: int) -> bytes:
-    line = f"{_WHY[status]}\n".encode()
+    line = f"{_MESSAGES[status]}\n".encode()
     return STATUS_LINE[status] + (
         b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
         b"connection: close\r\n\r\n%b" % (len(line), line)
@@ -240,7 +240,7 @@ def _refusal(status: int) -> bytes:
 
 
 class _Joining:
-    """A transport that holds the head of an answer back until its body comes.
+    """A transport that delays the head of an answer until its body arrives.
 
     uvicorn writes them separately: two TLS records and two system calls, 5% of the cost of a
     request to /mutate.
@@ -259,7 +259,7 @@ class _Joining:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Write data, with a held head before it; hold back a head."""
+        """Write data after a delayed head; delay a head."""
         if self._head:
             data, self._head = self._head + data, b""
         elif data.startswith(_FINAL):
@@ -277,6 +277,6 @@ class _Joining:
             self._head = b""
 
     def close(self) -> None:
-        """Write the head that is held, and close."""
+        """Write a delayed head, and close."""
         self.flush()
         self._transport.close()

@@ -1,6 +1,6 @@
 """Settings of the operating system for the serving process.
 
-A setting that the system does not have is left alone.
+Settings that the system lacks are skipped.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import resource
 from collections.abc import Callable
 from contextlib import suppress
 
-#: Enough if the system sets no limit.
-_MANY = 1 << 20
+#: The number of open files without a limit of the system.
+_UNLIMITED = 1 << 20
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
-#: By default Python collects garbage after 700 new objects, which is twice in every request.
+#: Thresholds of the collector: every request reaches Python's default, 700 new objects, twice.
 _COLLECT_AFTER = (50_000, 20, 100)
 #: malloc.h: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_ARENA_MAX.
 _MALLOC = {-3: 128 << 10, -1: 128 << 10, -8: 2}
@@ -49,9 +49,9 @@ def return_memory() -> None:
 
 
 def collect_rarely() -> None:
-    """Have Python's collector visit no object made so far, and begin after many new ones.
+    """Exempt all present objects from Python's collector, and run it only after many new ones.
 
-    A review makes thousands of objects without cycles, which are freed as soon as it is answered.
+    A review makes thousands of objects without cycles, which are freed right after its answer.
     """
     gc.collect()
     gc.freeze()
@@ -70,6 +70,6 @@ def _libc(name: str) -> Callable[..., int]:
 
 
 def descriptors() -> int:
-    """Return how many files may be open."""
+    """Return the maximum number of open files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MANY if soft == resource.RLIM_INFINITY else soft
+    return _UNLIMITED if soft == resource.RLIM_INFINITY else soft

@@ -1,4 +1,4 @@
-"""How requests to the worker share it fairly: limits in all and for each address, and turns."""
+"""Fair sharing of the worker: limits in total and for each address, and turns."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from contextlib import asynccontextmanager, contextmanager
 
 from webhook.errors import RequestError
 
-#: How much longer a request has its turn once an urgent one waits.
+#: Seconds for which a turn continues after the arrival of an urgent request.
 SECONDS_LEFT = 1.0
 INTERRUPTED = "a configuration is checked first: try again"
 
 
 class Quota:
-    """A limited amount of something, with a smaller limit for each address."""
+    """A limited resource, with a smaller limit for each address."""
 
-    def __init__(self, what: str, in_all: int, each: int) -> None:
-        self._what = what
-        self._in_all = in_all
-        self._each = each
+    def __init__(self, noun: str, total: int, per_address: int) -> None:
+        self._noun = noun
+        self._total = total
+        self._per_address = per_address
         self._taken: Counter[str] = Counter()
 
     @contextmanager
     def take(self, address: str, amount: int = 1) -> Iterator[None]:
-        """Hold an amount until the end of the block; RequestError if that exceeds a limit."""
-        if self._taken.total() + amount > self._in_all:
-            raise RequestError(503, f"too many {self._what} at once: try again")
-        if self._taken[address] + amount > self._each:
+        """Take an amount until the end of the block; raise RequestError beyond a limit."""
+        if self._taken.total() + amount > self._total:
+            raise RequestError(503, f"too many {self._noun} at once: try again")
+        if self._taken[address] + amount > self._per_address:
             wait = "wait for the other answers"
-            raise RequestError(429, f"too many {self._what} at once from your address: {wait}")
+            raise RequestError(429, f"too many {self._noun} at once from your address: {wait}")
         self._taken[address] += amount
         try:
             yield
@@ -40,14 +40,15 @@ class Quota:
                 del self._taken[address]
 
 
-#: Those who wait, by address, the next address first; each address's requests in order of arrival.
+#: Waiting requests by address, the next address first; each address's in order of arrival.
 _Queue = dict[str, deque[asyncio.Future[None]]]
 
 
 class FairQueue:
-    """Run one at a time. Addresses take turns, so one with many requests delays others little.
+    """A queue for one turn at a time, fair between addresses.
 
-    Urgent requests come first, and interrupt another that runs for a second more.
+    An address with many requests delays others little. Urgent requests come first, and leave a
+    running one only a second.
     """
 
     def __init__(self) -> None:
@@ -69,13 +70,13 @@ class FairQueue:
         async with asyncio.timeout(seconds):
             await self._wait(address, urgent=urgent)
         try:
-            async with self._kept(urgent=urgent):
+            async with self._interruptible(urgent=urgent):
                 yield
         finally:
             self._call_next()
 
     @asynccontextmanager
-    async def _kept(self, *, urgent: bool) -> AsyncIterator[None]:
+    async def _interruptible(self, *, urgent: bool) -> AsyncIterator[None]:
         """Keep a turn until the end of the block, or until an urgent request ends it."""
         limit = asyncio.timeout(None)
         try:
@@ -109,7 +110,7 @@ class FairQueue:
             raise
 
     def _hurry(self) -> None:
-        """Let whoever has the turn and is not urgent have it for a second more."""
+        """End the turn of a request that is not urgent after a second."""
         if self._limit is not None and self._limit.when() is None:
             self._limit.reschedule(asyncio.get_running_loop().time() + SECONDS_LEFT)
 
@@ -120,7 +121,7 @@ class FairQueue:
             waiting = queue.pop(address)
             called = waiting.popleft()
             if waiting:
-                queue[address] = waiting  # behind all other addresses
+                queue[address] = waiting  # after all other addresses
             if not called.done():
                 called.set_result(None)
                 self._taken = True

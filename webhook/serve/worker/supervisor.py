@@ -1,9 +1,9 @@
-"""Manage the worker process: start it when it is needed, end it if it does not answer.
+"""The supervisor of the worker process: starts it on demand, and ends it if it does not answer.
 
-It computes previews, and checks configurations for `/validate`.
+The worker computes previews, and checks configurations for `/validate`.
 
-There is only one. Two would need twice the memory, of which a replica has 512 MiB, and would
-answer previews faster only by taking processor time from `/mutate`.
+There is only one. Two would need twice the memory (a replica has 512 MiB), and would answer
+previews faster only by taking processor time from `/mutate`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics, WorkerEnd
 from webhook.serve.state import PreparedConfiguration
 
-#: How many times longer it may take to start: on a busy node it gets only spare processor time.
+#: The factor for the time limit of a start: on a busy node it gets only spare processor time.
 STARTING = 6
 
 _LEVELS: dict[WorkerEnd, str] = {"client": "info", "stop": "info"}
@@ -51,17 +51,17 @@ class Job(NamedTuple):
     operation: Operation
     parameters: Mapping[str, object]
     body: bytes
-    #: For messages: what the worker computes, and what to do if it cannot.
+    #: For messages: the name of the computation, and the remedy for a failure.
     noun: str
     advice: str
 
-    def said(self, template: str, seconds: float = 0.0) -> str:
-        """Return a message to whoever sent the request."""
+    def message(self, template: str, seconds: float = 0.0) -> str:
+        """Return a message for the sender of the request."""
         return template.format(noun=self.noun, advice=self.advice, seconds=seconds)
 
 
 class Worker:
-    """Keeps a child process that answers one request at a time; callers must take turns."""
+    """A child process for a request at a time, restarted on demand; callers take turns."""
 
     def __init__(self, metrics: Metrics, log: Log, seconds: float) -> None:
         """Limit each answer to `seconds`."""
@@ -69,7 +69,7 @@ class Worker:
         self._log = log
         self._seconds = seconds
         self._child: Child | None = None
-        #: Ends the last child: the next one starts only once the last one's memory is free.
+        #: The task that ends the last child: the next one starts only once its memory is free.
         self._ending: asyncio.Task[None] | None = None
         self._delays = delays()
         self._not_before = 0.0  #: by the loop's clock
@@ -82,11 +82,11 @@ class Worker:
         *,
         patience: float = LONGEST,
     ) -> WorkerAnswer:
-        """Return the answer; RequestError, which says what to do, if there is none.
+        """Return the answer; raise RequestError with a remedy without one.
 
-        The worker uses the `configuration`, if one is given. A request during which the
-        child ended is not repeated; a cancelled request ends the child. If the last child ended,
-        the next one starts after a pause of at most `patience` seconds.
+        The worker uses the `configuration`, if given. A request is not repeated if its child
+        ends; a cancelled request ends the child. After the end of a child, the next one starts
+        after a pause of at most `patience` seconds.
         """
         child = await self._started(job, patience)
         try:
@@ -96,24 +96,24 @@ class Worker:
                 answer = await child.ask({**job.parameters, "operation": job.operation}, job.body)
         except TimeoutError:
             self._end("timeout")
-            raise RequestError(504, job.said(TOO_LONG, self._seconds)) from None
+            raise RequestError(504, job.message(TOO_LONG, self._seconds)) from None
         except asyncio.CancelledError:
             self._end("client")
             raise
         except (EOFError, OSError, FrameError) as error:
-            raise self._lost(error, job.said(CRASHED)) from None
+            raise self._lost(error, job.message(CRASHED)) from None
         self._delays = delays()
         return answer
 
     async def stop(self) -> None:
-        """End the child and start no other; requests that wait for it get an error."""
+        """End the child and start no other; waiting requests get an error."""
         self._stopped.set()
         self._end("stop")
         if self._ending is not None:
             await self._ending
 
     async def _started(self, job: Job, patience: float) -> Child:
-        """Return the running child, or start one: after a pause if the last one ended.
+        """Return the running child, or start one, after a pause if the last one ended.
 
         The pauses grow until a child answers.
         """
@@ -130,11 +130,11 @@ class Worker:
         try:
             self._child = Child.start()
         except OSError as error:
-            raise self._lost(error, job.said(NOT_STARTED)) from None
+            raise self._lost(error, job.message(NOT_STARTED)) from None
         return await self._ready(self._child, job)
 
     async def _ready(self, child: Child, job: Job) -> Child:
-        """Wait until a child is ready; one that nobody waits for any more goes on starting."""
+        """Wait until a child is ready; its start continues without waiting callers."""
         if child.is_ready:
             return child
         try:
@@ -142,25 +142,25 @@ class Worker:
                 await child.ready()
         except TimeoutError:
             self._end("timeout")
-            raise RequestError(503, job.said(NOT_STARTED)) from None
+            raise RequestError(503, job.message(NOT_STARTED)) from None
         except (EOFError, OSError, FrameError) as error:
-            raise self._lost(error, job.said(NOT_STARTED)) from None
+            raise self._lost(error, job.message(NOT_STARTED)) from None
         self._log.write("info", "preview worker started", pid=child.pid)
         return child
 
     async def _configure(self, child: Child, configuration: PreparedConfiguration) -> None:
-        """Send the child the configuration in use here; it reads it with the same code."""
-        wanted = configuration.config_hash
-        if child.config == wanted:
+        """Send the current configuration to the child, which reads it with the same code."""
+        config_hash = configuration.config_hash
+        if child.config == config_hash:
             return
         text, is_object = configuration.source
         head = {"operation": "configure", "object": is_object}
         answer = await child.ask(head, text.encode())
-        if answer.head.get("config") != wanted:
+        if answer.head.get("config") != config_hash:
             self._metrics.internal_errors.inc()
-            self._log.write("error", "preview worker not configured", config=wanted)
+            self._log.write("error", "preview worker not configured", config=config_hash)
             raise RequestError(503, NOT_CONFIGURED)
-        child.config = wanted
+        child.config = config_hash
 
     def _lost(self, error: Exception, sentence: str) -> RequestError:
         """End a child that has crashed or sent a malformed answer; return the caller's error."""
@@ -169,23 +169,23 @@ class Worker:
         self._end("malformed" if isinstance(error, FrameError) else "crash")
         return RequestError(503, sentence)
 
-    def _end(self, why: WorkerEnd) -> None:
+    def _end(self, reason: WorkerEnd) -> None:
         child, self._child = self._child, None
         if child is None:
             return
         child.kill()
         loop = asyncio.get_running_loop()
         self._not_before = loop.time() + next(self._delays)
-        self._ending = loop.create_task(self._told(child, why))
-        self._metrics.worker.ended(why)
+        self._ending = loop.create_task(self._report_end(child, reason))
+        self._metrics.worker.ended(reason)
 
-    async def _told(self, child: Child, why: WorkerEnd) -> None:
-        how = await child.end()
-        level = _LEVELS.get(why, "warning")
-        self._log.write(level, "preview worker ended", pid=child.pid, reason=why, **how)
+    async def _report_end(self, child: Child, reason: WorkerEnd) -> None:
+        outcome = await child.end()
+        level = _LEVELS.get(reason, "warning")
+        self._log.write(level, "preview worker ended", pid=child.pid, reason=reason, **outcome)
 
 
-# One child process that computes previews, and the socket to it.
+# A child process that computes previews, and the socket to it.
 #
 # It is a freshly started program, not a fork: it inherits nothing from this process but the
 # socket and one environment variable; no key, no token, no other descriptor. Its standard error
@@ -215,7 +215,7 @@ class WorkerAnswer(NamedTuple):
 
     @property
     def defect(self) -> dict[str, object]:
-        """What to log for 500: a type and lines of code, as `webhook.errors` gives them."""
+        """The log fields for 500: a type and lines of code, in the form of `webhook.errors`."""
         error, trace = self.head.get("error"), self.head.get("trace")
         lines = trace if isinstance(trace, list) else []
         return {
@@ -225,17 +225,17 @@ class WorkerAnswer(NamedTuple):
 
 
 class Child:
-    """A process that answers one request at a time."""
+    """A process for one request at a time."""
 
     def __init__(self, process: subprocess.Popen[bytes], line: socket.socket) -> None:
         self._process = process
         self._line = line
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._asked = False
+        self._pending = False
         #: Whether the process has reported that it is ready.
         self.is_ready = False
         self._starting: asyncio.Task[None] | None = None
-        #: The hash of the configuration that it has confirmed to use.
+        #: The hash of the configuration that it has confirmed.
         self.config = ""
 
     @classmethod
@@ -259,18 +259,18 @@ class Child:
     def usable(self) -> bool:
         """Whether the process runs and no answer is pending.
 
-        After a cancelled request, its answer could still arrive and be taken for the next one.
+        After a cancelled request, its answer could still arrive and be mistaken for the next one.
         """
-        return self._process.poll() is None and not self._asked
+        return self._process.poll() is None and not self._pending
 
     async def ready(self) -> None:
         """Wait until the process reports that it is ready; EOFError if it ends instead.
 
-        A wait that is cancelled can be repeated: the start itself goes on.
+        A cancelled wait can be repeated: the start itself continues.
         """
         if self._starting is None:
             self._starting = asyncio.create_task(self._start_up())
-            self._starting.add_done_callback(_noticed)
+            self._starting.add_done_callback(_retrieve_error)
         await asyncio.shield(self._starting)
 
     async def _start_up(self) -> None:
@@ -286,11 +286,11 @@ class Child:
         """
         assert self._streams is not None
         reader, writer = self._streams
-        self._asked = True
+        self._pending = True
         writer.write(begun(head, len(body)))
         writer.write(body)
         answer = await self._answer(reader)
-        self._asked = False
+        self._pending = False
         return answer
 
     def kill(self) -> None:
@@ -325,8 +325,8 @@ class Child:
         return WorkerAnswer(status, head, tuple(pieces))
 
 
-def _noticed(starting: asyncio.Task[None]) -> None:
-    """Take note of an error that nobody waits for any more."""
+def _retrieve_error(starting: asyncio.Task[None]) -> None:
+    """Retrieve an error without waiting callers, so that asyncio does not log it."""
     if not starting.cancelled():
         starting.exception()
 

@@ -15,7 +15,7 @@ from webhook.config.load import LIMITS
 from webhook.errors import RequestError
 from webhook.serve.http import validate
 from webhook.serve.http.review_body import DEPTH
-from webhook.serve.http.validate import EACH_HELD, EACH_PENDING, NOT_CHECKED, Validate
+from webhook.serve.http.validate import EACH_BYTES, EACH_PENDING, NOT_CHECKED, Validate
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker import supervisor
@@ -361,7 +361,7 @@ def test_a_flood_from_one_address_ends() -> None:
     assert sorted(one.status for one in answers) == [200] * EACH_PENDING + [503]
     (refused,) = (one.text for one in answers if one.status == 503)
     assert "too many validations at once from your address" in refused
-    assert 4 * LIMITS.octets <= EACH_HELD
+    assert 4 * LIMITS.octets <= EACH_BYTES
 
 
 def test_other_addresses_are_not_concerned_by_a_flood() -> None:
@@ -370,7 +370,7 @@ def test_other_addresses_are_not_concerned_by_a_flood() -> None:
     async def asked() -> list[Answer]:
         server = Server()
         async with server.turns.turn("preview", 60, urgent=True):
-            body = review(item("x" * (EACH_HELD // 2)))
+            body = review(item("x" * (EACH_BYTES // 2)))
             posted = [
                 asyncio.create_task(server.posted(body, client=client))
                 for client in ("10.0.0.1", "10.0.0.1", "10.0.0.2")
@@ -425,7 +425,7 @@ def test_the_worker_gets_what_has_to_be_checked() -> None:
     assert json.loads(job.body) == checked
     about = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
     assert (job.operation, job.parameters) == ("validate", {"uid": UID, "about": about})
-    assert job.said("{noun}: {advice}") == "validation: apply it again"
+    assert job.message("{noun}: {advice}") == "validation: apply it again"
     assert patience == validate.PATIENCE
     assert turns.asked == [("10.0.0.1", validate.SECONDS, True)]
 

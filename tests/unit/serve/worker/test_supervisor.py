@@ -64,7 +64,7 @@ def _job(program: str = "") -> Job:
 
 
 def _said(template: str, seconds: float = 0.0) -> str:
-    return _job().said(template, seconds)
+    return _job().message(template, seconds)
 
 
 class Bench:
