@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from pydantic.json_schema import GenerateJsonSchema
-
 from webhook.config.model import FabricConfiguration
 from webhook.model.json import Json, JsonObject
+from webhook.text.schema import SchemaGenerator, unwrapped
 
 #: A JSON Schema, or a part of one.
 Schema: TypeAlias = JsonObject
@@ -17,34 +16,15 @@ Schema: TypeAlias = JsonObject
 # For editors: types, choices, and the meaning of a field.
 
 
-class _Generator(GenerateJsonSchema):
-    """A generator without field titles, which would repeat the names in an editor's hover."""
-
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - pydantic's hook
-        return False
-
-
 def json_schema() -> Schema:
     """Return the schema, draft 2020-12."""
-    schema = FabricConfiguration.model_json_schema(schema_generator=_Generator)
-    return {"$schema": _Generator.schema_dialect, **_unwrapped(schema)}
+    schema = FabricConfiguration.model_json_schema(schema_generator=SchemaGenerator)
+    return {"$schema": SchemaGenerator.schema_dialect, **unwrapped(schema)}
 
 
 def schema_text() -> str:
     """Return the schema as the text of fabrics.schema.json."""
     return json.dumps(json_schema(), indent=2) + "\n"
-
-
-def _unwrapped(node: Json) -> Json:
-    """Join the lines of descriptions, which are wrapped in the source."""
-    if isinstance(node, dict):
-        return {
-            key: " ".join(value.split())
-            if key == "description" and isinstance(value, str)
-            else _unwrapped(value)
-            for key, value in node.items()
-        }
-    return [_unwrapped(item) for item in node] if isinstance(node, list) else node
 
 
 # A JSON Schema in the form for a CustomResourceDefinition: a structural schema.

@@ -1,0 +1,119 @@
+"""Findings as text and as JSON, for the commands that report findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from typing_extensions import TypedDict
+
+from webhook.model.finding import LEVELS, Finding, Level, Location
+from webhook.text.escape import visible
+from webhook.text.terminal import Sheet, Span
+
+#: The sign of each level.
+SIGNS: dict[Level, Span] = {
+    "ok": Span("✔", "green"),
+    "info": Span("·", "dim"),
+    "warning": Span("!", "yellow"),
+    "unsure": Span("?", "yellow"),
+    "error": Span("✘", "bold red"),
+}
+_ARROW = Span("→", "bold")
+_INDENT = 2
+
+
+def write_finding(sheet: Sheet, finding: Finding, subject: str = "") -> None:
+    """Write a finding as a paragraph after its sign, and its remedy after an arrow.
+
+    `subject` is what the finding is about, such as a fabric or nodes; it comes first, in bold.
+    """
+    heading = [Span(f"{subject}: ", "bold")] if subject else []
+    sheet.paragraph(*heading, Span(finding.text), sign=SIGNS[finding.level], indent=_INDENT)
+    write_remedy(sheet, finding.remedy)
+
+
+def write_remedy(sheet: Sheet, remedy: str) -> None:
+    """Write a remedy after an arrow; nothing for ""."""
+    if remedy:
+        sheet.paragraph(Span(remedy), sign=_ARROW, indent=2 * _INDENT)
+
+
+def compiler_line(finding: Finding) -> str:
+    """Format a finding for editors, as compilers do: `FILE:LINE: level: path: text [Code]`.
+
+    The result is one line without invisible characters.
+    """
+    location = finding.location
+    parts = (file_position(location), finding.level, location.path, finding.text)
+    return visible(f"{': '.join(part for part in parts if part)} [{finding.code}]")
+
+
+def file_position(location: Location) -> str:
+    """Return `FILE:LINE`, or `FILE:LINE:COLUMN`, as far as they are known."""
+    return ":".join(str(part) for part in (location.file, location.line, location.column) if part)
+
+
+class LocationForm(TypedDict, total=False):
+    """The location of a finding; a part that does not apply is left out."""
+
+    file: str
+    """As given on the command line, "<stdin>" for standard input."""
+    line: int
+    """From 1."""
+    column: int
+    """From 1; only for text that is not YAML."""
+    path: str
+    """The field, such as `fabrics[1].hcas[0]`."""
+    nodes: list[str]
+    """The affected nodes."""
+    device: str
+    """The RDMA device, such as mlx5_0."""
+
+
+class FindingForm(TypedDict):
+    """A finding. Keys and codes may be added, but are never renamed."""
+
+    level: Level
+    """ok, info, warning, unsure (cannot be determined) or error, in ascending order."""
+    code: str
+    """A stable word; `rdma-webhook why CODE` explains it."""
+    text: str
+    """One or two sentences."""
+    remedy: str
+    """What to do; empty if no action is needed."""
+    location: LocationForm
+
+
+def finding_form(finding: Finding) -> FindingForm:
+    """Return a finding as plain JSON values."""
+    return FindingForm(
+        level=finding.level,
+        code=finding.code,
+        text=finding.text,
+        remedy=finding.remedy,
+        location=_location_form(finding.location),
+    )
+
+
+def _location_form(location: Location) -> LocationForm:
+    form = LocationForm()
+    if location.file:
+        form["file"] = location.file
+    if location.line is not None:
+        form["line"] = location.line
+    if location.column is not None:
+        form["column"] = location.column
+    if location.path:
+        form["path"] = location.path
+    if location.nodes:
+        form["nodes"] = list(location.nodes)
+    if location.device:
+        form["device"] = location.device
+    return form
+
+
+def tally(levels: Iterable[Level], order: Sequence[Level] = LEVELS) -> str:
+    """Count findings by level: "3 ok, 1 error"; levels without a finding are left out."""
+    counts = Counter(levels)
+    return ", ".join(f"{counts[level]} {level}" for level in order if counts[level])
