@@ -70,7 +70,7 @@ def test_a_collective(lab: Lab, start: Start, tmp_path: Path) -> None:
     form = json.loads(out)
     assert (form["verdict"], form["code"]) == ("pass", "OverRdma")
     (judged,) = form["measurements"]
-    assert (judged["run"]["ranks"], judged["run"]["machines"]) == (2, 2)
+    assert (judged["run"]["ranks"], judged["run"]["nodes"]) == (2, 2)
     assert judged["gbps"] == pytest.approx(46.65 * 8)
     (log,) = tmp_path.iterdir()
     # The webhook has switched hcoll off in the launcher's script.

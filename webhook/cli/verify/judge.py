@@ -10,7 +10,7 @@ from webhook.cli.output import print_status, read_stdin, unreadable
 from webhook.cli.verify.options import add_result_options, fabric_named, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_assessment
 from webhook.config.load import load_fabrics
-from webhook.diagnose.verify.evaluate import JudgedFile, assess, judged_files
+from webhook.diagnose.verify.evaluate import BenchmarkFile, assess, read_benchmark_files
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
 
@@ -67,7 +67,7 @@ def _fabric(arguments: argparse.Namespace) -> Fabric | None:
     return fabric_named(arguments.fabric, load_fabrics(path).fabrics, str(path))
 
 
-def _files(name: str) -> list[JudgedFile] | None:
+def _files(name: str) -> list[BenchmarkFile] | None:
     """Read a file, machine by machine; None, with a message, if that is impossible."""
     try:
         data = _data(name)
@@ -79,7 +79,7 @@ def _files(name: str) -> list[JudgedFile] | None:
             "error", f"{name}: larger than {_LARGEST >> 20} MiB: give the part of the benchmark"
         )
         return None
-    return judged_files(name, data.decode("utf-8", "replace"))
+    return read_benchmark_files(name, data.decode("utf-8", "replace"))
 
 
 def _data(name: str) -> bytes:
@@ -89,7 +89,7 @@ def _data(name: str) -> bytes:
         return file.read(_LARGEST + 1)
 
 
-def _say_nothing_found(files: list[JudgedFile]) -> None:
+def _say_nothing_found(files: list[BenchmarkFile]) -> None:
     for file in files:
         print_status(
             "error",

@@ -21,7 +21,7 @@ from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_a
 from webhook.cli.verify.selection import chosen_fabric, chosen_nodes, fabric_source, gpu_tolerations
 from webhook.cli.verify.session import NcclSession, RunSignals, make_folder, pod_problems, write_log
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
-from webhook.diagnose.verify.runs.nccl_run import NcclSite
+from webhook.diagnose.verify.runs.nccl_run import NcclEnvironment
 from webhook.diagnose.verify.runs.plan import RunEnvironment
 from webhook.errors import DocumentError
 
@@ -87,8 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.logs is not None:
         make_folder(arguments.logs)
     with RunSignals() as signals:
-        place = _place(arguments, plan, client, namespace, signals)
-        assessment, well = NcclSession(plan, namespace, place, signals).complete()
+        environment = _environment(arguments, plan, client, namespace, signals)
+        assessment, well = NcclSession(plan, namespace, environment, signals).complete()
     if assessment is not None:
         print_assessment(assessment, arguments.output)
     if signals.exit_code is not None:
@@ -127,13 +127,13 @@ def _gpu_resource(fabric: Fabric) -> str:
     return names[0] if names else _ANY_GPU
 
 
-def _place(
+def _environment(
     arguments: argparse.Namespace,
     plan: NcclPlan,
     client: Client,
     namespace: str,
     signals: RunSignals,
-) -> NcclSite:
+) -> NcclEnvironment:
     from webhook.kube.pods import (  # noqa: PLC0415
         LabelledPods,
         MpiJobs,
@@ -141,20 +141,20 @@ def _place(
     )
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
-    def tell(what: str) -> None:
+    def report_progress(message: str) -> None:
         if not arguments.quiet:
-            print_status("run", what)
+            print_status("run", message)
 
-    def keep(text: str) -> None:
+    def save_log(text: str) -> None:
         if arguments.logs is not None:
             write_log(arguments.logs / f"{plan.name}.txt", text)
 
-    site = RunEnvironment(
+    run_environment = RunEnvironment(
         pods=LabelledPods(client, namespace),
         explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
-        tell=lambda _, what: tell(what),
-        keep=lambda _, text: keep(text),
+        report_progress=lambda _, message: report_progress(message),
+        save_log=lambda _, text: save_log(text),
         pause=signals.pause,
         now=time.monotonic,
     )
-    return NcclSite(site, MpiJobs(client, namespace), tell, keep)
+    return NcclEnvironment(run_environment, MpiJobs(client, namespace), report_progress, save_log)

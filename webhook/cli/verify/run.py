@@ -116,8 +116,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         check_page(arguments.html)
     with RunSignals() as signals:
-        site = _site(arguments, client, namespace, signals)
-        ended = RunSession(plan, namespace, site, signals).complete()
+        environment = _environment(arguments, client, namespace, signals)
+        ended = RunSession(plan, namespace, environment, signals).complete()
     report = ended.report
     if report.results or report.remarks:
         print_report(report, arguments.output)
@@ -148,7 +148,7 @@ def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
     )
 
 
-def _site(
+def _environment(
     arguments: argparse.Namespace, client: Client, namespace: str, signals: RunSignals
 ) -> RunEnvironment:
     from webhook.kube.pods import (  # noqa: PLC0415
@@ -157,19 +157,19 @@ def _site(
     )
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
-    def tell(pair: NodePair | None, what: str) -> None:
+    def report_progress(pair: NodePair | None, message: str) -> None:
         if not arguments.quiet:
-            print_status(pair_name(pair) if pair else "run", what)
+            print_status(pair_name(pair) if pair else "run", message)
 
-    def keep(pair: NodePair, text: str) -> None:
+    def save_log(pair: NodePair, text: str) -> None:
         if arguments.logs is not None:
             write_log(arguments.logs / f"{pair.client}_{pair.server}.txt", text)
 
     return RunEnvironment(
         pods=LabelledPods(client, namespace),
         explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
-        tell=tell,
-        keep=keep,
+        report_progress=report_progress,
+        save_log=save_log,
         pause=signals.pause,
         now=time.monotonic,
     )

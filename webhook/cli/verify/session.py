@@ -18,7 +18,7 @@ from webhook.cli.output import print_status
 from webhook.cli.verify.output import UNREADABLE
 from webhook.diagnose.verify.results import Evaluation, RunReport
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
-from webhook.diagnose.verify.runs.nccl_run import NcclRun, NcclSite
+from webhook.diagnose.verify.runs.nccl_run import NcclEnvironment, NcclRun
 from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment, RunPlan
 from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.diagnose.verify.runs.run import NodeRun
@@ -43,20 +43,20 @@ class RunSession:
     """One run; `signals` must be in force."""
 
     def __init__(
-        self, plan: RunPlan, namespace: str, site: RunEnvironment, signals: RunSignals
+        self, plan: RunPlan, namespace: str, environment: RunEnvironment, signals: RunSignals
     ) -> None:
         self._plan = plan
         self._namespace = namespace
-        self._site = site
+        self._environment = environment
         self._signals = signals
-        self._run = NodeRun(plan, site)
+        self._run = NodeRun(plan, environment)
 
     def complete(self) -> RunEnd:
         """Measure, and clean up, unless a second signal comes.
 
         Raises ClusterError at once, not after a minute, if the pods cannot even be listed.
         """
-        self._site.pods.list(run_selector(self._plan.name))
+        self._environment.pods.list(run_selector(self._plan.name))
         self._announce()
         try:
             well = self._measured()
@@ -68,7 +68,7 @@ class RunSession:
     def _announce(self) -> None:
         plan = self._plan
         pairs = f"{plan.pairs} pair{'s' * (plan.pairs > 1)}"
-        self._site.tell(
+        self._environment.report_progress(
             None,
             f"{plan.name} in namespace {self._namespace}: fabric {plan.fabric.name}, "
             f"{len(plan.nodes)} nodes, {pairs}, image {plan.image}",
@@ -97,7 +97,7 @@ class RunSession:
         """Delete what is left of the pods; return whether that could be done, and say why not."""
         selector = run_selector(self._plan.name)
         try:
-            remove_pods(self._site.pods, selector, self._signals.rest, self._site.now)
+            remove_pods(self._environment.pods, selector, self._signals.rest, self._environment.now)
         except ClusterError as error:
             print_status("error", f"{error}; {self._hint}")
             return False
@@ -116,13 +116,13 @@ class NcclSession:
     """One run; `signals` must be in force."""
 
     def __init__(
-        self, plan: NcclPlan, namespace: str, place: NcclSite, signals: RunSignals
+        self, plan: NcclPlan, namespace: str, environment: NcclEnvironment, signals: RunSignals
     ) -> None:
         self._plan = plan
         self._namespace = namespace
-        self._place = place
+        self._environment = environment
         self._signals = signals
-        self._run = NcclRun(plan, place)
+        self._run = NcclRun(plan, environment)
 
     def complete(self) -> tuple[Evaluation | None, bool]:
         """Return what was measured, None if nothing, and whether all was deleted.
@@ -130,8 +130,8 @@ class NcclSession:
         Raises ClusterError at once, not after a minute, if the pods cannot even be listed.
         """
         plan = self._plan
-        self._place.site.pods.list(run_selector(plan.name))
-        self._place.tell(
+        self._environment.run.pods.list(run_selector(plan.name))
+        self._environment.report_progress(
             f"{plan.name} in namespace {self._namespace}: fabric {plan.fabric.name}, "
             f"{plan.test} on {len(plan.nodes)} nodes with {plan.gpus} {plan.gpu_resource} each, "
             f"image {plan.image}"

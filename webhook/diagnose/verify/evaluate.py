@@ -11,7 +11,7 @@ from webhook.diagnose.tools.benchmarks.measurements import (
     Measurement,
     output_lines,
     plain_text,
-    split_machines,
+    split_nodes,
 )
 from webhook.diagnose.tools.causes import LAYERS, Cause
 from webhook.diagnose.tools.hardware import pcie_rate
@@ -193,7 +193,7 @@ def _link_title(link: PcieLink) -> str:
     return f"PCIe {link.speed:g} GT/s x{link.width}"
 
 
-class JudgedFile(NamedTuple):
+class BenchmarkFile(NamedTuple):
     """The content of a file, or the part of it from one node."""
 
     name: str
@@ -205,15 +205,15 @@ class JudgedFile(NamedTuple):
     lines: tuple[int, int]
 
 
-def judged_files(name: str, text: str) -> list[JudgedFile]:
+def read_benchmark_files(name: str, text: str) -> list[BenchmarkFile]:
     """Read a file, each node by itself: pdsh and clush write the output of many into one file."""
     lines = output_lines(plain_text(text))
-    nodes = split_machines(lines)
+    nodes = split_nodes(lines)
     if len(nodes) == 1:
         port_lines = [line for capture in split_by_node(text) for line in capture.lines]
-        return [_judged_file(name, None, lines, port_lines)]
+        return [_benchmark_file(name, None, lines, port_lines)]
     return [
-        _judged_file(name, node, node_lines, node_lines)
+        _benchmark_file(name, node, node_lines, node_lines)
         for node, node_lines in nodes.items()
         if _has_text(node_lines)
     ]
@@ -223,18 +223,18 @@ def _has_text(lines: Sequence[Line]) -> bool:
     return any(line.text for line in lines)
 
 
-def _judged_file(
+def _benchmark_file(
     name: str, node: str | None, lines: Sequence[Line], port_lines: Sequence[Line]
-) -> JudgedFile:
+) -> BenchmarkFile:
     """Read the lines of one node; `port_lines` may have the output of tools that show its ports."""
     output = read_output_lines(lines)
     tested = any(run.device and run.kind == "bandwidth" for run in output.measurements)
     ports = shown_ports(read(port_lines)) if tested else PortContext()
-    return JudgedFile(name, node, output, ports, (lines[0].number, lines[-1].number))
+    return BenchmarkFile(name, node, output, ports, (lines[0].number, lines[-1].number))
 
 
 def assess(
-    files: Sequence[JudgedFile], rate: PortRate | None, hcas: Sequence[str] = ()
+    files: Sequence[BenchmarkFile], rate: PortRate | None, hcas: Sequence[str] = ()
 ) -> Evaluation:
     """Judge all files; `hcas` are the RDMA devices that the runs should have tested."""
     judgements = flag_outliers(
@@ -243,7 +243,7 @@ def assess(
     return Evaluation(judgements, tuple(_untested(judgements, hcas)))
 
 
-def judge_file(file: JudgedFile, rate: PortRate | None) -> Iterator[BenchmarkResult]:
+def judge_file(file: BenchmarkFile, rate: PortRate | None) -> Iterator[BenchmarkResult]:
     """Yield the judgements on a file in the order of its lines, not yet compared with peers."""
     runs, log = file.output.measurements, file.output.log
     run_failures, other_failures = _by_run(file.output.failures, runs)
@@ -260,7 +260,7 @@ def judge_file(file: JudgedFile, rate: PortRate | None) -> Iterator[BenchmarkRes
         yield judgement._replace(file=file.name, node=file.node)
 
 
-def _run_context(file: JudgedFile, run: Measurement, rate: PortRate | None) -> RunContext:
+def _run_context(file: BenchmarkFile, run: Measurement, rate: PortRate | None) -> RunContext:
     return RunContext(rate or file.ports.rate(run), file.ports.bus(run), file.output.log)
 
 

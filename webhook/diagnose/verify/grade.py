@@ -200,11 +200,11 @@ def _collective(start: BenchmarkResult, run: Measurement, log: LogReport) -> Ben
     gbps = run.best_gbps
     start = start._replace(gbps=gbps)
     statement = "Results" if gbps is None else f"Bus bandwidth {_rate_text(gbps)}"
-    if run.wrong:
+    if run.wrong_elements:
         return start._replace(
             verdict="fail",
             code="WrongResults",
-            because=f"{run.wrong} elements of the results were wrong.",
+            because=f"{run.wrong_elements} elements of the results were wrong.",
             remedy="Stop using these machines for jobs, and test them pair by pair.",
             layer="nccl",
         )
@@ -216,7 +216,7 @@ def _collective(start: BenchmarkResult, run: Measurement, log: LogReport) -> Ben
             remedy="Look for the reason in NCCL's log: rdma-webhook why --logs names the cause.",
             layer="nccl",
         )
-    if run.machines == 1:
+    if run.nodes == 1:
         return start._replace(
             code="Loopback",
             because=f"{statement} within one machine: no cable was tested.",

@@ -150,9 +150,9 @@ def _run(run: Measurement) -> JsonObject:
         "duration": run.duration,
         "loopback": run.loopback if run.loopback is None else bool(run.loopback),
         "ranks": run.ranks,
-        "machines": run.machines,
+        "nodes": run.nodes,
         "averageGbps": run.average_gbps,
-        "wrong": run.wrong,
+        "wrongElements": run.wrong_elements,
         "rows": [_row(row) for row in run.rows],
     }
 
@@ -167,7 +167,7 @@ def _row(row: MeasuredRow) -> JsonObject:
         "peakGbps": row.peak_gbps,
         "latencyUs": latency._asdict() if latency else None,
         "inPlace": row.in_place,
-        "wrong": row.wrong,
+        "wrongElements": row.wrong_elements,
     }
 
 

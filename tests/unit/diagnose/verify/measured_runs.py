@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
-from webhook.diagnose.verify.evaluate import assess, judged_files
+from webhook.diagnose.verify.evaluate import assess, read_benchmark_files
 from webhook.diagnose.verify.results import NodePair, PairResult, PortRate, Remark, RunReport
 
 #: The measured Gb/s, or the output of the program instead.
@@ -32,7 +32,7 @@ def measured_run(
     files = []
     for pair in measured_pairs:
         for device in devices:
-            files += judged_files(" ".join(pair), _output(outcome(pair, device), device))
+            files += read_benchmark_files(" ".join(pair), _output(outcome(pair, device), device))
     judgements = assess(files, PortRate(100, "rateGbps: 100 of fabric v100-ib")).judgements
     results = (
         PairResult(

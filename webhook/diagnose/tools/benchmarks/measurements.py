@@ -41,7 +41,7 @@ class MeasuredRow(NamedTuple):
     latency: Latency | None = None
     #: nccl-tests: whether the buffers are used in place, and the number of wrong elements.
     in_place: bool | None = None
-    wrong: int | None = None
+    wrong_elements: int | None = None
 
 
 class Measurement(NamedTuple):
@@ -71,11 +71,11 @@ class Measurement(NamedTuple):
     loopback: str | None = None
     #: nccl-tests: the number of ranks and of their nodes.
     ranks: int | None = None
-    machines: int | None = None
+    nodes: int | None = None
     #: nccl-tests: the printed average bus bandwidth, in Gb/s.
     average_gbps: float | None = None
     #: nccl-tests: the printed sum of wrong elements.
-    wrong: int | None = None
+    wrong_elements: int | None = None
 
     @property
     def best_gbps(self) -> float | None:
@@ -92,26 +92,26 @@ class Measurement(NamedTuple):
 # name of a node only before the header of a benchmark, or if it differs from such a name only in
 # digits.
 
-_MACHINE_PREFIX = re.compile(
+_NODE_PREFIX = re.compile(
     r"(?:pdsh@\S{1,80}: |clush: )?([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})):(?: (.*))?"
 )
 _HEAD = re.compile(r"\s*(?:#bytes\s{1,40}#iterations|# nThread \d|\S.{0,60}(?:BW|Latency) Test$)")
 _DIGITS = re.compile(r"\d+")
 
 
-def split_machines(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
+def split_nodes(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
     """Return the lines by node, without prefixes; lines without a prefix have the key None."""
-    split = [(line, _MACHINE_PREFIX.fullmatch(line.text)) for line in lines]
+    split = [(line, _NODE_PREFIX.fullmatch(line.text)) for line in lines]
     heads = {match[1] for _, match in split if match and _HEAD.match(match[2] or "")}
     shapes = {_shape(name) for name in heads}
-    machines: dict[str | None, list[Line]] = {}
+    nodes: dict[str | None, list[Line]] = {}
     for line, match in split:
         if match and _shape(match[1]) in shapes:
             mine = line._replace(text=(match[2] or "").strip())
-            machines.setdefault(match[1], []).append(mine)
+            nodes.setdefault(match[1], []).append(mine)
         else:
-            machines.setdefault(None, []).append(line)
-    return machines
+            nodes.setdefault(None, []).append(line)
+    return nodes
 
 
 def _shape(name: str) -> str:

@@ -101,7 +101,7 @@ def _row(line: int, size: int, cells: dict[str, str]) -> MeasuredRow:
         gbps=None if bus is None else round(bus * _GIGABYTE, 3),
         latency=None if time is None else Latency(average=time),
         # A count; with a fraction, the columns of the row do not match the header.
-        wrong=int(wrong_elements)
+        wrong_elements=int(wrong_elements)
         if wrong_elements is not None and wrong_elements.is_integer()
         else None,
     )
@@ -113,7 +113,7 @@ def _value(word: str) -> float | None:
 
 
 def _measured(run: _Run) -> Measurement:
-    wrong_counts = [row.wrong for row in run.rows if row.wrong is not None]
+    wrong_counts = [row.wrong_elements for row in run.rows if row.wrong_elements is not None]
     return Measurement(
         program="nccl-tests",
         test=run.test,
@@ -121,10 +121,10 @@ def _measured(run: _Run) -> Measurement:
         lines=(run.first, run.last),
         rows=tuple(run.rows),
         ranks=len(run.hosts) or None,
-        machines=len(set(run.hosts.values())) or None,
+        nodes=len(set(run.hosts.values())) or None,
         average_gbps=run.average,
         cuda=True if run.hosts or run.rows else None,
-        wrong=run.wrong_elements
+        wrong_elements=run.wrong_elements
         if run.wrong_elements is not None
         else sum(wrong_counts)
         if wrong_counts

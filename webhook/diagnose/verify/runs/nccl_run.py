@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from webhook.diagnose.verify.evaluate import assess, judged_files
+from webhook.diagnose.verify.evaluate import assess, read_benchmark_files
 from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, Remark
 from webhook.diagnose.verify.runs import errors
 from webhook.diagnose.verify.runs import pods as pod_state
@@ -38,24 +38,24 @@ class MpiJobAccess(Protocol):
         """Delete a job, and thereby its pods."""
 
 
-class NcclSite(NamedTuple):
+class NcclEnvironment(NamedTuple):
     """The environment of a run of nccl-tests."""
 
-    site: RunEnvironment
+    run: RunEnvironment
     jobs: MpiJobAccess
     #: Takes a message on progress.
-    tell: Callable[[str], None]
+    report_progress: Callable[[str], None]
     #: Takes the log of the launcher.
-    keep: Callable[[str], None]
+    save_log: Callable[[str], None]
 
 
 class NcclRun:
     """A run; `remove` deletes its objects."""
 
-    def __init__(self, plan: NcclPlan, place: NcclSite) -> None:
+    def __init__(self, plan: NcclPlan, environment: NcclEnvironment) -> None:
         self._plan = plan
-        self._place = place
-        self._watch = PodWatch(place.site, run_selector(plan.name))
+        self._environment = environment
+        self._watch = PodWatch(environment.run, run_selector(plan.name))
         self._last_message = ""
 
     def measure(self) -> Evaluation:
@@ -74,32 +74,32 @@ class NcclRun:
     def remove(self, sleep: Callable[[float], object]) -> list[Pod]:
         """Delete the job and its pods, and return the pods once all are gone."""
         selector = run_selector(self._plan.name)
-        return remove_jobs_and_pods(self._place, selector, sleep)
+        return remove_jobs_and_pods(self._environment, selector, sleep)
 
     def _measured(self) -> tuple[BenchmarkResult, ...]:
-        self._watch.with_retries(lambda: self._place.jobs.create(mpi_job(self._plan)))
+        self._watch.with_retries(lambda: self._environment.jobs.create(mpi_job(self._plan)))
         self._report_progress("MPIJob created")
         self._until(self._plan.patience, self._launched)
         self._report_progress("runs")
         launcher = self._until(self._plan.limit + _LAUNCHER_OVERHEAD, self._ended)
         self._report_progress("reads what the launcher printed")
         log = self._log(launcher, _LAUNCHER)
-        self._place.keep(log)
+        self._environment.save_log(log)
         return judge_launcher(_LAUNCHER, log)
 
     def _until(self, patience: float, done: Callable[[], Pod | None]) -> Pod:
         """Poll the pods until `done` returns a pod, and return it."""
-        site = self._place.site
-        deadline = site.now() + patience
+        run = self._environment.run
+        deadline = run.now() + patience
         while True:
             self._watch.poll()
             for pod in self._watch.pods.values():
                 self._check(pod)
             if (matching_pod := done()) is not None:
                 return matching_pod
-            if site.now() > deadline:
+            if run.now() > deadline:
                 raise self._late(patience)
-            if site.pause(_PAUSE):
+            if run.pause(_PAUSE):
                 raise _interrupted()
 
     def _launched(self) -> Pod | None:
@@ -123,11 +123,11 @@ class NcclRun:
         name, role, node = pod.metadata.name, _role_of(pod), pod_state.node_of(pod)
         rdma = pod_state.rdma_of(pod)
         if rdma is None:
-            raise errors.not_called(name, self._place.site.explain(name))
+            raise errors.not_called(name, self._environment.run.explain(name))
         if rdma == "no":
-            raise errors.without_rdma(name, self._place.site.explain(name))
+            raise errors.without_rdma(name, self._environment.run.explain(name))
         if pod_state.is_stuck(pod):
-            problem = self._place.site.explain(name)
+            problem = self._environment.run.explain(name)
             raise errors.not_started(role, node, self._plan.patience, problem)
         if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
             self._worker_ended(pod, node)
@@ -148,7 +148,9 @@ class NcclRun:
             raise errors.pod_failed(role, node, pod)
         name = pod.metadata.name
         try:
-            return self._watch.with_retries(lambda: self._place.site.pods.log(name, NCCL_CONTAINER))
+            return self._watch.with_retries(
+                lambda: self._environment.run.pods.log(name, NCCL_CONTAINER)
+            )
         except ClusterError as error:
             raise errors.log_unreadable(role, node, str(error)) from None
 
@@ -161,7 +163,7 @@ class NcclRun:
         if launcher and pod_state.is_running(launcher[0]):
             return errors.late(_LAUNCHER, pod_state.node_of(launcher[0]), patience)
         pod = next((pod for pod in pods if not pod_state.is_ready(pod)), pods[0])
-        problem = self._place.site.explain(pod.metadata.name)
+        problem = self._environment.run.explain(pod.metadata.name)
         return errors.not_started(_role_of(pod), pod_state.node_of(pod), patience, problem)
 
     def _of_role(self, role: str) -> list[Pod]:
@@ -170,17 +172,17 @@ class NcclRun:
     def _report_progress(self, message: str) -> None:
         """Report progress, unless the last message was the same."""
         if message != self._last_message:
-            self._place.tell(message)
+            self._environment.report_progress(message)
         self._last_message = message
 
 
 def remove_jobs_and_pods(
-    place: NcclSite, selector: str, sleep: Callable[[float], object]
+    environment: NcclEnvironment, selector: str, sleep: Callable[[float], object]
 ) -> list[Pod]:
     """Delete jobs, which would replace their pods, and then the pods with these labels."""
-    for job in place.jobs.list(selector):
-        place.jobs.delete(job)
-    return remove_pods(place.site.pods, selector, sleep, place.site.now)
+    for job in environment.jobs.list(selector):
+        environment.jobs.delete(job)
+    return remove_pods(environment.run.pods, selector, sleep, environment.run.now)
 
 
 def _role_of(pod: Pod) -> str:
@@ -215,7 +217,7 @@ _PARTS = {
 
 def judge_launcher(name: str, log: str) -> tuple[BenchmarkResult, ...]:
     """Return the judgements on the log of a launcher, at least one; `name` is their file."""
-    judgements = assess(judged_files(name, log), None).judgements
+    judgements = assess(read_benchmark_files(name, log), None).judgements
     if missing := missing_program(log):
         return (lacks(missing)._replace(file=name),)
     return judgements or (_no_result(log)._replace(file=name),)

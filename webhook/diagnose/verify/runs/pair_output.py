@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
 from webhook.diagnose.tools.causes import CAUSES
-from webhook.diagnose.verify.evaluate import judge_file, judged_files
+from webhook.diagnose.verify.evaluate import judge_file, read_benchmark_files
 from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, NodePair
 from webhook.diagnose.verify.runs.plan import RunPlan
 
@@ -105,7 +105,7 @@ def judge_pair(pair: NodePair, log: PairLog, plan: RunPlan) -> tuple[BenchmarkRe
     name = pair_name(pair)
     judgements = [
         judgement
-        for file in judged_files(name, log.text)
+        for file in read_benchmark_files(name, log.text)
         for judgement in judge_file(file, plan.rate)
     ]
     test_judgements = [

@@ -134,7 +134,7 @@ class RunPlan(NamedTuple):
         return self.seconds + _TEST_OVERHEAD
 
     @property
-    def longest(self) -> int:
+    def time_limit(self) -> int:
         """Seconds that all tests of a pair may take once both pods run."""
         return self.limit * len(self.tests) * (len(self.fabric.hcas) or _MOST_HCAS)
 
@@ -180,9 +180,9 @@ class RunEnvironment(NamedTuple):
     #: Explains why the pod of this name has no RDMA, or does not start; None if unknown.
     explain: Callable[[str], PodProblem | None]
     #: Takes a message on the progress of a pair, or of the whole run.
-    tell: Callable[[NodePair | None, str], None]
+    report_progress: Callable[[NodePair | None, str], None]
     #: Takes the log of a pair.
-    keep: Callable[[NodePair, str], None]
+    save_log: Callable[[NodePair, str], None]
     #: Waits for some seconds; returns True, immediately, if the run must end.
     pause: Callable[[float], bool]
     #: Returns the seconds of a monotonic clock.

@@ -100,7 +100,7 @@ def _spec(plan: RunPlan, node: str) -> JsonObject:
     spec: JsonObject = {
         "restartPolicy": "Never",
         # Ends a pod that nobody deletes.
-        "activeDeadlineSeconds": int(2 * plan.patience) + plan.longest,
+        "activeDeadlineSeconds": int(2 * plan.patience) + plan.time_limit,
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -264,15 +264,15 @@ _T = TypeVar("_T")
 class PodWatch:
     """The pods of a run, as of the last poll."""
 
-    def __init__(self, site: RunEnvironment, selector: str) -> None:
-        self._site = site
+    def __init__(self, environment: RunEnvironment, selector: str) -> None:
+        self._environment = environment
         self._selector = selector
         #: By name.
         self.pods: Mapping[str, Pod] = {}
 
     def poll(self) -> None:
         """List the pods."""
-        listed = self.with_retries(lambda: self._site.pods.list(self._selector))
+        listed = self.with_retries(lambda: self._environment.pods.list(self._selector))
         self.pods = {pod.metadata.name: pod for pod in map(Pod.read, listed)}
 
     def with_retries(self, request: Callable[[], _T]) -> _T:
@@ -281,11 +281,15 @@ class PodWatch:
         Raises RefusedError if the API server rejects it, and ClusterError if the API server stays
         silent, or the run must end.
         """
-        deadline = self._site.now() + _SILENCE
+        deadline = self._environment.now() + _SILENCE
         while True:
             try:
                 return request()
             except ClusterError as error:
                 silent = not isinstance(error, RefusedError) or error.code in _BUSY
-                if not silent or self._site.now() > deadline or self._site.pause(_WATCH_PAUSE):
+                if (
+                    not silent
+                    or self._environment.now() > deadline
+                    or self._environment.pause(_WATCH_PAUSE)
+                ):
                     raise

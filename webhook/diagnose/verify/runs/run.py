@@ -48,10 +48,10 @@ _PAUSE = 1.0
 class NodeRun:
     """A run; `remove_pods` deletes the pods that remain."""
 
-    def __init__(self, plan: RunPlan, site: RunEnvironment) -> None:
+    def __init__(self, plan: RunPlan, environment: RunEnvironment) -> None:
         self._plan = plan
-        self._site = site
-        self._watch = PodWatch(site, run_selector(plan.name))
+        self._environment = environment
+        self._watch = PodWatch(environment, run_selector(plan.name))
         self._results: dict[int, PairResult] = {}
         self._remarks: list[Remark] = []
 
@@ -90,7 +90,9 @@ class NodeRun:
         active = {}
         for pair in pairs:
             number = next(numbers)
-            active[number] = PairRun(self._plan, self._site, self._watch, number, pair).steps()
+            active[number] = PairRun(
+                self._plan, self._environment, self._watch, number, pair
+            ).steps()
         while active:
             self._watch.poll()
             for number, steps in list(active.items()):
@@ -99,7 +101,7 @@ class NodeRun:
                 except StopIteration as done:
                     self._results[number] = done.value
                     del active[number]
-            if active and self._site.pause(_PAUSE):
+            if active and self._environment.pause(_PAUSE):
                 raise interrupted(len(self._results), self._plan.pairs)
 
 
@@ -118,10 +120,15 @@ class PairRun:
     """A pair of a run; `number` counts the pairs from 0."""
 
     def __init__(
-        self, plan: RunPlan, site: RunEnvironment, watch: PodWatch, number: int, pair: NodePair
+        self,
+        plan: RunPlan,
+        environment: RunEnvironment,
+        watch: PodWatch,
+        number: int,
+        pair: NodePair,
     ) -> None:
         self._plan = plan
-        self._site = site
+        self._environment = environment
         self._watch = watch
         self._number = number
         self._pair = pair
@@ -135,7 +142,7 @@ class PairRun:
         except errors.MeasurementError as error:
             judgements = (named_after(self._pair, error.judgement),)
         for pod in self._created:
-            self._watch.with_retries(_deletion(self._site, pod))
+            self._watch.with_retries(_deletion(self._environment, pod))
         self._report_progress(_summary(judgements))
         return PairResult(self._pair, judgements)
 
@@ -156,14 +163,16 @@ class PairRun:
         return self._judged(pair_log(self._log("client", ended), server_log))
 
     def _judged(self, log: PairLog) -> tuple[BenchmarkResult, ...]:
-        self._site.keep(self._pair, log.text)
+        self._environment.save_log(self._pair, log.text)
         return judge_pair(self._pair, log, self._plan)
 
     def _create(self, role: Role, manifest: Manifest) -> str:
         """Create a pod, and return its name."""
         node, name = self._node(role), pod_name(self._plan, self._number, role)
         try:
-            pod = Pod.read(self._watch.with_retries(lambda: self._site.pods.create(manifest)))
+            pod = Pod.read(
+                self._watch.with_retries(lambda: self._environment.pods.create(manifest))
+            )
         except RefusedError as error:
             if error.code == _FORBIDDEN and "cannot create resource" in str(error):
                 raise
@@ -171,32 +180,32 @@ class PairRun:
         self._created.append(pod)
         rdma = pods.rdma_of(pod)
         if rdma is None:
-            raise errors.not_called(name, self._site.explain(name))
+            raise errors.not_called(name, self._environment.explain(name))
         if rdma == "no":
-            raise errors.without_rdma(name, self._site.explain(name))
+            raise errors.without_rdma(name, self._environment.explain(name))
         self._report_progress(f"{role} created on {node}")
         return name
 
     def _started(self, role: Role, name: str, done: Callable[[Pod], bool]) -> _Steps[Pod]:
         """Wait until `done` is true for a pod, or the pod has ended."""
         patience = self._plan.patience
-        deadline = self._site.now() + patience
+        deadline = self._environment.now() + patience
         while True:
             yield
             pod = self._pod(role, name)
             if done(pod) or pods.has_ended(pod):
                 return pod
-            if self._site.now() > deadline or pods.is_stuck(pod):
-                problem = self._site.explain(name)
+            if self._environment.now() > deadline or pods.is_stuck(pod):
+                problem = self._environment.explain(name)
                 raise errors.not_started(role, self._node(role), patience, problem)
             if awaited := pods.awaits(pod):
                 self._report_progress(f"{role} waits on {self._node(role)}: {awaited}")
 
     def _ended(self, role: Role, name: str) -> _Steps[Pod]:
-        deadline = self._site.now() + self._plan.longest
+        deadline = self._environment.now() + self._plan.time_limit
         while not pods.has_ended(pod := self._pod(role, name)):
-            if self._site.now() > deadline:
-                raise errors.late(role, self._node(role), self._plan.longest)
+            if self._environment.now() > deadline:
+                raise errors.late(role, self._node(role), self._plan.time_limit)
             yield
         return pod
 
@@ -231,7 +240,7 @@ class PairRun:
             raise errors.pod_failed(role, node, pod)
         name = pod.metadata.name
         try:
-            return self._watch.with_retries(lambda: self._site.pods.log(name, CONTAINER))
+            return self._watch.with_retries(lambda: self._environment.pods.log(name, CONTAINER))
         except ClusterError as error:
             raise errors.log_unreadable(role, node, str(error)) from None
 
@@ -241,12 +250,12 @@ class PairRun:
     def _report_progress(self, message: str) -> None:
         """Report progress, unless the last message was the same."""
         if message != self._last_message:
-            self._site.tell(self._pair, message)
+            self._environment.report_progress(self._pair, message)
         self._last_message = message
 
 
-def _deletion(site: RunEnvironment, pod: Pod) -> Callable[[], None]:
-    return lambda: site.pods.delete(pod.manifest)
+def _deletion(environment: RunEnvironment, pod: Pod) -> Callable[[], None]:
+    return lambda: environment.pods.delete(pod.manifest)
 
 
 def _summary(judgements: tuple[BenchmarkResult, ...]) -> str:

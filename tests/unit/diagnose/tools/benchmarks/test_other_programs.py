@@ -26,12 +26,14 @@ def test_nccl_tests() -> None:
         kind="collective",
         lines=(2, 14),
         ranks=2,
-        machines=2,
+        nodes=2,
         cuda=True,
         average_gbps=186.26,
-        wrong=0,
+        wrong_elements=0,
     )
-    assert [(row.size, row.gbps, row.latency, row.in_place, row.wrong) for row in run.rows] == [
+    assert [
+        (row.size, row.gbps, row.latency, row.in_place, row.wrong_elements) for row in run.rows
+    ] == [
         (8, 0.0, Latency(average=21.5), False, 0),
         (8, 0.0, Latency(average=21.1), True, 0),
         (1 << 30, 373.2, Latency(average=23015.0), False, 0),
@@ -42,23 +44,28 @@ def test_nccl_tests() -> None:
 def test_nccl_tests_that_are_wrong() -> None:
     """The summary counts wrong elements; without it, the rows do."""
     output = nccl_tests("alltoall_perf", wrong=7)
-    assert (only(output).test, only(output).wrong) == ("alltoall_perf", 7)
-    assert only(output.partition("# Out of")[0]).wrong == 7
-    assert only(output.replace("      7\n", "    N/A\n").partition("# Out of")[0]).wrong == 0
+    assert (only(output).test, only(output).wrong_elements) == ("alltoall_perf", 7)
+    assert only(output.partition("# Out of")[0]).wrong_elements == 7
+    assert (
+        only(output.replace("      7\n", "    N/A\n").partition("# Out of")[0]).wrong_elements == 0
+    )
     unchecked = output.replace("      0 ", "    N/A ").replace("      0\n", "    N/A\n")
-    assert only(unchecked.replace("      7\n", "    N/A\n").partition("# Out of")[0]).wrong is None
+    assert (
+        only(unchecked.replace("      7\n", "    N/A\n").partition("# Out of")[0]).wrong_elements
+        is None
+    )
 
 
 def test_nccl_tests_on_a_single_machine() -> None:
     """The machines are counted by their names."""
-    assert only(nccl_tests(other="node-a")).machines == 1
+    assert only(nccl_tests(other="node-a")).nodes == 1
 
 
 def test_nccl_tests_cut() -> None:
     """Without its header a table is a run of unknown machines; a cut row keeps what is complete."""
     body = nccl_tests()[nccl_tests().index("#       size") :]
     run = only(body)
-    assert (run.test, run.machines, run.ranks, len(run.rows)) == (None, None, None, 4)
+    assert (run.test, run.nodes, run.ranks, len(run.rows)) == (None, None, None, 4)
     cut = body[: body.index("   23100")]
     assert [row.in_place for row in only(cut).rows] == [False, True, False]
     assert only(nccl_tests().partition("           8")[0]).rows == ()
@@ -70,7 +77,7 @@ def test_a_count_with_a_fraction_is_no_count() -> None:
     assert moved != nccl_tests()
     cut = moved[: moved.index("21.10") + len("21.1")]
     (run,) = read_output(cut).measurements
-    assert [row.wrong for row in run.rows] == [None]
+    assert [row.wrong_elements for row in run.rows] == [None]
 
 
 def test_nccl_tests_twice() -> None:
@@ -86,7 +93,7 @@ def test_nccl_tests_of_older_versions() -> None:
     """Their last column is called "error", and a command names the test."""
     old = nccl_tests().replace("#wrong", " error").replace("# Collective test starting: ", "$ ./")
     run = only(old.replace("      0 ", "  0e+00 "))
-    assert (run.test, run.rows[0].wrong) == ("all_reduce_perf", 0)
+    assert (run.test, run.rows[0].wrong_elements) == ("all_reduce_perf", 0)
 
 
 def test_ucx_perftest() -> None:

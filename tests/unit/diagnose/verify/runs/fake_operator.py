@@ -11,7 +11,7 @@ from tests.unit.diagnose.tools.benchmarks.outputs import nccl_tests
 from tests.unit.diagnose.verify.runs.plans import FABRIC
 from webhook.diagnose.verify.results import Evaluation
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
-from webhook.diagnose.verify.runs.nccl_run import NcclRun, NcclSite
+from webhook.diagnose.verify.runs.nccl_run import NcclEnvironment, NcclRun
 from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment
 
 Object = dict[str, Any]
@@ -69,20 +69,20 @@ class FakeOperator:
 
     def run(self, plan: NcclPlan = PLAN) -> Evaluation:
         """Measure, and delete the objects of the run."""
-        run = NcclRun(plan, self.place)
+        run = NcclRun(plan, self.environment)
         try:
             return run.measure()
         finally:
             run.remove(lambda _: None)
 
     @property
-    def place(self) -> NcclSite:
+    def environment(self) -> NcclEnvironment:
         """The environment of a run."""
-        site = RunEnvironment(
+        run = RunEnvironment(
             self, lambda _: self.problem, lambda *_: None, lambda *_: None, self.pause,
             lambda: self.time,
         )  # fmt: skip
-        return NcclSite(site, _Jobs(self), self.progress.append, self.saved_logs.append)
+        return NcclEnvironment(run, _Jobs(self), self.progress.append, self.saved_logs.append)
 
     def pause(self, seconds: float) -> bool:
         """Let time pass."""

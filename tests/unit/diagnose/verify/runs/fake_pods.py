@@ -132,7 +132,7 @@ class FakePods:
 
 
 @dataclass
-class FakeSite:
+class FakeEnvironment:
     """A run on fake pods, whose clock advances by each pause."""
 
     pods: FakePods
@@ -145,15 +145,20 @@ class FakeSite:
     _pauses: int = 0
 
     @property
-    def site(self) -> RunEnvironment:
+    def environment(self) -> RunEnvironment:
         """The environment of a run."""
         return RunEnvironment(
-            self.pods, lambda _: self.problem, self._tell, self._keep, self.pause, lambda: self.time
+            self.pods,
+            lambda _: self.problem,
+            self._report_progress,
+            self._save_log,
+            self.pause,
+            lambda: self.time,
         )
 
     def run(self, plan: RunPlan) -> NodeRun:
         """Measure, and return the run, which has the report."""
-        run = NodeRun(plan, self.site)
+        run = NodeRun(plan, self.environment)
         run.measure()
         return run
 
@@ -164,8 +169,8 @@ class FakeSite:
         assert self._pauses < 10_000, "the run does not end"
         return self.ends_after is not None and self._pauses > self.ends_after
 
-    def _tell(self, pair: NodePair | None, message: str) -> None:
+    def _report_progress(self, pair: NodePair | None, message: str) -> None:
         self.progress.append(f"{pair.client} → {pair.server}: {message}" if pair else message)
 
-    def _keep(self, pair: NodePair, text: str) -> None:
+    def _save_log(self, pair: NodePair, text: str) -> None:
         self.saved_logs[pair] = text

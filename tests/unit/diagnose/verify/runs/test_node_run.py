@@ -9,8 +9,8 @@ import pytest
 from tests.unit.diagnose.verify.runs.fake_pods import (
     CLIENT,
     SERVER,
+    FakeEnvironment,
     FakePods,
-    FakeSite,
     Pod,
     Story,
     ended,
@@ -41,9 +41,9 @@ def stories(server: Story = SERVER, client: Story = CLIENT) -> Any:
     return lambda pod: server if role_of(pod) == "server" else client
 
 
-def only(pods: FakePods, **site_fields: Any) -> BenchmarkResult:
+def only(pods: FakePods, **environment_fields: Any) -> BenchmarkResult:
     """Run a single pair, and return its only judgement; no pod remains."""
-    report = FakeSite(pods, **site_fields).run(plan_of()).report
+    report = FakeEnvironment(pods, **environment_fields).run(plan_of()).report
     ((pair, (judgement,)),) = report.results
     assert pair == PAIR
     assert judgement.file == "a → b"
@@ -54,8 +54,8 @@ def only(pods: FakePods, **site_fields: Any) -> BenchmarkResult:
 def test_a_pair_that_is_well() -> None:
     """The client gets the address of the server; each HCA has a judgement; no pod remains."""
     pods = FakePods(logs=logs(client_log(95), client_log(95)))
-    site = FakeSite(pods)
-    report = site.run(plan_of()).report
+    environment = FakeEnvironment(pods)
+    report = environment.run(plan_of()).report
     (result,) = report.results
     numbers = [
         (judgement.verdict, judgement.code, judgement.gbps) for judgement in result.judgements
@@ -68,14 +68,14 @@ def test_a_pair_that_is_well() -> None:
     assert (node_of(server), node_of(client)) == ("b", "a")
     assert client["spec"]["containers"][0]["args"][:4] == ["rdma-verify", "client", "10.1.2.3", "0"]
     assert not pods.pods
-    assert site.progress == [
+    assert environment.progress == [
         "a → b: server created on b",
         "a → b: client created on a",
         "a → b: measures",
         "a → b: reads what both printed",
         "a → b: pass (AtRate)",
     ]
-    assert [*site.saved_logs] == [PAIR]
+    assert [*environment.saved_logs] == [PAIR]
     assert report.remarks == ()
 
 
@@ -85,7 +85,7 @@ def test_all_pairs_of_many_nodes(count: int) -> None:
     nodes = [f"n{number}" for number in range(count)]
     pods = FakePods(logs=logs(client_log()))
     plan = plan_of(nodes, rounds=tuple(all_pair_rounds(nodes)))
-    report = FakeSite(pods).run(plan).report
+    report = FakeEnvironment(pods).run(plan).report
     measured = [tuple(sorted(pair_result.pair)) for pair_result in report.results]
     assert sorted(measured) == [
         (client, server) for client in nodes for server in nodes if client < server
@@ -101,7 +101,7 @@ def test_a_slow_node_is_an_outlier_among_its_peers() -> None:
         return client_log(92 if node_of(pod) == "n2" else 98)
 
     nodes = ["n0", "n1", "n2", "n3", "n4"]
-    report = FakeSite(FakePods(logs=log)).run(plan_of(nodes)).report
+    report = FakeEnvironment(FakePods(logs=log)).run(plan_of(nodes)).report
     slow = {
         pair_result.pair.client
         for pair_result in report.results
@@ -118,7 +118,7 @@ def test_a_server_that_fails_before_it_listens() -> None:
         for index, hca in enumerate(HCAS)
     )
     pods = FakePods(stories(server=[running(), ended(1, "Error")]), logs(server=server))
-    report = FakeSite(pods).run(plan_of()).report
+    report = FakeEnvironment(pods).run(plan_of()).report
     causes = [
         (judgement.code, judgement.measurement and judgement.measurement.device)
         for judgement in report.results[0][1]
@@ -132,7 +132,7 @@ def test_hcas_that_the_fabric_does_not_name() -> None:
     fabric = FABRIC.__class__(name="v100-ib", resources=FABRIC.resources)
     log = "rdma-verify: devices mlx5_4 mlx5_7\n"
     pods = FakePods(logs=logs(log, log))
-    FakeSite(pods).run(plan_of(fabric=fabric))
+    FakeEnvironment(pods).run(plan_of(fabric=fabric))
     assert pods.created[1]["spec"]["containers"][0]["args"][3] == "2"
 
 
@@ -148,8 +148,8 @@ def test_hcas_that_the_fabric_does_not_name() -> None:
 def test_a_pod_that_does_not_start(server: Story, client: Story, role: str, node: str) -> None:
     """The run waits for the time in the plan, then explains the pod; the network may be good."""
     problem = PodProblem("Insufficient", "No node has it free.", "Wait.")
-    site = FakeSite(FakePods(stories(server, client)), problem=problem)
-    judgement = site.run(plan_of()).report.results[0].judgements[0]
+    environment = FakeEnvironment(FakePods(stories(server, client)), problem=problem)
+    judgement = environment.run(plan_of()).report.results[0].judgements[0]
     assert (judgement.verdict, judgement.code, judgement.remedy) == (
         "inconclusive",
         "Insufficient",
@@ -157,9 +157,9 @@ def test_a_pod_that_does_not_start(server: Story, client: Story, role: str, node
     )
     start = f"The {role} on {node} did not start within 60 s."
     assert judgement.because == f"{start} No node has it free."
-    assert 60 < site.time < 80
-    site.problem, site.time = None, 0
-    judgement = site.run(plan_of()).report.results[0].judgements[0]
+    assert 60 < environment.time < 80
+    environment.problem, environment.time = None, 0
+    judgement = environment.run(plan_of()).report.results[0].judgements[0]
     assert (judgement.verdict, judgement.code, judgement.because) == (
         "inconclusive",
         "NotStarted",
@@ -171,9 +171,9 @@ def test_what_a_pod_waits_for_is_reported_once() -> None:
     """There is a line for each change, not for each poll."""
     waits = pending("0/2 nodes are available")
     story: Story = [waits, waits, waits, waiting("ContainerCreating"), *SERVER]
-    site = FakeSite(FakePods(stories(story), logs(client_log())))
-    site.run(plan_of())
-    assert site.progress[:4] == [
+    environment = FakeEnvironment(FakePods(stories(story), logs(client_log())))
+    environment.run(plan_of())
+    assert environment.progress[:4] == [
         "a → b: server created on b",
         "a → b: server waits on b: 0/2 nodes are available",
         "a → b: server waits on b: ContainerCreating",
@@ -184,9 +184,9 @@ def test_what_a_pod_waits_for_is_reported_once() -> None:
 @pytest.mark.parametrize("reason", ["ErrImageNeverPull", "InvalidImageName"])
 def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
     """A permanent problem ends the pair immediately."""
-    site = FakeSite(FakePods(stories([waiting(reason)])))
-    site.run(plan_of())
-    assert site.time < 5
+    environment = FakeEnvironment(FakePods(stories([waiting(reason)])))
+    environment.run(plan_of())
+    assert environment.time < 5
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_server_whose_log_is_lost() -> None:
     """The measurement of the client counts."""
     pods = FakePods(logs=logs(client_log()))
     pods.errors["log"] = [RefusedError(404, "gone"), None]
-    report = FakeSite(pods).run(plan_of()).report
+    report = FakeEnvironment(pods).run(plan_of()).report
     assert [judgement.code for judgement in report.results[0].judgements] == ["AtRate", "AtRate"]
 
 
@@ -272,7 +272,7 @@ def test_pods_without_rdma_end_the_run(
 ) -> None:
     """Other pods would fail as well: a single pod is created, and the remark has the reason."""
     pods = FakePods(rdma=rdma)
-    run = FakeSite(pods, problem=problem).run(plan_of(["a", "b", "c"]))
+    run = FakeEnvironment(pods, problem=problem).run(plan_of(["a", "b", "c"]))
     assert len(pods.created) == 1
     (remark,) = run.report.remarks
     assert run.report.results == ()
@@ -284,7 +284,7 @@ def test_pods_without_rdma_end_the_run(
 def test_a_status_that_is_not_understood() -> None:
     """It counts as the webhook's: a newer version may have written it."""
     pods = FakePods(logs=logs(client_log()), rdma="perhaps")
-    assert FakeSite(pods).run(plan_of()).report.results[0].judgements[0].code == "AtRate"
+    assert FakeEnvironment(pods).run(plan_of()).report.results[0].judgements[0].code == "AtRate"
 
 
 def test_a_right_that_is_lacking_ends_the_run() -> None:
@@ -292,7 +292,7 @@ def test_a_right_that_is_lacking_ends_the_run() -> None:
     message = 'pods is forbidden: User "x" cannot create resource "pods" in API group ""'
     pods = FakePods(errors={"create": [RefusedError(403, message)]})
     with pytest.raises(RefusedError, match="cannot create resource"):
-        FakeSite(pods).run(plan_of())
+        FakeEnvironment(pods).run(plan_of())
 
 
 @pytest.mark.parametrize("request_", ["create", "list", "delete", "log"])
@@ -302,7 +302,7 @@ def test_a_right_that_is_lacking_ends_the_run() -> None:
 def test_an_api_server_that_is_silent_for_a_while(request_: str, error: Exception) -> None:
     """The request is repeated, and the run continues."""
     pods = FakePods(logs=logs(client_log()), errors={request_: [error] * 20})
-    judgements = FakeSite(pods).run(plan_of()).report.results[0].judgements
+    judgements = FakeEnvironment(pods).run(plan_of()).report.results[0].judgements
     assert [judgement.code for judgement in judgements] == ["AtRate", "AtRate"]
 
 
@@ -310,24 +310,26 @@ def test_an_api_server_that_is_silent_for_a_while(request_: str, error: Exceptio
 def test_an_api_server_that_stays_silent(request_: str) -> None:
     """The run ends after a minute."""
     pods = FakePods(logs=logs(client_log()), errors={request_: [ClusterError("timed out")] * 500})
-    site = FakeSite(pods)
+    environment = FakeEnvironment(pods)
     with pytest.raises(ClusterError, match="timed out"):
-        site.run(plan_of())
-    assert 60 <= site.time < 80
+        environment.run(plan_of())
+    assert 60 <= environment.time < 80
 
 
 @pytest.mark.parametrize("pauses", range(12), ids="after {} pauses".format)
 def test_an_interruption(pauses: int) -> None:
     """At any time, the results remain, the remark counts them, and all pods are deleted."""
     pods = FakePods(logs=logs(client_log()))
-    site = FakeSite(pods, ends_after=pauses)
-    run = site.run(plan_of(["a", "b", "c"]))
+    environment = FakeEnvironment(pods, ends_after=pauses)
+    run = environment.run(plan_of(["a", "b", "c"]))
     (remark,) = run.report.remarks
     done = len(run.report.results)
     assert (remark.verdict, remark.code) == ("inconclusive", "Interrupted")
     assert remark.because == f"The run was interrupted after {done} of 3 pairs."
     before = [*pods.pods]
-    removed = remove_pods(pods, run_selector("verify-0123abcd"), site.pause, lambda: site.time)
+    removed = remove_pods(
+        pods, run_selector("verify-0123abcd"), environment.pause, lambda: environment.time
+    )
     assert [pod.metadata.name for pod in removed] == before
     assert not pods.pods
 
@@ -335,7 +337,7 @@ def test_an_interruption(pauses: int) -> None:
 def test_an_interruption_while_the_api_server_is_silent() -> None:
     """The run does not wait a minute for it."""
     pods = FakePods(errors={"list": [ClusterError("timed out")] * 500})
-    site = FakeSite(pods, ends_after=3)
+    environment = FakeEnvironment(pods, ends_after=3)
     with pytest.raises(ClusterError, match="timed out"):
-        site.run(plan_of())
-    assert site.time < 10
+        environment.run(plan_of())
+    assert environment.time < 10

@@ -1,4 +1,4 @@
-"""Outputs of many machines in one text, with the prefixes of pdsh and clush."""
+"""Outputs of many nodes in one text, with the prefixes of pdsh and clush."""
 
 from __future__ import annotations
 
@@ -6,51 +6,49 @@ import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import ROW_GBITS, bandwidth, nccl_tests
 from webhook.diagnose.tools.benchmarks import read_output_lines
-from webhook.diagnose.tools.benchmarks.measurements import output_lines, split_machines
+from webhook.diagnose.tools.benchmarks.measurements import output_lines, split_nodes
 
 
 def prefixed(name: str, text: str) -> list[str]:
-    """Put a machine's name before each line."""
+    """Put a node's name before each line."""
     return [f"{name}: {line}" for line in text.splitlines()]
 
 
 def in_turn(*texts: list[str]) -> str:
-    """Mix the lines of machines."""
+    """Mix the lines of nodes."""
     return "\n".join(line for lines in zip(*texts, strict=True) for line in lines)
 
 
 @pytest.mark.parametrize("output", [bandwidth(), nccl_tests()], ids=["perftest", "nccl-tests"])
-def test_machines_are_separated(output: str) -> None:
-    """Each machine has its own lines, with their numbers in the whole text."""
+def test_nodes_are_separated(output: str) -> None:
+    """Each node has its own lines, with their numbers in the whole text."""
     text = in_turn(prefixed("gpu-01", output), prefixed("gpu-02.lab", output))
-    machines = split_machines(output_lines(text))
-    assert list(machines) == ["gpu-01", "gpu-02.lab"]
-    assert [line.number for line in machines["gpu-02.lab"][:3]] == [2, 4, 6]
-    assert [line.text for line in machines["gpu-01"]] == [
-        line.strip() for line in output.splitlines()
-    ]
-    (run,) = read_output_lines(machines["gpu-02.lab"]).measurements
+    nodes = split_nodes(output_lines(text))
+    assert list(nodes) == ["gpu-01", "gpu-02.lab"]
+    assert [line.number for line in nodes["gpu-02.lab"][:3]] == [2, 4, 6]
+    assert [line.text for line in nodes["gpu-01"]] == [line.strip() for line in output.splitlines()]
+    (run,) = read_output_lines(nodes["gpu-02.lab"]).measurements
     assert run.rows
     assert all(row.line % 2 == 0 for row in run.rows)
 
 
-def test_a_machine_that_failed() -> None:
+def test_a_node_that_failed() -> None:
     """It has no header of a benchmark, but a similar name; failures keep their line numbers."""
     text = "\n".join([*prefixed("gpu-1", bandwidth()), "gpu-17: Couldn't allocate MR"])
-    machines = split_machines(output_lines(text))
-    assert list(machines) == ["gpu-1", "gpu-17"]
-    (failure,) = read_output_lines(machines["gpu-17"]).failures
+    nodes = split_nodes(output_lines(text))
+    assert list(nodes) == ["gpu-1", "gpu-17"]
+    (failure,) = read_output_lines(nodes["gpu-17"]).failures
     assert (failure.number, failure.cause.code) == (len(text.splitlines()), "PerftestNoMemory")
 
 
 def test_what_pdsh_says_itself() -> None:
-    """Its remarks name the machine, too, and empty lines may have lost their blank."""
+    """Its remarks name the node, too, and empty lines may have lost their blank."""
     text = "\n".join(
         [*prefixed("n1", bandwidth()), "pdsh@head: n2: ssh exited with exit code 137", "n1:"]
     )
-    machines = split_machines(output_lines(text))
-    assert [line.text for line in machines["n2"]] == ["ssh exited with exit code 137"]
-    assert machines["n1"][-1].text == ""
+    nodes = split_nodes(output_lines(text))
+    assert [line.text for line in nodes["n2"]] == ["ssh exited with exit code 137"]
+    assert nodes["n1"][-1].text == ""
 
 
 @pytest.mark.parametrize(
@@ -64,13 +62,13 @@ def test_what_pdsh_says_itself() -> None:
     ],
 )
 def test_what_programs_write(line: str) -> None:
-    """A word and a colon are not a machine unless a benchmark begins after them."""
+    """A word and a colon are not a node unless a benchmark begins after them."""
     lines = output_lines(f"{bandwidth()}{line}\n")
-    assert split_machines(lines) == {None: lines}
+    assert split_nodes(lines) == {None: lines}
 
 
 def test_lines_of_nobody() -> None:
-    """Lines without a prefix belong to no machine."""
+    """Lines without a prefix belong to no node."""
     text = "\n".join(["begin", *prefixed("n1", bandwidth()), "end"])
-    machines = split_machines(output_lines(text))
-    assert [line.text for line in machines[None]] == ["begin", "end"]
+    nodes = split_nodes(output_lines(text))
+    assert [line.text for line in nodes[None]] == ["begin", "end"]
