@@ -25,15 +25,15 @@ def tables() -> str:
     """Write all tables, each under its heading."""
     lines: list[str] = []
     for heading, reasons in TABLES.items():
-        lines += [f"## {heading}", "", "| code | RDMA | when |", "|---|---|---|"]
-        lines += [_row(one) for one in reasons]
+        lines += [f"## {heading}", "", "| code | RDMA | when | what to do |", "|---|---|---|---|"]
+        lines += [_row(reason) for reason in reasons]
         lines.append("")
     return "\n".join(lines)
 
 
 def _row(reason: Reason) -> str:
-    quiet = " (quiet)" if reason.quiet else ""
-    return f"| `{reason.code}` | {reason.rdma or '-'} | {reason.when}{quiet} |"
+    when = f"{reason.when} (quiet)" if reason.quiet else reason.when
+    return f"| `{reason.code}` | {reason.rdma or '-'} | {when} | {reason.remedy or '-'} |"
 
 
 def test_the_tables_are_up_to_date() -> None:
@@ -51,7 +51,7 @@ def test_codes_are_words(reasons: tuple[Reason, ...]) -> None:
 
 @each_table
 def test_rows_are_sentences(reasons: tuple[Reason, ...]) -> None:
-    """The text for each code is one sentence that fits in a table cell."""
+    """The text for each code is one sentence, and with its remedy it fits in a table's row."""
     for reason in reasons:
         assert reason.when.endswith(".")
-        assert not {"\n", "|"} & set(reason.when)
+        assert not {"\n", "|"} & set(reason.when + reason.remedy)

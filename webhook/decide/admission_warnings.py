@@ -74,15 +74,20 @@ def _fitting(lines: Iterable[str]) -> tuple[str, ...]:
 # Warn about the containers' surroundings that affect RDMA on any fabric.
 
 ISTIO = Reason(
-    "IstioSidecar", "Istio's proxy intercepts the TCP connections between ranks.", rdma="unsure"
+    "IstioSidecar",
+    "Istio's proxy intercepts the TCP connections between ranks.",
+    remedy='Set the label sidecar.istio.io/inject: "false" on the pod.',
+    rdma="unsure",
 )
 HOST_DNS = Reason(
     "HostNetworkDNS",
     "A pod with hostNetwork resolves Service names only with dnsPolicy: ClusterFirstWithHostNet.",
+    remedy="Set dnsPolicy: ClusterFirstWithHostNet.",
 )
 HOST_PATH = Reason(
     "HostPathDevices",
     "A hostPath shows RDMA devices; the container can open only those of a plugin's resource.",
+    remedy="Remove the hostPath volume: the device plugin brings the devices.",
 )
 SURROUNDINGS = (ISTIO, HOST_DNS, HOST_PATH)
 

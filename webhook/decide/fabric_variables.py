@@ -23,6 +23,12 @@ from webhook.model.libraries import VARIABLES, Configured, OfPod
 from webhook.model.pod.container import entry
 from webhook.model.transport_variables import allows_rdma
 
+#: The remedy where envFrom, whose variables are unknown, may set a variable of ours.
+CHECK_ENV_FROM = (
+    "Check whether the ConfigMaps and Secrets of envFrom set these variables; if not, write "
+    "them in env."
+)
+
 UCX_TLS = "UCX_TLS"
 #: The lists of the interfaces that Open MPI may use.
 OPEN_MPI = tuple(row.name for row in VARIABLES if row.value == "interfaces of mpi")

@@ -22,7 +22,13 @@ MOST_CONTAINERS = 100
 MOST_ENTRIES = 5_000
 
 POD_TOO_LARGE = Reason(
-    "PodTooLarge", "The pod has more containers or list entries than the webhook reads.", rdma="no"
+    "PodTooLarge",
+    "The pod has more containers or list entries than the webhook reads.",
+    remedy=(
+        "Split the pod, or shorten its lists: a pod may have 100 containers, and "
+        "5,000 entries in its lists."
+    ),
+    rdma="no",
 )
 _REMEDY = f"split it, or leave out the annotation {ENABLE}"
 

@@ -22,18 +22,30 @@ from webhook.decide.verdict import REASONS as VERDICTS
 from webhook.model.annotations import INVALID_ANNOTATION
 from webhook.model.decision import Reason
 
-PATCHED = Reason("Patched", "The pod was changed; the outcomes say how.")
+PATCHED = Reason("Patched", "The pod was changed; the outcomes say how.", remedy="")
 ALREADY_PATCHED = Reason(
-    "AlreadyPatched", "The pod has everything already, so nothing was changed."
+    "AlreadyPatched", "The pod has everything already, so nothing was changed.", remedy=""
 )
 #: The reasons of decisions for which all mutations ran.
 WHOLE = (PATCHED, ALREADY_PATCHED)
-NOT_OPTED_IN = Reason("NotOptedIn", 'The pod has no annotation rdma.lab/enable: "true".')
+NOT_OPTED_IN = Reason(
+    "NotOptedIn",
+    'The pod has no annotation rdma.lab/enable: "true".',
+    remedy='Add the annotation rdma.lab/enable: "true" to the pod, or to its template.',
+)
 INVALID_POD = Reason(
-    "InvalidPod", "A field has a type or value that the API server rejects.", rdma="no"
+    "InvalidPod",
+    "A field has a type or value that the API server rejects.",
+    remedy="Correct the field that the denial's message names.",
+    rdma="no",
 )
 MUTATION_FAILED = Reason(
-    "MutationFailed", "A mutation denies the pod; its outcome says why.", rdma="no"
+    "MutationFailed",
+    "A mutation denies the pod; its outcome says why.",
+    remedy=(
+        "Correct what the denial's message names, or turn that mutation off with rdma.lab/skip."
+    ),
+    rdma="no",
 )
 #: The reasons for denying a pod.
 DENIALS = (
@@ -59,28 +71,51 @@ DECISION_REASONS = (
     *DENIALS,
 )
 UNKNOWN_ANNOTATION = Reason(
-    "UnknownAnnotation", "The pod has an rdma.lab/* annotation that the webhook does not know."
+    "UnknownAnnotation",
+    "The pod has an rdma.lab/* annotation that the webhook does not know.",
+    remedy="Correct the key, or remove it: docs/annotations.md lists all keys.",
 )
 FACTS_UNKNOWN = Reason(
     "NamespaceUnknown",
     "The namespace is not known yet: memory limits stay, and its rdma.lab/fabric is not used.",
+    remedy="Create the pod again, now that its namespace is known.",
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",
     "Nothing is known of a ResourceClaim that the pod names: its names alone say what it requests.",
+    remedy=(
+        "Check that the namespace has the ResourceClaim: until it does, the pod "
+        "stays Pending. If it has, and the webhook did not know it yet, create the "
+        "pod again. For a preview, use --live, or add the claim to the facts."
+    ),
 )
 NAMESPACE_FABRIC = Reason(
     "NamespaceFabric",
     "The namespace's rdma.lab/fabric names a fabric that does not exist, and is ignored.",
+    remedy="Correct the namespace's annotation rdma.lab/fabric, or remove it.",
 )
 OTHER_INJECTOR = Reason(
-    "OtherInjector", "The pod also asks another webhook for RDMA, so resources may be added twice."
+    "OtherInjector",
+    "The pod also asks another webhook for RDMA, so resources may be added twice.",
+    remedy="Remove the annotation that asks the other webhook for RDMA.",
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",
     "The pod's rdma.lab/status names another configuration: all that the pod has counts as yours.",
+    remedy=(
+        "If the pod was created from the manifest of an older one, remove "
+        "rdma.lab/status and what the webhook had added from that manifest. "
+        "Otherwise there is nothing to do."
+    ),
 )
-SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
+SKIPPED_BY_USER = Reason(
+    "SkippedByUser",
+    "The pod lists the mutation in rdma.lab/skip.",
+    remedy=(
+        "If you do not provide that part yourself, remove the mutation from the "
+        "annotation rdma.lab/skip."
+    ),
+)
 #: The reasons that explain a verdict; no other reason determines one.
 VERDICT_REASONS = tuple(
     dict.fromkeys(

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS, VERDICT_REASONS
-from webhook.diagnose.remedies import REMEDIES
 from webhook.diagnose.tools.causes import CAUSES
 from webhook.errors import WebhookError
 from webhook.model.decision import Reason
@@ -44,16 +43,21 @@ class CodeRow(NamedTuple):
     code: str
     rdma: str | None
     when: str
+    #: "" if no action is needed; the same in all rows of a code.
+    remedy: str
     quiet: bool
 
 
 class CodeExplanation(NamedTuple):
-    """The rows of a code, and its remedy."""
+    """The rows of a code."""
 
     code: str
     rows: tuple[CodeRow, ...]
-    #: "" if no action is needed.
-    remedy: str
+
+    @property
+    def remedy(self) -> str:
+        """The remedy; "" if no action is needed."""
+        return self.rows[0].remedy
 
     @property
     def rdma(self) -> str | None:
@@ -70,7 +74,8 @@ class CodeExplanation(NamedTuple):
 
 def _rows(part: str, reasons: Iterable[Reason]) -> Iterable[CodeRow]:
     return (
-        CodeRow(part, reason.code, reason.rdma, reason.when, reason.quiet) for reason in reasons
+        CodeRow(part, reason.code, reason.rdma, reason.when, reason.remedy, reason.quiet)
+        for reason in reasons
     )
 
 
@@ -101,10 +106,14 @@ def explained(word: str) -> CodeExplanation:
         raise UnknownCodeError(f"{word!r:.80} is not a reason code{_nearest(word)}")
     if cause := _CAUSES.get(code):
         rdma = {True: "yes", False: "no", None: None}[cause.rdma]
-        row = CodeRow(_LOG, code, rdma, cause.means, quiet=False)
-        return CodeExplanation(code, (row,), cause.remedy)
-    rows = tuple(row for row in CODE_ROWS if row.code == code)
-    return CodeExplanation(code, rows, REMEDIES[code])
+        row = CodeRow(_LOG, code, rdma, cause.means, cause.remedy, quiet=False)
+        return CodeExplanation(code, (row,))
+    return CodeExplanation(code, tuple(row for row in CODE_ROWS if row.code == code))
+
+
+def remedy_of(code: str) -> str:
+    """Return the remedy for a reason code; "" if no action is needed, or the code is unknown."""
+    return next((row.remedy for row in CODE_ROWS if row.code == code), "")
 
 
 def _nearest(word: str) -> str:

@@ -50,6 +50,10 @@ ANNOTATIONS_LIMIT = 256 * 1024
 INVALID_ANNOTATION = Reason(
     "InvalidAnnotation",
     "An rdma.lab/* annotation has an invalid value, or names something that does not exist.",
+    remedy=(
+        "Correct the annotation that the denial's message names: docs/annotations.md "
+        "lists the values."
+    ),
     rdma="no",
 )
 

@@ -30,10 +30,14 @@ class PatchOp(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A stable reason code; `when` is its row in the documentation."""
+    """A stable reason code, with its row in the documentation."""
 
     code: str
+    #: A sentence: when an outcome or a verdict has this code.
     when: str
+    #: One or two sentences for the author of the pod; "" if no action is needed. Reasons with the
+    #: same code have the same remedy.
+    remedy: str
     #: True for "there was nothing to do": the preview shows it, rdma.lab/status leaves it out.
     quiet: bool = False
     #: The verdict that this reason explains; None for a reason that decides no verdict.

@@ -7,8 +7,8 @@ from typing import Any
 from webhook.admission.response import WARNINGS_IN_ALL, allow_unchanged, answer, failure, reject
 from webhook.model.decision import Decision, PatchOp, Reason
 
-PATCHED = Reason("Patched", "It was changed.")
-DENIED = Reason("FabricConflict", "Two fabrics.")
+PATCHED = Reason("Patched", "It was changed.", "")
+DENIED = Reason("FabricConflict", "Two fabrics.", "")
 
 
 def _wrapped(response: dict[str, Any]) -> dict[str, Any]:

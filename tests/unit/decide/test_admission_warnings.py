@@ -5,13 +5,13 @@ import pytest
 from webhook.decide.admission_warnings import LONGEST, TOTAL, single_lines
 from webhook.model.decision import Outcome, Rdma, Reason, Status, Verdict
 
-NO_TARGET = Reason("NoTarget", "No target.", rdma="no")
-FINE = Verdict.of(Reason("Equipped", "", rdma="yes"), "all is well")
+NO_TARGET = Reason("NoTarget", "No target.", "", rdma="no")
+FINE = Verdict.of(Reason("Equipped", "", "", rdma="yes"), "all is well")
 
 
 def outcome(message: str, container: str = "a", status: Status = "warned") -> Outcome:
     """Make an outcome of the mutation `env`."""
-    return Outcome("env", container, status, Reason("Code", ""), message)
+    return Outcome("env", container, status, Reason("Code", "", ""), message)
 
 
 def test_a_decision_may_have_none() -> None:
@@ -25,7 +25,7 @@ def test_a_decision_may_have_none() -> None:
 )
 def test_the_verdict_comes_first(rdma: Rdma, first: str) -> None:
     """Then the decision's reason, and each warning with its mutation and container."""
-    verdict = Verdict.of(Reason("Cut", "", rdma=rdma), "cut off")
+    verdict = Verdict.of(Reason("Cut", "", "", rdma=rdma), "cut off")
     assert single_lines(verdict, NO_TARGET, "no target", [outcome("b"), outcome("c", "")]) == (
         f"rdma.lab: {first}",
         "rdma.lab: NoTarget: no target",
@@ -45,7 +45,7 @@ def test_the_verdicts_sentence_is_not_repeated() -> None:
 
 def test_a_launcher_gets_no_warnings_for_other_pods() -> None:
     """The pod itself needs no fabric."""
-    verdict = Verdict.of(Reason("Launcher", "", rdma="none"), "it launches")
+    verdict = Verdict.of(Reason("Launcher", "", "", rdma="none"), "it launches")
     assert single_lines(verdict, NO_TARGET, "no fabric", []) == ()
 
 

@@ -14,7 +14,7 @@ from webhook.errors import ShapeError
 from webhook.model.decision import Outcome, Reason
 from webhook.model.pod import Path, Pod
 
-REASON = Reason("Why", "Because.")
+REASON = Reason("Why", "Because.", "")
 
 
 def sample() -> dict[str, Any]:

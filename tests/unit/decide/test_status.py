@@ -14,8 +14,8 @@ from webhook.model.decision import Outcome, Reason, Status, Verdict
 NAMES = ("first", "second", "third")
 #: The codes of each mutation; the pipeline has one more.
 MUTATION_CODES = frozenset({"Code", "A", "B", "C", "Old", "W", "Z"})
-CODE = Reason("Code", "A reason.", rdma="no")
-FINE = Reason("Fine", "All is well.", rdma="yes")
+CODE = Reason("Code", "A reason.", "", rdma="no")
+FINE = Reason("Fine", "All is well.", "", rdma="yes")
 VOCABULARY = StatusVocabulary(
     mutations={**dict.fromkeys(NAMES, MUTATION_CODES), "third": frozenset({"Code"})},
     codes=tuple(sorted({*MUTATION_CODES, "Request"})),
@@ -24,12 +24,12 @@ VOCABULARY = StatusVocabulary(
 #: The beginning of the status of an equipped pod, as a mapping and as text.
 EQUIPPED = {"rdma": "yes", "because": "Fine", "fabric": "north"}
 BEGINS = '{"rdma":"yes","because":"Fine","fabric":"north",'
-QUIET = Reason("Quiet", "Nothing to do.", quiet=True)
+QUIET = Reason("Quiet", "Nothing to do.", "", quiet=True)
 
 
 def outcome(mutation: str, status: Status, code: str = "Code", *, quiet: bool = False) -> Outcome:
     """Make an outcome."""
-    return Outcome(mutation, "a", status, Reason(code, "", quiet=quiet), "sentence")
+    return Outcome(mutation, "a", status, Reason(code, "", "", quiet=quiet), "sentence")
 
 
 def status(

@@ -5,9 +5,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from webhook.model.decision import Decision, Outcome, Reason, Verdict
 from webhook.serve.metrics import Metrics
 
-ADDED = Reason("Added", "It was added.")
-PATCHED = Reason("Patched", "It was changed.")
-EQUIPPED = Reason("Equipped", "All is right.", rdma="yes")
+ADDED = Reason("Added", "It was added.", "")
+PATCHED = Reason("Patched", "It was changed.", "")
+EQUIPPED = Reason("Equipped", "All is right.", "", rdma="yes")
 
 
 def _samples(metrics: Metrics) -> dict[tuple[str, ...], float]:

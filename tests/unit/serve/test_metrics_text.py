@@ -24,11 +24,11 @@ from webhook.serve.state import PendingFacts, PendingFactsMetric
 
 EXPECTED = Path(__file__).parent / "metrics.txt"
 NOW = 1_800_000_000.0
-PATCHED = Reason("Patched", "The pod was changed.")
-DENIED = Reason("NoFabric", "No fabric fits.")
-ADDED = Reason("Added", "It was added.")
-THERE = Reason("Present", "It was there.", quiet=True)
-ODD = Reason("Odd", 'A code is quoted as it is: "\\".')
+PATCHED = Reason("Patched", "The pod was changed.", "")
+DENIED = Reason("NoFabric", "No fabric fits.", "")
+ADDED = Reason("Added", "It was added.", "")
+THERE = Reason("Present", "It was there.", "", quiet=True)
+ODD = Reason("Odd", 'A code is quoted as it is: "\\".', "")
 
 
 def test_a_script_of_events_has_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def _traffic(metrics: Metrics) -> None:
 def _decisions(metrics: Metrics) -> None:
     """Decide on pods of each verdict, with and without a fabric, and deny one."""
     metrics.decided(
-        Decision(allowed=True, reason=Reason("NotEnabled", "The pod did not opt in."), pod={})
+        Decision(allowed=True, reason=Reason("NotEnabled", "The pod did not opt in.", ""), pod={})
     )
     outcomes = (
         _outcome("ipc-lock", "a", "applied", ADDED),

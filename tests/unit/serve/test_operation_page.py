@@ -28,7 +28,7 @@ from webhook.serve.transport.accept import HANDSHAKE_SECONDS
 from webhook.serve.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
 
 PAGE = DOCS / "operation.md"
-REASON = Reason("Added", "It was added.")
+REASON = Reason("Added", "It was added.", "")
 
 
 def _families() -> list[Metric]:

@@ -22,19 +22,32 @@ from webhook.model.pod import Container, Pod
 from webhook.model.resources import Usage, usage_of
 
 MIRROR_POD = Reason(
-    "MirrorPod", "The pod mirrors a static pod, so a change to it has no effect.", rdma="no"
+    "MirrorPod",
+    "The pod mirrors a static pod, so a change to it has no effect.",
+    remedy="Write what RDMA needs into the static pod's file on the node.",
+    rdma="no",
 )
 WINDOWS_POD = Reason(
-    "WindowsPod", "The pod runs on Windows, where Linux capabilities are invalid.", rdma="no"
+    "WindowsPod",
+    "The pod runs on Windows, where Linux capabilities are invalid.",
+    remedy="Run the job in a Linux container.",
+    rdma="no",
 )
 HOST_NETWORK_MISSING = Reason(
     "HostNetworkMissing",
     "The fabric works only in the host's network, and the pod lacks hostNetwork: true.",
+    remedy=(
+        "Add hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet to the pod, or "
+        "choose another fabric with the annotation rdma.lab/fabric."
+    ),
     rdma="no",
 )
 #: Quiet: its workers have a fabric, or use a NIC of no fabric, and neither is a problem.
 FABRIC_NOT_NEEDED = Reason(
-    "FabricNotNeeded", "A launcher needs no fabric unless it runs ranks itself.", quiet=True
+    "FabricNotNeeded",
+    "A launcher needs no fabric unless it runs ranks itself.",
+    remedy="",
+    quiet=True,
 )
 
 _MIRROR = "kubernetes.io/config.mirror"

@@ -35,15 +35,28 @@ from webhook.model.resources import Usage
 FABRIC_UNKNOWN = Reason(
     "FabricUnknown",
     "Nothing in the pod or its namespace says which fabric the pod is on.",
+    remedy=(
+        "Name the fabric on the pod, rdma.lab/fabric: NAME, or on the namespace as its default."
+    ),
     rdma="no",
 )
 FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous",
     "The pod matches several fabrics: set rdma.lab/fabric.",
+    remedy=(
+        "Name the fabric on the pod, rdma.lab/fabric: NAME, or select its nodes with "
+        "a nodeSelector."
+    ),
     rdma="no",
 )
 FABRIC_CONFLICT = Reason(
-    "FabricConflict", "Two parts of the pod name different fabrics.", rdma="no"
+    "FabricConflict",
+    "Two parts of the pod name different fabrics.",
+    remedy=(
+        "Remove one of the two that contradict each other; the denial's message "
+        "names both: annotation, RDMA resource, GPU resource or nodeSelector."
+    ),
+    rdma="no",
 )
 
 #: The evidence of a second call, if the pod itself has none.

@@ -30,6 +30,11 @@ FOREIGN_NIC = Reason(
     "ForeignNIC",
     "The pod uses a NIC that no fabric claims. If it is a fabric's, set rdma.lab/fabric and"
     ' rdma.lab/devices: "0".',
+    remedy=(
+        "If that NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
+        'rdma.lab/devices: "0". If the pod is meant for a NIC of another kind, there '
+        "is nothing to do. Otherwise remove its resource, claim or annotation."
+    ),
     rdma="unsure",
 )
 FOREIGN_REMEDY = 'if it is a fabric\'s, set rdma.lab/fabric and rdma.lab/devices: "0"'

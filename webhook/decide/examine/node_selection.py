@@ -16,6 +16,9 @@ from webhook.model.pod import NodeTerm, Pod, Requirement
 SELECTOR_UNKNOWN = Reason(
     "SelectorUnknown",
     "The pod requires a node label that no node has, or names a GPU by a label of no fabric.",
+    remedy=(
+        "Compare the nodeSelector and the affinity with the nodes: kubectl get nodes --show-labels."
+    ),
 )
 
 #: The most labels to report, since a pod may have thousands.

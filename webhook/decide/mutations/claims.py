@@ -26,18 +26,39 @@ from webhook.model.claims import (
 from webhook.model.decision import Reason
 from webhook.model.fabric import DeviceClaim, Fabric
 
-ADDED = Reason("Added", "A claim of the fabric's template was added to the pod and the container.")
-PRESENT = Reason("Present", "The container already claims a NIC, or requests an RDMA resource.")
-NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', quiet=True)
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no claims.", quiet=True)
-ELSEWHERE = Reason("InjectedElsewhere", "The fabric says injectResources: false.", quiet=True)
-NOT_APP = Reason("NotAppContainer", "Init containers and sidecars never get the claim.")
-NAME_TAKEN = Reason("ClaimNameTaken", "The pod has another claim with the name of the webhook's.")
+ADDED = Reason(
+    "Added", "A claim of the fabric's template was added to the pod and the container.", remedy=""
+)
+PRESENT = Reason(
+    "Present", "The container already claims a NIC, or requests an RDMA resource.", remedy=""
+)
+NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', remedy="", quiet=True)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no claims.", remedy="", quiet=True)
+ELSEWHERE = Reason(
+    "InjectedElsewhere", "The fabric says injectResources: false.", remedy="", quiet=True
+)
+NOT_APP = Reason(
+    "NotAppContainer",
+    "Init containers and sidecars never get the claim.",
+    remedy="If the init container needs RDMA, move that work into an app container.",
+)
+NAME_TAKEN = Reason(
+    "ClaimNameTaken",
+    "The pod has another claim with the name of the webhook's.",
+    remedy="Rename the pod's own claim: rdma-lab-* are names of the webhook.",
+)
 GPU_TWICE = Reason(
-    "GPUTwice", "The fabric's template brings a GPU, and the container requests one itself."
+    "GPUTwice",
+    "The fabric's template brings a GPU, and the container requests one itself.",
+    remedy=(
+        "Remove the GPU resource, or the claim for a GPU, from the container: the "
+        "fabric's template brings the GPU together with its NIC."
+    ),
 )
 BY_TEMPLATE = Reason(
-    "DevicesByTemplate", "The template determines the number of devices, not rdma.lab/devices."
+    "DevicesByTemplate",
+    "The template determines the number of devices, not rdma.lab/devices.",
+    remedy="Remove rdma.lab/devices.",
 )
 
 _LISTED = ("spec", "resourceClaims")

@@ -123,30 +123,71 @@ def mount(draft: Draft, target: Target) -> bool:
 
 
 MOUNTED = Reason(
-    "Mounted", "The fabric's /etc/nccl.conf is mounted; it hides a file of the image there."
+    "Mounted",
+    "The fabric's /etc/nccl.conf is mounted; it hides a file of the image there.",
+    remedy="",
 )
-PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl.conf.")
+PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl.conf.", remedy="")
 NOT_NEEDED = Reason(
-    "NotNeeded", "The command names no sshd, and there is no envFrom: env is enough.", quiet=True
+    "NotNeeded",
+    "The command names no sshd, and there is no envFrom: env is enough.",
+    remedy="",
+    quiet=True,
 )
 NOT_CONFIGURED = Reason(
-    "NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", quiet=True
+    "NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", remedy="", quiet=True
 )
-USER_MOUNT = Reason("UserMount", "The user mounts /etc/nccl.conf, or a directory above it.")
-MENTIONED = Reason("MentionedInCommand", "The command writes nccl.conf itself.")
-NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOLUME_NAME}.")
+USER_MOUNT = Reason(
+    "UserMount",
+    "The user mounts /etc/nccl.conf, or a directory above it.",
+    remedy=(
+        "For /etc/nccl.conf: write the fabric's NCCL variables into your file, or "
+        "remove that mount. For /dev/shm: check that your volume is as large as the "
+        "fabric's."
+    ),
+)
+MENTIONED = Reason(
+    "MentionedInCommand",
+    "The command writes nccl.conf itself.",
+    remedy="Write the fabric's NCCL variables into your own nccl.conf.",
+)
+NAME_TAKEN = Reason(
+    "VolumeNameTaken",
+    f"Another volume of the pod is named {VOLUME_NAME}.",
+    remedy="Give your volume another name.",
+)
 NO_ROOM = Reason(
     "AnnotationsTooLarge",
     "The pod's annotations leave no room for the text: their limit is 256 KiB.",
+    remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB for all.",
 )
-LEFT_OUT = Reason("LeftOut", "Containers differ in a variable, or its value is not a literal.")
+LEFT_OUT = Reason(
+    "LeftOut",
+    "Containers differ in a variable, or its value is not a literal.",
+    remedy=(
+        "Set the variable to the same literal value in all containers in which sshd "
+        "starts processes."
+    ),
+)
 DIFFERS = Reason(
-    "AnnotationDiffers", f"The pod's own {NCCL_CONF} differs from what the webhook writes."
+    "AnnotationDiffers",
+    f"The pod's own {NCCL_CONF} differs from what the webhook writes.",
+    remedy="Remove the annotation rdma.lab/nccl-conf: the webhook writes it.",
 )
 ANNOTATION_KEPT = Reason(
-    "AnnotationKept", f"The pod has {NCCL_CONF} from an earlier call, which is kept."
+    "AnnotationKept",
+    f"The pod has {NCCL_CONF} from an earlier call, which is kept.",
+    remedy=(
+        "If the pod was created from the manifest of an older one, remove the "
+        "annotation rdma.lab/nccl-conf from that manifest. Otherwise there is "
+        "nothing to do."
+    ),
 )
-UNUSED = Reason("AnnotationUnused", f"The pod has {NCCL_CONF}, but nothing mounts it.")
+UNUSED = Reason(
+    "AnnotationUnused",
+    f"The pod has {NCCL_CONF}, but nothing mounts it.",
+    remedy="Remove the annotation rdma.lab/nccl-conf.",
+)
 
 
 def mutate(draft: Draft, scope: Scope) -> None:

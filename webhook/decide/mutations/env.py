@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import (
+    CHECK_ENV_FROM,
     desired_env,
     names_without_evidence,
     plan_for,
@@ -28,22 +29,45 @@ from webhook.model.pod.container import entry
 
 # Warn about the user's variables that stay, and that keep traffic off the fabric.
 
-USER_VALUE = Reason("UserValue", "The user's value differs from the fabric's, and is kept.")
+USER_VALUE = Reason(
+    "UserValue",
+    "The user's value differs from the fabric's, and is kept.",
+    remedy="If you do not mean to differ from the fabric, remove your value.",
+)
 OTHER_FABRIC = Reason(
     "OtherFabricsValue",
     "The value is that of another fabric, or of the other network, and is kept.",
+    remedy="Remove the value: the webhook then writes that of the pod's fabric.",
 )
 HCA_ELSEWHERE = Reason(
     "NcclIbHcaElsewhere",
     "NCCL_IB_HCA selects no device of the fabric: NCCL would use sockets.",
+    remedy=(
+        "Remove NCCL_IB_HCA from the container's env: the webhook then writes the fabric's devices."
+    ),
     rdma="no",
 )
-IB_DISABLED = Reason("NcclIbDisabled", "The user's NCCL_IB_DISABLE=1 turns RDMA off.", rdma="no")
-NET_SOCKET = Reason("NcclNetSocket", "The user's NCCL_NET=Socket turns RDMA off.", rdma="no")
-UCX_TLS = Reason("UcxTlsWithoutRdma", "The user's UCX_TLS leaves no RDMA transport.")
+IB_DISABLED = Reason(
+    "NcclIbDisabled",
+    "The user's NCCL_IB_DISABLE=1 turns RDMA off.",
+    remedy="Remove NCCL_IB_DISABLE from the container's env, or set it to 0.",
+    rdma="no",
+)
+NET_SOCKET = Reason(
+    "NcclNetSocket",
+    "The user's NCCL_NET=Socket turns RDMA off.",
+    remedy="Remove NCCL_NET=Socket from the container's env.",
+    rdma="no",
+)
+UCX_TLS = Reason(
+    "UcxTlsWithoutRdma",
+    "The user's UCX_TLS leaves no RDMA transport.",
+    remedy="Remove UCX_TLS, or name an RDMA transport in it, such as rc.",
+)
 NIXL = Reason(
     "NixlWithoutRdma",
     "The user's UCX_TLS leaves no RDMA transport to NIXL, which uses UCX.",
+    remedy="Remove UCX_TLS, or name an RDMA transport in it, such as rc.",
     rdma="no",
 )
 #: The names that the functions below read, besides the fabric's.
@@ -119,13 +143,21 @@ def _origin(scope: Scope, name: str, value: str | None) -> tuple[str, Reason]:
     return f"{name}={value} of fabric {fabric}", OTHER_FABRIC
 
 
-ADDED = Reason("Added", "Variables were added.")
-PRESENT = Reason("Present", "The container already has all of the fabric's variables.")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no variables to set.", quiet=True)
-ENV_FROM = Reason(
-    "EnvFrom", "envFrom may set these variables; NCCL's go into /etc/nccl.conf instead."
+ADDED = Reason("Added", "Variables were added.", remedy="")
+PRESENT = Reason("Present", "The container already has all of the fabric's variables.", remedy="")
+NOT_CONFIGURED = Reason(
+    "NotConfigured", "The fabric has no variables to set.", remedy="", quiet=True
 )
-NOT_FORWARDED = Reason("NotForwarded", "UCX settings do not reach Open MPI ranks over ssh.")
+ENV_FROM = Reason(
+    "EnvFrom",
+    "envFrom may set these variables; NCCL's go into /etc/nccl.conf instead.",
+    remedy=CHECK_ENV_FROM,
+)
+NOT_FORWARDED = Reason(
+    "NotForwarded",
+    "UCX settings do not reach Open MPI ranks over ssh.",
+    remedy="Add -x UCX_NET_DEVICES to mpirun.",
+)
 
 
 def mutate(draft: Draft, scope: Scope) -> None:

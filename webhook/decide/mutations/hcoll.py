@@ -12,7 +12,7 @@ a sign of MPI gets no warning.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.decide.fabric_variables import names_without_evidence
+from webhook.decide.fabric_variables import CHECK_ENV_FROM, names_without_evidence
 from webhook.decide.launchers.commands import Launch
 from webhook.decide.launchers.launches import accepts_mca_flag
 from webhook.decide.launchers.openmpi import SWITCH
@@ -24,35 +24,54 @@ from webhook.model.decision import Reason
 from webhook.model.pod import Path, dotted
 from webhook.model.pod.container import entry
 
-ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
+ADDED = Reason(
+    "Added", "hcoll is switched off in env, and in commands that are Open MPI's.", remedy=""
+)
 IN_CASE = Reason(
     "AddedInCase",
     "hcoll is switched off in env, in case something starts Open MPI; nothing suggests it.",
+    remedy="",
     quiet=True,
 )
-PRESENT = Reason("Present", "The environment already switches hcoll off.", quiet=True)
-USER_VALUE = Reason("UserValue", "The user's own environment configures hcoll.")
-ENV_FROM = Reason("EnvFrom", "envFrom may set the variable, so nothing is written.")
+PRESENT = Reason("Present", "The environment already switches hcoll off.", remedy="", quiet=True)
+USER_VALUE = Reason(
+    "UserValue",
+    "The user's own environment configures hcoll.",
+    remedy="If you do not mean to differ from the fabric, remove your value.",
+)
+ENV_FROM = Reason(
+    "EnvFrom", "envFrom may set the variable, so nothing is written.", remedy=CHECK_ENV_FROM
+)
 NO_MPI = Reason(
     "NoMPI",
     "envFrom may set the variable, and nothing in the container suggests MPI.",
+    remedy="",
     quiet=True,
 )
 CPU_RANKS = Reason(
     "CPURanks",
     "hcoll, and SHARP with it, is switched off for ranks without GPUs, which may be faster with"
     " them: OMPI_MCA_coll_hcoll_enable=1 in env keeps them.",
+    remedy=(
+        "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise there is nothing to do."
+    ),
 )
-OFF = Reason("Off", "The configuration says hcoll: off.", quiet=True)
-OTHER_USER = Reason("OtherUser", "The launcher runs behind sudo or su, which may clear env.")
+OFF = Reason("Off", "The configuration says hcoll: off.", remedy="", quiet=True)
+OTHER_USER = Reason(
+    "OtherUser",
+    "The launcher runs behind sudo or su, which may clear env.",
+    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
+)
 SCRIPT_TOO_LARGE = Reason(
     "ScriptTooLarge",
     "A launching script was not edited: the pod's scripts exceed 32 KiB in all, or hold too many"
     " commands, or nest deeper than 64 levels.",
+    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 SCRIPT_UNCLEAR = Reason(
     "ScriptUnclear",
     "A launching script was not edited: it is not certain how a shell reads it.",
+    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 
 FLAG = ("-mca", "coll_hcoll_enable", "0")

@@ -31,28 +31,62 @@ from webhook.model.pod.container import spellings_of
 
 CAPABILITY = "IPC_LOCK"
 
-ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.")
-PRESENT = Reason("Present", "The container already has IPC_LOCK.")
-PRIVILEGED = Reason("Privileged", "The container is privileged and has every capability.")
-RAISED = Reason(
-    "MemlockRaised", "IPC_LOCK has no effect here; annotations for the NRI ulimit-adjuster do it."
+_RAISE_MEMLOCK = (
+    "Ask whoever runs the nodes to set LimitMEMLOCK=infinity for containerd, or to run the NRI "
+    "ulimit-adjuster, and to say so in the fabrics file (`memlock`)."
 )
-DROPPED = Reason("DroppedByUser", "The container drops IPC_LOCK itself; adding it has no effect.")
+#: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
+RUN_AS_ROOT = (
+    "Run the container as root, without hostUsers: false. If that is not possible: "
+    f"{_RAISE_MEMLOCK}"
+)
+
+ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.", remedy="")
+PRESENT = Reason("Present", "The container already has IPC_LOCK.", remedy="")
+PRIVILEGED = Reason(
+    "Privileged", "The container is privileged and has every capability.", remedy=""
+)
+RAISED = Reason(
+    "MemlockRaised",
+    "IPC_LOCK has no effect here; annotations for the NRI ulimit-adjuster do it.",
+    remedy="",
+)
+DROPPED = Reason(
+    "DroppedByUser",
+    "The container drops IPC_LOCK itself; adding it has no effect.",
+    remedy="Remove IPC_LOCK from securityContext.capabilities.drop; ALL may stay there.",
+)
 POD_SECURITY = Reason(
-    "PodSecurity", "The namespace enforces a Pod Security level that forbids IPC_LOCK."
+    "PodSecurity",
+    "The namespace enforces a Pod Security level that forbids IPC_LOCK.",
+    remedy=(
+        "Run the pod in a namespace with the Pod Security level privileged: baseline and "
+        f"restricted forbid IPC_LOCK. If that is not possible: {_RAISE_MEMLOCK}"
+    ),
 )
 MISSPELT = Reason(
-    "CapPrefix", "Kubernetes does not know CAP_IPC_LOCK, since it adds the prefix itself."
+    "CapPrefix",
+    "Kubernetes does not know CAP_IPC_LOCK, since it adds the prefix itself.",
+    remedy="Write IPC_LOCK instead of CAP_IPC_LOCK.",
 )
 NON_ROOT = Reason(
-    "NonRoot", "IPC_LOCK has no effect for a user other than root; the node must raise memlock."
+    "NonRoot",
+    "IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
+    remedy=RUN_AS_ROOT,
 )
 USER_NAMESPACE = Reason(
-    "UserNamespace", "IPC_LOCK has no effect with hostUsers: false; the node must raise memlock."
+    "UserNamespace",
+    "IPC_LOCK has no effect with hostUsers: false; the node must raise memlock.",
+    remedy=RUN_AS_ROOT,
 )
 NOT_RAISED = Reason(
     "MemlockNotRaised",
     "No annotation raises memlock: the user has one, the name is too long, or there is no room.",
+    remedy=(
+        "Remove your own ulimit annotation, give the container a name of at most 63 "
+        "characters, or shorten the pod's annotations: together they may have 256 "
+        "KiB."
+    ),
 )
 
 _ANNOTATIONS: Path = ("metadata", "annotations")

@@ -22,23 +22,74 @@ from webhook.model.pod.volumes import limited_resource
 from webhook.model.quantity import amount, equal, format_quantity, is_zero
 
 DROPPED = Reason(
-    "Dropped", "The memory limit was removed; a request that is missing gets its amount."
+    "Dropped", "The memory limit was removed; a request that is missing gets its amount.", remedy=""
 )
-NO_LIMIT = Reason("NoLimit", "There is no memory limit.")
-KEPT = Reason("Kept", "The pod or the configuration says keep.", quiet=True)
-UNKNOWN = Reason("NamespaceUnknown", "The namespace's LimitRanges and quotas are not known yet.")
-REQUIRED = Reason("LimitRequired", "The namespace rejects pods without a memory limit.")
-READ = Reason("LimitRead", "The pod reads limits.memory through the downward API.")
-GUARANTEED = Reason("Guaranteed", "The pod is Guaranteed, and keep-guaranteed keeps it so.")
+NO_LIMIT = Reason("NoLimit", "There is no memory limit.", remedy="")
+KEPT = Reason("Kept", "The pod or the configuration says keep.", remedy="", quiet=True)
+UNKNOWN = Reason(
+    "NamespaceUnknown",
+    "The namespace's LimitRanges and quotas are not known yet.",
+    remedy="Create the pod again, now that its namespace is known.",
+)
+REQUIRED = Reason(
+    "LimitRequired",
+    "The namespace rejects pods without a memory limit.",
+    remedy=(
+        "Make sure that the limit covers the job's memory and all memory that it "
+        "registers, or use a namespace without that LimitRange or quota."
+    ),
+)
+READ = Reason(
+    "LimitRead",
+    "The pod reads limits.memory through the downward API.",
+    remedy=(
+        "Make sure that the limit covers the job's memory and all memory that it "
+        "registers, or remove the field that reads limits.memory by the downward API."
+    ),
+)
+GUARANTEED = Reason(
+    "Guaranteed",
+    "The pod is Guaranteed, and keep-guaranteed keeps it so.",
+    remedy="Make sure that the limit covers the job's memory and all memory that it registers.",
+)
 SHARED_GPU = Reason(
-    "SharedGPU", "A container with a MIG slice or a shared GPU shares its node.", quiet=True
+    "SharedGPU",
+    "A container with a MIG slice or a shared GPU shares its node.",
+    remedy=(
+        "Request whole GPUs. To remove the memory limit all the same, set "
+        "rdma.lab/memory-limit: drop."
+    ),
+    quiet=True,
 )
-POD_LIMIT_SHARED = Reason("PodLimitShared", "Containers without RDMA depend on the pod's limit.")
+POD_LIMIT_SHARED = Reason(
+    "PodLimitShared",
+    "Containers without RDMA depend on the pod's limit.",
+    remedy=(
+        "Set limits.memory on each container instead of on the pod, so that the "
+        "webhook can remove those of the targets."
+    ),
+)
 BURSTABLE = Reason(
-    "GuaranteedLost", "Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
+    "GuaranteedLost",
+    "Without it the pod is Burstable: no exclusive CPUs, no NUMA memory.",
+    remedy=(
+        "If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise "
+        "there is nothing to do."
+    ),
 )
-UNBOUNDED = Reason("UnboundedMemory", "A memory emptyDir without sizeLimit may fill the node.")
-POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by the limit.")
+UNBOUNDED = Reason(
+    "UnboundedMemory",
+    "A memory emptyDir without sizeLimit may fill the node.",
+    remedy="Set sizeLimit on the pod's emptyDir volumes of medium Memory.",
+)
+POOL = Reason(
+    "NoGPU",
+    "A container without a GPU may size its memory pool by the limit.",
+    remedy=(
+        "If the container sizes a memory pool by its limit, set "
+        "rdma.lab/memory-limit: keep. For NVLink, request whole GPUs."
+    ),
+)
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -137,18 +188,8 @@ MUTATION = Mutation(
     summary="removes the memory limit, since registered memory counts against it",
     needs=KnowledgeLevel.NIC,
     reasons=(
-        *(
-            DROPPED,
-            NO_LIMIT,
-            KEPT,
-            UNKNOWN,
-            REQUIRED,
-            READ,
-            GUARANTEED,
-            SHARED_GPU,
-            POD_LIMIT_SHARED,
-        ),
-        *(BURSTABLE, UNBOUNDED, POOL),
+        *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED),
+        *(SHARED_GPU, POD_LIMIT_SHARED, BURSTABLE, UNBOUNDED, POOL),
     ),
     mutate=mutate,
 )

@@ -19,14 +19,24 @@ from webhook.model.annotations import NETWORKS, NETWORKS_JSON
 from webhook.model.decision import Reason
 from webhook.model.quantity import to_integer
 
-APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.")
-PRESENT = Reason("Present", "The pod is already attached to all networks.")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", quiet=True)
+APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.", remedy="")
+PRESENT = Reason("Present", "The pod is already attached to all networks.", remedy="")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", remedy="", quiet=True)
 HOST_NETWORK = Reason(
-    "HostNetwork", "The pod has hostNetwork: true, where Multus adds no networks."
+    "HostNetwork",
+    "The pod has hostNetwork: true, where Multus adds no networks.",
+    remedy="Remove hostNetwork: true, or choose a fabric that works in the host's network.",
 )
-TOO_MANY = Reason("TooManyDevices", "Each device needs a network, and no node has so many devices.")
-UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
+TOO_MANY = Reason(
+    "TooManyDevices",
+    "Each device needs a network, and no node has so many devices.",
+    remedy="Request fewer devices: rdma.lab/devices.",
+)
+UNREADABLE = Reason(
+    "Unreadable",
+    "The pod's own networks annotation cannot be read.",
+    remedy="Correct the annotation k8s.v1.cni.cncf.io/networks: Multus cannot read it.",
+)
 
 _PATH = ("metadata", "annotations", NETWORKS)
 #: The most devices of any node, and so the most networks for a resource.

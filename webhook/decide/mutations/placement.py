@@ -10,10 +10,12 @@ from webhook.decide.draft import Draft
 from webhook.decide.scope import KnowledgeLevel, Mutation, Scope
 from webhook.model.decision import Reason
 
-PINNED = Reason("Pinned", "The fabric's nodeSelector was added.")
-PRESENT = Reason("Present", "The pod already selects the fabric's nodes.")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric says pin: never.", quiet=True)
-SELECTED = Reason("UserSelects", "The pod selects nodes by one of the fabric's keys itself.")
+PINNED = Reason("Pinned", "The fabric's nodeSelector was added.", remedy="")
+PRESENT = Reason("Present", "The pod already selects the fabric's nodes.", remedy="")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric says pin: never.", remedy="", quiet=True)
+SELECTED = Reason(
+    "UserSelects", "The pod selects nodes by one of the fabric's keys itself.", remedy=""
+)
 
 _PATH = ("spec", "nodeSelector")
 

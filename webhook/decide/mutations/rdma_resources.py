@@ -20,20 +20,38 @@ from webhook.model.pod import Container, Path, dotted
 from webhook.model.quantity import amount, equal, to_integer
 from webhook.model.resources import VIRTUAL_GPU
 
-ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
-RENAMED = Reason("Renamed", "An alias was renamed to the fabric's resource, with its quantity.")
-PRESENT = Reason("Present", "The container already requests an RDMA resource, even if it is 0.")
-NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', quiet=True)
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no resources.", quiet=True)
-ELSEWHERE = Reason("InjectedElsewhere", "The fabric says injectResources: false.", quiet=True)
-NOT_APP = Reason("NotAppContainer", "Init containers and sidecars never get the resource.")
+ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.", remedy="")
+RENAMED = Reason(
+    "Renamed", "An alias was renamed to the fabric's resource, with its quantity.", remedy=""
+)
+PRESENT = Reason(
+    "Present", "The container already requests an RDMA resource, even if it is 0.", remedy=""
+)
+NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', remedy="", quiet=True)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no resources.", remedy="", quiet=True)
+ELSEWHERE = Reason(
+    "InjectedElsewhere", "The fabric says injectResources: false.", remedy="", quiet=True
+)
+NOT_APP = Reason(
+    "NotAppContainer",
+    "Init containers and sidecars never get the resource.",
+    remedy="If the init container needs RDMA, move that work into an app container.",
+)
 OTHER = Reason(
-    "OtherResource", "The container requests an RDMA resource that the fabric does not have."
+    "OtherResource",
+    "The container requests an RDMA resource that the fabric does not have.",
+    remedy="Remove the resource, so that the webhook requests the fabric's own.",
 )
 FEW_DEVICES = Reason(
-    "FewDevices", "The container requests fewer devices than the fabric has for its GPUs."
+    "FewDevices",
+    "The container requests fewer devices than the fabric has for its GPUs.",
+    remedy="Remove the resource, so that the webhook requests as many as the GPUs need.",
 )
-VIRTUAL = Reason("VirtualGPU", "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.")
+VIRTUAL = Reason(
+    "VirtualGPU",
+    "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.",
+    remedy="Request whole GPUs if the job needs GPUDirect RDMA.",
+)
 
 
 def mutate(draft: Draft, scope: Scope) -> None:

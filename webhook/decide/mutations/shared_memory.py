@@ -16,13 +16,28 @@ from webhook.model.pod.volumes import VOLUMES
 MOUNT_PATH = "/dev/shm"  # noqa: S108 -- a mount point
 VOLUME = "rdma-lab-shm"
 
-ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.")
-PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric sets no sharedMemory.", quiet=True)
-USER_MOUNT = Reason("UserMount", "The pod mounts a volume at /dev/shm.", quiet=True)
-HOST_IPC = Reason("HostIPC", "hostIPC: /dev/shm is the node's own.", quiet=True)
-NVLINK = Reason("NVLinkRequested", "NVLink between pods needs the node's own /dev/shm.", quiet=True)
-NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOLUME}.")
+ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.", remedy="")
+PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.", remedy="")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric sets no sharedMemory.", remedy="", quiet=True)
+USER_MOUNT = Reason(
+    "UserMount",
+    "The pod mounts a volume at /dev/shm.",
+    remedy=(
+        "For /etc/nccl.conf: write the fabric's NCCL variables into your file, or "
+        "remove that mount. For /dev/shm: check that your volume is as large as the "
+        "fabric's."
+    ),
+    quiet=True,
+)
+HOST_IPC = Reason("HostIPC", "hostIPC: /dev/shm is the node's own.", remedy="", quiet=True)
+NVLINK = Reason(
+    "NVLinkRequested", "NVLink between pods needs the node's own /dev/shm.", remedy="", quiet=True
+)
+NAME_TAKEN = Reason(
+    "VolumeNameTaken",
+    f"Another volume of the pod is named {VOLUME}.",
+    remedy="Give your volume another name.",
+)
 
 
 def mutate(draft: Draft, scope: Scope) -> None:

@@ -53,14 +53,21 @@ from webhook.model.annotations import FABRIC
 from webhook.model.decision import Reason, Verdict
 
 EQUIPPED = Reason(
-    "Equipped", "Device, memory, network and environment are right for RDMA.", rdma="yes"
+    "Equipped", "Device, memory, network and environment are right for RDMA.", remedy="", rdma="yes"
 )
 LAUNCHER = Reason(
-    "Launcher", "The pod only starts work in other pods, whose verdicts count.", rdma="none"
+    "Launcher",
+    "The pod only starts work in other pods, whose verdicts count.",
+    remedy="Ask about the pods of its workers: rdma-webhook why POD.",
+    rdma="none",
 )
 RANKS_UNKNOWN = Reason(
     "RanksUnknown",
     "The pod starts ranks, and nothing says whether they run in it or in other pods.",
+    remedy=(
+        "If the container's own ranks use RDMA, name it in rdma.lab/containers. If "
+        "it only starts ranks in other pods, there is nothing to do."
+    ),
     rdma="unsure",
 )
 

@@ -14,22 +14,38 @@ from webhook.model.quantity import is_zero
 from webhook.model.resources import is_rdma
 
 DEVICE_MISSING = Reason(
-    "DeviceMissing", "A container that needs RDMA gets no RDMA device.", rdma="no"
+    "DeviceMissing",
+    "A container that needs RDMA gets no RDMA device.",
+    remedy=(
+        "If the pod's rdma.lab/skip names rdma-resources, remove it from there. "
+        "Otherwise request the fabric's RDMA resource in an app container "
+        "(spec.containers)."
+    ),
+    rdma="no",
 )
 HOST_PATH = Reason(
     "DeviceByHostPath",
     "A hostPath shows /dev/infiniband to a container that may not open it: request the device"
     " plugin's resource.",
+    remedy=(
+        "Remove the hostPath volume of /dev/infiniband, so that the webhook requests "
+        "the device plugin's resource instead."
+    ),
     rdma="no",
 )
 DEVICES_ELSEWHERE = Reason(
     "DevicesElsewhere",
     'rdma.lab/devices is "0": whether the pod gets a device in another way is not known.',
+    remedy=('Remove the annotation rdma.lab/devices: "0", unless the device comes in another way.'),
     rdma="unsure",
 )
 RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
     "A container's RDMA resource belongs to no fabric, or to another one.",
+    remedy=(
+        "Check the name of the RDMA resource, or remove it, so that the webhook "
+        "requests the one of the pod's fabric."
+    ),
     rdma="unsure",
 )
 DEVICE_REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN)
@@ -118,16 +134,30 @@ def _explains(outcome: Outcome, target: Target) -> bool:
 TEMPLATE_MISSING = Reason(
     "ClaimTemplateMissing",
     "The namespace lacks the fabric's ResourceClaimTemplate, so the pod stays Pending.",
+    remedy=(
+        "Create the ResourceClaimTemplate in the pod's namespace, or ask whoever "
+        "runs the cluster for it. The pod then starts by itself, but Kubernetes "
+        "looks for the template in ever longer intervals, of up to 17 minutes: it is "
+        "quicker to create the pod again."
+    ),
     rdma="no",
 )
 REQUEST_MISSING = Reason(
     "ClaimRequestMissing",
     "The fabric's ResourceClaimTemplate has no request with the name that the fabric says.",
+    remedy=(
+        "Ask whoever runs the cluster: the template in the namespace and `claims` of "
+        "the fabrics file must name the same request. Then create the pod again."
+    ),
     rdma="no",
 )
 TEMPLATE_UNKNOWN = Reason(
     "ClaimTemplateUnknown",
     "Nothing says whether the namespace has the fabric's ResourceClaimTemplate.",
+    remedy=(
+        "See whether the template exists: kubectl get resourceclaimtemplates. For a "
+        "preview, use --live, or add the template to the facts."
+    ),
     rdma="unsure",
 )
 CLAIM_REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)

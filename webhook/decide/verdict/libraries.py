@@ -27,16 +27,25 @@ from webhook.model.decision import Reason, Verdict
 MPI_OVER_TCP = Reason(
     "MPIOverTCP",
     "Ranks without GPUs use Open MPI's pml ob1 with BTLs that have no RDMA.",
+    remedy=(
+        "Remove pml and btl from the options of mpirun and from OMPI_MCA_* in env, "
+        "so that Open MPI uses UCX."
+    ),
     rdma="no",
 )
 MPI_OB1 = Reason(
     "MPIOb1",
     "Ranks without GPUs do not use UCX: whether Open MPI's pml ob1 has RDMA depends on its build.",
+    remedy=(
+        "Remove pml from the options of mpirun and from OMPI_MCA_* in env, so that "
+        "Open MPI uses UCX."
+    ),
     rdma="unsure",
 )
 MPI_UCX_TLS = Reason(
     "MPIUcxTls",
     "Ranks without GPUs use MPI over UCX, and the user's UCX_TLS leaves no RDMA transport.",
+    remedy="Add rc to UCX_TLS, or remove the variable.",
     rdma="no",
 )
 MPI_REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_UCX_TLS)
@@ -72,12 +81,18 @@ def judge_mpi_transport(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
 NET_PLUGIN = Reason(
     "NcclNetPlugin",
     "The container's NCCL_NET or NCCL_NET_PLUGIN chooses a plugin, which may not use RDMA.",
+    remedy="Remove NCCL_NET and NCCL_NET_PLUGIN, unless the image has the plugin that they name.",
     rdma="unsure",
 )
 ENV_UNSEEN = Reason(
-    "EnvUnseen", "envFrom may set variables that turn RDMA off, and admission does not see them.",
+    "EnvUnseen",
+    "envFrom may set variables that turn RDMA off, and admission does not see them.",
+    remedy=(
+        "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET or "
+        "NCCL_IB_HCA."
+    ),
     rdma="unsure",
-)  # fmt: skip
+)
 NCCL_REASONS = (NET_PLUGIN, ENV_UNSEEN)
 
 #: The variables that these functions read.
@@ -142,6 +157,10 @@ def _by_plugin(judged: JudgedTarget) -> Verdict | None:
 PS_LITE_OVER_TCP = Reason(
     "PsLiteOverTcp",
     "The container uses ps-lite (BytePS, MXNet), and no variable gives it RDMA.",
+    remedy=(
+        "Set DMLC_ENABLE_RDMA=ibverbs, with an image whose ps-lite is built with "
+        "RDMA, in the workers, the servers and the scheduler."
+    ),
     rdma="no",
 )
 PARAMETER_SERVER_REASONS = (PS_LITE_OVER_TCP,)

@@ -17,40 +17,72 @@ from webhook.model.fabric import Fabric
 from webhook.model.nodes import GPU_MODEL_LABELS, PRODUCT, NodeInventory
 from webhook.model.resources import is_gpu, scheduler_requests
 
-NO_NODES = Reason("FabricWithoutNodes", "No node belongs to the fabric now.", rdma="unsure")
+_CHECK_PLUGIN = (
+    "Ask whoever runs the nodes whether the RDMA device plugin is running there: "
+    "kubectl get nodes -o yaml shows what each node offers."
+)
+_SAME_NODES = (
+    "Request the GPU of the fabric's nodes, or ask whoever runs the nodes whether the GPU's device "
+    "plugin and the RDMA device plugin run on the same nodes."
+)
+_FEWER_DEVICES = (
+    "Request fewer devices (rdma.lab/devices), or divide the work among more pods: all containers "
+    "of a pod share what one node has."
+)
+NO_NODES = Reason(
+    "FabricWithoutNodes",
+    "No node belongs to the fabric now.",
+    remedy=(
+        "Check that the fabric is the one you mean. If it is, ask whoever runs the "
+        "nodes whether they are down, or lack the labels that the fabrics file names."
+    ),
+    rdma="unsure",
+)
 NOT_OFFERED = Reason(
-    "ResourceNotOffered", "No node of the fabric offers the RDMA resource now.", rdma="unsure"
+    "ResourceNotOffered",
+    "No node of the fabric offers the RDMA resource now.",
+    remedy=_CHECK_PLUGIN,
+    rdma="unsure",
 )
 NOT_TOGETHER = Reason(
     "ResourceNotBesideGpu",
     "No node of the fabric offers both the pod's GPU and the RDMA resource now.",
+    remedy=_SAME_NODES,
     rdma="unsure",
 )
 TOO_MANY = Reason(
     "ResourceExceedsNodes",
     "The pod requests more of the RDMA resource than any node of the fabric offers now.",
+    remedy=_FEWER_DEVICES,
     rdma="unsure",
 )
 FABRIC_NOWHERE = Reason(
     "FabricNowhere",
     "No node belongs to the fabric, and the configuration says nodes: static.",
+    remedy=(
+        "Choose another fabric with rdma.lab/fabric, or ask whether its nodes are "
+        "down, or lack the labels that the fabrics file names."
+    ),
     rdma="no",
 )
 RESOURCE_NOWHERE = Reason(
     "ResourceNowhere",
     "No node of the fabric offers the RDMA resource, and the configuration says nodes: static.",
+    remedy=_CHECK_PLUGIN,
     rdma="no",
 )
 NEVER_TOGETHER = Reason(
     "ResourceNeverBesideGpu",
     "No node of the fabric offers both the pod's GPU and the RDMA resource, and the configuration"
     " says nodes: static.",
+    remedy=_SAME_NODES,
     rdma="no",
 )
 ALWAYS_TOO_MANY = Reason(
     "ResourceExceedsStaticNodes",
     "The pod requests more of the RDMA resource than any node of the fabric offers, and the"
     " configuration says nodes: static.",
+    remedy=_FEWER_DEVICES,
     rdma="no",
 )
 CAPACITY_REASONS = (
@@ -119,6 +151,10 @@ def _of(
 GPU_MODEL_UNKNOWN = Reason(
     "GPUModelUnknown",
     "The pod selects a GPU model, and nothing says whether nodes with it are on the pod's fabric.",
+    remedy=(
+        "If such nodes are on the fabric, set rdma.lab/fabric: NAME on the pod, or "
+        "ask for the label in the fabric's nodeLabels."
+    ),
     rdma="unsure",
 )
 GPU_MODEL_REASONS = (GPU_MODEL_UNKNOWN,)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from webhook.decide.admission_warnings import ISTIO
 from webhook.decide.examine import HOST_NETWORK_MISSING
-from webhook.decide.mutations.ipc_lock import CAPABILITY, NON_ROOT, USER_NAMESPACE, inert, raised_by
+from webhook.decide.mutations.ipc_lock import (
+    CAPABILITY,
+    NON_ROOT,
+    RUN_AS_ROOT,
+    USER_NAMESPACE,
+    inert,
+    raised_by,
+)
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
 from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model.decision import Reason, Verdict
@@ -14,11 +21,16 @@ from webhook.model.pod.sandbox import is_gvisor, is_kata
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
     "IPC_LOCK does not help a container, and neither the nodes nor an annotation raise memlock.",
+    remedy=RUN_AS_ROOT,
     rdma="no",
 )
 MEMLOCK_UNKNOWN = Reason(
     "MemlockUnknown",
     "IPC_LOCK does not help a container, and nothing says whether the nodes raise memlock.",
+    remedy=(
+        f"{RUN_AS_ROOT} If the nodes raise memlock already, the fabrics file should say `memlock: "
+        "unlimited` or `nri`."
+    ),
     rdma="unsure",
 )
 PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
@@ -75,16 +87,31 @@ _INERT = {
 HOST_NETWORK_WRONG = Reason(
     "HostNetworkWrong",
     "The pod has hostNetwork: true, and the fabric's devices reach only a pod's own network.",
+    remedy=(
+        "Remove hostNetwork: true from the pod, or choose a fabric that works in the "
+        "host's network with the annotation rdma.lab/fabric."
+    ),
     rdma="no",
 )
 ROCE_WITHOUT_NETWORKS = Reason(
     "RoceWithoutNetworks",
     "A RoCE device is shared and the fabric has no networks: with OFED's drivers the pod sees no"
     " GID, with the kernel's own it uses the host's.",
+    remedy=(
+        "Ask whoever maintains the fabrics file for a secondary network "
+        "(`networks`). Until then, check NCCL's log for NET/IB: rdma-webhook why POD "
+        "--logs."
+    ),
     rdma="unsure",
 )
 NETWORKS_NOT_ADDED = Reason(
-    "NetworksNotAdded", "The fabric's networks could not be appended to the pod's.", rdma="unsure"
+    "NetworksNotAdded",
+    "The fabric's networks could not be appended to the pod's.",
+    remedy=(
+        "Write the pod's annotation k8s.v1.cni.cncf.io/networks in a form that "
+        "Multus reads, or remove it, and create the pod again."
+    ),
+    rdma="unsure",
 )
 POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_ADDED)
 
@@ -143,10 +170,19 @@ def _if_not_added(pod: JudgedPod) -> Verdict | None:
 
 # The sandbox: whether the pod's container runtime gives a container access to RDMA devices.
 
-GVISOR = Reason("GvisorSandbox", "gVisor's kernel has no RDMA devices.", rdma="no")
+GVISOR = Reason(
+    "GvisorSandbox",
+    "gVisor's kernel has no RDMA devices.",
+    remedy="Remove runtimeClassName, or choose a class that is not gVisor.",
+    rdma="no",
+)
 KATA = Reason(
     "KataSandbox",
     "In a Kata virtual machine only a NIC that is passed through works.",
+    remedy=(
+        "Remove runtimeClassName, or ask whoever runs the nodes whether its virtual "
+        "machines get their own NIC."
+    ),
     rdma="unsure",
 )
 SANDBOX_REASONS = (GVISOR, KATA)

@@ -6,8 +6,7 @@ only the view of admission.
 
 from __future__ import annotations
 
-from webhook.diagnose.codes import CODE_ROWS, CODES
-from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.codes import CODE_ROWS, CODES, remedy_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, Explanation, Level, Sentence
 from webhook.diagnose.why.pod_status import status_findings
@@ -88,8 +87,7 @@ def _by_status(status: StatusAnnotation) -> Sentence:
         "none": "The pod itself needs no RDMA",
     }
     text = f"{starts[status.rdma]}: {_when(code)} ({code})."
-    remedy = REMEDIES.get(code, "")
-    return Sentence(code or "Status", _LEVELS[status.rdma], text, remedy)
+    return Sentence(code or "Status", _LEVELS[status.rdma], text, remedy_of(code))
 
 
 def _when(code: str) -> str:

@@ -14,14 +14,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from webhook.diagnose.remedies import REMEDIES
+from webhook.decide.verdict.devices import TEMPLATE_MISSING
 from webhook.diagnose.why.evidence import ClaimFailure, PodEvidence
 from webhook.diagnose.why.explanation import Sentence
 from webhook.kube.objects import Pod
 
 #: The reason of the controller's Event about a pod whose claim it could not create.
 NOT_CREATED = "FailedResourceClaimCreation"
-_MISSING = "ClaimTemplateMissing"
 _LONGEST = 300
 #: `PodResourceClaim NAME: resource claim template "T": …"T" not found`
 _OF_TEMPLATE = re.compile(
@@ -126,7 +125,7 @@ def _failure(message: str) -> Sentence:
             f"The pod is pending: its claim {claim} is of ResourceClaimTemplate {name}, which the "
             f"namespace does not have. Kubernetes says: {message}"
         )
-        return Sentence(_MISSING, "problem", text, REMEDIES[_MISSING])
+        return Sentence(TEMPLATE_MISSING.code, "problem", text, TEMPLATE_MISSING.remedy)
     text = f"The pod is pending: Kubernetes could not create one of its claims. It says: {message}"
     return Sentence(
         "ClaimNotCreated", "problem", text, f"Correct what the message names. {_RETRY_NOTE}"

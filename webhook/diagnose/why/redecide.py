@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from webhook.decide import decide
 from webhook.decide.scope import Context
-from webhook.diagnose.remedies import REMEDIES
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Level, Sentence
 from webhook.kube.objects import Pod
@@ -46,7 +45,7 @@ def _compared(evidence: PodEvidence, source: str, decision: Decision) -> Sentenc
     assert verdict is not None  # the pod is decided on as if it had opted in
     because, status = verdict.because.code, evidence.status
     level, outcome = _LEVELS[verdict.rdma], _words(decision)
-    remedy = REMEDIES[because]
+    remedy = verdict.because.remedy
     if status is None:
         text = f"If the webhook were called for {source}: {outcome} ({because})."
         return Sentence("WouldBe", level, text, remedy)

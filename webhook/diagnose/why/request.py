@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 
 from webhook.decide.mutations import MUTATIONS
-from webhook.diagnose.codes import CODE_ROWS, is_code
-from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.codes import CODE_ROWS, is_code, remedy_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Sentence
 from webhook.kube.objects import Container, PodSpec
@@ -145,5 +144,5 @@ def code_finding(code: str, status: StatusAnnotation) -> Sentence:
     applied = () if isinstance(status.applied, int) else status.applied
     skipped = [row for row in rows if row.part not in applied] or rows
     whens = " Or: ".join(dict.fromkeys(row.when for row in skipped))
-    remedy = REMEDIES.get(code, "")
+    remedy = remedy_of(code)
     return Sentence(code, "unsure" if remedy else "fact", f"{code}: {whens}", remedy)

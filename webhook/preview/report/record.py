@@ -16,7 +16,13 @@ from webhook.text.escape import visible
 
 #: A reason of previews alone: no decision has it.
 NOT_CALLED = Reason(
-    "NotCalled", "The API server would not call the webhook for the pod.", rdma="no"
+    "NotCalled",
+    "The API server would not call the webhook for the pod.",
+    remedy=(
+        'Label the namespace rdma.lab/enable: "true", or create the pod in a '
+        "namespace that has the label."
+    ),
+    rdma="no",
 )
 #: The end of a note about a document without pods.
 NO_TEMPLATE = "no pod template"

@@ -18,7 +18,7 @@ from tests.unit.diagnose.why.pods import (
     status,
     unseen,
 )
-from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.codes import explained
 from webhook.diagnose.tools.causes import TRANSPORTS
 from webhook.diagnose.tools.logs import read_log
 from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PinnedProcess
@@ -81,7 +81,7 @@ def test_the_status_answers(rdma: str, because: str, level: str, text: str) -> N
     """The answer is the verdict of admission, with its reason and its remedy."""
     explanation = explain(live(status(rdma, because)))
     assert explanation.rdma == rdma
-    assert explanation.answer == (because, level, text, REMEDIES[because])
+    assert explanation.answer == (because, level, text, explained(because).remedy)
     assert explanation.well == (rdma in ("yes", "none"))
 
 

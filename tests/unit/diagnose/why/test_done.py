@@ -15,8 +15,7 @@ from tests.unit.diagnose.why.pods import (
     status,
     unseen,
 )
-from webhook.diagnose.codes import CODE_ROWS
-from webhook.diagnose.remedies import REMEDIES
+from webhook.diagnose.codes import CODE_ROWS, explained
 from webhook.diagnose.why.evidence import read_status
 
 
@@ -61,7 +60,7 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
     assert sentence.text == (
         "GuaranteedLost: Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
     )
-    assert (sentence.level, sentence.remedy) == ("unsure", REMEDIES["GuaranteedLost"])
+    assert (sentence.level, sentence.remedy) == ("unsure", explained("GuaranteedLost").remedy)
 
 
 def test_a_code_of_several_mutations() -> None:

@@ -8,9 +8,9 @@ from webhook.decide.reasons import PATCHED
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Status, Verdict
 from webhook.preview.report.record import Preview
 
-NOT_OPTED_IN = Reason("NotOptedIn", "The pod did not ask.")
-CONFLICT = Reason("FabricConflict", "Two things name different fabrics.", rdma="no")
-EQUIPPED = Reason("Equipped", "All is right.", rdma="yes")
+NOT_OPTED_IN = Reason("NotOptedIn", "The pod did not ask.", "")
+CONFLICT = Reason("FabricConflict", "Two things name different fabrics.", "", rdma="no")
+EQUIPPED = Reason("Equipped", "All is right.", "", rdma="yes")
 
 
 def outcome(
@@ -23,7 +23,7 @@ def outcome(
 ) -> Outcome:
     """Make an outcome whose reason code follows from its status."""
     code = {"applied": "Added", "already": "Present", "skipped": "NotNeeded"}.get(status, "Odd")
-    return Outcome(mutation, container, status, Reason(code, "", quiet=quiet), message, ops)
+    return Outcome(mutation, container, status, Reason(code, "", "", quiet=quiet), message, ops)
 
 
 def patched(*outcomes: Outcome, **more: Any) -> Decision:
@@ -44,7 +44,7 @@ def patched(*outcomes: Outcome, **more: Any) -> Decision:
 
 def judged(rdma: Rdma, sentence: str, *outcomes: Outcome, **more: Any) -> Decision:
     """Make such a decision with another verdict, whose reason code is Because."""
-    verdict = Verdict.of(Reason("Because", "", rdma=rdma), sentence)
+    verdict = Verdict.of(Reason("Because", "", "", rdma=rdma), sentence)
     return patched(*outcomes, verdict=verdict, **more)
 
 

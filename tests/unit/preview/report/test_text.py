@@ -98,7 +98,7 @@ def test_the_verdict_leads(rdma: Rdma, line: str, counted: str) -> None:
 
 def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
     """Without a fabric, most mutations have the same reason."""
-    unknown = Reason("FabricUnknown", "")
+    unknown = Reason("FabricUnknown", "", "")
     held = [Outcome(name, "", "skipped", unknown, "no fabric") for name in ("env", "networks")]
     why: dict[str, Any] = {"reason": unknown, "fabric": None, "message": "no fabric"}
     decision = judged("no", "no fabric", ADDED, *held, **why)
@@ -115,7 +115,7 @@ def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
     ]
 
 
-HELD = Reason("HostNetworkMissing", "The pod is not in the host's network.")
+HELD = Reason("HostNetworkMissing", "The pod is not in the host's network.", "")
 
 
 def held(*others: Outcome) -> Decision:
@@ -190,7 +190,7 @@ def test_a_hint_stands_under_the_verdict() -> None:
     assert lines[2] == "  ! it is a label"
 
 
-POD_SECURITY = Reason("PodSecurity", "The namespace refuses it.")
+POD_SECURITY = Reason("PodSecurity", "The namespace refuses it.", "")
 
 
 def test_a_warning_that_says_the_same_as_its_skipped_row_marks_it() -> None:
@@ -282,7 +282,7 @@ def test_colours_come_only_where_asked() -> None:
 
 def test_a_warning_of_another_reason_keeps_its_row() -> None:
     """This holds even for similar words, so that every code can be found."""
-    same, other = Reason("NonRoot", ""), Reason("UserNamespace", "")
+    same, other = Reason("NonRoot", "", ""), Reason("UserNamespace", "", "")
     left = Outcome("ipc-lock", "trainer", "skipped", same, "does nothing: not root")
     for reason, rows in ((same, 1), (other, 2)):
         warned = Outcome("ipc-lock", "trainer", "warned", reason, "nothing does: not root")

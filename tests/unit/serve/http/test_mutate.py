@@ -438,7 +438,7 @@ def test_metrics_can_be_parsed() -> None:
 
 def _echo(pod: PodManifest, _context: Context) -> Decision:
     """Decide to add a copy of the pod's content, so that the answer contains it."""
-    reason = Reason("Patched", "")
+    reason = Reason("Patched", "", "")
     op: PatchOp = {"op": "add", "path": "/copy", "value": pod["deep"]}
     return Decision(allowed=True, reason=reason, pod=pod, patch=(op,))
 

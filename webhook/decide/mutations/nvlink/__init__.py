@@ -26,13 +26,19 @@ from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.decide.shell.argv import unwrap
 from webhook.model.decision import Reason
 
-WRAPPED = Reason("Wrapped", "The command starts behind the remap.")
-PRESENT = Reason("Present", "The command already starts behind the remap.")
-NOT_REQUESTED = Reason("NotRequested", "The pod lacks rdma.lab/nvlink: share.", quiet=True)
+WRAPPED = Reason("Wrapped", "The command starts behind the remap.", remedy="")
+PRESENT = Reason("Present", "The command already starts behind the remap.", remedy="")
+NOT_REQUESTED = Reason(
+    "NotRequested", "The pod lacks rdma.lab/nvlink: share.", remedy="", quiet=True
+)
 PART_OF_NODE = Reason(
     "PartOfNode",
     "Where GPUs come by CDI, as by default today, the remap of a part of a node's GPUs exits"
     " with 1: nothing in the container tells them apart.",
+    remedy=(
+        "Request all GPUs of the node. If your nodes do not use CDI, there is "
+        "nothing to do: docs/nvlink.md."
+    ),
 )
 
 

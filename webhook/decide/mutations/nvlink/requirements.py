@@ -11,21 +11,64 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from webhook.decide.fabric_variables import CHECK_ENV_FROM
 from webhook.decide.scope import Scope, Target
 from webhook.decide.shell.argv import unwrap
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Pod
 
-NAMESPACE = Reason("NamespaceNotAllowed", "nvlink.allowNamespaces lacks the pod's namespace.")
-NO_GPU = Reason("NoGPU", "No target has whole GPUs of its own.")
-SHARED_GPU = Reason("SharedGPU", "A target has MIG slices or shared GPUs.")
-COMPUTE_DOMAIN = Reason("ComputeDomain", "The pod uses a ComputeDomain, which does it better.")
-NOT_PRIVILEGED = Reason("NotPrivileged", "A container with GPUs is not privileged.")
-NO_COMMAND = Reason("CommandMissing", "A container with GPUs has no command in the spec.")
-OTHER_COUNT = Reason("WrappedDifferently", "The command holds a remap for another number of GPUs.")
-OWN_REMAP = Reason("OwnRemap", "The user's command assigns CUDA_VISIBLE_DEVICES itself.")
-SSHD = Reason("RunsSshd", "Processes that sshd starts would see all GPUs of the node.")
-DEVICES_SET = Reason("VisibleDevicesSet", "The user chooses CUDA's devices.")
+NAMESPACE = Reason(
+    "NamespaceNotAllowed",
+    "nvlink.allowNamespaces lacks the pod's namespace.",
+    remedy=(
+        "Ask whoever maintains the fabrics file to list the namespace in nvlink.allowNamespaces."
+    ),
+)
+NO_GPU = Reason(
+    "NoGPU",
+    "No target has whole GPUs of its own.",
+    remedy=(
+        "If the container sizes a memory pool by its limit, set "
+        "rdma.lab/memory-limit: keep. For NVLink, request whole GPUs."
+    ),
+)
+SHARED_GPU = Reason(
+    "SharedGPU",
+    "A target has MIG slices or shared GPUs.",
+    remedy=(
+        "Request whole GPUs. To remove the memory limit all the same, set "
+        "rdma.lab/memory-limit: drop."
+    ),
+)
+COMPUTE_DOMAIN = Reason(
+    "ComputeDomain", "The pod uses a ComputeDomain, which does it better.", remedy=""
+)
+NOT_PRIVILEGED = Reason(
+    "NotPrivileged",
+    "A container with GPUs is not privileged.",
+    remedy="Add privileged: true to the securityContext of each container with GPUs.",
+)
+NO_COMMAND = Reason(
+    "CommandMissing",
+    "A container with GPUs has no command in the spec.",
+    remedy="Write the container's command into the pod's spec.",
+)
+OTHER_COUNT = Reason(
+    "WrappedDifferently",
+    "The command holds a remap for another number of GPUs.",
+    remedy="Remove the remap from the command: the webhook writes a new one.",
+)
+OWN_REMAP = Reason("OwnRemap", "The user's command assigns CUDA_VISIBLE_DEVICES itself.", remedy="")
+SSHD = Reason(
+    "RunsSshd",
+    "Processes that sshd starts would see all GPUs of the node.",
+    remedy="Start the ranks without sshd, or remove rdma.lab/nvlink.",
+)
+DEVICES_SET = Reason(
+    "VisibleDevicesSet",
+    "The user chooses CUDA's devices.",
+    remedy="Remove CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES from env.",
+)
 
 #: All reasons against the remap.
 OBSTACLES = (
@@ -115,11 +158,29 @@ _PLACEMENT = ("nodeSelector", "affinity", "topologySpreadConstraints")
 HOST_ID = "NCCL_HOSTID"
 ABSTRACT_SOCKET = "NCCL_IPC_USE_ABSTRACT_SOCKET"
 
-HOST_PID = Reason("HostPIDMissing", "UCX shares GPU memory only within one PID namespace.")
-HOST_IPC = Reason("HostIPCMissing", "The pod lacks hostIPC: true, which NCCL needs.")
-SHM_MOUNT = Reason("SharedMemoryMounted", "Something is mounted at /dev/shm, which NCCL compares.")
-SOCKETS = Reason("SocketsNotShared", "NCCL's sockets: the pods share no network namespace or /tmp.")
-ENV_FROM = Reason("EnvFrom", f"envFrom may set {HOST_ID}, which would have to be set.")
+HOST_PID = Reason(
+    "HostPIDMissing",
+    "UCX shares GPU memory only within one PID namespace.",
+    remedy="If UCX is to share GPU memory between pods, add hostPID: true.",
+)
+HOST_IPC = Reason(
+    "HostIPCMissing",
+    "The pod lacks hostIPC: true, which NCCL needs.",
+    remedy="Add hostIPC: true to the pod.",
+)
+SHM_MOUNT = Reason(
+    "SharedMemoryMounted",
+    "Something is mounted at /dev/shm, which NCCL compares.",
+    remedy="Remove the volume at /dev/shm: NVLink needs the node's own.",
+)
+SOCKETS = Reason(
+    "SocketsNotShared",
+    "NCCL's sockets: the pods share no network namespace or /tmp.",
+    remedy="Add hostNetwork: true, or mount a /tmp that the pods share.",
+)
+ENV_FROM = Reason(
+    "EnvFrom", f"envFrom may set {HOST_ID}, which would have to be set.", remedy=CHECK_ENV_FROM
+)
 #: All reasons why NCCL or UCX cannot use NVLink between pods.
 TRANSPORT_REASONS = (HOST_PID, HOST_IPC, SHM_MOUNT, SOCKETS, ENV_FROM)
 
