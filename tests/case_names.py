@@ -85,7 +85,7 @@ def _(value: Reason) -> str:
 
 @_written.register
 def _(value: NamespaceFacts) -> str:
-    return f"namespace {_written(value.annotations)}{' unknown' * (not value.known)}"
+    return f"namespace {_written(value.annotations)}{' unknown' * (not value.is_loaded)}"
 
 
 @_written.register(Mapping)

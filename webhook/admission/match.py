@@ -116,7 +116,7 @@ def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterat
 def _labelled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
     """Yield the unmet and the unknown requirements on the namespace's other labels."""
     subject = _subject(namespace)
-    if namespace.labels is None or not namespace.known:
+    if namespace.labels is None or not namespace.is_loaded:
         if required:
             needed = ", ".join(map(str, required))
             yield None, f"the labels of {subject} are not known; it needs {needed}"

@@ -111,7 +111,7 @@ def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> Non
 
 def _note_facts(draft: Draft, scope: Scope) -> None:
     """Warn about missing facts on the namespace and its claims, and about an invalid fabric."""
-    if not scope.namespace.known:
+    if not scope.namespace.is_loaded:
         draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.when)
     fabric = scope.namespace.annotations.get(FABRIC)
     exists = isinstance(fabric, str) and fabric in scope.fabrics.fabrics

@@ -37,11 +37,11 @@ _PAGE = 500
 class ReadFailure(NamedTuple):
     """An object or list that could not be read, and the reason."""
 
-    what: str
+    subject: str
     #: HTTP status of the API server's answer; 0 if it did not answer.
     code: int
     #: The message of the API server or the client, on one line.
-    said: str
+    message: str
 
 
 class BestEffortReads:
@@ -107,7 +107,7 @@ def nodes_as(
 ) -> dict[str, _Projection]:
     """Return projections of all nodes by name; raise ClusterError if they cannot be read."""
     nodes = WatchedResource(resource=NODES.resource, project=project)
-    projections = read_list(reads, nodes, Event().wait).held
+    projections = read_list(reads, nodes, Event().wait).projections
     return {name: node for (_, name), node in projections.items()}
 
 
@@ -125,7 +125,7 @@ def best_effort_nodes(
 def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] | None, str]:
     """Return node → resource → the amount that its pods have reserved; or None and a reason."""
     try:
-        reservations = read_list(reads, _PODS, Event().wait).held
+        reservations = read_list(reads, _PODS, Event().wait).projections
     except RefusedError as error:
         return None, f"cannot list pods: {error}"
     return reserved_on_nodes(reservations.values()), ""
@@ -247,7 +247,7 @@ class BestEffortFacts:
         self.nodes = nodes or {}
 
     def facts(self, above: Facts) -> Facts:
-        """Return facts on top of those that were read."""
+        """Return `above`, completed with the facts that were read."""
         return above.above(self.objects, self.listed, self.nodes)
 
     def note(self, right: str, assumed: str) -> None:

@@ -142,7 +142,7 @@ class Container(Record):
 
     @property
     def memory_limit(self) -> str:
-        """The unparsed memory limit; "" if there is none."""
+        """The unparsed memory limit; "" without one."""
         return text_of(self.resources.limits.get("memory"))
 
 

@@ -173,10 +173,10 @@ class Reflector:
 
     def _use(self, listing: Listing[object]) -> None:
         changes = [
-            *(Change(key, None) for key in self._projections.keys() - listing.held.keys()),
+            *(Change(key, None) for key in self._projections.keys() - listing.projections.keys()),
             *(
                 Change(key, projection)
-                for key, projection in listing.held.items()
+                for key, projection in listing.projections.items()
                 if self._projections.get(key) != projection
             ),
         ]
@@ -242,7 +242,7 @@ class StoppedError(ClusterError):
 class Listing(NamedTuple, Generic[_Projection]):
     """The projections of all objects of a kind, and the version after which to watch."""
 
-    held: dict[Key, _Projection]
+    projections: dict[Key, _Projection]
     version: str
 
 

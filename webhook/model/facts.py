@@ -33,7 +33,7 @@ class NamespaceFacts:
 
     name: str = ""
     #: False if there is a source of facts that does not have this namespace (yet).
-    known: bool = True
+    is_loaded: bool = True
     #: None if unknown.
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Facts:
     def namespace(self, name: str) -> NamespaceFacts:
         """Return the facts about a namespace, in O(1)."""
         return self.namespaces.get(name) or NamespaceFacts(
-            name=name, known=not self.complete, claims=self.other_claims
+            name=name, is_loaded=not self.complete, claims=self.other_claims
         )
 
     @staticmethod
@@ -92,7 +92,7 @@ class Facts:
         )
         unlisted = ClaimFacts(complete=has_templates)
         for name in by_kind.claims.keys() | namespaces.keys() if by_kind.claims else ():
-            facts = namespaces.get(name) or NamespaceFacts(name=name, known=False)
+            facts = namespaces.get(name) or NamespaceFacts(name=name, is_loaded=False)
             claims = unlisted.with_objects(by_kind.claims.get(name, ()))
             namespaces[name] = replace(facts, claims=claims)
         return Facts(

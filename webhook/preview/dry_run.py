@@ -4,7 +4,7 @@ A template is decided on as the pod that its controller creates (workloads/contr
 known controller, unchanged. A missing request counts as its limit, so the patch of a template has
 the same effect as the patch of a pod made from it. `PreviewOptions.facts` has all facts about a
 cluster. The HTTP preview passes none, since its callers may not learn the cluster's contents: its
-answers contain only what the caller sent, and the fabrics.
+answers contain only the caller's input, and the fabrics.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PreviewOptions:
     fabrics: Fabrics
     #: Whether the fabrics are the example's; the report then says so.
     example: bool = False
-    #: Facts about a cluster; None: none, and no namespace is taken to restrict its pods.
+    #: Facts about a cluster; without them, no namespace is assumed to restrict its pods.
     facts: Facts | None = None
     #: Facts read from a cluster; `facts` and the input take precedence.
     live: LiveFacts = _NOTHING_READ
@@ -57,13 +57,13 @@ class PreviewOptions:
     #: Whether to decide as if every pod had opted in.
     enable: bool = False
     #: The largest number of pods and pod templates; None: any number.
-    most: int | None = None
+    max_pods: int | None = None
     #: The reader's words for requesting another report.
     wording: Wording = OPTIONS
 
 
 class _Home(NamedTuple):
-    """The document of some templates, its number, and the hints in it that pods meant to opt in."""
+    """The document of some templates, its number, and its signs that pods were meant to opt in."""
 
     document: Document
     number: int
@@ -82,7 +82,7 @@ class _Case(NamedTuple):
 
     @property
     def not_opted_in(self) -> bool:
-        """Whether its pods have not opted in."""
+        """Whether none of its pods has opted in."""
         return all(decision.reason is NOT_OPTED_IN for decision in self.decisions)
 
 
@@ -90,7 +90,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     """Decide on every pod and pod template in the documents of all inputs.
 
     Raises DocumentError for a document that `unsupported_reason` rejects and for more pods than
-    `options.most`, and PatchMismatchError if jsonpatch's result differs from a decision's pod.
+    `options.max_pods`, and PatchMismatchError if jsonpatch's result differs from a decision's pod.
     """
     file_facts = options.facts or Facts()
     live = options.live
@@ -103,9 +103,9 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         if reason := unsupported_reason(document, options.wording):
             raise DocumentError(reason)
         templates = templates_of(document.value)
-        if options.most is not None and len(cases) + len(templates) > options.most:
+        if options.max_pods is not None and len(cases) + len(templates) > options.max_pods:
             raise DocumentError(
-                f"{document.name}: more than {options.most} pods: send fewer in one request"
+                f"{document.name}: more than {options.max_pods} pods: send fewer in one request"
             )
         home = _Home(document, number, OptInHints(document.value))
         document_cases = [_case(home, template, inventory, options) for template in templates]
@@ -176,7 +176,7 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
             namespace=namespace.name,
             called=call[0],
             called_because=call[1],
-            labels_known=namespace.known and namespace.labels is not None,
+            labels_known=namespace.is_loaded and namespace.labels is not None,
             decision=decision,
             pod=verified_pod(expected.pod, decision),
             hint=hint,

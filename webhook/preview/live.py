@@ -178,7 +178,7 @@ class _Reading:
         namespaces = [namespace] if namespace else self._labelled()
         objects = [workload for name in namespaces for workload in self._workloads_of(name)]
         unread_notes = [
-            f"{unread.what}: not read: {unread.said}" for unread in self._permitted.unread
+            f"{unread.subject}: not read: {unread.message}" for unread in self._permitted.unread
         ]
         return LiveTemplates(objects, namespaces, [*self._notes, *unread_notes])
 

@@ -92,11 +92,11 @@ def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]
 
 
 def rewrite(
-    documents: Sequence[Document], report: Report, *, most: int | None = LONGEST
+    documents: Sequence[Document], report: Report, *, max_characters: int | None = LONGEST
 ) -> list[Rewritten]:
     """Return the text of each document with its patches applied, keeping comments and order.
 
-    Raises DocumentError if the texts have more than `most` characters. A document that has to be
+    Raises DocumentError if the texts have more than `max_characters`. A document that has to be
     rewritten completely grows: its indentation changes, and its aliases are expanded.
     """
     changed: list[list[Edit]] = [[] for _ in documents]
@@ -108,7 +108,7 @@ def rewrite(
     for document, edits in zip(documents, changed, strict=True):
         rewritten.append(_rewritten(document, edits) if edits else Rewritten(document.text, ""))
         length += len(rewritten[-1].text)
-        check_length(length, most)
+        check_length(length, max_characters)
     return rewritten
 
 

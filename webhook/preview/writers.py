@@ -50,7 +50,7 @@ Write = Callable[[Sequence[Document], Report, OutputOptions], Output]
 
 def write_diff(documents: Sequence[Document], report: Report, display: OutputOptions) -> Output:
     """Write one diff for each input."""
-    rewritten = rewrite(documents, report, most=display.max_characters)
+    rewritten = rewrite(documents, report, max_characters=display.max_characters)
     remarks = [*lost_layout(documents, rewritten), *asides(report)]
     return Output("".join(_diffs(documents, rewritten, display)), remarks)
 
@@ -73,7 +73,7 @@ def _diffs(
 
 def write_json(_: Sequence[Document], report: Report, display: OutputOptions) -> Output:
     """Write the JSON form."""
-    return Output(form_text(report, most=display.max_characters))
+    return Output(form_text(report, max_characters=display.max_characters))
 
 
 # `patch`: the RFC 6902 patch of each document, one per line.
@@ -102,7 +102,7 @@ def write_text(_: Sequence[Document], report: Report, display: OutputOptions) ->
 
 def write_yaml(documents: Sequence[Document], report: Report, display: OutputOptions) -> Output:
     """Write the documents with the patches applied."""
-    rewritten = rewrite(documents, report, most=display.max_characters)
+    rewritten = rewrite(documents, report, max_characters=display.max_characters)
     texts = [document.text for document in rewritten]
     text = joined([*map(ensure_final_newline, texts[:-1]), *texts[-1:]])
     return Output(text, [*lost_layout(documents, rewritten), *asides(report)])

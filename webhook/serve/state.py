@@ -74,7 +74,7 @@ class RetiredConfigurations:
     _by_hash: Mapping[str, tuple[float, PreparedConfiguration]] = field(default_factory=dict)
 
     def adding(self, configuration: PreparedConfiguration, now: float) -> RetiredConfigurations:
-        """Return a copy with one that retires now, without surplus and expired ones."""
+        """Return a copy with a configuration that retires now, less the surplus and expired."""
         retired = {
             key: entry for key, entry in self._by_hash.items() if now - entry[0] <= RETENTION
         }

@@ -59,8 +59,8 @@ def test_pages_are_one_list(cluster: Cluster, names: list[str]) -> None:
     reads = ApiReads(Client(cluster.kubeconfig))
     whole = read_list(reads, NAMESPACES, _go_on)
     paged = read_list(reads, replace(NAMESPACES, page=2), _go_on)
-    assert paged.held == whole.held
-    assert {("", name) for name in names} <= paged.held.keys()
+    assert paged.projections == whole.projections
+    assert {("", name) for name in names} <= paged.projections.keys()
 
 
 def test_events_bring_and_take_away(cluster: Cluster, names: list[str]) -> None:

@@ -71,7 +71,7 @@ def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
         ),
         (
             _pod(enable="true"),
-            NamespaceFacts(name="lab", known=False),
+            NamespaceFacts(name="lab", is_loaded=False),
             None,
             f"the labels of namespace lab are not known; {NEEDS}",
         ),

@@ -517,7 +517,9 @@ def test_unknown_annotations_are_warned_of() -> None:
 
 def test_an_unknown_namespace_is_warned_of() -> None:
     """Until the namespace is known, its default is not used and limits are kept."""
-    namespace = NamespaceFacts(name="lab", known=False, annotations={"rdma.lab/fabric": "v100-ib"})
+    namespace = NamespaceFacts(
+        name="lab", is_loaded=False, annotations={"rdma.lab/fabric": "v100-ib"}
+    )
     decision = decide_on(
         pod(container(), annotations={"rdma.lab/containers": "trainer"}),
         context(namespace=namespace),

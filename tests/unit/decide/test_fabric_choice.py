@@ -370,7 +370,7 @@ def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
 
 def space(name: str, *, facts_known: bool = True) -> NamespaceFacts:
     """Make a namespace with a default fabric."""
-    return NamespaceFacts(name="lab", known=facts_known, annotations={"rdma.lab/fabric": name})
+    return NamespaceFacts(name="lab", is_loaded=facts_known, annotations={"rdma.lab/fabric": name})
 
 
 OF_NAMESPACE = "annotation rdma.lab/fabric of the namespace"

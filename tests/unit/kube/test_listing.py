@@ -35,7 +35,7 @@ def test_between_pages_is_a_pause() -> None:
     """The kind has its length; none follows the last page."""
     kind, waits = replace(watched_resources.NODES, pace=0.5), Waits()
     listing = read_list(cluster_of(5, page=2), kind, waits)
-    assert [name for _, name in listing.held] == ["n0", "n1", "n2", "n3", "n4"]
+    assert [name for _, name in listing.projections] == ["n0", "n1", "n2", "n3", "n4"]
     assert waits.seconds == [0.5, 0.5]
 
 
@@ -58,7 +58,7 @@ def test_a_page_is_requested_again_when_the_api_server_says() -> None:
         return get(path, query)
 
     cluster.get = busy_once  # type: ignore[method-assign]
-    assert len(read_list(cluster, watched_resources.NODES, waits).held) == 3
+    assert len(read_list(cluster, watched_resources.NODES, waits).projections) == 3
     pace = watched_resources.NODES.pace
     assert waits.seconds == [pace, 7.0, pace]
     assert len(cluster.asked) == 3

@@ -28,7 +28,7 @@ def deleted(kind: WatchedResource[object], *items: dict[str, Any]) -> Batch:
 
 def test_before_anything_came_every_namespace_is_unknown() -> None:
     """The source of facts has delivered nothing yet."""
-    assert FactsStore().facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
+    assert FactsStore().facts.namespace("lab") == NamespaceFacts(name="lab", is_loaded=False)
 
 
 def test_a_kind_that_is_no_part_of_the_facts_is_an_error() -> None:

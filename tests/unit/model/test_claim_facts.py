@@ -83,7 +83,7 @@ def test_without_any_template_nothing_is_known_of_them() -> None:
     """A list of Namespaces alone does not show their templates; nor does a claim."""
     facts = Facts.from_objects([space(), template("used", requests=(BETA,), kind="")])
     assert facts.namespace("lab").claims == ClaimFacts(claims={"used": {"old": ("gpu.lab",)}})
-    assert facts.namespace("x") == NamespaceFacts(name="x", known=False)
+    assert facts.namespace("x") == NamespaceFacts(name="x", is_loaded=False)
 
 
 def test_with_a_template_all_are_known() -> None:
@@ -93,11 +93,11 @@ def test_with_a_template_all_are_known() -> None:
     assert facts.namespace("lab").claims == no_claims
     assert facts.namespace("empty").claims == no_claims
     assert facts.namespace("unlisted") == NamespaceFacts(
-        name="unlisted", known=False, claims=no_claims
+        name="unlisted", is_loaded=False, claims=no_claims
     )
     assert facts.namespace("other") == NamespaceFacts(
         name="other",
-        known=False,
+        is_loaded=False,
         claims=ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}}, complete=True),
     )
 
@@ -110,7 +110,7 @@ def test_a_preview_adds_its_own_templates() -> None:
         templates={"nics": {"old": ("gpu.lab",)}, "rail": {"nics": ("roce.lab",)}}, complete=True
     )
     alone = Facts().extended([template(space="")], "lab").namespace("lab")
-    assert alone.known
+    assert alone.is_loaded
     assert alone.claims == ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}})
 
 

@@ -45,7 +45,7 @@ def test_no_objects_are_facts_too() -> None:
     """An empty list of objects is complete, so a namespace that is not in it is unknown."""
     facts = Facts.from_objects([])
     assert facts == Facts(complete=True)
-    assert facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
+    assert facts.namespace("lab") == NamespaceFacts(name="lab", is_loaded=False)
 
 
 def test_given_facts_come_before_those_beneath() -> None:
@@ -54,12 +54,12 @@ def test_given_facts_come_before_those_beneath() -> None:
     facts = given.above([namespace("lab", labels={"from": "cluster"}), namespace("other")])
     assert facts.namespace("lab").labels == {"from": "file"}
     assert facts.namespace("other").labels == {}
-    assert facts.namespace("elsewhere") == NamespaceFacts(name="elsewhere", known=True)
+    assert facts.namespace("elsewhere") == NamespaceFacts(name="elsewhere", is_loaded=True)
 
 
 def test_without_any_source_a_namespace_counts_as_known() -> None:
     """Without --facts, the command line has no facts to wait for."""
-    assert Facts().namespace("lab") == NamespaceFacts(name="lab", known=True, labels=None)
+    assert Facts().namespace("lab") == NamespaceFacts(name="lab", is_loaded=True, labels=None)
 
 
 def test_a_namespace_brings_labels_and_annotations() -> None:
@@ -256,14 +256,14 @@ def test_more_objects_extend_facts() -> None:
     required = "LimitRange limits sets max.memory"
     for name in ("other", "here"):
         unknown = facts.namespace(name)
-        assert (unknown.memory_limit_required, unknown.known) == (required, False)
+        assert (unknown.memory_limit_required, unknown.is_loaded) == (required, False)
     assert before.namespace("lab").labels == {"a": "old"}
 
 
 def test_objects_alone_do_not_make_other_namespaces_unknown() -> None:
     """Without a source of facts, a namespace counts as one without restrictions."""
     facts = Facts().extended([rules("limits"), namespace("lab", labels={})], "here")
-    assert facts.namespace("here").known
+    assert facts.namespace("here").is_loaded
     assert facts.namespace("here").labels is None
     assert facts.namespace("elsewhere") == NamespaceFacts(name="elsewhere")
     assert facts.namespace("lab").labels == {}

@@ -95,7 +95,7 @@ def chosen_nodes(
 
 def _unlisted(permitted: BestEffortReads) -> str:
     (unread,) = permitted.unread
-    why = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.said
+    why = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.message
     return f"which nodes there are is not known ({why}): name them with --nodes A,B"
 
 

@@ -262,7 +262,7 @@ def _by_default(
     namespace = context.namespace
     choices = (
         (
-            namespace.annotations.get(FABRIC) if namespace.known else None,
+            namespace.annotations.get(FABRIC) if namespace.is_loaded else None,
             f"annotation {FABRIC} of the namespace",
         ),
         (fabrics.defaults.fabric, "defaults.fabric of the configuration"),

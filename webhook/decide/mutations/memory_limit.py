@@ -128,7 +128,7 @@ def _keep_reason(scope: Scope) -> tuple[Reason, str] | None:
     if policy == "keep":
         source = "the pod" if requested else "the configuration"
         return KEPT, f"{source} says keep"
-    if not scope.namespace.known:
+    if not scope.namespace.is_loaded:
         return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
     if scope.namespace.memory_limit_required:
         return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"

@@ -264,12 +264,12 @@ _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 def _lacking(unread: ReadFailure) -> str:
     """Return a sentence on an object that could not be read."""
-    title = unread.what
+    title = unread.subject
     if unread.code == FORBIDDEN:
         return f"You do not have the right to read {title}."
     if unread.code == NOT_FOUND:
         return f"{title[0].upper()}{title[1:]}: no longer there."
-    return f"{title[0].upper()}{title[1:]}: {unread.said}."
+    return f"{title[0].upper()}{title[1:]}: {unread.message}."
 
 
 class _ReadNode(NamedTuple):

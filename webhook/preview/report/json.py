@@ -28,8 +28,8 @@ def form(report: Report) -> JsonObject:
     }
 
 
-def form_text(report: Report, *, most: int | None = LONGEST) -> str:
-    """Return a report as indented JSON; DocumentError if it has more than `most` characters.
+def form_text(report: Report, *, max_characters: int | None = LONGEST) -> str:
+    """Return a report as indented JSON; DocumentError if it has more than `max_characters`.
 
     The standard library writes it, since orjson rejects integers beyond 64 bits and nesting beyond
     254, and a document may have both. It writes piece by piece, so an overlong text is never
@@ -40,7 +40,7 @@ def form_text(report: Report, *, most: int | None = LONGEST) -> str:
     for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(form(report)):
         pieces.append(piece)
         length += len(piece)
-        check_length(length, most)
+        check_length(length, max_characters)
     return visible_json("".join((*pieces, "\n")))
 
 

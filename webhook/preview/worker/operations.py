@@ -115,7 +115,7 @@ def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
         namespace_labels=head["labels"],
         enable=head["enable"],
         example=head["example"],
-        most=head["most"],
+        max_pods=head["most"],
         wording=PARAMETERS,
     )
 
@@ -148,14 +148,14 @@ def configuration_faults(item: Mapping[str, object]) -> ConfigurationErrors:
     except InvalidConfiguration as error:
         reading = error
     return ConfigurationErrors(
-        errors=_said(reading.findings, "error"),
+        errors=_messages(reading.findings, "error"),
         more_errors=reading.more.errors,
-        warnings=_said(reading.findings, "warning"),
+        warnings=_messages(reading.findings, "warning"),
         more_warnings=reading.more.warnings,
     )
 
 
-def _said(findings: Iterable[Finding], severity: Severity) -> list[tuple[str, str]]:
+def _messages(findings: Iterable[Finding], severity: Severity) -> list[tuple[str, str]]:
     return [
         (visible(finding.path) or _OBJECT_PATH, visible(finding.message))
         for finding in findings

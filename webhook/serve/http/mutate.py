@@ -133,7 +133,7 @@ class Mutate:
         if snapshot.current is None or self._state.pending_facts is None or request.ignored:
             return []
         space, claims = request.namespace, snapshot.claims
-        awaited = [] if snapshot.facts.namespace(space).known else [space]
+        awaited = [] if snapshot.facts.namespace(space).is_loaded else [space]
         if claims is not None and claims.arriving and _opted_in(request.pod):
             unknown = unknown_claims(request.pod, claims.of(space))
             awaited += [claim_key(space, name) for name in unknown]

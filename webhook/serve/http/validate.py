@@ -1,7 +1,7 @@
 """`POST /validate`: the check of a new configuration of the cluster.
 
 An AdmissionReview about a FabricConfiguration comes in, an AdmissionReview goes out. The rules
-equal the ones of `rdma-webhook check-config`. The worker applies them, since the largest object
+are the rules of `rdma-webhook check-config`. The worker applies them, since the largest object
 takes a second; this process only reads the review.
 
     request                                    answer

@@ -121,7 +121,7 @@ def test_the_pod_goes_before_the_configuration() -> None:
 
 def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
     """An unread LimitRange might reject the pod."""
-    cluster = context(namespace=NamespaceFacts(name="lab", known=False))
+    cluster = context(namespace=NamespaceFacts(name="lab", is_loaded=False))
     message = "kept: the namespace's LimitRanges and quotas are not known yet"
     assert outcomes(pod(limited()), cluster) == [
         ("trainer", "skipped", "NamespaceUnknown", message)

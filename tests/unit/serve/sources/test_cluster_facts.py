@@ -72,7 +72,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     server = Server(cluster)
     before = server.facts.check()
     assert (before.ready, before.detail) == (False, "some lists have not been read yet")
-    assert server.knows("lab") == NamespaceFacts(name="lab", known=False)
+    assert server.knows("lab") == NamespaceFacts(name="lab", is_loaded=False)
     waits = server.state.pending_facts
     assert waits is None
 
@@ -80,7 +80,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     after = server.facts.check()
     assert (after.ready, after.detail) == (True, "1 namespaces, last update 0 s ago")
     assert server.knows("lab").memory_limit_required == "LimitRange sizes sets max.memory"
-    assert server.knows("other").known is False
+    assert server.knows("other").is_loaded is False
     assert isinstance(server.state.pending_facts, PendingFacts)
     assert server.poll() == ["facts synced"]
     assert server.poll() == []
@@ -148,7 +148,7 @@ def test_facts_stay_while_the_api_server_is_gone() -> None:
 
     def come_back() -> bool:
         assert server.facts.check().ready
-        assert server.knows("lab").known
+        assert server.knows("lab").is_loaded
         logged.extend(server.poll())
         cluster.failures.clear()
         return True

@@ -115,7 +115,7 @@ def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
 
     facts = server.state.snapshot.facts
     assert facts.namespace("lab").labels == {"a": "b"}
-    assert facts.namespace("other").known is False
+    assert facts.namespace("other").is_loaded is False
 
 
 def test_a_file_is_prepared_where_it_is_read(

@@ -113,10 +113,10 @@ def test_an_answer_is_bounded() -> None:
     documents = read_documents(hostile.MANY["pods of a list"](3))
     report = preview_documents(documents, OPTIONS)
     with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
-        form_text(report, most=1000)
+        form_text(report, max_characters=1000)
     with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
-        rewrite(documents, report, most=100)
-    assert len(form_text(report, most=None)) > 1000
+        rewrite(documents, report, max_characters=100)
+    assert len(form_text(report, max_characters=None)) > 1000
 
 
 def test_many_notes_are_counted() -> None:
