@@ -121,7 +121,7 @@ def test_a_case_is_a_good_example(case: Path) -> None:
     assert first.endswith(".")
     assert len(first) <= 100
     findings = load_fabrics(case / "fabrics.yaml").findings
-    assert [one for one in findings if not one.path.endswith(".hcas")] == []
+    assert [finding for finding in findings if not finding.location.path.endswith(".hcas")] == []
 
 
 class _Server:

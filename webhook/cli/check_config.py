@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from typing_extensions import TypedDict
+
 from webhook.cli.options import add_files, add_form, given_files
 from webhook.cli.output import print_status, read_stdin, write_json, write_lines
 from webhook.config.files import decode, read_file
 from webhook.config.findings import (
-    Finding,
+    FILE_UNREADABLE,
     InvalidConfiguration,
-    Severity,
     Truncation,
     invalid_configuration,
 )
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
+from webhook.model.finding import Finding, Level
 from webhook.text.escape import visible
+from webhook.text.findings import FindingForm, compiler_line, finding_form
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2
 _STDIN = "<stdin>"
@@ -32,18 +35,18 @@ exit codes: 0 every file is valid, 1 one is invalid (with --strict: or has warni
 """
 
 
-class _Checked(NamedTuple):
-    """One file that could be read."""
+class _CheckedFile(NamedTuple):
+    """A file that could be read."""
 
     name: str
     fabrics: int | None  #: how many it has; None if the file cannot be used
     findings: tuple[Finding, ...]  #: sorted by line
-    more: Truncation  #: how many findings are not shown
+    truncation: Truncation  #: how many findings are not shown
 
-    def count(self, severity: Severity) -> int:
+    def count(self, level: Level) -> int:
         """Count the errors, or the warnings."""
-        shown = sum(found.severity == severity for found in self.findings)
-        return shown + (self.more.errors if severity == "error" else self.more.warnings)
+        shown = sum(finding.level == level for finding in self.findings)
+        return shown + (self.truncation.errors if level == "error" else self.truncation.warnings)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -58,73 +61,100 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings in fabrics files, and return the exit code."""
     files = given_files(arguments, "rdma-webhook check-config")
-    checked = [found for given in files if (found := _checked(given))]
+    checked = [file for name in files if (file := _check(name))]
     readable = len(checked) == len(files)
     if checked and arguments.output == "json":
-        _write_findings(checked, readable=readable)
-    for one in checked if arguments.output == "text" else ():
-        _write_lines(one, strict=arguments.strict)
+        write_json(_form(checked, readable=readable))
+    for file in checked if arguments.output == "text" else ():
+        _write_lines(file, strict=arguments.strict)
     if not readable:
         return _UNREADABLE
-    wrong = any(one.count("error") or (arguments.strict and one.findings) for one in checked)
-    return _INVALID if wrong else _VALID
+    invalid = any(file.count("error") or (arguments.strict and file.findings) for file in checked)
+    return _INVALID if invalid else _VALID
 
 
-def _checked(given: str) -> _Checked | None:
-    """Check one file; if it cannot be read, print why and return None."""
+def _check(given: str) -> _CheckedFile | None:
+    """Check a file; if it cannot be read, print why and return None."""
     name = _STDIN if given == "-" else given
     try:
-        text = decode(_data(given), name)
+        text = decode(_content(given), name)
     except InvalidConfiguration as error:
         print_status("error", str(error))
         return None
     try:
-        found: Loaded | InvalidConfiguration = parse_fabrics(text, name, applied=True)
+        reading: Loaded | InvalidConfiguration = parse_fabrics(text, name, applied=True)
     except InvalidConfiguration as error:
-        found = error
-    fabrics = len(found.fabrics.fabrics) if isinstance(found, Loaded) else None
-    in_order = tuple(sorted(found.findings, key=lambda one: one.line or 0))
-    return _Checked(name, fabrics, in_order, found.more)
+        reading = error
+    fabrics = len(reading.fabrics.fabrics) if isinstance(reading, Loaded) else None
+    by_line = tuple(sorted(reading.findings, key=lambda finding: finding.location.line or 0))
+    return _CheckedFile(name, fabrics, by_line, reading.truncation)
 
 
-def _data(given: str) -> bytes:
+def _content(given: str) -> bytes:
     if given != "-":
         return read_file(Path(given), LIMITS)
     content = read_stdin(LIMITS.octets + 1)
     if len(content) > LIMITS.octets:
-        raise invalid_configuration(_STDIN, f"is larger than {LIMITS.octets:,} bytes, the maximum")
+        message = f"is larger than {LIMITS.octets:,} bytes, the maximum"
+        raise invalid_configuration(FILE_UNREADABLE, _STDIN, message)
     return content
 
 
-def _write_findings(checked: Sequence[_Checked], *, readable: bool) -> None:
-    listed = [{**found._asdict(), "file": one.name} for one in checked for found in one.findings]
-    valid = readable and not any(one.count("error") for one in checked)
-    more = {
-        "errors": sum(one.more.errors for one in checked),
-        "warnings": sum(one.more.warnings for one in checked),
-    }
-    write_json({"valid": valid, "findings": listed, "more": more})
+def _write_lines(file: _CheckedFile, *, strict: bool) -> None:
+    """Write findings in the format of compilers, so that editors can jump to their lines."""
+    for finding in file.findings:
+        write_lines(f"{compiler_line(finding)}\n")
+    if left_out := file.truncation.text():
+        write_lines(f"{visible(file.name)}: {left_out}\n")
+    write_lines(f"{_tally(file, strict=strict)}\n")
 
 
-def _write_lines(checked: _Checked, *, strict: bool) -> None:
-    for found in checked.findings:
-        # The format of compilers, so that editors can jump to the line and tell errors apart.
-        where = visible(found.place(checked.name))
-        said = found._replace(line=None, column=None).text(found.severity)
-        write_lines(f"{where}: {said}\n")
-    if left_out := checked.more.text():
-        write_lines(f"{visible(checked.name)}: {left_out}\n")
-    write_lines(f"{_tally(checked, strict=strict)}\n")
-
-
-def _tally(checked: _Checked, *, strict: bool) -> str:
-    """Return the last line on a file: ✔ if nothing is odd, ✘ if it is invalid, else `!`."""
-    errors, warnings = checked.count("error"), checked.count("warning")
+def _tally(file: _CheckedFile, *, strict: bool) -> str:
+    """Return the last line on a file: ✔ without findings, ✘ if it is invalid, else `!`."""
+    errors, warnings = file.count("error"), file.count("warning")
     sign = "✘" if errors or (strict and warnings) else "!" if warnings else "✔"
-    counted = [] if checked.fabrics is None else [_count(checked.fabrics, "fabric")]
-    counted += [_count(errors, "error"), _count(warnings, "warning")]
-    return f"{sign} {visible(checked.name)}: {', '.join(counted)}"
+    counts = [] if file.fabrics is None else [_count(file.fabrics, "fabric")]
+    counts += [_count(errors, "error"), _count(warnings, "warning")]
+    return f"{sign} {visible(file.name)}: {', '.join(counts)}"
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+# The findings as JSON. Keys and codes may be added, but are never renamed.
+
+
+class TruncationForm(TypedDict):
+    """The number of findings that the output leaves out, of all files together."""
+
+    errors: int
+    warnings: int
+
+
+class CheckConfigForm(TypedDict):
+    """The findings in fabrics files."""
+
+    valid: bool
+    """Whether every file can be read and has no errors."""
+    findings: list[FindingForm]
+    """At most a hundred for each file, in the order of files and lines."""
+    more: TruncationForm
+
+
+def _form(checked: Sequence[_CheckedFile], *, readable: bool) -> CheckConfigForm:
+    return CheckConfigForm(
+        valid=readable and not any(file.count("error") for file in checked),
+        findings=[finding_form(finding) for file in checked for finding in file.findings],
+        more=TruncationForm(
+            errors=sum(file.truncation.errors for file in checked),
+            warnings=sum(file.truncation.warnings for file in checked),
+        ),
+    )
+
+
+def check_config_schema() -> str:
+    """Return the JSON Schema of the output of `check-config -o json`."""
+    from webhook.text.schema import form_schema  # noqa: PLC0415 -- only for this output
+
+    return form_schema(CheckConfigForm, "The output of rdma-webhook check-config -o json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from webhook.cli.check_config import check_config_schema
 from webhook.cli.output import write
 from webhook.config.crd import definition_text
 from webhook.config.schema import schema_text
@@ -18,6 +19,7 @@ from webhook.preview.report.json import form_schema
 _SCHEMAS = {
     "fabrics": schema_text,
     "crd": definition_text,
+    "check-config": check_config_schema,
     "form": form_schema,
     "fabrics-output": fabrics_output_schema,
     "why": why_schema,
@@ -36,7 +38,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         choices=tuple(_SCHEMAS),
         default="fabrics",
         help="fabrics: the fabrics file (default), as a JSON Schema; crd: the same as a "
-        "CustomResourceDefinition; form: the output of preview -o json; why, "
+        "CustomResourceDefinition; form: the output of preview -o json; check-config, why, "
         "discover, verify (judge), verify-run, diff-config: that of the command with -o json",
     )
 

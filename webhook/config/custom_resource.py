@@ -9,10 +9,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from webhook.config.findings import invalid_configuration
+from webhook.config.findings import (
+    CONFIGURATION_TOO_LARGE,
+    INVALID_VALUE,
+    MISSING_FIELD,
+    NOT_A_CONFIGURATION,
+    UNKNOWN_FIELD,
+    invalid_configuration,
+)
 from webhook.config.messages import instead_of, show_value, suggestion
 from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
 from webhook.config.schema import Schema, json_schema, structural
+from webhook.model.finding import Code
 from webhook.model.pod import Path
 from webhook.text.yaml.tree import TextLimits
 
@@ -33,6 +41,7 @@ class Misplaced(NamedTuple):
     """An error in the document around the configuration."""
 
     path: Path
+    code: Code
     message: str
 
 
@@ -48,7 +57,7 @@ def foreign(data: Mapping[str, object]) -> Iterator[Misplaced]:
             )
         else:
             message = f"is missing: write {key}: {expected}{instead_of(key, data)}"
-        yield Misplaced((key,), message)
+        yield Misplaced((key,), NOT_A_CONFIGURATION, message)
 
 
 def object_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
@@ -57,20 +66,24 @@ def object_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
     unexpected = [key for key in data if key not in (*_OF_OBJECTS, "spec")]
     spec = data.get("spec")
     if spec is not None and not isinstance(spec, dict):
-        yield Misplaced(("spec",), f"{show_value(spec)} must be a mapping of its fields")
+        yield Misplaced(
+            ("spec",), INVALID_VALUE, f"{show_value(spec)} must be a mapping of its fields"
+        )
     elif spec is None and not any(key in FIELDS for key in unexpected):
         message = f"is missing: write spec{instead_of('spec', unexpected)}, with fabrics below it"
-        yield Misplaced(("spec",), message)
+        yield Misplaced(("spec",), MISSING_FIELD, message)
     yield from _outside_spec(unexpected)
 
 
 def _outside_spec(keys: Iterable[str]) -> Iterator[Misplaced]:
     for key in keys:
         if key in FIELDS:
-            yield Misplaced((key,), "is a field of spec: put it below `spec:`, indented")
+            yield Misplaced(
+                (key,), UNKNOWN_FIELD, "is a field of spec: put it below `spec:`, indented"
+            )
         else:
             near = suggestion(key, (*_OF_OBJECTS, "spec")) or _FIELDS_HERE
-            yield Misplaced((key,), f"unknown field{near}")
+            yield Misplaced((key,), UNKNOWN_FIELD, f"unknown field{near}")
 
 
 def _metadata_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
@@ -79,13 +92,15 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
     if metadata is None:
         return
     if not isinstance(metadata, dict):
-        yield Misplaced(("metadata",), f"{show_value(metadata)} must be a mapping of its fields")
+        yield Misplaced(
+            ("metadata",), INVALID_VALUE, f"{show_value(metadata)} must be a mapping of its fields"
+        )
     elif (name := metadata.get("name", NAME)) != NAME:
         message = (
             f"must be {NAME}, not {show_value(name)}: the webhook reads only the object of"
             " that name"
         )
-        yield Misplaced(("metadata", "name"), message)
+        yield Misplaced(("metadata", "name"), INVALID_VALUE, message)
 
 
 # An object as sent by the API server, within the limits of a fabrics file.
@@ -102,7 +117,9 @@ class JsonData:
         self.text = json.dumps(data, ensure_ascii=False)
         if len(self.text) > limits.octets:
             raise invalid_configuration(
-                name, f"is larger than {limits.octets:,} characters, the maximum"
+                CONFIGURATION_TOO_LARGE,
+                name,
+                f"is larger than {limits.octets:,} characters, the maximum",
             )
 
     def line(self, path: Path) -> None:
@@ -117,12 +134,16 @@ def _check_shape(data: dict[str, object], name: str, limits: TextLimits) -> None
         values += len(level)
         if values > limits.nodes:
             raise invalid_configuration(
-                name, f"contains more than {limits.nodes:,} values, the maximum"
+                CONFIGURATION_TOO_LARGE,
+                name,
+                f"contains more than {limits.nodes:,} values, the maximum",
             )
         level = [child for parent in level for child in _children(parent)]
         if not level:
             return
-    raise invalid_configuration(name, f"is nested deeper than {limits.depth} levels")
+    raise invalid_configuration(
+        CONFIGURATION_TOO_LARGE, name, f"is nested deeper than {limits.depth} levels"
+    )
 
 
 def _children(node: object) -> list[object]:

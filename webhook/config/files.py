@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path as File
 
 from webhook.config.findings import (
-    Finding,
+    CONFIGURATION_TOO_LARGE,
+    FILE_UNREADABLE,
+    INVALID_FACTS,
+    NOT_YAML,
+    YAML_UNSUPPORTED,
     InvalidConfiguration,
     invalid_configuration,
     limit_findings,
@@ -17,6 +21,7 @@ from webhook.config.findings import (
 from webhook.config.messages import show_value
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts
+from webhook.model.finding import Finding, Location
 from webhook.model.pod import Path, at
 from webhook.text.yaml.hints import hint_on, mistake_of
 from webhook.text.yaml.tree import (
@@ -69,22 +74,26 @@ def read_file(path: File, limits: TextLimits) -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise invalid_configuration(str(path), "is a directory: name the file in it")
+            raise invalid_configuration(
+                FILE_UNREADABLE, str(path), "is a directory: name the file in it"
+            )
         if not stat.S_ISREG(mode):
-            raise invalid_configuration(str(path), "is not a regular file")
+            raise invalid_configuration(FILE_UNREADABLE, str(path), "is not a regular file")
         with path.open("rb") as file:
             content = file.read(limits.octets + 1)
     except FileNotFoundError:
-        raise invalid_configuration(str(path), "there is no such file") from None
+        raise invalid_configuration(FILE_UNREADABLE, str(path), "there is no such file") from None
     except OSError as error:
         raise invalid_configuration(
-            str(path), f"cannot be read: {error.strerror or error}"
+            FILE_UNREADABLE, str(path), f"cannot be read: {error.strerror or error}"
         ) from None
     except ValueError as error:  # a NUL in the name
-        raise invalid_configuration(repr(str(path)), f"is not a file name: {error}") from None
+        raise invalid_configuration(
+            FILE_UNREADABLE, repr(str(path)), f"is not a file name: {error}"
+        ) from None
     if len(content) > limits.octets:
         raise invalid_configuration(
-            str(path), f"is larger than {limits.octets:,} bytes, the maximum"
+            FILE_UNREADABLE, str(path), f"is larger than {limits.octets:,} bytes, the maximum"
         )
     return content
 
@@ -97,7 +106,7 @@ def decode(content: bytes, name: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
         raise invalid_configuration(
-            name, f"byte 0x{byte:02x} is not UTF-8: save it as UTF-8", line
+            FILE_UNREADABLE, name, f"byte 0x{byte:02x} is not UTF-8: save it as UTF-8", line
         ) from None
 
 
@@ -106,7 +115,9 @@ def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
     lines = LineIndex(text)
     findings: list[Finding] = []
     try:
-        documents = [_Reading(lines, findings).document(root) for root in roots_of(text, limits)]
+        documents = [
+            _Reading(name, lines, findings).document(root) for root in roots_of(text, limits)
+        ]
     except UnreadableTextError as error:
         raise _refused(name, error, text, lines, limits) from None
     if findings:
@@ -117,7 +128,8 @@ def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
 class _Reading:
     """A reader of one document; errors that do not stop it go to `findings`."""
 
-    def __init__(self, lines: LineIndex, findings: list[Finding]) -> None:
+    def __init__(self, name: str, lines: LineIndex, findings: list[Finding]) -> None:
+        self._name = name
         self._lines = lines
         self._findings = findings
         self._places: _Places = {}
@@ -190,7 +202,8 @@ class _Reading:
             )
 
     def _report(self, node: YamlNode, message: str) -> None:
-        self._findings.append(Finding("error", "", self._lines.line(node.start), message))
+        location = Location(file=self._name, line=self._lines.line(node.start))
+        self._findings.append(YAML_UNSUPPORTED.finding("error", message, location=location))
 
 
 def _refused(
@@ -198,14 +211,17 @@ def _refused(
 ) -> InvalidConfiguration:
     """Return the error for a text that cannot be read any further."""
     if error.offset is None:
-        return invalid_configuration(name, str(error).replace("not YAML", "is not YAML", 1))
+        return invalid_configuration(
+            NOT_YAML, name, str(error).replace("not YAML", "is not YAML", 1)
+        )
     if isinstance(error, NotYamlError):
         offset, message = mistake_of(text, error)
         return invalid_configuration(
-            name, f"is not YAML: {message}", lines.line(offset), lines.column(offset)
+            NOT_YAML, name, f"is not YAML: {message}", lines.line(offset), lines.column(offset)
         )
     message = _sentence(error, limits) + hint_on(text, error)
-    return invalid_configuration(name, message, lines.line(error.offset))
+    code = CONFIGURATION_TOO_LARGE if isinstance(error, OverLimitError) else YAML_UNSUPPORTED
+    return invalid_configuration(code, name, message, lines.line(error.offset))
 
 
 def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
@@ -247,11 +263,13 @@ def load_facts(path: File) -> Facts:
     text = decode(read_file(path, _LIMITS), name)
     objects = [item for data in _documents(text, name) for item in _objects(data, name)]
     if not objects:
-        raise invalid_configuration(name, f"contains no objects: {_HOW}")
+        raise invalid_configuration(INVALID_FACTS, name, f"contains no objects: {_HOW}")
     try:
         return Facts.from_objects(objects)
     except ShapeError as error:
-        raise invalid_configuration(name, f"contains an invalid object: {error}") from None
+        raise invalid_configuration(
+            INVALID_FACTS, name, f"contains an invalid object: {error}"
+        ) from None
 
 
 def _documents(text: str, name: str) -> Iterator[object]:
@@ -262,7 +280,7 @@ def _documents(text: str, name: str) -> Iterator[object]:
     try:
         yield json.loads(text)
     except RecursionError:
-        raise invalid_configuration(name, "is nested too deeply") from None
+        raise invalid_configuration(INVALID_FACTS, name, "is nested too deeply") from None
     except ValueError:  # YAML that begins with a brace, or several documents
         yield from (document.data for document in parse_yaml(text, name, _LIMITS))
 
@@ -276,17 +294,21 @@ def _objects(data: object, name: str) -> Iterator[dict[str, object]]:
         yield fields
         return
     if not isinstance(kind, str) or not kind.endswith("List"):
-        raise invalid_configuration(name, f"contains {_describe(data, kind)}: {_HOW}")
+        raise invalid_configuration(
+            INVALID_FACTS, name, f"contains {_describe(data, kind)}: {_HOW}"
+        )
     items = fields.get("items")
     if not isinstance(items, list):
         raise invalid_configuration(
-            name, f"contains a {kind} whose items are {show_value(items)}: {_HOW}"
+            INVALID_FACTS, name, f"contains a {kind} whose items are {show_value(items)}: {_HOW}"
         )
     for item in items:
         # The items of a typed list have no kind.
         item_kind = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
         if item_kind not in KINDS:
-            raise invalid_configuration(name, f"contains {_describe(item, item_kind)}: {_HOW}")
+            raise invalid_configuration(
+                INVALID_FACTS, name, f"contains {_describe(item, item_kind)}: {_HOW}"
+            )
         yield {**item, "kind": item_kind}
 
 

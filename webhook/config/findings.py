@@ -3,37 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from webhook.errors import ConfigError
+from webhook.model.finding import Code, Finding, Level, Location
 from webhook.text.escape import visible
+from webhook.text.findings import located_text
 
-Severity = Literal["error", "warning"]
 #: The maximum number of findings shown for a file: nobody reads more, and log lines must be short.
 MOST_FINDINGS = 100
 
+# The codes of findings that no rule makes; a rule's code is its name.
 
-class Finding(NamedTuple):
-    """An error or a warning about a file."""
-
-    severity: Severity
-    path: str  #: `fabrics[1].hcas[0]`; "" for the file as a whole
-    line: int | None  #: from 1
-    message: str
-    column: int | None = None  #: from 1; only if the text is not YAML
-
-    def text(self, name: str) -> str:
-        """Format the finding for editors, like a compiler's: `FILE:LINE: path: message`.
-
-        The result is one line without invisible characters.
-        """
-        return visible(
-            ": ".join(part for part in (self.place(name), self.path, self.message) if part)
-        )
-
-    def place(self, name: str) -> str:
-        """Return `FILE:LINE`, or `FILE:LINE:COLUMN`, as far as they are known."""
-        return ":".join(str(part) for part in (name, self.line, self.column) if part)
+FILE_UNREADABLE = Code(
+    "FileUnreadable",
+    "The file cannot be read, is larger than the maximum, or is not UTF-8.",
+    "Check the name, the permissions and the encoding of the file.",
+)
+NOT_YAML = Code("NotYAML", "The file is not YAML.", "Correct the line that the message names.")
+YAML_UNSUPPORTED = Code(
+    "YAMLUnsupported",
+    "The file has a repeated key, a tag, a merge key, or another part of YAML that is not read.",
+    "Write the values out, each key once.",
+)
+NOT_A_CONFIGURATION = Code(
+    "NotAConfiguration",
+    "The file is not a single FabricConfiguration: it is empty, or has other or several documents.",
+    "Begin the file with apiVersion: rdma.lab/v1alpha1 and kind: FabricConfiguration.",
+)
+CONFIGURATION_TOO_LARGE = Code(
+    "ConfigurationTooLarge",
+    "The file has more values or fabrics, or is nested deeper, than the webhook reads.",
+    "Remove what the cluster does not need.",
+)
+UNKNOWN_FIELD = Code(
+    "UnknownField", "The field does not exist there.", "Correct its name or its indentation."
+)
+MISSING_FIELD = Code("MissingField", "A required field is missing.", "Add the field.")
+INVALID_VALUE = Code(
+    "InvalidValue",
+    "The value has the wrong type, or is not one of those that the field accepts.",
+    "Write a value that docs/configuration.md lists for the field.",
+)
+REJECTED_BY_API_SERVER = Code(
+    "RejectedByAPIServer",
+    "The webhook reads the value, but the API server rejects it in kubectl apply.",
+    "Write the value with the type that the message names.",
+)
+INVALID_FACTS = Code(
+    "InvalidFacts",
+    "The file of --facts has no objects of a cluster, or objects that the webhook cannot read.",
+    "Use the output of kubectl get ns,limitrange,quota,node -A -o yaml.",
+)
+FILE_CODES = (
+    FILE_UNREADABLE,
+    NOT_YAML,
+    YAML_UNSUPPORTED,
+    NOT_A_CONFIGURATION,
+    CONFIGURATION_TOO_LARGE,
+    UNKNOWN_FIELD,
+    MISSING_FIELD,
+    INVALID_VALUE,
+    REJECTED_BY_API_SERVER,
+    INVALID_FACTS,
+)
 
 
 class Truncation(NamedTuple):
@@ -61,8 +94,8 @@ class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the
         self, name: str, findings: Iterable[Finding], truncation: Truncation = _NO_MORE
     ) -> None:
         self.findings = tuple(findings)
-        self.more = truncation
-        errors = [finding.text(name) for finding in self.findings if finding.severity == "error"]
+        self.truncation = truncation
+        errors = [located_text(finding) for finding in self.findings if finding.level == "error"]
         left_out = truncation._replace(warnings=0).text()
         super().__init__(
             "\n".join([*errors, f"{visible(name)}: {left_out}"] if left_out else errors)
@@ -70,22 +103,26 @@ class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the
 
 
 def invalid_configuration(
-    name: str, message: str, line: int | None = None, column: int | None = None
+    code: Code, name: str, message: str, line: int | None = None, column: int | None = None
 ) -> InvalidConfiguration:
     """Return the error for a file that cannot be read any further."""
-    return InvalidConfiguration(name, [Finding("error", "", line, message, column)])
+    location = Location(file=name, line=line, column=column)
+    return InvalidConfiguration(name, [code.finding("error", message, location=location)])
 
 
-_AnyFinding = TypeVar("_AnyFinding", bound=tuple[Severity, *tuple[object, ...]])
+_AnyFinding = TypeVar("_AnyFinding", bound=tuple[Level, *tuple[object, ...]])
 
 
 def limit_findings(findings: Sequence[_AnyFinding]) -> tuple[list[_AnyFinding], Truncation]:
     """Choose the findings to show, errors in preference to warnings; keep their order.
 
-    A finding may be any tuple that begins with its severity.
+    A finding may be any tuple that begins with its level, "error" or "warning".
     """
     errors = sum(finding[0] == "error" for finding in findings)
-    room = {"error": MOST_FINDINGS, "warning": MOST_FINDINGS - min(errors, MOST_FINDINGS)}
+    room: dict[Level, int] = {
+        "error": MOST_FINDINGS,
+        "warning": MOST_FINDINGS - min(errors, MOST_FINDINGS),
+    }
     chosen: list[_AnyFinding] = []
     for finding in findings:
         if room[finding[0]] > 0:

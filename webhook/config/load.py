@@ -13,9 +13,13 @@ from webhook.config.compile import compile_fabrics
 from webhook.config.custom_resource import JsonData, foreign, object_errors, type_errors
 from webhook.config.files import LocatedData, decode, parse_yaml, read_file
 from webhook.config.findings import (
-    Finding,
+    CONFIGURATION_TOO_LARGE,
+    INVALID_VALUE,
+    MISSING_FIELD,
+    NOT_A_CONFIGURATION,
+    REJECTED_BY_API_SERVER,
+    UNKNOWN_FIELD,
     InvalidConfiguration,
-    Severity,
     Truncation,
     invalid_configuration,
     limit_findings,
@@ -31,6 +35,7 @@ from webhook.config.model import (
 from webhook.config.rules import RULES, ParsedSpec, Rule
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabrics
+from webhook.model.finding import Code, Finding, Level, Location
 from webhook.model.pod import Path, at, dotted
 from webhook.text.yaml.documents import read_documents
 from webhook.text.yaml.tree import TextLimits
@@ -51,8 +56,9 @@ _Document = LocatedData | JsonData
 class _UnplacedFinding(NamedTuple):
     """A finding before its line is known; pydantic's errors become sentences only if shown."""
 
-    severity: Severity
+    level: Level
     path: Path
+    code: Code
     message: str | ErrorDetails
 
 
@@ -70,7 +76,7 @@ class Loaded(NamedTuple):
     fabrics: Fabrics
     findings: tuple[Finding, ...]
     source: FabricsText
-    more: Truncation = Truncation()
+    truncation: Truncation = Truncation()
     #: The name of the file in messages.
     name: str = ""
 
@@ -86,7 +92,7 @@ class _Readings(NamedTuple):
         """Return the parts that a rule may judge without reporting consequences of other errors."""
         if rule.alone:
             return self.readable
-        return self.sound if rule.severity == "error" else self.certain
+        return self.sound if rule.level == "error" else self.certain
 
 
 def load_fabrics(path: File) -> Loaded:
@@ -133,22 +139,22 @@ def _loaded(document: _Document, source: FabricsText, name: str, sent: object = 
     unplaced = [_UnplacedFinding("error", *finding) for finding in other or object_errors(data)]
     spec = data.get("spec")
     if other or not isinstance(spec, dict):
-        raise InvalidConfiguration(name, *_in_order(document, unplaced))
+        raise InvalidConfiguration(name, *_in_order(document, name, unplaced))
     _refuse_too_many(spec, document, name)
     readings, spec_findings = _judged(spec)
     spec_findings += _types(sent, spec_findings)
     unplaced += [finding._replace(path=("spec", *finding.path)) for finding in spec_findings]
-    findings, truncation = _in_order(document, unplaced)
-    if any(finding.severity == "error" for finding in findings):
+    findings, truncation = _in_order(document, name, unplaced)
+    if any(finding.level == "error" for finding in findings):
         raise InvalidConfiguration(name, findings, truncation)
     return Loaded(compile_fabrics(readings.sound.model), findings, source, truncation, name)
 
 
 def _types(sent: object, findings: Iterable[_UnplacedFinding]) -> list[_UnplacedFinding]:
     """Warn of types that the API server would reject, except below the errors in `findings`."""
-    wrong_paths = {finding.path for finding in findings if finding.severity == "error"}
+    wrong_paths = {finding.path for finding in findings if finding.level == "error"}
     return [
-        _UnplacedFinding("warning", path, message)
+        _UnplacedFinding("warning", path, REJECTED_BY_API_SERVER, message)
         for path, message in type_errors(sent)
         if not any(path[:steps] in wrong_paths for steps in range(len(path) + 1))
     ]
@@ -159,7 +165,9 @@ def _refuse_too_many(spec: dict[str, object], document: _Document, name: str) ->
     listed = spec.get("fabrics")
     if isinstance(listed, list) and len(listed) > MOST_FABRICS:
         message = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
-        raise invalid_configuration(name, message, document.line(("spec", "fabrics")))
+        raise invalid_configuration(
+            CONFIGURATION_TOO_LARGE, name, message, document.line(("spec", "fabrics"))
+        )
 
 
 def _judged(spec: dict[str, object]) -> tuple[_Readings, list[_UnplacedFinding]]:
@@ -170,11 +178,15 @@ def _judged(spec: dict[str, object]) -> tuple[_Readings, list[_UnplacedFinding]]
         readings = _Readings(parsed, parsed, parsed)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        findings += [_UnplacedFinding("error", details["loc"], details) for details in errors]
+        findings += [
+            _UnplacedFinding("error", details["loc"], _code(details), details) for details in errors
+        ]
         readings = _readings(spec, errors)
     for rule in RULES:
         problems = rule.check(readings.of(rule))
-        findings += [_UnplacedFinding(rule.severity, path, message) for path, message in problems]
+        findings += [
+            _UnplacedFinding(rule.level, path, rule.code, message) for path, message in problems
+        ]
     return readings, findings
 
 
@@ -185,10 +197,13 @@ def _only_document(text: str, name: str) -> LocatedData:
     ]
     if not documents:
         raise invalid_configuration(
-            name, f"is empty: a fabrics file begins with apiVersion: {API_VERSION} and kind: {KIND}"
+            NOT_A_CONFIGURATION,
+            name,
+            f"is empty: a fabrics file begins with apiVersion: {API_VERSION} and kind: {KIND}",
         )
     if len(documents) > 1:
         raise invalid_configuration(
+            NOT_A_CONFIGURATION,
             name,
             "contains several documents: a fabrics file is one document",
             documents[1].first_line,
@@ -196,7 +211,10 @@ def _only_document(text: str, name: str) -> LocatedData:
     document = documents[0]
     if not isinstance(document.data, dict):
         raise invalid_configuration(
-            name, f"is {show_value(document.data)}, not a mapping", document.first_line
+            NOT_A_CONFIGURATION,
+            name,
+            f"is {show_value(document.data)}, not a mapping",
+            document.first_line,
         )
     return document
 
@@ -306,7 +324,7 @@ def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
 
 
 def _in_order(
-    document: _Document, unplaced: Iterable[_UnplacedFinding]
+    document: _Document, name: str, unplaced: Iterable[_UnplacedFinding]
 ) -> tuple[tuple[Finding, ...], Truncation]:
     """Return findings in the order of their lines; on one line, in the order of their paths."""
     placed = sorted(
@@ -314,10 +332,20 @@ def _in_order(
     )
     chosen, truncation = limit_findings(placed)
     findings = (
-        Finding(severity, _dotted(path), document.line(path), brief(_sentence(message), _LONGEST))
-        for severity, path, message in chosen
+        code.finding(
+            level,
+            brief(_sentence(message), _LONGEST),
+            location=Location(file=name, line=document.line(path), path=_dotted(path)),
+        )
+        for level, path, code, message in chosen
     )
     return tuple(findings), truncation
+
+
+def _code(error: ErrorDetails) -> Code:
+    return {"extra_forbidden": UNKNOWN_FIELD, "missing": MISSING_FIELD}.get(
+        error["type"], INVALID_VALUE
+    )
 
 
 def _sentence(message: str | ErrorDetails) -> str:

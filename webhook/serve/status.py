@@ -107,8 +107,9 @@ def _valid(observed: ObservedObject) -> Condition:
 
 def _warnings(loaded: Loaded) -> Iterator[str]:
     for finding in loaded.findings:
-        yield f"{finding.path}: {finding.message}" if finding.path else finding.message
-    if left_out := loaded.more.text():
+        path = finding.location.path
+        yield f"{path}: {finding.text}" if path else finding.text
+    if left_out := loaded.truncation.text():
         yield left_out
 
 

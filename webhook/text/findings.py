@@ -49,6 +49,13 @@ def compiler_line(finding: Finding) -> str:
     return visible(f"{': '.join(part for part in parts if part)} [{finding.code}]")
 
 
+def located_text(finding: Finding) -> str:
+    """Format a finding as part of an error message: `FILE:LINE: path: text`, on one line."""
+    location = finding.location
+    parts = (file_position(location), location.path, finding.text)
+    return visible(": ".join(part for part in parts if part))
+
+
 def file_position(location: Location) -> str:
     """Return `FILE:LINE`, or `FILE:LINE:COLUMN`, as far as they are known."""
     return ":".join(str(part) for part in (location.file, location.line, location.column) if part)

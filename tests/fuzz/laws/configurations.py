@@ -12,12 +12,14 @@ from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_tim
 from tests.fuzz.worlds import CLUSTERS
 from tests.property.allowed import forbidden, names_of
 from webhook.config.files import decode
-from webhook.config.findings import Finding, InvalidConfiguration
+from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.model.facts import Facts
+from webhook.model.finding import Finding
 from webhook.model.pod import dotted
+from webhook.text.findings import compiler_line
 
 
 class Loading(Costing):
@@ -46,16 +48,17 @@ _SHOWN = 100
 
 def findings_are_lines(seen: Loading) -> None:
     """Each finding is one line that a terminal can show, about a line that the file has."""
-    if seen.loaded is None and not any(one.severity == "error" for one in seen.findings):
+    if seen.loaded is None and not any(one.level == "error" for one in seen.findings):
         broken("refused without an error", "none")
     if len(seen.findings) > _SHOWN:
         broken(f"{len(seen.findings)} findings", "many")
     lines = len(re.split(rb"\r\n|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]", seen.data))
     for one in seen.findings:
-        check_line(one.text("fabrics.yaml"))
+        check_line(compiler_line(one))
         # libyaml reports the end of an unfinished text on the line after the last one.
-        if one.line is not None and not 1 <= one.line <= lines + 1:
-            broken(f"line {one.line} of {lines}", "line")
+        line = one.location.line
+        if line is not None and not 1 <= line <= lines + 1:
+            broken(f"line {line} of {lines}", "line")
 
 
 def what_is_loaded_can_be_used(seen: Loading) -> None:

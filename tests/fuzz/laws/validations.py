@@ -203,7 +203,7 @@ def _findings(load: Callable[[], Loaded]) -> set[tuple[str, str, str]]:
         found = load()
     except InvalidConfiguration as error:
         found = error
-    return {(one.severity, one.path, one.message) for one in found.findings}
+    return {(one.level, one.location.path, one.text) for one in found.findings}
 
 
 VALIDATE_LAWS = (

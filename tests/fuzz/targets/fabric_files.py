@@ -133,10 +133,10 @@ def observe(parts: Parts) -> Loading:
 
 
 def codes(seen: Loading) -> Iterable[str]:
-    """Yield whether the file can be used, and the severities of its findings."""
+    """Yield whether the file can be used, and the levels of its findings."""
     yield "refused" if seen.loaded is None else "loaded"
-    for severity in {one.severity for one in seen.findings}:
-        yield f"with {severity}s"
+    for level in {finding.level for finding in seen.findings}:
+        yield f"with {level}s"
 
 
 TARGET = Target(

@@ -14,6 +14,7 @@ from webhook import __version__
 from webhook.cli import main
 from webhook.cli import preview as preview_command
 from webhook.config.crd import definition_text
+from webhook.config.findings import INVALID_VALUE
 from webhook.text.yaml.documents import read_documents
 
 FABRICS = """\
@@ -609,7 +610,7 @@ def test_check_config_of_a_file_without_a_spec(shell: Shell) -> None:
     """What belongs in it is an error like any other, and the exit code is that of one."""
     shell.file("flat.yaml", FABRICS.replace("spec:\n", "").replace("\n  ", "\n"))
     message = "fabrics: is a field of spec: put it below `spec:`, indented"
-    lines = f"flat.yaml:3: error: {message}\n✘ flat.yaml: 1 error, 0 warnings\n"
+    lines = f"flat.yaml:3: error: {message} [UnknownField]\n✘ flat.yaml: 1 error, 0 warnings\n"
     assert shell("check-config", "flat.yaml") == (1, lines, "")
     refused = (2, "", f"rdma-webhook: error: flat.yaml:3: {message}\n")
     assert shell("preview", "-c", "flat.yaml", "pod.yaml") == refused
@@ -620,11 +621,11 @@ def test_check_config_of_what_is_not_yaml(shell: Shell) -> None:
     shell.file("tab.yaml", "a:\n\tb: 1\n")
     answer = shell("check-config", "tab.yaml")
     assert answer.out.splitlines() == [
-        "tab.yaml:2:1: error: is not YAML: a tab indents this line: use spaces",
+        "tab.yaml:2:1: error: is not YAML: a tab indents this line: use spaces [NotYAML]",
         "✘ tab.yaml: 1 error, 0 warnings",
     ]
     told = json.loads(shell("check-config", "-o", "json", "tab.yaml").out)
-    assert (told["findings"][0]["line"], told["findings"][0]["column"]) == (2, 1)
+    assert told["findings"][0]["location"] == {"file": "tab.yaml", "line": 2, "column": 1}
 
 
 def test_check_config_of_an_invalid_file(shell: Shell) -> None:
@@ -637,13 +638,14 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
     assert summary == f"✘ bad.yaml: {len(findings)} errors, 0 warnings"
     told = json.loads(shell("check-config", "-o", "json", "bad.yaml").out)
     assert told["valid"] is False
+    schema = json.loads(shell("schema", "check-config").out)
+    assert Draft202012Validator(schema).is_valid(told)
     assert told["findings"][0] == {
-        "severity": "error",
-        "path": "spec.fabrics[0].linkLayer",
-        "line": 8,
-        "message": findings[0].partition("linkLayer: ")[2],
-        "column": None,
-        "file": "bad.yaml",
+        "level": "error",
+        "code": "InvalidValue",
+        "text": findings[0].partition("linkLayer: ")[2].removesuffix(" [InvalidValue]"),
+        "remedy": INVALID_VALUE.remedy,
+        "location": {"file": "bad.yaml", "line": 8, "path": "spec.fabrics[0].linkLayer"},
     }
 
 
@@ -655,7 +657,7 @@ def test_check_config_warns_of_what_the_api_server_would_reject(shell: Shell) ->
         0,
         (
             "typed.yaml:10: warning: spec.fabrics[0].env.A: kubectl sends 1, which the API server "
-            "rejects: put it in quotes"
+            "rejects: put it in quotes [RejectedByAPIServer]"
         ),
     )
 

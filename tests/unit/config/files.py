@@ -45,7 +45,7 @@ def findings(written: str) -> list[tuple[str, str, str]]:
         listed = parse_fabrics(written, "fabrics.yaml").findings
     except InvalidConfiguration as error:
         listed = error.findings
-    return [(item.severity, item.path, item.message) for item in listed]
+    return [(item.level, item.location.path, item.text) for item in listed]
 
 
 def compiled(**fields: Any) -> Fabric:

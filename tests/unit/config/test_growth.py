@@ -21,8 +21,8 @@ def judged(written: str) -> tuple[int, Truncation, str]:
     try:
         loaded = parse_fabrics(written, "f.yaml")
     except InvalidConfiguration as error:
-        return len(error.findings), error.more, str(error)
-    return len(loaded.findings), loaded.more, ""
+        return len(error.findings), error.truncation, str(error)
+    return len(loaded.findings), loaded.truncation, ""
 
 
 @pytest.mark.parametrize("name", hostile.MANY)
@@ -94,7 +94,7 @@ def test_an_error_tells_how_many_more_there_are() -> None:
 def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
     """A file with many warnings can still be used."""
     loaded = parse_fabrics(text(*(fabric(f"f{number}") for number in range(120))), "f.yaml")
-    assert (len(loaded.findings), loaded.more) == (MOST_FINDINGS, Truncation(warnings=19))
+    assert (len(loaded.findings), loaded.truncation) == (MOST_FINDINGS, Truncation(warnings=19))
 
 
 def test_several_rivals_are_reported_once() -> None:
@@ -220,4 +220,4 @@ def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
     """They are ambiguous and name no device: two warnings each, a hundred of them shown."""
     loaded = parse_fabrics(hostile.MANY["fabrics on one GPU resource"](4000), "f.yaml")
     assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST_FINDINGS)
-    assert loaded.more == Truncation(warnings=2 * 4000 - 1 - MOST_FINDINGS)
+    assert loaded.truncation == Truncation(warnings=2 * 4000 - 1 - MOST_FINDINGS)

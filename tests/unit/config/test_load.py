@@ -9,9 +9,11 @@ import pytest
 
 from tests.fabrics_file import HEAD, below_spec
 from tests.unit.config.files import fabric, findings, text
-from webhook.config.findings import Finding, InvalidConfiguration
+from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import load_fabrics, parse_fabrics
 from webhook.errors import ConfigError
+from webhook.model.finding import Finding, Location
+from webhook.text.findings import compiler_line
 
 
 def refused(written: str) -> str:
@@ -64,9 +66,9 @@ fabrics:
     with pytest.raises(ConfigError) as caught:
         parse_fabrics(written, "f.yaml")
     assert isinstance(caught.value, InvalidConfiguration)
-    assert [finding.line for finding in caught.value.findings if finding.severity == "warning"] == [
-        14
-    ] * 2
+    assert [
+        finding.location.line for finding in caught.value.findings if finding.level == "warning"
+    ] == [14] * 2
 
 
 SEVERAL = below_spec(
@@ -95,7 +97,10 @@ def reported(written: str) -> list[tuple[str, str, int | None]]:
     """Return severity, path and line of all findings in a file that cannot be used."""
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(written, "f.yaml")
-    return [(finding.severity, finding.path, finding.line) for finding in caught.value.findings]
+    return [
+        (finding.level, finding.location.path, finding.location.line)
+        for finding in caught.value.findings
+    ]
 
 
 def test_an_unknown_field_hides_nothing() -> None:
@@ -220,22 +225,20 @@ fabrics:
     )
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(written, "f.yaml")
-    messages = [
-        finding.text(finding.severity).rpartition(": ")[0] for finding in caught.value.findings
-    ]
+    messages = [compiler_line(finding).rpartition(": ")[0] for finding in caught.value.findings]
     assert messages == [
-        "warning:6: spec.fabrics[0].hcas[0]: 'ib0' looks like a network interface",
-        "warning:6: spec.fabrics[0].hcas[10]: 'ib1' looks like a network interface",
-        "error:6: spec.fabrics[0].hcas[11]: 'MLX5_0-1' is read as one name",
-        "warning:6: spec.fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case matters",
+        "f.yaml:6: warning: spec.fabrics[0].hcas[0]: 'ib0' looks like a network interface",
+        "f.yaml:6: warning: spec.fabrics[0].hcas[10]: 'ib1' looks like a network interface",
+        "f.yaml:6: error: spec.fabrics[0].hcas[11]: 'MLX5_0-1' is read as one name",
+        "f.yaml:6: warning: spec.fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case matters",
         (
-            "warning:7: spec.fabrics[0].resources[0].name: 'nvidia.com/h200' looks like a GPU "
-            "(those belong in match.gpuResources)"
+            "f.yaml:7: warning: spec.fabrics[0].resources[0].name: 'nvidia.com/h200' looks like a "
+            "GPU (those belong in match.gpuResources)"
         ),
-        "error:8: spec.fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
+        "f.yaml:8: error: spec.fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
         (
-            "warning:8: spec.fabrics[0].env.NCCL_P2P_DISABLE: is for debugging, and NCCL chooses "
-            "better by itself"
+            "f.yaml:8: warning: spec.fabrics[0].env.NCCL_P2P_DISABLE: is for debugging, and NCCL "
+            "chooses better by itself"
         ),
     ]
 
@@ -246,10 +249,10 @@ def test_warnings_come_with_the_fabrics() -> None:
     assert parse_fabrics(written, "f.yaml").findings == (
         Finding(
             "warning",
-            "spec.fabrics[0].resources",
-            5,
+            "NoResource",
             "is empty, so no device gets into the pod: name the resource that the device "
             "plugin offers",
+            location=Location(file="f.yaml", line=5, path="spec.fabrics[0].resources"),
         ),
     )
 

@@ -64,13 +64,13 @@ def default(part: dict[str, Any], name: str) -> str:
 
 def rule_table() -> str:
     """Write the table of all rules from their docstrings."""
-    lines = ["| | rule | why |", "|---|---|---|"]
+    lines = ["| code | level | rule | why |", "|---|---|---|---|"]
     for rule in RULES:
         first, _, details = (inspect.getdoc(rule.check) or "").partition("\n\n")
         reason = re.sub(
             r"^An? (error|warning): (.)", lambda match: match[2].upper(), " ".join(details.split())
         )
-        lines.append(f"| {rule.severity} | {first} | {reason} |")
+        lines.append(f"| `{rule.code.code}` | {rule.level} | {first} | {reason} |")
     return "\n".join(lines)
 
 

@@ -22,7 +22,9 @@ QUOTE = "which the API server rejects: put it in quotes"
 def warned(line: str, *, applied: bool = True) -> list[str]:
     """Return the warnings about a line of a fabric, each with its line number and its path."""
     findings = parse_fabrics(FILE % line, "f.yaml", applied=applied).findings
-    return [f"{finding.line} {finding.path}: {finding.message}" for finding in findings]
+    return [
+        f"{finding.location.line} {finding.location.path}: {finding.text}" for finding in findings
+    ]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_a_value_of_another_type(line: str, says: str) -> None:
     number = 10 - ("match" in line)
     findings = parse_fabrics(text % line, "f.yaml", applied=True).findings
     assert f"{number} spec.fabrics[0].{says}" in [
-        f"{finding.line} {finding.path}: {finding.message}" for finding in findings
+        f"{finding.location.line} {finding.location.path}: {finding.text}" for finding in findings
     ]
 
 
@@ -87,7 +89,7 @@ def test_what_the_api_server_takes_over(line: str) -> None:
         findings = parse_fabrics(text % line, "f.yaml", applied=True).findings
     except InvalidConfiguration as error:
         findings = error.findings
-    assert not [finding for finding in findings if "API server" in finding.message]
+    assert not [finding for finding in findings if "API server" in finding.text]
 
 
 def test_only_of_a_file_that_is_meant_to_be_applied() -> None:
@@ -101,7 +103,7 @@ def test_an_error_is_reported_alone() -> None:
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(FILE % "networks: 7", "f.yaml", applied=True)
     (only,) = caught.value.findings
-    assert (only.severity, only.path) == ("error", "spec.fabrics[0].networks")
+    assert (only.level, only.location.path) == ("error", "spec.fabrics[0].networks")
 
 
 #: A value of each type at each place where the model takes several.

@@ -27,7 +27,6 @@ from webhook.admission.configuration_review import configuration_answer
 from webhook.admission.response import answer
 from webhook.admission.review import read_review
 from webhook.config.custom_resource import JsonData
-from webhook.config.findings import Finding
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.shell.argv import insert_after
@@ -231,7 +230,7 @@ def _lost_text(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_finding(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Finding, "text", lambda self, name: f"{name}: {self.message}\n")
+    patch.setattr("webhook.text.findings.visible", lambda text: f"{text}\n")
 
 
 def _another_uid(patch: pytest.MonkeyPatch) -> None:
@@ -250,7 +249,7 @@ def _raw_warning(patch: pytest.MonkeyPatch) -> None:
 
 
 def _lenient(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.preview.worker.operations._said", lambda *_: [])
+    patch.setattr("webhook.preview.worker.operations._messages", lambda *_: [])
 
 
 def _stricter_than_files(patch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,13 @@ from tests.unit.kube.cluster import Cluster
 from tests.unit.serve.client import Lines
 from tests.unit.serve.sources.test_configuration_object import Server, written
 from tests.waiting import until
-from webhook.config.findings import Finding, Truncation
+from webhook.config.findings import INVALID_VALUE, Truncation
 from webhook.config.load import FabricsText, Loaded
 from webhook.errors import ClusterError
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
+from webhook.model.finding import Finding, Location
 from webhook.model.inventory import FabricInventory, build_inventory
 from webhook.model.nodes import Node
 from webhook.serve import status as configuration_status
@@ -61,8 +62,8 @@ def test_a_configuration_in_use() -> None:
 def test_warnings_are_told() -> None:
     """Each on a line, with its path; those that were left out are counted."""
     findings = (
-        Finding("warning", "spec.fabrics[0]", None, "odd"),
-        Finding("warning", "", None, "old"),
+        INVALID_VALUE.finding("warning", "odd", location=Location(path="spec.fabrics[0]")),
+        INVALID_VALUE.finding("warning", "old"),
     )
     observed = ObservedObject(1, loaded(fabrics(), *findings, more=Truncation(warnings=2)), "")
     valid = conditions(observed, None)["Valid"]

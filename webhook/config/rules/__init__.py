@@ -6,6 +6,7 @@ warning if the file works, but something has no effect or is probably unintended
 
 from __future__ import annotations
 
+from webhook.config.findings import FILE_CODES
 from webhook.config.rules import (
     device_claims,
     devices,
@@ -18,10 +19,12 @@ from webhook.config.rules import (
 )
 from webhook.config.rules.rule import ParsedSpec, Rule, Violation
 
-__all__ = ["RULES", "ParsedSpec", "Rule", "Violation"]
+__all__ = ["CODES", "RULES", "ParsedSpec", "Rule", "Violation"]
 
 _MODULES = (naming, matching, resources, node_labels, hcas, devices, device_claims, environment)
 #: All rules, in the order of their functions, which the table in docs/configuration.md follows.
 RULES: tuple[Rule, ...] = tuple(
     value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)
 )
+#: The codes of all findings about a file.
+CODES = (*FILE_CODES, *(rule.code for rule in RULES))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import NamedTuple
 
-from webhook.config.findings import Severity
 from webhook.config.model import FabricConfigurationSpec, FabricEntry
+from webhook.model.finding import Code, Level
 from webhook.model.pod import Path
 
 
@@ -52,22 +52,29 @@ Check = Callable[[ParsedSpec], Iterable[Violation]]
 class Rule(NamedTuple):
     """A rule; the first sentence of its function's docstring is its row in the reference."""
 
-    severity: Severity
+    #: "error" or "warning".
+    level: Level
     check: Check
     #: Whether it checks values one by one, and so even in a fabric with another wrong value.
     alone: bool = False
 
+    @property
+    def code(self) -> Code:
+        """The code of its findings: the function's name in CamelCase, as in RoceNetworks."""
+        name = "".join(word.capitalize() for word in self.check.__name__.split("_"))
+        return Code(name, " ".join((self.check.__doc__ or "").partition("\n\n")[0].split()))
 
-def file_rule(severity: Severity, *, alone: bool = False) -> Callable[[Check], Rule]:
+
+def file_rule(level: Level, *, alone: bool = False) -> Callable[[Check], Rule]:
     """Make a function of a file's parts a rule; `webhook.config.rules` finds it in its module."""
-    return lambda check: Rule(severity, check, alone)
+    return lambda check: Rule(level, check, alone)
 
 
 def rule(
-    severity: Severity, *, alone: bool = False
+    level: Level, *, alone: bool = False
 ) -> Callable[[Callable[[FabricEntry], Iterable[Violation]]], Rule]:
     """Make a function of one fabric a rule for all fabrics of a file."""
-    return lambda check: Rule(severity, _per_fabric(check), alone)
+    return lambda check: Rule(level, _per_fabric(check), alone)
 
 
 def _per_fabric(check: Callable[[FabricEntry], Iterable[Violation]]) -> Check:

@@ -50,8 +50,8 @@ def _first_finding(text: str) -> tuple[int, str] | None:
     except InvalidConfiguration as error:
         findings = error.findings
     for finding in findings:
-        place = re.match(r"spec\.fabrics\[(\d{1,6})\]", finding.path)
-        return (int(place[1]) if place else 0), f"{finding.path}: {finding.message}"
+        place = re.match(r"spec\.fabrics\[(\d{1,6})\]", finding.location.path)
+        return (int(place[1]) if place else 0), f"{finding.location.path}: {finding.text}"
     return None
 
 

@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from webhook.admission.configuration_review import ConfigurationErrors, configuration_answer
-from webhook.config.findings import Finding, InvalidConfiguration, Severity
+from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics, parse_object
 from webhook.errors import DocumentError, crash_summary
 from webhook.model.fabric import Fabrics
+from webhook.model.finding import Finding, Level
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import writer
 from webhook.preview.report.record import PARAMETERS
@@ -149,15 +150,15 @@ def configuration_faults(item: Mapping[str, object]) -> ConfigurationErrors:
         reading = error
     return ConfigurationErrors(
         errors=_messages(reading.findings, "error"),
-        more_errors=reading.more.errors,
+        more_errors=reading.truncation.errors,
         warnings=_messages(reading.findings, "warning"),
-        more_warnings=reading.more.warnings,
+        more_warnings=reading.truncation.warnings,
     )
 
 
-def _messages(findings: Iterable[Finding], severity: Severity) -> list[tuple[str, str]]:
+def _messages(findings: Iterable[Finding], level: Level) -> list[tuple[str, str]]:
     return [
-        (visible(finding.path) or _OBJECT_PATH, visible(finding.message))
+        (visible(finding.location.path) or _OBJECT_PATH, visible(finding.text))
         for finding in findings
-        if finding.severity == severity
+        if finding.level == level
     ]

@@ -14,6 +14,7 @@ from webhook.serve.state import (
     PreparedConfiguration,
     State,
 )
+from webhook.text.findings import located_text
 
 #: The maximum number of fabric names on a line.
 _MOST_NAMES = 50
@@ -130,8 +131,8 @@ class ConfigurationInUse:
 
 
 def _warnings(loaded: Loaded) -> list[str]:
-    warnings = [finding.text(loaded.name) for finding in loaded.findings]
-    left_out = loaded.more.text()
+    warnings = [located_text(finding) for finding in loaded.findings]
+    left_out = loaded.truncation.text()
     return [*warnings, f"{loaded.name}: {left_out}"] if left_out else warnings
 
 

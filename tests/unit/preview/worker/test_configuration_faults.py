@@ -37,9 +37,11 @@ def test_the_same_is_said_as_about_the_file(count: int) -> None:
         found = error
     faults = configuration_faults(item)
     said = [f"{path}: {sentence}" for path, sentence in (*faults.errors, *faults.warnings)]
-    assert sorted(said) == sorted(one._replace(line=None).text("") for one in found.findings)
+    assert sorted(said) == sorted(
+        f"{finding.location.path}: {finding.text}" for finding in found.findings
+    )
     assert bool(faults.errors) == (count > 1)
-    assert Truncation(faults.more_errors, faults.more_warnings) == found.more
+    assert Truncation(faults.more_errors, faults.more_warnings) == found.truncation
 
 
 def test_what_has_no_room_is_counted() -> None:
