@@ -14,11 +14,11 @@ from jsonschema import Draft202012Validator
 from tests.integration.command_desk import Desk, command_desk
 from webhook.admission.registration import SHIPPED
 from webhook.config import EXAMPLE
-from webhook.preview.fabrics.record import fabrics_output_schema
+from webhook.preview.fabrics.record import fabrics_schema
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 OBJECT = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
-VALIDATOR = Draft202012Validator(json.loads(fabrics_output_schema()))
+VALIDATOR = Draft202012Validator(json.loads(fabrics_schema()))
 
 
 def node(name: str, product: str, **offered: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_the_cluster_with_its_own_fabrics(desk: Desk) -> None:
     answer = desk.run()
     assert answer.code == 0, answer
     assert "v100-ib  3      nvidia.com/v100: 24  rdma/rdma_v100: 189" in answer.out
-    assert "4 nodes in all" in answer.out
+    assert "4 nodes in total" in answer.out
     assert not any(path.startswith("/api/v1/pods") for path in desk.api.asked)
 
 
@@ -121,9 +121,11 @@ def test_a_problem_is_shown_and_counts(desk: Desk) -> None:
     answer = desk.run("-o", "wide")
     assert answer.code == 1
     assert "v0, v1, v2, v3" in answer.out
-    assert "✘ v100-ib: node v3 has the GPU nvidia.com/v100, but not rdma/rdma_v100" in answer.out
+    assert (
+        "✘ v100-ib: 1 node has the GPU nvidia.com/v100, but not rdma/rdma_v100 (v3)" in answer.out
+    )
     assert "✘ a100-ib: no node belongs to the fabric" in answer.out
-    assert "✘ node p0 fits no fabric, the nearest is v100-ib: label nvidia.com" in answer.out
+    assert "✘ 1 node fits no fabric, the nearest is v100-ib: label nvidia.com" in answer.out
 
 
 def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

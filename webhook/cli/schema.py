@@ -13,7 +13,7 @@ from webhook.diagnose.verify.matrix_output import matrix_schema
 from webhook.diagnose.verify.output import verify_schema
 from webhook.diagnose.why.output import why_schema
 from webhook.preview.comparison import changes_schema
-from webhook.preview.fabrics.record import fabrics_output_schema
+from webhook.preview.fabrics.record import fabrics_schema
 from webhook.preview.report.json import form_schema
 
 _SCHEMAS = {
@@ -21,7 +21,7 @@ _SCHEMAS = {
     "crd": definition_text,
     "check-config": check_config_schema,
     "form": form_schema,
-    "fabrics-output": fabrics_output_schema,
+    "fabrics-output": fabrics_schema,
     "why": why_schema,
     "discover": discover_schema,
     "verify": verify_schema,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.finding import Code, Finding, Location
 from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, product_of
 from webhook.model.pod import Pod, at
 from webhook.model.resources import is_gpu, is_rdma, scheduler_requests
@@ -38,6 +39,18 @@ class UnassignedNodes(NamedTuple):
     #: The fabric with the fewest unmet conditions, "" if they fit several.
     nearest: str
     why: str
+
+    @property
+    def finding(self) -> Finding:
+        """The nodes as a finding."""
+        subject = f"{_node_count(self.nodes)} {'fits' if len(self.nodes) == 1 else 'fit'}"
+        location = Location(nodes=self.nodes)
+        if self.fits:
+            text = f"{subject} {' and '.join(self.fits)}: {self.why}"
+            return _NODE_IN_SEVERAL_FABRICS.finding("error", text, location=location)
+        nearest = f", the nearest is {self.nearest}" if self.nearest else ""
+        text = f"{subject} no fabric{nearest}: {self.why}"
+        return _NODE_WITHOUT_FABRIC.finding("error", text, location=location)
 
 
 def unassigned_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[UnassignedNodes, ...]:
@@ -125,37 +138,47 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
     return "nothing in their match tells them apart"
 
 
-# Problems of the nodes of a fabric, as sentences that name the nodes, or only count them.
+# What is wrong with fabrics and their nodes. A text only counts nodes, since not every reader may
+# see their names; these are in the finding's location.
 
 #: The maximum number of nodes that a sentence names.
 NAMED_NODES = 3
 
-
-class NodeProblem(NamedTuple):
-    """A problem of a fabric or of its nodes."""
-
-    code: str
-    #: The affected nodes; none if the fabric is affected.
-    nodes: tuple[str, ...]
-    #: The defect; with nodes, the words after "node n7 has".
-    defect: str
-
-    @property
-    def text(self) -> str:
-        """The sentence, with the names of some nodes."""
-        if not self.nodes:
-            return self.defect
-        if len(self.nodes) == 1:
-            return f"node {self.nodes[0]} has {self.defect}"
-        return f"{len(self.nodes)} nodes ({some(self.nodes)}) have {self.defect}"
-
-    @property
-    def anonymous(self) -> str:
-        """The sentence without names, for readers who may not see them."""
-        if not self.nodes:
-            return self.defect
-        count = len(self.nodes)
-        return f"{'1 node has' if count == 1 else f'{count} nodes have'} {self.defect}"
+_FABRIC_WITHOUT_NODES = Code(
+    "FabricWithoutNodes",
+    "No node belongs to the fabric.",
+    "Compare `match` of the fabric with its nodes: their labels, and the GPUs and RDMA resources "
+    "that they offer.",
+)
+_RESOURCE_NOT_OFFERED = Code(
+    "ResourceNotOffered",
+    "No node of the fabric offers one of the fabric's RDMA resources.",
+    "Check the name of the resource in the configuration, and whether the RDMA device plugin runs "
+    "on the nodes.",
+)
+_NODE_WITHOUT_RESOURCE = Code(
+    "NodeWithoutResource",
+    "Some nodes of the fabric lack one of its RDMA resources.",
+    "Check the RDMA device plugin on these nodes.",
+)
+_NODE_WITHOUT_FABRIC = Code(
+    "NodeWithoutFabric",
+    "Nodes with GPUs, RDMA resources or labels of a fabric belong to no fabric.",
+    "If the nodes belong to the nearest fabric, add what is missing to the nodes, or extend "
+    "`match` of the fabric.",
+)
+_NODE_IN_SEVERAL_FABRICS = Code(
+    "NodeInSeveralFabrics",
+    "Nodes fit several fabrics.",
+    "Give the fabrics `gpuProducts` or `nodeLabels` that distinguish their nodes.",
+)
+CODES = (
+    _FABRIC_WITHOUT_NODES,
+    _RESOURCE_NOT_OFFERED,
+    _NODE_WITHOUT_RESOURCE,
+    _NODE_WITHOUT_FABRIC,
+    _NODE_IN_SEVERAL_FABRICS,
+)
 
 
 def some(nodes: Sequence[str]) -> str:
@@ -166,23 +189,28 @@ def some(nodes: Sequence[str]) -> str:
     return f"{', '.join(nodes[:NAMED_NODES])} and {omitted} more"
 
 
-def problems_of(
-    fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics
-) -> Iterator[NodeProblem]:
-    """Yield the problems of a fabric whose nodes are these groups."""
+def findings_of(fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics) -> Iterator[Finding]:
+    """Yield what is wrong with a fabric whose nodes are these groups."""
     if not groups:
-        yield NodeProblem("FabricWithoutNodes", (), "no node belongs to the fabric")
+        yield _FABRIC_WITHOUT_NODES.finding("error", "no node belongs to the fabric")
         return
     for resource in fabric.resources:
         name = resource.name
         lacking = [group for group in groups if name not in group.resources]
         if len(lacking) == len(groups):
-            yield NodeProblem("ResourceNotOffered", (), f"resource {name} is offered by no node")
+            yield _RESOURCE_NOT_OFFERED.finding("error", f"no node offers {name}")
             continue
         for group in lacking:
             gpus = sorted(gpu for gpu in group.resources if is_gpu(gpu, fabrics))
             defect = f"the GPU {gpus[0]}, but not {name}" if gpus else f"no {name}"
-            yield NodeProblem("NodeWithoutResource", tuple(group.names), defect)
+            verb = "has" if len(group.names) == 1 else "have"
+            text = f"{_node_count(group.names)} {verb} {defect}"
+            location = Location(nodes=tuple(group.names))
+            yield _NODE_WITHOUT_RESOURCE.finding("error", text, location=location)
+
+
+def _node_count(names: Sequence[str]) -> str:
+    return "1 node" if len(names) == 1 else f"{len(names)} nodes"
 
 
 #: Node → resource → amount that its pods have reserved.
@@ -201,7 +229,7 @@ class FabricCapacity(NamedTuple):
     resources: Mapping[str, int]
     #: GPUs and RDMA resources that no pod has reserved; None if the pods are unknown.
     free: Mapping[str, int] | None
-    problems: tuple[NodeProblem, ...]
+    findings: tuple[Finding, ...]
 
 
 class FabricInventory(NamedTuple):
@@ -215,8 +243,13 @@ class FabricInventory(NamedTuple):
 
     @property
     def well(self) -> bool:
-        """Whether there are no problems."""
-        return not self.unassigned_nodes and not any(fabric.problems for fabric in self.fabrics)
+        """Whether nothing is wrong."""
+        return not self.unassigned_nodes and not any(fabric.findings for fabric in self.fabrics)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with nodes outside of the fabrics."""
+        return tuple(group.finding for group in self.unassigned_nodes)
 
 
 def build_inventory(
@@ -256,7 +289,7 @@ def _of(
         gpus=_offered(groups, gpus),
         resources=_offered(groups, resources),
         free=free,
-        problems=tuple(problems_of(fabric, groups, fabrics)),
+        findings=tuple(findings_of(fabric, groups, fabrics)),
     )
 
 

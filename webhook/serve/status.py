@@ -21,6 +21,7 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObjectConfiguration, ObservedObject
 from webhook.serve.state import Nodes, PreparedConfiguration, State
+from webhook.text.findings import text_with_nodes
 
 # Whether the object is valid and in use, and the resources of nodes.
 
@@ -165,7 +166,7 @@ def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
             }
             for name, amount in capacity.resources.items()
         ],
-        "problems": [problem.text for problem in capacity.problems],
+        "problems": [text_with_nodes(finding) for finding in capacity.findings],
     }
 
 

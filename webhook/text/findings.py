@@ -1,4 +1,4 @@
-"""Findings as text and as JSON, for the commands that report findings."""
+"""Findings as lines of text and as JSON; `webhook.text.terminal` writes them for people."""
 
 from __future__ import annotations
 
@@ -8,35 +8,16 @@ from collections.abc import Iterable, Sequence
 from typing_extensions import TypedDict
 
 from webhook.model.finding import LEVELS, Finding, Level, Location
+from webhook.model.inventory import some
 from webhook.text.escape import visible
-from webhook.text.terminal import Sheet, Span
-
-#: The sign of each level.
-SIGNS: dict[Level, Span] = {
-    "ok": Span("✔", "green"),
-    "info": Span("·", "dim"),
-    "warning": Span("!", "yellow"),
-    "unsure": Span("?", "yellow"),
-    "error": Span("✘", "bold red"),
-}
-_ARROW = Span("→", "bold")
-_INDENT = 2
 
 
-def write_finding(sheet: Sheet, finding: Finding, subject: str = "") -> None:
-    """Write a finding as a paragraph after its sign, and its remedy after an arrow.
-
-    `subject` is what the finding is about, such as a fabric or nodes; it comes first, in bold.
-    """
-    heading = [Span(f"{subject}: ", "bold")] if subject else []
-    sheet.paragraph(*heading, Span(finding.text), sign=SIGNS[finding.level], indent=_INDENT)
-    write_remedy(sheet, finding.remedy)
-
-
-def write_remedy(sheet: Sheet, remedy: str) -> None:
-    """Write a remedy after an arrow; nothing for ""."""
-    if remedy:
-        sheet.paragraph(Span(remedy), sign=_ARROW, indent=2 * _INDENT)
+def text_with_nodes(finding: Finding, *, every: bool = False) -> str:
+    """Return the text, and in parentheses the first affected nodes, or every one of them."""
+    nodes = finding.location.nodes
+    if not nodes:
+        return finding.text
+    return f"{finding.text} ({', '.join(nodes) if every else some(nodes)})"
 
 
 def compiler_line(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""Text wrapped at a width: paragraphs with a hanging sign, and tables.
+"""Text wrapped at a width: paragraphs with a hanging sign, tables, findings.
 
 An export of a cluster has thousands of pods, and rich's tables and renderables take some
 milliseconds for each; so rich is used only to measure text and to style it.
@@ -16,6 +16,7 @@ from rich.cells import cell_len, chop_cells
 from rich.color import ColorSystem
 from rich.style import Style
 
+from webhook.model.finding import Finding, Level
 from webhook.text.escape import visible
 
 _WORD = re.compile("[^ ]+")
@@ -174,3 +175,33 @@ def _between(spans: Iterable[Span], start: int, end: int) -> Iterable[Span]:
 @cache
 def _style(name: str) -> Style:
     return Style.parse(name)
+
+
+# Findings.
+
+#: The sign of each level.
+SIGNS: dict[Level, Span] = {
+    "ok": Span("✔", "green"),
+    "info": Span("·", "dim"),
+    "warning": Span("!", "yellow"),
+    "unsure": Span("?", "yellow"),
+    "error": Span("✘", "bold red"),
+}
+_ARROW = Span("→", "bold")
+_INDENT = 2
+
+
+def write_finding(sheet: Sheet, finding: Finding, subject: str = "") -> None:
+    """Write a finding as a paragraph after its sign, and its remedy after an arrow.
+
+    `subject` is what the finding is about, such as a fabric or nodes; it comes first, in bold.
+    """
+    heading = [Span(f"{subject}: ", "bold")] if subject else []
+    sheet.paragraph(*heading, Span(finding.text), sign=SIGNS[finding.level], indent=_INDENT)
+    write_remedy(sheet, finding.remedy)
+
+
+def write_remedy(sheet: Sheet, remedy: str) -> None:
+    """Write a remedy after an arrow; nothing for ""."""
+    if remedy:
+        sheet.paragraph(Span(remedy), sign=_ARROW, indent=2 * _INDENT)

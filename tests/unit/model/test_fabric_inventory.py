@@ -6,9 +6,9 @@ from typing import Any
 from tests.builders import H100, V100, container, fabric, fabrics
 from tests.growth import DOUBLE, lines
 from webhook.model.fabric import Fabrics
+from webhook.model.finding import Location
 from webhook.model.inventory import (
     FabricInventory,
-    NodeProblem,
     UnassignedNodes,
     build_inventory,
     natural_key,
@@ -39,12 +39,12 @@ def build(nodes: dict[str, Node], site: Fabrics | None = None) -> FabricInventor
     return build_inventory(nodes, site or fabrics(V100, H100))
 
 
-def problems(inventory: FabricInventory) -> dict[str, list[str]]:
-    """Return the sentences by fabric, for fabrics with problems."""
+def texts(inventory: FabricInventory) -> dict[str, list[str]]:
+    """Return the texts by fabric, for fabrics with findings."""
     return {
-        capacity.name: [problem.text for problem in capacity.problems]
+        capacity.name: [finding.text for finding in capacity.findings]
         for capacity in inventory.fabrics
-        if capacity.problems
+        if capacity.findings
     }
 
 
@@ -107,51 +107,47 @@ def test_pods_that_are_finished_or_not_scheduled_have_reserved_nothing() -> None
 def test_a_fabric_without_nodes() -> None:
     """It is a problem, and the only one that is reported for the fabric."""
     inventory = build({"a": volta()})
-    assert problems(inventory) == {"h100-roce": ["no node belongs to the fabric"]}
+    assert texts(inventory) == {"h100-roce": ["no node belongs to the fabric"]}
     assert not inventory.well
 
 
 def test_a_resource_that_no_node_offers() -> None:
     """One sentence, not a sentence for each node."""
     inventory = build({"a": node(VOLTA, v100=8), "b": node(VOLTA, v100=4)}, fabrics(V100))
-    assert problems(inventory) == {"v100-ib": ["resource rdma/v100 is offered by no node"]}
+    assert texts(inventory) == {"v100-ib": ["no node offers rdma/v100"]}
 
 
 def test_nodes_that_lack_the_resource() -> None:
-    """Some are named, the others counted; the anonymous sentence has no names."""
+    """The text only counts them; their names are in the finding's location."""
     bare = {f"n{number}": node(VOLTA, v100=8) for number in range(5)}
     inventory = build({"good": volta(), **bare}, fabrics(V100))
     lacking = "the GPU nvidia.com/v100, but not rdma/v100"
-    assert problems(inventory) == {"v100-ib": [f"5 nodes (n0, n1, n2 and 2 more) have {lacking}"]}
-    (problem,) = inventory.fabrics[0].problems
-    assert problem.anonymous == f"5 nodes have {lacking}"
-    assert problem.nodes == tuple(bare)
-
-    pair = build({"good": volta(), "n1": bare["n1"], "n2": bare["n2"]}, fabrics(V100))
-    assert problems(pair) == {"v100-ib": [f"2 nodes (n1, n2) have {lacking}"]}
-    for count, named in ((3, "n0, n1, n2"), (4, "n0, n1, n2 and 1 more")):
-        subset = {name: bare[name] for name in [*bare][:count]}
-        several = build({"good": volta(), **subset}, fabrics(V100))
-        assert problems(several) == {"v100-ib": [f"{count} nodes ({named}) have {lacking}"]}
+    assert texts(inventory) == {"v100-ib": [f"5 nodes have {lacking}"]}
+    (finding,) = inventory.fabrics[0].findings
+    assert finding.location == Location(nodes=tuple(bare))
     inventory = build({"good": volta(), "n7": node(VOLTA, v100=8)}, fabrics(V100))
-    (problem,) = inventory.fabrics[0].problems
-    assert (problem.text, problem.anonymous) == (f"node n7 has {lacking}", f"1 node has {lacking}")
-    empty = build({}, fabrics(V100)).fabrics[0].problems[0]
-    assert empty.text == empty.anonymous == "no node belongs to the fabric"
+    assert texts(inventory) == {"v100-ib": [f"1 node has {lacking}"]}
 
 
-def test_each_problem_has_its_code() -> None:
+def test_each_finding_has_its_code() -> None:
     """A resource that no node offers does not hide that a node lacks the next one."""
     double = fabric(
         "both", node_labels={"net": ("ib",)}, resources=(*H100.resources, *V100.resources)
     )
     first = node(labels={"net": "ib"}, v100=8, h100=8)
     inventory = build({"a": first, "b": node(labels={"net": "ib"}, rdma=1)}, fabrics(double, H100))
-    assert inventory.fabrics[0].problems == (
-        NodeProblem("ResourceNotOffered", (), "resource nvidia.com/rail0 is offered by no node"),
-        NodeProblem("NodeWithoutResource", ("a",), "the GPU nvidia.com/h100, but not rdma/v100"),
-    )
-    assert [problem.code for problem in inventory.fabrics[1].problems] == ["FabricWithoutNodes"]
+    assert [
+        (finding.level, finding.code, finding.text, finding.location.nodes)
+        for finding in inventory.fabrics[0].findings
+    ] == [
+        ("error", "ResourceNotOffered", "no node offers nvidia.com/rail0", ()),
+        (
+            *("error", "NodeWithoutResource"),
+            "1 node has the GPU nvidia.com/h100, but not rdma/v100",
+            ("a",),
+        ),
+    ]
+    assert [finding.code for finding in inventory.fabrics[1].findings] == ["FabricWithoutNodes"]
 
 
 def test_names_are_sorted_as_people_count() -> None:
@@ -178,10 +174,10 @@ def test_a_node_without_gpus_may_lack_the_resource() -> None:
     """A label shows its fabric."""
     cpu = fabric("cpu", node_labels={"net": ("ib",)}, resources=V100.resources)
     nodes = {"a": node(labels={"net": "ib"}), "b": node(labels={"net": "ib"}, rdma=1)}
-    assert problems(build(nodes, fabrics(cpu))) == {"cpu": ["node a has no rdma/v100"]}
+    assert texts(build(nodes, fabrics(cpu))) == {"cpu": ["1 node has no rdma/v100"]}
 
 
-def misfit(inventory: FabricInventory) -> UnassignedNodes:
+def unassigned(inventory: FabricInventory) -> UnassignedNodes:
     """Return the only unassigned nodes."""
     (only,) = inventory.unassigned_nodes
     return only
@@ -191,13 +187,15 @@ def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
     """The nearest fabric has the fewest unmet conditions."""
     inventory = build({"p10": node("Tesla-P100", v100=8), "p9": node("Tesla-P100", v100=8)})
     reason = f"label {PRODUCT} is Tesla-P100, not Tesla-V100-*"
-    assert misfit(inventory) == UnassignedNodes(("p9", "p10"), (), "v100-ib", reason)
+    assert unassigned(inventory) == UnassignedNodes(("p9", "p10"), (), "v100-ib", reason)
     assert (inventory.nodes, inventory.others) == (2, 0)
-    assert misfit(build({"p": node(v100=8)})).why == f"label {PRODUCT} is missing (Tesla-V100-*)"
+    assert (
+        unassigned(build({"p": node(v100=8)})).why == f"label {PRODUCT} is missing (Tesla-V100-*)"
+    )
     neither = "nvidia.com/v100 or rdma/v100 is not offered"
-    assert misfit(build({"p": node(VOLTA)})).why == neither
+    assert unassigned(build({"p": node(VOLTA)})).why == neither
     reasons = f"label {PRODUCT} is missing (Tesla-V100-*); {neither}"
-    assert misfit(build({"p": node(gpu=1)})) == UnassignedNodes(("p",), (), "v100-ib", reasons)
+    assert unassigned(build({"p": node(gpu=1)})) == UnassignedNodes(("p",), (), "v100-ib", reasons)
 
 
 def test_a_node_with_rdma_and_no_gpu_is_meant_for_a_fabric() -> None:
@@ -208,7 +206,7 @@ def test_a_node_with_rdma_and_no_gpu_is_meant_for_a_fabric() -> None:
         gpu_resources=frozenset({"nvidia.com/v100", "nvidia.com/gpu"}),
         resources=V100.resources,
     )
-    assert misfit(build({"n": node(rdma=1)}, fabrics(two))).why == (
+    assert unassigned(build({"n": node(rdma=1)}, fabrics(two))).why == (
         f"label {PRODUCT} is missing (Tesla-V100-* or {VOLTA})"
     )
 
@@ -227,20 +225,22 @@ def test_a_resource_of_several_fabrics_brings_no_node_to_any() -> None:
         fabric(name, gpu_resources=V100.gpu_resources, resources=V100.resources) for name in "ab"
     ]
     inventory = build({"c": node(rdma=63)}, fabrics(*twins))
-    assert misfit(inventory) == UnassignedNodes(("c",), (), "a", "nvidia.com/v100 is not offered")
+    assert unassigned(inventory) == UnassignedNodes(
+        ("c",), (), "a", "nvidia.com/v100 is not offered"
+    )
 
 
 def test_a_fabric_without_match_misses_its_resource() -> None:
     """Nothing else assigns a node to it."""
     loose = fabric("loose", resources=V100.resources)
-    assert misfit(build({"g": node(gpu=8)}, fabrics(loose))).why == "rdma/v100 is not offered"
+    assert unassigned(build({"g": node(gpu=8)}, fabrics(loose))).why == "rdma/v100 is not offered"
 
 
 def test_a_fabric_that_labels_are_enough_for_misses_no_resource() -> None:
     """A node with its label would belong to it without offering anything."""
     labelled = fabric("labelled", node_labels={"net": ("ib",)}, resources=V100.resources)
     inventory = build({"g": node(gpu=8)}, fabrics(labelled))
-    assert misfit(inventory).why == "label net is missing (ib)"
+    assert unassigned(inventory).why == "label net is missing (ib)"
 
 
 def test_an_offered_resource_decides_between_equally_near_fabrics() -> None:
@@ -249,7 +249,9 @@ def test_an_offered_resource_decides_between_equally_near_fabrics() -> None:
     second = fabric("second", node_labels={"net": ("ib",)}, gpu_resources=V100.gpu_resources)
     second = replace(second, resources=V100.resources)
     inventory = build({"n": node(rdma=1)}, fabrics(first, second))
-    assert misfit(inventory) == UnassignedNodes(("n",), (), "second", "label net is missing (ib)")
+    assert unassigned(inventory) == UnassignedNodes(
+        ("n",), (), "second", "label net is missing (ib)"
+    )
 
 
 def test_shared_gpus_have_the_product_that_they_are_shares_of() -> None:
@@ -259,51 +261,51 @@ def test_shared_gpus_have_the_product_that_they_are_shares_of() -> None:
     assert (inventory.fabrics[0].nodes, inventory.unassigned_nodes) == (("n",), ())
     other = fabric("other", node_labels={PRODUCT: (VOLTA,), "net": ("ib",)})
     inventory = build({"n": node(f"{VOLTA}-SHARED", rdma=1)}, fabrics(other))
-    assert misfit(inventory).why == "label net is missing (ib)"
+    assert unassigned(inventory).why == "label net is missing (ib)"
 
 
 def test_an_offered_gpu_decides_between_equally_near_fabrics() -> None:
     """A GPU counts as a met condition, as a label does."""
     first = fabric("first", node_labels={"net": ("ib",)})
     second = fabric("second", node_labels={"net": ("ib",)}, gpu_resources=V100.gpu_resources)
-    assert misfit(build({"n": node(v100=8)}, fabrics(first, second))).nearest == "second"
+    assert unassigned(build({"n": node(v100=8)}, fabrics(first, second))).nearest == "second"
 
 
 def test_more_met_conditions_decide_between_equally_near_fabrics() -> None:
     """One condition is missing for each; the second fabric also has a met condition."""
     plain = fabric("plain", gpu_resources=frozenset({"nvidia.com/x"}))
     inventory = build({"n": node(VOLTA)}, fabrics(plain, V100))
-    assert misfit(inventory).nearest == "v100-ib"
+    assert unassigned(inventory).nearest == "v100-ib"
 
 
 def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     """A pod for such a node is ambiguous."""
     first, second = (fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
     inventory = build({"n": node(gpu=8)}, fabrics(first, second))
-    assert misfit(inventory) == UnassignedNodes(
+    assert unassigned(inventory) == UnassignedNodes(
         ("n",), ("a", "b"), "", "nvidia.com/gpu fits all of them"
     )
     labelled = [fabric(name, node_labels={"net": ("i*",)}) for name in "ab"]
     inventory = build({"n": node(labels={"net": "ib"})}, fabrics(*labelled))
-    assert misfit(inventory).why == "label net=ib fits all of them"
+    assert unassigned(inventory).why == "label net=ib fits all of them"
     loose = fabric("loose")
     inventory = build({"n": volta()}, fabrics(V100, loose))
-    assert misfit(inventory).why == "nothing in their match tells them apart"
+    assert unassigned(inventory).why == "nothing in their match tells them apart"
     north, south = (
         fabric("north", resources=V100.resources),
         fabric("south", resources=H100.resources),
     )
     inventory = build({"n": node(rdma=1, rail=8)}, fabrics(north, south))
     offered = "a resource of each is offered: rdma/v100, nvidia.com/rail0"
-    assert misfit(inventory) == UnassignedNodes(("n",), ("north", "south"), "", offered)
+    assert unassigned(inventory) == UnassignedNodes(("n",), ("north", "south"), "", offered)
     inventory = build({"n": volta()}, fabrics(V100, loose, replace(loose, name="tight")))
-    assert misfit(inventory).why == "nothing in their match tells them apart"
+    assert unassigned(inventory).why == "nothing in their match tells them apart"
     twice = [
         fabric(f"v{n}", gpu_resources=V100.gpu_resources, node_labels=V100.node_labels)
         for n in (1, 2)
     ]
     expected = f"nvidia.com/v100 and label {PRODUCT}={VOLTA} fit all of them"
-    assert misfit(build({"n": volta()}, fabrics(*twice))).why == expected
+    assert unassigned(build({"n": volta()}, fabrics(*twice))).why == expected
 
 
 def test_nodes_that_no_fabric_means_are_counted() -> None:

@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from webhook.model.finding import LEVELS, Finding, Level, Location
+from webhook.model.finding import Finding, Level, Location
 from webhook.text.findings import (
-    SIGNS,
     FindingForm,
     compiler_line,
     finding_form,
     tally,
-    write_finding,
 )
 from webhook.text.schema import form_schema
-from webhook.text.terminal import Sheet
 
 _WHOLE = Location("fabrics.yaml", 3, 7, "fabrics[0].hcas", ("n1", "n2"), "mlx5_0")
 
 
 def _finding(level: Level = "error", location: Location = Location()) -> Finding:  # noqa: B008
     return Finding(level, "PortDown", "A port is down.", "Check the cable.", location)
-
-
-def test_every_level_has_a_sign() -> None:
-    """A level without a sign could not be written; no two signs look alike."""
-    assert set(SIGNS) == set(get_args(Level))
-    assert len({sign.words for sign in SIGNS.values()}) == len(SIGNS)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_finding_is_written_with_its_sign_and_its_remedy(level: Level) -> None:
-    """The sign, the subject, the text; then the remedy after an arrow, if there is one."""
-    sheet = Sheet(80, colour=False)
-    write_finding(sheet, _finding(level), subject="n1")
-    write_finding(sheet, _finding(level)._replace(remedy=""))
-    sign = SIGNS[level].words
-    assert sheet.text.splitlines() == [
-        f"  {sign} n1: A port is down.",
-        "    → Check the cable.",
-        f"  {sign} A port is down.",
-    ]
 
 
 @pytest.mark.parametrize(

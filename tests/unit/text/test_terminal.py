@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from webhook.text.terminal import Sheet, Span, TableColumn, lines_of
+from webhook.model.finding import LEVELS, Finding, Level
+from webhook.text.terminal import SIGNS, Sheet, Span, TableColumn, lines_of, write_finding
+
+_FINDING = Finding("error", "PortDown", "A port is down.", "Check the cable.")
 
 
 def wrapped(words: str, width: int) -> list[str]:
@@ -85,3 +90,23 @@ def test_a_grid_that_is_too_wide_is_not_written() -> None:
     assert sheet.text == ""
     assert sheet.grid([row], gap=1)
     assert sheet.text == "aaa bbb\n"
+
+
+def test_every_level_has_a_sign() -> None:
+    """A level without a sign could not be written; no two signs look alike."""
+    assert set(SIGNS) == set(get_args(Level))
+    assert len({sign.words for sign in SIGNS.values()}) == len(SIGNS)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_finding_is_written_with_its_sign_and_its_remedy(level: Level) -> None:
+    """The sign, the subject, the text; then the remedy after an arrow, if there is one."""
+    sheet = Sheet(80, colour=False)
+    write_finding(sheet, _FINDING._replace(level=level), subject="n1")
+    write_finding(sheet, _FINDING._replace(level=level)._replace(remedy=""))
+    sign = SIGNS[level].words
+    assert sheet.text.splitlines() == [
+        f"  {sign} n1: A port is down.",
+        "    → Check the cable.",
+        f"  {sign} A port is down.",
+    ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import NamedTuple
 
+from typing_extensions import TypedDict
+
+from webhook.model.finding import Location
 from webhook.model.inventory import FabricCapacity, FabricInventory
-from webhook.model.json import JsonObject
 from webhook.preview.formats import JSON_TYPES, TEXT_TYPES, OutputFormat
 from webhook.text.escape import visible_json
+from webhook.text.findings import FindingForm, finding_form
 
 # The formats.
 #
@@ -37,7 +39,9 @@ class FabricsReader(NamedTuple):
 def fabrics_output(inventory: FabricInventory, name: str, reader: FabricsReader) -> str:
     """Write an inventory in a format of FABRICS_FORMATS."""
     if name == "json":
-        form = anonymous_form(inventory) if reader.anonymous else fabrics_form(inventory)
+        form: AnonymousForm | FabricsForm = (
+            anonymous_form(inventory) if reader.anonymous else fabrics_form(inventory)
+        )
         return visible_json(json.dumps(form, indent=2, ensure_ascii=False)) + "\n"
     from webhook.preview.fabrics.text import anonymous_text, fabrics_text  # noqa: PLC0415 -- rich
 
@@ -47,64 +51,100 @@ def fabrics_output(inventory: FabricInventory, name: str, reader: FabricsReader)
     return fabrics_text(inventory, width=reader.width, colour=reader.colour, wide=wide)
 
 
-# The inventory of fabrics for programs: stable, and described by `fabrics-output.schema.json`.
-#
-# Keys may be added, but are never renamed; so is every code.
-
-_SCHEMA = Path(__file__).with_name("fabrics-output.schema.json")
+# The inventory of fabrics for programs. Keys and codes may be added, but are never renamed.
 
 
-def fabrics_form(inventory: FabricInventory) -> JsonObject:
+class AmountsForm(TypedDict):
+    """The nodes of a fabric, and what they offer."""
+
+    name: str
+    nodes: int
+    """The number of its nodes."""
+    gpus: dict[str, int]
+    """GPU resource: the allocatable amount."""
+    resources: dict[str, int]
+    """RDMA resource of the fabric: the allocatable amount."""
+    findings: list[FindingForm]
+
+
+class AnonymousForm(TypedDict):
+    """The amounts of each fabric, without node names."""
+
+    fabrics: list[AmountsForm]
+
+
+class FabricForm(TypedDict):
+    """The nodes of a fabric, and what they offer."""
+
+    name: str
+    nodes: list[str]
+    """The names of its nodes, in natural order: node-2 before node-10."""
+    gpus: dict[str, int]
+    """GPU resource: the allocatable amount."""
+    resources: dict[str, int]
+    """RDMA resource of the fabric: the allocatable amount."""
+    free: dict[str, int] | None
+    """GPUs and RDMA resources that no pod has reserved; null if the pods were not read."""
+    findings: list[FindingForm]
+    """What keeps pods from using the fabric."""
+
+
+class FabricsForm(TypedDict):
+    """What the nodes of each fabric offer, and what is wrong with them."""
+
+    well: bool
+    """Whether there are no findings."""
+    fabrics: list[FabricForm]
+    """In the order of the configuration."""
+    findings: list[FindingForm]
+    """Nodes that belong to no fabric, or to several."""
+    nodes: int
+    """The number of all nodes."""
+    otherNodes: int
+    """The number of nodes without GPUs, RDMA resources and labels of a fabric."""
+
+
+def fabrics_form(inventory: FabricInventory) -> FabricsForm:
     """Return an inventory as plain JSON values."""
-    return {
-        "well": inventory.well,
-        "fabrics": [_fabric(fabric) for fabric in inventory.fabrics],
-        "misfits": [
-            {
-                "nodes": list(group.nodes),
-                "fabrics": list(group.fits),
-                "nearest": group.nearest or None,
-                "why": group.why,
-            }
-            for group in inventory.unassigned_nodes
-        ],
-        "nodes": inventory.nodes,
-        "otherNodes": inventory.others,
-    }
+    return FabricsForm(
+        well=inventory.well,
+        fabrics=[_fabric(fabric) for fabric in inventory.fabrics],
+        findings=[finding_form(finding) for finding in inventory.findings],
+        nodes=inventory.nodes,
+        otherNodes=inventory.others,
+    )
 
 
-def anonymous_form(inventory: FabricInventory) -> JsonObject:
+def _fabric(fabric: FabricCapacity) -> FabricForm:
+    return FabricForm(
+        name=fabric.name,
+        nodes=list(fabric.nodes),
+        gpus=dict(fabric.gpus),
+        resources=dict(fabric.resources),
+        free=None if fabric.free is None else dict(fabric.free),
+        findings=[finding_form(finding) for finding in fabric.findings],
+    )
+
+
+def anonymous_form(inventory: FabricInventory) -> AnonymousForm:
     """Return the amounts of each fabric, without node names, for unknown readers."""
-    return {
-        "fabrics": [
-            {
-                "name": fabric.name,
-                "nodes": len(fabric.nodes),
-                "gpus": dict(fabric.gpus),
-                "resources": dict(fabric.resources),
-                "problems": [
-                    {"code": problem.code, "text": problem.anonymous} for problem in fabric.problems
-                ],
-            }
-            for fabric in inventory.fabrics
-        ]
-    }
+    return AnonymousForm(fabrics=[_amounts(fabric) for fabric in inventory.fabrics])
 
 
-def fabrics_output_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of the form."""
-    return _SCHEMA.read_text(encoding="utf-8")
-
-
-def _fabric(fabric: FabricCapacity) -> JsonObject:
-    return {
-        "name": fabric.name,
-        "nodes": list(fabric.nodes),
-        "gpus": dict(fabric.gpus),
-        "resources": dict(fabric.resources),
-        "free": None if fabric.free is None else dict(fabric.free),
-        "problems": [
-            {"code": problem.code, "text": problem.text, "nodes": list(problem.nodes)}
-            for problem in fabric.problems
+def _amounts(fabric: FabricCapacity) -> AmountsForm:
+    return AmountsForm(
+        name=fabric.name,
+        nodes=len(fabric.nodes),
+        gpus=dict(fabric.gpus),
+        resources=dict(fabric.resources),
+        findings=[
+            finding_form(finding._replace(location=Location())) for finding in fabric.findings
         ],
-    }
+    )
+
+
+def fabrics_schema() -> str:
+    """Return the JSON Schema of the output of `fabrics -o json`."""
+    from webhook.text.schema import form_schema  # noqa: PLC0415 -- only for this output
+
+    return form_schema(FabricsForm, "The output of rdma-webhook fabrics -o json")

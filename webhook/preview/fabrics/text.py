@@ -1,13 +1,14 @@
-"""The inventory of fabrics for people: a table, then problems, then nodes outside any fabric."""
+"""The inventory of fabrics for people: a table, then what is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from webhook.model.inventory import FabricCapacity, FabricInventory, UnassignedNodes, some
-from webhook.text.terminal import Sheet, Span, TableColumn
+from webhook.model.finding import Finding
+from webhook.model.inventory import FabricCapacity, FabricInventory, some
+from webhook.text.findings import text_with_nodes
+from webhook.text.terminal import Sheet, Span, TableColumn, write_finding
 
-_PROBLEM_SIGN = Span("✘", "red")
 _HEADINGS = ("fabric", "nodes", "GPUs", "RDMA resources")
 
 
@@ -21,11 +22,8 @@ def fabrics_text(
     else:
         sheet.paragraph(Span("There are no fabrics."))
     for fabric in inventory.fabrics:
-        for problem in fabric.problems:
-            sheet.paragraph(Span(f"{fabric.name}: {problem.text}"), sign=_PROBLEM_SIGN)
-    for group in inventory.unassigned_nodes:
-        nodes = ", ".join(group.nodes) if wide else some(group.nodes)
-        sheet.paragraph(Span(_misfit(group, nodes)), sign=_PROBLEM_SIGN)
+        _write(sheet, fabric.findings, subject=fabric.name, wide=wide)
+    _write(sheet, inventory.findings, wide=wide)
     sheet.paragraph(Span(_node_counts(inventory), "dim"))
     return sheet.text
 
@@ -36,9 +34,17 @@ def anonymous_text(inventory: FabricInventory, *, width: int) -> str:
     rows = [_cells(fabric) for fabric in inventory.fabrics]
     sheet.table([TableColumn(heading) for heading in _HEADINGS], rows)
     for fabric in inventory.fabrics:
-        for problem in fabric.problems:
-            sheet.paragraph(Span(f"{fabric.name}: {problem.anonymous}"), sign=_PROBLEM_SIGN)
+        for finding in fabric.findings:
+            write_finding(sheet, finding, subject=fabric.name)
     return sheet.text
+
+
+def _write(
+    sheet: Sheet, findings: Iterable[Finding], *, subject: str = "", wide: bool = False
+) -> None:
+    for finding in findings:
+        named = finding._replace(text=text_with_nodes(finding, every=wide))
+        write_finding(sheet, named, subject)
 
 
 def _table(sheet: Sheet, fabrics: Sequence[FabricCapacity], *, wide: bool) -> None:
@@ -62,21 +68,12 @@ def _amounts(amounts: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {amount}" for name, amount in amounts.items()) or "none"
 
 
-def _misfit(group: UnassignedNodes, nodes: str) -> str:
-    alone = len(group.nodes) == 1
-    subject = f"node {nodes} fits" if alone else f"{len(group.nodes)} nodes ({nodes}) fit"
-    if group.fits:
-        return f"{subject} {' and '.join(group.fits)}: {group.why}"
-    nearest = f", the nearest is {group.nearest}" if group.nearest else ""
-    return f"{subject} no fabric{nearest}: {group.why}"
-
-
 def _node_counts(inventory: FabricInventory) -> str:
     return " ".join(_node_count_sentences(inventory))
 
 
 def _node_count_sentences(inventory: FabricInventory) -> Iterator[str]:
-    yield f"{inventory.nodes} {'node' if inventory.nodes == 1 else 'nodes'} in all"
+    yield f"{inventory.nodes} {'node' if inventory.nodes == 1 else 'nodes'} in total"
     if inventory.others:
         verb = "has" if inventory.others == 1 else "have"
         yield f"({inventory.others} of them {verb} neither GPUs nor RDMA resources)"

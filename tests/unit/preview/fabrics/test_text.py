@@ -5,8 +5,9 @@ import re
 
 from jsonschema import Draft202012Validator
 
-from webhook.model.inventory import FabricCapacity, FabricInventory, NodeProblem, UnassignedNodes
-from webhook.preview.fabrics.record import anonymous_form, fabrics_form, fabrics_output_schema
+from webhook.model.finding import Finding, Location
+from webhook.model.inventory import FabricCapacity, FabricInventory, UnassignedNodes
+from webhook.preview.fabrics.record import anonymous_form, fabrics_form, fabrics_schema
 from webhook.preview.fabrics.text import anonymous_text, fabrics_text
 
 NODES = tuple(f"node-{number}" for number in range(1, 6))
@@ -17,7 +18,12 @@ V100 = FabricCapacity(
     gpus={"nvidia.com/v100": 40},
     resources={"rdma/v100": 252},
     free={"nvidia.com/v100": 8, "rdma/v100": 200},
-    problems=(NodeProblem("NodeWithoutResource", ("node-5",), LACKING),),
+    findings=(
+        Finding(
+            *("error", "NodeWithoutResource", f"1 node has {LACKING}", "Check the plugin."),
+            Location(nodes=("node-5",)),
+        ),
+    ),
 )
 EMPTY = FabricCapacity(
     name="h100",
@@ -25,7 +31,7 @@ EMPTY = FabricCapacity(
     gpus={},
     resources={"rdma/h100": 0},
     free={"rdma/h100": 0},
-    problems=(NodeProblem("FabricWithoutNodes", (), "no node belongs to the fabric"),),
+    findings=(Finding("error", "FabricWithoutNodes", "no node belongs to the fabric"),),
 )
 FOUND = FabricInventory(
     fabrics=(V100, EMPTY),
@@ -50,13 +56,21 @@ def test_the_table_and_what_is_wrong() -> None:
         ],
         ["h100", "0", "none", "rdma/h100: 0", "rdma/h100: 0"],
     ]
+    without, several = (FOUND.findings[number].remedy for number in (0, 1))
     assert shown[3:] == [
-        f"✘ v100-ib: node node-5 has {LACKING}",
-        "✘ h100: no node belongs to the fabric",
-        "✘ 2 nodes (p1, p2) fit no fabric, the nearest is v100-ib: nvidia.com/v100 is not offered",
-        "✘ node b fits x and y: nvidia.com/gpu fits all of them",
-        "✘ node c fits no fabric: there are no fabrics",
-        "10 nodes in all (1 of them has neither GPUs nor RDMA resources)",
+        f"  ✘ v100-ib: 1 node has {LACKING} (node-5)",
+        "    → Check the plugin.",
+        "  ✘ h100: no node belongs to the fabric",
+        (
+            "  ✘ 2 nodes fit no fabric, the nearest is v100-ib: nvidia.com/v100 is not offered "
+            "(p1, p2)"
+        ),
+        f"    → {without}",
+        "  ✘ 1 node fits x and y: nvidia.com/gpu fits all of them (b)",
+        f"    → {several}",
+        "  ✘ 1 node fits no fabric: there are no fabrics (c)",
+        f"    → {without}",
+        "10 nodes in total (1 of them has neither GPUs nor RDMA resources)",
     ]
 
 
@@ -69,7 +83,7 @@ def test_without_pods_nothing_is_said_of_what_is_free() -> None:
     assert table.split("  ")[-1] == "which"
     assert "free" not in table
     assert row.endswith("node-1, node-2, node-3, node-4, node-5")
-    assert last == "1 node in all (2 of them have neither GPUs nor RDMA resources)"
+    assert last == "1 node in total (2 of them have neither GPUs nor RDMA resources)"
 
 
 def test_nodes_outside_are_named_as_in_the_table() -> None:
@@ -77,17 +91,17 @@ def test_nodes_outside_are_named_as_in_the_table() -> None:
     outside = UnassignedNodes(NODES, (), "", "there are no fabrics")
     found = FabricInventory((), (outside,), 5, 0)
     some, every = (fabrics_text(found, width=200, wide=wide) for wide in (False, True))
-    said = "fit no fabric: there are no fabrics"
-    assert f"✘ 5 nodes (node-1, node-2, node-3 and 2 more) {said}\n" in some
-    assert f"✘ 5 nodes ({', '.join(NODES)}) {said}\n" in every
+    text = "✘ 5 nodes fit no fabric: there are no fabrics"
+    assert f"{text} (node-1, node-2, node-3 and 2 more)\n" in some
+    assert f"{text} ({', '.join(NODES)})\n" in every
 
 
 def test_colours_say_it_again() -> None:
     """Names of fabrics are bold, what is wrong has a red sign, the sum is dim."""
-    bold, dim, red, end = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[0m"
+    bold, dim, red, end = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
     shown = fabrics_text(FOUND, width=160, colour=True).splitlines()
     assert shown[1].startswith(f"{bold}v100-ib{end} ")
-    assert shown[4] == f"{red}✘{end} h100: no node belongs to the fabric"
+    assert shown[5] == f"  {red}✘{end} {bold}h100: {end}no node belongs to the fabric"
     assert shown[-1] == f"{dim}{fabrics_text(FOUND, width=160).splitlines()[-1]}{end}"
 
 
@@ -100,27 +114,32 @@ def test_anonymous_text_names_no_node() -> None:
         ["h100", "0", "none", "rdma/h100: 0"],
     ]
     assert shown[3:] == [
-        f"✘ v100-ib: 1 node has {LACKING}",
-        "✘ h100: no node belongs to the fabric",
+        f"  ✘ v100-ib: 1 node has {LACKING}",
+        "    → Check the plugin.",
+        "  ✘ h100: no node belongs to the fabric",
     ]
 
 
 def test_without_fabrics() -> None:
     """There is no table."""
     none = FabricInventory((), (), 3, 0)
-    assert fabrics_text(none, width=80) == "There are no fabrics.\n3 nodes in all\n"
+    assert fabrics_text(none, width=80) == "There are no fabrics.\n3 nodes in total\n"
 
 
 def test_the_json_form_fits_its_schema() -> None:
     """With what is free, and without."""
-    validator = Draft202012Validator(json.loads(fabrics_output_schema()))
+    validator = Draft202012Validator(json.loads(fabrics_schema()))
     form = fabrics_form(FOUND)
     validator.validate(form)
     assert form["fabrics"][0]["free"] == {"nvidia.com/v100": 8, "rdma/v100": 200}
-    assert form["fabrics"][0]["problems"][0]["nodes"] == ["node-5"]
-    assert [one["nearest"] for one in form["misfits"]] == ["v100-ib", None, None]
+    assert form["fabrics"][0]["findings"][0]["location"] == {"nodes": ["node-5"]}
+    assert [finding["code"] for finding in form["findings"]] == [
+        "NodeWithoutFabric",
+        "NodeInSeveralFabrics",
+        "NodeWithoutFabric",
+    ]
     assert form["well"] is False
-    bare = FabricInventory((V100._replace(free=None, problems=()),), (), 5, 0)
+    bare = FabricInventory((V100._replace(free=None, findings=()),), (), 5, 0)
     validator.validate(fabrics_form(bare))
     assert (fabrics_form(bare)["well"], fabrics_form(bare)["fabrics"][0]["free"]) == (True, None)
 
@@ -134,5 +153,13 @@ def test_the_anonymous_form_names_no_node() -> None:
         "nodes": 5,
         "gpus": {"nvidia.com/v100": 40},
         "resources": {"rdma/v100": 252},
-        "problems": [{"code": "NodeWithoutResource", "text": f"1 node has {LACKING}"}],
+        "findings": [
+            {
+                "level": "error",
+                "code": "NodeWithoutResource",
+                "text": f"1 node has {LACKING}",
+                "remedy": "Check the plugin.",
+                "location": {},
+            }
+        ],
     }

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from textwrap import wrap
 
 import pytest
 
@@ -9,10 +10,14 @@ from tests.builders import V100, fabrics
 from tests.server_state import configured, prepared
 from webhook.errors import RequestError
 from webhook.model.facts import Facts
+from webhook.model.inventory import CODES
 from webhook.preview.fabrics.record import FABRICS_FORMATS
 from webhook.serve.http import preview
 from webhook.serve.http.preview import FabricAmounts
 from webhook.serve.state import ConfigurationApplied, PreparedConfiguration, State
+
+#: As docs/codes.md has it.
+REMEDY = next(code.remedy for code in CODES if code.code == "ResourceNotOffered")
 
 
 def facts(*names: str) -> Facts:
@@ -40,10 +45,13 @@ def test_amounts_and_no_names() -> None:
                 "nodes": 2,
                 "gpus": {"nvidia.com/v100": 16},
                 "resources": {"rdma/v100": 0},
-                "problems": [
+                "findings": [
                     {
+                        "level": "error",
                         "code": "ResourceNotOffered",
-                        "text": "resource rdma/v100 is offered by no node",
+                        "text": "no node offers rdma/v100",
+                        "remedy": REMEDY,
+                        "location": {},
                     }
                 ],
             }
@@ -57,7 +65,8 @@ def test_the_table_is_that_of_the_command_without_names() -> None:
     assert asyncio.run(amounts.written("text")).decode().splitlines() == [
         "fabric   nodes  GPUs                 RDMA resources",
         "v100-ib  2      nvidia.com/v100: 16  rdma/v100: 0",
-        "✘ v100-ib: resource rdma/v100 is offered by no node",
+        "  ✘ v100-ib: no node offers rdma/v100",
+        *wrap(REMEDY, 100, initial_indent="    → ", subsequent_indent="      "),
     ]
     assert asyncio.run(amounts.written("wide")) == asyncio.run(amounts.written("text"))
 
