@@ -127,86 +127,85 @@ class Entry(BaseModel):
 
 
 class DefaultsEntry(Entry):
-    """What applies to every pod that opted in."""
+    """Settings for every pod that opted in."""
 
     fabric: Text | None = None
-    """Name of the fabric for pods that give no evidence of theirs. Without it, such pods are
+    """Name of the fabric for pods without evidence of their own fabric. Without it, such pods are
     ambiguous."""
 
     memory_limit: MemoryPolicy = "drop"
-    """What happens to `limits.memory` of the targets: `drop` removes it, except from containers
+    """Policy for `limits.memory` of the targets: `drop` removes it, except from containers
     with MIG slices or a shared GPU, whose nodes are shared; `keep` leaves it, `keep-guaranteed`
     leaves it where the pod's QoS class is Guaranteed. A pod's `rdma.lab/memory-limit` takes
     precedence."""
 
     hcoll: Annotated[Literal["auto", "env", "off"], BeforeValidator(_false_is_off)] = "auto"
     """How Open MPI's hcoll is switched off: `env` sets `OMPI_MCA_coll_hcoll_enable=0`; `auto` also
-    adds `-mca coll_hcoll_enable 0` after a launcher that is provably Open MPI's; `off` leaves hcoll
-    as it is."""
+    adds `-mca coll_hcoll_enable 0` to a launcher that is certainly Open MPI's; `off` leaves hcoll
+    unchanged."""
 
     config_files: Literal["auto", "always", "never"] = "auto"
-    """Whether NCCL's settings are also written to `/etc/nccl.conf`, which processes that ssh starts
-    read too: `auto` does so where a container needs it."""
+    """Whether NCCL's settings are also written to `/etc/nccl.conf`, which processes started by ssh
+    read: `auto` does so where a container needs it."""
 
     on_ambiguous: Literal["skip", "deny"] = "skip"
-    """What happens to a pod that fits several fabrics: `skip` makes only the changes that every
-    fabric needs, and says so; `deny` rejects the pod."""
+    """Policy for a pod that fits several fabrics: `skip` makes only the changes that every fabric
+    needs, with a warning; `deny` rejects the pod."""
 
     pod_security: Literal["skip", "deny"] = "skip"
-    """What happens in a namespace that enforces Pod Security `baseline` or `restricted`, where
-    IPC_LOCK would get the pod rejected: `skip` leaves it out, `deny` rejects the pod with a message
-    that says so."""
+    """Policy for a namespace that enforces Pod Security `baseline` or `restricted`, where IPC_LOCK
+    would get the pod rejected: `skip` does not add it, `deny` rejects the pod with the reason."""
 
     memlock: Memlock = "unknown"
     """How much memory a process may lock where IPC_LOCK has no effect (a user other than root,
     `hostUsers: false`, Pod Security): `limited` to containerd's 8 MiB, `unlimited` where containerd
     has `LimitMEMLOCK=infinity`, `nri` where the nodes run the NRI ulimit-adjuster, whose
-    annotations are then added to such pods. With `unlimited` and `nri`, such pods get no warning,
+    annotations the webhook adds to such pods. With `unlimited` and `nri`, such pods get no warning,
     and `podSecurity: deny` rejects none."""
 
     nodes: Nodes = "elastic"
-    """Whether nodes come and go: `elastic` if they do, `static` if they do not. The verdict on pods
-    that need what no node offers now is then `unsure` or `no`."""
+    """Whether nodes come and go: `elastic` if they do, `static` if they do not. A pod that needs
+    more than any node offers now has the verdict `unsure` or `no` accordingly."""
 
     non_root_images: list[Text] = _always([])
     """Globs of images that do not run as root, e.g. `rayproject/ray*`. A container without
-    `runAsUser` or `runAsNonRoot` counts as root unless its image matches one of them; then
-    `memlock` decides. Registry, tag and digest may be left out."""
+    `runAsUser` or `runAsNonRoot` counts as root unless its image matches a glob; then
+    `memlock` decides. Registry, tag and digest may be omitted."""
 
 
 class NvlinkEntry(Entry):
-    """NVLink between pods on one node, which they request by `rdma.lab/nvlink: share`."""
+    """NVLink between pods on the same node, requested with `rdma.lab/nvlink: share`."""
 
     allow_namespaces: list[Text] = _always([])
     """Namespaces whose privileged pods may share NVLink; pods elsewhere may not."""
 
 
 class ForeignNicsEntry(Entry):
-    """NICs that no fabric uses, besides those of the built-in list."""
+    """Additions to the built-in list of NICs that no fabric uses."""
 
     resources: list[Text] = _always([])
-    """Globs of extended resource names that stand for such a NIC, e.g. `example.com/efa*`."""
+    """Globs of the names of extended resources for such a NIC, e.g. `example.com/efa*`."""
 
     annotations: list[Text] = _always([])
     """Globs of the keys of pod annotations that attach such a NIC, e.g. `example.com/networks`."""
 
 
 class MatchEntry(Entry):
-    """What shows that a pod or a node belongs to the fabric."""
+    """The evidence that a pod or a node belongs to the fabric."""
 
     gpu_resources: list[Text] = _always(["nvidia.com/gpu"])
-    """GPU resources that the fabric's nodes offer. An explicit `[]`: GPUs are no evidence. A node
-    without GPUs belongs to the fabric if it offers a resource that only this fabric has."""
+    """GPU resources that the fabric's nodes offer. With an explicit `[]`, GPUs are no evidence. A
+    node without GPUs belongs to the fabric if it offers a resource that only this fabric has."""
 
     device_classes: list[Text] = _always([])
-    """DeviceClasses by which pods claim the fabric's GPUs through Dynamic Resource Allocation, e.g.
-    `h100.gpu.example.com`. One whose name says that it is a NIC (`rdma`, `roce`, `nic`, `sriov`)
-    stands for the fabric's NICs: a pod that claims one gets no other."""
+    """DeviceClasses for the fabric's GPUs in Dynamic Resource Allocation, e.g.
+    `h100.gpu.example.com`. A class whose name contains `rdma`, `roce`, `nic` or `sriov` is for the
+    fabric's NICs: a pod that claims such a device gets no other NIC."""
 
     gpu_products: list[Text] = _always([])
     """Globs of GPU products, e.g. `Tesla-V100-*`: short for `nodeLabels` with the key
-    `nvidia.com/gpu.product`. `-SHARED` and `-MIG-...` are cut off the node's value before it is
-    compared."""
+    `nvidia.com/gpu.product`. `-SHARED` and `-MIG-...` are removed from the node's value before the
+    comparison."""
 
     node_labels: dict[str, Globs] = _always({})
     """Lists of globs by the key of a node label. For every key, the node's value must match one of
@@ -214,26 +213,26 @@ class MatchEntry(Entry):
 
 
 class ResourceEntry(Entry):
-    """One extended resource that a pod on the fabric requests."""
+    """An extended resource that a pod on the fabric requests."""
 
     name: Text
     """Name of the extended resource, as the device plugin offers it, e.g. `rdma/rdma_v100`."""
 
     count: Count = 1
-    """Devices per container: an integer, or `per-gpu` for as many as its GPUs need."""
+    """Devices per container: an integer, or `per-gpu` for the number that its GPUs need."""
 
     gpus_per_device: Annotated[int, Field(ge=1, le=64)] = 1
-    """With `per-gpu`: how many GPUs share one device. The number of devices is rounded up."""
+    """With `per-gpu`: the number of GPUs that share a device; the result is rounded up."""
 
     devices_per_gpu: Annotated[int, Field(ge=1, le=64)] = 1
-    """With `per-gpu`, instead of `gpusPerDevice`: how many devices each GPU has, e.g. 2 where there
-    are two NICs beside each GPU."""
+    """With `per-gpu`, instead of `gpusPerDevice`: the number of devices for each GPU, e.g. 2
+    with two NICs per GPU."""
 
     maximum: Annotated[int | None, Field(ge=1, le=1000, alias="max")] = None
-    """With `per-gpu`: the most devices per container."""
+    """With `per-gpu`: the maximum number of devices per container."""
 
     aliases: list[Text] = _always([])
-    """Other names that users or tools write for this resource, e.g. `rdma/hca`. In a pod, `name`
+    """Other names that users or tools have for this resource, e.g. `rdma/hca`. In a pod, `name`
     replaces them."""
 
     network: Text | None = None
@@ -242,12 +241,12 @@ class ResourceEntry(Entry):
 
 
 class ClaimEntry(Entry):
-    """A ResourceClaimTemplate by which a pod on the fabric gets its NICs."""
+    """A ResourceClaimTemplate for the NICs of a pod on the fabric."""
 
     template: Text
-    """Name of a ResourceClaimTemplate that each namespace must have whose pods use the fabric;
-    without it, they stay Pending. It requests NICs alone, or GPUs with their NICs: then containers
-    must not request other GPUs."""
+    """Name of a ResourceClaimTemplate, which must exist in each namespace with pods on the fabric;
+    without it, they stay Pending. It requests only NICs, or GPUs with their NICs; in that case,
+    containers must not request other GPUs."""
 
     request: Text | None = None
     """Name of the request in the template whose devices a container gets. Without it, a container
@@ -258,7 +257,7 @@ class ClaimEntry(Entry):
 
 
 class QosEntry(Entry):
-    """Quality of service, as the switches are set up. An unset field writes no variable."""
+    """Quality of service, as configured on the switches. An unset field sets no variable."""
 
     traffic_class: Annotated[int | None, Field(ge=0, le=255)] = None
     """IP traffic class of RoCE packets (DSCP times 4): NCCL_IB_TC, UCX_IB_TRAFFIC_CLASS,
@@ -272,8 +271,8 @@ class QosEntry(Entry):
 
     gid_index: Annotated[int | None, Field(ge=0, le=255)] = None
     """GID table index: NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, NVSHMEM_IB_GID_INDEX, MC_GID_INDEX.
-    Only for NCCL older than 2.26: newer versions find the index (2.21 to 2.25 do too, but fail
-    where a pod's table has gaps)."""
+    Only for NCCL before 2.26: newer versions find the index themselves (2.21 to 2.25 also do, but
+    fail if a pod's table has gaps)."""
 
     pkey: PartitionKey | None = None
     """InfiniBand partition key, with or without the membership bit, e.g. `0x8001`: UCX_IB_PKEY.
@@ -290,26 +289,25 @@ class FabricEntry(Entry):
     """Which nodes, and so which pods, belong to the fabric."""
 
     mode: Mode = "shared-device"
-    """How a pod gets the devices: `shared-device` (the RDMA shared device plugin),
-    `host-network` (pods that have hostNetwork themselves), `sr-iov` (a virtual function each),
-    `host-device` (a whole device each), `dra` (Dynamic Resource Allocation: by `claims`)."""
+    """How a pod gets the devices: `shared-device` (the RDMA shared device plugin), `host-network`
+    (pods that set hostNetwork), `sr-iov` (virtual functions), `host-device` (whole devices), `dra`
+    (Dynamic Resource Allocation, with `claims`)."""
 
     resources: list[ResourceEntry] = _always([])
-    """Extended resources that a pod requests, normally one; one per rail with SR-IOV."""
+    """Extended resources that a pod requests: normally one, with SR-IOV one per rail."""
 
     claims: list[ClaimEntry] = _always([])
-    """With mode `dra`: the ResourceClaimTemplates by which a pod gets its NICs, normally one."""
+    """With mode `dra`: the ResourceClaimTemplates for a pod's NICs, normally one."""
 
     inject_resources: bool = True
-    """Whether to request `resources`, or to claim devices by `claims`, for pods. `false`: another
-    webhook or the user does, and here they only show which pods belong to the fabric."""
+    """Whether the webhook adds `resources` and `claims` to pods. With `false`, another webhook or
+    the user does; the two fields then only show which pods belong to the fabric."""
 
     link_layer: LinkLayer = "InfiniBand"
     """Link layer of the fabric's devices: `InfiniBand`, or `Ethernet` for RoCE."""
 
     rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
-    """Rate of one device in Gb/s, which `rdma-webhook verify` expects. It is not written into
-    pods."""
+    """Rate of a device in Gb/s, which `rdma-webhook verify` expects. It does not affect pods."""
 
     hcas: list[Text] = _always([])
     """The fabric's RDMA devices by exact name, `name[:port[:rail[:plane]]]`, the same on all its
@@ -317,16 +315,16 @@ class FabricEntry(Entry):
 
     exclude_hcas: list[Text] = _always([])
     """Instead of `hcas`: all devices except these, `name[:port]`. For NCCL and NVSHMEM; UCX, which
-    cannot exclude devices before version 1.21, chooses by itself."""
+    cannot exclude devices before version 1.21, chooses for itself."""
 
     hca_prefixes: list[Text] = _always([])
     """Instead of `hcas`, where names differ between nodes: prefixes of device names (`ibp`). For
-    NCCL, and a single one for NVSHMEM; UCX chooses by itself."""
+    NCCL, and a single prefix for NVSHMEM; UCX chooses for itself."""
 
     socket_interface: Text = "eth0"
     """Interface in the pod network that reaches the other pods: NCCL_SOCKET_IFNAME,
-    GLOO_SOCKET_IFNAME, and the TCP part of UCX_NET_DEVICES. An explicit `""`: none of these is
-    written, and the libraries choose by themselves."""
+    GLOO_SOCKET_IFNAME, and the TCP part of UCX_NET_DEVICES. With an explicit `""`, the webhook
+    sets none of these, and the libraries choose for themselves."""
 
     host_socket_interface: Text | None = None
     """Instead of `socketInterface` for pods with hostNetwork: an interface of the node. Without it,
@@ -336,11 +334,11 @@ class FabricEntry(Entry):
     """Multus networks `[namespace/]name[@interface]` to append to the networks of every pod."""
 
     libraries: list[Library] = _always(["nccl", "ucx", "gloo"])
-    """Libraries whose variables are written. With `openmpi`, Open MPI's own TCP connections use
-    `socketInterface` alone."""
+    """Libraries whose variables the webhook sets. With `openmpi`, Open MPI's own TCP connections
+    use only `socketInterface`."""
 
     qos: QosEntry = _always(QosEntry())
-    """Quality of service, as the switches are set up."""
+    """Quality of service, as configured on the switches."""
 
     shared_memory: Text | None = None
     """Size of the memory volume to add at /dev/shm, e.g. `64Gi`; without it, none is added."""
@@ -352,22 +350,21 @@ class FabricEntry(Entry):
     """Node labels that `pin: always` adds to the pod's nodeSelector."""
 
     env: dict[str, Scalar] = _always({})
-    """Other environment variables for every target. A variable that is set here replaces the one
-    that another field makes. In a cluster, values are strings: quote numbers, and words such as
-    `true` and `off`."""
+    """Other environment variables for every target. They replace variables from other fields. In a
+    cluster, values are strings: quote numbers, and words such as `true` and `off`."""
 
 
 class FabricConfigurationSpec(Entry):
     """The fabrics of a cluster, and how pods get access to them."""
 
     defaults: DefaultsEntry = _always(DefaultsEntry())
-    """What applies to all pods that opted in, whatever their fabric."""
+    """Settings for all pods that opted in, whatever their fabric."""
 
     nvlink: NvlinkEntry = _always(NvlinkEntry())
-    """NVLink between pods on one node."""
+    """NVLink between pods on the same node."""
 
     foreign_nics: ForeignNicsEntry = _always(ForeignNicsEntry())
-    """NICs that no fabric uses, besides those of the built-in list. A pod that has one gets no
+    """Additions to the built-in list of NICs that no fabric uses. A pod with such a NIC gets no
     device of a fabric."""
 
     fabrics: list[FabricEntry]
@@ -384,7 +381,7 @@ class FabricConfiguration(Entry):
     """Always `FabricConfiguration`."""
 
     metadata: dict[str, object] = _always({})
-    """As of every Kubernetes object. The name is `default`; a file may leave it out."""
+    """As in every Kubernetes object. The name is `default`; a file may omit it."""
 
     spec: FabricConfigurationSpec
     """The fabrics of the cluster, and how pods get access to them."""

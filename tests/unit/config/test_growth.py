@@ -99,12 +99,12 @@ def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
 
 def test_several_rivals_are_reported_once() -> None:
     """A fabric that shares its GPU resource with many has one finding, which names the first."""
-    remedy = "too: to tell them apart, give each gpuProducts, or nodeLabels with the same key"
+    remedy = ": to distinguish them, give each gpuProducts, or nodeLabels with the same key"
     remedy += " and different values"
     messages = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
     assert messages == [
-        f"nvidia.com/gpu is claimed by fabric 'a' {remedy}; or set defaults.fabric",
-        f"nvidia.com/gpu is claimed by fabric 'a' and 1 more {remedy}; or set defaults.fabric",
+        f"nvidia.com/gpu also belongs to fabric 'a'{remedy}; or set defaults.fabric",
+        f"nvidia.com/gpu also belongs to fabric 'a' and 1 more{remedy}; or set defaults.fabric",
     ]
 
 
@@ -149,7 +149,7 @@ def test_globs_beyond_those_that_are_compared_tell_nothing() -> None:
     assert [(severity, path) for severity, path, _ in findings(file)] == [
         ("warning", "spec.fabrics")
     ]
-    assert findings(file)[0][2].startswith("52 different globs with wildcards, of which only 50 ")
+    assert findings(file)[0][2].startswith("only 50 of 52 wildcard globs ")
 
 
 def test_a_label_that_no_value_can_have_is_not_searched() -> None:

@@ -238,7 +238,7 @@ fabrics:
         "f.yaml:8: error: spec.fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
         (
             "f.yaml:8: warning: spec.fabrics[0].env.NCCL_P2P_DISABLE: is for debugging, and NCCL "
-            "chooses better by itself"
+            "chooses better values itself"
         ),
     ]
 

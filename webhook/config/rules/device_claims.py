@@ -47,7 +47,7 @@ def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
     """
     if fabric.claims and fabric.mode != "dra":
         yield Violation(
-            ("claims",), f"mode {fabric.mode} has no claims: write mode: dra, or remove"
+            ("claims",), f"mode {fabric.mode} has no claims: write mode: dra, or remove claims"
         )
 
 
@@ -80,7 +80,7 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
 def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a template that is listed twice.
 
-    An error: a pod that has a claim of the template counts as equipped by it.
+    An error: a pod with a claim of the template already counts as equipped.
     """
     first: dict[str, int] = {}
     for place, claim in enumerate(fabric.claims):

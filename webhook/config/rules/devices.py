@@ -40,9 +40,9 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of `networks` and `socketInterface` in mode `host-network`.
+    """Warn about `networks` and `socketInterface` in mode `host-network`.
 
-    A warning: they have no effect on pods with hostNetwork, and that mode serves only those.
+    A warning: they have no effect on pods with hostNetwork, the only pods of that mode.
     """
     if fabric.mode != "host-network":
         return
@@ -57,7 +57,7 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of modes `sr-iov` and `host-device` without a network.
+    """Warn about modes `sr-iov` and `host-device` without a network.
 
     A warning: a Multus network moves the device into the pod, but another webhook may append that
     network.
@@ -82,8 +82,8 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
         if interface and (times > 1 or interface in interfaces):
             yield Violation(
                 path,
-                f"{quoted(name)} uses the interface name {quoted(interface)} twice: leave "
-                f"out @{interface}",
+                f"{quoted(name)} uses the interface name {quoted(interface)} twice: "
+                f"remove @{interface}",
             )
         interfaces.add(interface)
 
@@ -106,9 +106,9 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def many_units(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a count above 1 in mode `shared-device`.
+    """Warn about a count above 1 in mode `shared-device`.
 
-    A warning: more units add nothing, and use up the plugin's `rdmaHcaMax` sooner.
+    A warning: more units add nothing, and exhaust the plugin's `rdmaHcaMax` sooner.
     """
     for place, resource in enumerate(fabric.resources):
         count = resource.count
@@ -122,7 +122,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of `gpusPerDevice`, `devicesPerGpu` and `max` without `count: per-gpu`.
+    """Warn about `gpusPerDevice`, `devicesPerGpu` and `max` without `count: per-gpu`.
 
     A warning: they have no effect without it.
     """
@@ -137,7 +137,7 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error")
 def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject `gpusPerDevice` beside `devicesPerGpu`.
+    """Reject `gpusPerDevice` together with `devicesPerGpu`.
 
     An error: GPUs share a device, or each has several.
     """
@@ -151,7 +151,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a fabric without a resource, except in modes `host-network` and `dra`.
+    """Warn about a fabric without a resource, except in modes `host-network` and `dra`.
 
     A warning: nothing mounts a device into the pod, but a site may do so in another way.
     """

@@ -68,7 +68,7 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", alone=True)
 def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of variables in `env` that NCCL documents for debugging only.
+    """Warn about variables in `env` that NCCL documents for debugging only.
 
     A warning: forced levels and disabled paths make jobs hang or slow, but a site may have measured
     that they help.
@@ -76,13 +76,13 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     for name in fabric.env:
         if name in _DEBUGGING:
             yield Violation(
-                ("env", name), "is for debugging, and NCCL chooses better by itself: remove it"
+                ("env", name), "is for debugging, and NCCL chooses better values itself: remove it"
             )
 
 
 @rule("warning", alone=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a variable in `env` whose name is a letter off a known one, or in the wrong case.
+    """Warn about a variable in `env` whose name is a letter off a known one, or in the wrong case.
 
     A warning: no library reads `NCCL_DEUBG` or `nccl_debug`; but a site's own program may.
     """
@@ -110,7 +110,7 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error")
 def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` beside a socket interface field.
+    """Reject NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` if a field sets the interface.
 
     An error: it is not clear which of the two to use.
     """
@@ -118,13 +118,13 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
         for name in SOCKETS:
             if name in fabric.env:
                 yield Violation(
-                    ("env", name), "socketInterface sets this variable too: remove one of them"
+                    ("env", name), "socketInterface also sets this variable: remove one of them"
                 )
 
 
 @rule("warning")
 def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
+    """Warn about NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
 
     A warning: with `env`, pods with hostNetwork get the same name as others, and UCX gets none.
     """
@@ -145,7 +145,7 @@ def _names_interface(fabric: FabricEntry) -> bool:
 
 @rule("warning")
 def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of UCX and exact `hcas` without a socket interface.
+    """Warn about UCX and exact `hcas` without a socket interface.
 
     A warning: UCX_NET_DEVICES, which UCX applies to TCP as well, is then not written, and UCX uses
     any device.
@@ -165,7 +165,7 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a UCX_NET_DEVICES in `env` that lists HCAs alone.
+    """Warn about a UCX_NET_DEVICES in `env` that lists HCAs alone.
 
     A warning: UCX applies it to TCP as well, which then has no device, and a process that needs TCP
     dies with "no usable transports/devices".
@@ -181,7 +181,7 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of the library `openmpi` in mode `host-network`.
+    """Warn about the library `openmpi` in mode `host-network`.
 
     A warning: it has no effect there, since mpirun aborts on a node without the interface.
     """
@@ -192,7 +192,7 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a variable in `env` to which `hcas` or `qos` gives another value.
+    """Warn about a variable in `env` that `hcas` or `qos` sets to another value.
 
     A warning: the value in `env` wins, so the field has no effect on that library.
     """
@@ -217,8 +217,8 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
         if len(value.encode()) > _NCCL_BYTES or value != value.strip() or "\n" in value:
             yield Violation(
                 ("env", name),
-                f"{quoted(value):.40} must be one line of at most {_NCCL_BYTES} bytes, without "
-                "spaces around it",
+                f"{quoted(value):.40} must be a single line of at most {_NCCL_BYTES} bytes, "
+                "without leading or trailing spaces",
             )
     if len(nccl_ib_hca(fabric).encode()) > _NCCL_BYTES:
         yield Violation(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
@@ -246,7 +246,7 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a UCX_TLS in `env` without an RDMA transport.
+    """Warn about a UCX_TLS in `env` without an RDMA transport.
 
     A warning: UCX then uses TCP, but a site may want that for UCX alone.
     """
@@ -257,7 +257,7 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of `qos.gidIndex` where pods have their own interfaces.
+    """Warn about `qos.gidIndex` where pods have their own interfaces.
 
     A warning: there the index differs from pod to pod; NCCL 2.26 or newer finds it.
     """
@@ -266,7 +266,7 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
     if fabric.qos.gid_index is not None and own_interfaces:
         yield Violation(
             ("qos", "gidIndex"),
-            "the index differs between pods with their own interfaces: leave it out; NCCL 2.26 or "
+            "the index differs between pods with their own interfaces: remove it; NCCL 2.26 or "
             "newer finds it",
         )
 
@@ -283,7 +283,7 @@ def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of `qos.pkey` without NCCL_IB_PKEY in `env`.
+    """Warn about `qos.pkey` without NCCL_IB_PKEY in `env`.
 
     A warning: NCCL needs the key's index in the port's table, which only the site knows (net_ib
     passes it as `pkey_index`); without NCCL_IB_PKEY, NCCL uses index 0.
@@ -316,7 +316,7 @@ def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", alone=True)
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a `sharedMemory` below 64Mi, which every container has anyway.
+    """Warn about a `sharedMemory` below 64Mi, which every container has anyway.
 
     A warning: less is too little for anything that needs RDMA; `64m` and `64` are typing errors.
     """
@@ -328,6 +328,6 @@ def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     if small and written is not None:
         yield Violation(
             ("sharedMemory",),
-            f"{quoted(written)} is less than the {_SHM_DEFAULT} that every container has: did "
-            "you mean Gi?",
+            f"{quoted(written)} is less than the default of every container, {_SHM_DEFAULT}: "
+            "did you mean Gi?",
         )

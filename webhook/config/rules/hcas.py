@@ -23,7 +23,7 @@ from webhook.model.pod import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MAX_HCAS = 32
-#: A longer list does not reach NCCL, which another rule reports.
+#: A longer list does not reach NCCL; another rule reports it.
 _LONGEST_LIST = 1023
 #: The kernel drivers' prefixes of the device's number, and rdma_rename's of the PCI address.
 _STEM = (
@@ -103,7 +103,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", alone=True)
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
+    """Warn about names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
 
     A warning: NCCL looks for an RDMA device with that name, and there probably is none; but a site
     may name devices after their interfaces.
@@ -119,7 +119,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", alone=True)
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
+    """Warn about capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
     A warning: case matters to NCCL, and neither drivers nor udev use capitals; but a site may.
     """
@@ -134,7 +134,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", alone=True)
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of names of devices that are almost what a driver gives: `mxl5_0`, `mlx5-1`, `0`.
+    """Warn about names of devices that are almost what a driver gives: `mxl5_0`, `mlx5-1`, `0`.
 
     A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
     renamed its devices.
@@ -160,10 +160,10 @@ def _intended(name: str) -> str:
 
 @rule("warning")
 def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a fabric that names no RDMA device, in modes where names are the same in all pods.
+    """Warn about a fabric that names no RDMA device, in modes where names are the same in all pods.
 
-    A warning: NCCL and UCX then use every device that they find, slow ones included, but a node may
-    have only the right ones.
+    A warning: NCCL and UCX then use every device that they find, including slow ones, but a node
+    may have only the right devices.
     """
     given = any(_hcas(fabric)) or any(name in fabric.env for name in _NAMING.values())
     if (
@@ -173,8 +173,8 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     ):
         yield Violation(
             ("hcas",),
-            "is empty, so NCCL and UCX use every device that they find, slow Ethernet cards "
-            "included: write the names that rdma link prints, such as [mlx5_0, mlx5_1]",
+            "is empty, so NCCL and UCX use every device that they find, including slow "
+            "Ethernet cards: write the names that rdma link prints, such as [mlx5_0, mlx5_1]",
         )
 
 
@@ -226,7 +226,7 @@ def _port(written: str) -> str:
 
 @rule("warning")
 def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a prefix that also matches devices that are probably not meant.
+    """Warn about a prefix that also matches devices that are probably not intended.
 
     A warning: `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0, but the
     site's nodes may have none of those.
@@ -246,7 +246,7 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
 
 @file_rule("warning")
 def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
-    """Warn of a prefix that also matches a device that another fabric names.
+    """Warn about a prefix that also matches a device that another fabric names.
 
     A warning: the two fabrics may have different nodes.
     """
@@ -286,7 +286,7 @@ def _with_prefix(parts: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
 
 @rule("warning")
 def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of `mlx5_bond_*` among the devices of an InfiniBand fabric.
+    """Warn about `mlx5_bond_*` among the devices of an InfiniBand fabric.
 
     A warning: such a bond is Ethernet (InfiniBand ports cannot be its members) and often slow, and
     NCCL refuses or mixes link layers. But a site may have renamed a device.
@@ -301,10 +301,10 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def nvshmem_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of devices for NVSHMEM whose names do not begin alike.
+    """Warn about devices for NVSHMEM whose names do not begin alike.
 
     A warning: NVSHMEM_HCA_PREFIX is one prefix, `mlx5` by default, and NVSHMEM leaves out devices
-    with other names, but a site may use NVSHMEM with those that remain.
+    with other names, but a site may use NVSHMEM with the remaining devices.
     """
     if "nvshmem" not in fabric.libraries or "NVSHMEM_HCA_PREFIX" in fabric.env:
         return

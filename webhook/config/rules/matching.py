@@ -26,10 +26,10 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 
 @file_rule("warning")
 def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
-    """Warn of two fabrics with the same GPU resource or device class that no label tells apart.
+    """Warn about two fabrics with the same GPUs or device class that no label distinguishes.
 
-    A warning: a pod that requests those GPUs and says no more is ambiguous, but that may be
-    intended. Two fabrics of which one is `defaults.fabric` are not reported.
+    A warning: a pod that only requests those GPUs is ambiguous, but that may be intended. Pairs
+    with `defaults.fabric` are not reported.
     """
     default = parts.model.defaults.fabric
     if parts.default_unsure or (default is not None and default not in parts.names):
@@ -52,8 +52,8 @@ def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
             suffix = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
             yield Violation(
                 (*path, "match"),
-                f"{brief(gpu)} is claimed by fabric {quoted(earlier)}{suffix} too: to tell them "
-                "apart, give each gpuProducts, or nodeLabels with the same key and different "
+                f"{brief(gpu)} also belongs to fabric {quoted(earlier)}{suffix}: to distinguish "
+                "them, give each gpuProducts, or nodeLabels with the same key and different "
                 "values; or set defaults.fabric",
             )
         for gpu in gpus:
@@ -62,7 +62,7 @@ def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule("warning")
 def many_wildcards(parts: ParsedSpec) -> Iterator[Violation]:
-    """Warn of more than 50 different globs with wildcards.
+    """Warn about more than 50 different globs with wildcards.
 
     A warning: further globs work as well, but are not compared with those of other fabrics or with
     `nodeSelector`.
@@ -71,8 +71,8 @@ def many_wildcards(parts: ParsedSpec) -> Iterator[Violation]:
     if left_out:
         yield Violation(
             ("fabrics",),
-            f"{MOST_WILD + left_out:,} different globs with wildcards, of which only {MOST_WILD} "
-            "are compared with other fabrics: write plain values where you can",
+            f"only {MOST_WILD} of {MOST_WILD + left_out:,} wildcard globs are compared with other "
+            "fabrics: use plain values where possible",
         )
 
 

@@ -60,7 +60,7 @@ def default_fabric(parts: ParsedSpec) -> Iterator[Violation]:
 def image_globs(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `nonRootImages` that no image can match.
 
-    An error: the images that are meant would count as root's.
+    An error: the intended images would count as running as root.
     """
     for place, glob in enumerate(parts.model.defaults.non_root_images):
         remedy = _mended(glob)
@@ -70,10 +70,10 @@ def image_globs(parts: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule("warning", alone=True)
 def images_without_effect(parts: ParsedSpec) -> Iterator[Violation]:
-    """Warn of `nonRootImages` beside `memlock: unlimited`, with which the user does not matter."""
+    """Warn about `nonRootImages` with `memlock: unlimited`, where the user does not matter."""
     defaults = parts.model.defaults
     if defaults.non_root_images and defaults.memlock == "unlimited":
-        message = "has no effect with memlock: unlimited, with which every user may lock memory"
+        message = "has no effect with memlock: unlimited, which lets every user lock memory"
         yield Violation(("defaults", "nonRootImages"), message)
 
 
@@ -136,7 +136,7 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject globs of node labels that no label value can match.
 
-    Values have no spaces, for example: GPU feature discovery writes `Tesla-V100-SXM2-32GB`.
+    Values have no spaces, for example: GPU feature discovery sets `Tesla-V100-SXM2-32GB`.
     """
     lists: list[tuple[Path, list[str]]] = [(("match", "gpuProducts"), fabric.match.gpu_products)]
     lists += [(("match", "nodeLabels", key), of) for key, of in fabric.match.node_labels.items()]
@@ -148,7 +148,7 @@ def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
                 yield Violation(
                     (*path, place),
                     f"{quoted(glob)} matches no label value: values consist of letters, digits, "
-                    "-, _ and . (a space in a GPU's name is a - in its label)",
+                    "-, _ and . (a space in a GPU's name becomes a - in its label)",
                 )
 
 
@@ -176,7 +176,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
         ("hostSocketInterface", fabric.host_socket_interface),
     ):
         if name == LOOPBACK:
-            yield Violation((key,), "'lo' reaches no other pod: write the interface that does")
+            yield Violation((key,), "'lo' cannot reach other pods: name an interface that can")
         elif name and not names.is_interface(name):
             yield Violation(
                 (key,),

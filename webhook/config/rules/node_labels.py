@@ -20,16 +20,17 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """
     if fabric.match.gpu_products and PRODUCT_LABEL in fabric.match.node_labels:
         yield Violation(
-            ("match", "gpuProducts"), f"nodeLabels has {PRODUCT_LABEL} too: keep one of the two"
+            ("match", "gpuProducts"),
+            f"nodeLabels also has {PRODUCT_LABEL}: keep only one of the two",
         )
 
 
 @rule("warning", alone=True)
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
+    """Warn about a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
 
     A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
-    case matters; a pod's nodeSelector, or a node, then never shows the fabric.
+    case matters. Otherwise no node, and no pod's nodeSelector, ever fits the fabric.
     """
     for path, glob in _products(fabric):
         if intended := intended_product(glob):
@@ -49,7 +50,7 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
 
 @rule("warning", alone=True)
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of GPU products with `-SHARED` or `-MIG-...`.
+    """Warn about GPU products with `-SHARED` or `-MIG-...`.
 
     A warning: both suffixes are removed from the node's value first, so such a glob may never
     match.
@@ -75,7 +76,7 @@ def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning")
 def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn of a `nodeSelector` without `pin: always`.
+    """Warn about a `nodeSelector` without `pin: always`.
 
     A warning: it has no effect without the pin.
     """
@@ -96,6 +97,6 @@ def selector_against_match(parts: ParsedSpec) -> Iterator[Violation]:
             if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):
                 yield Violation(
                     (*path, "nodeSelector", key),
-                    f"{quoted(value)} contradicts {listed(labels[key])} in match: make the two "
-                    "agree",
+                    f"{quoted(value)} contradicts {listed(labels[key])} in match: correct one of "
+                    "the two",
                 )

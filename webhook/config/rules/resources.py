@@ -1,4 +1,4 @@
-"""Rules for the names of RDMA resources: repeated ones, aliases, and GPUs in their place.
+"""Rules for the names of RDMA resources: repetitions, aliases, and names of GPUs.
 
 Sources: the names in NVIDIA's, AMD's and Intel's GPU device plugins; the names that sites give
 to GPUs with k8s-device-plugin's `resources.gpus[].name`. An RDMA resource may be in nvidia.com
@@ -31,7 +31,7 @@ _MODEL = re.compile(
 
 @file_rule("error")
 def aliases_of_two(parts: ParsedSpec) -> Iterator[Violation]:
-    """Reject an alias that stands for two resources of the same fabric.
+    """Reject an alias of two resources of the same fabric.
 
     An error: it cannot be renamed to both. Two fabrics may share an alias: the pod's fabric decides
     which resource it becomes.
@@ -102,7 +102,7 @@ def gpu_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule("warning")
 def gpu_model_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
-    """Warn of an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
+    """Warn about an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
 
     A warning: a site may name a device after the GPU of its nodes.
     """
