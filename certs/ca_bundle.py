@@ -90,13 +90,13 @@ class CaBundle:
         if content.fingerprints == {pem_fingerprint(pem) for pem in pems}:
             return content
         if self._limit.pause:
-            raise ApiError(f"somebody else keeps changing {self}")
+            raise ApiError(f"another client keeps changing {self}")
         self._api.apply(self._configuration.path, self._fields(b"".join(pems), content))
         self._limit.record_write()
         written = self.read()  # another replica may have written the same first
         if not all(written.holds(pem) for pem in pems):
             raise ApiError(
-                f"{self} does not keep what is written to it: another client or policy reverts it"
+                f"{self} does not keep its new content: another client or a policy reverts it"
             )
         return written
 

@@ -173,11 +173,7 @@ def _bundle_problem(authorities: Sequence[Authority], published: Published) -> s
     if missing:
         return f"it lacks the {' and the '.join(missing)} CA"
     unknown = sum(ca.role == "unknown" for ca in trusted)
-    return (
-        f"it trusts {unknown} CA{'s' * (unknown > 1)} that the Secret does not have"
-        if unknown
-        else ""
-    )
+    return f"it trusts {unknown} CA{'s' * (unknown > 1)} that the Secret lacks" if unknown else ""
 
 
 def _handshakes(

@@ -92,7 +92,7 @@ class Keeper:
             if self._secret.write(authorities, content):
                 self._remember(content, authorities)
                 return authorities, published
-        raise ApiError(f"somebody else keeps changing {self._secret}")
+        raise ApiError(f"another client keeps changing {self._secret}")
 
     def _next_authorities(self, content: SecretContent, published: PublishedSet) -> Authorities:
         authorities = adopt(self._base_authorities(content), *self._missing_cas(content, published))

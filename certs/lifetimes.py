@@ -44,13 +44,13 @@ class Lifetimes:
         """The inconsistency of these durations, as one line; "" if they are consistent."""
         minimum = 3 * (self.propagation + 3 * self.round)
         if min(self.ca, self.leaf, self.round) <= timedelta(0) or self.propagation < timedelta(0):
-            return "every time must be above zero"
+            return "every duration must be above zero"
         if self.ca < minimum:
             seconds = minimum.total_seconds()
             return (
-                f"a CA must live at least {seconds:g} s, to be replaced in the last third of its "
-                "lifetime"
+                f"a CA must last at least {seconds:g} s, so that the last third of its lifetime "
+                "suffices to replace it"
             )
         if self.leaf < 6 * self.round:
-            return f"a leaf must live at least {6 * self.round.total_seconds():g} s, six rounds"
+            return f"a leaf must last at least {6 * self.round.total_seconds():g} s (six rounds)"
         return ""

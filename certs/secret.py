@@ -103,7 +103,7 @@ class CaSecret:
             metadata = {**secret["metadata"], "annotations": annotations}
             if self._api.replace(self._path, {**secret, "metadata": metadata}):
                 return
-        raise ApiError(f"somebody else keeps changing {self}")
+        raise ApiError(f"another client keeps changing {self}")
 
     def _new(self) -> Object:
         return {

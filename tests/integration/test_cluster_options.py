@@ -147,7 +147,7 @@ def test_no_command_is_run_for_somebody_else(lab: Lab, capsys: pytest.CaptureFix
     lab.plain.answers["/api/v1/namespaces/lab/pods/train-0"] = live(containerStatuses=states)
     why("--kubeconfig", str(lab.config), "--as", "ada", "--exec")
     told = " ".join(capsys.readouterr().out.split())
-    assert "no command is run with --as, since it would run with your own rights" in told
+    assert "with --as, no command is run in a pod, since it would have your own rights" in told
     assert not any("/exec" in path for path in lab.plain.asked)
 
 

@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
     if report.example and arguments.output == "json":
         print_status(
             "note",
-            f"these are example fabrics ({report.example}), not yours: give yours with -c FABRICS",
+            f"these are example fabrics ({report.example}), not yours: pass yours with -c FABRICS",
         )
     display = OutputOptions(
         width=width(), colour=colour(), terminal=terminal(), max_characters=None

@@ -187,12 +187,12 @@ class OwnerChain:
 # after a request that the API server does not answer, none follows.
 
 #: The assumptions about a namespace that was not read.
-UNRESTRICTED = "assumed: no Pod Security level and no fabric of its own; its labels stay unknown"
+UNRESTRICTED = "assumed: no Pod Security level and no fabric of its own; its labels remain unknown"
 _RULE = "assumed: none of them requires a memory limit"
-_TEMPLATE = "whether the fabrics' templates exist stays unknown"
-_CLAIM = "what they request is guessed from the names in the pod"
-_NODES_UNREAD = "what the nodes offer, and which fabrics they belong to, stays unknown"
-_REMAINING = "what was not read by then is assumed as without a cluster"
+_TEMPLATE = "whether the fabrics' templates exist remains unknown"
+_CLAIM = "their requests are guessed from the names in the pod"
+_NODES_UNREAD = "the nodes' resources and fabrics remain unknown"
+_REMAINING = "everything not read yet is assumed as without a cluster"
 _RULES = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
 _UNAUTHORIZED = 401
 
@@ -258,9 +258,9 @@ class BestEffortFacts:
         elif code == FORBIDDEN:
             self.notes.append(f"{title}: not read, as you lack the right to {right}; {assumed}")
         elif code == NOT_FOUND:
-            self.notes.append(f"{title}: not there; {assumed}")
+            self.notes.append(f"{title}: does not exist; {assumed}")
         else:
-            self.notes.append(f"{title}: not read, as {message}; {assumed}")
+            self.notes.append(f"{title}: not read: {message}; {assumed}")
 
     def _claims(self, kind: WatchedResource[object], name: str, space: str, assumed: str) -> bool:
         """Read the objects of a kind in a namespace; return whether that worked."""

@@ -167,7 +167,7 @@ class PodAccess:
         if self._client.impersonates:
             # The official client sends no headers of impersonation with a command.
             raise ClusterError(
-                "no command is run with --as, since it would run with your own rights"
+                "with --as, no command is run in a pod, since it would have your own rights"
             )
         core = CoreV1Api(self._client.api)
         try:

@@ -183,10 +183,10 @@ def _summary(comparison: Comparison) -> str:
         return "There are no pods to compare: none has opted in."
     changed, pods = len(comparison.changes), _counted(comparison.compared, "pod")
     if not changed:
-        return f"Nothing changes: {pods} would be decided as today."
+        return f"No change: {pods} would get the same decision."
     worse = sum(change.before.rdma == "yes" != change.after.rdma for change in comparison.changes)
     lost = f", {worse} of them would lose RDMA" if worse else ""
-    return f"{changed} of {pods} would be decided differently{lost}."
+    return f"{changed} of {pods} would get a different decision{lost}."
 
 
 def _counted(number: int, noun: str) -> str:

@@ -211,7 +211,7 @@ def _admission_only_reason(case: _Case) -> str:
             "applied only at admission, since the document has no place for the pods' annotations"
         )
     name = case.controller.name if case.controller else "the controller"
-    return f"applied in part only at admission, since {name} writes the fields that change"
+    return f"completed only at admission, since {name} writes some of the fields"
 
 
 def _unknown_controller(case: _Case) -> str:
@@ -260,7 +260,7 @@ def _called(
         ignored = read_review(document.value).ignored
     except ReviewError as error:
         return False, str(error)
-    return not ignored, ignored or "the document is a request of the API server"
+    return not ignored, ignored or "the document is a request from the API server"
 
 
 def _assuming_enabled(pod: PodManifest, *, enable: bool) -> PodManifest:

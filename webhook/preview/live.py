@@ -34,7 +34,7 @@ from webhook.text.yaml.documents import Document
 MOST_NAMESPACES = 100
 _REGISTRATIONS = "mutatingwebhookconfigurations"
 _REGISTRATIONS_PATH = f"/apis/admissionregistration.k8s.io/v1/{_REGISTRATIONS}"
-_REGISTERED = "assumed: the webhook is registered as its manifests do it"
+_REGISTERED = "assumed: the webhook is registered as in its manifests"
 _FABRICS_PATH = f"{CONFIGURATIONS.path}/{NAME}"
 
 
@@ -84,7 +84,7 @@ def read_live(
     if len(namespaces) > MOST_NAMESPACES:
         excess = len(namespaces) - MOST_NAMESPACES
         facts.notes.append(
-            f"{excess} more namespaces: not read, as they are too many; {UNRESTRICTED}"
+            f"{excess} more namespaces: not read, as there are too many; {UNRESTRICTED}"
         )
     if claims or (configuration is not None and configuration.fabrics.by_template):
         for name in namespaces[:MOST_NAMESPACES]:
@@ -125,7 +125,7 @@ def _configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
         return None
     loaded = parse_object(item, OBJECT)
     names = ", ".join(loaded.fabrics.fabrics) or "none"
-    facts.notes.append(f"fabrics: those of the cluster, {OBJECT}: {names}")
+    facts.notes.append(f"fabrics of the cluster's {OBJECT}: {names}")
     return loaded
 
 
@@ -134,8 +134,8 @@ def _without_bundle(setup: WebhookSetup) -> str:
     if Webhook.model_validate(setup.webhook).client_config.ca_bundle:
         return ""
     return (
-        f"{setup.name}: the API server cannot call {WEBHOOK_NAME}, which has no caBundle; assumed: "
-        f"whoever runs the cluster will see to it (rdma-webhook certs status)"
+        f"{setup.name}: the API server cannot call {WEBHOOK_NAME}, which has no caBundle; this "
+        "report assumes that the cluster administrator will fix that (rdma-webhook certs status)"
     )
 
 
@@ -186,7 +186,9 @@ class _Reading:
         query = {"labelSelector": f"{LABEL}=true"}
         namespaces = self._permitted.list(_NAMESPACE, "the namespaces with the label", query)
         if namespaces == []:
-            self._notes.append(f"no namespace has the label {LABEL}=true: the webhook has no pods")
+            self._notes.append(
+                f"no namespace has the label {LABEL}=true: the webhook is called for no pod"
+            )
         return [key_of(namespace)[1] for namespace in namespaces or ()]
 
     def _workloads_of(self, namespace: str) -> Iterator[Manifest]:

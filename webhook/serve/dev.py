@@ -101,7 +101,7 @@ def instructions(
     gpu = min(fabrics.by_gpu, default=_GPU) if fabrics else _GPU
     option = "" if example else f"-c {shlex.quote(str(config))} "
     lines = [
-        *_heading(problem, "an example; give yours with -c FABRICS" if example else str(config)),
+        *_heading(problem, "an example; pass yours with -c FABRICS" if example else str(config)),
         f"  admission  https://{HOST}:{ports['mutate']}/mutate",
         f"  health     http://{HOST}:{ports['health']}/readyz and /metrics",
         f"  its CA     {ca}",

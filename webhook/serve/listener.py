@@ -143,7 +143,7 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
     if options.dev and options.host not in ("", "localhost", dev.HOST):
         raise ConfigError(
             f"--host {options.host!r:.80}: --dev serves on {dev.HOST} only; "
-            "leave out --host, or give --tls-cert and --tls-key instead of --dev"
+            "omit --host, or use --tls-cert and --tls-key instead of --dev"
         )
     flags = {
         "mutate": ("--port", options.port),

@@ -51,8 +51,8 @@ class Metrics:
         )
         self.guarded = Gauge(
             "rdma_webhook_guarded",
-            "1 if the webhook's account may change nothing of its webhook configuration but "
-            "caBundle, as it has tried itself; 0 if it may: the policy rdma-webhook-guard is "
+            "1 if dry runs confirm that the webhook's account can change only caBundle of its "
+            "webhook configuration; 0 if it can change more: the policy rdma-webhook-guard is "
             "missing.",
             ["kind"],
             registry=self.registry,
@@ -231,14 +231,14 @@ class WorkerMetrics:
         )
         validations = Counter(
             "rdma_webhook_validations",
-            "Configurations that the API server asked about, by whether they were allowed.",
+            "Configurations that the API server sent for validation, by whether they were allowed.",
             ["allowed"],
             registry=registry,
         )
         ends = Counter(
             "rdma_webhook_preview_worker_ends",
-            "How often the process that computes previews and validations has ended; the next one "
-            "starts another.",
+            "Ends of the process that computes previews and validations; the next request starts "
+            "another.",
             ["reason"],
             registry=registry,
         )
@@ -263,8 +263,7 @@ class ConfigurationGauges:
         gauge = partial(Gauge, registry=registry)
         self.configured = gauge(
             "rdma_webhook_configured",
-            "1 if there are fabrics to decide by, 0 if each pod that opted in is left to "
-            "failurePolicy.",
+            "1 if the webhook has fabrics, 0 if failurePolicy decides on each pod that opted in.",
         )
         self.generation = gauge(
             "rdma_webhook_config_generation",
@@ -282,7 +281,7 @@ class ConfigurationGauges:
         self.successful = gauge(
             "rdma_webhook_config_last_reload_successful",
             "1 if the present configuration is in use, 0 if it cannot be used; an earlier one, if "
-            "there was one, is then still in use.",
+            "any, then stays in use.",
         )
 
     def used(self, config_hash: str) -> None:

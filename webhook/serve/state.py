@@ -331,8 +331,8 @@ class PendingFactsMetric(Collector):
         """Yield the metric with the current counts, for a scrape."""
         waits = CounterMetricFamily(
             "rdma_webhook_namespace_waits",
-            "Requests that waited for a namespace or a ResourceClaim that was not known yet, by "
-            "result.",
+            "Requests that waited for a namespace or a ResourceClaim that had not been read yet, "
+            "by result.",
             labels=["came"],
         )
         for came, count in self._pending.counts.items():

@@ -116,16 +116,16 @@ def _warnings(loaded: Loaded) -> Iterator[str]:
 
 def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Condition:
     if used is None:
-        message = "No fabrics are in use, so pods that opted in are left to failurePolicy."
+        message = "No fabrics are in use, so failurePolicy decides on pods that opted in."
         return Condition("Active", False, "NothingInUse", message)
     in_use = f"config {used.config_hash}"
     if observed.loaded is None:
         message = f"The last good configuration stays in use ({in_use})."
         return Condition("Active", False, "LastGoodInUse", message)
     if observed.loaded.fabrics.config_hash != used.config_hash:
-        message = f"It comes into use in a moment; until then, the last one is ({in_use})."
+        message = f"It comes into use in a moment; the last one stays in use until then ({in_use})."
         return Condition("Active", False, "ComesIntoUse", message)
-    return Condition("Active", True, "InUse", f"Pods are decided by it ({in_use}).")
+    return Condition("Active", True, "InUse", f"Decisions use it ({in_use}).")
 
 
 class NodeSummary:

@@ -114,7 +114,7 @@ def test_another_replica_was_faster() -> None:
     api.install(MUTATING, _encoded(CA))
 
     assert bundle.publish([CA], content).holds(CA)
-    with pytest.raises(ApiError, match="does not keep what is written to it"):
+    with pytest.raises(ApiError, match="does not keep its new content"):
         _bundle(api).publish([OTHER], content)
     assert api.bundle == _encoded(CA)
 
@@ -133,8 +133,8 @@ def test_a_write_that_somebody_undoes_is_reported() -> None:
     bundle = _bundle(api, clock)
     field = "caBundle of MutatingWebhookConfiguration zz-rdma-webhook"
     for message in (
-        f"{field} does not keep what is written",
-        f"somebody else keeps changing {field}",
+        f"{field} does not keep its new content",
+        f"another client keeps changing {field}",
     ):
         with pytest.raises(ApiError, match=f"^{message}"):
             bundle.publish([CA], bundle.read())

@@ -58,7 +58,7 @@ def test_a_stranger_in_the_bundle_is_a_problem() -> None:
     api.install(VALIDATING, _encoded(CA.certificate))
     inspection = inspect(api, INSTALLATION, NOWHERE)
     mutating, validating = inspection.bundles
-    assert mutating.problem == "it trusts 1 CA that the Secret does not have"
+    assert mutating.problem == "it trusts 1 CA that the Secret lacks"
     assert validating.problem == ""
     stranger, trusted = inspection_text(inspection).splitlines()[1:3]
     assert stranger == f"✘ caBundle  {MUTATING}: {mutating.problem}"

@@ -19,12 +19,12 @@ def test_the_defaults_go_together() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (Lifetimes(leaf=0 * SECOND), "every time must be above zero"),
-        (Lifetimes(ca=-SECOND), "every time must be above zero"),
-        (Lifetimes(round=0 * SECOND), "every time must be above zero"),
-        (Lifetimes(propagation=-SECOND), "every time must be above zero"),
-        (Lifetimes(ca=404 * SECOND), "a CA must live at least 405 s"),
-        (Lifetimes(leaf=29 * SECOND), "a leaf must live at least 30 s"),
+        (Lifetimes(leaf=0 * SECOND), "every duration must be above zero"),
+        (Lifetimes(ca=-SECOND), "every duration must be above zero"),
+        (Lifetimes(round=0 * SECOND), "every duration must be above zero"),
+        (Lifetimes(propagation=-SECOND), "every duration must be above zero"),
+        (Lifetimes(ca=404 * SECOND), "a CA must last at least 405 s"),
+        (Lifetimes(leaf=29 * SECOND), "a leaf must last at least 30 s"),
     ],
 )
 def test_what_does_not(given: Lifetimes, message: str) -> None:

@@ -194,5 +194,5 @@ def test_a_replica_was_faster() -> None:
     api = Busy()
     api.stored.update(_api().stored)
     _secret(api).request_rotation(RotationRequest.ROTATE)
-    with pytest.raises(ApiError, match="somebody else keeps changing"):
+    with pytest.raises(ApiError, match="another client keeps changing"):
         _secret(api).request_rotation(RotationRequest.ROTATE)

@@ -355,7 +355,7 @@ def test_a_secret_that_changes_all_the_time_is_no_endless_loop() -> None:
 
     managed = _managed(Fickle())
     assert not managed.round()
-    assert managed.status.problem.startswith("somebody else keeps changing Secret ")
+    assert managed.status.problem.startswith("another client keeps changing Secret ")
 
 
 def test_a_machine_that_slept_for_a_year(api: Objects) -> None:

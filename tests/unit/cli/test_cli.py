@@ -349,14 +349,14 @@ def test_without_a_fabrics_file_the_report_is_an_example(shell: Shell) -> None:
     """Text begins with it; JSON has a key for it, and the note goes to standard error."""
     first, *_ = shell("preview", "pod.yaml").out.splitlines()
     assert first == (
-        "! EXAMPLE: these are example fabrics (v100-ib, a100-ib), not yours; give yours with -c "
+        "! EXAMPLE: these are example fabrics (v100-ib, a100-ib), not yours; pass yours with -c "
         "FABRICS"
     )
     answer = shell("preview", "pod.yaml", "-o", "json")
     form = json.loads(answer.out)
     assert (form["example"], form["decisions"][0]["fabric"]) == (True, "v100-ib")
     assert answer.err == (
-        "rdma-webhook: note: these are example fabrics (v100-ib, a100-ib), not yours: give yours "
+        "rdma-webhook: note: these are example fabrics (v100-ib, a100-ib), not yours: pass yours "
         "with -c FABRICS\n"
     )
     assert json.loads(preview(shell, "pod.yaml", "-o", "json").out)["example"] is False
@@ -451,7 +451,7 @@ def test_a_fabrics_file_is_no_manifest(shell: Shell) -> None:
         "",
         (
             "rdma-webhook: error: fabrics.yaml: line 1: this is a fabrics file, not a workload: "
-            "give it with -c, or use check-config\n"
+            "pass it with -c, or check it with check-config\n"
         ),
     )
 

@@ -43,7 +43,7 @@ def test_what_becomes_of_a_pod() -> None:
         '  ~ spec.c: "" → 4',
         '  + spec.d: ""',
         "",
-        "1 of 9 pods would be decided differently, 1 of them would lose RDMA.",
+        "1 of 9 pods would get a different decision, 1 of them would lose RDMA.",
     ]
     assert text(change(LOST, DENIED), change(EQUIPPED, EQUIPPED, LEAVES[0])) == [
         "Pod lab/a",
@@ -55,7 +55,7 @@ def test_what_becomes_of_a_pod() -> None:
         "  RDMA as before: yes (Equipped)",
         "  + spec.a: 1",
         "",
-        "2 of 9 pods would be decided differently.",
+        "2 of 9 pods would get a different decision.",
     ]
 
 
@@ -74,7 +74,7 @@ def test_colours_say_it_again() -> None:
         f'  {YELLOW}~{END} spec.c: "" → 4',
         "",
         f"{DIM}·{END} read",
-        f"{BOLD}1 of 9 pods would be decided differently, 1 of them would lose RDMA.{END}",
+        f"{BOLD}1 of 9 pods would get a different decision, 1 of them would lose RDMA.{END}",
     ]
     denied = text(change(EQUIPPED, DENIED, path="spec.template"), colour=True)
     assert denied[:2] == [

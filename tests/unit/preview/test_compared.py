@@ -58,7 +58,7 @@ def test_the_same_meaning_changes_nothing() -> None:
     """Another hash is in every status, but is no difference."""
     found = comparing(replace(OLD, config_hash="ba9876543210"), job("train", pod()))
     assert (found.compared, found.changes) == (1, ())
-    assert changes_text(found) == "Nothing changes: 1 pod would be decided as today.\n"
+    assert changes_text(found) == "No change: 1 pod would get the same decision.\n"
 
 
 def test_a_changed_value_is_shown_with_its_place() -> None:
@@ -72,7 +72,7 @@ def test_a_changed_value_is_shown_with_its_place() -> None:
     shown = changes_text(found)
     assert "Job lab/train  spec.template\n  RDMA as before: yes (Equipped)\n" in shown
     assert f"  ~ {hca}: =mlx5_0,mlx5_1 → =mlx5_7\n" in shown
-    assert shown.endswith("2 of 2 pods would be decided differently.\n")
+    assert shown.endswith("2 of 2 pods would get a different decision.\n")
 
 
 def test_a_pod_that_loses_its_fabric() -> None:
@@ -85,7 +85,7 @@ def test_a_pod_that_loses_its_fabric() -> None:
     assert "  RDMA yes (Equipped) → no (NoTarget)\n  no fabric claims nvidia.com/v100" in shown
     assert "  fabric v100-ib → none\n" in shown
     assert "  - spec.containers[trainer].resources.limits[rdma/v100]: 1\n" in shown
-    assert shown.endswith("1 of 1 pod would be decided differently, 1 of them would lose RDMA.\n")
+    assert shown.endswith("1 of 1 pod would get a different decision, 1 of them would lose RDMA.\n")
     back = compared_back(found)
     assert "would lose" not in changes_text(back)
 

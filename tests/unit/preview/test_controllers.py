@@ -163,7 +163,7 @@ def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:
     where = "spec.workerGroupSpecs[0].template"
     told = (
         f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {where}: hcoll: "
-        "applied in part only at admission, since KubeRay writes the fields that change"
+        "completed only at admission, since KubeRay writes some of the fields"
     )
     assert ("note", told) in asides(report)
 

@@ -105,7 +105,7 @@ def test_with_all_rights() -> None:
     assert found.configuration is not None
     assert list(found.configuration.fabrics.fabrics) == ["v100-ib", "a100-ib"]
     assert found.facts.notes == (
-        ("fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: v100-ib, a100-ib"),
+        ("fabrics of the cluster's fabricconfigurations.rdma.lab/default: v100-ib, a100-ib"),
     )
     assert dict(found.facts.nodes) == {"n1": node_of(node("n1"))}
     assert api.asked == [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas", NODES]
@@ -119,8 +119,8 @@ def test_with_no_rights() -> None:
     assert found.facts.notes == (
         (
             "mutatingwebhookconfigurations: not read, as you lack the right to list "
-            "mutatingwebhookconfigurations; assumed: the webhook is registered as its manifests do "
-            "it"
+            "mutatingwebhookconfigurations; assumed: the webhook is registered as in its "
+            "manifests"
         ),
         (
             "fabricconfigurations.rdma.lab/default: not read, as you lack the right to get "
@@ -128,7 +128,7 @@ def test_with_no_rights() -> None:
         ),
         (
             "namespace lab: not read, as you lack the right to get namespaces; assumed: no Pod "
-            "Security level and no fabric of its own; its labels stay unknown"
+            "Security level and no fabric of its own; its labels remain unknown"
         ),
         (
             "limitranges of namespace lab: not read, as you lack the right to list limitranges; "
@@ -139,8 +139,8 @@ def test_with_no_rights() -> None:
             "resourcequotas; assumed: none of them requires a memory limit"
         ),
         (
-            "nodes: not read, as you lack the right to list nodes; what the nodes offer, and which "
-            "fabrics they belong to, stays unknown"
+            "nodes: not read, as you lack the right to list nodes; the nodes' resources and "
+            "fabrics remain unknown"
         ),
     )
     assert found.facts.nodes == {}
@@ -152,10 +152,10 @@ def test_what_is_not_there() -> None:
     found = read({HOOKS: {"items": []}, **nothing})
     assert found.facts.webhooks == ()
     assert found.facts.notes == (
-        "fabricconfigurations.rdma.lab/default: not there; used: the fabrics of mine.yaml",
+        "fabricconfigurations.rdma.lab/default: does not exist; used: the fabrics of mine.yaml",
         (
-            "namespace lab: not there; assumed: no Pod Security level and no fabric of its own; "
-            "its labels stay unknown"
+            "namespace lab: does not exist; assumed: no Pod Security level and no fabric of its "
+            "own; its labels remain unknown"
         ),
     )
 
@@ -165,8 +165,8 @@ def test_an_error_of_the_api_server() -> None:
     found = read(everything() | {LAB: 500})
     (_, note) = found.facts.notes
     assert note == (
-        "namespace lab: not read, as the API server answered 500: no; assumed: no Pod Security "
-        "level and no fabric of its own; its labels stay unknown"
+        "namespace lab: not read: the API server answered 500: no; assumed: no Pod Security "
+        "level and no fabric of its own; its labels remain unknown"
     )
     assert [one["kind"] for one in found.facts.objects] == ["LimitRange", "ResourceQuota"]
 
@@ -185,7 +185,7 @@ def test_no_request_follows_one_without_an_answer(at: str, silence: Any) -> None
     found = read_live(api, ["lab", "other"], fabrics_instead=INSTEAD, claims=True)
     assert api.asked[-1] == at
     said = "the API server answered 401: no" if silence == 401 else "it is silent"
-    told = f"{said}; what was not read by then is assumed as without a cluster"
+    told = f"{said}; everything not read yet is assumed as without a cluster"
     assert [note for note in found.facts.notes if said in note] == [told]
     assert found.facts.notes[-1] == told
 
@@ -204,7 +204,7 @@ def test_a_configuration_without_fabrics() -> None:
     assert reading.configuration is not None
     assert dict(reading.configuration.fabrics.fabrics) == {}
     assert reading.facts.notes[0] == (
-        "fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: none"
+        "fabrics of the cluster's fabricconfigurations.rdma.lab/default: none"
     )
 
 
@@ -219,8 +219,8 @@ def test_a_webhook_that_cannot_be_called() -> None:
     """Without a caBundle the API server trusts no certificate of it."""
     found = read({**everything(), HOOKS: hook(caBundle="")})
     assert found.facts.notes[0] == (
-        "zz: the API server cannot call pods.rdma.lab, which has no caBundle; assumed: whoever "
-        "runs the cluster will see to it (rdma-webhook certs status)"
+        "zz: the API server cannot call pods.rdma.lab, which has no caBundle; this report "
+        "assumes that the cluster administrator will fix that (rdma-webhook certs status)"
     )
 
 
@@ -242,8 +242,8 @@ def test_a_bound() -> None:
     found = read_live(api, names)
     assert len(api.asked) == 2 + 3 * MOST_NAMESPACES
     assert found.facts.notes[-1] == (
-        "2 more namespaces: not read, as they are too many; assumed: no Pod Security level and no "
-        "fabric of its own; its labels stay unknown"
+        "2 more namespaces: not read, as there are too many; assumed: no Pod Security level and no "
+        "fabric of its own; its labels remain unknown"
     )
     assert "more namespaces" not in str(read_live(api, names[:MOST_NAMESPACES]).facts.notes)
 
@@ -313,11 +313,11 @@ def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:
     assert found.facts.notes == (
         (
             "resourceclaimtemplates of namespace lab: not read, as you lack the right to list "
-            "resourceclaimtemplates; whether the fabrics' templates exist stays unknown"
+            "resourceclaimtemplates; whether the fabrics' templates exist remains unknown"
         ),
         (
             "resourceclaims of namespace lab: not read, as you lack the right to list "
-            "resourceclaims; what they request is guessed from the names in the pod"
+            "resourceclaims; their requests are guessed from the names in the pod"
         ),
     )
     silent = PreparedReads(everything() | {LAB: 0})

@@ -113,7 +113,7 @@ def test_all_namespaces_with_the_label() -> None:
     assert (found.namespaces, asked) == (["lab"], ["rdma.lab/enable=true"])
     none = read({NAMESPACES: listed()}, "")
     assert none.notes == [
-        "no namespace has the label rdma.lab/enable=true: the webhook has no pods"
+        "no namespace has the label rdma.lab/enable=true: the webhook is called for no pod"
     ]
 
 

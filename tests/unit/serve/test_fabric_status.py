@@ -55,7 +55,7 @@ def test_a_configuration_in_use() -> None:
     assert (found.generation, found.fields["fabricNames"]) == (7, "v100-ib, h100-roce")
     valid, active = found.conditions
     assert valid == Condition("Valid", True, "Accepted", "There are no findings.")
-    said = "Pods are decided by it (config 0123456789ab)."
+    said = "Decisions use it (config 0123456789ab)."
     assert active == Condition("Active", True, "InUse", said)
 
 
@@ -80,7 +80,7 @@ def test_one_that_cannot_be_used() -> None:
             "Active",
             False,
             "NothingInUse",
-            "No fabrics are in use, so pods that opted in are left to failurePolicy.",
+            "No fabrics are in use, so failurePolicy decides on pods that opted in.",
         ),
     }
     active = conditions(observed, prepared(fabrics()))["Active"]

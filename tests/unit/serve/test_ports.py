@@ -56,7 +56,7 @@ def test_dev_refuses_another_host() -> None:
 
     assert str(caught.value) == (
         "--host '0.0.0.0': --dev serves on 127.0.0.1 only; "
-        "leave out --host, or give --tls-cert and --tls-key instead of --dev"
+        "omit --host, or use --tls-cert and --tls-key instead of --dev"
     )
 
 

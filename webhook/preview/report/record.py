@@ -260,14 +260,14 @@ class Wording(NamedTuple):
 #: With the options of `rdma-webhook preview`.
 OPTIONS = Wording(
     "--enable",
-    f"give --live, --namespace-label {LABEL}=true or --facts FILE",
-    "give yours with -c FABRICS",
-    "give it with -c, or use check-config",
+    f"use --live, --namespace-label {LABEL}=true or --facts FILE",
+    "pass yours with -c FABRICS",
+    "pass it with -c, or check it with check-config",
 )
 #: With the parameters of `/preview`.
 PARAMETERS = Wording(
     "?enable=true",
-    f"give ?namespace-label={LABEL}=true",
+    f"add ?namespace-label={LABEL}=true",
     "this server was started without fabrics",
     "this server has its own; send a pod or a workload",
 )

@@ -300,7 +300,7 @@ def _remark(sheet: Sheet, report: Report, wording: Wording) -> None:
         preview.called_because for preview in unsure if preview.labels_known
     ):
         sheet.paragraph(
-            Span(f"it is not known whether the webhook would be called: {reason}"), sign=_OPEN
+            Span(f"whether the webhook would be called is unknown: {reason}"), sign=_OPEN
         )
     suffix = f": {NO_TEMPLATE}"
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
@@ -323,14 +323,14 @@ def _unknown(namespaces: list[str], wording: Wording) -> str:
     names = first_names(namespaces, max_names=_MAX_NAMES)
     subject = f"namespace {names} has" if len(namespaces) == 1 else f"namespaces {names} have"
     return (
-        f'the webhook is called only if {subject} the label {LABEL}: "true", which is not known '
+        f'the webhook is called only if {subject} the label {LABEL}: "true", which is unknown '
         f"here: {wording.labels}"
     )
 
 
 def _summary(report: Report, warnings: int) -> Iterator[Span]:
     if not report.previews:
-        yield Span("the input has no pods and no pod templates", "yellow")
+        yield Span("the input has neither pods nor pod templates", "yellow")
         return
     yield Span(f"{_count(len(report.previews), 'pod')}: ")
     headlines = [headline_of(preview) for preview in report.previews]

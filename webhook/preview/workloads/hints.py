@@ -42,7 +42,7 @@ class OptInHints:
         """
         pod_metadata = (*template.path, *_METADATA)
         if Header.of(template.pod).annotations.get(ENABLE) == "false":
-            return f'{dotted((*pod_metadata, "annotations"))} says {ENABLE}: "false"'
+            return f'{dotted((*pod_metadata, "annotations"))} sets {ENABLE}: "false"'
         for size, header in self._headers(template.path):
             for field, words in (("annotations", header.annotations), ("labels", header.labels)):
                 key = self._key(words)
@@ -98,7 +98,7 @@ def _elsewhere(header: Header, place: Path, key: str, pod_metadata: Path | None)
             f"{statement}: it has an effect if the controller copies it to the pods{_instead(key)}"
         )
     annotations_path = dotted((*pod_metadata, "annotations"))
-    return f"{statement}, which no pod gets: write it in {annotations_path}{_instead(key)}"
+    return f"{statement}, where it reaches no pod: move it to {annotations_path}{_instead(key)}"
 
 
 def _instead(key: str) -> str:

@@ -40,7 +40,7 @@ class AdmissionApp:
     async def _refuse(self, scope: Scope, send: Send) -> None:
         started = perf_counter()
         paths = " or ".join(self._endpoints)
-        message = f"there is nothing at this path: POST an AdmissionReview to {paths}"
+        message = f"not found; POST an AdmissionReview to {paths}"
         error = RequestError(404, message)
         await asgi.refuse(send, error, close=self._state.draining)
         seconds = perf_counter() - started
@@ -83,7 +83,7 @@ class Health:
             case "/metrics":
                 await asgi.respond(send, 200, self._metrics.text(), CONTENT_TYPE.encode())
             case _:
-                message = "there is nothing at this path: GET /healthz, /readyz or /metrics"
+                message = "not found; GET /healthz, /readyz or /metrics"
                 await asgi.refuse(send, RequestError(404, message))
 
     def readiness(self) -> tuple[int, str]:

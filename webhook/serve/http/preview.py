@@ -53,15 +53,15 @@ _SINGLE_LINE = (
 )
 _NOT_YOURS = (
     "output={} is for documents that are applied to a cluster, but this server has example "
-    "fabrics: start it with -c FABRICS, or ask for text or json"
+    "fabrics: start it with -c FABRICS, or request text or json"
 )
 USAGE = """\
-POST a pod, or anything that holds pod templates, as YAML or JSON (one or many documents):
+POST a pod, or anything with pod templates, as YAML or JSON (one or many documents):
 
   curl --data-binary @pod.yaml 'https://…/preview?namespace=lab'
 
 Query parameters
-  namespace=NAME        for objects that name none (default: default)
+  namespace=NAME        for objects without one (default: default)
   namespace-label=K=V   a label that the pods' namespaces have; may be repeated
   enable=true           decide as if every pod had opted in
   output=json|yaml|text instead of the Accept header
@@ -71,7 +71,7 @@ Accept
   application/yaml      the documents after the patch
   text/plain            a report for people
 
-GET /fabrics: how many nodes each fabric has, and what they offer together
+GET /fabrics: the number of nodes of each fabric, and their total resources
 
   curl 'https://…/fabrics?output=text'
 
@@ -154,7 +154,9 @@ class PreviewApp:
             raise RequestError(409, _NOT_YOURS.format(chosen.name))
         current = self._state.snapshot.current
         if current is None:
-            raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
+            raise RequestError(
+                503, "the webhook has no usable configuration; see /readyz on its health port"
+            )
         parameters = self._parameters(query, chosen.name)
         body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
         job = Job("preview", parameters, body, "preview", ADVICE)
@@ -186,7 +188,7 @@ class PreviewApp:
                 async with self._turns.turn(address, WAIT_SECONDS):
                     answer = await self._worker.ask(job, current)
             except TimeoutError:
-                raise RequestError(503, "the previews before it took too long: try again") from None
+                raise RequestError(503, "earlier previews took too long: try again") from None
         if answer.status == 500:  # noqa: PLR2004
             self._metrics.internal_errors.inc()
             self._log.write("error", "internal error", endpoint="preview", **answer.defect)
@@ -223,7 +225,7 @@ async def _broken_off(_request: Request, _error: Exception) -> Response:
 
 async def _elsewhere(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _line(error.status_code, f"{error.detail}; GET {PATH} describes what is served here")
+    return _line(error.status_code, f"{error.detail}; GET {PATH} shows how to use this server")
 
 
 def _line(status: int, message: str) -> Response:
@@ -252,9 +254,11 @@ class FabricAmounts:
         """Return the amounts in a format; raise RequestError without fabrics or nodes."""
         current = self._state.snapshot.current
         if current is None:
-            raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
+            raise RequestError(
+                503, "the webhook has no usable configuration; see /readyz on its health port"
+            )
         if not current.nodes:
-            raise RequestError(503, "the webhook knows no nodes: its /readyz says why")
+            raise RequestError(503, "the webhook has read no nodes; see /readyz on its health port")
         async with self._lock:
             if current.inventory is not self._of:
                 self._written = await asyncio.to_thread(_written, current)

@@ -57,7 +57,7 @@ def _single(given: Sequence[tuple[str, str]], allowed: Sequence[str]) -> dict[st
                 400, f"{name!r:.80} is not a parameter{hint}: use {', '.join(allowed)}"
             )
         if times > 1 and name != LABEL:
-            raise RequestError(400, f"{name}: given {times} times: give it once")
+            raise RequestError(400, f"{name} is given {times} times: use it once")
     return dict(given)
 
 

@@ -62,7 +62,7 @@ def _files(
         name = server_name(options.service, namespace) if namespace else None
         return CertificateFiles(options.tls_cert, options.tls_key, serving, name)
     if options.tls_cert or options.tls_key:
-        raise ConfigError("--tls-cert and --tls-key belong together: give both, or neither")
+        raise ConfigError("--tls-cert and --tls-key belong together: use both, or neither")
     return None
 
 
@@ -70,15 +70,15 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
     """Return the names of the webhook's objects; raise ConfigError without a namespace."""
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
         raise ConfigError(
-            "no certificate: give --tls-cert and --tls-key, or --dev to try it on this machine; "
-            "in a cluster, or with --kubeconfig, it manages its own"
+            "no certificate: use --tls-cert and --tls-key, or --dev to try it on your own "
+            "computer; in a cluster, or with --kubeconfig, it manages its own"
         )
     if options.kubeconfig is not None and not options.kubeconfig.is_file():
         raise ConfigError(f"cannot read --kubeconfig {options.kubeconfig}: no such file")
     namespace = _known_namespace(options, environment)
     if not namespace:
         reason = f"{SERVICE_ACCOUNT}/namespace does not exist"
-        raise ConfigError(f"the webhook's namespace is not known: give --namespace ({reason})")
+        raise ConfigError(f"the webhook's namespace is unknown: use --namespace ({reason})")
     return Installation(
         namespace=namespace,
         service=options.service,

@@ -113,7 +113,7 @@ class PermissionCheck:
         if _changeable(permissions):
             return ReadinessCheck("guard", True, f"warning: {_problem(permissions)}")
         if problem:
-            return ReadinessCheck("guard", True, f"not known: {problem}")
+            return ReadinessCheck("guard", True, f"unknown: {problem}")
         names = " and ".join(map(str, permissions))
         return ReadinessCheck("guard", True, f"this account may change at most caBundle of {names}")
 

@@ -78,7 +78,7 @@ def test_a_pod_with_a_status() -> None:
             live({"rdma.lab/enable": "false"}),
             {},
             "OptedOut",
-            'No: metadata.annotations says rdma.lab/enable: "false".',
+            'No: metadata.annotations sets rdma.lab/enable: "false".',
             "",
         ),
         (
@@ -104,8 +104,7 @@ def test_a_pod_with_a_status() -> None:
             "AnnotationMisspelt",
             (
                 "No: in Job train: rdma.lab/enable is in metadata.annotations of Job "
-                "train, which "
-                "no pod gets"
+                "train, where it reaches no pod"
             ),
             "under metadata.annotations of the pod template of Job train",
         ),

@@ -164,8 +164,8 @@ def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, ca
 def test_what_is_not_known_of_namespaces_is_said_once_with_the_way_out() -> None:
     """Without facts it holds for every pod; a pod that did not opt in does not mention it."""
     pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
-    way = "give --live, --namespace-label rdma.lab/enable=true or --facts FILE"
-    label = 'the label rdma.lab/enable: "true", which is not known here'
+    way = "use --live, --namespace-label rdma.lab/enable=true or --facts FILE"
+    label = 'the label rdma.lab/enable: "true", which is unknown here'
     assert shown(*pods, width=200).splitlines()[-2] == (
         f"note: the webhook is called only if namespaces a, b have {label}: {way}"
     )
@@ -180,7 +180,7 @@ def test_what_is_not_known_of_a_registration_is_said_once() -> None:
     how = {"called": None, "labels_known": True, "called_because": "x is not evaluated here"}
     pods = [preview(patched(ADDED), **how) for _ in range(2)]
     assert shown(*pods, width=200).splitlines()[-2] == (
-        "? it is not known whether the webhook would be called: x is not evaluated here"
+        "? whether the webhook would be called is unknown: x is not evaluated here"
     )
 
 
@@ -233,7 +233,7 @@ def test_notes_and_an_input_without_pods_are_told() -> None:
     notes = ("Service a: no pod template", "TrainJob b: from a runtime", "Role c: no pod template")
     assert shown(notes=notes) == (
         "note: TrainJob b: from a runtime\nnote: no pod template in Service a, Role c\nthe input "
-        "has no pods and no pod templates\n"
+        "has neither pods nor pod templates\n"
     )
 
 

@@ -33,7 +33,7 @@ def test_what_does_not_look_like_opting_in_needs_no_hint() -> None:
 
 def test_a_pod_that_says_false_is_told_so() -> None:
     """The hint quotes the line that the user has to change."""
-    assert hint({}, {"annotations": {ENABLE: "false"}}) == f'{WHERE} says {ENABLE}: "false"'
+    assert hint({}, {"annotations": {ENABLE: "false"}}) == f'{WHERE} sets {ENABLE}: "false"'
 
 
 def test_a_label_of_the_pod_is_no_annotation() -> None:
@@ -61,8 +61,8 @@ def test_a_near_miss_is_told_what_may_be_meant(key: str) -> None:
 def test_the_metadata_of_the_object_around_reach_no_pod(field: str) -> None:
     """The most common mistake is to use the first metadata in the file."""
     assert hint({field: {ENABLE: "true"}}, {}) == (
-        f"rdma.lab/enable is in metadata.{field} of Deployment trainer, which no pod gets: "
-        f"write it in {WHERE}"
+        f"rdma.lab/enable is in metadata.{field} of Deployment trainer, where it reaches no pod: "
+        f"move it to {WHERE}"
     )
 
 
@@ -77,8 +77,8 @@ def test_a_template_around_the_template_is_named_by_its_path() -> None:
         "spec": {"jobTemplate": {"metadata": metadata, "spec": job["spec"]}},
     }
     assert OptInHints(value).of(templates_of(value)[0]) == (
-        "rdma.lab/enabled is in spec.jobTemplate.metadata.annotations, which no pod gets: "
-        "write it in spec.jobTemplate.spec.template.metadata.annotations (did you mean "
+        "rdma.lab/enabled is in spec.jobTemplate.metadata.annotations, where it reaches no pod: "
+        "move it to spec.jobTemplate.spec.template.metadata.annotations (did you mean "
         "rdma.lab/enable?)"
     )
 

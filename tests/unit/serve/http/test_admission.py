@@ -40,7 +40,7 @@ def test_another_path_is_answered_counted_and_logged(path: str) -> None:
     server = Server()
     answer = call(server.app, "POST", path, headers=[JSON])
     (line,) = server.lines.read()
-    said = "there is nothing at this path: POST an AdmissionReview to /mutate or /validate"
+    said = "not found; POST an AdmissionReview to /mutate or /validate"
     assert (answer.status, answer.text, "connection" in answer.headers) == (404, f"{said}\n", False)
     assert (line["level"], line["msg"], line["status"]) == ("warning", "not decided", 404)
     assert line["problem"] == said

@@ -113,5 +113,5 @@ def test_what_is_not_known_is_said(*, configured: bool) -> None:
     with pytest.raises(RequestError) as raised:
         asyncio.run(FabricAmounts(state).written("json"))
     assert raised.value.status == 503
-    what = "knows no nodes" if configured else "has no fabrics"
-    assert str(raised.value) == f"the webhook {what}: its /readyz says why"
+    what = "has read no nodes" if configured else "has no usable configuration"
+    assert str(raised.value) == f"the webhook {what}; see /readyz on its health port"

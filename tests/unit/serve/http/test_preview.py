@@ -134,7 +134,7 @@ def test_text_is_for_reading() -> None:
 @pytest.mark.parametrize(
     ("body", "advice"),
     [
-        (POD, "give ?namespace-label=rdma.lab/enable=true"),
+        (POD, "add ?namespace-label=rdma.lab/enable=true"),
         (POD.replace(b'"true"', b'"false"', 1), "as if it had opted in, use ?enable=true"),
     ],
 )
@@ -232,7 +232,7 @@ def test_what_else_is_asked(method: str, path: str, status: int) -> None:
     """The answer to an unknown path or method says where to look."""
     answer = Server().call(method, path)
 
-    assert (answer.status, "GET /preview describes what is served here" in answer.text) == (
+    assert (answer.status, "GET /preview shows how to use this server" in answer.text) == (
         status,
         True,
     )

@@ -78,7 +78,7 @@ def test_long_values_are_cut(name: str) -> None:
 
 def test_same_parameter_twice_is_refused() -> None:
     """It would be unclear which one counts."""
-    with pytest.raises(RequestError, match="namespace: given 2 times: give it once"):
+    with pytest.raises(RequestError, match="namespace is given 2 times: use it once"):
         read_query([("namespace", "a"), ("namespace", "b")])
 
 
@@ -93,5 +93,5 @@ def test_an_address_with_one_parameter() -> None:
         with pytest.raises(RequestError) as caught:
             requested_format([given], FABRICS_FORMATS)
         assert (caught.value.status, str(caught.value)) == (400, message)
-    with pytest.raises(RequestError, match="output: given 2 times: give it once"):
+    with pytest.raises(RequestError, match="output is given 2 times: use it once"):
         requested_format([("output", "json"), ("output", "text")], FABRICS_FORMATS)

@@ -169,15 +169,15 @@ def test_a_defect_is_counted_and_told_without_its_text() -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "why"),
     [
-        ({}, {}, "no certificate: give --tls-cert and --tls-key, or --dev to try it"),
+        ({}, {}, "no certificate: use --tls-cert and --tls-key, or --dev to try it"),
         ({"tls_cert": Path("a")}, {}, "--tls-cert and --tls-key belong together"),
         ({"tls_key": Path("a"), "dev": True}, {}, "--tls-cert and --tls-key belong together"),
         ({"kubeconfig": Path("/nowhere")}, {}, "cannot read --kubeconfig /nowhere: no such file"),
-        ({}, {IN_CLUSTER: "10.0.0.1"}, "the webhook's namespace is not known: give --namespace"),
+        ({}, {IN_CLUSTER: "10.0.0.1"}, "the webhook's namespace is unknown: use --namespace"),
         (
             {"namespace": "lab", "lifetimes": Lifetimes(leaf=timedelta(seconds=1))},
             {IN_CLUSTER: "10.0.0.1"},
-            "certificates' lifetimes: a leaf must live at least 30 s",
+            "certificates' lifetimes: a leaf must last at least 30 s",
         ),
     ],
 )

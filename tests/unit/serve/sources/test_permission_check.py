@@ -74,7 +74,7 @@ class Server:
 def server() -> Server:
     """Return a server that has connected at its second attempt."""
     made = Server()
-    assert made.attempt() == (UNKNOWN, "not known: no service account")
+    assert made.attempt() == (UNKNOWN, "unknown: no service account")
     assert made.measured() == [None, None]
     assert made.told() == []
     made.connections, made.reachable = 0, True
@@ -117,7 +117,7 @@ def test_the_first_finding_of_all_is_checked_again() -> None:
     server = Server()
     server.reachable = True
     server.codes |= dict.fromkeys(server.codes, 200)
-    assert server.attempt() == (CONFIRM, "not known: not tried yet")
+    assert server.attempt() == (CONFIRM, "unknown: not tried yet")
     assert server.attempt()[0] == MAY_CHANGE
     assert server.measured() == [0, 0]
 
@@ -134,7 +134,7 @@ def test_a_guard_that_comes_late_is_no_warning(server: Server) -> None:
 def test_what_is_not_known_is_tried_soon(server: Server) -> None:
     """A configuration that is missing is said; what was known of it before, stays."""
     server.codes[VALIDATING.path] = 404
-    missing = "not known: the API server answered 404: why"
+    missing = "unknown: the API server answered 404: why"
     assert server.attempt() == (UNKNOWN, missing)
     assert (server.measured(), server.told()) == ([1, None], [])
     server.codes[VALIDATING.path] = 200
