@@ -80,7 +80,7 @@ def test_the_options_that_ask_a_cluster(desk: Desk, options: list[str]) -> None:
     assert (decision["rdma"], decision["fabric"]) == ("yes", "v100-ib")
     assert found["example"] is False
     assert found["notes"] == [
-        ("fabrics of the cluster's fabricconfigurations.rdma.lab/default: v100-ib, a100-ib")
+        ("fabrics from the cluster (fabricconfigurations.rdma.lab/default): v100-ib, a100-ib")
     ]
     assert all(
         one.startswith(("/api/v1/namespaces/", "/apis/admission", SITE, NODES))
@@ -109,7 +109,7 @@ def test_an_output_that_is_applied(desk: Desk) -> None:
     answer = desk.run("--live", "-o", "yaml")
     assert answer.code == 0
     assert "rdma/rdma_v100" in answer.out
-    assert answer.err.startswith("rdma-webhook: note: fabrics of the cluster's")
+    assert answer.err.startswith("rdma-webhook: note: fabrics from the cluster")
 
 
 def test_fabrics_of_a_file_go_before_the_clusters(desk: Desk) -> None:

@@ -125,7 +125,7 @@ def _configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
         return None
     loaded = parse_object(item, OBJECT)
     names = ", ".join(loaded.fabrics.fabrics) or "none"
-    facts.notes.append(f"fabrics of the cluster's {OBJECT}: {names}")
+    facts.notes.append(f"fabrics from the cluster ({OBJECT}): {names}")
     return loaded
 
 

@@ -84,7 +84,7 @@ def test_with_all_rights(space: Space, pod: Path) -> None:
     assert "LimitRange site-limits sets max.memory" in kept[0]["message"]
     assert found["example"] is False
     assert found["notes"] == [
-        ("fabrics of the cluster's fabricconfigurations.rdma.lab/default: v100-ib, a100-ib")
+        ("fabrics from the cluster (fabricconfigurations.rdma.lab/default): v100-ib, a100-ib")
     ]
     answer = preview(*access, "-o", "yaml", pod)
     assert answer.code == 0

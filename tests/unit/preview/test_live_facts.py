@@ -105,7 +105,7 @@ def test_with_all_rights() -> None:
     assert found.configuration is not None
     assert list(found.configuration.fabrics.fabrics) == ["v100-ib", "a100-ib"]
     assert found.facts.notes == (
-        ("fabrics of the cluster's fabricconfigurations.rdma.lab/default: v100-ib, a100-ib"),
+        ("fabrics from the cluster (fabricconfigurations.rdma.lab/default): v100-ib, a100-ib"),
     )
     assert dict(found.facts.nodes) == {"n1": node_of(node("n1"))}
     assert api.asked == [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas", NODES]
@@ -204,7 +204,7 @@ def test_a_configuration_without_fabrics() -> None:
     assert reading.configuration is not None
     assert dict(reading.configuration.fabrics.fabrics) == {}
     assert reading.facts.notes[0] == (
-        "fabrics of the cluster's fabricconfigurations.rdma.lab/default: none"
+        "fabrics from the cluster (fabricconfigurations.rdma.lab/default): none"
     )
 
 
