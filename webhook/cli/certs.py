@@ -22,7 +22,7 @@ from webhook.serve.sources.certificate_api import connect
 
 # The command and its three actions.
 
-_GOOD, _NOT_GOOD = 0, 1
+_PASSED, _FAILED = 0, 1
 #: The namespace that the manifests install the webhook in.
 _NAMESPACE = "rdma-webhook"
 
@@ -37,9 +37,11 @@ _EXAMPLES = """examples:
 exit codes: 0 no problem found (rotate: requested), 1 a problem found, 2 wrong usage, or the API
 server did not answer
 """
-_WHAT = "status: all checks; verify: only the TLS handshakes; rotate: request a new CA"
-_REVOKE = "with rotate: stop trusting the present CAs as soon as the replicas have replaced them"
-_ADDRESS = (
+_ACTION_HELP = "status: all checks; verify: only the TLS handshakes; rotate: request a new CA"
+_REVOKE_HELP = (
+    "with rotate: stop trusting the present CAs as soon as the replicas have replaced them"
+)
+_ADDRESS_HELP = (
     "check the handshake with this address instead of the Service's endpoints; may be repeated"
 )
 
@@ -48,9 +50,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `certs`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("what", nargs="?", choices=tuple(_DO), help=_WHAT)
-    add("--revoke", action="store_true", help=_REVOKE)
-    add("--address", action="append", default=[], type=_address, metavar="HOST:PORT", help=_ADDRESS)
+    add("what", nargs="?", choices=tuple(_ACTIONS), help=_ACTION_HELP)
+    add("--revoke", action="store_true", help=_REVOKE_HELP)
+    add(
+        "--address",
+        action="append",
+        default=[],
+        type=_address,
+        metavar="HOST:PORT",
+        help=_ADDRESS_HELP,
+    )
     add_form(command)
     add_names(command)
     add_cluster_options(command)
@@ -66,47 +75,52 @@ def _address(given: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Run the chosen action, and return the exit code."""
     if arguments.what is None:
-        arguments.command.error(f"name an action: certs {', certs '.join(_DO)}")
+        arguments.command.error(f"name an action: certs {', certs '.join(_ACTIONS)}")
     try:
         api, installation = connect(*cluster_access(arguments)), _installation(arguments)
-        return _DO[arguments.what](api, installation, arguments)
+        return _ACTIONS[arguments.what](api, installation, arguments)
     except CertsError as error:
         return fail(str(error))
 
 
 def _status(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
-    found = inspect(api, installation, arguments.address)
+    inspection = inspect(api, installation, arguments.address)
     if arguments.output == "json":
-        write_json({**describe_authority(found), "good": found.good})
+        write_json({**describe_authority(inspection), "good": inspection.good})
     else:
-        write_lines(inspection_text(found))
-    return _GOOD if found.good else _NOT_GOOD
+        write_lines(inspection_text(inspection))
+    return _PASSED if inspection.good else _FAILED
 
 
 def _verify(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
-    found = verify(api, installation, arguments.address)
-    good = bool(found) and not any(one.problem for one in found)
+    handshakes = verify(api, installation, arguments.address)
+    verified = bool(handshakes) and not any(handshake.problem for handshake in handshakes)
     if arguments.output == "json":
-        write_json({"handshakes": [describe_authority(one) for one in found], "good": good})
+        write_json(
+            {
+                "handshakes": [describe_authority(handshake) for handshake in handshakes],
+                "good": verified,
+            }
+        )
     else:
-        write_lines(handshakes_text(found))
-    return _GOOD if good else _NOT_GOOD
+        write_lines(handshakes_text(handshakes))
+    return _PASSED if verified else _FAILED
 
 
 def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
-    asked = RotationRequest.REVOKE if arguments.revoke else RotationRequest.ROTATE
-    CaSecret(api, installation).request_rotation(asked)
+    request = RotationRequest.REVOKE if arguments.revoke else RotationRequest.ROTATE
+    CaSecret(api, installation).request_rotation(request)
     if arguments.output == "json":
-        write_json({"asked": asked.value})
+        write_json({"asked": request.value})
     else:
         print_status("note", _REQUESTED)
-    return _GOOD
+    return _PASSED
 
 
 _REQUESTED = (
     "requested a new CA: the replicas create it now, and `rdma-webhook certs status` shows progress"
 )
-_DO = {"status": _status, "verify": _verify, "rotate": _rotate}
+_ACTIONS = {"status": _status, "verify": _verify, "rotate": _rotate}
 
 
 def _installation(arguments: argparse.Namespace) -> Installation:
@@ -123,7 +137,7 @@ def _installation(arguments: argparse.Namespace) -> Installation:
 # The output of `rdma-webhook certs`.
 
 _SHORT = 16  # hex digits of a fingerprint; enough to distinguish a few CAs
-_SAME = "it has exactly the CAs of the Secret"
+_UP_TO_DATE = "it has exactly the CAs of the Secret"
 _PHASES = {
     "settled": "one CA; no rotation is in progress",
     "publishing": (
@@ -148,8 +162,8 @@ def handshakes_text(handshakes: Sequence[Handshake]) -> str:
 def describe_authority(
     record: Inspection | Authority | Handshake | InspectedBundle,
 ) -> dict[str, object]:
-    """Return a record in JSON's types, with names as Kubernetes writes them."""
-    return {_camel(one.name): _plain(getattr(record, one.name)) for one in fields(record)}
+    """Return a record as JSON types, with camelCase names as in Kubernetes."""
+    return {_camel(field.name): _plain(getattr(record, field.name)) for field in fields(record)}
 
 
 def _state(inspection: Inspection) -> Iterator[str]:
@@ -158,13 +172,13 @@ def _state(inspection: Inspection) -> Iterator[str]:
     else:
         yield f"✔ Secret    {inspection.phase}: {_PHASES[inspection.phase]}"
     for bundle in inspection.bundles:
-        where, problem = bundle.configuration, bundle.problem
-        what = problem if problem.startswith(where) else f"{where}: {problem or _SAME}"
-        yield f"{'✘' if problem else '✔'} caBundle  {what}"
-    for one in inspection.authorities:
-        where = "in caBundle" if one.in_bundle else "not in caBundle"
-        ends = _moment(one.not_after)
-        yield f"    {one.role:<9} {one.fingerprint[:_SHORT]}  until {ends}  {where}"
+        name, problem = bundle.configuration, bundle.problem
+        message = problem if problem.startswith(name) else f"{name}: {problem or _UP_TO_DATE}"
+        yield f"{'✘' if problem else '✔'} caBundle  {message}"
+    for authority in inspection.authorities:
+        presence = "in caBundle" if authority.in_bundle else "not in caBundle"
+        ends = _moment(authority.not_after)
+        yield f"    {authority.role:<9} {authority.fingerprint[:_SHORT]}  until {ends}  {presence}"
     if inspection.retire_after is not None:
         yield f"  the previous CA stays at least until {_moment(inspection.retire_after)}"
     if inspection.asked:
@@ -174,11 +188,11 @@ def _state(inspection: Inspection) -> Iterator[str]:
 def _lines(handshakes: Sequence[Handshake]) -> Iterator[str]:
     if not handshakes:
         yield "✘ served    the Service has no ready endpoints"
-    for one in handshakes:
-        sign, verdict = ("✘", one.problem) if one.problem else ("✔", "verified")
-        leaf = f"  until {_moment(one.not_after)}" if one.not_after else ""
-        issuer = f"  by the {one.issuer} CA" if one.issuer else ""
-        yield f"{sign} {one.address:<22} {verdict}{leaf}{issuer}"
+    for handshake in handshakes:
+        sign, verdict = ("✘", handshake.problem) if handshake.problem else ("✔", "verified")
+        leaf = f"  until {_moment(handshake.not_after)}" if handshake.not_after else ""
+        issuer = f"  by the {handshake.issuer} CA" if handshake.issuer else ""
+        yield f"{sign} {handshake.address:<22} {verdict}{leaf}{issuer}"
 
 
 def _moment(moment: datetime | None) -> str:
@@ -186,13 +200,13 @@ def _moment(moment: datetime | None) -> str:
 
 
 def _camel(name: str) -> str:
-    first, *more = name.split("_")
-    return first + "".join(word.capitalize() for word in more)
+    first, *following = name.split("_")
+    return first + "".join(word.capitalize() for word in following)
 
 
 def _plain(value: object) -> object:
     if isinstance(value, (Inspection, Authority, Handshake, InspectedBundle)):
         return describe_authority(value)
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(member) for member in value]
     return _moment(value) if isinstance(value, datetime) else value

@@ -45,8 +45,8 @@ class _CheckedFile(NamedTuple):
 
     def count(self, level: Level) -> int:
         """Count the errors, or the warnings."""
-        shown = sum(finding.level == level for finding in self.findings)
-        return shown + (self.truncation.errors if level == "error" else self.truncation.warnings)
+        listed = sum(finding.level == level for finding in self.findings)
+        return listed + (self.truncation.errors if level == "error" else self.truncation.warnings)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Completion in shells: the command `completion`, and what kubectl runs for `kubectl rdma`."""
+"""Shell completion: the command `completion`, and the completion of `kubectl rdma`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webhook.cli.parser import COMMANDS, parser
 # press runs this program.
 
 _SHELLS = ("bash", "zsh", "fish")
-#: What options and arguments whose value is a file are called in --help.
+#: The metavars of options and arguments whose value is a file.
 FILES = frozenset({"FILE", "FABRICS"})
 _EXAMPLES = """examples:
   source <(rdma-webhook completion bash)       for this shell only
@@ -43,34 +43,34 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _complete_files(command: argparse.ArgumentParser) -> None:
-    """Say which arguments are files, for this parser and those of its commands."""
+    """Mark the arguments that are files, in this parser and its subcommands."""
     for action in command._actions:  # noqa: SLF001 -- argparse has no other list
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            for one in action.choices.values():
-                _complete_files(one)
+            for subcommand in action.choices.values():
+                _complete_files(subcommand)
         elif action.metavar in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab reads it
 
 
-# `kubectl_complete-rdma`: what kubectl runs when Tab is pressed behind `kubectl rdma`.
+# `kubectl_complete-rdma`: kubectl runs it when Tab is pressed after `kubectl rdma`.
 #
-# It gets the words behind `rdma`, of which the last is unfinished, and prints what may stand
-# there: each candidate on a line, with an explanation after a tab, and at the end a number after
-# a colon, which says whether the shell is to offer files. Nothing else is printed, and no cluster
-# is read. Source: kubectl, pkg/cmd/plugin/plugin_completion.go; cobra, ShellCompDirective.
+# Its arguments are the words after `rdma`; the last is unfinished. It prints each candidate for
+# that word on a line, with an explanation after a tab, and at the end a colon and a number: whether
+# the shell should offer files. It prints nothing else, and reads no cluster.
+# Source: kubectl, pkg/cmd/plugin/plugin_completion.go; cobra, ShellCompDirective.
 
 _FILES, _NO_FILES = 0, 4
 
 
 class Offer(NamedTuple):
-    """What may stand in a place: words with their explanations, or files."""
+    """Candidates for a word: words with their explanations, or files."""
 
     words: Iterable[tuple[str, str]] = ()
     files: bool = False
 
 
 def complete_for_kubectl() -> int:
-    """Print what may stand in place of the last word."""
+    """Print the candidates for the last word."""
     words = sys.argv[1:] or [""]
     try:
         write(completed(words))
@@ -80,20 +80,20 @@ def complete_for_kubectl() -> int:
 
 
 def completed(words: Sequence[str]) -> str:
-    """Return the answer for kubectl."""
+    """Return the candidates in kubectl's format."""
     *before, last = words
     offer = offered(before, last)
     begun = last.partition("=")[2] if _has_value(last) else last
     lines = [
-        f"{word}\t{' '.join(told.split())}".rstrip()
-        for word, told in offer.words
+        f"{word}\t{' '.join(summary.split())}".rstrip()
+        for word, summary in offer.words
         if word.startswith(begun)
     ]
     return "\n".join([*lines, f":{_FILES if offer.files else _NO_FILES}\n"])
 
 
 def offered(before: Sequence[str], last: str) -> Offer:
-    """Return what may stand behind some words; `last` says whether an option was begun."""
+    """Return the candidates for the unfinished word `last` after the words `before`."""
     named = next((word for word in before if word in COMMANDS), None)
     root = parser(() if named is None else (named,))
     if named is None or before[:1] == ["help"]:
@@ -108,7 +108,7 @@ def offered(before: Sequence[str], last: str) -> Offer:
         return Offer(_options(command, before))
     commands = _commands(command)
     if commands is not None:
-        return Offer((one.dest, one.help or "") for one in commands._choices_actions)  # noqa: SLF001
+        return Offer((choice.dest, choice.help or "") for choice in commands._choices_actions)  # noqa: SLF001
     return _values(_argument(command, given))
 
 
@@ -119,7 +119,7 @@ def _has_value(word: str) -> bool:
 def _command(
     parent: argparse.ArgumentParser, given: Sequence[str]
 ) -> tuple[argparse.ArgumentParser, Sequence[str]]:
-    """Return the innermost command that the words name, and the words behind its name."""
+    """Return the innermost command that the words name, and the words after its name."""
     commands = _commands(parent)
     choices: Mapping[str, argparse.ArgumentParser] = commands.choices if commands else {}
     for place, word in enumerate(given, 1):
@@ -131,8 +131,8 @@ def _command(
 def _commands(
     parent: argparse.ArgumentParser,
 ) -> argparse._SubParsersAction[argparse.ArgumentParser] | None:
-    found = (one for one in _actions(parent) if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001
-    return next(found, None)
+    kind = argparse._SubParsersAction  # noqa: SLF001
+    return next((action for action in _actions(parent) if isinstance(action, kind)), None)
 
 
 def _actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -140,27 +140,27 @@ def _actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _option(command: argparse.ArgumentParser, word: str) -> argparse.Action | None:
-    return next((one for one in _actions(command) if word in one.option_strings), None)
+    return next((action for action in _actions(command) if word in action.option_strings), None)
 
 
 def _options(command: argparse.ArgumentParser, given: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the options that are not given yet, or may be repeated, by their last name."""
     present = {word.partition("=")[0] for word in given}
-    for one in _actions(command):
-        if not one.option_strings or one.help == argparse.SUPPRESS:
+    for action in _actions(command):
+        if not action.option_strings or action.help == argparse.SUPPRESS:
             continue
-        repeated = isinstance(one, argparse._AppendAction)  # noqa: SLF001
-        if repeated or not present.intersection(one.option_strings):
-            yield one.option_strings[-1], _told(command, one)
+        repeated = isinstance(action, argparse._AppendAction)  # noqa: SLF001
+        if repeated or not present.intersection(action.option_strings):
+            yield action.option_strings[-1], _help_text(command, action)
 
 
-def _told(command: argparse.ArgumentParser, action: argparse.Action) -> str:
+def _help_text(command: argparse.ArgumentParser, action: argparse.Action) -> str:
     return command._get_formatter()._expand_help(action) if action.help else ""  # noqa: SLF001
 
 
 def _argument(command: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Action | None:
-    """Return the argument that comes next; None if there are enough."""
-    places = [one for one in _actions(command) if not one.option_strings]
+    """Return the argument that comes next; None if all are present."""
+    places = [action for action in _actions(command) if not action.option_strings]
     count = len(list(_arguments(command, given)))
     if places and (count < len(places) or places[-1].nargs in ("*", "+")):
         return places[min(count, len(places) - 1)]
@@ -178,7 +178,7 @@ def _arguments(command: argparse.ArgumentParser, given: Sequence[str]) -> Iterat
 
 
 def _values(action: argparse.Action | None) -> Offer:
-    """Return what an option or an argument takes, as far as that is known."""
+    """Return the candidates for the value of an option or an argument."""
     if action is None:
         return Offer()
     words = ((str(choice), "") for choice in action.choices or ())

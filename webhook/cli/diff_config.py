@@ -1,4 +1,4 @@
-"""`rdma-webhook diff-config`: say which decisions a new fabrics file would change."""
+"""`rdma-webhook diff-config`: show the decisions that a new fabrics file would change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from webhook.preview.input_facts import LiveFacts
 from webhook.preview.live import live_templates, namespaces_of, read_live
 from webhook.text.yaml.documents import Document
 
-_SAME, _DIFFERENT, _UNREADABLE = 0, 1, 2
+_EQUAL, _DIFFERENT, _UNREADABLE = 0, 1, 2
 _EXAMPLES = """examples:
   rdma-webhook diff-config new.yaml                  against the fabrics of the cluster
   rdma-webhook diff-config new.yaml -n lab           the same, for the pods of one namespace
@@ -72,11 +72,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 class _Subject(NamedTuple):
-    """What is decided on, and what is known about it."""
+    """The workloads to decide on, and the facts about them."""
 
     documents: Sequence[Document]
     live: LiveFacts
-    #: Of the cluster; None if they were given, or could not be read.
+    #: The cluster's fabrics; None if -c replaces them, or they could not be read.
     fabrics: Fabrics | None = None
     unreadable: bool = False
     notes: Sequence[str] = ()
@@ -86,19 +86,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare, and return the exit code."""
     new = load_fabrics(Path(arguments.new)).fabrics
     old = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
-    apart = arguments.more and arguments.config and not names_cluster(arguments)
-    subject = _files(arguments) if apart else _cluster(arguments, (new, old))
+    offline = arguments.more and arguments.config and not names_cluster(arguments)
+    subject = _files(arguments) if offline else _cluster(arguments, (new, old))
     before = old or subject.fabrics
     if before is None:
         raise ConfigError("\n".join((*subject.notes, "give the fabrics in use with -c OLD")))
-    found = _compared(arguments, subject, before, new)
+    comparison = _compared(arguments, subject, before, new)
     if arguments.output == "json":
-        write_json(changes_form(found))
+        write_json(changes_form(comparison))
     else:
-        write(changes_text(found, width=width(), colour=colour()))
+        write(changes_text(comparison, width=width(), colour=colour()))
     if subject.unreadable:
         return _UNREADABLE
-    return _DIFFERENT if found.changes else _SAME
+    return _DIFFERENT if comparison.changes else _EQUAL
 
 
 def _compared(
@@ -118,30 +118,30 @@ def _compared(
 def _files(arguments: argparse.Namespace) -> _Subject:
     """Read the workloads from files."""
     arguments.files = []
-    found = ManifestFiles(given_files(arguments, "rdma-webhook diff-config"))
-    if not found.documents and not found.unreadable:
-        raise DocumentError(found.nothing)
-    return _Subject(found.documents, LiveFacts(), unreadable=bool(found.unreadable))
+    manifests = ManifestFiles(given_files(arguments, "rdma-webhook diff-config"))
+    if not manifests.documents and not manifests.unreadable:
+        raise DocumentError(manifests.no_documents)
+    return _Subject(manifests.documents, LiveFacts(), unreadable=bool(manifests.unreadable))
 
 
-def _cluster(arguments: argparse.Namespace, known: Sequence[Fabrics | None]) -> _Subject:
-    """Read the cluster: what its pods depend on, its fabrics, and its workloads without files.
+def _cluster(arguments: argparse.Namespace, file_fabrics: Sequence[Fabrics | None]) -> _Subject:
+    """Read the cluster: facts about its pods, its fabrics, and without files its workloads.
 
-    `known` are the fabrics that were given.
+    `file_fabrics` are the fabrics of NEW and OLD; None without OLD.
     """
     from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
 
-    wanted = arguments.namespace or ""
+    namespace = arguments.namespace or ""
     client, usual = cluster_client(arguments)
     reads = ApiReads(client)
     given = _files(arguments) if arguments.more else None
-    templates = live_templates(reads, wanted) if given is None else None
+    templates = live_templates(reads, namespace) if given is None else None
     spaces = templates.namespaces if templates else []
     reading = read_live(
         reads,
         namespaces_of(given.documents, usual) if given else spaces,
         fabrics_instead="" if arguments.config else "give them with -c",
-        claims=any(one.by_template for one in known if one is not None),
+        claims=any(loaded.by_template for loaded in file_fabrics if loaded is not None),
     )
     arguments.namespace = usual
     fabrics = reading.configuration.fabrics if reading.configuration else None
@@ -149,7 +149,7 @@ def _cluster(arguments: argparse.Namespace, known: Sequence[Fabrics | None]) -> 
         return given._replace(live=reading.facts, fabrics=fabrics, notes=reading.facts.notes)
     assert templates is not None
     documents = [
-        Document(name="the cluster", index=place, value=one, line=0, text="", syntax="json")
-        for place, one in enumerate(templates.objects)
+        Document(name="the cluster", index=place, value=manifest, line=0, text="", syntax="json")
+        for place, manifest in enumerate(templates.objects)
     ]
     return _Subject(documents, reading.facts, fabrics, notes=templates.notes)

@@ -1,4 +1,4 @@
-"""`rdma-webhook discover`: from what tools print on nodes to the fabrics file, and what to fix."""
+"""`rdma-webhook discover`: derive the fabrics file from the output of tools on nodes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from webhook.text.yaml.tree import TextLimits
 _FINE, _TO_FIX, _UNREADABLE = 0, 1, 2
 #: 10,000 nodes with their images, as kubectl prints them.
 _LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
-#: Words in the place of files.
+#: Words in place of files.
 _COLLECTORS = (["script"], ["daemonset"])
 _FROM_API = "-from the API server-"
 _EXAMPLES = """examples:
@@ -151,34 +151,34 @@ def run(arguments: argparse.Namespace) -> int:
         write(_collector(arguments))
         return _FINE
     unreadable_texts: list[str] = []
-    seen = read_texts(_texts(arguments, unreadable_texts))
-    problems = (*unreadable_texts, *seen.problems)
+    inputs = read_texts(_texts(arguments, unreadable_texts))
+    problems = (*unreadable_texts, *inputs.problems)
     for problem in problems:
         print_status("error", problem)
     items = list(_items(arguments))
     kube = kube_nodes(items)
-    if not seen.nodes and not kube:
-        raise DocumentError(_nothing(problems))
+    if not inputs.nodes and not kube:
+        raise DocumentError(_no_input(problems))
     wishes = DiscoverOptions(
         arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
     )
-    found = discover_site(seen.nodes, kube, wishes, cluster_findings(items))
-    _write_files(arguments, found, wishes)
-    _print(found, arguments.output)
+    discovery = discover_site(inputs.nodes, kube, wishes, cluster_findings(items))
+    _write_files(arguments, discovery, wishes)
+    _print(discovery, arguments.output)
     if problems:
         return _UNREADABLE
-    return _TO_FIX if found.needs_a_fix else _FINE
+    return _TO_FIX if discovery.needs_a_fix else _FINE
 
 
 def _collector(arguments: argparse.Namespace) -> str:
-    """Return what collects the output of tools on nodes."""
+    """Return the script or DaemonSet that collects the output of tools on nodes."""
     if arguments.files == ["script"]:
         return collect_script()
     return daemonset(arguments.image, arguments.namespace)
 
 
 def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeText]:
-    """Yield all texts; what cannot be read becomes a problem, and the others are still read."""
+    """Yield all texts; an unreadable input becomes a problem, and the others are still read."""
     if arguments.run:
         yield NodeText("this machine", gethostname(), run_here())
     named = [*dict.fromkeys(arguments.files), *dict.fromkeys(arguments.dir)]
@@ -190,7 +190,7 @@ def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeT
             problems.append(str(error))
 
 
-def _nothing(problems: tuple[str, ...]) -> str:
+def _no_input(problems: tuple[str, ...]) -> str:
     lead = "nothing usable in any input" if problems else "no input: name files, --dir or --run"
     return (
         f"{lead}: on each node run the script that rdma-webhook discover script prints, or at "
@@ -240,18 +240,20 @@ def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
     return live.items
 
 
-def _write_files(arguments: argparse.Namespace, found: Discovery, wishes: DiscoverOptions) -> None:
-    """Write the files that are asked for beside the output."""
+def _write_files(
+    arguments: argparse.Namespace, discovery: Discovery, wishes: DiscoverOptions
+) -> None:
+    """Write the files that the options name."""
     if arguments.plugin is not None:
-        _write_plugin(arguments.plugin, found, wishes)
+        _write_plugin(arguments.plugin, discovery, wishes)
     if arguments.svg is not None:
-        _write_over(arguments.svg, picture(found.fabrics))
+        _write_over(arguments.svg, picture(discovery.fabrics))
     if arguments.html is not None:
-        _write_over(arguments.html, site_page(found))
+        _write_over(arguments.html, site_page(discovery))
 
 
 def _write_over(path: Path, text: str) -> None:
-    """Write a file that was named itself, in place of an older one."""
+    """Write a file that an option names, in place of an older one."""
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -263,11 +265,11 @@ def _unwritable(path: Path, error: OSError | ValueError) -> DocumentError:
     return DocumentError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
-def _write_plugin(folder: Path, found: Discovery, wishes: DiscoverOptions) -> None:
-    """Write the device plugins' files; a file that is there and says something else stays."""
+def _write_plugin(folder: Path, discovery: Discovery, wishes: DiscoverOptions) -> None:
+    """Write the device plugins' files; an existing file that differs stays."""
     if folder.is_file():
         raise DocumentError(f"{folder}: is a file: --plugin takes a folder")
-    side = plugin_side(found.written, wishes)
+    side = plugin_side(discovery.written, wishes)
     for note in side.notes:
         print_status("warning", note)
     if not side.files:
@@ -287,10 +289,10 @@ def _write_new(path: Path, text: str) -> None:
     print_status("note", f"wrote {path}")
 
 
-def _print(found: Discovery, form: str) -> None:
+def _print(discovery: Discovery, form: str) -> None:
     if form == "json":
-        write_json(discover_form(found))
+        write_json(discover_form(discovery))
     elif form == "yaml":
-        write(visible_lines(found.text))
+        write(visible_lines(discovery.text))
     else:
-        write(discover_text(found, width=width(), colour=colour()))
+        write(discover_text(discovery, width=width(), colour=colour()))

@@ -18,7 +18,7 @@ from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsReader, fabri
 if TYPE_CHECKING:
     from webhook.kube.reads import ApiReads
 
-_WELL, _WRONG = 0, 1
+_NO_PROBLEM, _PROBLEM = 0, 1
 _GIVE = "give the fabrics file with -c"
 _EXAMPLES = f"""examples:
   rdma-webhook fabrics                               of the cluster, with its own fabrics
@@ -33,7 +33,8 @@ exit codes: 0 nothing is wrong, 1 something is: a fabric lacks nodes or a resour
 no fabric, or several; 2 wrong usage, or something cannot be read
 """
 _OUTPUT_HELP = (
-    "; ".join(f"{one.name}: {one.summary}" for one in FABRICS_FORMATS) + " (default: text)"
+    "; ".join(f"{output_format.name}: {output_format.summary}" for output_format in FABRICS_FORMATS)
+    + " (default: text)"
 )
 
 
@@ -56,7 +57,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "-o",
         "--output",
-        choices=tuple(one.name for one in FABRICS_FORMATS),
+        choices=tuple(output_format.name for output_format in FABRICS_FORMATS),
         default="text",
         help=_OUTPUT_HELP,
     )
@@ -65,10 +66,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Take the inventory, print it, and return the exit code."""
-    found = _from_file(arguments) if arguments.filename else _from_cluster(arguments)
+    inventory = _from_file(arguments) if arguments.filename else _from_cluster(arguments)
     reader = FabricsReader(width=width(), colour=colour())
-    write(fabrics_output(found, arguments.output, reader))
-    return _WELL if found.well else _WRONG
+    write(fabrics_output(inventory, arguments.output, reader))
+    return _NO_PROBLEM if inventory.well else _PROBLEM
 
 
 def _from_file(arguments: argparse.Namespace) -> FabricInventory:
@@ -82,7 +83,7 @@ def _from_file(arguments: argparse.Namespace) -> FabricInventory:
 
 
 def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
-    """Read nodes, and what else is wanted, with the rights of the caller."""
+    """Read the nodes, and with --free the pods, with the rights of the caller."""
     from webhook.kube.api import RefusedError  # noqa: PLC0415
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
     from webhook.kube.cluster_reads import (  # noqa: PLC0415
@@ -109,7 +110,7 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
 
 
 def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:
-    """Return the fabrics of the file that is named, or the cluster's."""
+    """Return the fabrics of the named file, or the cluster's."""
     if arguments.config:
         return load_fabrics(Path(arguments.config)).fabrics
     from webhook.preview.live import read_live  # noqa: PLC0415 -- slow to import

@@ -30,8 +30,8 @@ _INSTALLED = (
 
 def add_names(options: argparse._ActionsContainer) -> None:
     """Add the options for the names of the installed objects."""
-    for flags, name, what in _INSTALLED:
-        told = f"{what} (default: {name})" if name else what
+    for flags, name, summary in _INSTALLED:
+        help_text = f"{summary} (default: {name})" if name else summary
         options.add_argument(
-            *flags.split(), type=object_name, default=name, metavar="NAME", help=told
+            *flags.split(), type=object_name, default=name, metavar="NAME", help=help_text
         )

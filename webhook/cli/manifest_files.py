@@ -1,7 +1,7 @@
 """Read the manifests that a command line names: files, directories and standard input.
 
-In a directory, files of kustomize and Helm stand beside manifests, or in place of them. What is not
-a Kubernetes object there, or is a template, is skipped with a note. A file that is named is not.
+A directory may also have files of kustomize and Helm. A file there that is not a Kubernetes object,
+or is a template, is skipped with a note. Such a file on the command line is an error.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_document
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CHART = "Chart.yaml"
-#: What tells a directory of one of them; nothing is said of each of these files.
+#: Files that mark a directory of kustomize or Helm; they are skipped without a note.
 _OF_TOOLS = frozenset({*_KUSTOMIZATIONS, _CHART})
 _STDIN = "<stdin>"
 
 
 class ManifestFiles:
-    """The documents of the files, and whether a file could not be read, which was reported."""
+    """The documents of the files, and whether a file could not be read, which is reported."""
 
     def __init__(self, given: Sequence[str]) -> None:
-        """Read what is given, each file once."""
+        """Read each file once."""
         self.documents: list[Document] = []
         self.unreadable = False
         self._names: list[str] = []
@@ -41,12 +41,12 @@ class ManifestFiles:
                 print_status("note", how)
 
     @property
-    def nothing(self) -> str:
-        """Say that there is no document in any input."""
+    def no_documents(self) -> str:
+        """The error of inputs without documents."""
         if not self._names:
             return "; ".join(self._built)
-        others = f", like {len(self._names) - 1} more" if len(self._names) > 1 else ""
-        return f"{self._names[0]}: contains no documents{others}"
+        like_others = f", like {len(self._names) - 1} more" if len(self._names) > 1 else ""
+        return f"{self._names[0]}: contains no documents{like_others}"
 
     def _take(self, given: str) -> None:
         try:
@@ -60,7 +60,7 @@ class ManifestFiles:
             self._built.append(how)
 
     def _read(self, name: str, *, listed: bool) -> None:
-        """Read a file, once however often it is given; `listed`: because it is in a directory."""
+        """Read a file unless it was read before; `listed` marks the files of a directory."""
         place = name if name == "-" or "\0" in name else os.path.realpath(name)
         if place in self._taken or (listed and Path(name).name in _OF_TOOLS):
             return
@@ -90,16 +90,16 @@ def _expanded(name: str) -> list[str] | None:
     try:
         if name == "-" or not folder.is_dir():
             return None
-        found = sorted(str(path) for path in folder.iterdir() if path.suffix in _SUFFIXES)
+        manifests = sorted(str(path) for path in folder.iterdir() if path.suffix in _SUFFIXES)
     except OSError as error:
         raise unreadable(name, error) from None
-    if not found and not _how_to_build(folder):
+    if not manifests and not _how_to_build(folder):
         raise DocumentError(f"{name}: no .yaml, .yml or .json file in this directory")
-    return found
+    return manifests
 
 
 def _how_to_build(folder: Path) -> str:
-    """Say how to preview what kustomize or Helm makes of a directory; "" for another one."""
+    """Return how to preview a directory of kustomize or Helm; "" for any other."""
     for chart in (folder, folder.parent):
         if Path(chart, _CHART).is_file():
             return f"{chart} is a Helm chart: run helm template {chart} | rdma-webhook preview -"
@@ -115,13 +115,13 @@ def _documents(name: str) -> list[Document]:
     data = _data(name)
     documents = read_documents(data) if name == "-" else read_documents(data, name)
     for document in documents:
-        if why := unsupported_reason(document):
-            raise NotKubernetesError(why)
+        if reason := unsupported_reason(document):
+            raise NotKubernetesError(reason)
     return documents
 
 
 def _data(name: str) -> bytes:
-    """Read at most one byte more than the limit: that byte gets any larger file rejected."""
+    """Read at most one byte more than the limit: that byte reveals a larger file."""
     try:
         if name == "-":
             return read_stdin(DOCUMENT_LIMITS.octets + 1)

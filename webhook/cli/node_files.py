@@ -1,4 +1,4 @@
-"""Read what tools printed on nodes: files, folders with one entry per node, standard input."""
+"""Read the output of tools on nodes: files, folders with one entry per node, standard input."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from webhook.cli.output import read_stdin, unreadable
 from webhook.diagnose.discover.inputs import NodeText
 from webhook.errors import DocumentError
 
-#: Of one text; a node's whole output is some hundred kilobytes.
-_MOST = 64 << 20
-#: Of one file of a copied sysfs tree, and of how many such files.
+#: Bytes of a text; the whole output of a node is a few hundred kilobytes.
+_LARGEST_TEXT = 64 << 20
+#: Bytes of a file in a copied sysfs tree, and the number of such files.
 _SYSFS_FILE, _SYSFS_FILES = 4096, 50_000
 _ENDINGS = frozenset({".txt", ".log", ".out", ".text", ".json", ".yaml", ".yml"})
-#: In a copied tree, a part of the path as on the node.
+#: The path on the node, as part of a path in a copied tree.
 _ON_NODE = re.compile(r"(?:^|/)((?:sys|proc)/.+)")
 _DEVICE_FILE = re.compile(
     r"[\w.-]{1,64}/(?:ports/\d{1,3}/.+|fw_ver|board_id|hca_type|node_guid|device/.+)"
@@ -27,7 +27,7 @@ _STDIN = "<stdin>"
 def texts_of(given: str) -> Iterator[NodeText]:
     """Yield the texts of a file, of a node's folder, or of standard input (-)."""
     if given == "-":
-        yield NodeText(_STDIN, "stdin", _decoded(read_stdin(_MOST + 1), _STDIN))
+        yield NodeText(_STDIN, "stdin", _decoded(read_stdin(_LARGEST_TEXT + 1), _STDIN))
         return
     path = Path(given)
     try:
@@ -46,10 +46,10 @@ def texts_in(directory: str) -> Iterator[NodeText]:
         entries = sorted(Path(directory).iterdir())
     except (OSError, ValueError) as error:
         raise unreadable(directory, error) from None
-    shown = [entry for entry in entries if not entry.name.startswith(".")]
-    if not shown:
+    nodes = [entry for entry in entries if not entry.name.startswith(".")]
+    if not nodes:
         raise DocumentError(f"{directory}: is empty: expected a file or a folder for each node")
-    for entry in shown:
+    for entry in nodes:
         yield from texts_of(str(entry))
 
 
@@ -73,26 +73,26 @@ def _of_folder(folder: Path) -> Iterator[NodeText]:
 
 
 def _files(folder: Path) -> Iterable[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     for parent, folders, names in os.walk(folder):
         folders.sort()
-        found += (Path(parent, name) for name in sorted(names) if not name.startswith("."))
-        if len(found) > _SYSFS_FILES:
+        paths += (Path(parent, name) for name in sorted(names) if not name.startswith("."))
+        if len(paths) > _SYSFS_FILES:
             raise DocumentError(
                 f"{folder}: holds more than {_SYSFS_FILES:,} files: copy only "
                 "/sys/class/infiniband, or use rdma-webhook discover script"
             )
-    return (path for path in found if path.is_file())
+    return (path for path in paths if path.is_file())
 
 
 def _on_node(relative: str) -> str | None:
     """Return the path that a file of a copied tree has on the node; None for another file."""
-    if found := _ON_NODE.search(relative):
-        return f"/{found[1]}"
+    if match := _ON_NODE.search(relative):
+        return f"/{match[1]}"
     for above in ("class/infiniband/", "infiniband/", ""):
-        rest = relative.removeprefix(above)
-        if relative.startswith(above) and _DEVICE_FILE.fullmatch(rest):
-            return f"/sys/class/infiniband/{rest}"
+        device_file = relative.removeprefix(above)
+        if relative.startswith(above) and _DEVICE_FILE.fullmatch(device_file):
+            return f"/sys/class/infiniband/{device_file}"
     return None
 
 
@@ -108,16 +108,16 @@ def _sysfs_value(path: Path) -> str:
 def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            return _decoded(file.read(_MOST + 1), str(path))
+            return _decoded(file.read(_LARGEST_TEXT + 1), str(path))
     except (OSError, ValueError) as error:
         raise unreadable(str(path), error) from None
 
 
 def _decoded(data: bytes, name: str) -> str:
-    """Decode the output of tools; a character in another encoding harms no other."""
-    if len(data) > _MOST:
+    """Decode the output of tools; replace bytes in another encoding."""
+    if len(data) > _LARGEST_TEXT:
         raise DocumentError(
-            f"{name}: is larger than {_MOST >> 20} MiB: give one file for each node"
+            f"{name}: is larger than {_LARGEST_TEXT >> 20} MiB: give one file for each node"
         )
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")

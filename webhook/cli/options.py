@@ -27,12 +27,12 @@ _DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 
 def duration(given: str) -> timedelta:
     """Parse a duration; raises argparse's error if it is malformed."""
-    found = _DURATION.fullmatch(given)
-    if found is None:
+    match = _DURATION.fullmatch(given)
+    if match is None:
         raise argparse.ArgumentTypeError(
             f"{given!r:.80} is not a duration: write, for example, 90s, 2m, 24h or 365d"
         )
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def label_pair(given: str) -> tuple[str, str]:
@@ -60,7 +60,7 @@ def namespace_name(given: str) -> str:
 
 
 def port_number(given: str) -> int:
-    """Parse a TCP port; 0 stands for any free port."""
+    """Parse a TCP port; 0 means any free port."""
     number = int(given) if given.isascii() and given.isdigit() else -1
     if not 0 <= number < 1 << 16:
         raise argparse.ArgumentTypeError(
@@ -81,7 +81,7 @@ def positive_seconds(given: str) -> float:
 
 
 def request_timeout(given: str) -> float:
-    """Parse a timeout as kubectl has it: 30, 30s, 2m, 1h; 0 stands for the usual one."""
+    """Parse a timeout as kubectl does: 30, 30s, 2m, 1h; 0 means the default."""
     if given.isascii() and given.isdigit() and len(given) <= _TIMEOUT_DIGITS:
         return float(given)
     return duration(given).total_seconds()
@@ -90,17 +90,15 @@ def request_timeout(given: str) -> float:
 def duration_text(span: timedelta) -> str:
     """Format a duration so that `duration` can parse it, in the largest unit that divides it."""
     seconds_in = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-    whole = int(span.total_seconds())
-    unit = next(unit for unit, seconds in seconds_in.items() if whole % seconds == 0)
-    return f"{whole // seconds_in[unit]}{unit}"
+    total = int(span.total_seconds())
+    unit = next(unit for unit, seconds in seconds_in.items() if total % seconds == 0)
+    return f"{total // seconds_in[unit]}{unit}"
 
 
-# The options that say which cluster a command reads, and as whom: those of kubectl.
+# The options for the cluster that a command reads, and for the user: those of kubectl.
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
-
-# Types of options.
 
 _TITLE = "the cluster (as for kubectl)"
 #: Options with a value: their names, the field of Overrides, what --help shows.
@@ -120,7 +118,7 @@ _WORDS = (
 
 
 class ClusterAccess(NamedTuple):
-    """The kubeconfig, None for the service account of the pod we run in, and what changes it."""
+    """The kubeconfig, None for the service account of our pod, and the changes to it."""
 
     kubeconfig: Path | None
     overrides: Overrides
@@ -132,8 +130,8 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
     add = group.add_argument
     help_ = "default: $KUBECONFIG, ~/.kube/config, or in a pod its service account"
     add("--kubeconfig", type=Path, metavar="FILE", help=help_)
-    for names, field, metavar, told in _WORDS:
-        add(*names, dest=field, default="", metavar=metavar, help=told)
+    for names, field, metavar, help_text in _WORDS:
+        add(*names, dest=field, default="", metavar=metavar, help=help_text)
     add(
         "--as-group",
         dest="acting_groups",
@@ -159,7 +157,7 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
 
 
 def cluster_access(arguments: argparse.Namespace) -> ClusterAccess:
-    """Return what the options say; the command ends if they contradict each other."""
+    """Return the access that the options name; exit if they contradict each other."""
     given = {field: getattr(arguments, field) for field in Overrides._fields}
     overrides = Overrides(**{**given, "acting_groups": tuple(arguments.acting_groups)})
     if (overrides.acting_uid or overrides.acting_groups) and not overrides.acting_as:
@@ -168,8 +166,10 @@ def cluster_access(arguments: argparse.Namespace) -> ClusterAccess:
 
 
 def names_cluster(arguments: argparse.Namespace) -> bool:
-    """Return whether an option names a cluster, or as whom to read it."""
-    return bool(arguments.kubeconfig) or any(getattr(arguments, one) for one in Overrides._fields)
+    """Return whether an option names a cluster, or a user to read it as."""
+    return bool(arguments.kubeconfig) or any(
+        getattr(arguments, field) for field in Overrides._fields
+    )
 
 
 def cluster_client(arguments: argparse.Namespace) -> tuple[Client, str]:
@@ -203,9 +203,9 @@ def add_form(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_files(command: argparse.ArgumentParser, what: str) -> None:
+def add_files(command: argparse.ArgumentParser, help_text: str) -> None:
     """Add the files, by position and as `-f`; `given_files` returns them."""
-    command.add_argument("files", nargs="*", metavar="FILE", help=what)
+    command.add_argument("files", nargs="*", metavar="FILE", help=help_text)
     command.add_argument(
         "-f",
         "--filename",

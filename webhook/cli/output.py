@@ -1,4 +1,4 @@
-"""The streams of a command: results go to standard output, all else to standard error."""
+"""The streams of a command: results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH = 100
 
 
 def program_name() -> str:
-    """Return how people call this program: kubectl runs `kubectl-rdma` as its command `rdma`."""
+    """Return the name that users type: kubectl runs `kubectl-rdma` as its command `rdma`."""
     return "kubectl rdma" if Path(sys.argv[0]).name == "kubectl-rdma" else "rdma-webhook"
 
 
@@ -35,9 +35,9 @@ def write_lines(text: str) -> None:
     write(visible_lines(text))
 
 
-def write_json(what: object, *, indent: int | None = 2) -> None:
+def write_json(document: object, *, indent: int | None = 2) -> None:
     """Write a result for programs as JSON, with equivalent escapes for invisible characters."""
-    write(visible_json(json.dumps(what, indent=indent, ensure_ascii=False)) + "\n")
+    write(visible_json(json.dumps(document, indent=indent, ensure_ascii=False)) + "\n")
 
 
 def print_status(label: str, sentence: str) -> None:
@@ -65,7 +65,7 @@ def colour() -> bool:
 
 
 def width() -> int:
-    """Return how many columns a line may have."""
+    """Return the number of columns of a line."""
     return get_terminal_size((_WIDTH, 24)).columns
 
 
@@ -83,15 +83,15 @@ def unreadable(name: str, error: OSError | ValueError) -> DocumentError:
 # Read standard input, for commands that accept `-` as a file.
 
 
-def read_stdin(most: int) -> bytes:
-    """Read to the end, but at most `most` bytes.
+def read_stdin(limit: int) -> bytes:
+    """Read to the end, but at most `limit` bytes.
 
     It reads piece by piece, since a single large read would continue after a Ctrl-C that comes
     between two of its system calls.
     """
     stream = cast("BufferedReader", sys.stdin.buffer)
     pieces: list[bytes] = []
-    while most > 0 and (piece := stream.read1(most)):
+    while limit > 0 and (piece := stream.read1(limit)):
         pieces.append(piece)
-        most -= len(piece)
+        limit -= len(piece)
     return b"".join(pieces)

@@ -37,7 +37,7 @@ _EXAMPLES = """examples:
   rdma-webhook serve --dev                           the webhook on 127.0.0.1, without a cluster
   rdma-webhook help preview                          the options of a command
 """
-#: Where an example calls this program: at the start of a line, or behind a pipe.
+#: Where an example calls this program: at the start of a line, or after a pipe.
 _CALL = re.compile(r"(?m)(^  |\| )rdma-webhook (?=[a-z])")
 
 
@@ -53,60 +53,61 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose errors are one line, with the nearest word that is known."""
+    """A parser whose errors are a single line, with the nearest word."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the line, and end the program."""
+        """Print the error on a line, and exit."""
         self.exit(_USAGE, f"rdma-webhook: error: {visible(message)} (see {self.prog} --help)\n")
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
-        """Report words that nothing takes."""
+        """Report unrecognized words."""
         options = [word for action in self._actions for word in action.option_strings]
-        hint = _meant(words[0].partition("=")[0], options)
+        hint = _suggestion(words[0].partition("=")[0], options)
         self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Check a word that must be one of a few; the message begins with the word."""
-        known = [str(choice) for choice in action.choices or ()]
-        if known and value not in known:
-            said = f"{value!r:.80} is not one of {', '.join(known)}{_meant(str(value), known)}"
-            raise argparse.ArgumentError(action, said)
+        """Check a word against its choices; the message begins with the word."""
+        choices = [str(choice) for choice in action.choices or ()]
+        if choices and value not in choices:
+            hint = _suggestion(str(value), choices)
+            message = f"{value!r:.80} is not one of {', '.join(choices)}{hint}"
+            raise argparse.ArgumentError(action, message)
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
-    close = get_close_matches(word[:80], list(known), n=1)
+def _suggestion(word: str, candidates: Iterable[str]) -> str:
+    close = get_close_matches(word[:80], list(candidates), n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
 def parse_words(words: Sequence[str]) -> argparse.Namespace:
     """Parse a command line; its command's module becomes `module`.
 
-    `help COMMAND` is `COMMAND --help`. Files may stand between options: argparse takes those in one
-    place only, and leaves the others over.
+    `help COMMAND` is `COMMAND --help`. Files may stand between options, although argparse accepts
+    them in one place only and returns the others unparsed.
     """
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     root = parser({word for word in words if word in COMMANDS})
-    arguments, rest = root.parse_known_args(words)
+    arguments, unparsed = root.parse_known_args(words)
     if hasattr(arguments, "files"):
-        arguments.files += [word for word in rest if not _is_option(word)]
-        rest = [word for word in rest if _is_option(word)]
-    if rest:
-        getattr(arguments, "command", root).refuse(rest)
+        arguments.files += [word for word in unparsed if not _is_option(word)]
+        unparsed = [word for word in unparsed if _is_option(word)]
+    if unparsed:
+        getattr(arguments, "command", root).refuse(unparsed)
     if not hasattr(arguments, "module"):
         arguments.parent.error(f"name a command: {', '.join(arguments.below)}")
     return arguments
 
 
 def _is_option(word: str) -> bool:
-    """Return whether a word that is left over can only be an option; "-" is standard input."""
+    """Return whether an unparsed word is an option; "-" is standard input."""
     return word.startswith("-") and word != "-"
 
 
 def parser(named: Iterable[str] = COMMANDS) -> CommandParser:
-    """Return the parser, with the options of the commands that are named.
+    """Return the parser, with the options of the named commands.
 
-    Only the modules of these are imported, so that a preview does not load the web server.
+    Only their modules are imported, so that a preview does not load the web server.
     """
     root = CommandParser(
         prog=program_name(),
@@ -128,8 +129,8 @@ def add_commands(
 ) -> None:
     """Add commands to a parser: name → summary; the module of each is in the package.
 
-    Only those that are named get their options; None stands for all. A module without a function
-    `run` has commands below it.
+    Only the named commands get their options; None means all. A module without a function `run`
+    has subcommands.
     """
     parent.set_defaults(parent=parent, below=list(summaries))
     commands = parent.add_subparsers(metavar="COMMAND")
@@ -151,5 +152,5 @@ def add_commands(
 
 
 def _as_called(examples: str) -> str:
-    """Return examples with the program's name as it was called: a plugin of kubectl is, too."""
+    """Return examples with the program's name as the user typed it, also `kubectl rdma`."""
     return _CALL.sub(rf"\1{program_name()} ", examples)

@@ -49,7 +49,10 @@ Without a fabrics file, text and json show what the webhook would do with exampl
 exit codes: 0 no pod would be denied, 1 a pod would be denied (with --strict: or might not have
 RDMA), 2 wrong usage, or an input that cannot be read (the others are shown)
 """
-_OUTPUT_HELP = "; ".join(f"{one.name}: {one.summary}" for one in FORMATS) + " (default: text)"
+_OUTPUT_HELP = (
+    "; ".join(f"{output_format.name}: {output_format.summary}" for output_format in FORMATS)
+    + " (default: text)"
+)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -98,7 +101,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "-o",
         "--output",
-        choices=tuple(one.name for one in FORMATS),
+        choices=tuple(output_format.name for output_format in FORMATS),
         default="text",
         help=_OUTPUT_HELP,
     )
@@ -110,13 +113,13 @@ def run(arguments: argparse.Namespace) -> int:
     live = arguments.live or names_cluster(arguments)
     if not live:
         _refuse_example(arguments)
-    found = ManifestFiles(given_files(arguments, "rdma-webhook preview"))
-    if found.unreadable and not found.documents:
+    manifests = ManifestFiles(given_files(arguments, "rdma-webhook preview"))
+    if manifests.unreadable and not manifests.documents:
         return _UNREADABLE
-    if not found.documents:
-        raise DocumentError(found.nothing)
-    reading = _read_cluster(arguments, found.documents) if live else None
-    report = preview_documents(found.documents, _options(arguments, reading))
+    if not manifests.documents:
+        raise DocumentError(manifests.no_documents)
+    reading = _read_cluster(arguments, manifests.documents) if live else None
+    report = preview_documents(manifests.documents, _options(arguments, reading))
     if report.example and arguments.output == "json":
         print_status(
             "note",
@@ -125,8 +128,8 @@ def run(arguments: argparse.Namespace) -> int:
     display = OutputOptions(
         width=width(), colour=colour(), terminal=terminal(), max_characters=None
     )
-    _print(writer(arguments.output)(found.documents, report, display))
-    if found.unreadable:
+    _print(writer(arguments.output)(manifests.documents, report, display))
+    if manifests.unreadable:
         return _UNREADABLE
     if report.denied or (arguments.strict and not report.equipped):
         return _DENIED
@@ -134,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_cluster(arguments: argparse.Namespace, documents: Sequence[Document]) -> LiveReading:
-    """Read what the pods' decisions depend on; its namespace is the default from then on."""
+    """Read the facts of the pods; the cluster's namespace becomes the default."""
     from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
 
     client, arguments.namespace = cluster_client(arguments)
@@ -166,12 +169,12 @@ def _options(arguments: argparse.Namespace, reading: LiveReading | None) -> Prev
 
 
 def _fabrics_file(arguments: argparse.Namespace) -> Path | None:
-    """Return the fabrics file of this machine; None if there is none."""
+    """Return the fabrics file of this machine; None without one."""
     return configured(arguments.config) or (INSTALLED if INSTALLED.exists() else None)
 
 
 def _refuse_example(arguments: argparse.Namespace, notes: Sequence[str] = ()) -> None:
-    """Refuse to use an example for an output that is applied; `notes` are on the cluster."""
+    """Reject the example for an output that is applied; `notes` are about the cluster."""
     if arguments.output not in APPLIED or _fabrics_file(arguments):
         return
     for note in notes:
@@ -182,8 +185,8 @@ def _refuse_example(arguments: argparse.Namespace, notes: Sequence[str] = ()) ->
     )
 
 
-def _print(shown: Output) -> None:
-    """Write the result, and on standard error what a format for programs cannot hold."""
-    write(shown.text)
-    for label, sentence in shown.remarks:
+def _print(output: Output) -> None:
+    """Write the result, and on standard error the remarks that its format excludes."""
+    write(output.text)
+    for label, sentence in output.remarks:
         print_status(label, sentence)

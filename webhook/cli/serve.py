@@ -80,10 +80,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=DEFAULTS.host,
         help="the address to listen on (default: all addresses of this machine)",
     )
-    for flag, port, what in _PORTS:
-        add(flag, type=port_number, default=port, metavar="PORT", help=f"{what} (default: {port})")
-    for flag, what in _TLS_FILES:
-        add(flag, type=Path, metavar="FILE", help=what)
+    for flag, port, summary in _PORTS:
+        add(
+            flag,
+            type=port_number,
+            default=port,
+            metavar="PORT",
+            help=f"{summary} (default: {port})",
+        )
+    for flag, summary in _TLS_FILES:
+        add(flag, type=Path, metavar="FILE", help=summary)
     _add_own_certificates(command.add_argument_group(_OWN_TITLE))
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
     add("--preview", choices=_SWITCH, default=_word(on=DEFAULTS.preview), help=_PREVIEW_HELP)
@@ -104,9 +110,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def _add_own_certificates(group: argparse._ArgumentGroup) -> None:
     add_names(group)
-    for flag, usual, why in _LIFETIMES:
-        told = f"{why} (default: {duration_text(usual)})" if why else argparse.SUPPRESS
-        group.add_argument(flag, type=duration, default=usual, metavar="DURATION", help=told)
+    for flag, usual, summary in _LIFETIMES:
+        help_text = f"{summary} (default: {duration_text(usual)})" if summary else argparse.SUPPRESS
+        group.add_argument(flag, type=duration, default=usual, metavar="DURATION", help=help_text)
 
 
 def _word(*, on: bool) -> str:

@@ -1,4 +1,4 @@
-"""`rdma-webhook why`: say whether a pod has RDMA, why or why not, and what to do."""
+"""`rdma-webhook why`: explain why a pod has RDMA or not, and what to do."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_cluster_options(command)
 
 
-class _Found(NamedTuple):
-    """What there is to print."""
+class _Report(NamedTuple):
+    """The explanations to print."""
 
     codes: list[CodeExplanation]
     pods: list[Explanation]
@@ -97,34 +97,34 @@ def run(arguments: argparse.Namespace) -> int:
     pods = [word for word in words if word == word.lower()]
     fabrics = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
     collected, failed = _collected(arguments, pods, fabrics)
-    found = _Found(codes, [explain_pod(evidence) for evidence in collected], failed)
-    if found.codes or found.pods:
-        _print(found, arguments.output)
-    if found.unreadable:
+    report = _Report(codes, [explain_pod(evidence) for evidence in collected], failed)
+    if report.codes or report.pods:
+        _print(report, arguments.output)
+    if report.unreadable:
         return _UNREADABLE
-    return _WELL if all(one.well for one in found.pods) else _NOT_WELL
+    return _WELL if all(pod.well for pod in report.pods) else _NOT_WELL
 
 
 def _collected(
     arguments: argparse.Namespace, pods: list[str], fabrics: Fabrics | None
 ) -> tuple[list[PodEvidence], bool]:
-    """Return what is known about all pods, and whether something could not be read."""
-    found: list[PodEvidence] = []
+    """Return the evidence of all pods, and whether a pod could not be read."""
+    evidence: list[PodEvidence] = []
     failed = False
     if arguments.files:
         objects = [item for name in arguments.files for item in _objects(name)]
-        found += collect_from_objects(objects, arguments.namespace or "default", fabrics)
-        if not found:
+        evidence += collect_from_objects(objects, arguments.namespace or "default", fabrics)
+        if not evidence:
             raise DocumentError(_no_pod(arguments.files))
     collector, namespace = _collector(arguments, fabrics) if pods else (None, "")
     for word in pods:
         assert collector is not None
         try:
-            found.append(collector.collect(namespace, _name(word)))
+            evidence.append(collector.collect(namespace, _name(word)))
         except NoPodError as error:
             print_status("error", f"{error}{_maybe_code(word)}")
             failed = True
-    return found, failed
+    return evidence, failed
 
 
 def _name(word: str) -> str:
@@ -167,7 +167,7 @@ def _objects(name: str) -> Iterator[Manifest]:
 
 
 def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[Collector, str]:
-    """Return what reads the cluster, and the namespace of the pods."""
+    """Return the collector of evidence, and the namespace of the pods."""
     from webhook.kube.pods import PodAccess  # noqa: PLC0415 -- slow to import
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
@@ -176,10 +176,10 @@ def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[
     return Collector(ApiReads(client), PodAccess(client), options), namespace
 
 
-def _print(found: _Found, form: str) -> None:
+def _print(report: _Report, form: str) -> None:
     if form == "json":
-        write_json({**why_form(found.pods), "codes": [code_form(one) for one in found.codes]})
+        write_json({**why_form(report.pods), "codes": [code_form(code) for code in report.codes]})
         return
-    codes = [code_text(one, width=width(), colour=colour()) for one in found.codes]
-    pods = [why_text(found.pods, width=width(), colour=colour())] if found.pods else []
+    codes = [code_text(code, width=width(), colour=colour()) for code in report.codes]
+    pods = [why_text(report.pods, width=width(), colour=colour())] if report.pods else []
     write("\n".join((*codes, *pods)))

@@ -124,8 +124,8 @@ def test_version(shell: Shell) -> None:
         ["certs", "verify", "--address", "a:65536"],
     ],
 )
-def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
-    """The line says what is wrong and where to find help; the exit code is 2."""
+def test_a_usage_error_is_a_single_line(shell: Shell, arguments: list[str]) -> None:
+    """The line has the error and names the help; the exit code is 2."""
     answer = shell(*arguments)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert answer.err.startswith("rdma-webhook: error: ")
@@ -133,7 +133,7 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             [],
@@ -158,15 +158,17 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
         ),
     ],
 )
-def test_a_usage_error_tells_what_would_be_right(shell: Shell, words: list[str], said: str) -> None:
-    """The nearest command, option or value, and the help of the command that was named."""
+def test_a_usage_error_suggests_the_right_word(
+    shell: Shell, words: list[str], message: str
+) -> None:
+    """The line has the nearest command, option or value, and names the help of the command."""
     answer = shell(*words)
     assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
+    assert message in answer.err
 
 
 @pytest.mark.parametrize(
-    ("words", "same"),
+    ("words", "equivalent"),
     [
         (["help"], ["--help"]),
         (["help", "preview"], ["preview", "--help"]),
@@ -174,9 +176,9 @@ def test_a_usage_error_tells_what_would_be_right(shell: Shell, words: list[str],
         (["help", "verify", "judge"], ["verify", "judge", "--help"]),
     ],
 )
-def test_help_is_a_command(shell: Shell, words: list[str], same: list[str]) -> None:
+def test_help_is_a_command(shell: Shell, words: list[str], equivalent: list[str]) -> None:
     """`help` alone lists the commands; with a command, it lists that command's options."""
-    assert shell(*words) == shell(*same)
+    assert shell(*words) == shell(*equivalent)
     assert shell(*words).code == 0
 
 
@@ -188,13 +190,13 @@ def test_files_may_stand_between_options(shell: Shell) -> None:
 
 
 def test_a_plugin_of_kubectl_names_itself(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kubectl runs `kubectl-rdma` for `kubectl rdma`; help and hints say what to type."""
+    """Kubectl runs `kubectl-rdma` for `kubectl rdma`; help and hints show the latter."""
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-rdma"])
-    told = shell("check-config", "--help").out
-    assert told.startswith("usage: kubectl rdma check-config ")
-    assert "\n  kubectl rdma check-config fabrics.yaml\n" in told
-    assert "kubectl get fabrics default -o yaml" in told
-    assert "| kubectl rdma check-config -\n" in told
+    help_text = shell("check-config", "--help").out
+    assert help_text.startswith("usage: kubectl rdma check-config ")
+    assert "\n  kubectl rdma check-config fabrics.yaml\n" in help_text
+    assert "kubectl get fabrics default -o yaml" in help_text
+    assert "| kubectl rdma check-config -\n" in help_text
     assert "(see kubectl rdma preview --help)" in shell("preview", "--enabled").err
 
 
@@ -221,8 +223,11 @@ def test_json_is_the_documented_form(shell: Shell) -> None:
     answer = preview(shell, "-o", "json", "pod.yaml", "denied.yaml")
     form = json.loads(answer.out)
     Draft202012Validator(json.loads(shell("schema", "form").out)).validate(form)
-    found = [(one["document"], one["name"], one["allowed"]) for one in form["decisions"]]
-    assert found == [(0, "trainer", True), (2, "denied", False)]
+    decisions = [
+        (decision["document"], decision["name"], decision["allowed"])
+        for decision in form["decisions"]
+    ]
+    assert decisions == [(0, "trainer", True), (2, "denied", False)]
     assert form["notes"] == ["Service web: no pod template"]
 
 
@@ -230,10 +235,10 @@ def test_yaml_is_ready_to_apply(shell: Shell) -> None:
     """All documents are printed, patched, with comments; other messages go to standard error."""
     shell.file("denied.yaml", f"{SERVICE}---\n{DENIED}")
     answer = preview(shell, "-o", "yaml", "pod.yaml", "denied.yaml")
-    first, *others = answer.out.split("---\n")
+    first, *following = answer.out.split("---\n")
     assert "name: trainer  # at night\n" in first
     assert "rdma/rdma_v100" in first
-    assert others == [SERVICE, DENIED]
+    assert following == [SERVICE, DENIED]
     assert "rdma-webhook: denied: Pod default/denied: annotation rdma.lab/enable is" in answer.err
     assert "rdma-webhook: note: Service web: no pod template\n" in answer.err
 
@@ -251,7 +256,7 @@ UNENDED = POD.replace("  - name: main\n", "  - name: main\n    image: x\n").rstr
 
 @pytest.mark.parametrize("text", [UNENDED, UNENDED.replace("|", ">"), UNENDED.replace("|", "|+")])
 def test_a_last_block_without_line_break_keeps_its_string(shell: Shell, text: str) -> None:
-    """Lines are added below it, or another document follows: the argument stays as it is."""
+    """Lines are added below it, or another document follows: the argument is unchanged."""
     shell.file("pod.yaml", text)
     shell.file("service.yaml", SERVICE)
     (before,) = read_documents(text)
@@ -264,8 +269,8 @@ def test_a_last_block_without_line_break_keeps_its_string(shell: Shell, text: st
         )
         assert "rewritten without" not in answer.out + answer.err
     shell.file("pod.yaml", text.replace('"true"', '"false"'))
-    both = preview(shell, "-o", "yaml", "pod.yaml", "service.yaml").out
-    pod, _ = read_documents(both)
+    output = preview(shell, "-o", "yaml", "pod.yaml", "service.yaml").out
+    pod, _ = read_documents(output)
     assert pod.value["spec"] == before.value["spec"]
 
 
@@ -273,11 +278,11 @@ def test_a_last_block_without_line_break_keeps_its_string(shell: Shell, text: st
 def test_the_diff_makes_the_yaml(shell: Shell, tmp_path: Path, text: str) -> None:
     """`patch` turns the file into what `-o yaml` prints, to the byte."""
     shell.file("pod.yaml", text)
-    made = preview(shell, "-o", "yaml", "pod.yaml").out
+    patched = preview(shell, "-o", "yaml", "pod.yaml").out
     difference = preview(shell, "-o", "diff", "pod.yaml").out
     program = ["patch", "-p1", "--quiet"]
     subprocess.run(program, input=difference.encode(), cwd=tmp_path, check=True)
-    assert (tmp_path / "pod.yaml").read_text() == made
+    assert (tmp_path / "pod.yaml").read_text() == patched
 
 
 @pytest.mark.parametrize("output", ["yaml", "diff", "patch"])
@@ -294,7 +299,7 @@ def test_no_status_is_written(shell: Shell, tmp_path: Path, output: str, annotat
 
 
 def test_a_status_of_the_input_stays(shell: Shell) -> None:
-    """An exported pod has one; it is not the patch's to change in a file."""
+    """An exported pod has a status; the patch does not change it in a file."""
     exported = POD.replace('"true"}', "\"true\", rdma.lab/status: '{}'}")
     shell.file("pod.yaml", exported)
     assert "rdma.lab/status: '{}'}" in preview(shell, "-o", "yaml", "pod.yaml").out
@@ -311,7 +316,7 @@ def test_yaml_says_where_comments_are_lost(shell: Shell) -> None:
     )
 
 
-def test_patch_is_one_line_for_each_document(shell: Shell) -> None:
+def test_patch_is_a_line_for_each_document(shell: Shell) -> None:
     """Each line is an RFC 6902 patch with paths from the document's root; [] if unchanged."""
     shell.file("service.yaml", SERVICE)
     first, second = preview(shell, "-o", "patch", "service.yaml", "pod.yaml").out.splitlines()
@@ -329,7 +334,7 @@ def test_diff_names_the_files(shell: Shell) -> None:
 
 
 def test_files_come_by_position_by_option_and_from_a_folder(shell: Shell) -> None:
-    """A folder stands for its manifests, sorted; a file that is named twice is read once."""
+    """A folder means its manifests, sorted; a file that is named twice is read once."""
     shell.file("more/b.json", '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}}')
     shell.file("more/a.yml", SERVICE.replace("web", "a"))
     shell.file("more/README.md", "# none")
@@ -346,7 +351,7 @@ def test_standard_input_is_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_a_fabrics_file_the_report_is_an_example(shell: Shell) -> None:
-    """Text begins with it; JSON has a key for it, and the note goes to standard error."""
+    """Text begins with the note; JSON has a key, and the note goes to standard error."""
     first, *_ = shell("preview", "pod.yaml").out.splitlines()
     assert first == (
         "! EXAMPLE: these are example fabrics (v100-ib, a100-ib), not yours; pass yours with -c "
@@ -364,7 +369,7 @@ def test_without_a_fabrics_file_the_report_is_an_example(shell: Shell) -> None:
 
 @pytest.mark.parametrize("output", ["yaml", "patch", "diff"])
 def test_nothing_to_apply_is_made_from_the_example(shell: Shell, output: str) -> None:
-    """Piped to kubectl, two HCAs of an example would be used for ever at a site with four."""
+    """Piped to kubectl, the two HCAs of the example would stay in use at a site with four."""
     answer = shell("preview", "pod.yaml", "-o", output)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert f"error: -o {output} needs your fabrics" in answer.err
@@ -374,7 +379,7 @@ def test_nothing_to_apply_is_made_from_the_example(shell: Shell, output: str) ->
 def test_the_installed_fabrics_are_the_default(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A file where the manifests mount it is the site's, and needs no option."""
+    """A file at the path where the manifests mount it needs no option."""
     monkeypatch.setattr(preview_command, "INSTALLED", tmp_path / "fabrics.yaml")
     assert shell("preview", "pod.yaml", "-o", "yaml") == preview(shell, "pod.yaml", "-o", "yaml")
 
@@ -409,7 +414,7 @@ def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> N
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "place"),
     [
         ("a: [", "document 1, line 1"),
         (f"{SERVICE}---\n\n- 1\n", "document 2, line 6"),
@@ -419,19 +424,19 @@ def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> N
         ("a: \x00", "line 1"),
     ],
 )
-def test_what_cannot_be_read_is_one_line_with_document_and_line(
-    shell: Shell, content: str, said: str
+def test_an_unreadable_input_is_a_single_line_with_document_and_line(
+    shell: Shell, content: str, place: str
 ) -> None:
     """The exit code is 2, and nothing is printed on standard output."""
     shell.file("bad.yaml", content)
     answer = preview(shell, "bad.yaml")
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert answer.err.startswith("rdma-webhook: error: bad.yaml: ")
-    assert said in answer.err
+    assert place in answer.err
 
 
-def test_every_unreadable_file_is_told_and_the_rest_shown(shell: Shell) -> None:
-    """Each file gets one line; the exit code says that the answer is incomplete."""
+def test_every_unreadable_file_is_reported_and_the_rest_previewed(shell: Shell) -> None:
+    """Each file has its line; the exit code shows that the answer is incomplete."""
     shell.file("bad.yaml", "a: [")
     shell.file("values.yaml", "replicas: 3\n")
     answer = preview(shell, "missing.yaml", "bad.yaml", "pod.yaml", "values.yaml")
@@ -465,8 +470,8 @@ def test_a_forgotten_dash_is_a_denial(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "pod.yaml/x", "n\0l", "x" * 300])
-def test_a_file_that_is_not_there_is_one_line(shell: Shell, name: str) -> None:
-    """The message is the operating system's."""
+def test_a_missing_file_is_a_single_line(shell: Shell, name: str) -> None:
+    """The message is from the operating system."""
     answer = preview(shell, name)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert "cannot be read: " in answer.err
@@ -484,7 +489,7 @@ KUSTOMIZATION = "resources: [pod.yaml]\n"
 
 
 def test_a_folder_of_kustomize_is_walked(shell: Shell) -> None:
-    """Its manifests are previewed, its own files skipped, and the note says what to pipe."""
+    """Its manifests are previewed, its own files skipped, and a note has the command to pipe."""
     shell.file("base/kustomization.yaml", KUSTOMIZATION)
     shell.file("base/pod.yaml", POD)
     shell.file("base/patch.yaml", "- {op: add, path: /metadata/labels, value: {}}\n")
@@ -499,7 +504,7 @@ def test_a_folder_of_kustomize_is_walked(shell: Shell) -> None:
 
 
 def test_a_helm_chart_is_walked(shell: Shell) -> None:
-    """There are only templates in it, so the answer is how to render them."""
+    """It has only templates, so the error has the command that renders them."""
     shell.file("chart/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n")
     shell.file("chart/values.yaml", "replicas: 3\n")
     shell.file("chart/template.yaml", "{{- if .Values.x }}\na: 1\n{{- end }}\n")
@@ -514,7 +519,7 @@ def test_a_helm_chart_is_walked(shell: Shell) -> None:
 
 
 def test_a_broken_file_in_a_folder_is_an_error(shell: Shell) -> None:
-    """Only files that are not manifests are skipped; the exit code says that one is missing."""
+    """Only files that are not manifests are skipped; a broken manifest makes the exit code 2."""
     shell.file("base/kustomization.yaml", KUSTOMIZATION)
     shell.file("base/bad.yaml", "a: [\n")
     shell.file("base/pod.yaml", POD)
@@ -533,14 +538,14 @@ def test_a_named_file_of_kustomize_is_refused_with_a_remedy(shell: Shell) -> Non
 
 
 def test_a_namespace_that_cannot_be_is_refused(shell: Shell) -> None:
-    """No API server has such a namespace, so no fact about it would count."""
+    """No API server has such a namespace, so facts about it would be meaningless."""
     answer = preview(shell, "-n", "A_B", "pod.yaml")
     assert (answer.code, answer.out) == (2, "")
     assert "'A_B' is not the name of a namespace: at most 63 lowercase letters" in answer.err
 
 
 def test_objects_of_the_cluster_in_the_input_are_facts(shell: Shell) -> None:
-    """They count for all pods of the input, go before --facts, and are noted."""
+    """They apply to all pods of the input, take precedence over --facts, and are noted."""
     off = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {}}}
     shell.file("facts.json", json.dumps(off))
     on = json.dumps(off).replace('"labels": {}', '"labels": {"rdma.lab/enable": "true"}')
@@ -561,7 +566,7 @@ def test_objects_of_the_cluster_in_the_input_are_facts(shell: Shell) -> None:
 
 
 def test_facts_may_stand_in_a_list(shell: Shell) -> None:
-    """`kubectl get ns,pods -o yaml` prints one; what no cluster has is noted and left out."""
+    """`kubectl get ns,pods -o yaml` prints a list; a malformed object is noted and ignored."""
     space = {"kind": "Namespace", "metadata": {"name": "default", "labels": {"a": "b"}}}
     broken = {"kind": "Namespace", "metadata": {"name": "x", "labels": []}}
     listed = {"apiVersion": "v1", "kind": "NamespaceList", "items": [space, broken, 1]}
@@ -577,19 +582,19 @@ def test_facts_may_stand_in_a_list(shell: Shell) -> None:
     ]
 
 
-def test_an_input_without_documents_is_told(shell: Shell) -> None:
+def test_an_input_without_documents_is_an_error(shell: Shell) -> None:
     """Usually the command before the pipe failed; one empty file among many is not an error."""
     shell.file("empty.yaml", "# nothing\n---\n")
-    said = "rdma-webhook: error: empty.yaml: contains no documents"
-    assert preview(shell, "empty.yaml") == (2, "", f"{said}\n")
+    message = "rdma-webhook: error: empty.yaml: contains no documents"
+    assert preview(shell, "empty.yaml") == (2, "", f"{message}\n")
     shell.file("none.yaml", "")
     twice = preview(shell, "-o", "yaml", "empty.yaml", "none.yaml")
-    assert twice == (2, "", f"{said}, like 1 more\n")
+    assert twice == (2, "", f"{message}, like 1 more\n")
     assert preview(shell, "empty.yaml", "pod.yaml").code == 0
 
 
 @pytest.mark.parametrize("option", ["-c", "--facts"])
-def test_an_unusable_configuration_is_told_line_by_line(shell: Shell, option: str) -> None:
+def test_an_unusable_configuration_is_reported_line_by_line(shell: Shell, option: str) -> None:
     """The exit code is 2, since no pod was decided."""
     shell.file("bad.yaml", "kind: FabricConfiguration\nfabrics: 5\n")
     answer = shell("preview", "-c", "fabrics.yaml", option, "bad.yaml", "pod.yaml")
@@ -607,7 +612,7 @@ def test_check_config_of_a_valid_file(shell: Shell) -> None:
 
 
 def test_check_config_of_a_file_without_a_spec(shell: Shell) -> None:
-    """What belongs in it is an error like any other, and the exit code is that of one."""
+    """A field outside the spec is an error like any other, also for the exit code."""
     shell.file("flat.yaml", FABRICS.replace("spec:\n", "").replace("\n  ", "\n"))
     message = "fabrics: is a field of spec: put it below `spec:`, indented"
     lines = f"flat.yaml:3: error: {message} [UnknownField]\n✘ flat.yaml: 1 error, 0 warnings\n"
@@ -616,16 +621,16 @@ def test_check_config_of_a_file_without_a_spec(shell: Shell) -> None:
     assert shell("preview", "-c", "flat.yaml", "pod.yaml") == refused
 
 
-def test_check_config_of_what_is_not_yaml(shell: Shell) -> None:
-    """The place has a column, too, also in JSON."""
+def test_check_config_of_invalid_yaml(shell: Shell) -> None:
+    """The location has a column, also in JSON."""
     shell.file("tab.yaml", "a:\n\tb: 1\n")
     answer = shell("check-config", "tab.yaml")
     assert answer.out.splitlines() == [
         "tab.yaml:2:1: error: is not YAML: a tab indents this line: use spaces [NotYAML]",
         "✘ tab.yaml: 1 error, 0 warnings",
     ]
-    told = json.loads(shell("check-config", "-o", "json", "tab.yaml").out)
-    assert told["findings"][0]["location"] == {"file": "tab.yaml", "line": 2, "column": 1}
+    report = json.loads(shell("check-config", "-o", "json", "tab.yaml").out)
+    assert report["findings"][0]["location"] == {"file": "tab.yaml", "line": 2, "column": 1}
 
 
 def test_check_config_of_an_invalid_file(shell: Shell) -> None:
@@ -636,11 +641,11 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
     *findings, summary = answer.out.splitlines()
     assert findings[0].startswith("bad.yaml:8: error: spec.fabrics[0].linkLayer: ")
     assert summary == f"✘ bad.yaml: {len(findings)} errors, 0 warnings"
-    told = json.loads(shell("check-config", "-o", "json", "bad.yaml").out)
-    assert told["valid"] is False
+    report = json.loads(shell("check-config", "-o", "json", "bad.yaml").out)
+    assert report["valid"] is False
     schema = json.loads(shell("schema", "check-config").out)
-    assert Draft202012Validator(schema).is_valid(told)
-    assert told["findings"][0] == {
+    assert Draft202012Validator(schema).is_valid(report)
+    assert report["findings"][0] == {
         "level": "error",
         "code": "InvalidValue",
         "text": findings[0].partition("linkLayer: ")[2].removesuffix(" [InvalidValue]"),
@@ -649,7 +654,7 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
     }
 
 
-def test_check_config_warns_of_what_the_api_server_would_reject(shell: Shell) -> None:
+def test_check_config_warns_about_values_that_the_api_server_would_reject(shell: Shell) -> None:
     """The file is meant for `kubectl apply`, and in the object the value is a string."""
     shell.file("typed.yaml", FABRICS.replace("hcas: [mlx5_0]", "hcas: [mlx5_0]\n    env: {A: 1}"))
     answer = shell("check-config", "typed.yaml")
@@ -663,9 +668,9 @@ def test_check_config_warns_of_what_the_api_server_would_reject(shell: Shell) ->
 
 
 def test_check_config_lists_by_line_and_marks_warnings(shell: Shell) -> None:
-    """Findings look like a compiler's, so that an editor tells errors from warnings."""
-    both = FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n  hca: x\n")
-    shell.file("both.yaml", both)
+    """Findings look like a compiler's, so that an editor distinguishes errors and warnings."""
+    content = FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n  hca: x\n")
+    shell.file("both.yaml", content)
     *findings, _ = shell("check-config", "both.yaml").out.splitlines()
     places = [line.split(":")[1:3] for line in findings]
     assert places == sorted(places, key=lambda place: int(place[0]))
@@ -697,10 +702,10 @@ def test_check_config_of_too_much_standard_input(
 
 @pytest.mark.parametrize("name", ["/dev/null", ".", "latin.yaml", "missing.yaml"])
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_check_config_of_what_cannot_be_read(
+def test_check_config_of_an_unreadable_file(
     shell: Shell, tmp_path: Path, name: str, output: str
 ) -> None:
-    """The exit code is 2, with one line; readable files are checked, but `valid` is not true."""
+    """The exit code is 2, with a line; readable files are checked, but `valid` is false."""
     (tmp_path / "latin.yaml").write_bytes(b"kind: \xe9\n")
     answer = shell("check-config", "-o", output, name)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
@@ -721,7 +726,7 @@ def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
     assert shell("check-config", "--strict", "odd.yaml").code == 1
 
 
-def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:
+def test_check_config_of_a_missing_file(shell: Shell) -> None:
     """The exit code is 2, since nothing was checked."""
     assert shell("check-config", "missing.yaml") == (
         2,
@@ -734,7 +739,7 @@ def test_schemas_are_json_schemas(shell: Shell) -> None:
     """All schemas are valid; the schema of the fabrics file is the default."""
     for arguments in (
         ["schema"],
-        *(["schema", what] for what in ("form", "why", "verify", "verify-run", "diff-config")),
+        *(["schema", name] for name in ("form", "why", "verify", "verify-run", "diff-config")),
     ):
         answer = shell(*arguments)
         Draft202012Validator.check_schema(json.loads(answer.out))
@@ -743,7 +748,7 @@ def test_schemas_are_json_schemas(shell: Shell) -> None:
 
 
 def test_serving_needs_a_certificate(shell: Shell) -> None:
-    """One line names the missing option; the fabrics file has a default location."""
+    """A line names the missing option; the fabrics file has a default location."""
     answer = shell("serve", "-c", "fabrics.yaml")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert "--tls-cert" in answer.err
@@ -757,17 +762,17 @@ class Full(io.BytesIO):
         raise OSError(28, "No space left on device")
 
 
-def test_output_that_cannot_be_written_is_one_line(
+def test_output_that_cannot_be_written_is_a_single_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line ends with the operating system's error."""
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Full()))
     assert main(["schema", "form"]) == 2
-    said = capsys.readouterr().err
-    assert said == "rdma-webhook: error: cannot write the output: No space left on device\n"
+    message = capsys.readouterr().err
+    assert message == "rdma-webhook: error: cannot write the output: No space left on device\n"
 
 
-def test_a_defect_is_one_line_unless_asked_for_more(
+def test_a_defect_is_a_single_line_unless_a_traceback_is_requested(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test's defect is a standard output without a binary buffer."""
@@ -784,26 +789,26 @@ def test_a_defect_is_one_line_unless_asked_for_more(
             main(["schema", "form"])
 
 
-def test_what_a_new_file_would_change(shell: Shell) -> None:
-    """Exit codes are those of diff: 0 nothing, 1 something, 2 an input that cannot be read."""
+def test_diff_config_reports_the_changes_of_a_new_file(shell: Shell) -> None:
+    """Exit codes as for diff: 0 no change, 1 a change, 2 an input that cannot be read."""
     shell.file("new.yaml", FABRICS.replace("mlx5_0", "mlx5_7"))
     against = ("-c", "fabrics.yaml", "-f", "pod.yaml")
     assert shell("diff-config", "fabrics.yaml", *against).code == 0
-    found = shell("diff-config", "new.yaml", *against)
-    assert found.code == 1
-    assert "mlx5_7" in found.out
-    told = json.loads(shell("diff-config", "new.yaml", *against, "-o", "json").out)
-    assert [one["name"] for one in told["changes"]] == ["trainer"]
+    changed = shell("diff-config", "new.yaml", *against)
+    assert changed.code == 1
+    assert "mlx5_7" in changed.out
+    report = json.loads(shell("diff-config", "new.yaml", *against, "-o", "json").out)
+    assert [change["name"] for change in report["changes"]] == ["trainer"]
     for words in (("missing.yaml", *against), ("new.yaml", "-c", "missing.yaml", "-f", "pod.yaml")):
         answer = shell("diff-config", *words)
         assert (answer.code, answer.out) == (2, "")
         assert "missing.yaml: there is no such file" in answer.err
-    some = shell(
+    incomplete = shell(
         "diff-config", "new.yaml", "-c", "fabrics.yaml", "-f", "pod.yaml", "-f", "gone.yaml"
     )
-    assert some.code == 2
-    assert "mlx5_7" in some.out
-    assert "gone.yaml" in some.err
+    assert incomplete.code == 2
+    assert "mlx5_7" in incomplete.out
+    assert "gone.yaml" in incomplete.err
     shell.file("empty.yaml", "")
     assert (
         "contains no documents"

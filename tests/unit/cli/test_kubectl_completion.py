@@ -1,4 +1,4 @@
-"""What kubectl is told when Tab is pressed behind `kubectl rdma`; tests/e2e asks with kubectl."""
+"""The completion of `kubectl rdma`; tests/e2e runs it with kubectl itself."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from webhook.cli.completion import complete_for_kubectl, completed
 from webhook.cli.parser import COMMANDS
 from webhook.preview.formats import FORMATS
 
-NOTHING: tuple[list[str], bool] = ([], False)
+NO_OFFER: tuple[list[str], bool] = ([], False)
 
 
 def offer(*words: str) -> tuple[list[str], bool]:
-    """Return the words that are offered, and whether files are."""
+    """Return the words that are offered, and whether files are offered."""
     *lines, directive = completed(words).splitlines()
     assert directive in (":0", ":4")
     return [line.partition("\t")[0] for line in lines], directive == ":0"
@@ -35,7 +35,7 @@ def offer(*words: str) -> tuple[list[str], bool]:
         (["preview", "--namespace-label", "a=b", "--namespace-l"], ["--namespace-label"]),
         (["preview", "-n", "lab", "--namespace"], ["--namespace-label"]),
         (["preview", "--namespace=lab", "--namespace"], ["--namespace-label"]),
-        (["preview", "-o", ""], [one.name for one in FORMATS]),
+        (["preview", "-o", ""], [output_format.name for output_format in FORMATS]),
         (["preview", "-o", "y"], ["yaml"]),
         (["preview", "--output=y"], ["yaml"]),
         (["preview", "-n", ""], []),
@@ -54,7 +54,7 @@ def offer(*words: str) -> tuple[list[str], bool]:
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_words(words: list[str], offered: list[str]) -> None:
-    """Commands, options, choices: each where it may stand, and none twice."""
+    """Commands, options and choices are offered where they fit, without repetition."""
     assert offer(*words) == (offered, False)
 
 
@@ -76,23 +76,23 @@ def test_words(words: list[str], offered: list[str]) -> None:
     ids=" ".join,
 )
 def test_files(words: list[str]) -> None:
-    """The shell is told to offer files where one may stand."""
+    """The directive lets the shell offer files where a file fits."""
     assert offer(*words) == ([], True)
 
 
 def test_an_option_that_is_for_tests_only() -> None:
-    """What --help leaves out is not offered."""
-    assert offer("serve", "--ca-l") == NOTHING
+    """Options that --help hides are not offered."""
+    assert offer("serve", "--ca-l") == NO_OFFER
 
 
 def test_explanations(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They follow a tab, on the same line, with the default filled in."""
+    """An explanation follows a tab, on the same line, with the default filled in."""
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-rdma", "serve", "--preview-p"])
     assert complete_for_kubectl() == 0
-    told = "--preview-port\tHTTPS port for people: /preview (default: 8444)\n:4\n"
-    assert capsysbinary.readouterr() == (told.encode(), b"")
+    explanation = "--preview-port\tHTTPS port for people: /preview (default: 8444)\n:4\n"
+    assert capsysbinary.readouterr() == (explanation.encode(), b"")
 
 
 def test_a_defect_writes_nothing(

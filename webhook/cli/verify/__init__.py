@@ -1,6 +1,6 @@
-"""`rdma-webhook verify`: judge what benchmarks measured, and say what to do about it.
+"""`rdma-webhook verify`: grade the results of benchmarks, with a remedy for each problem.
 
-Each module here is a command below `verify`, except those that several of these commands share.
+Each module here is a subcommand of `verify`, except the modules that several of them share.
 """
 
 from __future__ import annotations

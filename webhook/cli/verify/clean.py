@@ -1,4 +1,4 @@
-"""`rdma-webhook verify clean`: delete the pods that runs left, because they were killed, say."""
+"""`rdma-webhook verify clean`: delete the pods of runs that were killed."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ exit codes: 0 none is left, 2 usage, or pods that could not be deleted
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `verify clean`."""
     command.epilog = _EXAMPLES
-    where = command.add_mutually_exclusive_group()
-    where.add_argument(
+    scope = command.add_mutually_exclusive_group()
+    scope.add_argument(
         "-n",
         "--namespace",
         type=namespace_name,
         help="the pods' namespace (default: the context's, or in a pod its own)",
     )
-    where.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
+    scope.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
     command.add_argument(
         "--run",
         type=_run_name,
@@ -59,17 +59,17 @@ def _run_name(given: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Delete the pods, and say which; return the exit code."""
+    """Delete the pods, list them, and return the exit code."""
     from webhook.kube.pods import (  # noqa: PLC0415
         LabelledPods,
         MpiJobs,
     )
 
     client, namespace = cluster_client(arguments)
-    where = "" if arguments.all_namespaces else namespace
+    scope = "" if arguments.all_namespaces else namespace
     selector = run_selector(arguments.name or "")
-    jobs = _remove_jobs(MpiJobs(client, where), selector)
-    pods = LabelledPods(client, where)
+    jobs = _remove_jobs(MpiJobs(client, scope), selector)
+    pods = LabelledPods(client, scope)
     removed = remove_pods(pods, selector, time.sleep, time.monotonic)
     if not removed and not jobs:
         searched = "any namespace" if arguments.all_namespaces else f"namespace {namespace}"
@@ -81,19 +81,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _remove_jobs(jobs: MpiJobs, selector: str) -> list[Object]:
-    """Delete the jobs of `verify nccl`, which would make their pods anew, and return them.
+    """Delete the jobs of `verify nccl`, which would recreate their pods, and return them.
 
-    Without the right to list them there are none that this user made.
+    A user without the right to list jobs has created none.
     """
     try:
-        found = jobs.list(selector)
+        listed = jobs.list(selector)
     except RefusedError as error:
         if error.code == HTTPStatus.FORBIDDEN:
             return []
         raise
-    for job in found:
+    for job in listed:
         jobs.delete(job)
-    return found
+    return listed
 
 
 def _deleted_job(job: Object) -> str:
@@ -102,6 +102,6 @@ def _deleted_job(job: Object) -> str:
 
 def _deleted(pod: Pod) -> str:
     metadata, node = pod.metadata, pod.spec.node_name
-    where = f" on {node}" if node else ""
+    on_node = f" on {node}" if node else ""
     run_name = metadata.labels.get(RUN_LABEL)
-    return f"deleted pod {metadata.namespace}/{metadata.name} of {run_name}{where}"
+    return f"deleted pod {metadata.namespace}/{metadata.name} of {run_name}{on_node}"

@@ -1,4 +1,4 @@
-"""`rdma-webhook verify judge`: judge what benchmarks measured, and say what to do about it."""
+"""`rdma-webhook verify judge`: grade the results of benchmarks, with a remedy for each problem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.diagnose.verify.evaluate import BenchmarkFile, assess, read_benchma
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
 
-#: Bytes of a file that are read.
+#: The largest number of bytes of a file.
 _LARGEST = 64 << 20
 _EXAMPLES = f"""examples:
   rdma-webhook verify judge client.txt --rate 200
@@ -43,11 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise DocumentError("no file: name one, or - for standard input")
     fabric = _fabric(arguments)
     rate = port_rate(arguments.rate, fabric)
-    read = [found for name in names if (found := _files(name))]
-    files = [file for found in read for file in found]
+    read = [parts for name in names if (parts := _files(name))]
+    files = [file for parts in read for file in parts]
     assessment = assess(files, rate, fabric.hcas if fabric else ())
     if not assessment.judgements:
-        _say_nothing_found(files)
+        _report_unrecognized(files)
         return UNREADABLE
     print_assessment(assessment, arguments.output)
     if len(read) < len(names):
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _fabric(arguments: argparse.Namespace) -> Fabric | None:
-    """Return the fabric that was named; ConfigError if there is none with that name."""
+    """Return the named fabric; ConfigError if it does not exist."""
     if not arguments.fabric:
         if arguments.config:
             raise DocumentError("-c FABRICS needs --fabric NAME: which fabric was measured")
@@ -68,7 +68,7 @@ def _fabric(arguments: argparse.Namespace) -> Fabric | None:
 
 
 def _files(name: str) -> list[BenchmarkFile] | None:
-    """Read a file, machine by machine; None, with a message, if that is impossible."""
+    """Read a file, node by node; print an error and return None if it is unreadable."""
     try:
         data = _data(name)
     except OSError as error:
@@ -89,7 +89,7 @@ def _data(name: str) -> bytes:
         return file.read(_LARGEST + 1)
 
 
-def _say_nothing_found(files: list[BenchmarkFile]) -> None:
+def _report_unrecognized(files: list[BenchmarkFile]) -> None:
     for file in files:
         print_status(
             "error",

@@ -99,12 +99,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace, reads: ApiReads) -> NcclPlan:
-    found = fabric_source(arguments.config, reads)
-    fabric = chosen_fabric(arguments.fabric, found)
+    source = fabric_source(arguments.config, reads)
+    fabric = chosen_fabric(arguments.fabric, source)
     return NcclPlan(
         name=f"verify-{secrets.token_hex(4)}",
         fabric=fabric,
-        nodes=chosen_nodes(arguments.nodes, fabric, found.fabrics, reads),
+        nodes=chosen_nodes(arguments.nodes, fabric, source.fabrics, reads),
         gpus=arguments.gpus,
         gpu_resource=arguments.gpu_resource or _gpu_resource(fabric),
         image=arguments.image,

@@ -1,4 +1,4 @@
-"""What the commands of `verify` have in common: options, and the rate that they expect."""
+"""Options that the commands of `verify` share, and the expected rate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOLERATION = re.compile(r"([\w./-]{1,317})(?:=([\w.-]{0,63}))?(?::(NoSchedule|N
 
 
 def add_pod_options(command: argparse.ArgumentParser) -> None:
-    """Add the options for the pods of a run, but for their image."""
+    """Add the options for the pods of a run, except for their image."""
     add = command.add_argument
     add(
         "-n",
@@ -67,7 +67,7 @@ def add_nodes_option(command: argparse.ArgumentParser) -> None:
 
 
 def add_result_options(command: argparse.ArgumentParser) -> None:
-    """Add the options for the exit code and the form of what was judged."""
+    """Add the options for the exit code and the format of the results."""
     add = command.add_argument
     add("--strict", action="store_true", help="exit with 1 also for a warning")
     add(
@@ -88,48 +88,48 @@ def start_patience(given: str) -> float:
 
 
 def node_names(given: str) -> list[str]:
-    """Parse names of nodes, with commas between."""
-    return [object_name(one) for one in given.split(",") if one]
+    """Parse names of nodes, separated by commas."""
+    return [object_name(name) for name in given.split(",") if name]
 
 
 def toleration(given: str) -> dict[str, str]:
     """Parse a toleration."""
-    found = _TOLERATION.fullmatch(given)
-    if found is None:
+    match = _TOLERATION.fullmatch(given)
+    if match is None:
         raise argparse.ArgumentTypeError(
             f"{given!r:.80} is not KEY[=VALUE][:EFFECT]: write, for example, "
             "nvidia.com/gpu:NoSchedule"
         )
-    key, value, effect = found.groups()
-    made = {"key": key, "operator": "Exists"}
+    key, value, effect = match.groups()
+    parsed = {"key": key, "operator": "Exists"}
     if value is not None:
-        made |= {"operator": "Equal", "value": value}
-    return {**made, "effect": effect} if effect else made
+        parsed |= {"operator": "Equal", "value": value}
+    return {**parsed, "effect": effect} if effect else parsed
 
 
-def whole_number(given: str, least: int, most: int, what: str) -> int:
+def whole_number(given: str, minimum: int, maximum: int, noun: str) -> int:
     """Parse a number between two others; argparse's error if it is not one."""
     number = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else -1  # noqa: PLR2004
-    if not least <= number <= most:
+    if not minimum <= number <= maximum:
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a number of {what}: write {least} to {most}"
+            f"{given!r:.80} is not a number of {noun}: write {minimum} to {maximum}"
         )
     return number
 
 
-# The fabric that is measured, by its name, and the rate that is expected of its ports.
+# The measured fabric, by name, and the expected rate of its ports.
 
 _HIGHEST = 10_000
 
 
 def fabric_named(name: str, fabrics: Fabrics, source: str) -> Fabric:
-    """Return the fabric with a name; ConfigError if there is none in what was read at `source`."""
-    known = fabrics.fabrics
-    if name not in known:
-        near = get_close_matches(name[:80], list(known), n=1)
+    """Return the fabric with a name; ConfigError if the `source` has no such fabric."""
+    by_name = fabrics.fabrics
+    if name not in by_name:
+        near = get_close_matches(name[:80], list(by_name), n=1)
         meant = f" (did you mean {near[0]}?)" if near else ""
         raise ConfigError(f"{source}: no fabric {name!r:.80}{meant}")
-    return known[name]
+    return by_name[name]
 
 
 def given_rate(given: str) -> float:

@@ -129,9 +129,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
-    found = fabric_source(arguments.config, reads)
-    fabric = chosen_fabric(arguments.fabric, found)
-    nodes = chosen_nodes(arguments.nodes, fabric, found.fabrics, reads)
+    source = fabric_source(arguments.config, reads)
+    fabric = chosen_fabric(arguments.fabric, source)
+    nodes = chosen_nodes(arguments.nodes, fabric, source.fabrics, reads)
     return RunPlan(
         name=f"verify-{secrets.token_hex(4)}",
         fabric=fabric,

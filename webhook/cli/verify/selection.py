@@ -1,4 +1,4 @@
-"""What `verify run` measures: the fabric, its nodes, and the pairs of nodes."""
+"""The fabric that `verify run` measures, its nodes, and the pairs of nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from webhook.kube.cluster_reads import FORBIDDEN, BestEffortReads
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.preview.live import read_live
 
-_SHOWN = 8
+_MOST_LISTED = 8
 _INSTEAD = "give them with -c FABRICS"
 
 
@@ -59,23 +59,23 @@ def _of_file(path: Path) -> FabricSource:
     return FabricSource(load_fabrics(path).fabrics, str(path))
 
 
-def chosen_fabric(name: str | None, found: FabricSource) -> Fabric:
+def chosen_fabric(name: str | None, source: FabricSource) -> Fabric:
     """Return the fabric with a name, or the only one."""
     if name:
-        return fabric_named(name, *found)
-    names = list(found.fabrics.fabrics)
+        return fabric_named(name, *source)
+    names = list(source.fabrics.fabrics)
     if len(names) != 1:
         listed = ", ".join(names) or "none"
-        raise ConfigError(f"name the fabric with --fabric; {found.source} has: {listed}")
-    return found.fabrics.fabrics[names[0]]
+        raise ConfigError(f"name the fabric with --fabric; {source.source} has: {listed}")
+    return source.fabrics.fabrics[names[0]]
 
 
 def chosen_nodes(
     named: Iterable[str], fabric: Fabric, fabrics: Fabrics, reads: ObjectReads
 ) -> tuple[str, ...]:
-    """Return the nodes that were named, or else those of the fabric that can measure.
+    """Return the named nodes, or else the nodes of the fabric that can measure.
 
-    Raises DocumentError if these are not two.
+    Raises DocumentError if there are fewer than two.
     """
     permitted = BestEffortReads(reads)
     listed = permitted.list("/api/v1/nodes", "nodes")
@@ -84,49 +84,51 @@ def chosen_nodes(
         if given:
             return _two(given, "--nodes names", "")
         raise DocumentError(_unlisted(permitted))
-    found = fabric_nodes(listed, fabrics, fabric)
+    members = fabric_nodes(listed, fabrics, fabric)
     if given:
-        _check(given, found, fabric)
+        _check(given, members, fabric)
         return _two(given, "--nodes names", "")
-    if unfit := _unfit(found):
+    if unfit := _unfit(members):
         print_status("note", unfit)
-    return _two(found.fit, f"fabric {fabric.name} has", " that can measure")
+    return _two(members.fit, f"fabric {fabric.name} has", " that can measure")
 
 
 def _unlisted(permitted: BestEffortReads) -> str:
     (unread,) = permitted.unread
-    why = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.message
-    return f"which nodes there are is not known ({why}): name them with --nodes A,B"
+    cause = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.message
+    return f"which nodes there are is not known ({cause}): name them with --nodes A,B"
 
 
-def _check(given: Iterable[str], found: FabricNodes, fabric: Fabric) -> None:
-    """Refuse names of no node, and note what speaks against a node."""
+def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
+    """Reject names of unknown nodes, and note the obstacles on a node."""
     for name in given:
-        if name not in found.known:
-            near = get_close_matches(name[:80], sorted(found.known), n=1)
+        if name not in members.known:
+            near = get_close_matches(name[:80], sorted(members.known), n=1)
             meant = f" (did you mean {near[0]}?)" if near else ""
             raise DocumentError(f"--nodes: there is no node {name!r:.80}{meant}")
-        if why := found.unfit.get(name):
-            print_status("note", f"node {name} {why}")
-        elif name not in found.fit:
+        if obstacle := members.unfit.get(name):
+            print_status("note", f"node {name} {obstacle}")
+        elif name not in members.fit:
             print_status("note", f"node {name} does not look like one of fabric {fabric.name}")
 
 
-def _unfit(found: FabricNodes) -> str:
-    said = [f"{name} {why}" for name, why in found.unfit.items()]
-    more = f"; and {len(said) - _SHOWN} more nodes" if len(said) > _SHOWN else ""
-    return f"left out: {'; '.join(said[:_SHOWN])}{more}" if said else ""
+def _unfit(members: FabricNodes) -> str:
+    obstacles = [f"{name} {obstacle}" for name, obstacle in members.unfit.items()]
+    omitted = (
+        f"; and {len(obstacles) - _MOST_LISTED} more nodes" if len(obstacles) > _MOST_LISTED else ""
+    )
+    return f"left out: {'; '.join(obstacles[:_MOST_LISTED])}{omitted}" if obstacles else ""
 
 
-def _two(nodes: tuple[str, ...], start: str, which: str) -> tuple[str, ...]:
+def _two(nodes: tuple[str, ...], start: str, restriction: str) -> tuple[str, ...]:
     if len(nodes) < 2:  # noqa: PLR2004 -- a pair
-        has = f"one node{which}, {nodes[0]}" if nodes else f"no node{which}"
+        has = f"one node{restriction}, {nodes[0]}" if nodes else f"no node{restriction}"
         raise DocumentError(f"{start} {has}: a pair needs two (--nodes A,B)")
     return nodes
 
 
 def chosen_rounds(nodes: tuple[str, ...], arguments: argparse.Namespace) -> tuple[Round, ...]:
-    """Return the pairs in rounds: the ring, unless all pairs are wanted."""
+    """Return the pairs in rounds: the ring, unless all pairs are requested."""
     return tuple(all_pair_rounds(nodes) if arguments.all_pairs else ring_rounds(nodes))
 
 
@@ -136,4 +138,4 @@ def gpu_tolerations(fabric: Fabric) -> tuple[dict[str, str], ...]:
     Such a taint has the name of the GPU resource (NVIDIA's and GKE's documentation of their nodes).
     """
     names = sorted({*fabric.gpu_resources, "nvidia.com/gpu"})
-    return tuple({"key": one, "operator": "Exists", "effect": "NoSchedule"} for one in names)
+    return tuple({"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in names)

@@ -1,4 +1,4 @@
-"""A run in this process: it is announced, measured, and what it made is deleted however it ends.
+"""A run in this process: announce it, measure, and delete its objects however it ends.
 
 `RunSession` is a run of pairs of pods, `NcclSession` one of nccl-tests.
 """
@@ -75,7 +75,7 @@ class RunSession:
         )
 
     def _measured(self) -> bool:
-        """Measure, and clean up; return whether both came to their end."""
+        """Measure, and clean up; return whether both were completed."""
         try:
             measured = self._to_its_end()
         except Exception:
@@ -84,7 +84,7 @@ class RunSession:
         return self._cleaned() and measured
 
     def _to_its_end(self) -> bool:
-        """Return whether the run came to its end; say why not."""
+        """Return whether the run was completed; print why not."""
         try:
             self._run.measure()
         except ClusterError as error:
@@ -94,10 +94,12 @@ class RunSession:
         return False
 
     def _cleaned(self) -> bool:
-        """Delete what is left of the pods; return whether that could be done, and say why not."""
+        """Delete the remaining pods; return whether that succeeded, and print why not."""
         selector = run_selector(self._plan.name)
         try:
-            remove_pods(self._environment.pods, selector, self._signals.rest, self._environment.now)
+            remove_pods(
+                self._environment.pods, selector, self._signals.sleep, self._environment.now
+            )
         except ClusterError as error:
             print_status("error", f"{error}; {self._hint}")
             return False
@@ -125,7 +127,7 @@ class NcclSession:
         self._run = NcclRun(plan, environment)
 
     def complete(self) -> tuple[Evaluation | None, bool]:
-        """Return what was measured, None if nothing, and whether all was deleted.
+        """Return the results, None without any, and whether everything was deleted.
 
         Raises ClusterError at once, not after a minute, if the pods cannot even be listed.
         """
@@ -156,7 +158,7 @@ class NcclSession:
 
     def _cleaned(self) -> bool:
         try:
-            self._run.remove(self._signals.rest)
+            self._run.remove(self._signals.sleep)
         except ClusterError as error:
             print_status("error", f"{error}; {self._hint}")
             return False
@@ -168,51 +170,51 @@ class NcclSession:
         return f"an MPIJob and pods may be left: {command}"
 
 
-# Why a pod of a run has no RDMA, or does not start: what `why` says of it, in a sentence.
+# Why a pod of a run has no RDMA, or does not start: the finding of `why`.
 
 
 def pod_problems(
     reads: ObjectReads, inside: PodReads, namespace: str
 ) -> Callable[[str], PodProblem | None]:
-    """Return what explains a pod by its name; None for a pod that cannot be read, or is well."""
+    """Return a function from a pod's name to its problem; None for an unreadable or healthy pod."""
     collector = Collector(reads, inside, CollectOptions())
 
     def explain(name: str) -> PodProblem | None:
         try:
-            found = _worst(explain_pod(collector.collect(namespace, name)))
+            sentence = _main_problem(explain_pod(collector.collect(namespace, name)))
         except WebhookError:
             return None
-        return found and PodProblem(found.code, found.text, found.remedy)
+        return sentence and PodProblem(sentence.code, sentence.text, sentence.remedy)
 
     return explain
 
 
-def _worst(explanation: Explanation) -> Sentence | None:
-    """Return why the pod has no RDMA, or else what keeps it from running."""
+def _main_problem(explanation: Explanation) -> Sentence | None:
+    """Return the reason why the pod has no RDMA, or else why it does not run."""
     if explanation.rdma == "no":
         return explanation.answer
     for chapter in explanation.chapters:
         if chapter.name == "now":
-            problems = (one for one in chapter.sentences if one.level == "problem")
+            problems = (sentence for sentence in chapter.sentences if sentence.level == "problem")
             return next(problems, None)
     return None
 
 
-# What an error of the API server says to whoever began a run.
+# Errors of the API server during a run.
 
 
 def say_run_error(error: ClusterError) -> None:
-    """Say it, and where the rights are listed if one is missing."""
+    """Print the error; for a missing right, name the page that lists the rights."""
     forbidden = isinstance(error, RefusedError) and error.code == HTTPStatus.FORBIDDEN
-    where = " (docs/verify.md lists the rights that a run needs)" if forbidden else ""
-    print_status("error", f"{error}{where}")
+    hint = " (docs/verify.md lists the rights that a run needs)" if forbidden else ""
+    print_status("error", f"{error}{hint}")
 
 
-# The folder in which a run keeps what its pods print.
+# The directory for the logs of a run.
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder, if it is not there; DocumentError if that is impossible."""
+    """Create the directory unless it exists; DocumentError if that fails."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -220,7 +222,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_log(path: Path, text: str) -> None:
-    """Write a file; say so if that is impossible, since the run goes on."""
+    """Write a file; a failure is only printed, since the run continues."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -230,9 +232,9 @@ def write_log(path: Path, text: str) -> None:
 # The signals that end a run: the first lets it clean up, the second one does not.
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: What a signal calls, or one of SIG_DFL and SIG_IGN; None for what Python did not set.
+#: A handler of a signal, SIG_DFL or SIG_IGN; None for a handler that Python did not set.
 _Handler = Callable[[int, FrameType | None], object] | int | None
-#: What shells add to the number of a signal for the exit code.
+#: Shells add this to the number of a signal to get the exit code.
 _KILLED_BY = 128
 
 
@@ -249,10 +251,10 @@ class RunSignals:
         self._before: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> Self:
-        for one in _SIGNALS:
+        for number in _SIGNALS:
             # A signal that is ignored, by nohup say, stays ignored.
-            if signal.getsignal(one) is not signal.SIG_IGN:
-                self._before[one] = signal.signal(one, self._note)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(
@@ -261,19 +263,19 @@ class RunSignals:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for one, handler in self._before.items():
-            signal.signal(one, handler)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     @property
     def exit_code(self) -> int | None:
-        """What a shell calls the end by the signal; None if none came."""
+        """The exit code of shells for the signal; None without a signal."""
         return _KILLED_BY + self._number if self._number else None
 
     def pause(self, seconds: float) -> bool:
         """Wait until a signal comes, at most for some seconds; return whether one came."""
         return self._came.wait(seconds)
 
-    def rest(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait, whether a signal came or not."""
         time.sleep(seconds)
 

@@ -28,7 +28,7 @@ def test_no_signal() -> None:
     """A pause takes its time, and the verdict decides the exit code."""
     with RunSignals() as signals:
         assert signals.pause(0.001) is False
-        signals.rest(0.001)
+        signals.sleep(0.001)
         assert signals.exit_code is None
 
 
@@ -43,7 +43,7 @@ def test_the_first_signal(number: signal.Signals, code: int) -> None:
         os.kill(os.getpid(), number)
         assert signals.pause(300) is True
         assert signals.exit_code == code
-        signals.rest(0.001)
+        signals.sleep(0.001)
 
 
 def test_a_second_signal() -> None:
