@@ -84,7 +84,7 @@ def test_metrics_are_up_to_date() -> None:
         f"{DEPTH} levels",
         f"{PENDING} at once, {EACH_PENDING} from one address",
         f"| {validate.PENDING} at once, {validate.EACH_PENDING} from one address; ",
-        f"{validate.BYTES >> 20} MiB of objects, {validate.EACH_BYTES >> 20} MiB from one address |",
+        f"{validate.BYTES >> 20} MiB of objects, {validate.EACH_BYTES >> 20} MiB from one address",
         f"| a validation | {validate.SECONDS:g} s with its wait for others, 192 MiB",
         f"has not answered within {validate.SECONDS:g} s",
         f"(the first {MOST_ERRORS})",
