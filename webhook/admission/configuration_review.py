@@ -63,12 +63,12 @@ def _not_ours(request: ReviewRequest, new: object, expected: tuple[str, str]) ->
     """Return why a request does not configure a cluster, or "" if it does."""
     if request.operation not in CHECKED:
         checked = " and ".join(CHECKED)
-        return f"request.operation is {request.operation!r:.40}, and only {checked} are checked"
+        return f"request.operation is {request.operation!r:.40}, but only {checked} are checked"
     if (request.group, request.kind) != expected:
         group, kind = expected
-        return f"request.kind is {request.kind!r:.40}, and only {kind} of {group} is checked"
+        return f"request.kind is {request.kind!r:.40}, but only {kind} of {group} is checked"
     if subresource := request.subresource:
-        return f"request.subResource is {subresource!r:.40}, and only the object itself is checked"
+        return f"request.subResource is {subresource!r:.40}, but only the object itself is checked"
     return "request.object is null, so there is nothing to check" if new is None else ""
 
 

@@ -84,8 +84,8 @@ def _called_by(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts
 def _selected(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
     """Return the reason for a call; a site may have other selectors and conditions."""
     if _labels(namespace.labels).get(LABEL) == "true" and not _not_opted_in(pod):
-        return f"{_subject(namespace)} has the label and the pod the annotation {ENABLE}"
-    return f"the selectors and conditions of the webhook in {setup.name} select the pod"
+        return f"{_subject(namespace)} has the label, and the pod has the annotation {ENABLE}"
+    return f"the selectors and conditions of the webhook in {setup.name} match the pod"
 
 
 def _obstacles(
@@ -93,7 +93,7 @@ def _obstacles(
 ) -> Iterator[CallPrediction]:
     """Yield the certain (False) and the possible (None) obstacles to a call."""
     if not setup.creation_of_pods:
-        yield False, f"no rule of the webhook in {setup.name} is for the creation of pods"
+        yield False, f"no rule of the webhook in {setup.name} covers the creation of pods"
     required = setup.namespace_selector
     yield from _named(required, namespace)
     yield from _conditions(setup, pod)
@@ -108,7 +108,7 @@ def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterat
     for requirement in required:
         if requirement.key == NAME_LABEL and not requirement.met({NAME_LABEL: namespace.name}):
             if requirement.operator == "NotIn":
-                yield False, f"namespace {namespace.name} is never touched"
+                yield False, f"namespace {namespace.name} is always excluded"
             else:
                 yield False, f"{_subject(namespace)} is not selected; it needs {requirement}"
 
@@ -119,7 +119,7 @@ def _labelled(required: list[Requirement], namespace: NamespaceFacts) -> Iterato
     if namespace.labels is None or not namespace.is_loaded:
         if required:
             needed = ", ".join(map(str, required))
-            yield None, f"the labels of {subject} are not known; it needs {needed}"
+            yield None, f"the labels of {subject} are unknown; it needs {needed}"
         return
     labels = _labels(namespace.labels)
     for requirement in required:
@@ -150,7 +150,10 @@ def _conditions(setup: WebhookSetup, pod: _SelectedPod) -> Iterator[CallPredicti
         if emulation is None:
             yield (
                 None,
-                f"the matchCondition {name} of the webhook in {setup.name} is not evaluated here",
+                (
+                    f"the matchCondition {name} of the webhook in {setup.name} cannot be evaluated "
+                    "here"
+                ),
             )
         elif obstacle := emulation(pod):
             yield False, obstacle

@@ -122,11 +122,11 @@ def _not_ours(request: ReviewRequest, pod: PodManifest | None) -> str:
     """
     operation, kind, subresource = request.operation, request.kind, request.subresource
     if operation is not None and operation != "CREATE":
-        return f"request.operation is {operation!r:.40}, and only pods at CREATE are changed"
+        return f"request.operation is {operation!r:.40}, but pods are changed only at CREATE"
     if (kind is not None and kind != "Pod") or request.group:
-        return f"request.kind is {kind!r:.40}, and only pods are changed"
+        return f"request.kind is {kind!r:.40}, but only pods are changed"
     if subresource:
-        return f"request.subResource is {subresource!r:.40}, and only pods themselves are changed"
+        return f"request.subResource is {subresource!r:.40}, but only pods themselves are changed"
     if pod is None:
         return "request.object is null, so there is no pod to change"
     return ""

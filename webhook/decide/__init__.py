@@ -102,7 +102,7 @@ def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> Non
     _note_facts(draft, scope)
     for injector in OTHER_INJECTORS:
         if injector in scope.original.annotations:
-            message = f"annotation {injector} also asks another webhook for RDMA"
+            message = f"annotation {injector} also requests RDMA from another webhook"
             draft.warned("", OTHER_INJECTOR, message)
     if knowledge.lacks_host_network and scope.fabric is not None and scope.targets:
         message = f"fabric {scope.fabric.name} needs hostNetwork: true, which the pod lacks"
@@ -123,7 +123,7 @@ def _note_facts(draft: Draft, scope: Scope) -> None:
         scope.original.manifest, scope.namespace.claims
     )
     for name in list(unknown or ())[:_MAX_CLAIMS]:
-        message = f"nothing is known of ResourceClaim {name:.60}: it is judged by its names alone"
+        message = f"ResourceClaim {name:.60} could not be read; only its names were considered"
         draft.warned("", CLAIM_UNKNOWN, message)
 
 

@@ -86,8 +86,8 @@ HOST_DNS = Reason(
 )
 HOST_PATH = Reason(
     "HostPathDevices",
-    "A hostPath shows RDMA devices; the container can open only those of a plugin's resource.",
-    remedy="Remove the hostPath volume: the device plugin brings the devices.",
+    "A hostPath shows RDMA devices, but the container can open only those from a device plugin.",
+    remedy="Remove the hostPath volume; the device plugin provides the devices.",
 )
 SURROUNDINGS = (ISTIO, HOST_DNS, HOST_PATH)
 
@@ -123,8 +123,7 @@ def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
         container = scope.containers[target.path]
         volume = next(container.mounted(paths), None)
         if volume is not None and not container.privileged:
-            message = (
-                f"hostPath {paths[volume]} shows devices that only a device plugin's resource opens"
-            )
+            remark = "only a device plugin's resource gives access"
+            message = f"hostPath {paths[volume]} shows devices, but {remark}"
             draft.warned(target.name, HOST_PATH, message)
     return Surroundings(sidecar, paths)

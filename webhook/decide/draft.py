@@ -116,7 +116,7 @@ class Draft:
         """Record that operations since the last outcome changed `container` ("" for the pod)."""
         ops = tuple(self.ops[self._pending :])
         if not ops:
-            raise AssertionError(f"{self.mutation} says applied, but changed nothing")
+            raise AssertionError(f"{self.mutation} reported applied, but changed nothing")
         self._pending = len(self.ops)
         fields = self.mutation, container, "applied", reason, message, ops
         self.outcomes.append(_new_tuple(Outcome, fields))
@@ -139,7 +139,7 @@ class Draft:
 
     def _verdict(self, container: str, status: Status, reason: Reason, message: str) -> None:
         if len(self.ops) != self._pending:
-            raise AssertionError(f"{self.mutation} says {status}, but has operations pending")
+            raise AssertionError(f"{self.mutation} reported {status}, but has operations pending")
         fields = self.mutation, container, status, reason, message, ()
         self.outcomes.append(_new_tuple(Outcome, fields))
 

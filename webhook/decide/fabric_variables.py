@@ -25,7 +25,7 @@ from webhook.model.transport_variables import allows_rdma
 
 #: The remedy where envFrom, whose variables are unknown, may set a variable of ours.
 CHECK_ENV_FROM = (
-    "Check whether the ConfigMaps and Secrets of envFrom set these variables; if not, write "
+    "Check whether the ConfigMaps and Secrets of envFrom set these variables; if they do not, set "
     "them in env."
 )
 

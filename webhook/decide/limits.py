@@ -30,7 +30,7 @@ POD_TOO_LARGE = Reason(
     ),
     rdma="no",
 )
-_REMEDY = f"split it, or leave out the annotation {ENABLE}"
+_REMEDY = f"split it, or remove the annotation {ENABLE}"
 
 #: Annotations that hold lists.
 _LISTED = frozenset({NETWORKS, CONTAINERS, SKIP})
@@ -61,7 +61,7 @@ def check_limits(pod: Pod) -> None:
 
 
 def _too_many_containers(count: int) -> Denial:
-    msg = f"the pod has {count} containers, and at most {MOST_CONTAINERS} are read: {_REMEDY}"
+    msg = f"the pod has {count} containers, but at most {MOST_CONTAINERS} are read: {_REMEDY}"
     return Denial(POD_TOO_LARGE, msg)
 
 
@@ -86,8 +86,8 @@ def too_many(sizes: Mapping[str, int]) -> Denial:
     """Return a Denial for too many entries, which names the place with the most entries."""
     largest = max(sizes, key=sizes.__getitem__)
     msg = (
-        f"the pod has more than {MOST_ENTRIES} entries in the lists that are read,"
-        f" {sizes[largest]} of them in {largest}: {_REMEDY}"
+        f"the pod's lists have more than {MOST_ENTRIES} entries, {sizes[largest]} of them in "
+        f"{largest}: {_REMEDY}"
     )
     return Denial(POD_TOO_LARGE, msg)
 

@@ -22,9 +22,9 @@ from webhook.decide.verdict import REASONS as VERDICTS
 from webhook.model.annotations import INVALID_ANNOTATION
 from webhook.model.decision import Reason
 
-PATCHED = Reason("Patched", "The pod was changed; the outcomes say how.", remedy="")
+PATCHED = Reason("Patched", "The pod was changed; see the outcomes.", remedy="")
 ALREADY_PATCHED = Reason(
-    "AlreadyPatched", "The pod has everything already, so nothing was changed.", remedy=""
+    "AlreadyPatched", "The pod already has everything, so nothing was changed.", remedy=""
 )
 #: The reasons of decisions for which all mutations ran.
 WHOLE = (PATCHED, ALREADY_PATCHED)
@@ -36,15 +36,13 @@ NOT_OPTED_IN = Reason(
 INVALID_POD = Reason(
     "InvalidPod",
     "A field has a type or value that the API server rejects.",
-    remedy="Correct the field that the denial's message names.",
+    remedy="Correct the field that the denial names.",
     rdma="no",
 )
 MUTATION_FAILED = Reason(
     "MutationFailed",
-    "A mutation denies the pod; its outcome says why.",
-    remedy=(
-        "Correct what the denial's message names, or turn that mutation off with rdma.lab/skip."
-    ),
+    "A mutation denied the pod; see its outcome.",
+    remedy="Correct what the denial names, or skip the mutation with rdma.lab/skip.",
     rdma="no",
 )
 #: The reasons for denying a pod.
@@ -72,49 +70,46 @@ DECISION_REASONS = (
 )
 UNKNOWN_ANNOTATION = Reason(
     "UnknownAnnotation",
-    "The pod has an rdma.lab/* annotation that the webhook does not know.",
-    remedy="Correct the key, or remove it: docs/annotations.md lists all keys.",
+    "The pod has an rdma.lab/* annotation that the webhook does not recognize.",
+    remedy="Correct or remove the key; docs/annotations.md lists all keys.",
 )
 FACTS_UNKNOWN = Reason(
     "NamespaceUnknown",
-    "The namespace is not known yet: memory limits stay, and its rdma.lab/fabric is not used.",
-    remedy="Create the pod again, now that its namespace is known.",
+    "The namespace has not been read yet: memory limits stay, and its rdma.lab/fabric is ignored.",
+    remedy="Create the pod again: by now, the webhook has read its namespace.",
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",
-    "Nothing is known of a ResourceClaim that the pod names: its names alone say what it requests.",
+    "A ResourceClaim of the pod could not be read; only its names were considered.",
     remedy=(
-        "Check that the namespace has the ResourceClaim: until it does, the pod "
-        "stays Pending. If it has, and the webhook did not know it yet, create the "
-        "pod again. For a preview, use --live, or add the claim to the facts."
+        "Check that the ResourceClaim exists in the namespace: without it, the pod stays Pending. "
+        "If it exists now, create the pod again. For a preview, use --live, or add the claim to "
+        "the facts."
     ),
 )
 NAMESPACE_FABRIC = Reason(
     "NamespaceFabric",
-    "The namespace's rdma.lab/fabric names a fabric that does not exist, and is ignored.",
+    "The namespace's rdma.lab/fabric names a fabric that does not exist, so it is ignored.",
     remedy="Correct the namespace's annotation rdma.lab/fabric, or remove it.",
 )
 OTHER_INJECTOR = Reason(
     "OtherInjector",
-    "The pod also asks another webhook for RDMA, so resources may be added twice.",
-    remedy="Remove the annotation that asks the other webhook for RDMA.",
+    "The pod also requests RDMA from another webhook, so resources may be added twice.",
+    remedy="Remove the annotation that requests RDMA from the other webhook.",
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",
-    "The pod's rdma.lab/status names another configuration: all that the pod has counts as yours.",
+    "The pod's rdma.lab/status is from another configuration; everything in the pod counts as "
+    "yours.",
     remedy=(
-        "If the pod was created from the manifest of an older one, remove "
-        "rdma.lab/status and what the webhook had added from that manifest. "
-        "Otherwise there is nothing to do."
+        "If the pod was created from the manifest of an older pod, remove rdma.lab/status and "
+        "everything that the webhook added from that manifest. Otherwise, no action is needed."
     ),
 )
 SKIPPED_BY_USER = Reason(
     "SkippedByUser",
     "The pod lists the mutation in rdma.lab/skip.",
-    remedy=(
-        "If you do not provide that part yourself, remove the mutation from the "
-        "annotation rdma.lab/skip."
-    ),
+    remedy="Remove the mutation from rdma.lab/skip, unless you provide that part yourself.",
 )
 #: The reasons that explain a verdict; no other reason determines one.
 VERDICT_REASONS = tuple(

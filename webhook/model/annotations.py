@@ -50,10 +50,7 @@ ANNOTATIONS_LIMIT = 256 * 1024
 INVALID_ANNOTATION = Reason(
     "InvalidAnnotation",
     "An rdma.lab/* annotation has an invalid value, or names something that does not exist.",
-    remedy=(
-        "Correct the annotation that the denial's message names: docs/annotations.md "
-        "lists the values."
-    ),
+    remedy="Correct the annotation that the denial names; docs/annotations.md lists the values.",
     rdma="no",
 )
 
@@ -186,9 +183,9 @@ def _unknown(ours: Iterable[str]) -> Iterable[str]:
     for key in unknown[:_LISTING_LIMIT]:
         requests = [word.removeprefix(PREFIX) for word in REQUESTED]
         meant = _meant(key.removeprefix(PREFIX), requests, PREFIX)
-        yield f"annotation {key!r:.80} is not known{meant}"
+        yield f"unknown annotation {key!r:.80}{meant}"
     if len(unknown) > _LISTING_LIMIT:
-        yield f"{len(unknown) - _LISTING_LIMIT} more annotations {PREFIX}* are not known"
+        yield f"{len(unknown) - _LISTING_LIMIT} more unknown annotations {PREFIX}*"
 
 
 #: The number of unknown keys that are listed: the search for a suggestion takes 0.2 ms for each,

@@ -42,9 +42,7 @@ def parse(value: object) -> int:
     if not isinstance(written, str):
         raise _malformed(value)
     if len(written) > _LONGEST:
-        raise ValueError(
-            f"{written!r:.80} is longer than the {_LONGEST} characters of any quantity"
-        )
+        raise ValueError(f"{written!r:.80} is longer than any quantity ({_LONGEST} characters)")
     return _read(written)
 
 
@@ -91,7 +89,7 @@ def _malformed(value: object) -> ValueError:
 
 def _too_large(value: str | int) -> ValueError:
     quoted = repr(value) if isinstance(value, str) else f"a number of {value.bit_length()} bits"
-    return ValueError(f"{quoted:.80} is more than 2^63-1, the most that a quantity may be")
+    return ValueError(f"{quoted:.80} is more than 2^63-1, the largest quantity")
 
 
 def amount(value: object) -> int:
@@ -101,7 +99,7 @@ def amount(value: object) -> int:
     """
     number = parse(value)
     if number < 0:
-        raise ValueError(f"{value!r:.80} is below zero, and the quantity of a resource is not")
+        raise ValueError(f"{value!r:.80} is negative, and a resource's quantity cannot be")
     return number
 
 

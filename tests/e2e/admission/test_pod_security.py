@@ -31,8 +31,8 @@ def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level:
     assert answer.status["because"] == "MemlockUnknown"
     assert answer.warnings == [
         (
-            "RDMA not certain: trainer does not run as root: only nodes with memlock raised let it "
-            "register memory"
+            "RDMA not certain: trainer does not run as root: it can register memory only on nodes "
+            "that raise memlock"
         ),
         says,
     ]

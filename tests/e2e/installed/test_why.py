@@ -153,7 +153,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
         (
             "no-fabric",
             "no",
-            ["which fabric the pod is on (FabricUnknown)."],
+            ["neither the pod nor its namespace determines the fabric (FabricUnknown)."],
         ),
         (
             "ambiguous",
@@ -164,7 +164,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "non-root",
             "unsure",
             [
-                "RDMA over v100-ib is not certain: IPC_LOCK does not help a container",
+                "RDMA over v100-ib is not certain: a container has no effective IPC_LOCK",
                 "NonRoot: IPC_LOCK has no effect for a user other than root",
             ],
         ),

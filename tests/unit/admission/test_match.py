@@ -17,7 +17,7 @@ from webhook.admission.registration import (
 from webhook.model.facts import NamespaceFacts
 
 NEEDS = 'it needs rdma.lab/enable: "true"'
-LABEL_AND_ANNOTATION = "namespace lab has the label and the pod the annotation rdma.lab/enable"
+LABEL_AND_ANNOTATION = "namespace lab has the label, and the pod has the annotation rdma.lab/enable"
 NO_ANNOTATION = 'the pod has no annotation rdma.lab/enable: "true"'
 LABELLED = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"})
 WEBHOOK: dict[str, Any] = {**SHIPPED.webhook}
@@ -67,13 +67,13 @@ def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
             _pod(enable="true"),
             NamespaceFacts(name="lab"),
             None,
-            f"the labels of namespace lab are not known; {NEEDS}",
+            f"the labels of namespace lab are unknown; {NEEDS}",
         ),
         (
             _pod(enable="true"),
             NamespaceFacts(name="lab", is_loaded=False),
             None,
-            f"the labels of namespace lab are not known; {NEEDS}",
+            f"the labels of namespace lab are unknown; {NEEDS}",
         ),
         (_pod(), NamespaceFacts(name="lab"), False, NO_ANNOTATION),
     ],
@@ -92,7 +92,7 @@ def test_excluded_namespaces(name: str) -> None:
 
     assert predict_call(_pod(enable="true"), namespace) == (
         False,
-        f"namespace {name} is never touched",
+        f"namespace {name} is always excluded",
     )
 
 
@@ -122,7 +122,7 @@ def _requires(*expressions: tuple[str, str, list[str]]) -> dict[str, Any]:
 
 TEAM = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true", "team": "ml"})
 UNKNOWN = NamespaceFacts(name="lab")
-SELECTED = "the selectors and conditions of the webhook in site select the pod"
+SELECTED = "the selectors and conditions of the webhook in site match the pod"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ SELECTED = "the selectors and conditions of the webhook in site select the pod"
     [
         ({}, NamespaceFacts(name="lab", labels={}), True, SELECTED),
         ({}, UNKNOWN, True, SELECTED),
-        ({}, LABELLED, True, "namespace lab has the label and the pod the annotation"),
+        ({}, LABELLED, True, "namespace lab has the label, and the pod has the annotation"),
         (_requires(("team", "In", ["ml", "hpc"])), TEAM, True, ""),
         (
             _requires(("team", "In", ["ml", "hpc"])),
@@ -169,7 +169,7 @@ SELECTED = "the selectors and conditions of the webhook in site select the pod"
             _requires(("team", "Exists", []), ("tier", "In", ["a"])),
             UNKNOWN,
             None,
-            'the labels of namespace lab are not known; it needs a label team, tier: "a"',
+            'the labels of namespace lab are unknown; it needs a label team, tier: "a"',
         ),
         (_requires((NAME_LABEL, "In", ["lab"])), UNKNOWN, True, SELECTED),
         (
@@ -178,7 +178,12 @@ SELECTED = "the selectors and conditions of the webhook in site select the pod"
             False,
             f'namespace lab is not selected; it needs {NAME_LABEL}: "web"',
         ),
-        (_requires((NAME_LABEL, "NotIn", ["lab"])), TEAM, False, "namespace lab is never touched"),
+        (
+            _requires((NAME_LABEL, "NotIn", ["lab"])),
+            TEAM,
+            False,
+            "namespace lab is always excluded",
+        ),
         ({"matchLabels": ["x"], "matchExpressions": "y"}, TEAM, True, ""),
     ],
 )
@@ -212,7 +217,7 @@ def test_conditions_of_the_site() -> None:
     theirs = {"name": "not-at-night", "expression": "object.metadata.name != 'night'"}
     setup = _registered(matchConditions=[theirs, *ours])
     answer = predict_call(_pod(enable="true"), LABELLED, [setup])
-    reason = "the matchCondition not-at-night of the webhook in site is not evaluated here"
+    reason = "the matchCondition not-at-night of the webhook in site cannot be evaluated here"
     assert answer == (None, reason)
     assert predict_call(_pod(), LABELLED, [setup])[0] is False
     assert predict_call(_pod(enable="true"), NamespaceFacts(labels={}), [setup])[0] is False
@@ -257,7 +262,7 @@ def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
         _pod(enable="true"), LABELLED, [_registered(rules=[other_rule, {**ours, **rule}])]
     )
     assert answer[0] is expected
-    reason = "no rule of the webhook in site is for the creation of pods"
+    reason = "no rule of the webhook in site covers the creation of pods"
     assert expected or answer[1] == reason
 
 

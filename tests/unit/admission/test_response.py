@@ -102,11 +102,11 @@ def test_warnings_are_sent_up_to_the_first_that_does_not_fit() -> None:
 
 def test_requests_that_are_not_ours_pass_with_a_warning() -> None:
     """They are allowed unchanged; the warning names the place, and fits into an HTTP header."""
-    response = allow_unchanged("u", "request.kind is 'Ünï', and only pods are changed")["response"]
+    response = allow_unchanged("u", "request.kind is 'Ünï', but only pods are changed")["response"]
 
     assert (response["uid"], response["allowed"], "patch" in response) == ("u", True, False)
     assert response["warnings"] == [
-        "rdma-webhook: request.kind is '\\xdcn\\xef', and only pods are changed"
+        "rdma-webhook: request.kind is '\\xdcn\\xef', but only pods are changed"
     ]
     (warning,) = allow_unchanged("u", "é" * 100)["response"]["warnings"]
     assert warning == f"rdma-webhook: {chr(92)}xe9" + f"{chr(92)}xe9" * 25 + f"{chr(92)}x"

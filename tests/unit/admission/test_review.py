@@ -52,10 +52,10 @@ def test_name_of_the_pod(request_name: Any, metadata: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"operation": "DELETE", "object": None}, "request.operation is 'DELETE', and only"),
+        ({"operation": "DELETE", "object": None}, "request.operation is 'DELETE', but pods"),
         ({"operation": "UPDATE"}, "request.operation is 'UPDATE'"),
         ({"kind": {"group": "apps", "kind": "Deployment"}}, "request.kind is 'Deployment'"),
-        ({"kind": {"group": "metrics.k8s.io", "kind": "Pod"}}, "request.kind is 'Pod', and only"),
+        ({"kind": {"group": "metrics.k8s.io", "kind": "Pod"}}, "request.kind is 'Pod', but only"),
         ({"subResource": "ephemeralcontainers"}, "request.subResource is 'ephemeralcontainers'"),
         ({"object": None}, "request.object is null, so there is no pod to change"),
     ],

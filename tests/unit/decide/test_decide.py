@@ -99,7 +99,7 @@ def test_a_mirror_pod_is_not_touched() -> None:
     assert answer(decision) == (
         True,
         "MirrorPod",
-        "The pod mirrors a static pod, so a change to it has no effect",
+        "The pod mirrors a static pod, so changes to it have no effect",
     )
     assert (decision.patch, decision.pod) == ((), manifest)
 
@@ -338,7 +338,7 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
     ] == ["skipped"]
     assert decision.warnings[0] == (
         "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer is "
-        "a NIC that no fabric claims: if it is a fab..."
+        "a NIC that no fabric claims: if it belongs ..."
     )
 
 
@@ -509,7 +509,7 @@ def test_all_may_be_skipped() -> None:
 def test_unknown_annotations_are_warned_of() -> None:
     """The warning is about the pod's request, so its outcome is `request`'s."""
     decision = decide_on(pod(annotations={"rdma.lab/enabled": "true"}))
-    message = "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)"
+    message = "unknown annotation 'rdma.lab/enabled' (did you mean rdma.lab/enable?)"
     assert told(decision, "request") == [("", "warned", "UnknownAnnotation", message)]
     assert decision.warnings == (f"rdma.lab: request: {message}",)
     assert status(decision)["warned"] == ["UnknownAnnotation"]
@@ -560,7 +560,7 @@ def test_unknown_claims_are_warned_of() -> None:
             "",
             "warned",
             "ClaimUnknown",
-            f"nothing is known of ResourceClaim {name}: it is judged by its names alone",
+            f"ResourceClaim {name} could not be read; only its names were considered",
         )
         for name in "abc"
     ]
@@ -582,7 +582,7 @@ def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
 def test_another_injector_is_warned_of() -> None:
     """The pod could get what both webhooks add twice."""
     decision = decide_on(pod(annotations={"rdma.ome.io/auto-inject": "true"}))
-    message = "annotation rdma.ome.io/auto-inject also asks another webhook for RDMA"
+    message = "annotation rdma.ome.io/auto-inject also requests RDMA from another webhook"
     assert told(decision, "request") == [("", "warned", "OtherInjector", message)]
 
 
@@ -661,29 +661,29 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
         (
             pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{LARGEST}"}) for name in "ab"]),
             (
-                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{LARGEST}' is below zero, "
-                "and the quantity of a resource is not"
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{LARGEST}' is negative, "
+                "and a resource's quantity cannot be"
             ),
         ),
         (
             pod(gpu(limits={"nvidia.com/roce_vf": "9" * 65})),
             (
-                f"{_LIMITS.format('nvidia.com/roce_vf')}'{'9' * 65}' is longer than "
-                "the 64 characters of any quantity"
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'{'9' * 65}' is longer than any "
+                "quantity (64 characters)"
             ),
         ),
         (
             pod(gpu(limits={"memory": "1e60"}), resources={"limits": {"memory": "1e61"}}),
             (
                 "spec.containers[0].resources.limits.memory: '1e60' is more than 2^63-1, "
-                "the most that a quantity may be"
+                "the largest quantity"
             ),
         ),
         (
             pod(gpu(), resources={"limits": {"memory": 10**5000}}),
             (
                 "spec.resources.limits.memory: a number of 16610 bits is more than 2^63-1, "
-                "the most that a quantity may be"
+                "the largest quantity"
             ),
         ),
         (
@@ -693,8 +693,8 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
                 annotations={"rdma.lab/memory-limit": "drop"},
             ),
             (
-                "spec.containers[0].resources.requests.memory: '-1Gi' is below zero, "
-                "and the quantity of a resource is not"
+                "spec.containers[0].resources.requests.memory: '-1Gi' is negative, "
+                "and a resource's quantity cannot be"
             ),
         ),
         (
@@ -783,7 +783,9 @@ def test_devices_by_host_path_are_warned_of() -> None:
     """Only a privileged container may open a device that no device plugin gave it."""
     mounts = [{"name": "ib", "mountPath": "/dev/infiniband"}]
     volumes = [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]
-    message = "hostPath /dev/infiniband shows devices that only a device plugin's resource opens"
+    message = (
+        "hostPath /dev/infiniband shows devices, but only a device plugin's resource gives access"
+    )
     manifest = pod(gpu("a", volumeMounts=mounts), gpu("b"), volumes=volumes)
     assert noted(manifest) == [("a", "HostPathDevices", message)]
     free = gpu(volumeMounts=mounts, securityContext={"privileged": True})

@@ -182,10 +182,10 @@ def test_a_verdict_must_match_what_was_done() -> None:
     """A mutation that reports otherwise is a defect, not a decision."""
     draft = Draft({})
     draft.mutation = "mine"
-    with pytest.raises(AssertionError, match="mine says applied, but changed nothing"):
+    with pytest.raises(AssertionError, match="mine reported applied, but changed nothing"):
         draft.applied("", REASON, "")
     draft.set(("a",), 1)
-    with pytest.raises(AssertionError, match="mine says skipped, but has operations pending"):
+    with pytest.raises(AssertionError, match="mine reported skipped, but has operations pending"):
         draft.skipped("", REASON, "")
 
 

@@ -75,7 +75,7 @@ def test_nothing_says_which_fabric() -> None:
         None,
         "",
         FABRIC_UNKNOWN,
-        "nothing says which fabric the pod is on: set rdma.lab/fabric (north, south, east)",
+        "the pod's fabric cannot be determined: set rdma.lab/fabric (north, south, east)",
     )
     assert resolved(using()) == unknown
     assert resolved(using("nvidia.com/a100")) == unknown
@@ -91,7 +91,7 @@ def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
         f"no fabric claims {name} in container trainer: set rdma.lab/fabric (north, south, east)"
     )
     without_device = pod(container(resources=amounts({name: "0"})))
-    assert resolved(without_device).message.startswith("nothing says which fabric the pod is on: ")
+    assert resolved(without_device).message.startswith("the pod's fabric cannot be determined: ")
 
 
 def test_without_any_fabric_the_message_is_different() -> None:

@@ -120,7 +120,7 @@ def test_a_claim_of_a_container_that_is_no_target_does_not_count() -> None:
 )
 def test_variables(fields: dict[str, Any], sign: str) -> None:
     """A choice of a network counts, in env and in a command; a library alone does not."""
-    assert evidence(pod(gpu(**fields))) == (sign and f"{sign} in container trainer means")
+    assert evidence(pod(gpu(**fields))) == (sign and f"{sign} in container trainer implies")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_variables(fields: dict[str, Any], sign: str) -> None:
 def test_launchers_show_what_their_ranks_use(fields: dict[str, Any], sign: str) -> None:
     """A launcher has no NIC itself, so more signs of EFA count than in a target."""
     launcher = pod(container(**{"command": [*MPIRUN, "x"], **fields}))
-    assert evidence(launcher) == (sign and f"{sign} in container trainer means")
+    assert evidence(launcher) == (sign and f"{sign} in container trainer implies")
     assert decide_on(launcher, CLUSTER).warnings == ()
 
 

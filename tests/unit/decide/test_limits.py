@@ -10,7 +10,7 @@ from tests.builders import container, context, decide_on, gpu, pod
 from tests.case_names import case_name
 from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
 
-REMEDY = "split it, or leave out the annotation rdma.lab/enable"
+REMEDY = "split it, or remove the annotation rdma.lab/enable"
 #: The entries that every pod here also has: an annotation and a GPU.
 BESIDES = 2
 HERE = "spec.containers[0]"
@@ -81,7 +81,7 @@ def test_one_entry_more_is_refused(place: str) -> None:
     decision = decide_on(manifest)
     assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
     begin, end = (
-        f"the pod has more than {MOST_ENTRIES} entries in the lists that are read, ",
+        f"the pod's lists have more than {MOST_ENTRIES} entries, ",
         f" of them in {largest_place}: {REMEDY}",
     )
     assert decision.message.startswith(begin)
@@ -102,8 +102,7 @@ def test_entries_of_all_lists_count_together() -> None:
     env = [{"name": str(number)} for number in range(3_000)]
     decision = decide_on(pod(gpu("a", env=env), gpu("b", env=env, args=["x"] * 2_000)))
     assert decision.message == (
-        "the pod has more than 5000 entries in the lists that are read, "
-        f"5001 of them in spec.containers[1]: {REMEDY}"
+        f"the pod's lists have more than 5000 entries, 5001 of them in spec.containers[1]: {REMEDY}"
     )
 
 
@@ -124,7 +123,7 @@ def test_containers_of_all_kinds_are_bounded(field: str) -> None:
     assert (decision.allowed, decision.reason.code, decision.message) == (
         False,
         "PodTooLarge",
-        f"the pod has 101 containers, and at most 100 are read: {REMEDY}",
+        f"the pod has 101 containers, but at most 100 are read: {REMEDY}",
     )
 
 
@@ -223,8 +222,8 @@ def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
         assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
         reported = int(decision.message.partition(", ")[2].partition(" ")[0])
         assert decision.message == (
-            f"the pod has more than {MOST_ENTRIES} entries in the lists that are read, "
-            f"{reported} of them in what volumes project: {REMEDY}"
+            f"the pod's lists have more than {MOST_ENTRIES} entries, "
+            f"{reported} of them in projected volume items: {REMEDY}"
         )
         assert MOST_ENTRIES < reported <= MOST_ENTRIES + 2
         assert decide_on(manifest, context(defaults={"memory_limit": "keep"})).allowed

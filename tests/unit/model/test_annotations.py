@@ -171,15 +171,15 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
 def test_unknown_keys_are_reported_with_a_guess() -> None:
     """Unknown keys only cause a warning, since a newer release may support them."""
     assert requests(enabled="x", zzz="x").unknown == (
-        "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)",
-        "annotation 'rdma.lab/zzz' is not known",
+        "unknown annotation 'rdma.lab/enabled' (did you mean rdma.lab/enable?)",
+        "unknown annotation 'rdma.lab/zzz'",
     )
 
 
 def test_a_long_word_gets_no_guess() -> None:
     """Nobody misspells `env` with more than 64 letters, and each letter adds to the cost."""
     assert requests(**{f"enable{'d' * 59}": ""}).unknown == (
-        f"annotation 'rdma.lab/enable{'d' * 59}' is not known",
+        f"unknown annotation 'rdma.lab/enable{'d' * 59}'",
     )
     assert "did you mean" in requests(**{f"memory-limi{'t' * 10}": ""}).unknown[0]
     assert "did you mean" not in denial(skip=f"ipc-lock{'k' * 100}")[1]
@@ -189,8 +189,8 @@ def test_very_many_unknown_keys_are_counted() -> None:
     """Suggesting a key for each of thousands would block decisions for seconds."""
     unknown = requests(**{f"{index:04}": "" for index in range(5000)}).unknown
     assert len(unknown) == 9
-    assert unknown[0] == "annotation 'rdma.lab/0000' is not known"
-    assert unknown[-1] == "4992 more annotations rdma.lab/* are not known"
+    assert unknown[0] == "unknown annotation 'rdma.lab/0000'"
+    assert unknown[-1] == "4992 more unknown annotations rdma.lab/*"
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:

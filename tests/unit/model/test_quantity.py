@@ -50,11 +50,9 @@ def test_a_quantity_is_what_the_api_server_reads(text: str, number: str | None) 
             f'{text!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
         )
     elif len(text) > LONGEST:
-        assert refused(text) == f"{text!r:.80} is longer than the 64 characters of any quantity"
+        assert refused(text) == f"{text!r:.80} is longer than any quantity (64 characters)"
     elif number == "too large" or abs(Fraction(number)) > LARGEST:
-        assert refused(text) == (
-            f"{text!r:.80} is more than 2^63-1, the most that a quantity may be"
-        )
+        assert refused(text) == (f"{text!r:.80} is more than 2^63-1, the largest quantity")
     else:
         assert parse(text) == Fraction(number) * UNIT
 
@@ -123,7 +121,7 @@ def test_other_values_are_none(value: Any) -> None:
 )
 def test_too_large_a_number_is_refused(value: Any) -> None:
     """Even a number that Python refuses to convert to text."""
-    assert refused(value).endswith(" is more than 2^63-1, the most that a quantity may be")
+    assert refused(value).endswith(" is more than 2^63-1, the largest quantity")
 
 
 @pytest.mark.parametrize("exponent", ["9" * 60, "-" + "9" * 60])
@@ -142,7 +140,7 @@ def test_a_resource_is_never_below_zero(text: Any) -> None:
     """The API server can read such a quantity, but refuses it."""
     assert parse(text) < 0
     for reader in (amount, to_integer, is_zero):
-        with pytest.raises(ValueError, match="is below zero, and the quantity of a resource is"):
+        with pytest.raises(ValueError, match="is negative, and a resource's quantity cannot"):
             reader(text)
 
 

@@ -197,7 +197,7 @@ def test_other_resources_may_be_requested_without_a_limit(limits: Any, requests:
             {"cpu": "x"},
             (
                 'spec.containers[0].resources.limits["nvidia.com/gpu"]: '
-                f"'1{'0' * 64}' is longer than the 64 characters of any quantity; "
+                f"'1{'0' * 64}' is longer than any quantity (64 characters); "
                 "spec.containers[0].resources.requests.cpu: "
                 "'x' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
             ),

@@ -23,8 +23,8 @@ from webhook.model.resources import Usage, usage_of
 
 MIRROR_POD = Reason(
     "MirrorPod",
-    "The pod mirrors a static pod, so a change to it has no effect.",
-    remedy="Write what RDMA needs into the static pod's file on the node.",
+    "The pod mirrors a static pod, so changes to it have no effect.",
+    remedy="Add the RDMA settings to the static pod's file on the node.",
     rdma="no",
 )
 WINDOWS_POD = Reason(
@@ -35,7 +35,7 @@ WINDOWS_POD = Reason(
 )
 HOST_NETWORK_MISSING = Reason(
     "HostNetworkMissing",
-    "The fabric works only in the host's network, and the pod lacks hostNetwork: true.",
+    "The fabric works only in the host network, but the pod lacks hostNetwork: true.",
     remedy=(
         "Add hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet to the pod, or "
         "choose another fabric with the annotation rdma.lab/fabric."

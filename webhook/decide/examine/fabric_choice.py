@@ -34,27 +34,24 @@ from webhook.model.resources import Usage
 
 FABRIC_UNKNOWN = Reason(
     "FabricUnknown",
-    "Nothing in the pod or its namespace says which fabric the pod is on.",
-    remedy=(
-        "Name the fabric on the pod, rdma.lab/fabric: NAME, or on the namespace as its default."
-    ),
+    "Neither the pod nor its namespace determines the fabric.",
+    remedy="Set rdma.lab/fabric: NAME on the pod, or on its namespace as the default.",
     rdma="no",
 )
 FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous",
     "The pod matches several fabrics: set rdma.lab/fabric.",
     remedy=(
-        "Name the fabric on the pod, rdma.lab/fabric: NAME, or select its nodes with "
-        "a nodeSelector."
+        "Set rdma.lab/fabric: NAME on the pod, or select the fabric's nodes with a nodeSelector."
     ),
     rdma="no",
 )
 FABRIC_CONFLICT = Reason(
     "FabricConflict",
-    "Two parts of the pod name different fabrics.",
+    "Two settings of the pod name different fabrics.",
     remedy=(
-        "Remove one of the two that contradict each other; the denial's message "
-        "names both: annotation, RDMA resource, GPU resource or nodeSelector."
+        "Remove one of the two contradictory settings that the denial names: an annotation, an "
+        "RDMA resource, a GPU resource or a nodeSelector."
     ),
     rdma="no",
 )
@@ -274,7 +271,7 @@ def _by_default(
         return _unknown("no fabric is configured")
     if not naming:
         names = ", ".join(fabrics.fabrics)
-        problem = _unclaimed(pairs) or "nothing says which fabric the pod is on"
+        problem = _unclaimed(pairs) or "the pod's fabric cannot be determined"
         return _unknown(f"{problem}: set {FABRIC} ({names})")
     several = " and ".join(sorted(candidates))
     message = f"{naming[0].source} matches {several}: set {FABRIC}"

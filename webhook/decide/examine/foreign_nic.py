@@ -28,16 +28,16 @@ from webhook.model.resources import Usage
 
 FOREIGN_NIC = Reason(
     "ForeignNIC",
-    "The pod uses a NIC that no fabric claims. If it is a fabric's, set rdma.lab/fabric and"
-    ' rdma.lab/devices: "0".',
+    "The pod uses a NIC that no fabric claims. If it belongs to a fabric, set rdma.lab/fabric and "
+    'rdma.lab/devices: "0".',
     remedy=(
-        "If that NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
-        'rdma.lab/devices: "0". If the pod is meant for a NIC of another kind, there '
-        "is nothing to do. Otherwise remove its resource, claim or annotation."
+        "If the NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
+        'rdma.lab/devices: "0". If the pod is meant to use another kind of NIC, no action is '
+        "needed. Otherwise, remove its resource, claim or annotation."
     ),
     rdma="unsure",
 )
-FOREIGN_REMEDY = 'if it is a fabric\'s, set rdma.lab/fabric and rdma.lab/devices: "0"'
+FOREIGN_REMEDY = 'if it belongs to a fabric, set rdma.lab/fabric and rdma.lab/devices: "0"'
 
 _NIC = "a NIC that no fabric claims"
 #: GKE's list of a pod's interfaces, in JSON, including the default interface.
@@ -101,13 +101,13 @@ def _by_variable(scope: Scope) -> str:
     for target in scope.targets:
         evidence = _chosen_network(scope, target.path)
         if evidence:
-            return f"{evidence} in container {target.name} means {_NIC}"
+            return f"{evidence} in container {target.name} implies {_NIC}"
     for launcher in scope.launchers:
         evidence = _chosen_network(scope, launcher.path)
         if scope.requests.fabric is None:  # a library of EFA is weaker evidence than the annotation
             evidence = evidence or _efa(scope, launcher.path)
         if evidence:
-            return f"{evidence} in container {launcher.name} means {_NIC}"
+            return f"{evidence} in container {launcher.name} implies {_NIC}"
     return ""
 
 

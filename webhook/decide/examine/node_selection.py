@@ -15,9 +15,10 @@ from webhook.model.pod import NodeTerm, Pod, Requirement
 
 SELECTOR_UNKNOWN = Reason(
     "SelectorUnknown",
-    "The pod requires a node label that no node has, or names a GPU by a label of no fabric.",
+    "The pod requires a node label that no node has, or selects a GPU by a label of no fabric.",
     remedy=(
-        "Compare the nodeSelector and the affinity with the nodes: kubectl get nodes --show-labels."
+        "Compare the nodeSelector and the affinity with the nodes' labels: kubectl get nodes "
+        "--show-labels."
     ),
 )
 

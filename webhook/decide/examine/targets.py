@@ -23,29 +23,29 @@ NO_TARGET = Reason(
     "NoTarget",
     f"No container requests a GPU or an RDMA resource: set {CONTAINERS} and {FABRIC}.",
     remedy=(
-        "Request a GPU or an RDMA resource in the container that communicates, or "
-        "name the container and the fabric: rdma.lab/containers and rdma.lab/fabric."
+        "Request a GPU or an RDMA resource in the container that communicates, or set "
+        "rdma.lab/containers and rdma.lab/fabric."
     ),
     rdma="no",
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
-    "The pod gets devices by DRA claims, which do not say what they are: set rdma.lab/containers.",
-    remedy="Name the containers that use the GPUs: rdma.lab/containers: NAME,NAME.",
+    "The pod gets devices of unknown kind through DRA claims: set rdma.lab/containers.",
+    remedy="List the containers that use the GPUs: rdma.lab/containers: NAME,NAME.",
     rdma="no",
 )
 CONTAINERS_REQUIRED = Reason(
     "ContainersRequired",
-    "The pod sets rdma.lab/fabric, but does not say which of its containers need RDMA.",
-    remedy="Name the containers: rdma.lab/containers: NAME,NAME.",
+    "The pod sets rdma.lab/fabric, but not which of its containers need RDMA.",
+    remedy="List the containers that need RDMA: rdma.lab/containers: NAME,NAME.",
     rdma="no",
 )
 TAKEN_FOR_LAUNCHER = Reason(
     "TakenForLauncher",
     "The container starts ranks in other pods: it gets variables, but no RDMA device.",
     remedy=(
-        "If the container's own ranks use RDMA, name it in rdma.lab/containers. "
-        "Otherwise there is nothing to do."
+        "If the container's own ranks use RDMA, list it in rdma.lab/containers. Otherwise, no "
+        "action is needed."
     ),
 )
 

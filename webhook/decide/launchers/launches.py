@@ -131,14 +131,14 @@ def accepts_mca_flag(
         return [], ""
     text = commands.text(path)
     if _settled(text, launches):
-        return [], "the command settles hcoll itself"
+        return [], "the command configures hcoll itself"
     if shows_other_mpi(text, names):
-        return [], "the container speaks of another MPI"
+        return [], "the container mentions another MPI"
     evidence = evidence_in(names)
     accepting, refusals = [], []
     for launch in launches:
         verdict = judge(launch.front, launch.words, evidence)
-        refusal = verdict.obstacle if verdict.proof else "is not proven to be Open MPI"
+        refusal = verdict.obstacle if verdict.proof else "is not certain to be Open MPI"
         if refusal:
             refusals.append(f"{basename(launch.words[0] or '')} {refusal}")
         else:

@@ -134,9 +134,9 @@ def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
     dashed = {word.lstrip("-") for word in options.rest if word and word[0] == "-"}
     unclear = frozenset() if options.clear else dashed
     if name == "prterun":
-        return "does not know Open MPI's parameters"
+        return "does not accept Open MPI's parameters"
     if any(word and "hcoll" in word for word in words):
-        return "settles hcoll itself"
+        return "configures hcoll itself"
     if any(map(_chooses_collectives, options.names, options.values)):
         return "chooses collectives itself"
     if ":" in words:
@@ -144,7 +144,7 @@ def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
     if not _FILES.isdisjoint(options.names) or not _FILES.isdisjoint(unclear):
         return "reads options from a file"
     unknown = not options.clear and (None in options.rest or "coll" in options.rest)
-    return "has words that only the shell knows" if unknown else ""
+    return "has words that only the shell can expand" if unknown else ""
 
 
 def _chooses_collectives(name: str, value: Word) -> bool:

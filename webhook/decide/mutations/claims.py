@@ -32,27 +32,27 @@ ADDED = Reason(
 PRESENT = Reason(
     "Present", "The container already claims a NIC, or requests an RDMA resource.", remedy=""
 )
-NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', remedy="", quiet=True)
+NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", quiet=True)
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no claims.", remedy="", quiet=True)
 ELSEWHERE = Reason(
-    "InjectedElsewhere", "The fabric says injectResources: false.", remedy="", quiet=True
+    "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", quiet=True
 )
 NOT_APP = Reason(
     "NotAppContainer",
     "Init containers and sidecars never get the claim.",
-    remedy="If the init container needs RDMA, move that work into an app container.",
+    remedy="If the init container needs RDMA, move that work to an app container.",
 )
 NAME_TAKEN = Reason(
     "ClaimNameTaken",
-    "The pod has another claim with the name of the webhook's.",
-    remedy="Rename the pod's own claim: rdma-lab-* are names of the webhook.",
+    "The pod has its own claim with the name that the webhook uses.",
+    remedy="Rename the pod's own claim: names rdma-lab-* are reserved for the webhook.",
 )
 GPU_TWICE = Reason(
     "GPUTwice",
-    "The fabric's template brings a GPU, and the container requests one itself.",
+    "The fabric's template includes a GPU, but the container also requests one itself.",
     remedy=(
-        "Remove the GPU resource, or the claim for a GPU, from the container: the "
-        "fabric's template brings the GPU together with its NIC."
+        "Remove the GPU resource, or the claim for a GPU, from the container: the fabric's "
+        "template includes the GPU with its NIC."
     ),
 )
 BY_TEMPLATE = Reason(
@@ -106,13 +106,13 @@ def _second_gpu(scope: Scope, target: Target, claims: list[Claim], fabric: Fabri
         sources = ["the container's own"]
     if not bringing or not sources:
         return ""
-    return f"template {bringing[0]} brings a GPU: remove {sources[0]}"
+    return f"template {bringing[0]} includes a GPU: remove {sources[0]}"
 
 
 def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> None:
     devices = scope.requests.devices
     if not entries.fabric.inject_resources:
-        draft.skipped(target.name, ELSEWHERE, "another injector adds the claim here")
+        draft.skipped(target.name, ELSEWHERE, "another injector adds the claim")
     elif devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif conflict := entries.conflict:
@@ -121,7 +121,9 @@ def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> Non
     else:
         _claim(draft, target, entries)
         if devices is not None:
-            message = "rdma.lab/devices has no effect: the template says how many devices"
+            message = (
+                "rdma.lab/devices has no effect: the template determines the number of devices"
+            )
             draft.warned(target.name, BY_TEMPLATE, message)
 
 
@@ -175,7 +177,7 @@ class _Entries:
 
 MUTATION = Mutation(
     name="claims",
-    summary="claims the fabric's NICs, where they come by Dynamic Resource Allocation",
+    summary="claims the fabric's NICs where Dynamic Resource Allocation provides them",
     needs=KnowledgeLevel.FABRIC,
     reasons=(
         ADDED,

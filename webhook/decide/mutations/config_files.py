@@ -124,63 +124,63 @@ def mount(draft: Draft, target: Target) -> bool:
 
 MOUNTED = Reason(
     "Mounted",
-    "The fabric's /etc/nccl.conf is mounted; it hides a file of the image there.",
+    "The fabric's /etc/nccl.conf is mounted; it hides the image's file, if there is one.",
     remedy="",
 )
 PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl.conf.", remedy="")
 NOT_NEEDED = Reason(
     "NotNeeded",
-    "The command names no sshd, and there is no envFrom: env is enough.",
+    "The command does not mention sshd and there is no envFrom, so env is enough.",
     remedy="",
     quiet=True,
 )
 NOT_CONFIGURED = Reason(
-    "NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", remedy="", quiet=True
+    "NotConfigured",
+    "configFiles is never, or the fabric sets no NCCL variables.",
+    remedy="",
+    quiet=True,
 )
 USER_MOUNT = Reason(
     "UserMount",
-    "The user mounts /etc/nccl.conf, or a directory above it.",
+    "The pod mounts its own /etc/nccl.conf, or a directory above it.",
     remedy=(
-        "For /etc/nccl.conf: write the fabric's NCCL variables into your file, or "
-        "remove that mount. For /dev/shm: check that your volume is as large as the "
-        "fabric's."
+        "Remove your own mount, or adapt it: /etc/nccl.conf needs the fabric's NCCL variables, "
+        "and /dev/shm the fabric's size."
     ),
 )
 MENTIONED = Reason(
     "MentionedInCommand",
     "The command writes nccl.conf itself.",
-    remedy="Write the fabric's NCCL variables into your own nccl.conf.",
+    remedy="Add the fabric's NCCL variables to your own nccl.conf.",
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
-    f"Another volume of the pod is named {VOLUME_NAME}.",
-    remedy="Give your volume another name.",
+    f"The pod has another volume named {VOLUME_NAME}.",
+    remedy="Rename your volume.",
 )
 NO_ROOM = Reason(
     "AnnotationsTooLarge",
-    "The pod's annotations leave no room for the text: their limit is 256 KiB.",
-    remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB for all.",
+    "The pod's annotations leave no room for the file: their total limit is 256 KiB.",
+    remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB in total.",
 )
 LEFT_OUT = Reason(
     "LeftOut",
-    "Containers differ in a variable, or its value is not a literal.",
+    "The containers set a variable differently, or its value is not a literal.",
     remedy=(
-        "Set the variable to the same literal value in all containers in which sshd "
-        "starts processes."
+        "Set the variable to the same literal value in all containers where sshd starts processes."
     ),
 )
 DIFFERS = Reason(
     "AnnotationDiffers",
     f"The pod's own {NCCL_CONF} differs from what the webhook writes.",
-    remedy="Remove the annotation rdma.lab/nccl-conf: the webhook writes it.",
+    remedy="Remove the annotation rdma.lab/nccl-conf; the webhook writes it.",
 )
 ANNOTATION_KEPT = Reason(
     "AnnotationKept",
-    f"The pod has {NCCL_CONF} from an earlier call, which is kept.",
+    f"The pod has {NCCL_CONF} from an earlier call; it is kept.",
     remedy=(
-        "If the pod was created from the manifest of an older one, remove the "
-        "annotation rdma.lab/nccl-conf from that manifest. Otherwise there is "
-        "nothing to do."
+        "If the pod was created from the manifest of an older pod, remove the annotation "
+        "rdma.lab/nccl-conf from that manifest. Otherwise, no action is needed."
     ),
 )
 UNUSED = Reason(
@@ -206,7 +206,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     for target in targets:
         if mount(draft, target):
             draft.applied(
-                target.name, MOUNTED, f"mounted {FILE}, which hides a file of the image there"
+                target.name, MOUNTED, f"mounted {FILE}; it hides the image's file, if there is one"
             )
         else:
             draft.already(target.name, PRESENT, f"{FILE} is already mounted")
@@ -215,12 +215,12 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def _skip_reason(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
     policy = scope.fabrics.defaults.config_files
     if policy == "never":
-        return NOT_CONFIGURED, "the configuration says configFiles: never"
+        return NOT_CONFIGURED, "the configuration has configFiles: never"
     if policy == "auto" and not _is_needed(scope, target):
-        return NOT_NEEDED, "the command names no sshd, and there is no envFrom"
+        return NOT_NEEDED, "the command does not mention sshd, and there is no envFrom"
     mounted = user_mount(draft.container(target.path))
     if mounted is not None:
-        return USER_MOUNT, f"your own mount at {mounted} stays"
+        return USER_MOUNT, f"your own mount at {mounted} is kept"
     if KEY in scope.commands.text(target.path):
         return MENTIONED, f"the command writes {KEY} itself"
     return None
@@ -245,19 +245,18 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
     if not obstacle and present not in (None, conf) and scope.called_before:
-        draft.skipped(
-            "", ANNOTATION_KEPT, f"annotation {NCCL_CONF} is kept as an earlier call left it"
-        )
+        draft.skipped("", ANNOTATION_KEPT, f"annotation {NCCL_CONF} from an earlier call is kept")
     elif not obstacle and present not in (None, conf):
         requirement = f"must be absent or {conf!r}, as the webhook writes it"
         draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {requirement}")
     elif not obstacle and carry(draft, conf):
-        draft.applied("", MOUNTED, f"the pod carries {FILE} in an annotation and a volume")
+        draft.applied("", MOUNTED, f"added {FILE} to the pod, as an annotation and a volume")
     elif not obstacle:
-        draft.already("", PRESENT, f"the pod already carries {FILE}")
+        draft.already("", PRESENT, f"the pod already has {FILE}")
     if left_out:
         message = (
-            f"{FILE} leaves out {', '.join(left_out)}: not one literal value in all containers"
+            f"{FILE} omits {', '.join(left_out)}: the containers do not all set the same literal "
+            "value"
         )
         draft.warned("", LEFT_OUT, message)
     return not obstacle
@@ -267,15 +266,15 @@ def _obstacle(pod: Pod, conf: str) -> tuple[Reason, str] | tuple[()]:
     if is_name_taken(pod):
         return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the webhook uses that name"
     if not conf:
-        return NOT_CONFIGURED, "there is no NCCL variable to write"
+        return NOT_CONFIGURED, "there are no NCCL variables to write"
     if not has_room(pod.annotations, {NCCL_CONF: conf}):
-        return NO_ROOM, "all annotations together would exceed 256 KiB"
+        return NO_ROOM, "the annotations would exceed 256 KiB in total"
     return ()
 
 
 MUTATION = Mutation(
     name="config-files",
-    summary="mounts the NCCL settings as /etc/nccl.conf, for what sshd starts",
+    summary="mounts the NCCL settings as /etc/nccl.conf for processes that sshd starts",
     needs=KnowledgeLevel.FABRIC,
     reasons=(
         *(MOUNTED, PRESENT, NOT_NEEDED, NOT_CONFIGURED, USER_MOUNT, MENTIONED),

@@ -31,19 +31,19 @@ from webhook.model.pod.container import entry
 
 USER_VALUE = Reason(
     "UserValue",
-    "The user's value differs from the fabric's, and is kept.",
-    remedy="If you do not mean to differ from the fabric, remove your value.",
+    "The user's value differs from the fabric's and is kept.",
+    remedy="Remove your value, unless you mean it to differ from the fabric's.",
 )
 OTHER_FABRIC = Reason(
     "OtherFabricsValue",
-    "The value is that of another fabric, or of the other network, and is kept.",
-    remedy="Remove the value: the webhook then writes that of the pod's fabric.",
+    "The value belongs to another fabric, or to the other kind of pod network, and is kept.",
+    remedy="Remove the value; the webhook then sets that of the pod's fabric.",
 )
 HCA_ELSEWHERE = Reason(
     "NcclIbHcaElsewhere",
-    "NCCL_IB_HCA selects no device of the fabric: NCCL would use sockets.",
+    "NCCL_IB_HCA selects no device of the fabric, so NCCL would use sockets.",
     remedy=(
-        "Remove NCCL_IB_HCA from the container's env: the webhook then writes the fabric's devices."
+        "Remove NCCL_IB_HCA from the container's env; the webhook then sets the fabric's devices."
     ),
     rdma="no",
 )
@@ -61,13 +61,13 @@ NET_SOCKET = Reason(
 )
 UCX_TLS = Reason(
     "UcxTlsWithoutRdma",
-    "The user's UCX_TLS leaves no RDMA transport.",
-    remedy="Remove UCX_TLS, or name an RDMA transport in it, such as rc.",
+    "The user's UCX_TLS includes no RDMA transport.",
+    remedy="Remove UCX_TLS, or add an RDMA transport to it, such as rc.",
 )
 NIXL = Reason(
     "NixlWithoutRdma",
-    "The user's UCX_TLS leaves no RDMA transport to NIXL, which uses UCX.",
-    remedy="Remove UCX_TLS, or name an RDMA transport in it, such as rc.",
+    "NIXL uses UCX, and the user's UCX_TLS includes no RDMA transport.",
+    remedy="Remove UCX_TLS, or add an RDMA transport to it, such as rc.",
     rdma="no",
 )
 #: The names that the functions below read, besides the fabric's.
@@ -126,10 +126,10 @@ def _warn_transports(
 ) -> None:
     tls = transport_variables.ucx_tls_without_rdma(user_env)
     if tls and transport_variables.uses_nixl(scope.commands.text(container.path), user_env):
-        message = f"NIXL uses UCX, and your UCX_TLS={tls} leaves no RDMA transport"
+        message = f"NIXL uses UCX, and your UCX_TLS={tls} includes no RDMA transport"
         draft.warned(container.name, NIXL, message)
     elif tls:
-        message = f"your UCX_TLS={tls} leaves no RDMA transport"
+        message = f"your UCX_TLS={tls} includes no RDMA transport"
         draft.warned(container.name, UCX_TLS, message)
 
 
@@ -150,7 +150,7 @@ NOT_CONFIGURED = Reason(
 )
 ENV_FROM = Reason(
     "EnvFrom",
-    "envFrom may set these variables; NCCL's go into /etc/nccl.conf instead.",
+    "envFrom may set these variables; those of NCCL go into /etc/nccl.conf instead.",
     remedy=CHECK_ENV_FROM,
 )
 NOT_FORWARDED = Reason(
@@ -185,7 +185,7 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
         missing = tuple(entry(name, value) for name, value in variables if name not in user_env)
         listed = ", ".join(item["name"] for item in missing)
     if not plan.pairs:
-        draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
+        draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets no variables")
     elif not missing:
         draft.already(container.name, PRESENT, "the container already has all variables")
     elif original.env_from:
@@ -223,7 +223,7 @@ def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
     names = [name for name in scope.containers[path].env if name not in written_names]
     forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
     if not forwarded and forwards_by_ssh(scope.commands, path, names):
-        message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"
+        message = "UCX settings do not reach ranks over ssh: add -x UCX_NET_DEVICES to mpirun"
         draft.warned(launcher.name, NOT_FORWARDED, message)
 
 

@@ -24,12 +24,10 @@ from webhook.model.decision import Reason
 from webhook.model.pod import Path, dotted
 from webhook.model.pod.container import entry
 
-ADDED = Reason(
-    "Added", "hcoll is switched off in env, and in commands that are Open MPI's.", remedy=""
-)
+ADDED = Reason("Added", "hcoll was switched off in env, and in Open MPI commands.", remedy="")
 IN_CASE = Reason(
     "AddedInCase",
-    "hcoll is switched off in env, in case something starts Open MPI; nothing suggests it.",
+    "hcoll was switched off in env as a precaution: nothing suggests that Open MPI is used.",
     remedy="",
     quiet=True,
 )
@@ -37,10 +35,10 @@ PRESENT = Reason("Present", "The environment already switches hcoll off.", remed
 USER_VALUE = Reason(
     "UserValue",
     "The user's own environment configures hcoll.",
-    remedy="If you do not mean to differ from the fabric, remove your value.",
+    remedy="Remove your value, unless you mean it to differ from the fabric's.",
 )
 ENV_FROM = Reason(
-    "EnvFrom", "envFrom may set the variable, so nothing is written.", remedy=CHECK_ENV_FROM
+    "EnvFrom", "envFrom may set the variable, so it was not added.", remedy=CHECK_ENV_FROM
 )
 NO_MPI = Reason(
     "NoMPI",
@@ -50,27 +48,27 @@ NO_MPI = Reason(
 )
 CPU_RANKS = Reason(
     "CPURanks",
-    "hcoll, and SHARP with it, is switched off for ranks without GPUs, which may be faster with"
-    " them: OMPI_MCA_coll_hcoll_enable=1 in env keeps them.",
+    "hcoll, and with it SHARP, was switched off for ranks without GPUs, which may be faster with "
+    "both: OMPI_MCA_coll_hcoll_enable=1 in env keeps them.",
     remedy=(
-        "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise there is nothing to do."
+        "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action is needed."
     ),
 )
-OFF = Reason("Off", "The configuration says hcoll: off.", remedy="", quiet=True)
+OFF = Reason("Off", "The configuration has hcoll: off.", remedy="", quiet=True)
 OTHER_USER = Reason(
     "OtherUser",
-    "The launcher runs behind sudo or su, which may clear env.",
+    "The launcher runs under sudo or su, which may clear env.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 SCRIPT_TOO_LARGE = Reason(
     "ScriptTooLarge",
-    "A launching script was not edited: the pod's scripts exceed 32 KiB in all, or hold too many"
-    " commands, or nest deeper than 64 levels.",
+    "A launching script was not edited: the pod's scripts exceed 32 KiB in total, have too many "
+    "commands, or nest deeper than 64 levels.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 SCRIPT_UNCLEAR = Reason(
     "ScriptUnclear",
-    "A launching script was not edited: it is not certain how a shell reads it.",
+    "A launching script was not edited: it is unclear how a shell interprets it.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 
@@ -88,7 +86,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     if ranks and not scope.has_gpu:
         for rank in ranks:
             if _mentions_mpi(scope, rank.path):
-                message = f'hcoll, and SHARP with it, is off; {SWITCH}: "1" keeps them'
+                message = f'hcoll, and with it SHARP, is off; {SWITCH}: "1" keeps both'
                 draft.warned(rank.name, CPU_RANKS, message)
 
 
@@ -97,7 +95,7 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
     name, path = container.name, container.path
     policy = scope.fabrics.defaults.hcoll
     if policy == "off":
-        draft.skipped(name, OFF, "the configuration says hcoll: off")
+        draft.skipped(name, OFF, "the configuration has hcoll: off")
         return False
     if _may_be_settled(scope, path) and _is_settled(draft, container):
         return False
@@ -180,7 +178,7 @@ def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
 def _why_not_edited(launch: Launch) -> tuple[Reason, str]:
     """Return the reason and a message for a launch that is not editable."""
     if launch.behind:
-        return OTHER_USER, f"{launch.behind} may clear env: give mpirun {' '.join(FLAG)} yourself"
+        return OTHER_USER, f"{launch.behind} may clear env: add {' '.join(FLAG)} to mpirun yourself"
     reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE
     return reason, f"{dotted(launch.path)} was not edited: {PROBLEMS[launch.problem]}"
 

@@ -32,41 +32,41 @@ from webhook.model.pod.container import spellings_of
 CAPABILITY = "IPC_LOCK"
 
 _RAISE_MEMLOCK = (
-    "Ask whoever runs the nodes to set LimitMEMLOCK=infinity for containerd, or to run the NRI "
-    "ulimit-adjuster, and to say so in the fabrics file (`memlock`)."
+    "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd or to run the NRI "
+    "ulimit-adjuster, and to record that in the configuration (`memlock`)."
 )
 #: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
 RUN_AS_ROOT = (
-    "Run the container as root, without hostUsers: false. If that is not possible: "
+    "Run the container as root, without hostUsers: false. If that is not possible, "
     f"{_RAISE_MEMLOCK}"
 )
 
 ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.", remedy="")
 PRESENT = Reason("Present", "The container already has IPC_LOCK.", remedy="")
 PRIVILEGED = Reason(
-    "Privileged", "The container is privileged and has every capability.", remedy=""
+    "Privileged", "The container is privileged, so it has every capability.", remedy=""
 )
 RAISED = Reason(
     "MemlockRaised",
-    "IPC_LOCK has no effect here; annotations for the NRI ulimit-adjuster do it.",
+    "IPC_LOCK has no effect here; annotations for the NRI ulimit-adjuster raise memlock instead.",
     remedy="",
 )
 DROPPED = Reason(
     "DroppedByUser",
     "The container drops IPC_LOCK itself; adding it has no effect.",
-    remedy="Remove IPC_LOCK from securityContext.capabilities.drop; ALL may stay there.",
+    remedy="Remove IPC_LOCK from securityContext.capabilities.drop; ALL may stay.",
 )
 POD_SECURITY = Reason(
     "PodSecurity",
     "The namespace enforces a Pod Security level that forbids IPC_LOCK.",
     remedy=(
         "Run the pod in a namespace with the Pod Security level privileged: baseline and "
-        f"restricted forbid IPC_LOCK. If that is not possible: {_RAISE_MEMLOCK}"
+        f"restricted forbid IPC_LOCK. If that is not possible, {_RAISE_MEMLOCK}"
     ),
 )
 MISSPELT = Reason(
     "CapPrefix",
-    "Kubernetes does not know CAP_IPC_LOCK, since it adds the prefix itself.",
+    "CAP_IPC_LOCK is not a valid name, since the container runtime adds the prefix CAP_ itself.",
     remedy="Write IPC_LOCK instead of CAP_IPC_LOCK.",
 )
 NON_ROOT = Reason(
@@ -81,11 +81,11 @@ USER_NAMESPACE = Reason(
 )
 NOT_RAISED = Reason(
     "MemlockNotRaised",
-    "No annotation raises memlock: the user has one, the name is too long, or there is no room.",
+    "No annotation raises memlock: the user's own does not, the container's name is too long, or"
+    " there is no room.",
     remedy=(
-        "Remove your own ulimit annotation, give the container a name of at most 63 "
-        "characters, or shorten the pod's annotations: together they may have 256 "
-        "KiB."
+        "Remove your own ulimit annotation, give the container a name of at most 53 characters, "
+        "or shorten the pod's annotations (at most 256 KiB in total)."
     ),
 )
 
@@ -140,7 +140,7 @@ def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
     message = f"added capability IPC_LOCK, so that memory can be registered{details}"
     draft.applied(target.name, ADDED, message)
     if misspelt:
-        draft.warned(target.name, MISSPELT, "capability CAP_IPC_LOCK is not known: write IPC_LOCK")
+        draft.warned(target.name, MISSPELT, "capability CAP_IPC_LOCK is not valid: write IPC_LOCK")
     if reason is not None:
         _warn(draft, scope, target, reason)
 
@@ -159,13 +159,13 @@ def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: 
 def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
     memlock = scope.fabrics.defaults.memlock
     if memlock == "unlimited":
-        message = f"left out: Pod Security {level} forbids it, and memlock is unlimited"
+        message = f"not added: Pod Security {level} forbids it, and memlock is unlimited"
         draft.skipped(target.name, POD_SECURITY, message)
     elif _raise(draft, scope, target):
         message = f"{_RAISED}; Pod Security {level} forbids IPC_LOCK"
         draft.applied(target.name, RAISED, message)
     elif _is_raised(draft, scope, target):
-        draft.already(target.name, RAISED, "an annotation raises memlock already")
+        draft.already(target.name, RAISED, "an annotation already raises memlock")
     else:
         _report_refusal(draft, scope, target, level)
 
@@ -208,9 +208,9 @@ def _warn(draft: Draft, scope: Scope, target: Target, reason: Reason) -> None:
     if memlock == "unlimited" or _is_raised(draft, scope, target):
         return
     if memlock == "nri":
-        message = "no annotation raises memlock: its name is too long, or the annotations are full"
+        message = "no annotation raises memlock: its key is too long, or the annotations are full"
         if any(key in draft.view.annotations for key in memlock_annotations(target.name)):
-            message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
+            message = "your ulimits annotation is kept, but does not raise RLIMIT_MEMLOCK"
         draft.warned(target.name, NOT_RAISED, message)
         return
     circumstance = "with hostUsers: false" if reason is USER_NAMESPACE else "for non-root users"

@@ -22,14 +22,16 @@ from webhook.model.pod.volumes import limited_resource
 from webhook.model.quantity import amount, equal, format_quantity, is_zero
 
 DROPPED = Reason(
-    "Dropped", "The memory limit was removed; a request that is missing gets its amount.", remedy=""
+    "Dropped", "The memory limit was removed; a missing request takes its value.", remedy=""
 )
 NO_LIMIT = Reason("NoLimit", "There is no memory limit.", remedy="")
-KEPT = Reason("Kept", "The pod or the configuration says keep.", remedy="", quiet=True)
+KEPT = Reason(
+    "Kept", "The pod or the configuration is set to keep the limit.", remedy="", quiet=True
+)
 UNKNOWN = Reason(
     "NamespaceUnknown",
-    "The namespace's LimitRanges and quotas are not known yet.",
-    remedy="Create the pod again, now that its namespace is known.",
+    "The namespace's LimitRanges and quotas have not been read yet.",
+    remedy="Create the pod again: by now, the webhook has read its namespace.",
 )
 REQUIRED = Reason(
     "LimitRequired",
@@ -43,21 +45,20 @@ READ = Reason(
     "LimitRead",
     "The pod reads limits.memory through the downward API.",
     remedy=(
-        "Make sure that the limit covers the job's memory and all memory that it "
-        "registers, or remove the field that reads limits.memory by the downward API."
+        "Make sure that the limit covers the job's memory and all memory that it registers, or "
+        "remove the downward API field that reads limits.memory."
     ),
 )
 GUARANTEED = Reason(
     "Guaranteed",
-    "The pod is Guaranteed, and keep-guaranteed keeps it so.",
+    "The pod is Guaranteed, and keep-guaranteed preserves that.",
     remedy="Make sure that the limit covers the job's memory and all memory that it registers.",
 )
 SHARED_GPU = Reason(
     "SharedGPU",
     "A container with a MIG slice or a shared GPU shares its node.",
     remedy=(
-        "Request whole GPUs. To remove the memory limit all the same, set "
-        "rdma.lab/memory-limit: drop."
+        "Request whole GPUs. To remove the memory limit anyway, set rdma.lab/memory-limit: drop."
     ),
     quiet=True,
 )
@@ -65,21 +66,21 @@ POD_LIMIT_SHARED = Reason(
     "PodLimitShared",
     "Containers without RDMA depend on the pod's limit.",
     remedy=(
-        "Set limits.memory on each container instead of on the pod, so that the "
-        "webhook can remove those of the targets."
+        "Set limits.memory on each container instead of the pod, so that the webhook can remove "
+        "it from the targets alone."
     ),
 )
 BURSTABLE = Reason(
     "GuaranteedLost",
-    "Without it the pod is Burstable: no exclusive CPUs, no NUMA memory.",
+    "Without the limit, the pod is Burstable: no exclusive CPUs, no NUMA-aligned memory.",
     remedy=(
-        "If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise "
-        "there is nothing to do."
+        "If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise, no action "
+        "is needed."
     ),
 )
 UNBOUNDED = Reason(
     "UnboundedMemory",
-    "A memory emptyDir without sizeLimit may fill the node.",
+    "A memory emptyDir without sizeLimit may fill the node's memory.",
     remedy="Set sizeLimit on the pod's emptyDir volumes of medium Memory.",
 )
 POOL = Reason(
@@ -127,9 +128,9 @@ def _keep_reason(scope: Scope) -> tuple[Reason, str] | None:
     policy = requested or scope.fabrics.defaults.memory_limit
     if policy == "keep":
         source = "the pod" if requested else "the configuration"
-        return KEPT, f"{source} says keep"
+        return KEPT, f"kept, as set by {source}"
     if not scope.namespace.is_loaded:
-        return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
+        return UNKNOWN, "kept: the namespace's LimitRanges and quotas have not been read yet"
     if scope.namespace.memory_limit_required:
         return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"
     reader = reads_limit(scope.original)
@@ -149,11 +150,11 @@ def _keep(draft: Draft, container: str, reason: Reason, message: str) -> None:
 def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool) -> None:
     _warn_lost(draft, target.name, lost=lost)
     if not target.gpus and not target.shared_gpu:
-        message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
+        message = "if a memory pool is sized by the limit, set rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
     volume = first_mounted(draft.container(target.path), unbounded) if unbounded else ""
     if volume:
-        message = f"volume {volume} is memory without sizeLimit: it may fill the node"
+        message = f"memory volume {volume} has no sizeLimit: it may fill the node's memory"
         draft.warned(target.name, UNBOUNDED, message)
 
 
@@ -290,7 +291,7 @@ def _volume_reader(pod: Pod) -> str:
         for listed in volume.downward_items():
             read += len(listed)
             if read > MOST_ENTRIES:
-                raise too_many({"what volumes project": read})
+                raise too_many({"projected volume items": read})
             for item in listed:
                 if "resourceFieldRef" in item and _is_limit(item):
                     return f"volume {volume.name}"

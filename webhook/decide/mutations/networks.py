@@ -24,12 +24,12 @@ PRESENT = Reason("Present", "The pod is already attached to all networks.", reme
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", remedy="", quiet=True)
 HOST_NETWORK = Reason(
     "HostNetwork",
-    "The pod has hostNetwork: true, where Multus adds no networks.",
-    remedy="Remove hostNetwork: true, or choose a fabric that works in the host's network.",
+    "The pod has hostNetwork: true, so Multus adds no networks.",
+    remedy="Remove hostNetwork: true, or choose a fabric that works in the host network.",
 )
 TOO_MANY = Reason(
     "TooManyDevices",
-    "Each device needs a network, and no node has so many devices.",
+    "The pod needs one network per device, but requests more devices than any node has.",
     remedy="Request fewer devices: rdma.lab/devices.",
 )
 UNREADABLE = Reason(

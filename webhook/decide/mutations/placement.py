@@ -12,9 +12,9 @@ from webhook.model.decision import Reason
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.", remedy="")
 PRESENT = Reason("Present", "The pod already selects the fabric's nodes.", remedy="")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric says pin: never.", remedy="", quiet=True)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has pin: never.", remedy="", quiet=True)
 SELECTED = Reason(
-    "UserSelects", "The pod selects nodes by one of the fabric's keys itself.", remedy=""
+    "UserSelects", "The pod itself selects nodes by one of the fabric's keys.", remedy=""
 )
 
 _PATH = ("spec", "nodeSelector")
@@ -36,7 +36,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     }
     used = [key for key in fabric.pin if key in selector or key in affinity_keys]
     if used:
-        draft.skipped("", SELECTED, f"the pod selects on {', '.join(used)} itself")
+        draft.skipped("", SELECTED, f"the pod itself selects nodes by {', '.join(used)}")
         return
     for key, value in fabric.pin.items():
         draft.set((*_PATH, key), value)

@@ -22,20 +22,22 @@ from webhook.model.resources import VIRTUAL_GPU
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.", remedy="")
 RENAMED = Reason(
-    "Renamed", "An alias was renamed to the fabric's resource, with its quantity.", remedy=""
+    "Renamed", "An alias was renamed to the fabric's resource; its quantity was kept.", remedy=""
 )
 PRESENT = Reason(
-    "Present", "The container already requests an RDMA resource, even if it is 0.", remedy=""
+    "Present",
+    "The container already requests an RDMA resource; a quantity of 0 counts, too.",
+    remedy="",
 )
-NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', remedy="", quiet=True)
+NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", quiet=True)
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no resources.", remedy="", quiet=True)
 ELSEWHERE = Reason(
-    "InjectedElsewhere", "The fabric says injectResources: false.", remedy="", quiet=True
+    "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", quiet=True
 )
 NOT_APP = Reason(
     "NotAppContainer",
     "Init containers and sidecars never get the resource.",
-    remedy="If the init container needs RDMA, move that work into an app container.",
+    remedy="If the init container needs RDMA, move that work to an app container.",
 )
 OTHER = Reason(
     "OtherResource",
@@ -49,7 +51,7 @@ FEW_DEVICES = Reason(
 )
 VIRTUAL = Reason(
     "VirtualGPU",
-    "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.",
+    "A virtual GPU has no GPUDirect RDMA: NCCL goes through host memory.",
     remedy="Request whole GPUs if the job needs GPUDirect RDMA.",
 )
 
@@ -74,7 +76,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
     requested = devices_for(target, fabric, scope.requests.devices)
     if not fabric.inject_resources:
-        draft.skipped(target.name, ELSEWHERE, "another injector adds the resource here")
+        draft.skipped(target.name, ELSEWHERE, "another injector adds the resource")
     elif scope.requests.devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif not requested:
@@ -98,7 +100,9 @@ def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool
         for alias, real in aliases.items():
             rename(draft, target.path, alias, real)
         listed = ", ".join(f"{alias} to {real}" for alias, real in aliases.items())
-        draft.applied(target.name, RENAMED, f"renamed {listed}, as the resource is called here")
+        draft.applied(
+            target.name, RENAMED, f"renamed {listed}, the name of the resource in this cluster"
+        )
     else:
         draft.already(target.name, PRESENT, f"already requests {', '.join(names)}")
     _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
@@ -126,7 +130,7 @@ def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) 
     of_fabric = {resource.name for resource in fabric.resources}
     for name in names:
         if name not in of_fabric:
-            message = f"{name} is not a resource of fabric {fabric.name}: left as it is"
+            message = f"{name} is not a resource of fabric {fabric.name}: left unchanged"
             draft.warned(target.name, OTHER, message)
 
 

@@ -23,20 +23,19 @@ USER_MOUNT = Reason(
     "UserMount",
     "The pod mounts a volume at /dev/shm.",
     remedy=(
-        "For /etc/nccl.conf: write the fabric's NCCL variables into your file, or "
-        "remove that mount. For /dev/shm: check that your volume is as large as the "
-        "fabric's."
+        "Remove your own mount, or adapt it: /etc/nccl.conf needs the fabric's NCCL variables, "
+        "and /dev/shm the fabric's size."
     ),
     quiet=True,
 )
-HOST_IPC = Reason("HostIPC", "hostIPC: /dev/shm is the node's own.", remedy="", quiet=True)
+HOST_IPC = Reason("HostIPC", "With hostIPC, /dev/shm is the node's own.", remedy="", quiet=True)
 NVLINK = Reason(
     "NVLinkRequested", "NVLink between pods needs the node's own /dev/shm.", remedy="", quiet=True
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
-    f"Another volume of the pod is named {VOLUME}.",
-    remedy="Give your volume another name.",
+    f"The pod has another volume named {VOLUME}.",
+    remedy="Rename your volume.",
 )
 
 
@@ -46,7 +45,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     if size is None:
         draft.skipped("", NOT_CONFIGURED, "the fabric sets no sharedMemory")
     elif draft.view.host_ipc:
-        draft.skipped("", HOST_IPC, "hostIPC: /dev/shm is the node's own")
+        draft.skipped("", HOST_IPC, "with hostIPC, /dev/shm is the node's own")
     elif scope.requests.nvlink:
         draft.skipped("", NVLINK, "NVLink between pods needs the node's own /dev/shm")
     else:
@@ -60,7 +59,7 @@ def _mount(draft: Draft, scope: Scope, size: str) -> None:
     for target in scope.targets:
         mount = draft.container(target.path).mount_at(MOUNT_PATH)
         if mount is not None and (name_taken or mount.get("name") != VOLUME):
-            draft.skipped(target.name, USER_MOUNT, f"your own mount at {MOUNT_PATH} stays")
+            draft.skipped(target.name, USER_MOUNT, f"your own mount at {MOUNT_PATH} is kept")
         elif name_taken:
             draft.skipped(
                 target.name, NAME_TAKEN, f"rename your volume {VOLUME}: the webhook uses that name"

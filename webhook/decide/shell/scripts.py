@@ -198,10 +198,10 @@ PLACES = 128  #: the most sought words in a pod's scripts, each with a command t
 
 #: The reasons for ignoring a script, each as the end of a sentence.
 PROBLEMS = {
-    TOO_LARGE: f"the scripts of a pod are read up to {LARGEST // 1024} KiB in all",
-    TOO_MANY: "with it the pod's scripts have too many commands or words to be read",
+    TOO_LARGE: f"the pod's scripts exceed {LARGEST // 1024} KiB in total",
+    TOO_MANY: "the pod's scripts have too many commands or words in total",
     TOO_DEEP: f"it nests deeper than {LEVELS} levels",
-    UNCLEAR: "it is not certain how a shell reads it",
+    UNCLEAR: "it is unclear how a shell interprets it",
 }
 
 

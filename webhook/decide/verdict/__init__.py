@@ -57,16 +57,16 @@ EQUIPPED = Reason(
 )
 LAUNCHER = Reason(
     "Launcher",
-    "The pod only starts work in other pods, whose verdicts count.",
-    remedy="Ask about the pods of its workers: rdma-webhook why POD.",
+    "The pod only starts work in other pods; their verdicts count.",
+    remedy="Check the worker pods instead: rdma-webhook why POD.",
     rdma="none",
 )
 RANKS_UNKNOWN = Reason(
     "RanksUnknown",
-    "The pod starts ranks, and nothing says whether they run in it or in other pods.",
+    "The pod starts ranks, but whether they run in it or in other pods is unknown.",
     remedy=(
-        "If the container's own ranks use RDMA, name it in rdma.lab/containers. If "
-        "it only starts ranks in other pods, there is nothing to do."
+        "If the container's own ranks use RDMA, list it in rdma.lab/containers. If it only starts "
+        "ranks in other pods, no action is needed."
     ),
     rdma="unsure",
 )

@@ -17,16 +17,15 @@ DEVICE_MISSING = Reason(
     "DeviceMissing",
     "A container that needs RDMA gets no RDMA device.",
     remedy=(
-        "If the pod's rdma.lab/skip names rdma-resources, remove it from there. "
-        "Otherwise request the fabric's RDMA resource in an app container "
-        "(spec.containers)."
+        "If rdma.lab/skip lists rdma-resources, remove it there. Otherwise, request the fabric's "
+        "RDMA resource in an app container (spec.containers)."
     ),
     rdma="no",
 )
 HOST_PATH = Reason(
     "DeviceByHostPath",
-    "A hostPath shows /dev/infiniband to a container that may not open it: request the device"
-    " plugin's resource.",
+    "A hostPath shows /dev/infiniband to a container that cannot open it: request the device "
+    "plugin's resource.",
     remedy=(
         "Remove the hostPath volume of /dev/infiniband, so that the webhook requests "
         "the device plugin's resource instead."
@@ -35,16 +34,18 @@ HOST_PATH = Reason(
 )
 DEVICES_ELSEWHERE = Reason(
     "DevicesElsewhere",
-    'rdma.lab/devices is "0": whether the pod gets a device in another way is not known.',
-    remedy=('Remove the annotation rdma.lab/devices: "0", unless the device comes in another way.'),
+    'rdma.lab/devices is "0", and whether the pod gets a device in another way is unknown.',
+    remedy=(
+        'Remove the annotation rdma.lab/devices: "0", unless the pod gets a device in another way.'
+    ),
     rdma="unsure",
 )
 RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
     "A container's RDMA resource belongs to no fabric, or to another one.",
     remedy=(
-        "Check the name of the RDMA resource, or remove it, so that the webhook "
-        "requests the one of the pod's fabric."
+        "Check the name of the RDMA resource, or remove it, so that the webhook requests that of "
+        "the pod's fabric."
     ),
     rdma="unsure",
 )
@@ -106,13 +107,13 @@ def _missing(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> Verdict:
     volume = next(judged.container.mounted(paths), None)
     if volume is not None:
         message = (
-            f"{target.name} has {paths[volume]} by hostPath alone: request the fabric's resource"
+            f"{target.name} has {paths[volume]} only by hostPath: request the fabric's resource"
         )
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
         obstacle = "only app containers do"
     elif mutation in pod.scope.requests.skip:
-        obstacle = f"rdma.lab/skip names {mutation}"
+        obstacle = f"rdma.lab/skip lists {mutation}"
     elif target.rdma:
         obstacle = f"it requests {target.rdma[0]}: 0"
     elif fabric.claims:
@@ -135,28 +136,27 @@ TEMPLATE_MISSING = Reason(
     "ClaimTemplateMissing",
     "The namespace lacks the fabric's ResourceClaimTemplate, so the pod stays Pending.",
     remedy=(
-        "Create the ResourceClaimTemplate in the pod's namespace, or ask whoever "
-        "runs the cluster for it. The pod then starts by itself, but Kubernetes "
-        "looks for the template in ever longer intervals, of up to 17 minutes: it is "
-        "quicker to create the pod again."
+        "Create the ResourceClaimTemplate in the pod's namespace, or ask the cluster "
+        "administrator for it. The pod then starts on its own, but Kubernetes retries at growing "
+        "intervals of up to 17 minutes: it is quicker to create the pod again."
     ),
     rdma="no",
 )
 REQUEST_MISSING = Reason(
     "ClaimRequestMissing",
-    "The fabric's ResourceClaimTemplate has no request with the name that the fabric says.",
+    "The fabric's ResourceClaimTemplate has no request with the configured name.",
     remedy=(
-        "Ask whoever runs the cluster: the template in the namespace and `claims` of "
-        "the fabrics file must name the same request. Then create the pod again."
+        "Ask the cluster administrator to use the same request name in the namespace's template "
+        "and in `claims` of the configuration. Then create the pod again."
     ),
     rdma="no",
 )
 TEMPLATE_UNKNOWN = Reason(
     "ClaimTemplateUnknown",
-    "Nothing says whether the namespace has the fabric's ResourceClaimTemplate.",
+    "Whether the namespace has the fabric's ResourceClaimTemplate is unknown.",
     remedy=(
-        "See whether the template exists: kubectl get resourceclaimtemplates. For a "
-        "preview, use --live, or add the template to the facts."
+        "Check whether the template exists: kubectl get resourceclaimtemplates. For a preview, "
+        "use --live, or add the template to the facts."
     ),
     rdma="unsure",
 )
@@ -193,5 +193,5 @@ def _of_template(pod: JudgedPod, claim: DeviceClaim) -> Verdict | None:
     if facts.complete:
         message = f"{place} has no ResourceClaimTemplate {template}: create it"
         return Verdict.of(TEMPLATE_MISSING, f"{message}; the pod waits for it")
-    message = f"whether {place} has ResourceClaimTemplate {template} is not known"
+    message = f"whether {place} has ResourceClaimTemplate {template} is unknown"
     return Verdict.of(TEMPLATE_UNKNOWN, message)

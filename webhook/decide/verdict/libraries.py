@@ -44,7 +44,7 @@ MPI_OB1 = Reason(
 )
 MPI_UCX_TLS = Reason(
     "MPIUcxTls",
-    "Ranks without GPUs use MPI over UCX, and the user's UCX_TLS leaves no RDMA transport.",
+    "Ranks without GPUs use MPI over UCX, and the user's UCX_TLS includes no RDMA transport.",
     remedy="Add rc to UCX_TLS, or remove the variable.",
     rdma="no",
 )
@@ -80,13 +80,13 @@ def judge_mpi_transport(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
 
 NET_PLUGIN = Reason(
     "NcclNetPlugin",
-    "The container's NCCL_NET or NCCL_NET_PLUGIN chooses a plugin, which may not use RDMA.",
+    "The container's NCCL_NET or NCCL_NET_PLUGIN selects a plugin that may not use RDMA.",
     remedy="Remove NCCL_NET and NCCL_NET_PLUGIN, unless the image has the plugin that they name.",
     rdma="unsure",
 )
 ENV_UNSEEN = Reason(
     "EnvUnseen",
-    "envFrom may set variables that turn RDMA off, and admission does not see them.",
+    "envFrom may set variables that turn RDMA off, but admission cannot see them.",
     remedy=(
         "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET or "
         "NCCL_IB_HCA."
@@ -156,7 +156,7 @@ def _by_plugin(judged: JudgedTarget) -> Verdict | None:
 
 PS_LITE_OVER_TCP = Reason(
     "PsLiteOverTcp",
-    "The container uses ps-lite (BytePS, MXNet), and no variable gives it RDMA.",
+    "The container uses ps-lite (BytePS, MXNet), and no variable enables RDMA for it.",
     remedy=(
         "Set DMLC_ENABLE_RDMA=ibverbs, with an image whose ps-lite is built with "
         "RDMA, in the workers, the servers and the scheduler."

@@ -18,23 +18,23 @@ from webhook.model.nodes import GPU_MODEL_LABELS, PRODUCT, NodeInventory
 from webhook.model.resources import is_gpu, scheduler_requests
 
 _CHECK_PLUGIN = (
-    "Ask whoever runs the nodes whether the RDMA device plugin is running there: "
-    "kubectl get nodes -o yaml shows what each node offers."
+    "Ask the cluster administrator to check the RDMA device plugin on the fabric's nodes: kubectl "
+    "get nodes -o yaml shows what each node offers."
 )
 _SAME_NODES = (
-    "Request the GPU of the fabric's nodes, or ask whoever runs the nodes whether the GPU's device "
-    "plugin and the RDMA device plugin run on the same nodes."
+    "Request the GPU of the fabric's nodes, or ask the cluster administrator to run the device "
+    "plugins of the GPU and of RDMA on the same nodes."
 )
 _FEWER_DEVICES = (
     "Request fewer devices (rdma.lab/devices), or divide the work among more pods: all containers "
-    "of a pod share what one node has."
+    "of a pod share the devices of one node."
 )
 NO_NODES = Reason(
     "FabricWithoutNodes",
     "No node belongs to the fabric now.",
     remedy=(
-        "Check that the fabric is the one you mean. If it is, ask whoever runs the "
-        "nodes whether they are down, or lack the labels that the fabrics file names."
+        "Check that this is the fabric you want. If it is, ask the cluster administrator whether "
+        "its nodes are down or lack the configured labels."
     ),
     rdma="unsure",
 )
@@ -58,30 +58,30 @@ TOO_MANY = Reason(
 )
 FABRIC_NOWHERE = Reason(
     "FabricNowhere",
-    "No node belongs to the fabric, and the configuration says nodes: static.",
+    "No node belongs to the fabric, and the configuration has nodes: static.",
     remedy=(
-        "Choose another fabric with rdma.lab/fabric, or ask whether its nodes are "
-        "down, or lack the labels that the fabrics file names."
+        "Choose another fabric with rdma.lab/fabric, or ask the cluster administrator whether its "
+        "nodes are down or lack the configured labels."
     ),
     rdma="no",
 )
 RESOURCE_NOWHERE = Reason(
     "ResourceNowhere",
-    "No node of the fabric offers the RDMA resource, and the configuration says nodes: static.",
+    "No node of the fabric offers the RDMA resource, and the configuration has nodes: static.",
     remedy=_CHECK_PLUGIN,
     rdma="no",
 )
 NEVER_TOGETHER = Reason(
     "ResourceNeverBesideGpu",
-    "No node of the fabric offers both the pod's GPU and the RDMA resource, and the configuration"
-    " says nodes: static.",
+    "No node of the fabric offers both the pod's GPU and the RDMA resource, and the configuration "
+    "has nodes: static.",
     remedy=_SAME_NODES,
     rdma="no",
 )
 ALWAYS_TOO_MANY = Reason(
     "ResourceExceedsStaticNodes",
-    "The pod requests more of the RDMA resource than any node of the fabric offers, and the"
-    " configuration says nodes: static.",
+    "The pod requests more of the RDMA resource than any node of the fabric offers, and the "
+    "configuration has nodes: static.",
     remedy=_FEWER_DEVICES,
     rdma="no",
 )
@@ -136,7 +136,7 @@ def _of(
             return _Lack(NOT_TOGETHER, NEVER_TOGETHER, message)
     if amount > offered:
         message = (
-            f"the pod requests {name}: {amount}, and no node of {fabric} offers over {offered}"
+            f"the pod requests {name}: {amount}, but no node of {fabric} offers more than {offered}"
         )
         return _Lack(TOO_MANY, ALWAYS_TOO_MANY, message)
     return None
@@ -150,10 +150,10 @@ def _of(
 
 GPU_MODEL_UNKNOWN = Reason(
     "GPUModelUnknown",
-    "The pod selects a GPU model, and nothing says whether nodes with it are on the pod's fabric.",
+    "The pod selects a GPU model, but whether the pod's fabric has nodes with it is unknown.",
     remedy=(
-        "If such nodes are on the fabric, set rdma.lab/fabric: NAME on the pod, or "
-        "ask for the label in the fabric's nodeLabels."
+        "If the fabric has such nodes, set rdma.lab/fabric: NAME on the pod, or ask the cluster "
+        "administrator to add the label to the fabric's nodeLabels."
     ),
     rdma="unsure",
 )

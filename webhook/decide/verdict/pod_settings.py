@@ -20,16 +20,19 @@ from webhook.model.pod.sandbox import is_gvisor, is_kata
 
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
-    "IPC_LOCK does not help a container, and neither the nodes nor an annotation raise memlock.",
+    (
+        "A container has no effective IPC_LOCK, and neither the nodes nor an annotation raise "
+        "memlock."
+    ),
     remedy=RUN_AS_ROOT,
     rdma="no",
 )
 MEMLOCK_UNKNOWN = Reason(
     "MemlockUnknown",
-    "IPC_LOCK does not help a container, and nothing says whether the nodes raise memlock.",
+    "A container has no effective IPC_LOCK, and whether the nodes raise memlock is unknown.",
     remedy=(
-        f"{RUN_AS_ROOT} If the nodes raise memlock already, the fabrics file should say `memlock: "
-        "unlimited` or `nri`."
+        f"{RUN_AS_ROOT} If the nodes already raise memlock, the configuration should have "
+        "`memlock: unlimited` or `nri`."
     ),
     rdma="unsure",
 )
@@ -46,7 +49,7 @@ def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         return None
     memlock = pod.scope.fabrics.defaults.memlock
     if memlock == "unknown":
-        message = f"{name} {obstacle}: only nodes with memlock raised let it register memory"
+        message = f"{name} {obstacle}: it can register memory only on nodes that raise memlock"
         return Verdict.of(MEMLOCK_UNKNOWN, message)
     if memlock == "limited":
         return Verdict.of(MEMLOCK_LIMITED, f"{name} {obstacle}, and the nodes limit memlock")
@@ -86,21 +89,20 @@ _INERT = {
 
 HOST_NETWORK_WRONG = Reason(
     "HostNetworkWrong",
-    "The pod has hostNetwork: true, and the fabric's devices reach only a pod's own network.",
+    "The pod has hostNetwork: true, but the fabric's devices work only in a pod's own network.",
     remedy=(
-        "Remove hostNetwork: true from the pod, or choose a fabric that works in the "
-        "host's network with the annotation rdma.lab/fabric."
+        "Remove hostNetwork: true from the pod, or choose a fabric that works in the host network "
+        "with the annotation rdma.lab/fabric."
     ),
     rdma="no",
 )
 ROCE_WITHOUT_NETWORKS = Reason(
     "RoceWithoutNetworks",
-    "A RoCE device is shared and the fabric has no networks: with OFED's drivers the pod sees no"
-    " GID, with the kernel's own it uses the host's.",
+    "A RoCE device is shared, and the fabric has no networks: with OFED drivers, the pod sees no "
+    "GID; with the kernel's own, it uses the node's.",
     remedy=(
-        "Ask whoever maintains the fabrics file for a secondary network "
-        "(`networks`). Until then, check NCCL's log for NET/IB: rdma-webhook why POD "
-        "--logs."
+        "Ask the cluster administrator to configure a secondary network (`networks`). Until then, "
+        "check NCCL's log for NET/IB: rdma-webhook why POD --logs."
     ),
     rdma="unsure",
 )
@@ -108,8 +110,8 @@ NETWORKS_NOT_ADDED = Reason(
     "NetworksNotAdded",
     "The fabric's networks could not be appended to the pod's.",
     remedy=(
-        "Write the pod's annotation k8s.v1.cni.cncf.io/networks in a form that "
-        "Multus reads, or remove it, and create the pod again."
+        "Correct the pod's annotation k8s.v1.cni.cncf.io/networks so that Multus can read it, or "
+        "remove it; then create the pod again."
     ),
     rdma="unsure",
 )
@@ -178,10 +180,10 @@ GVISOR = Reason(
 )
 KATA = Reason(
     "KataSandbox",
-    "In a Kata virtual machine only a NIC that is passed through works.",
+    "In a Kata virtual machine, only a passed-through NIC works.",
     remedy=(
-        "Remove runtimeClassName, or ask whoever runs the nodes whether its virtual "
-        "machines get their own NIC."
+        "Remove runtimeClassName, or ask the cluster administrator whether its virtual machines "
+        "get their own NIC."
     ),
     rdma="unsure",
 )
@@ -195,6 +197,6 @@ def judge_pod_sandbox(pod: JudgedPod) -> Verdict | None:
         message = f"runtimeClassName {name} is gVisor, which has no RDMA devices"
         return Verdict.of(GVISOR, message)
     if is_kata(name):
-        message = f"runtimeClassName {name} is Kata, where only a NIC that is passed through works"
+        message = f"runtimeClassName {name} is Kata, where only a passed-through NIC works"
         return Verdict.of(KATA, message)
     return None

@@ -20,19 +20,19 @@ def running(*command: str) -> Commands:
     ("script", "refusal"),
     [
         ("sleep 1d", ""),
-        ("mpirun a", "mpirun is not proven to be Open MPI"),
-        ("/opt/x/mpiexec.hydra a", "mpiexec.hydra is not proven to be Open MPI"),
-        ("prterun -x A a", "prterun does not know Open MPI's parameters"),
-        ("orterun --mca coll ^hcoll a", "orterun settles hcoll itself"),
+        ("mpirun a", "mpirun is not certain to be Open MPI"),
+        ("/opt/x/mpiexec.hydra a", "mpiexec.hydra is not certain to be Open MPI"),
+        ("prterun -x A a", "prterun does not accept Open MPI's parameters"),
+        ("orterun --mca coll ^hcoll a", "orterun configures hcoll itself"),
         ("orterun -mca coll ^tuned a", "orterun chooses collectives itself"),
         ("orterun a : b", "orterun has several contexts (`:`)"),
         ("orterun -tune f a", "orterun reads options from a file"),
-        ("orterun $O a", "orterun has words that only the shell knows"),
-        ("export OMPI_MCA_coll_hcoll_enable=1; orterun a", "the command settles hcoll itself"),
-        (". setvars.sh; orterun a", "the container speaks of another MPI"),
+        ("orterun $O a", "orterun has words that only the shell can expand"),
+        ("export OMPI_MCA_coll_hcoll_enable=1; orterun a", "the command configures hcoll itself"),
+        (". setvars.sh; orterun a", "the container mentions another MPI"),
         (
             "mpirun a; mpirun b; orterun a : b",
-            "mpirun is not proven to be Open MPI, orterun has several contexts (`:`)",
+            "mpirun is not certain to be Open MPI, orterun has several contexts (`:`)",
         ),
         ("sudo orterun a", ""),
         ("orterun a\n" * 4000, ""),
@@ -50,7 +50,7 @@ def test_a_launch_that_takes_it_is_enough() -> None:
     accepting, refusal = accepts_mca_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
     assert (len(accepting), refusal) == (1, "")
     names = ("OMPI_MCA_btl", "I_MPI_FABRICS")
-    refusal = "the container speaks of another MPI"
+    refusal = "the container mentions another MPI"
     assert accepts_mca_flag(running("mpirun", "a"), FIRST, names) == ([], refusal)
 
 

@@ -79,9 +79,9 @@ def test_signs_of_another_mpi(line: str, env: str) -> None:
 @pytest.mark.parametrize(
     ("line", "obstacle"),
     [
-        ("mpirun -x A -mca coll_hcoll_enable 1 a", "settles hcoll itself"),
-        ("mpirun -x A --mca coll ^hcoll a", "settles hcoll itself"),
-        ("mpirun -x OMPI_MCA_coll_hcoll_enable=1 a", "settles hcoll itself"),
+        ("mpirun -x A -mca coll_hcoll_enable 1 a", "configures hcoll itself"),
+        ("mpirun -x A --mca coll ^hcoll a", "configures hcoll itself"),
+        ("mpirun -x OMPI_MCA_coll_hcoll_enable=1 a", "configures hcoll itself"),
         ("mpirun -x A --mca coll basic,libnbc a", "chooses collectives itself"),
         ("mpirun -x A --mca $NAME 1 a", "chooses collectives itself"),
         ("mpirun -x A --mca ? 1 a", "chooses collectives itself"),
@@ -89,10 +89,13 @@ def test_signs_of_another_mpi(line: str, env: str) -> None:
         ("mpirun -x A --app file", "reads options from a file"),
         ("mpirun -x A -am file a", "reads options from a file"),
         ("mpirun -x A --not-known value -tune file a", "reads options from a file"),
-        ("mpirun -x A ? a", "has words that only the shell knows"),
-        ("mpirun -x A $P ?", "has words that only the shell knows"),
-        ("mpirun -x A --not-known value --mca coll basic a", "has words that only the shell knows"),
-        ("prterun --mca a b -x A a", "does not know Open MPI's parameters"),
+        ("mpirun -x A ? a", "has words that only the shell can expand"),
+        ("mpirun -x A $P ?", "has words that only the shell can expand"),
+        (
+            "mpirun -x A --not-known value --mca coll basic a",
+            "has words that only the shell can expand",
+        ),
+        ("prterun --mca a b -x A a", "does not accept Open MPI's parameters"),
     ],
 )
 def test_obstacles(line: str, obstacle: str) -> None:

@@ -164,7 +164,7 @@ def test_only_app_containers_get_a_claim() -> None:
 def test_the_site_may_claim_elsewhere() -> None:
     """`injectResources: false` holds for claims, too."""
     decision = decide_on(pod(trainer()), with_claims(NICS, inject_resources=False))
-    message = "another injector adds the claim here"
+    message = "another injector adds the claim"
     assert told(decision, NAME) == [("trainer", "skipped", "InjectedElsewhere", message)]
 
 
@@ -177,7 +177,7 @@ def test_no_devices_means_no_claim() -> None:
 def test_another_number_of_devices_is_in_the_template() -> None:
     """The user gets the claim, with a warning."""
     decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "4"}), with_claims(NICS))
-    message = "rdma.lab/devices has no effect: the template says how many devices"
+    message = "rdma.lab/devices has no effect: the template determines the number of devices"
     assert told(decision, NAME)[1:] == [("trainer", "warned", "DevicesByTemplate", message)]
     assert used(decision.pod) == [{"name": "rdma-lab-h100-0", "request": "nic"}]
 
@@ -246,7 +246,7 @@ def test_a_template_with_a_gpu_brings_the_only_gpu(
     )
     decision = decide_on(manifest, pairs)
     if remedy:
-        message = f"template pairs brings a GPU: remove {remedy}"
+        message = f"template pairs includes a GPU: remove {remedy}"
         assert told(decision, NAME) == [("trainer", "skipped", "GPUTwice", message)]
     else:
         assert told(decision, NAME)[0][1:3] == ("applied", "Added")

@@ -76,7 +76,7 @@ def test_a_worker_gets_text_volume_and_mount() -> None:
 def test_the_hidden_file_of_the_image_is_reported() -> None:
     """The message is conditional: admission does not see whether there is such a file."""
     assert decide(pod(worker())).outcomes[-1].message == (
-        "mounted /etc/nccl.conf, which hides a file of the image there"
+        "mounted /etc/nccl.conf; it hides the image's file, if there is one"
     )
 
 
@@ -106,7 +106,9 @@ def test_not_needed_is_quiet() -> None:
     """The status has nothing for a pod whose command does not mention sshd."""
     draft = decide(pod(gpu("torch", "2")))
     assert (verdicts(draft), codes(draft)) == (["torch skipped NotNeeded"], [])
-    assert draft.outcomes[-1].message == "the command names no sshd, and there is no envFrom"
+    assert (
+        draft.outcomes[-1].message == "the command does not mention sshd, and there is no envFrom"
+    )
 
 
 LONGEST_VALUE = "x" * 1023
@@ -172,7 +174,7 @@ def test_a_second_decision_finds_the_same(name: str) -> None:
 def test_a_variable_left_out_is_named() -> None:
     """The message names each variable that is left out."""
     assert decide(PODS["they differ"]).outcomes[1].message == (
-        "/etc/nccl.conf leaves out NCCL_IB_HCA: not one literal value in all containers"
+        "/etc/nccl.conf omits NCCL_IB_HCA: the containers do not all set the same literal value"
     )
 
 

@@ -58,7 +58,9 @@ def launching(**fields: Any) -> PodManifest:
 def test_a_fabric_may_have_nothing_to_set() -> None:
     """The outcome is reported, and the container gets no env."""
     decision = decide_on(pod(), fabric(gpu_resources=GPU))
-    assert outcomes(decision) == [("trainer", "skipped", "NotConfigured", "fabric plain sets none")]
+    assert outcomes(decision) == [
+        ("trainer", "skipped", "NotConfigured", "fabric plain sets no variables")
+    ]
     assert "env" not in decision.pod["spec"]["containers"][0]
 
 
@@ -241,7 +243,7 @@ def test_transports_without_rdma_are_warned_of(tls: str, warned: bool) -> None:
             "trainer",
             "warned",
             "UcxTlsWithoutRdma",
-            f"your UCX_TLS={tls} leaves no RDMA transport",
+            f"your UCX_TLS={tls} includes no RDMA transport",
         )
     ]
     assert outcomes(decide_on(trainer(UCX_TLS=tls)))[1:] == (expected if warned else [])
@@ -263,14 +265,14 @@ def test_a_launcher_gets_them_too() -> None:
             "launcher",
             "warned",
             "NotForwarded",
-            "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES",
+            "UCX settings do not reach ranks over ssh: add -x UCX_NET_DEVICES to mpirun",
         ),
     ]
     assert values(decision) == FULL
     assert decision.warnings == (
         (
             "rdma.lab: env launcher: UCX settings do not reach ranks over ssh: "
-            "give mpirun -x UCX_NET_DEVICES"
+            "add -x UCX_NET_DEVICES to mpirun"
         ),
     )
 
@@ -372,7 +374,7 @@ def test_nixl_without_rdma_is_warned_of(fields: dict[str, Any], code: str) -> No
     variables = [*env(UCX_TLS="cuda_ipc,cuda_copy,tcp"), *fields.get("env", [])]
     warnings = warned(decide_on(pod(gpu(**fields | {"env": variables}))))
     start = "NIXL uses UCX, and " if code == "NixlWithoutRdma" else ""
-    tls = "your UCX_TLS=cuda_ipc,cuda_copy,tcp leaves no RDMA transport"
+    tls = "your UCX_TLS=cuda_ipc,cuda_copy,tcp includes no RDMA transport"
     assert warnings == [(code, start + tls)]
 
 

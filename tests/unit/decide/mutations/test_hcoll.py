@@ -80,21 +80,21 @@ def test_a_variable_proves_all_launches() -> None:
 @pytest.mark.parametrize(
     ("command", "refusal"),
     [
-        ("mpirun -np 2 a", "mpirun is not proven to be Open MPI"),
-        ("mpirun -x A --mca coll_hcoll_enable 1 a", "mpirun settles hcoll itself"),
-        ("mpirun -x A --mca coll ^hcoll a", "mpirun settles hcoll itself"),
+        ("mpirun -np 2 a", "mpirun is not certain to be Open MPI"),
+        ("mpirun -x A --mca coll_hcoll_enable 1 a", "mpirun configures hcoll itself"),
+        ("mpirun -x A --mca coll ^hcoll a", "mpirun configures hcoll itself"),
         ("mpirun -x A -np 1 a : -np 2 b", "mpirun has several contexts (`:`)"),
         ("mpirun -x A --app file", "mpirun reads options from a file"),
         (
             "export OMPI_MCA_coll_hcoll_enable=1; mpirun -x A a",
-            "the command settles hcoll itself",
+            "the command configures hcoll itself",
         ),
         (
             "export HCOLL_MAIN_IB=mlx5_0:1; mpirun -x HCOLL_MAIN_IB a",
-            "the command settles hcoll itself",
+            "the command configures hcoll itself",
         ),
-        ("source /opt/intel/setvars.sh; mpirun -x A a", "the container speaks of another MPI"),
-        ("mpirun -x A $MPI_OPTIONS a", "mpirun has words that only the shell knows"),
+        ("source /opt/intel/setvars.sh; mpirun -x A a", "the container mentions another MPI"),
+        ("mpirun -x A $MPI_OPTIONS a", "mpirun has words that only the shell can expand"),
         ("horovodrun -np 2 a", ""),
         ("echo mpirun -x A a", ""),
         ("mpirun --version", ""),
@@ -157,7 +157,7 @@ def test_policies() -> None:
     assert outcomes == [("applied", "Added", SET)]
     assert after["command"] == ["mpirun", "-x", "A", "a"]
     assert decided(manifest, hcoll="off")[0] == [
-        ("skipped", "Off", "the configuration says hcoll: off")
+        ("skipped", "Off", "the configuration has hcoll: off")
     ]
 
 
@@ -169,7 +169,7 @@ def test_another_user_is_warned_of() -> None:
         *[
             (
                 *("warned", "OtherUser"),
-                "sudo may clear env: give mpirun -mca coll_hcoll_enable 0 yourself",
+                "sudo may clear env: add -mca coll_hcoll_enable 0 to mpirun yourself",
             )
         ],
     ]
@@ -184,7 +184,7 @@ def test_a_large_script_is_warned_of() -> None:
         ("applied", "Added", SET),
         (
             *("warned", "ScriptTooLarge"),
-            "command[2] was not edited: the scripts of a pod are read up to 32 KiB in all",
+            "command[2] was not edited: the pod's scripts exceed 32 KiB in total",
         ),
     ]
     assert after["command"][2] == script
@@ -193,12 +193,12 @@ def test_a_large_script_is_warned_of() -> None:
 @pytest.mark.parametrize(
     ("script", "code", "problem"),
     [
-        ("mpirun -x A a; )", "ScriptUnclear", "it is not certain how a shell reads it"),
+        ("mpirun -x A a; )", "ScriptUnclear", "it is unclear how a shell interprets it"),
         ("( " * 65 + "mpirun -x A a", "ScriptTooLarge", "it nests deeper than 64 levels"),
         (
             "mpirun -x A a\n" * 200,
             "ScriptTooLarge",
-            "with it the pod's scripts have too many commands or words to be read",
+            "the pod's scripts have too many commands or words in total",
         ),
     ],
 )
@@ -227,7 +227,7 @@ def test_the_sites_variables_prove_nothing() -> None:
     )
     first = decide_on(pod(gpu(command=["mpirun", "-np", "2", "a"])), cluster)
     assert told(first, NAME) == [
-        ("trainer", "applied", "Added", f"{SET}; no flag: mpirun is not proven to be Open MPI")
+        ("trainer", "applied", "Added", f"{SET}; no flag: mpirun is not certain to be Open MPI")
     ]
     assert decide_on(first.pod, cluster).patch == ()
 
@@ -276,7 +276,7 @@ def ranks(**fields: Any) -> PodManifest:
     )
 
 
-SHARP = 'hcoll, and SHARP with it, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps them'
+SHARP = 'hcoll, and with it SHARP, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps both'
 
 
 def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:

@@ -117,7 +117,7 @@ def test_the_prefixed_name_is_no_capability() -> None:
             "trainer",
             "warned",
             "CapPrefix",
-            "capability CAP_IPC_LOCK is not known: write IPC_LOCK",
+            "capability CAP_IPC_LOCK is not valid: write IPC_LOCK",
         ),
     ]
     assert decision.pod["spec"]["containers"][0]["securityContext"] == {
@@ -202,7 +202,7 @@ def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
 def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(policy: str) -> None:
     """Nothing is missing without IPC_LOCK, so the pod is neither warned of nor denied."""
     cluster = enforcing("restricted", policy, memlock="unlimited")
-    message = "left out: Pod Security restricted forbids it, and memlock is unlimited"
+    message = "not added: Pod Security restricted forbids it, and memlock is unlimited"
     expected = [("trainer", "skipped", "PodSecurity", message)]
     assert told(decide_on(pod(), cluster), NAME) == expected
 
@@ -266,7 +266,7 @@ def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: st
     message = f"{BY_NRI}; Pod Security baseline forbids IPC_LOCK"
     assert told(first, NAME) == [("trainer", "applied", "MemlockRaised", message)]
     assert "securityContext" not in first.pod["spec"]["containers"][0]
-    message = "an annotation raises memlock already"
+    message = "an annotation already raises memlock"
     second = decide_on(first.pod, cluster)
     assert told(second, NAME) == [("trainer", "already", "MemlockRaised", message)]
     assert second.patch == ()
@@ -287,7 +287,7 @@ def test_the_users_own_ulimits_stay(key: str) -> None:
     user_annotation = {f"{key}trainer": "- {type: NOFILE, soft: 1, hard: 1}"}
     manifest["metadata"]["annotations"].update(user_annotation)
     assert ulimits(manifest) == user_annotation
-    message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
+    message = "your ulimits annotation is kept, but does not raise RLIMIT_MEMLOCK"
     warning = ("trainer", "warned", "MemlockNotRaised", message)
     assert told(decide_on(manifest, cluster), NAME)[1:] == [warning]
     refused = told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
@@ -300,7 +300,7 @@ def test_the_users_own_ulimits_stay(key: str) -> None:
 def test_an_annotation_has_its_limits() -> None:
     """A key holds 63 characters after its slash, and all annotations 256 KiB together."""
     cluster = context(defaults=NRI)
-    message = "no annotation raises memlock: its name is too long, or the annotations are full"
+    message = "no annotation raises memlock: its key is too long, or the annotations are full"
     for length, fits in ((53, True), (54, False)):
         name = "x" * length
         manifest = pod(gpu(name, securityContext={"runAsUser": 1000}))

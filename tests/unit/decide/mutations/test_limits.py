@@ -146,8 +146,8 @@ def test_what_volumes_project_is_bounded() -> None:
     larger_pod = pod(volumes=[first, last, last])
     with pytest.raises(Denial) as raised:
         reads_limit(Pod(larger_pod))
-    assert str(raised.value) == str(too_many({"what volumes project": MOST_ENTRIES + 1}))
-    assert "what volumes project" in str(raised.value)
+    assert str(raised.value) == str(too_many({"projected volume items": MOST_ENTRIES + 1}))
+    assert "projected volume items" in str(raised.value)
 
 
 @pytest.mark.parametrize(

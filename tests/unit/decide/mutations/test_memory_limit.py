@@ -98,8 +98,8 @@ def test_only_targets_lose_theirs() -> None:
 @pytest.mark.parametrize(
     ("annotations", "defaults", "message"),
     [
-        (KEEP, {}, "the pod says keep"),
-        ({}, {"memory_limit": "keep"}, "the configuration says keep"),
+        (KEEP, {}, "kept, as set by the pod"),
+        ({}, {"memory_limit": "keep"}, "kept, as set by the configuration"),
     ],
     ids=("pod", "file"),
 )
@@ -122,7 +122,7 @@ def test_the_pod_goes_before_the_configuration() -> None:
 def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
     """An unread LimitRange might reject the pod."""
     cluster = context(namespace=NamespaceFacts(name="lab", is_loaded=False))
-    message = "kept: the namespace's LimitRanges and quotas are not known yet"
+    message = "kept: the namespace's LimitRanges and quotas have not been read yet"
     assert outcomes(pod(limited()), cluster) == [
         ("trainer", "skipped", "NamespaceUnknown", message)
     ]
@@ -194,7 +194,7 @@ def test_it_warns_of_an_unbounded_memory_volume() -> None:
     mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
     volumes = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
     manifest = pod(limited(name="a", volumeMounts=mounts), limited(name="b"), volumes=volumes)
-    message = "volume shm is memory without sizeLimit: it may fill the node"
+    message = "memory volume shm has no sizeLimit: it may fill the node's memory"
     assert outcomes(manifest) == [
         ("a", "applied", "Dropped", REMOVED),
         ("a", "warned", "UnboundedMemory", message),
@@ -205,7 +205,7 @@ def test_it_warns_of_an_unbounded_memory_volume() -> None:
 def test_it_warns_where_no_gpu_is_at_work() -> None:
     """A database, for example, sizes its pool by the limit."""
     database = container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))
-    message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
+    message = "if a memory pool is sized by the limit, set rdma.lab/memory-limit: keep"
     assert outcomes(pod(database)) == [
         ("trainer", "applied", "Dropped", REMOVED),
         ("trainer", "warned", "NoGPU", message),
@@ -278,7 +278,7 @@ def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> Non
 def test_the_pods_own_limit_is_kept_on_request() -> None:
     """What keeps a container's limit keeps the pod's as well."""
     manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
-    assert outcomes(manifest)[1:] == [("", "skipped", "Kept", "the pod says keep")]
+    assert outcomes(manifest)[1:] == [("", "skipped", "Kept", "kept, as set by the pod")]
 
 
 def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> None:
@@ -362,7 +362,7 @@ def test_the_pods_own_limit_is_kept_for_the_same_reasons() -> None:
     manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
     assert outcomes(manifest) == [
         ("trainer", "already", "NoLimit", "there is no memory limit"),
-        ("", "skipped", "Kept", "the pod says keep"),
+        ("", "skipped", "Kept", "kept, as set by the pod"),
     ]
 
 

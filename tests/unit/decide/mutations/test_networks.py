@@ -50,7 +50,7 @@ def test_a_host_network_pod_is_left_alone() -> None:
             "",
             "skipped",
             "HostNetwork",
-            "The pod has hostNetwork: true, where Multus adds no networks.",
+            "The pod has hostNetwork: true, so Multus adds no networks.",
         )
     ]
     assert annotation(decision) is None
@@ -179,7 +179,7 @@ def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
             "",
             "skipped",
             "TooManyDevices",
-            "Each device needs a network, and no node has so many devices.",
+            "The pod needs one network per device, but requests more devices than any node has.",
         )
     ]
 

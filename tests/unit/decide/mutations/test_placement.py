@@ -24,7 +24,7 @@ def affine(*keys: Any) -> dict[str, Any]:
 def test_a_fabric_may_pin_nothing(pin: Any) -> None:
     """The RDMA resource keeps the pod on the right nodes."""
     decision = decide_on(pod(), context(fabric(gpu_resources=GPU, pin=pin)))
-    assert told(decision, NAME) == [("", "skipped", "NotConfigured", "The fabric says pin: never.")]
+    assert told(decision, NAME) == [("", "skipped", "NotConfigured", "The fabric has pin: never.")]
     assert "nodeSelector" not in decision.pod["spec"]
 
 
@@ -56,7 +56,7 @@ def test_a_choice_of_the_user_stays(spec: dict[str, Any], keys: str) -> None:
     """One of the keys is enough: a mix of the user's and the fabric's selector suits neither."""
     decision = decide_on(pod(**spec), PINNED)
     assert told(decision, NAME) == [
-        ("", "skipped", "UserSelects", f"the pod selects on {keys} itself")
+        ("", "skipped", "UserSelects", f"the pod itself selects nodes by {keys}")
     ]
     assert ops(decision, NAME) == []
 

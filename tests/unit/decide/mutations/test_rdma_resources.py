@@ -64,7 +64,7 @@ def test_another_rdma_resource_stays_with_a_warning() -> None:
             "trainer",
             "warned",
             "OtherResource",
-            "rdma/other is not a resource of fabric v100-ib: left as it is",
+            "rdma/other is not a resource of fabric v100-ib: left unchanged",
         ),
     ]
     assert ops(decision, NAME) == []
@@ -89,7 +89,7 @@ def test_another_rdma_resource_stays_with_a_warning() -> None:
             fabric(gpu_resources=GPU, resources=V100.resources, inject_resources=False),
             {},
             "InjectedElsewhere",
-            "another injector adds the resource here",
+            "another injector adds the resource",
         ),
     ],
     ids=case_name,
@@ -183,7 +183,7 @@ def test_an_alias_is_renamed_with_its_quantity() -> None:
     """A tool writes `rdma/hca`, while the nodes here offer another name."""
     written = gpu(resources=amounts(*[{"nvidia.com/v100": "1", "rdma/hca": "2"}] * 2))
     decision = decide_on(pod(written))
-    message = "renamed rdma/hca to rdma/v100, as the resource is called here"
+    message = "renamed rdma/hca to rdma/v100, the name of the resource in this cluster"
     assert told(decision, NAME) == [("trainer", "applied", "Renamed", message)]
     expected = {"nvidia.com/v100": "1", "rdma/v100": "2"}
     assert decision.pod["spec"]["containers"][0]["resources"] == amounts(expected, expected)

@@ -66,7 +66,7 @@ def test_what_is_not_known_is_not_certain() -> None:
     """Without a list of templates; a certain problem comes first."""
     assert judged(pod(trainer()), with_templates(complete=False)) == UNKNOWN
     verdict = verdict_on(pod(trainer()), with_templates({"nics": {"nic": ()}}, complete=False))
-    assert verdict.message == "whether namespace lab has ResourceClaimTemplate rail is not known"
+    assert verdict.message == "whether namespace lab has ResourceClaimTemplate rail is unknown"
     lacking = with_templates({"rail": {}, "nics": {}}, complete=False)
     assert judged(pod(trainer()), lacking) == ("no", "ClaimRequestMissing")
     complete = with_templates({"nics": {"other": ()}})
@@ -89,7 +89,7 @@ def test_without_the_claim_there_is_no_device() -> None:
     privileged = trainer(securityContext={"privileged": True})
     verdict = verdict_on(pod(privileged, annotations=skipping), with_templates())
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == "trainer gets no RDMA device: rdma.lab/skip names claims"
+    assert verdict.message == "trainer gets no RDMA device: rdma.lab/skip lists claims"
 
 
 def test_a_claim_of_no_fabric_leaves_it_open() -> None:

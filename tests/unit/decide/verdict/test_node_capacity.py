@@ -69,7 +69,7 @@ CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
         pod(annotations={"rdma.lab/devices": "5"}),
         "ResourceExceedsNodes",
         "ResourceExceedsStaticNodes",
-        "the pod requests rdma/v100: 5, and no node of v100-ib offers over 4",
+        "the pod requests rdma/v100: 5, but no node of v100-ib offers more than 4",
     ),
 ]
 

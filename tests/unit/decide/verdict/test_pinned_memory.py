@@ -39,7 +39,7 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
     """The message has the obstacle; the verdict is certain if the nodes' memlock is known."""
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
-        f"trainer {obstacle}: only nodes with memlock raised let it register memory"
+        f"trainer {obstacle}: it can register memory only on nodes that raise memlock"
     )
     assert judged(manifest, context(defaults={"memlock": "unlimited"})) == EQUIPPED
     limited = verdict_on(manifest, context(defaults={"memlock": "limited"}))
@@ -144,8 +144,8 @@ def test_an_image_of_another_user_is_in_the_message() -> None:
     """Its name is the evidence; the pod's securityContext takes precedence."""
     manifest = pod(gpu(image="lab/ray"))
     assert verdict_on(manifest, images("lab/ray")).message == (
-        "trainer has an image that does not run as root: only nodes with memlock raised let it"
-        " register memory"
+        "trainer has an image that does not run as root: it can register memory only on nodes"
+        " that raise memlock"
     )
     assert judged(manifest, images("lab/ray", memlock="limited")) == ("no", "MemlockLimited")
     assert judged(manifest, images("lab/ray", memlock="nri")) == EQUIPPED

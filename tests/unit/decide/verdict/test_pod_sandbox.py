@@ -18,7 +18,7 @@ def test_kata_may_have_rdma() -> None:
     verdict = verdict_on(pod(runtimeClassName="kata-qemu"))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "KataSandbox")
     assert verdict.message == (
-        "runtimeClassName kata-qemu is Kata, where only a NIC that is passed through works"
+        "runtimeClassName kata-qemu is Kata, where only a passed-through NIC works"
     )
 
 

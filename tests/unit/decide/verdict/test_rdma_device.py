@@ -50,7 +50,7 @@ def test_a_privileged_container_sees_all_devices() -> None:
 @pytest.mark.parametrize(
     ("annotations", "member", "obstacle"),
     [
-        ({"rdma.lab/skip": "rdma-resources"}, V100, "rdma.lab/skip names rdma-resources"),
+        ({"rdma.lab/skip": "rdma-resources"}, V100, "rdma.lab/skip lists rdma-resources"),
         ({}, BARE, "fabric bare has no resources, and the container is not privileged"),
     ],
     ids=("skipped", "no resources"),

@@ -45,7 +45,7 @@ def test_a_launcher_needs_no_rdma_itself() -> None:
     verdict = verdict_on(pod(mpirun))
     assert (verdict.rdma, verdict.because.code) == ("none", "Launcher")
     assert verdict.message == (
-        "the pod only starts work in other pods, whose verdicts count"
+        "the pod only starts work in other pods; their verdicts count"
         " (mpirun --hostfile in its command)"
     )
 

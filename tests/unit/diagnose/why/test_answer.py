@@ -62,8 +62,8 @@ IDLE = ContainerProcesses("main")
             "MemlockUnknown",
             "unsure",
             (
-                "RDMA over v100-ib is not certain: IPC_LOCK does not help a container, and "
-                "nothing says whether the nodes raise memlock (MemlockUnknown)."
+                "RDMA over v100-ib is not certain: a container has no effective IPC_LOCK, and "
+                "whether the nodes raise memlock is unknown (MemlockUnknown)."
             ),
         ),
         (
@@ -71,7 +71,7 @@ IDLE = ContainerProcesses("main")
             "Launcher",
             "good",
             (
-                "The pod itself needs no RDMA: the pod only starts work in other pods, whose "
+                "The pod itself needs no RDMA: the pod only starts work in other pods; their "
                 "verdicts count (Launcher)."
             ),
         ),

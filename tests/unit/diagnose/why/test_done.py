@@ -58,7 +58,8 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
     """The sentence is the one in docs/reasons.md, and the remedy belongs to the code."""
     (sentence,) = chapter_sentences(explain(live(status(warned=["GuaranteedLost"]))), "done")[1:]
     assert sentence.text == (
-        "GuaranteedLost: Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
+        "GuaranteedLost: Without the limit, the pod is Burstable: no exclusive CPUs, no"
+        " NUMA-aligned memory."
     )
     assert (sentence.level, sentence.remedy) == ("unsure", explained("GuaranteedLost").remedy)
 
@@ -70,7 +71,7 @@ def test_a_code_of_several_mutations() -> None:
     assert done(skipped=["EnvFrom"])[1][2] == everywhere
     applied = ["env", "nvlink"]
     assert done(applied=applied, skipped=["EnvFrom"])[2][2] == f"EnvFrom: {whens['hcoll']}"
-    mount = "UserMount: The user mounts /etc/nccl.conf, or a directory above it."
+    mount = "UserMount: The pod mounts its own /etc/nccl.conf, or a directory above it."
     assert done(skipped=["UserMount"])[1][2] == mount
 
 

@@ -77,9 +77,10 @@ def test_a_code() -> None:
     assert code_text(explained("GuaranteedLost"), width=200) == (
         "GuaranteedLost\n"
         "  This code alone does not decide whether the pod has RDMA.\n"
-        "  memory-limit: Without it the pod is Burstable: no exclusive CPUs, no NUMA memory.\n"
-        "  → If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise there is "
-        "nothing to do.\n"
+        "  memory-limit: Without the limit, the pod is Burstable: no exclusive CPUs, no"
+        " NUMA-aligned memory.\n"
+        "  → If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise, no "
+        "action is needed.\n"
     )
     assert code_text(explained("Equipped")).endswith("  → There is nothing to do.\n")
     assert code_text(explained("PortDown")).startswith("PortDown\n  log: The port of this RDMA")

@@ -26,18 +26,18 @@ from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.decide.shell.argv import unwrap
 from webhook.model.decision import Reason
 
-WRAPPED = Reason("Wrapped", "The command starts behind the remap.", remedy="")
-PRESENT = Reason("Present", "The command already starts behind the remap.", remedy="")
+WRAPPED = Reason("Wrapped", "The command now runs through the remap script.", remedy="")
+PRESENT = Reason("Present", "The command already runs through the remap script.", remedy="")
 NOT_REQUESTED = Reason(
     "NotRequested", "The pod lacks rdma.lab/nvlink: share.", remedy="", quiet=True
 )
 PART_OF_NODE = Reason(
     "PartOfNode",
-    "Where GPUs come by CDI, as by default today, the remap of a part of a node's GPUs exits"
-    " with 1: nothing in the container tells them apart.",
+    "With GPUs injected by CDI (the default), remapping a subset of a node's GPUs exits with 1: "
+    "nothing in the container distinguishes them.",
     remedy=(
-        "Request all GPUs of the node. If your nodes do not use CDI, there is "
-        "nothing to do: docs/nvlink.md."
+        "Request all GPUs of the node. If your nodes do not use CDI, no action is needed "
+        "(docs/nvlink.md)."
     ),
 )
 
@@ -45,7 +45,7 @@ PART_OF_NODE = Reason(
 def mutate(draft: Draft, scope: Scope) -> None:
     """Wrap the command of every container with GPUs, or report every obstacle."""
     if not scope.requests.nvlink:
-        draft.skipped("", NOT_REQUESTED, "the pod does not ask for it")
+        draft.skipped("", NOT_REQUESTED, "the pod does not request it")
         return
     targets = [target for target in scope.targets if target.gpus > 0]
     unmet = list(obstacles(draft.view, scope, targets))
@@ -70,7 +70,7 @@ def _share(draft: Draft, scope: Scope, targets: list[Target]) -> None:
     for target in targets:
         _wrap(draft, scope, target)
     message = (
-        "if GPUs come by CDI, today's default, a pod without all GPUs of its node exits with 1"
+        "if GPUs are injected by CDI (the default), a pod without all GPUs of its node exits with 1"
     )
     draft.warned("", PART_OF_NODE, message)
     for target in targets:
@@ -87,15 +87,17 @@ def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
     if not wrapped:
         draft.insert((*target.path, "command"), 0, *wrapping(target.gpus))
     if own_id or not wrapped:
-        message = f"the command starts with CUDA_VISIBLE_DEVICES of its own {target.gpus} GPUs"
+        message = (
+            f"the command now runs with CUDA_VISIBLE_DEVICES set to its own {target.gpus} GPUs"
+        )
         draft.applied(target.name, WRAPPED, message)
     else:
-        draft.already(target.name, PRESENT, "the command already starts behind the remap")
+        draft.already(target.name, PRESENT, "the command already runs through the remap script")
 
 
 MUTATION = Mutation(
     name="nvlink",
-    summary="lets privileged pods of one node use NVLink between them, each with its own GPUs",
+    summary="lets privileged pods on one node use NVLink between them, each with its own GPUs",
     needs=KnowledgeLevel.NOTHING,
     reasons=(
         *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),

@@ -19,10 +19,8 @@ from webhook.model.pod import Container, Pod
 
 NAMESPACE = Reason(
     "NamespaceNotAllowed",
-    "nvlink.allowNamespaces lacks the pod's namespace.",
-    remedy=(
-        "Ask whoever maintains the fabrics file to list the namespace in nvlink.allowNamespaces."
-    ),
+    "nvlink.allowNamespaces does not list the pod's namespace.",
+    remedy="Ask the cluster administrator to add the namespace to nvlink.allowNamespaces.",
 )
 NO_GPU = Reason(
     "NoGPU",
@@ -36,12 +34,11 @@ SHARED_GPU = Reason(
     "SharedGPU",
     "A target has MIG slices or shared GPUs.",
     remedy=(
-        "Request whole GPUs. To remove the memory limit all the same, set "
-        "rdma.lab/memory-limit: drop."
+        "Request whole GPUs. To remove the memory limit anyway, set rdma.lab/memory-limit: drop."
     ),
 )
 COMPUTE_DOMAIN = Reason(
-    "ComputeDomain", "The pod uses a ComputeDomain, which does it better.", remedy=""
+    "ComputeDomain", "The pod uses a ComputeDomain, which needs no sharing.", remedy=""
 )
 NOT_PRIVILEGED = Reason(
     "NotPrivileged",
@@ -51,12 +48,12 @@ NOT_PRIVILEGED = Reason(
 NO_COMMAND = Reason(
     "CommandMissing",
     "A container with GPUs has no command in the spec.",
-    remedy="Write the container's command into the pod's spec.",
+    remedy="Set the container's command in the pod's spec.",
 )
 OTHER_COUNT = Reason(
     "WrappedDifferently",
-    "The command holds a remap for another number of GPUs.",
-    remedy="Remove the remap from the command: the webhook writes a new one.",
+    "The command has a remap for another number of GPUs.",
+    remedy="Remove the remap from the command; the webhook adds a new one.",
 )
 OWN_REMAP = Reason("OwnRemap", "The user's command assigns CUDA_VISIBLE_DEVICES itself.", remedy="")
 SSHD = Reason(
@@ -66,7 +63,7 @@ SSHD = Reason(
 )
 DEVICES_SET = Reason(
     "VisibleDevicesSet",
-    "The user chooses CUDA's devices.",
+    "The user's environment selects the CUDA devices.",
     remedy="Remove CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES from env.",
 )
 
@@ -112,12 +109,12 @@ def _of_container(container: Container, scope: Scope, target: Target) -> Iterato
     elif remap_words and command[remap_words - 1] != str(target.gpus):
         yield (
             OTHER_COUNT,
-            f"the command of {name} holds a remap for {command[remap_words - 1]} GPUs",
+            f"the command of {name} has a remap for {command[remap_words - 1]} GPUs",
         )
     elif scope.commands.runs_sshd(container.path):
         yield SSHD, f"container {name} runs sshd, whose children would see all GPUs"
     elif _DEVICES in words and _ASSIGNED.search(words):
-        yield OWN_REMAP, f"the command of {name} assigns {_DEVICES} itself, and stays as it is"
+        yield OWN_REMAP, f"the command of {name} assigns {_DEVICES} itself, and is left unchanged"
 
 
 def _of_environment(container: Container) -> Iterator[Obstacle]:
@@ -161,7 +158,7 @@ ABSTRACT_SOCKET = "NCCL_IPC_USE_ABSTRACT_SOCKET"
 HOST_PID = Reason(
     "HostPIDMissing",
     "UCX shares GPU memory only within one PID namespace.",
-    remedy="If UCX is to share GPU memory between pods, add hostPID: true.",
+    remedy="To let UCX share GPU memory between pods, add hostPID: true.",
 )
 HOST_IPC = Reason(
     "HostIPCMissing",
@@ -170,16 +167,18 @@ HOST_IPC = Reason(
 )
 SHM_MOUNT = Reason(
     "SharedMemoryMounted",
-    "Something is mounted at /dev/shm, which NCCL compares.",
-    remedy="Remove the volume at /dev/shm: NVLink needs the node's own.",
+    "A volume is mounted at /dev/shm, but NCCL needs the node's own.",
+    remedy="Remove the volume at /dev/shm; NVLink needs the node's own.",
 )
 SOCKETS = Reason(
     "SocketsNotShared",
-    "NCCL's sockets: the pods share no network namespace or /tmp.",
+    "NCCL's sockets cannot connect: the pods share neither a network namespace nor /tmp.",
     remedy="Add hostNetwork: true, or mount a /tmp that the pods share.",
 )
 ENV_FROM = Reason(
-    "EnvFrom", f"envFrom may set {HOST_ID}, which would have to be set.", remedy=CHECK_ENV_FROM
+    "EnvFrom",
+    f"NCCL needs {HOST_ID}, which was not added, since envFrom may set it.",
+    remedy=CHECK_ENV_FROM,
 )
 #: All reasons why NCCL or UCX cannot use NVLink between pods.
 TRANSPORT_REASONS = (HOST_PID, HOST_IPC, SHM_MOUNT, SOCKETS, ENV_FROM)
@@ -200,7 +199,7 @@ def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str
             yield target.name, SHM_MOUNT, message
         if not scope.original.host_network and not _shares_sockets(pod, target):
             message = (
-                f"NCCL needs hostNetwork, or 2.29, a hostPath at {_TMP} and {ABSTRACT_SOCKET}=0"
+                f"NCCL needs hostNetwork, or 2.29 with a hostPath at {_TMP} and {ABSTRACT_SOCKET}=0"
             )
             yield target.name, SOCKETS, message
         if _needs_host_id(pod, scope, target) and scope.containers[target.path].env_from:

@@ -87,7 +87,7 @@ def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
 def test_the_limits_of_todays_toolkits_are_warned_of() -> None:
     """Under CDI, nothing identifies a part of a node's GPUs, and the script fails closed."""
     assert share(ready()).outcomes[-1].message == (
-        "if GPUs come by CDI, today's default, a pod without all GPUs of its node exits with 1"
+        "if GPUs are injected by CDI (the default), a pod without all GPUs of its node exits with 1"
     )
 
 
@@ -180,7 +180,7 @@ def test_values_of_the_user_stay() -> None:
         (
             alone(),
             (
-                "NCCL needs hostNetwork, or 2.29, a hostPath at /tmp and "
+                "NCCL needs hostNetwork, or 2.29 with a hostPath at /tmp and "
                 "NCCL_IPC_USE_ABSTRACT_SOCKET=0"
             ),
         ),
@@ -256,7 +256,7 @@ def test_a_users_own_remap_stays(command: list[str]) -> None:
             (
                 "skipped",
                 "OwnRemap",
-                "the command of server assigns CUDA_VISIBLE_DEVICES itself, and stays as it is",
+                "the command of server assigns CUDA_VISIBLE_DEVICES itself, and is left unchanged",
             )
         ]
         assert verdicts(draft)[1:] == [
@@ -309,7 +309,7 @@ def test_a_users_own_remap_keeps_the_other_container_from_ours() -> None:
         (
             ready(server(command=[*wrapping(4), *COMMAND])),
             "WrappedDifferently",
-            "the command of server holds a remap for 4 GPUs",
+            "the command of server has a remap for 4 GPUs",
         ),
         (
             ready(server(command=["/usr/sbin/sshd", "-De"])),
