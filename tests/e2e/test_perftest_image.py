@@ -83,5 +83,5 @@ def test_without_a_device_it_is_explained(log: str) -> None:
     ran = run(argv, input=log, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr
     found = json.loads(ran.stdout)
-    assert (found["verdict"], found["code"]) == ("fail", "NoRdmaDevice"), found
+    assert (found["level"], found["code"]) == ("error", "NoRdmaDevice"), found
     assert "Request the RDMA resource" in found["remedy"], found

@@ -126,8 +126,8 @@ def test_a_run(lab: Lab, tmp_path: Path) -> None:
             "nvidia.com/v100 each, image nccl:1"
         ),
         "MPIJob created",
-        "runs",
-        "reads what the launcher printed",
+        "running",
+        "reading the launcher's log",
     ]
     assert (tmp_path / "logs" / f"{name}.txt").read_text() == nccl_tests() + OVER_RDMA
     assert (lab.operator.jobs, lab.operator.pods) == ([], [])

@@ -132,9 +132,9 @@ def test_a_run(lab: Lab, tmp_path: Path) -> None:
         ),
         "gpu-0 → gpu-1: server created on gpu-1",
         "gpu-0 → gpu-1: client created on gpu-0",
-        "gpu-0 → gpu-1: measures",
-        "gpu-0 → gpu-1: reads what both printed",
-        "gpu-0 → gpu-1: pass (AtRate)",
+        "gpu-0 → gpu-1: measuring",
+        "gpu-0 → gpu-1: reading both logs",
+        "gpu-0 → gpu-1: ok (AtRate)",
     ]
     assert (tmp_path / "logs" / "gpu-0_gpu-1.txt").read_text() == client_log()
     assert not lab.api.pods.pods
@@ -148,7 +148,7 @@ def test_forms_and_exit_codes(lab: Lab) -> None:
     Draft202012Validator(json.loads(matrix_schema())).validate(form)
     (pair,) = form["pairs"]
     assert (pair["client"], pair["server"]) == ("gpu-0", "gpu-1")
-    assert [one["code"] for one in pair["measurements"]] == ["AtRate"] * 2
+    assert [result["finding"]["code"] for result in pair["results"]] == ["AtRate"] * 2
     assert lab.run("-o", "junit").out.count('<testcase classname="gpu-0 → gpu-1"') == 2
     assert lab.run("--rate", "110").code == 0
     assert lab.run("--rate", "110", "--strict").code == 1
@@ -162,7 +162,7 @@ def test_a_page(lab: Lab, tmp_path: Path) -> None:
     page = tmp_path / "run.html"
     assert lab.run("--html", str(page)).code == 0
     (table,) = tables_of(page.read_text())
-    assert table.rows == {"gpu-0 gpu-1": ["✔pass 95.0", "✔pass 95.0"]}
+    assert table.rows == {"gpu-0 gpu-1": ["✔ok 95.0", "✔ok 95.0"]}
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_a_webhook_that_is_not_called(lab: Lab) -> None:
     lab.api.answers["/api/v1/namespaces/lab"] = {"metadata": {"name": "lab"}}
     answer = lab.run("-o", "json")
     form = json.loads(answer.out)
-    assert (answer.code, form["verdict"], form["code"]) == (1, "fail", "NamespaceNotLabelled")
+    assert (answer.code, form["level"], form["code"]) == (1, "error", "NamespaceNotLabelled")
     assert not lab.api.pods.pods
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, measured_run
-from tests.unit.diagnose.verify.page_tables import tables_of
+from tests.unit.diagnose.verify.page_tables import PageTable, tables_of
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
 from webhook.diagnose.verify.fault_localization import localize_faults
 from webhook.diagnose.verify.matrix import pair_matrix
@@ -23,14 +23,8 @@ from webhook.diagnose.verify.matrix_output import (
     matrix_text,
 )
 from webhook.diagnose.verify.matrix_page import matrix_page
-from webhook.diagnose.verify.results import (
-    WORTHS,
-    BenchmarkResult,
-    NodePair,
-    PairResult,
-    Remark,
-    RunReport,
-)
+from webhook.diagnose.verify.results import BenchmarkResult, NodePair, PairResult, RunReport
+from webhook.model.finding import Finding, Level, Location, severity
 
 _VALIDATOR = Draft202012Validator(json.loads(matrix_schema()))
 #: Words that mean something to HTML, to XML or to a terminal.
@@ -41,20 +35,19 @@ _HOSTILE = st.sampled_from(
 _WORDS = st.text(max_size=8) | _HOSTILE
 _DEVICES = st.none() | st.sampled_from(["mlx5_0", "mlx5_1", "mlx5_10"]) | _WORDS
 _KINDS: st.SearchStrategy[Kind] = st.sampled_from(("bandwidth", "latency"))
+#: `verify` reports no facts, whose sign is the dot of a pair that was not measured.
+_LEVELS: st.SearchStrategy[Level] = st.sampled_from(("ok", "warning", "unsure", "error"))
 _NUMBERS = st.none() | st.floats(0.001, 900)
 
 
 @st.composite
-def judgements(draw: st.DrawFn) -> BenchmarkResult:
-    """Return a judgement with any words and any numbers."""
+def results(draw: st.DrawFn) -> BenchmarkResult:
+    """Return a result with any words and any numbers."""
     device = draw(_DEVICES)
     tested = draw(st.booleans())
+    code = draw(st.sampled_from(["AtRate", "FarBelowRate", "PortDown", "<x>"]))
     return BenchmarkResult(
-        (1, 2),
-        draw(st.sampled_from(WORTHS)),
-        draw(st.sampled_from(["AtRate", "FarBelowRate", "PortDown", "<x>"])),
-        draw(_WORDS),
-        draw(_WORDS),
+        Finding(draw(_LEVELS), code, draw(_WORDS), draw(_WORDS)),
         measurement=Measurement("perftest", "ib_write_bw", draw(_KINDS), (1, 2), device=device)
         if tested
         else None,
@@ -67,58 +60,58 @@ def judgements(draw: st.DrawFn) -> BenchmarkResult:
 
 @st.composite
 def reports(draw: st.DrawFn) -> RunReport:
-    """Return a run over nodes with any names, of which any pairs were measured."""
+    """Return a run over nodes with any names, where any pairs were measured."""
     nodes = draw(st.lists(_WORDS, min_size=2, max_size=6, unique=True))
-    pairs = [NodePair(one, other) for one in nodes for other in nodes if one != other]
+    pairs = [NodePair(client, server) for client in nodes for server in nodes if client != server]
     measured = draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
-    results = tuple(
-        PairResult(pair, tuple(draw(st.lists(judgements(), min_size=1, max_size=3))))
+    pair_results = tuple(
+        PairResult(pair, tuple(draw(st.lists(results(), min_size=1, max_size=3))))
         for pair in measured
     )
-    remarks = draw(st.lists(st.builds(Remark, st.sampled_from(WORTHS), _WORDS, _WORDS, _WORDS)))
+    findings = draw(st.lists(st.builds(Finding, _LEVELS, _WORDS, _WORDS, _WORDS)))
     return RunReport(
-        draw(_WORDS), draw(_WORDS), draw(_WORDS), tuple(nodes), results, tuple(remarks)
+        draw(_WORDS), draw(_WORDS), draw(_WORDS), tuple(nodes), pair_results, tuple(findings)
     )
 
 
 @given(reports())
 def test_json_has_each_pair_once(report: RunReport) -> None:
-    """And the verdict of the whole is the worst of all."""
+    """And the level of the whole is the worst of all."""
     form = json.loads(json.dumps(matrix_form(report)))
     _VALIDATOR.validate(form)
-    pairs = [(one["client"], one["server"]) for one in form["pairs"]]
-    assert sorted(pairs) == sorted(tuple(one.pair) for one in report.results)
-    judged = [one["verdict"] for pair in form["pairs"] for one in pair["measurements"]]
-    assert len(judged) == sum(len(one.judgements) for one in report.results)
-    worst = max((*judged, *(one.verdict for one in report.remarks)), key=WORTHS.index)
-    assert form["verdict"] == worst
+    pairs = [(pair["client"], pair["server"]) for pair in form["pairs"]]
+    assert sorted(pairs) == sorted(tuple(pair_result.pair) for pair_result in report.pairs)
+    levels = [result["finding"]["level"] for pair in form["pairs"] for result in pair["results"]]
+    assert len(levels) == sum(len(pair_result.results) for pair_result in report.pairs)
+    all_levels = (*levels, *(finding.level for finding in report.findings))
+    assert form["level"] == max(all_levels, key=severity)
     for pair in form["pairs"]:
-        own = [one["verdict"] for one in pair["measurements"]]
-        assert pair["verdict"] == max(own, key=WORTHS.index)
+        pair_levels = [result["finding"]["level"] for result in pair["results"]]
+        assert pair["level"] == max(pair_levels, key=severity)
 
 
 @given(reports())
-def test_junit_has_each_judgement_once(report: RunReport) -> None:
-    """The document can be read, and has as many cases as there are judgements and remarks."""
+def test_junit_has_each_result_once(report: RunReport) -> None:
+    """The document can be read, and has as many cases as there are results and findings."""
     (suite,) = fromstring(matrix_junit(report))
-    judged = sum(len(one.judgements) for one in report.results)
-    assert len(suite) == int(suite.get("tests", "")) == judged + len(report.remarks)
+    count = sum(len(pair_result.results) for pair_result in report.pairs)
+    assert len(suite) == int(suite.get("tests", "")) == count + len(report.findings)
     assert len(suite.findall("*/failure")) == int(suite.get("failures", ""))
 
 
 @given(reports(), st.integers(20, 200), st.booleans())
 def test_the_text_has_each_pair_once(report: RunReport, width: int, colour: bool) -> None:
-    """Each measured pair has one cell in the matrix, or one line in the list."""
+    """Each measured pair has a cell in the matrix, or a line in the list."""
     tame = _with_tame_names(report)
     text = re.sub("\x1b\\[[0-9;]*m", "", matrix_text(tame, width=width, colour=colour))
     overview = re.split("\nexpected: |\n\n", text.split("\n\n", 1)[1])[0]
-    shown = len(re.findall(r"[✔!?✘](?= |$)", overview, re.MULTILINE))
+    signs = len(re.findall(r"[✔!?✘](?= |$)", overview, re.MULTILINE))
     if overview.splitlines()[1].startswith("from"):
-        assert shown == len(report.results)
+        assert signs == len(report.pairs)
     else:
         lines = overview.splitlines()
-        assert sum(" → n" in line for line in lines) == len(report.results)
-        assert shown == sum(len(one) for one in pair_matrix(tame).columns.values())
+        assert sum(" → n" in line for line in lines) == len(report.pairs)
+        assert signs == sum(map(len, pair_matrix(tame).columns.values()))
 
 
 def _with_tame_names(report: RunReport) -> RunReport:
@@ -128,21 +121,21 @@ def _with_tame_names(report: RunReport) -> RunReport:
         name="run",
         image="image",
         nodes=tuple(names.values()),
-        results=tuple(
+        pairs=tuple(
             PairResult(
-                NodePair(names[one.pair.client], names[one.pair.server]),
-                tuple(map(_with_a_tame_device, one.judgements)),
+                NodePair(names[pair_result.pair.client], names[pair_result.pair.server]),
+                tuple(map(_with_a_tame_device, pair_result.results)),
             )
-            for one in report.results
+            for pair_result in report.pairs
         ),
     )
 
 
-def _with_a_tame_device(one: BenchmarkResult) -> BenchmarkResult:
-    if one.measurement is None or one.measurement.device is None:
-        return one
-    device = "d" + one.measurement.device.encode("utf-8", "surrogatepass").hex()[:6]
-    return one._replace(measurement=one.measurement._replace(device=device))
+def _with_a_tame_device(result: BenchmarkResult) -> BenchmarkResult:
+    if result.measurement is None or result.measurement.device is None:
+        return result
+    device = "d" + result.measurement.device.encode("utf-8", "surrogatepass").hex()[:6]
+    return result._replace(measurement=result.measurement._replace(device=device))
 
 
 class _Tags(HTMLParser):
@@ -174,11 +167,11 @@ def test_no_text_escapes_html(report: RunReport) -> None:
     """Whatever names and sentences hold, a page has our tags and attributes and no others."""
     page = matrix_page(report)
     page.encode()
-    found = _Tags()
-    found.feed(page)
-    found.close()
-    assert found.tags <= _TAGS
-    assert found.attributes <= _ATTRIBUTES
+    reader = _Tags()
+    reader.feed(page)
+    reader.close()
+    assert reader.tags <= _TAGS
+    assert reader.attributes <= _ATTRIBUTES
     assert page.count("<h1") == page.count("<dl>") == 1
 
 
@@ -188,32 +181,30 @@ def test_the_page_has_each_pair_once(report: RunReport) -> None:
     first, *devices = tables_of(matrix_page(report))
     if first.columns[:2] == ["client", "server"]:
         assert devices == []
-        assert len(first.rows) == len(report.results)
+        assert len(first.rows) == len(report.pairs)
         return
-    signs = [cell for row in first.rows.values() for cell in row if cell not in ("", "·")]
-    assert len(signs) == len(report.results)
-    of_devices = [
-        cell
-        for one in devices
-        for row in one.rows.values()
-        for cell in row
-        if cell not in ("", "·")
-    ]
-    wanted = sum(map(len, pair_matrix(report).columns.values()))
-    assert len(of_devices) in (0, wanted)
+    assert _count_cells([first]) == len(report.pairs)
+    measured = sum(map(len, pair_matrix(report).columns.values()))
+    assert _count_cells(devices) in (0, measured)
+
+
+def _count_cells(tables: list[PageTable]) -> int:
+    return sum(
+        cell not in ("", "·") for table in tables for row in table.rows.values() for cell in row
+    )
 
 
 @given(reports())
 def test_suspects_are_of_this_run(report: RunReport) -> None:
-    """A suspect is a node that took part, and no worse than the worst; what passes has none."""
-    found = localize_faults(pair_matrix(report))
-    judged = [one.verdict for result in report.results for one in result.judgements]
-    assert not found or {"fail", "warn"} & set(judged)
-    for one in found:
-        assert set(one.nodes) <= set(report.nodes)
-        assert one.verdict in judged
-        assert one.because
-        assert one.remedy
+    """A suspect is a node in the run, and no worse than the worst; what is ok has none."""
+    suspects = localize_faults(pair_matrix(report))
+    levels = [result.finding.level for pair in report.pairs for result in pair.results]
+    assert not suspects or {"error", "warning"} & set(levels)
+    for suspect in suspects:
+        assert set(suspect.location.nodes) <= set(report.nodes)
+        assert suspect.level in levels
+        assert suspect.text
+        assert suspect.remedy
 
 
 _FABRIC = tuple("abcdef")
@@ -224,20 +215,25 @@ _FABRIC = tuple("abcdef")
     st.sets(st.sampled_from(_FABRIC), min_size=1, max_size=3), st.sampled_from([12.0, NO_MEMORY])
 )
 def test_bad_nodes_are_found(bad: set[str], outcome: float | str) -> None:
-    """Of six nodes, up to three bad ones are named, and nobody else."""
+    """Of six nodes, up to three bad ones are named, and no other."""
     report = measured_run(_FABRIC, lambda pair, _: outcome if bad & {*pair} else 96)
-    found = localize_faults(pair_matrix(report))
-    assert {(one.code, one.nodes) for one in found} == {("SuspectNode", (one,)) for one in bad}
+    suspects = localize_faults(pair_matrix(report))
+    assert {(suspect.code, suspect.location.nodes) for suspect in suspects} == {
+        ("SuspectNode", (node,)) for node in bad
+    }
 
 
 @settings(max_examples=30)
 @given(st.sampled_from(_FABRIC), st.sampled_from(["mlx5_0", "mlx5_1", "mlx5_2"]))
 def test_a_bad_hca_is_found(node: str, device: str) -> None:
-    """The one bad HCA is named, whichever it is."""
+    """The bad HCA is named, whichever it is."""
     report = measured_run(
         _FABRIC,
         lambda pair, on: 12 if node in pair and on == device else 96,
         devices=("mlx5_0", "mlx5_1", "mlx5_2"),
     )
-    (one,) = localize_faults(pair_matrix(report))
-    assert (one.code, one.nodes, one.device) == ("SuspectHca", (node,), device)
+    (suspect,) = localize_faults(pair_matrix(report))
+    assert (suspect.code, suspect.location) == (
+        "SuspectHca",
+        Location(nodes=(node,), device=device),
+    )

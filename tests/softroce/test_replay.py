@@ -239,8 +239,8 @@ def test_an_annotated_pod_registers_memory_and_measures(
     phase, log = lab.ended(_pod("annotated", _asked(fabric), _MEMORY))
     assert phase == "Succeeded", log
     judged = lab.judged(log)
-    assert (judged["verdict"], judged["code"]) == ("inconclusive", "Loopback"), log
-    assert [one["gbps"] > 0 for one in judged["measurements"]] == [True, True]
+    assert (judged["level"], judged["code"]) == ("unsure", "Loopback"), log
+    assert [result["gbps"] > 0 for result in judged["results"]] == [True, True]
     (container,) = lab.read("annotated")["spec"]["containers"]
     assert container["securityContext"]["capabilities"]["add"] == ["IPC_LOCK"]
     assert container["resources"]["limits"] == {_resource(cluster): "1"}
@@ -254,7 +254,7 @@ def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: Lab) ->
     phase, log = lab.ended(_pod("without-ipc-lock", {}, {_resource(cluster): "1"}))
     assert phase == "Failed", log
     judged = lab.judged(log)
-    assert (judged["verdict"], judged["code"]) == ("fail", "PerftestNoMemory"), log
+    assert (judged["level"], judged["code"]) == ("error", "PerftestNoMemory"), log
     explained = lab.explained("without-ipc-lock", "--logs")
     said = lab.said("without-ipc-lock", "--logs")
     assert (explained["rdma"], explained["answer"]["code"]) == ("no", "PerftestNoMemory")
@@ -268,7 +268,7 @@ def test_without_the_annotation_there_is_no_device(lab: Lab) -> None:
     phase, log = lab.ended(_pod("without-device", {}, {}))
     assert phase == "Failed", log
     judged = lab.judged(log)
-    assert (judged["verdict"], judged["code"]) == ("fail", "NoRdmaDevice"), log
+    assert (judged["level"], judged["code"]) == ("error", "NoRdmaDevice"), log
     explained = lab.explained("without-device", "--logs")
     said = lab.said("without-device", "--logs")
     assert (explained["rdma"], explained["answer"]["code"]) == ("no", "NotOptedIn")

@@ -95,8 +95,8 @@ class Runs(NamedTuple):
 
 
 def measured(form: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the judgements of the output of -o json, pair by pair."""
-    return [one for pair in form["pairs"] for one in pair["measurements"]]
+    """Return the results in the output of -o json, pair by pair."""
+    return [result for pair in form["pairs"] for result in pair["results"]]
 
 
 def verify(lab: Lab, *words: str) -> subprocess.CompletedProcess[str]:

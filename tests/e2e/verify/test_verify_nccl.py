@@ -68,10 +68,10 @@ def test_a_collective(lab: Lab, start: Start, tmp_path: Path) -> None:
     code, out = run.ended()
     assert code == 0, (run.told, [one.read_text() for one in tmp_path.iterdir()])
     form = json.loads(out)
-    assert (form["verdict"], form["code"]) == ("pass", "OverRdma")
-    (judged,) = form["measurements"]
-    assert (judged["run"]["ranks"], judged["run"]["nodes"]) == (2, 2)
-    assert judged["gbps"] == pytest.approx(46.65 * 8)
+    assert (form["level"], form["code"]) == ("ok", "OverRdma")
+    (result,) = form["results"]
+    assert (result["run"]["ranks"], result["run"]["nodes"]) == (2, 2)
+    assert result["gbps"] == pytest.approx(46.65 * 8)
     (log,) = tmp_path.iterdir()
     # The webhook has switched hcoll off in the launcher's script.
     assert "mpirun -mca coll_hcoll_enable 0 --allow-run-as-root -np 2 " in log.read_text()
@@ -86,8 +86,8 @@ def test_images_that_lack_something(lab: Lab, start: Start) -> None:
         code, out = run.ended()
         assert code == 3, run.told
         form = json.loads(out)
-        assert (form["verdict"], form["code"]) == ("inconclusive", "NoNcclTests")
-        assert form["because"] == f"The image has no {missing}."
+        assert (form["level"], form["code"]) == ("unsure", "NoNcclTests")
+        assert form["text"] == f"The image has no {missing}."
         assert (lab.pods(), jobs(lab)) == ([], "")
 
 
@@ -99,7 +99,7 @@ def test_gpus_that_no_node_has(lab: Lab, start: Start) -> None:
     code, out = run.ended()
     assert code == 3, run.told
     form = json.loads(out)
-    assert (form["verdict"], form["code"]) == ("inconclusive", "OfferedNowhere")
+    assert (form["level"], form["code"]) == ("unsure", "OfferedNowhere")
     assert (lab.pods(), jobs(lab)) == ([], "")
 
 
@@ -112,7 +112,7 @@ def test_interrupted(lab: Lab, start: Start) -> None:
     run.signal(signal.SIGINT)
     code, out = run.ended()
     assert code == 130, run.told
-    assert "inconclusive (Interrupted)" in out
+    assert "unsure (Interrupted)" in out
     assert (lab.pods(), jobs(lab)) == ([], "")
 
 

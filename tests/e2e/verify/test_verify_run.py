@@ -21,15 +21,15 @@ from tests.e2e.verify.running import Running, Runs, measured, verify
 #: What a run tells when it has come that far → options with which it stays there, if it can.
 STEPS = {
     "server created": (),
-    "server waits": ("--image", "lab.invalid/none:1"),
+    "is waiting: ": ("--image", "lab.invalid/none:1"),
     "client created": (),
-    "measures": ("--seconds", "3600"),
-    "reads what both printed": ("--seconds", "5"),
+    "measuring": ("--seconds", "3600"),
+    "reading both logs": ("--seconds", "5"),
 }
 #: A run leaves this one by itself, so that a signal may come too late.
-LAST = "reads what both printed"
+LAST = "reading both logs"
 #: Where runs are killed: one pod is left, or two.
-KILLED = ("server created", "measures")
+KILLED = ("server created", "measuring")
 PAGE = (ROOT / "docs" / "verify.md").read_text()
 
 
@@ -65,12 +65,12 @@ def runs(lab: Lab, unlabelled: Lab, tmp_path_factory: pytest.TempPathFactory) ->
 def test_without_a_device(runs: Runs) -> None:
     """Real perftest finds none: that is said of each HCA of the pair."""
     form = runs.form("no device", 1)
-    assert (form["verdict"], form["code"]) == ("fail", "NoRdmaDevice")
-    found = [(one["code"], one["run"]["device"], one["file"]) for one in measured(form)]
-    assert found == [
-        ("NoRdmaDevice", "mlx5_0", "real-0 → real-1"),
-        ("NoRdmaDevice", "mlx5_1", "real-0 → real-1"),
-    ]
+    assert (form["level"], form["code"]) == ("error", "NoRdmaDevice")
+    findings = [result["finding"] for result in measured(form)]
+    assert [finding["code"] for finding in findings] == ["NoRdmaDevice"] * 2
+    for finding, device in zip(findings, ("mlx5_0", "mlx5_1"), strict=True):
+        assert finding["location"]["nodes"] == ["real-0", "real-1"]
+        assert finding["location"]["device"] == device
     log = (runs.logs / "real-0_real-1.txt").read_text()
     assert "+ ib_write_bw -d mlx5_1 -p 18516 " in log
 
@@ -78,7 +78,9 @@ def test_without_a_device(runs: Runs) -> None:
 def test_with_the_rights_of_the_documentation(lab: Lab, runs: Runs) -> None:
     """They suffice for a run that measures, with what the cluster knows of fabric and nodes."""
     form = runs.form("rights", 0)
-    assert [(one["code"], one["gbps"]) for one in measured(form)] == [("AtRate", 97.0)] * 2
+    assert [(result["finding"]["code"], result["gbps"]) for result in measured(form)] == [
+        ("AtRate", 97.0)
+    ] * 2
     told = runs.started["rights"].told
     assert not [one for one in told if "lack" in one or "error" in one]
     assert verify(lab, "clean", "-n", lab.name, "--run", "none", "--as", "alice").returncode == 0
@@ -87,8 +89,8 @@ def test_with_the_rights_of_the_documentation(lab: Lab, runs: Runs) -> None:
 def test_a_pod_that_does_not_start(runs: Runs) -> None:
     """The scheduler's reason is explained, and says nothing of the network."""
     form = runs.form("no room", 3)
-    assert (form["verdict"], form["code"]) == ("inconclusive", "Insufficient")
-    assert "did not start within 2 s. The pod is pending on rdma/rdma_v100" in form["because"]
+    assert (form["level"], form["code"]) == ("unsure", "Insufficient")
+    assert "did not start within 2 s. The pod is pending on rdma/rdma_v100" in form["text"]
 
 
 def test_a_namespace_without_the_label(unlabelled: Lab, runs: Runs) -> None:

@@ -8,19 +8,20 @@ from pathlib import Path
 from webhook.cli.options import CONFIG_VARIABLE, configured
 from webhook.cli.output import print_status, read_stdin, unreadable
 from webhook.cli.verify.options import add_result_options, fabric_named, given_rate, port_rate
-from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_assessment
+from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
 from webhook.config.load import load_fabrics
-from webhook.diagnose.verify.evaluate import BenchmarkFile, assess, read_benchmark_files
+from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
 
+_STDIN = "<stdin>"
 #: The largest number of bytes of a file.
 _LARGEST = 64 << 20
 _EXAMPLES = f"""examples:
   rdma-webhook verify judge client.txt --rate 200
   rdma-webhook verify judge -c fabrics.yaml --fabric v100-ib node-*.txt
   kubectl logs perftest-client | rdma-webhook verify judge --rate 100 -
-  rdma-webhook verify judge -o json train.log | jq .verdict
+  rdma-webhook verify judge -o json train.log | jq .level
 
 {EXIT_CODES}"""
 
@@ -45,14 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
     rate = port_rate(arguments.rate, fabric)
     read = [parts for name in names if (parts := _files(name))]
     files = [file for parts in read for file in parts]
-    assessment = assess(files, rate, fabric.hcas if fabric else ())
-    if not assessment.judgements:
+    evaluation = evaluate(files, rate, fabric.hcas if fabric else ())
+    if not evaluation.results:
         _report_unrecognized(files)
         return UNREADABLE
-    print_assessment(assessment, arguments.output)
+    print_evaluation(evaluation, arguments.output)
     if len(read) < len(names):
         return UNREADABLE
-    return exit_code(assessment.worst.verdict, strict=arguments.strict)
+    return exit_code(evaluation.decisive.level, strict=arguments.strict)
 
 
 def _fabric(arguments: argparse.Namespace) -> Fabric | None:
@@ -76,10 +77,11 @@ def _files(name: str) -> list[BenchmarkFile] | None:
         return None
     if len(data) > _LARGEST:
         print_status(
-            "error", f"{name}: larger than {_LARGEST >> 20} MiB: give the part of the benchmark"
+            "error",
+            f"{name}: larger than {_LARGEST >> 20} MiB; pass only the benchmark's part of it",
         )
         return None
-    return read_benchmark_files(name, data.decode("utf-8", "replace"))
+    return read_benchmark_files(_STDIN if name == "-" else name, data.decode("utf-8", "replace"))
 
 
 def _data(name: str) -> bytes:
@@ -93,6 +95,6 @@ def _report_unrecognized(files: list[BenchmarkFile]) -> None:
     for file in files:
         print_status(
             "error",
-            f"{file.name}: nothing in its {file.lines[1]} lines is known: give what perftest "
-            "(ib_write_bw), nccl-tests, ucx_perftest or rping printed, or a log of NCCL",
+            f"{file.name}: none of its {file.lines[1]} lines was recognized; pass the output of "
+            "perftest (ib_write_bw), nccl-tests, ucx_perftest or rping, or an NCCL log",
         )

@@ -17,7 +17,7 @@ from webhook.cli.verify.options import (
     add_result_options,
     whole_number,
 )
-from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_assessment
+from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
 from webhook.cli.verify.selection import chosen_fabric, chosen_nodes, fabric_source, gpu_tolerations
 from webhook.cli.verify.session import NcclSession, RunSignals, make_folder, pod_problems, write_log
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
@@ -88,14 +88,14 @@ def run(arguments: argparse.Namespace) -> int:
         make_folder(arguments.logs)
     with RunSignals() as signals:
         environment = _environment(arguments, plan, client, namespace, signals)
-        assessment, well = NcclSession(plan, namespace, environment, signals).complete()
-    if assessment is not None:
-        print_assessment(assessment, arguments.output)
+        evaluation, well = NcclSession(plan, namespace, environment, signals).complete()
+    if evaluation is not None:
+        print_evaluation(evaluation, arguments.output)
     if signals.exit_code is not None:
         return signals.exit_code
-    if assessment is None or not well:
+    if evaluation is None or not well:
         return UNREADABLE
-    return exit_code(assessment.worst.verdict, strict=arguments.strict)
+    return exit_code(evaluation.decisive.level, strict=arguments.strict)
 
 
 def _plan(arguments: argparse.Namespace, reads: ApiReads) -> NcclPlan:

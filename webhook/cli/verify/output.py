@@ -1,32 +1,33 @@
-"""Print judgements without a matrix, and choose the exit code by the verdict."""
+"""Print an evaluation without a matrix, and choose the exit code by its level."""
 
 from __future__ import annotations
 
 from webhook.cli.output import colour, width, write, write_json
 from webhook.diagnose.verify.output import verify_form, verify_junit, verify_text
-from webhook.diagnose.verify.results import Evaluation, Worth
+from webhook.diagnose.verify.results import Evaluation
+from webhook.model.finding import Level
 
 
-def print_assessment(assessment: Evaluation, form: str) -> None:
-    """Print an assessment in a form: text, json or junit."""
+def print_evaluation(evaluation: Evaluation, form: str) -> None:
+    """Print an evaluation in a form: text, json or junit."""
     if form == "json":
-        write_json(verify_form(assessment))
+        write_json(verify_form(evaluation))
     elif form == "junit":
-        write(verify_junit(assessment))
+        write(verify_junit(evaluation))
     else:
-        write(verify_text(assessment, width=width(), colour=colour()))
+        write(verify_text(evaluation, width=width(), colour=colour()))
 
 
-# The exit codes of the commands below `verify`: by the verdict that decides.
+# The exit codes of the commands below `verify`: by the decisive level.
 
 #: Wrong usage, or something that cannot be read.
 UNREADABLE = 2
-EXIT_CODES = """exit codes: 0 pass or warn (with --strict: pass), 1 fail (with --strict: or warn),
-2 usage, or something that cannot be read, 3 inconclusive
+EXIT_CODES = """exit codes: 0 ok or warning, 1 error, 2 wrong usage or unreadable input, 3 unsure;
+with --strict, 1 also for a warning
 """
-_CODES: dict[Worth, int] = {"pass": 0, "warn": 0, "fail": 1, "inconclusive": 3}
+_CODES: dict[Level, int] = {"ok": 0, "info": 0, "warning": 0, "error": 1, "unsure": 3}
 
 
-def exit_code(verdict: Worth, *, strict: bool) -> int:
-    """Return the exit code for a verdict."""
-    return 1 if strict and verdict == "warn" else _CODES[verdict]
+def exit_code(level: Level, *, strict: bool) -> int:
+    """Return the exit code for a level."""
+    return 1 if strict and level == "warning" else _CODES[level]

@@ -28,10 +28,10 @@ from webhook.cli.verify.selection import (
     gpu_tolerations,
 )
 from webhook.cli.verify.session import RunSession, RunSignals, make_folder, pod_problems, write_log
+from webhook.diagnose.verify.matrix import pair_words
 from webhook.diagnose.verify.matrix_output import matrix_form, matrix_junit, matrix_text
 from webhook.diagnose.verify.matrix_page import matrix_page
 from webhook.diagnose.verify.results import NodePair, RunReport
-from webhook.diagnose.verify.runs.pair_output import pair_name
 from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan
 from webhook.errors import DocumentError
 
@@ -119,13 +119,13 @@ def run(arguments: argparse.Namespace) -> int:
         environment = _environment(arguments, client, namespace, signals)
         ended = RunSession(plan, namespace, environment, signals).complete()
     report = ended.report
-    if report.results or report.remarks:
+    if report.pairs or report.findings:
         print_report(report, arguments.output)
         if arguments.html is not None:
             write_page(report, arguments.html)
     if ended.code is not None:
         return ended.code
-    return exit_code(report.assessment.worst.verdict, strict=arguments.strict)
+    return exit_code(report.evaluation.decisive.level, strict=arguments.strict)
 
 
 def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
@@ -159,7 +159,7 @@ def _environment(
 
     def report_progress(pair: NodePair | None, message: str) -> None:
         if not arguments.quiet:
-            print_status(pair_name(pair) if pair else "run", message)
+            print_status(pair_words(pair) if pair else "run", message)
 
     def save_log(pair: NodePair, text: str) -> None:
         if arguments.logs is not None:

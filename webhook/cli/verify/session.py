@@ -19,7 +19,7 @@ from webhook.cli.verify.output import UNREADABLE
 from webhook.diagnose.verify.results import Evaluation, RunReport
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclEnvironment, NcclRun
-from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment, RunPlan
+from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan
 from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.diagnose.verify.runs.run import NodeRun
 from webhook.diagnose.why.answer import explain_pod
@@ -27,6 +27,7 @@ from webhook.diagnose.why.collector import CollectOptions, Collector, PodReads
 from webhook.diagnose.why.explanation import Explanation, Sentence
 from webhook.errors import ClusterError, DocumentError, WebhookError
 from webhook.kube.api import ObjectReads, RefusedError
+from webhook.model.finding import Finding
 
 # A run of pairs of pods.
 
@@ -140,11 +141,11 @@ class NcclSession:
         )
         try:
             try:
-                assessment = self._measured()
+                evaluation = self._measured()
             except Exception:
                 self._cleaned()
                 raise
-            return assessment, self._cleaned()
+            return evaluation, self._cleaned()
         except LeftAtOnceError:
             print_status("error", f"left without cleaning up; {self._hint}")
             return None, False
@@ -175,16 +176,16 @@ class NcclSession:
 
 def pod_problems(
     reads: ObjectReads, inside: PodReads, namespace: str
-) -> Callable[[str], PodProblem | None]:
+) -> Callable[[str], Finding | None]:
     """Return a function from a pod's name to its problem; None for an unreadable or healthy pod."""
     collector = Collector(reads, inside, CollectOptions())
 
-    def explain(name: str) -> PodProblem | None:
+    def explain(name: str) -> Finding | None:
         try:
             sentence = _main_problem(explain_pod(collector.collect(namespace, name)))
         except WebhookError:
             return None
-        return sentence and PodProblem(sentence.code, sentence.text, sentence.remedy)
+        return sentence and Finding("error", sentence.code, sentence.text, sentence.remedy)
 
     return explain
 

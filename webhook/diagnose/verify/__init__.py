@@ -1,4 +1,4 @@
-"""Verdicts on the speed of a network, from measurements.
+"""Grades for the speed of a network, from measurements.
 
 `grade` grades a run by itself and compares it with others, `evaluate` combines files,
 `fault_localization` finds what bad results have in common, `matrix` and the outputs show it. `runs`

@@ -1,4 +1,4 @@
-"""Judgements on files: on each run and each failure, and whether every HCA was tested."""
+"""The evaluation of files: results for each run and each failure, and untested HCAs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,30 @@ from webhook.diagnose.tools.observations import (
 )
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import split_by_node
-from webhook.diagnose.verify.grade import RunContext, flag_outliers, grade_run
-from webhook.diagnose.verify.results import BenchmarkResult, BusRate, Evaluation, PortRate, Remark
+from webhook.diagnose.verify.grade import (
+    OVER_RDMA,
+    TRANSPORT_UNKNOWN,
+    RunContext,
+    grade_run,
+    location_of,
+)
+from webhook.diagnose.verify.outliers import flag_outliers
+from webhook.diagnose.verify.results import BenchmarkResult, BusRate, Evaluation, PortRate
+from webhook.model.finding import Code, Finding, Location
 
-# Judge failures by the table of causes, the lowest layer first.
+MIXED_TRANSPORTS = Code(
+    "MixedTransports",
+    "A log shows both RDMA and TCP sockets.",
+    "Compare the ranks: all of them need RDMA and the same NCCL_IB_HCA.",
+)
+NOT_TESTED = Code(
+    "NotTested",
+    "An HCA of the fabric (-c and --fabric) has no result.",
+    "Run the benchmark on each of them; -d names the device.",
+)
+FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED)
+
+# Grade failures by the table of causes, the lowest layer first.
 #
 # When a port is down, registering memory, connecting and NCCL fail as well, so the lowest layer is
 # the one to repair; the others are listed.
@@ -38,16 +58,13 @@ _LONGEST = 200
 
 
 def grade_failure(failures: Sequence[CauseLine], run: Measurement | None = None) -> BenchmarkResult:
-    """Judge the log lines of a failure, of a run if it is known."""
+    """Grade the log lines of a failure, of a run if it is known."""
     first, *further = _lowest_first(failure.cause for failure in failures)
     line = next(failure.line for failure in failures if failure.cause is first)
-    lines = (failures[0].number, failures[-1].number)
+    location = location_of(run) if run else Location(line=failures[0].number)
+    text = f"{first.means} Output: {line:.{_LONGEST}}"
     return BenchmarkResult(
-        run.lines if run else lines,
-        "fail",
-        first.code,
-        f"{first.means} In the output: {line:.{_LONGEST}}",
-        first.remedy,
+        Finding("error", first.code, text, first.remedy, location),
         source=first.source,
         measurement=run,
         layer=first.layer,
@@ -60,51 +77,38 @@ def _lowest_first(causes: Iterable[Cause]) -> list[Cause]:
     return sorted(dict.fromkeys(causes), key=lambda cause: LAYERS.index(cause.layer))
 
 
-def judge_log(log: LogReport, lines: tuple[int, int]) -> BenchmarkResult | None:
-    """Judge the log of a job that ran no benchmark; None if the text is not such a log."""
-    start = BenchmarkResult(lines, "inconclusive", "", "")
+def grade_log(log: LogReport) -> BenchmarkResult | None:
+    """Grade the log of a job that ran no benchmark; None if the text is not such a log."""
     if log.transport == "no":
-        return _sockets(start, log)
-    slower = [line.cause for line in log.seen if line.cause.sort == "slower"]
+        return _sockets(log)
     if log.transport == "mixed":
-        return start._replace(
-            verdict="warn",
-            code="MixedTransports",
-            because="The log shows both RDMA and TCP sockets.",
-            remedy="Compare the ranks: all need RDMA, and the same NCCL_IB_HCA.",
-        )
-    if log.transport == "yes" and slower:
-        cause = slower[0]
-        return start._replace(
-            verdict="warn",
-            code=cause.code,
-            because=cause.means,
-            remedy=cause.remedy,
-            source=cause.source,
-        )
+        return BenchmarkResult(MIXED_TRANSPORTS.finding("warning", MIXED_TRANSPORTS.meaning))
     if log.transport == "yes":
-        suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
-        because = f"The log shows RDMA{suffixes[log.gpu_direct]}. It says nothing about speed."
-        return start._replace(verdict="pass", code="OverRdma", because=because)
+        return _over_rdma(log)
     if log.nccl:
-        return start._replace(
-            code="TransportUnknown",
-            because="The log does not say which network NCCL uses.",
-            remedy="Run it again with NCCL_DEBUG=INFO on at least two machines.",
-        )
+        text = "The log does not show which network NCCL uses."
+        return BenchmarkResult(TRANSPORT_UNKNOWN.finding("unsure", text))
     return None
 
 
-def _sockets(start: BenchmarkResult, log: LogReport) -> BenchmarkResult:
+def _over_rdma(log: LogReport) -> BenchmarkResult:
+    slower = next((line.cause for line in log.seen if line.cause.sort == "slower"), None)
+    if slower is not None:
+        finding = Finding("warning", slower.code, slower.means, slower.remedy)
+        return BenchmarkResult(finding, source=slower.source)
+    suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
+    text = f"The log shows RDMA{suffixes[log.gpu_direct]}. It contains no bandwidth measurement."
+    return BenchmarkResult(OVER_RDMA.finding("ok", text))
+
+
+def _sockets(log: LogReport) -> BenchmarkResult:
     reasons = [line.cause for line in log.seen if line.cause.sort in ("setting", "trouble")]
     transports = [line.cause for line in log.seen if line.cause.rdma is False]
     causes: list[Cause] = [*_lowest_first(reasons), *transports]
-    first, further = causes[0], causes[1:]
-    return start._replace(
-        verdict="fail",
-        code=first.code,
-        because=f"The log shows TCP sockets, not RDMA. {first.means}",
-        remedy=first.remedy,
+    first, *further = causes
+    text = f"The log shows TCP sockets, not RDMA. {first.means}"
+    return BenchmarkResult(
+        Finding("error", first.code, text, first.remedy),
         source=first.source,
         layer=first.layer,
         also=tuple(cause.code for cause in further),
@@ -133,7 +137,7 @@ class PortContext(NamedTuple):
             if port.state == "Active" and port.rate_gbps
         ]
         rate = _agreed(rates)
-        return rate and PortRate(rate[0], f"{rate[0]:g} Gb/s by {_tool_line(rate[1])}")
+        return rate and PortRate(rate[0], f"{rate[0]:g} Gb/s ({_tool_line(rate[1])})")
 
     def bus(self, run: Measurement) -> BusRate | None:
         """Return the rate of the card's PCIe link; None if unknown."""
@@ -146,7 +150,7 @@ class PortContext(NamedTuple):
         gbps = pcie_rate(link[0]) if link else None
         if link is None or gbps is None:
             return None
-        return BusRate(gbps, f"{_link_title(link[0])} by {_tool_line(link[1])}")
+        return BusRate(gbps, f"{_link_title(link[0])} ({_tool_line(link[1])})")
 
     def _ports(self, run: Measurement) -> list[PortObservation]:
         return [
@@ -233,31 +237,34 @@ def _benchmark_file(
     return BenchmarkFile(name, node, output, ports, (lines[0].number, lines[-1].number))
 
 
-def assess(
+def evaluate(
     files: Sequence[BenchmarkFile], rate: PortRate | None, hcas: Sequence[str] = ()
 ) -> Evaluation:
-    """Judge all files; `hcas` are the RDMA devices that the runs should have tested."""
-    judgements = flag_outliers(
-        [judgement for file in files for judgement in judge_file(file, rate)]
-    )
-    return Evaluation(judgements, tuple(_untested(judgements, hcas)))
+    """Grade all files; `hcas` are the RDMA devices that the runs should have tested."""
+    results = flag_outliers([result for file in files for result in grade_file(file, rate)])
+    return Evaluation(results, tuple(_untested(results, hcas)))
 
 
-def judge_file(file: BenchmarkFile, rate: PortRate | None) -> Iterator[BenchmarkResult]:
-    """Yield the judgements on a file in the order of its lines, not yet compared with peers."""
+def grade_file(file: BenchmarkFile, rate: PortRate | None) -> Iterator[BenchmarkResult]:
+    """Yield the results of a file in the order of its lines, not yet compared with peers."""
     runs, log = file.output.measurements, file.output.log
     run_failures, other_failures = _by_run(file.output.failures, runs)
-    judgements = [
+    results = [
         grade_failure(run_failures[index], run)
         if index in run_failures
         else grade_run(run, _run_context(file, run, rate))
         for index, run in enumerate(runs)
     ]
-    judgements += [grade_failure(failures) for failures in other_failures.values()]
-    if not judgements and (judgement := judge_log(log, file.lines)):
-        judgements.append(judgement)
-    for judgement in sorted(judgements, key=lambda judgement: judgement.lines):
-        yield judgement._replace(file=file.name, node=file.node)
+    results += [grade_failure(failures) for failures in other_failures.values()]
+    if not results and (log_result := grade_log(log)):
+        results.append(log_result)
+    nodes = (file.node,) if file.node else ()
+    for result in sorted(results, key=_first_line):
+        yield result.located(file.name, nodes)
+
+
+def _first_line(result: BenchmarkResult) -> int:
+    return result.finding.location.line or 0
 
 
 def _run_context(file: BenchmarkFile, run: Measurement, rate: PortRate | None) -> RunContext:
@@ -286,18 +293,11 @@ def _by_run(
     return run_failures, other_failures
 
 
-def _untested(judgements: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterator[Remark]:
+def _untested(results: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterator[Finding]:
     tested = {
-        judgement.measurement.device
-        for judgement in judgements
-        if judgement.measurement and judgement.number
+        result.measurement.device for result in results if result.measurement and result.number
     }
     missing = [name for name in hcas if name not in tested]
     if missing:
-        names = ", ".join(missing)
-        yield Remark(
-            "inconclusive",
-            "NotTested",
-            f"No result of these HCAs of the fabric: {names}.",
-            "Run the benchmark on each of them: -d names the device.",
-        )
+        text = f"These HCAs of the fabric have no result: {', '.join(missing)}."
+        yield NOT_TESTED.finding("unsure", text)

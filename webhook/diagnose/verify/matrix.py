@@ -1,4 +1,4 @@
-"""The matrix of a run: the judgements for each pair of nodes and each device."""
+"""The matrix of a run: the results for each pair of nodes and each device."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.verify.output import title_of
-from webhook.diagnose.verify.results import (
-    WORTHS,
-    BenchmarkResult,
-    NodePair,
-    RunReport,
-    Worth,
-    severity_key,
-)
+from webhook.diagnose.verify.results import BenchmarkResult, NodePair, RunReport, severity_key
+from webhook.model.finding import Finding, Level, severity
 
 #: The most nodes whose pairs are shown as a list.
 _MOST_LIST_NODES = 2
@@ -23,28 +17,28 @@ _STEPS = (100, 10)
 
 
 class MatrixCell(NamedTuple):
-    """The judgements on a pair, for a single device or for all."""
+    """The results of a pair, for a single device or for all."""
 
     pair: NodePair
-    judgements: tuple[BenchmarkResult, ...]
+    results: tuple[BenchmarkResult, ...]
 
     @property
-    def worst(self) -> BenchmarkResult:
-        """The judgement to show: the worst, and among equals the lowest bandwidth."""
-        return max(self.judgements, key=_rank)
+    def decisive(self) -> BenchmarkResult:
+        """The result to show: the worst, and among equals the lowest bandwidth."""
+        return max(self.results, key=_rank)
 
     @property
-    def verdict(self) -> Worth:
-        """The verdict of the worst judgement."""
-        return self.worst.verdict
+    def level(self) -> Level:
+        """The level of the decisive result."""
+        return self.decisive.finding.level
 
     @property
     def number(self) -> str:
-        """The number of the worst judgement, in Gb/s unless "µs" follows; "" without a number."""
-        worst = self.worst
-        if worst.number is None:
+        """The decisive number, in Gb/s unless "µs" follows; "" without a number."""
+        result = self.decisive
+        if result.number is None:
             return ""
-        return short_number(worst.number) + (" µs" if worst.gbps is None else "")
+        return short_number(result.number) + (" µs" if result.gbps is None else "")
 
 
 Cells = dict[NodePair, MatrixCell]
@@ -75,12 +69,10 @@ class PairMatrix(NamedTuple):
         """The cells of each device, of bandwidths and of latencies, sorted by device."""
         columns: dict[MatrixColumn, dict[NodePair, list[BenchmarkResult]]] = {}
         for pair, cell in self.cells.items():
-            for judgement in cell.judgements:
-                columns.setdefault(_column_of(judgement), {}).setdefault(pair, []).append(judgement)
+            for result in cell.results:
+                columns.setdefault(_column_of(result), {}).setdefault(pair, []).append(result)
         return {
-            column: {
-                pair: MatrixCell(pair, tuple(judgements)) for pair, judgements in pairs.items()
-            }
+            column: {pair: MatrixCell(pair, tuple(results)) for pair, results in pairs.items()}
             for column, pairs in sorted(
                 columns.items(), key=lambda column_cells: _column_order(column_cells[0])
             )
@@ -90,13 +82,13 @@ class PairMatrix(NamedTuple):
 def pair_matrix(report: RunReport) -> PairMatrix:
     """Arrange a report; results of one pair go into one cell."""
     cells: dict[NodePair, tuple[BenchmarkResult, ...]] = {}
-    for pair, judgements in report.results:
-        if judgements:
-            cells[pair] = (*cells.get(pair, ()), *judgements)
+    for pair, results in report.pairs:
+        if results:
+            cells[pair] = (*cells.get(pair, ()), *results)
     nodes = dict.fromkeys([*report.nodes, *(node for pair in cells for node in pair)])
     return PairMatrix(
         tuple(nodes),
-        {pair: MatrixCell(pair, judgements) for pair, judgements in cells.items()},
+        {pair: MatrixCell(pair, results) for pair, results in cells.items()},
     )
 
 
@@ -126,8 +118,8 @@ def shortened_list(words: Sequence[str], limit: int = 4) -> str:
     return f"{start} and {omitted} more" if omitted > 0 else start
 
 
-def _column_of(judgement: BenchmarkResult) -> MatrixColumn:
-    run = judgement.measurement
+def _column_of(result: BenchmarkResult) -> MatrixColumn:
+    run = result.measurement
     return MatrixColumn(run.device, run.kind == "latency") if run else MatrixColumn(None, False)
 
 
@@ -137,22 +129,22 @@ def _column_order(column: MatrixColumn) -> tuple[bool, int, str, bool]:
     return column.device is None, len(name), name, column.latency
 
 
-def _rank(judgement: BenchmarkResult) -> tuple[int, int, bool, float]:
-    """Order judgements: the verdict, the layer, bandwidths above latencies, the worse number."""
-    number = -judgement.gbps if judgement.gbps is not None else judgement.latency_us or 0.0
-    return (*severity_key(judgement), judgement.gbps is not None, number)
+def _rank(result: BenchmarkResult) -> tuple[int, int, bool, float]:
+    """Order results: the level, the layer, bandwidths above latencies, the worse number."""
+    number = -result.gbps if result.gbps is not None else result.latency_us or 0.0
+    return (*severity_key(result), result.gbps is not None, number)
 
 
-# Statements on the cells that do not pass; equal statements are merged.
+# The findings on the cells that are not ok; equal findings are merged.
 
 
 class PairStatement(NamedTuple):
-    """A sentence, the test, and the pairs that they apply to."""
+    """The text of a finding, the test, and the pairs that they apply to."""
 
-    because: str
+    text: str
     #: The test and its device; "" if unknown.
     tested: str
-    #: A pair is repeated for each of its judgements.
+    #: A pair is repeated for each of its results.
     pairs: tuple[NodePair, ...]
 
     @property
@@ -162,35 +154,42 @@ class PairStatement(NamedTuple):
 
 
 class FindingGroup(NamedTuple):
-    """All judgements with one verdict, code and remedy."""
+    """All findings with one level, code and remedy."""
 
-    verdict: Worth
-    code: str
-    remedy: str
+    #: One of them, for what they have in common.
+    finding: Finding
     #: The lowest number first.
     statements: tuple[PairStatement, ...]
 
 
+GroupKey = tuple[Level, str, str]
+
+
+def group_key(finding: Finding) -> GroupKey:
+    """Return the level, the code and the remedy, which the findings of a group share."""
+    return finding.level, finding.code, finding.remedy
+
+
 def group_findings(matrix: PairMatrix) -> tuple[FindingGroup, ...]:
-    """Return the judgements that do not pass, the worst group first."""
-    groups: dict[tuple[Worth, str, str], list[tuple[NodePair, BenchmarkResult]]] = defaultdict(list)
+    """Return the findings that are not ok, the worst group first."""
+    groups: dict[GroupKey, list[tuple[NodePair, BenchmarkResult]]] = defaultdict(list)
     for pair, cell in matrix.cells.items():
-        for judgement in cell.judgements:
-            if judgement.verdict != "pass":
-                groups[judgement.verdict, judgement.code, judgement.remedy].append(
-                    (pair, judgement)
-                )
-    ordered = sorted(groups.items(), key=lambda group: -WORTHS.index(group[0][0]))
-    return tuple(FindingGroup(*key, _statements(judged)) for key, judged in ordered)
+        for result in cell.results:
+            if result.finding.level != "ok":
+                groups[group_key(result.finding)].append((pair, result))
+    ordered = sorted(groups.items(), key=lambda group: -severity(group[0][0]))
+    return tuple(
+        FindingGroup(results[0][1].finding, _statements(results)) for _, results in ordered
+    )
 
 
-def _statements(judged: list[tuple[NodePair, BenchmarkResult]]) -> tuple[PairStatement, ...]:
+def _statements(results: list[tuple[NodePair, BenchmarkResult]]) -> tuple[PairStatement, ...]:
     by_statement: dict[tuple[str, str], list[NodePair]] = defaultdict(list)
-    for pair, judgement in sorted(judged, key=lambda pair_judgement: _lowest(pair_judgement[1])):
-        tested = title_of(judgement.measurement) if judgement.measurement else ""
-        by_statement[judgement.because, tested].append(pair)
+    for pair, result in sorted(results, key=lambda pair_result: _lowest(pair_result[1])):
+        tested = title_of(result.measurement) if result.measurement else ""
+        by_statement[result.finding.text, tested].append(pair)
     return tuple(PairStatement(*key, tuple(pairs)) for key, pairs in by_statement.items())
 
 
-def _lowest(judgement: BenchmarkResult) -> tuple[bool, float]:
-    return judgement.gbps is None, judgement.gbps or 0.0
+def _lowest(result: BenchmarkResult) -> tuple[bool, float]:
+    return result.gbps is None, result.gbps or 0.0

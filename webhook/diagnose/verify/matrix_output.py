@@ -1,16 +1,12 @@
-"""A run as JSON, as JUnit XML and as text.
-
-The JSON is stable and described by `verify-run.schema.json`: keys may be added, but neither keys
-nor codes are ever renamed.
-"""
+"""A run as JSON, as JUnit XML and as text."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from webhook.diagnose.verify.fault_localization import Suspect, localize_faults
+from typing_extensions import TypedDict
+
+from webhook.diagnose.verify.fault_localization import localize_faults
 from webhook.diagnose.verify.matrix import (
     FindingGroup,
     MatrixCell,
@@ -22,65 +18,87 @@ from webhook.diagnose.verify.matrix import (
     shortened_list,
 )
 from webhook.diagnose.verify.output import (
-    SIGNS,
-    JunitCase,
-    judgement_form,
-    junit_document,
+    SUITE,
+    ResultForm,
+    expectation,
+    result_form,
     title_of,
-    verify_schema,
-    write_judgement,
     write_summary,
 )
-from webhook.diagnose.verify.results import Evaluation, NodePair, Remark, RunReport
-from webhook.model.json import JsonObject
+from webhook.diagnose.verify.results import Evaluation, NodePair, RunReport
+from webhook.model.finding import Finding, Level
+from webhook.text.findings import SIGNS, FindingForm, finding_form, write_finding, write_remedy
+from webhook.text.junit import JunitCase, junit_document
 from webhook.text.terminal import Sheet, Span
 
-_SCHEMA = Path(__file__).with_name("verify-run.schema.json")
+
+class PairForm(TypedDict):
+    """A pair of nodes that was measured."""
+
+    client: str
+    """The node that the data comes from."""
+    server: str
+    level: Level
+    """The worst level of its results."""
+    results: list[ResultForm]
+    """A result for each device and test; without a measurement, a single one with the reason."""
 
 
-def matrix_form(report: RunReport) -> JsonObject:
+class MatrixForm(TypedDict):
+    """The output of rdma-webhook verify run with -o json."""
+
+    level: Level
+    """The worst level: it decides the exit code."""
+    code: str
+    """The code, text and remedy are those of the decisive finding."""
+    text: str
+    remedy: str
+    run: str
+    """The name of the run."""
+    fabric: str
+    image: str
+    """The image with the benchmark."""
+    nodes: list[str]
+    """The nodes in the run."""
+    pairs: list[PairForm]
+    """Each pair that was measured, once for each direction."""
+    findings: list[FindingForm]
+    """What to check first, and findings on the run as a whole."""
+
+
+def matrix_form(report: RunReport) -> MatrixForm:
     """Return a run as plain JSON values."""
-    worst = report.assessment.worst
+    decisive = report.evaluation.decisive
     matrix = pair_matrix(report)
-    return {
-        "verdict": worst.verdict,
-        "code": worst.code,
-        "because": worst.because,
-        "remedy": worst.remedy,
-        "run": report.name,
-        "fabric": report.fabric,
-        "image": report.image,
-        "nodes": list(matrix.nodes),
-        "pairs": [_pair(cell) for cell in matrix.cells.values()],
-        "findings": [
-            *(_finding(suspect) for suspect in localize_faults(matrix)),
-            *(_remark(remark) for remark in report.remarks),
-        ],
-    }
+    findings = (*localize_faults(matrix), *report.findings)
+    return MatrixForm(
+        level=decisive.level,
+        code=decisive.code,
+        text=decisive.text,
+        remedy=decisive.remedy,
+        run=report.name,
+        fabric=report.fabric,
+        image=report.image,
+        nodes=list(matrix.nodes),
+        pairs=[_pair_form(cell) for cell in matrix.cells.values()],
+        findings=[finding_form(finding) for finding in findings],
+    )
 
 
-def _pair(cell: MatrixCell) -> JsonObject:
-    return {
-        "client": cell.pair.client,
-        "server": cell.pair.server,
-        "verdict": cell.verdict,
-        "measurements": [judgement_form(judgement) for judgement in cell.judgements],
-    }
-
-
-def _finding(suspect: Suspect) -> JsonObject:
-    return {**suspect._asdict(), "nodes": list(suspect.nodes)}
-
-
-def _remark(remark: Remark) -> JsonObject:
-    return {**remark._asdict(), "nodes": [], "device": None}
+def _pair_form(cell: MatrixCell) -> PairForm:
+    return PairForm(
+        client=cell.pair.client,
+        server=cell.pair.server,
+        level=cell.level,
+        results=[result_form(result) for result in cell.results],
+    )
 
 
 def matrix_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of the form, including the schema of a judgement."""
-    schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
-    schema["$defs"] = json.loads(verify_schema())["$defs"]
-    return json.dumps(schema, indent=2) + "\n"
+    """Return the JSON Schema of the JSON."""
+    from webhook.text.schema import form_schema  # noqa: PLC0415 -- slow to import
+
+    return form_schema(MatrixForm, "The output of rdma-webhook verify run -o json")
 
 
 # A run as JUnit XML: a test case for each pair and device, in a class for each pair.
@@ -88,24 +106,25 @@ def matrix_schema() -> str:
 
 def matrix_junit(report: RunReport) -> str:
     """Return a run as an XML document."""
-    pairs = (
-        JunitCase(pair_words(pair), title_of(judgement.measurement), judgement)
+    cases = [
+        JunitCase(pair_words(pair), title_of(result.measurement), result.finding)
         for pair, cell in pair_matrix(report).cells.items()
-        for judgement in cell.judgements
-    )
-    remarks = (JunitCase("The whole run", remark.code, remark) for remark in report.remarks)
-    return junit_document([*pairs, *remarks])
+        for result in cell.results
+    ]
+    cases += [JunitCase(WHOLE_RUN, finding.code, finding) for finding in report.findings]
+    return junit_document(SUITE, cases)
 
 
-# A run as text: the matrix, the suspects, and statements on its cells.
+# A run as text: the matrix, the suspects, and the findings on its cells.
 
-_ARROW = Span("→", "bold")
+WHOLE_RUN = "Whole run"
+SUSPECTS = "Check first"
 _NARROWEST = 40
 _INDENT = 2
 _CORNER = "from ↓ to →"
 _NOT_MEASURED = Span("·", "dim")
-#: The most sentences of a code, and the most pairs of a sentence, that are written out.
-_MOST_SENTENCES = 6
+#: The most statements of a code, and the most pairs of a sentence, that are written out.
+_MOST_STATEMENTS = 6
 _MOST_PAIRS = 4
 
 
@@ -117,17 +136,17 @@ def matrix_text(report: RunReport, *, width: int = 100, colour: bool = False) ->
     if matrix.cells:
         sheet.blank()
         _overview(sheet, matrix)
-    _expected(sheet, report.assessment)
+    _expected(sheet, report.evaluation)
     _suspects(sheet, localize_faults(matrix))
     for group in group_findings(matrix):
         sheet.blank()
         _finding_group(sheet, group)
-    for remark in report.remarks:
+    for finding in report.findings:
         sheet.blank()
-        sheet.paragraph(Span("The whole run", "bold"))
-        write_judgement(sheet, remark)
+        sheet.paragraph(Span(WHOLE_RUN, "bold"))
+        write_finding(sheet, finding)
     sheet.blank()
-    write_summary(sheet, report.assessment)
+    write_summary(sheet, report.evaluation)
     return sheet.text
 
 
@@ -135,13 +154,13 @@ def run_title(report: RunReport, matrix: PairMatrix) -> str:
     """Name a run, with the counts of its nodes and pairs."""
     nodes, pairs = len(matrix.nodes), len(matrix.cells)
     counts = f"{nodes} node{'s' * (nodes != 1)}, {pairs} pair{'s' * (pairs != 1)}"
-    return f"{report.name}: {counts} of {report.fabric}"
+    return f"{report.name}: {counts} of fabric {report.fabric}"
 
 
 def _overview(sheet: Sheet, matrix: PairMatrix) -> None:
     """Write the widest matrix that fits, or a list if none fits or few pairs were measured."""
     if is_dense(matrix):
-        of_all = ", the worst of all devices" if len(matrix.columns) > 1 else ""
+        of_all = ", the worst device of each pair" if len(matrix.columns) > 1 else ""
         sheet.paragraph(Span(f"Gb/s{of_all}", "dim"))
         if (
             sheet.grid(_matrix(matrix, named=True, numbers=True))
@@ -185,7 +204,7 @@ def _cell_span(cell: MatrixCell | None, *, numbers: bool = True) -> Span:
     """Return the sign and the number of a cell."""
     if cell is None:
         return _NOT_MEASURED
-    sign = SIGNS[cell.verdict]
+    sign = SIGNS[cell.level]
     return Span(f"{sign.words} {cell.number}".rstrip() if numbers else sign.words, sign.style)
 
 
@@ -212,35 +231,36 @@ def _pair_lines(matrix: PairMatrix) -> Iterator[list[Span]]:
         yield line
 
 
-def _expected(sheet: Sheet, assessment: Evaluation) -> None:
+def _expected(sheet: Sheet, evaluation: Evaluation) -> None:
     """Write each expectation once, with its source."""
-    expectations = dict.fromkeys(
-        (judgement.expected, judgement.source)
-        for judgement in assessment.judgements
-        if judgement.expected is not None
-    )
-    for expected, source in expectations:
-        sheet.paragraph(Span(f"expected: {expected:g} Gb/s: {source}", "dim"))
+    for expected in expectations(evaluation):
+        sheet.paragraph(Span(f"expected: {expected}", "dim"))
 
 
-def _suspects(sheet: Sheet, suspects: Sequence[Suspect]) -> None:
+def expectations(evaluation: Evaluation) -> list[str]:
+    """Return the expectations of the results, each once."""
+    results = (result for result in evaluation.results if result.expected is not None)
+    return list(dict.fromkeys(map(expectation, results)))
+
+
+def _suspects(sheet: Sheet, suspects: Sequence[Finding]) -> None:
     if not suspects:
         return
     sheet.blank()
-    sheet.paragraph(Span("What to look at first", "bold"))
+    sheet.paragraph(Span(SUSPECTS, "bold"))
     for suspect in suspects:
-        write_judgement(sheet, suspect)
+        write_finding(sheet, suspect)
 
 
 def _finding_group(sheet: Sheet, group: FindingGroup) -> None:
     """Write the statements of a group, and its remedy once."""
-    sheet.paragraph(Span(group.code, "bold"), sign=SIGNS[group.verdict])
-    for statement in group.statements[:_MOST_SENTENCES]:
+    finding = group.finding
+    sheet.paragraph(Span(finding.code, "bold"), sign=SIGNS[finding.level])
+    for statement in group.statements[:_MOST_STATEMENTS]:
         pairs = shortened_list(statement.names, _MOST_PAIRS)
-        place = f"{statement.tested}, {pairs}" if statement.tested else pairs
-        sheet.paragraph(Span(f"{place}: ", "dim"), Span(statement.because), indent=_INDENT)
-    omitted = sum(len(statement.pairs) for statement in group.statements[_MOST_SENTENCES:])
+        subject = f"{statement.tested}, {pairs}" if statement.tested else pairs
+        sheet.paragraph(Span(f"{subject}: ", "dim"), Span(statement.text), indent=_INDENT)
+    omitted = sum(len(statement.pairs) for statement in group.statements[_MOST_STATEMENTS:])
     if omitted:
-        sheet.paragraph(Span(f"and {omitted} more, which -o json shows", "dim"), indent=_INDENT)
-    if group.remedy:
-        sheet.paragraph(Span(group.remedy), sign=_ARROW, indent=_INDENT)
+        sheet.paragraph(Span(f"and {omitted} more (see -o json)", "dim"), indent=_INDENT)
+    write_remedy(sheet, finding.remedy)

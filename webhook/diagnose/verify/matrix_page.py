@@ -6,7 +6,6 @@ the reason and the remedy.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -18,14 +17,17 @@ from webhook.diagnose.verify.matrix import (
     MatrixCell,
     PairStatement,
     group_findings,
+    group_key,
     is_dense,
     pair_matrix,
     pair_words,
     shortened_list,
 )
-from webhook.diagnose.verify.output import SIGNS, Reportable
-from webhook.diagnose.verify.results import WORTHS, BenchmarkResult, NodePair, RunReport, Worth
+from webhook.diagnose.verify.matrix_output import SUSPECTS, expectations
+from webhook.diagnose.verify.results import BenchmarkResult, NodePair, RunReport
+from webhook.model.finding import Finding, Level
 from webhook.text.escape import visible
+from webhook.text.findings import SIGNS, tally
 
 _STYLE = Path(__file__).with_name("matrix_page.css")
 _HEAD = """<!doctype html>
@@ -36,8 +38,8 @@ _HEAD = """<!doctype html>
 """
 #: The most nodes whose names fit side by side above their columns.
 _SIDE_BY_SIDE = 8
-#: The most sentences of a code, and the most pairs of a sentence, that are written out.
-_MOST_SENTENCES = 30
+#: The most statements of a code, and the most pairs of a sentence, that are written out.
+_MOST_STATEMENTS = 30
 _MOST_PAIRS = 12
 
 
@@ -47,15 +49,14 @@ def matrix_page(report: RunReport) -> str:
 
 
 class _Page:
-    """The parts of a page; a cell links to the finding group of its judgement."""
+    """The parts of a page; a cell links to the finding group of its decisive result."""
 
     def __init__(self, report: RunReport) -> None:
         self._report = report
         self._matrix = pair_matrix(report)
         self._groups = group_findings(self._matrix)
         self._marks = {
-            (group.verdict, group.code, group.remedy): f"c{number}"
-            for number, group in enumerate(self._groups, 1)
+            group_key(group.finding): f"c{number}" for number, group in enumerate(self._groups, 1)
         }
 
     def parts(self) -> Iterator[str]:
@@ -63,32 +64,25 @@ class _Page:
         yield f"{_HEAD}<title>{_html(self._report.name)}: {_html(self._report.fabric)}</title>\n"
         yield f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
         yield from self._summary()
-        yield from _suspects([*localize_faults(self._matrix), *self._report.remarks])
+        yield from _suspects([*localize_faults(self._matrix), *self._report.findings])
         yield from self._tables()
         if self._groups:
-            yield "<h2>What does not pass</h2>\n"
+            yield "<h2>Findings</h2>\n"
         for group in self._groups:
-            yield from _finding_group(group, self._marks[group.verdict, group.code, group.remedy])
+            yield from _finding_group(group, self._marks[group_key(group.finding)])
 
     def _summary(self) -> Iterator[str]:
-        report, matrix, assessment = self._report, self._matrix, self._report.assessment
-        worst = assessment.worst
-        counts = Counter(judgement.verdict for judgement in assessment.everything)
-        tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WORTHS if counts[verdict])
-        yield f'<h1 class="{worst.verdict}">{_sign(worst.verdict)} {_html(report.fabric)}: '
-        yield f"{worst.verdict} ({_html(worst.code)})</h1>\n<dl>\n"
-        expected = dict.fromkeys(
-            f"{judgement.expected:g} Gb/s: {judgement.source}"
-            for judgement in assessment.judgements
-            if judgement.expected is not None
-        )
+        report, evaluation = self._report, self._report.evaluation
+        decisive = evaluation.decisive
+        yield f'<h1 class="{decisive.level}">{_sign(decisive.level)} {_html(report.fabric)}: '
+        yield f"{decisive.level} ({_html(decisive.code)})</h1>\n<dl>\n"
         facts = {
             "Run": report.name,
-            "Nodes": str(len(matrix.nodes)),
-            "Pairs": str(len(matrix.cells)),
-            "Results": tally,
+            "Nodes": str(len(self._matrix.nodes)),
+            "Pairs": str(len(self._matrix.cells)),
+            "Results": tally(evaluation.levels),
             "Image": report.image,
-            "Expected": "; ".join(expected),
+            "Expected": "; ".join(expectations(evaluation)),
         }
         for name, value in facts.items():
             if value:
@@ -104,7 +98,7 @@ class _Page:
             return
         columns = matrix.columns
         if len(columns) > 1:
-            yield from self._table("All devices, the worst of each pair", matrix.cells)
+            yield from self._table("All devices: the worst of each pair", matrix.cells)
         for column, cells in columns.items():
             yield from self._table(column.title, cells)
 
@@ -113,7 +107,7 @@ class _Page:
         nodes = self._matrix.nodes
         css_class = ' class="many"' if len(nodes) > _SIDE_BY_SIDE else ""
         yield f'<h2>{_html(title)}</h2>\n<div class="scroll"><table{css_class}>\n'
-        yield "<caption>Gb/s; a row sends to the columns</caption>\n"
+        yield "<caption>Gb/s; rows are clients, which send, and columns are servers</caption>\n"
         yield "<thead><tr><td></td>"
         for number, node in enumerate(nodes, 1):
             yield f'<th scope="col" title="{_html(node)}"><span>{number} {_html(node)}</span></th>'
@@ -143,61 +137,64 @@ class _Page:
     def _cell(self, cell: MatrixCell | None, *, diagonal: bool = False) -> str:
         if cell is None:
             return '<td class="same"></td>' if diagonal else '<td class="none">·</td>'
-        worst = cell.worst
-        title = f"{pair_words(cell.pair)}: {worst.because} {worst.remedy}".rstrip()
-        label = f"{_sign(worst.verdict)} {cell.number}".rstrip()
-        mark = self._marks.get((worst.verdict, worst.code, worst.remedy))
+        result = cell.decisive
+        finding = result.finding
+        title = f"{pair_words(cell.pair)}: {finding.text} {finding.remedy}".rstrip()
+        label = f"{_sign(finding.level)} {cell.number}".rstrip()
+        mark = self._marks.get(group_key(finding))
         linked = f'<a href="#{mark}">{label}</a>' if mark else label
-        return f'<td class="{worst.verdict} t{_tenths(worst)}" title="{_html(title)}">{linked}</td>'
+        shade = f"{finding.level} t{_tenths(result)}"
+        return f'<td class="{shade}" title="{_html(title)}">{linked}</td>'
 
 
 def _html(words: str) -> str:
     return escape(visible(words))
 
 
-def _sign(verdict: Worth) -> str:
-    """Return the sign of a verdict, and the verdict itself for screen readers."""
-    return f'<span aria-hidden="true">{SIGNS[verdict].words}</span><i>{verdict}</i>'
+def _sign(level: Level) -> str:
+    """Return the sign of a level, and the level itself for screen readers."""
+    return f'<span aria-hidden="true">{SIGNS[level].words}</span><i>{level}</i>'
 
 
-def _tenths(judgement: BenchmarkResult) -> int:
+def _tenths(result: BenchmarkResult) -> int:
     """Return the share of the expectation that was reached, in tenths: 0 to 10."""
-    if judgement.verdict == "pass":
+    if result.finding.level == "ok":
         return 10
-    if judgement.gbps is None or not judgement.expected:
+    if result.gbps is None or not result.expected:
         return 0
-    return max(0, min(10, int(10 * judgement.gbps / judgement.expected)))
+    return max(0, min(10, int(10 * result.gbps / result.expected)))
 
 
-def _suspects(suspects: Sequence[Reportable]) -> Iterator[str]:
+def _suspects(suspects: Sequence[Finding]) -> Iterator[str]:
     if not suspects:
         return
-    yield '<h2>What to look at first</h2>\n<ul class="findings">\n'
+    yield f'<h2>{SUSPECTS}</h2>\n<ul class="findings">\n'
     for suspect in suspects:
         remedy = (
             f'<br><span class="remedy">{_html(suspect.remedy)}</span>' if suspect.remedy else ""
         )
         yield (
-            f'<li class="{suspect.verdict}">{_sign(suspect.verdict)} '
-            f"{_html(suspect.because)}{remedy}</li>\n"
+            f'<li class="{suspect.level}">{_sign(suspect.level)} '
+            f"{_html(suspect.text)}{remedy}</li>\n"
         )
     yield "</ul>\n"
 
 
 def _finding_group(group: FindingGroup, mark: str) -> Iterator[str]:
-    yield f'<section id="{mark}" class="{group.verdict}">\n'
-    yield f"<h3>{_sign(group.verdict)} {_html(group.code)}</h3>\n<ul>\n"
-    yield from map(_sentence, group.statements[:_MOST_SENTENCES])
-    omitted = sum(len(statement.pairs) for statement in group.statements[_MOST_SENTENCES:])
+    finding = group.finding
+    yield f'<section id="{mark}" class="{finding.level}">\n'
+    yield f"<h3>{_sign(finding.level)} {_html(finding.code)}</h3>\n<ul>\n"
+    yield from map(_statement, group.statements[:_MOST_STATEMENTS])
+    omitted = sum(len(statement.pairs) for statement in group.statements[_MOST_STATEMENTS:])
     if omitted:
         yield f"<li>and {omitted} more, in the tables above</li>\n"
     yield "</ul>\n"
-    if group.remedy:
-        yield f'<p class="remedy">{_html(group.remedy)}</p>\n'
+    if finding.remedy:
+        yield f'<p class="remedy">{_html(finding.remedy)}</p>\n'
     yield "</section>\n"
 
 
-def _sentence(statement: PairStatement) -> str:
+def _statement(statement: PairStatement) -> str:
     tested = f"{statement.tested}, " if statement.tested else ""
     subject = f"{tested}{shortened_list(statement.names, _MOST_PAIRS)}"
-    return f"<li><b>{_html(subject)}:</b> {_html(statement.because)}</li>\n"
+    return f"<li><b>{_html(subject)}:</b> {_html(statement.text)}</li>\n"

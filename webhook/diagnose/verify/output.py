@@ -1,66 +1,56 @@
-"""An assessment as text, as JSON and as JUnit XML."""
+"""An evaluation as text, as JSON and as JUnit XML."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple, Protocol
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from collections.abc import Iterator
 
-from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
-from webhook.diagnose.verify.results import WORTHS, BenchmarkResult, Evaluation, Remark, Worth
-from webhook.model.json import JsonObject
-from webhook.text.escape import visible
+from typing_extensions import TypedDict
+
+from webhook.diagnose.tools.benchmarks.measurements import (
+    Latency,
+    MeasuredRow,
+    Measurement,
+    Program,
+)
+from webhook.diagnose.tools.causes import Layer
+from webhook.diagnose.tools.observations import LinkLayer
+from webhook.diagnose.verify.results import BenchmarkResult, Evaluation
+from webhook.model.finding import Level, Location
+from webhook.text.findings import (
+    SIGNS,
+    FindingForm,
+    file_position,
+    finding_form,
+    tally,
+    write_finding,
+)
+from webhook.text.junit import JunitCase, junit_document
 from webhook.text.terminal import Sheet, Span
 
-#: The sign of each verdict.
-SIGNS: dict[Worth, Span] = {
-    "pass": Span("✔", "green"),
-    "warn": Span("!", "yellow"),
-    "inconclusive": Span("?", "yellow"),
-    "fail": Span("✘", "bold red"),
-}
-_ARROW = Span("→", "bold")
+#: The name of the suite of tests in JUnit XML.
+SUITE = "rdma-webhook verify"
+_ALL_RUNS = "All runs"
 _INDENT = 2
 _NARROWEST = 40
 
 
-class Reportable(Protocol):
-    """A judgement, remark or suspect: a verdict, a reason and a remedy."""
-
-    @property
-    def verdict(self) -> Worth:
-        """The verdict."""
-
-    @property
-    def because(self) -> str:
-        """The reason, as a sentence."""
-
-    @property
-    def remedy(self) -> str:
-        """The remedy; "" if no action is needed."""
-
-
-def verify_text(assessment: Evaluation, *, width: int = 100, colour: bool = False) -> str:
-    """Return an assessment as lines of at most `width` columns."""
+def verify_text(evaluation: Evaluation, *, width: int = 100, colour: bool = False) -> str:
+    """Return an evaluation as lines of at most `width` columns."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
-    for judgement in assessment.judgements:
-        heading = [
-            Span(title_of(judgement.measurement), "bold"),
-            Span(f"  {where_judged(judgement)}", "dim"),
-        ]
-        sheet.paragraph(*heading)
-        write_judgement(sheet, judgement)
-        if judgement.expected is not None:
-            sheet.paragraph(Span(f"expected: {judgement.source}", "dim"), indent=2 * _INDENT)
-        if judgement.also:
-            sheet.paragraph(Span(f"also: {', '.join(judgement.also)}", "dim"), indent=2 * _INDENT)
-    for remark in assessment.remarks:
-        sheet.paragraph(Span("All runs", "bold"))
-        write_judgement(sheet, remark)
+    for result in evaluation.results:
+        position = f"  {position_of(result.finding.location)}"
+        sheet.paragraph(Span(title_of(result.measurement), "bold"), Span(position, "dim"))
+        write_finding(sheet, result.finding)
+        if result.expected is not None:
+            expected = f"expected: {expectation(result)}"
+            sheet.paragraph(Span(expected, "dim"), indent=2 * _INDENT)
+        if result.also:
+            sheet.paragraph(Span(f"also: {', '.join(result.also)}", "dim"), indent=2 * _INDENT)
+    for finding in evaluation.findings:
+        sheet.paragraph(Span(_ALL_RUNS, "bold"))
+        write_finding(sheet, finding)
     sheet.blank()
-    write_summary(sheet, assessment)
+    write_summary(sheet, evaluation)
     return sheet.text
 
 
@@ -75,165 +65,207 @@ def title_of(run: Measurement | None) -> str:
     return " ".join(word for word in words if word)
 
 
-def where_judged(judgement: BenchmarkResult) -> str:
-    """Return the place of a judgement: file and line, and the node if there are several."""
-    of = f" of {judgement.node}" if judgement.node else ""
-    return f"{judgement.file}:{judgement.lines[0]}{of}"
+def position_of(location: Location) -> str:
+    """Return the file and line of a result, and its node if the file has several."""
+    nodes = f" on {', '.join(location.nodes)}" if location.nodes else ""
+    return file_position(location) + nodes
 
 
-def write_judgement(sheet: Sheet, judgement: Reportable) -> None:
-    """Write the reason and the remedy."""
-    sheet.paragraph(Span(judgement.because), sign=SIGNS[judgement.verdict], indent=_INDENT)
-    if judgement.remedy:
-        sheet.paragraph(Span(judgement.remedy), sign=_ARROW, indent=2 * _INDENT)
+def expectation(result: BenchmarkResult) -> str:
+    """Return the expected rate and its source."""
+    return f"{result.expected:g} Gb/s = {result.source}"
 
 
-def write_summary(sheet: Sheet, assessment: Evaluation) -> None:
-    """Write the last line: the deciding judgement, and the count of each verdict."""
-    worst = assessment.worst
-    counts = Counter(judgement.verdict for judgement in assessment.everything)
-    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WORTHS if counts[verdict])
-    sheet.paragraph(Span(f"{worst.verdict} ({worst.code}): {tally}"), sign=SIGNS[worst.verdict])
+def write_summary(sheet: Sheet, evaluation: Evaluation) -> None:
+    """Write the last line: the decisive level and code, and the count of each level."""
+    finding = evaluation.decisive
+    summary = f"{finding.level} ({finding.code}): {tally(evaluation.levels)}"
+    sheet.paragraph(Span(summary), sign=SIGNS[finding.level])
 
 
-# An assessment as JSON, which is stable and described by `verify.schema.json`.
-#
-# Keys may be added, but neither keys nor codes are ever renamed.
-
-_SCHEMA = Path(__file__).with_name("verify.schema.json")
+# An evaluation as JSON.
 
 
-def verify_form(assessment: Evaluation) -> JsonObject:
-    """Return an assessment as plain JSON values."""
-    worst = assessment.worst
-    return {
-        "verdict": worst.verdict,
-        "code": worst.code,
-        "because": worst.because,
-        "remedy": worst.remedy,
-        "measurements": [judgement_form(judgement) for judgement in assessment.judgements],
-        "findings": [remark._asdict() for remark in assessment.remarks],
-    }
+class LatencyForm(TypedDict):
+    """The latency of a message in µs."""
+
+    minimum: float | None
+    typical: float | None
+    average: float | None
+    maximum: float | None
+    p99: float | None
 
 
-def judgement_form(judgement: BenchmarkResult) -> JsonObject:
-    """Return a judgement as plain JSON values."""
-    return {
-        "verdict": judgement.verdict,
-        "code": judgement.code,
-        "gbps": judgement.gbps,
-        "latencyUs": judgement.latency_us,
-        "expected": judgement.expected,
-        "because": judgement.because,
-        "remedy": judgement.remedy,
-        "source": judgement.source,
-        "layer": judgement.layer,
-        "also": list(judgement.also),
-        "file": judgement.file,
-        "node": judgement.node,
-        "lines": list(judgement.lines),
-        "run": _run(judgement.measurement) if judgement.measurement else None,
-    }
+class RowForm(TypedDict):
+    """One row of a table, for one message size."""
+
+    line: int
+    size: int | None
+    """The message size in bytes."""
+    iterations: int | None
+    gbps: float | None
+    """The average; for nccl-tests the bus bandwidth."""
+    peakGbps: float | None
+    latencyUs: LatencyForm | None
+    inPlace: bool | None
+    """For nccl-tests: whether the buffers are used in place."""
+    wrongElements: int | None
+    """For nccl-tests: the number of wrong elements."""
 
 
-def _run(run: Measurement) -> JsonObject:
-    return {
-        "program": run.program,
-        "test": run.test,
-        "device": run.device,
-        "port": run.port,
-        "linkLayer": run.link_layer,
-        "mtu": run.mtu,
-        "qps": run.qps,
-        "bidirectional": run.bidirectional,
-        "cuda": run.cuda,
-        "duration": run.duration,
-        "loopback": run.loopback if run.loopback is None else bool(run.loopback),
-        "ranks": run.ranks,
-        "nodes": run.nodes,
-        "averageGbps": run.average_gbps,
-        "wrongElements": run.wrong_elements,
-        "rows": [_row(row) for row in run.rows],
-    }
+class RunForm(TypedDict):
+    """The output of a benchmark; null for a value that it does not show."""
+
+    program: Program
+    test: str | None
+    """The program or test, such as ib_write_bw."""
+    device: str | None
+    port: int | None
+    linkLayer: LinkLayer | None
+    mtu: int | None
+    """The path MTU in bytes."""
+    qps: int | None
+    """The number of queue pairs."""
+    bidirectional: bool | None
+    cuda: bool | None
+    """Whether a GPU's memory was sent."""
+    duration: bool | None
+    """Whether it ran for a time instead of for a number of iterations."""
+    loopback: bool | None
+    """Whether both ends were on one port or node."""
+    ranks: int | None
+    """For nccl-tests."""
+    nodes: int | None
+    """For nccl-tests: the number of nodes of these ranks."""
+    averageGbps: float | None
+    """For nccl-tests: the average bus bandwidth."""
+    wrongElements: int | None
+    """For nccl-tests: the number of wrong elements in the results."""
+    rows: list[RowForm]
 
 
-def _row(row: MeasuredRow) -> JsonObject:
-    latency = row.latency
-    return {
-        "line": row.line,
-        "size": row.size,
-        "iterations": row.iterations,
-        "gbps": row.gbps,
-        "peakGbps": row.peak_gbps,
-        "latencyUs": latency._asdict() if latency else None,
-        "inPlace": row.in_place,
-        "wrongElements": row.wrong_elements,
-    }
+class ResultForm(TypedDict):
+    """The result of a run, or of output without one, such as a failure or a log."""
+
+    finding: FindingForm
+    gbps: float | None
+    """The bandwidth that was graded, in Gb/s."""
+    latencyUs: float | None
+    """The latency that was graded, in µs."""
+    expected: float | None
+    """The expected bandwidth in Gb/s."""
+    source: str
+    """How `expected` was computed, or the source of the finding's text."""
+    layer: Layer | None
+    """The part of the stack that failed."""
+    also: list[str]
+    """Codes of the other failures of the same run, lowest layer first."""
+    run: RunForm | None
+
+
+class VerifyForm(TypedDict):
+    """The output of rdma-webhook verify judge and verify nccl with -o json."""
+
+    level: Level
+    """The worst level: it decides the exit code."""
+    code: str
+    """The code, text and remedy are those of the decisive finding."""
+    text: str
+    remedy: str
+    results: list[ResultForm]
+    findings: list[FindingForm]
+    """Findings on all runs together."""
+
+
+def verify_form(evaluation: Evaluation) -> VerifyForm:
+    """Return an evaluation as plain JSON values."""
+    finding = evaluation.decisive
+    return VerifyForm(
+        level=finding.level,
+        code=finding.code,
+        text=finding.text,
+        remedy=finding.remedy,
+        results=[result_form(result) for result in evaluation.results],
+        findings=[finding_form(finding) for finding in evaluation.findings],
+    )
+
+
+def result_form(result: BenchmarkResult) -> ResultForm:
+    """Return a result as plain JSON values."""
+    return ResultForm(
+        finding=finding_form(result.finding),
+        gbps=result.gbps,
+        latencyUs=result.latency_us,
+        expected=result.expected,
+        source=result.source,
+        layer=result.layer,
+        also=list(result.also),
+        run=_run_form(result.measurement) if result.measurement else None,
+    )
+
+
+def _run_form(run: Measurement) -> RunForm:
+    return RunForm(
+        program=run.program,
+        test=run.test,
+        device=run.device,
+        port=run.port,
+        linkLayer=run.link_layer,
+        mtu=run.mtu,
+        qps=run.qps,
+        bidirectional=run.bidirectional,
+        cuda=run.cuda,
+        duration=run.duration,
+        loopback=run.loopback if run.loopback is None else bool(run.loopback),
+        ranks=run.ranks,
+        nodes=run.nodes,
+        averageGbps=run.average_gbps,
+        wrongElements=run.wrong_elements,
+        rows=[_row_form(row) for row in run.rows],
+    )
+
+
+def _row_form(row: MeasuredRow) -> RowForm:
+    return RowForm(
+        line=row.line,
+        size=row.size,
+        iterations=row.iterations,
+        gbps=row.gbps,
+        peakGbps=row.peak_gbps,
+        latencyUs=_latency_form(row.latency) if row.latency else None,
+        inPlace=row.in_place,
+        wrongElements=row.wrong_elements,
+    )
+
+
+def _latency_form(latency: Latency) -> LatencyForm:
+    return LatencyForm(
+        minimum=latency.minimum,
+        typical=latency.typical,
+        average=latency.average,
+        maximum=latency.maximum,
+        p99=latency.p99,
+    )
 
 
 def verify_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of the form."""
-    return _SCHEMA.read_text(encoding="utf-8")
+    """Return the JSON Schema of the JSON."""
+    from webhook.text.schema import form_schema  # noqa: PLC0415 -- slow to import
+
+    return form_schema(VerifyForm, "The output of rdma-webhook verify judge -o json")
 
 
-# An assessment as JUnit XML, which CI systems show as tests.
-#
-# A run is a test case: a failure for fail, skipped for inconclusive; a warning passes, with its
-# text. Elements and attributes are those of Ant's JUnit task, which Jenkins and GitLab read.
-
-_NAME = "rdma-webhook verify"
+# An evaluation as JUnit XML: a test case for each result.
 
 
-class JunitCase(NamedTuple):
-    """A test case, and the judgement on it."""
-
-    classname: str
-    name: str
-    judgement: BenchmarkResult | Remark
+def verify_junit(evaluation: Evaluation) -> str:
+    """Return an evaluation as an XML document."""
+    return junit_document(SUITE, list(_cases(evaluation)))
 
 
-def verify_junit(assessment: Evaluation) -> str:
-    """Return an assessment as an XML document."""
-    runs = (
-        JunitCase(title_of(judgement.measurement), where_judged(judgement), judgement)
-        for judgement in assessment.judgements
-    )
-    remarks = (JunitCase("All runs", remark.code, remark) for remark in assessment.remarks)
-    return junit_document([*runs, *remarks])
-
-
-def junit_document(cases: Sequence[JunitCase]) -> str:
-    """Return an XML document with a single suite, of these cases."""
-    counts = Counter(case.judgement.verdict for case in cases)
-    suite = Element(
-        "testsuite",
-        name=_NAME,
-        tests=str(len(cases)),
-        failures=str(counts["fail"]),
-        errors="0",
-        skipped=str(counts["inconclusive"]),
-    )
-    for case in cases:
-        _case(suite, case)
-    suites = Element("testsuites", name=_NAME)
-    suites.append(suite)
-    indent(suites)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
-
-
-def _case(suite: Element, case: JunitCase) -> None:
-    """Add a test case; control characters, which XML does not allow, are escaped."""
-    element = SubElement(
-        suite, "testcase", classname=visible(case.classname), name=visible(case.name)
-    )
-    judgement, code = case.judgement, visible(case.judgement.code)
-    because, text = (
-        visible(judgement.because),
-        visible(f"{judgement.because} {judgement.remedy}".strip()),
-    )
-    if judgement.verdict == "fail":
-        SubElement(element, "failure", type=code, message=because).text = text
-    elif judgement.verdict == "inconclusive":
-        SubElement(element, "skipped", message=f"{code}: {text}")
-    else:
-        SubElement(element, "system-out").text = f"{judgement.verdict} ({code}): {text}"
+def _cases(evaluation: Evaluation) -> Iterator[JunitCase]:
+    for result in evaluation.results:
+        finding = result.finding
+        yield JunitCase(title_of(result.measurement), position_of(finding.location), finding)
+    for finding in evaluation.findings:
+        yield JunitCase(_ALL_RUNS, finding.code, finding)

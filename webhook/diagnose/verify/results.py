@@ -1,38 +1,26 @@
-"""A judgement: a verdict with its number, the expectation, the reason, and what to do."""
+"""The results of benchmarks: findings with their figures, and the rates that are expected."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
 from webhook.diagnose.tools.causes import LAYERS, Layer
 from webhook.diagnose.tools.hardware import data_rate, payload_share
-
-#: inconclusive: the output proves neither a good link nor a bad one.
-Worth = Literal["pass", "warn", "inconclusive", "fail"]
-#: Best first.
-WORTHS: tuple[Worth, ...] = ("pass", "warn", "inconclusive", "fail")
+from webhook.model.finding import Finding, Level, severity
 
 
 class BenchmarkResult(NamedTuple):
-    """The judgement on a run, a failure or a log."""
+    """A finding on a run, a failure or a log, with its figures."""
 
-    lines: tuple[int, int]
-    verdict: Worth
-    #: Stable: keys of docs and of scripts.
-    code: str
-    because: str
-    remedy: str = ""
-    #: The file of the output, "-" for standard input, and the node if the file has several.
-    file: str = ""
-    node: str | None = None
-    #: The basis of the judgement: how the expectation was computed, or where a text comes from.
-    source: str = ""
+    finding: Finding
     measurement: Measurement | None = None
     gbps: float | None = None
     latency_us: float | None = None
     #: Gb/s.
     expected: float | None = None
+    #: How `expected` was computed, or the source of the finding's text.
+    source: str = ""
     #: For a failure: the part of the stack that failed.
     layer: Layer | None = None
     #: Codes of the other failures of the same run, lowest layer first.
@@ -43,48 +31,48 @@ class BenchmarkResult(NamedTuple):
         """The number to compare with other runs."""
         return self.gbps if self.gbps is not None else self.latency_us
 
-
-class Remark(NamedTuple):
-    """The judgement on all runs together."""
-
-    verdict: Worth
-    code: str
-    because: str
-    remedy: str
+    def located(self, file: str, nodes: tuple[str, ...]) -> BenchmarkResult:
+        """Return the result with the file of its output, and with its nodes."""
+        location = self.finding.location._replace(file=file, nodes=nodes)
+        return self._replace(finding=self.finding._replace(location=location))
 
 
 class Evaluation(NamedTuple):
-    """The judgements on single runs and on all runs."""
+    """The results of single runs, and the findings on all runs together."""
 
-    judgements: tuple[BenchmarkResult, ...]
-    remarks: tuple[Remark, ...]
-
-    @property
-    def worst(self) -> BenchmarkResult | Remark:
-        """The deciding judgement: the worst, and of failures the first on the lowest layer."""
-        return max(self.everything, key=severity_key)
+    results: tuple[BenchmarkResult, ...]
+    findings: tuple[Finding, ...] = ()
 
     @property
-    def everything(self) -> list[BenchmarkResult | Remark]:
-        """All judgements and remarks."""
-        return [*self.judgements, *self.remarks]
+    def decisive(self) -> Finding:
+        """The worst finding, and of errors the first on the lowest layer."""
+        results = (*self.results, *map(BenchmarkResult, self.findings))
+        return max(results, key=severity_key).finding
+
+    @property
+    def levels(self) -> list[Level]:
+        """The levels of all results and findings."""
+        return [finding.level for finding in (*map(_finding, self.results), *self.findings)]
 
 
-def severity_key(judgement: BenchmarkResult | Remark) -> tuple[int, int]:
-    """Return a sort key: the verdict, then the layer, where a lower layer weighs more."""
-    layer = judgement.layer if isinstance(judgement, BenchmarkResult) else None
-    height = LAYERS.index(layer) if layer else len(LAYERS)
-    return WORTHS.index(judgement.verdict), -height
+def _finding(result: BenchmarkResult) -> Finding:
+    return result.finding
+
+
+def severity_key(result: BenchmarkResult) -> tuple[int, int]:
+    """Return a sort key: the level, then the layer, where a lower layer weighs more."""
+    height = LAYERS.index(result.layer) if result.layer else len(LAYERS)
+    return severity(result.finding.level), -height
 
 
 # The expectation for a run: the data rate of the port, less the headers of packets.
 #
 # A card in a slot that is slower than its port reaches the rate of the slot.
 
-#: The shares of the expectation at which a run passes, and at which it warns. NVIDIA's own test
-#: passes at 0.9 (Mellanox/ngc_multinode_perf); Azure passes its V100 nodes at 0.78
+#: The shares of the expectation from which a run is ok, and from which it is a warning. NVIDIA's
+#: own test passes at 0.9 (Mellanox/ngc_multinode_perf); Azure passes its V100 nodes at 0.78
 #: (azurehpc-health-checks).
-PASS, WARN = 0.9, 0.75
+OK_SHARE, WARNING_SHARE = 0.9, 0.75
 
 #: The MTUs of RDMA, in bytes; any other number is not an MTU.
 _MTUS = (256, 512, 1024, 2048, 4096)
@@ -114,19 +102,19 @@ class DueRate(NamedTuple):
 
 def due_rate(measurement: Measurement, rate: PortRate, bus: BusRate | None = None) -> DueRate:
     """Return the expectation for a run on ports of this rate and cards with this PCIe link."""
-    gbps, steps = data_rate(rate.gbps, measurement.link_layer), [rate.source]
+    gbps, source, comparison = data_rate(rate.gbps, measurement.link_layer), rate.source, ""
     if gbps != rate.gbps:
-        steps.append(f"of which InfiniBand's encoding leaves {gbps:g} Gb/s")
+        source += f" ({gbps:g} Gb/s after InfiniBand's encoding)"
     if measurement.link_layer is not None and measurement.mtu in _MTUS:
         share = payload_share(measurement.mtu, measurement.link_layer)
         gbps *= share
-        steps.append(f"of which packets of MTU {measurement.mtu} leave {share:.3f}")
+        source += f" × {share:.3f} payload share at MTU {measurement.mtu}"
     if bus is not None and bus.gbps < gbps:
-        gbps, steps = bus.gbps, [f"{bus.source}, which is less than {rate.source}"]
+        gbps, source, comparison = bus.gbps, bus.source, f", slower than {rate.source}"
     if measurement.bidirectional:
         gbps *= 2
-        steps.append("in both directions")
-    return DueRate(round(gbps, 2), ", ".join(steps))
+        source += " × 2 directions"
+    return DueRate(round(gbps, 2), source + comparison)
 
 
 # The results of a run over a fabric's nodes, pair by pair, independent of their output.
@@ -140,11 +128,11 @@ class NodePair(NamedTuple):
 
 
 class PairResult(NamedTuple):
-    """The judgements on a pair."""
+    """The results of a pair."""
 
     pair: NodePair
-    #: A judgement for each device and test; without a measurement, a single one with the reason.
-    judgements: tuple[BenchmarkResult, ...]
+    #: A result for each device and test; without a measurement, a single one with the reason.
+    results: tuple[BenchmarkResult, ...]
 
 
 class RunReport(NamedTuple):
@@ -156,12 +144,12 @@ class RunReport(NamedTuple):
     image: str
     #: The nodes in the run, in the order of rows and columns.
     nodes: tuple[str, ...]
-    results: tuple[PairResult, ...]
-    #: The judgements on the run as a whole.
-    remarks: tuple[Remark, ...] = ()
+    pairs: tuple[PairResult, ...]
+    #: The findings on the run as a whole.
+    findings: tuple[Finding, ...] = ()
 
     @property
-    def assessment(self) -> Evaluation:
-        """All judgements and remarks; there is at least one."""
-        judgements = tuple(judgement for result in self.results for judgement in result.judgements)
-        return Evaluation(judgements, self.remarks)
+    def evaluation(self) -> Evaluation:
+        """All results and findings; there is at least one."""
+        results = tuple(result for pair in self.pairs for result in pair.results)
+        return Evaluation(results, self.findings)

@@ -1,4 +1,4 @@
-"""Reports of runs, from outputs of perftest that are judged as in a run; for tests."""
+"""Reports of runs, from outputs of perftest that are graded as in a run; for tests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
-from webhook.diagnose.verify.evaluate import assess, read_benchmark_files
-from webhook.diagnose.verify.results import NodePair, PairResult, PortRate, Remark, RunReport
+from webhook.diagnose.verify.evaluate import evaluate, read_benchmark_files
+from webhook.diagnose.verify.results import NodePair, PairResult, PortRate, RunReport
+from webhook.model.finding import Finding
 
 #: The measured Gb/s, or the output of the program instead.
 Outcome = float | str
@@ -25,7 +26,7 @@ def measured_run(
     *,
     pairs: Iterable[NodePair] | None = None,
     devices: Sequence[str] = ("mlx5_0",),
-    remarks: tuple[Remark, ...] = (),
+    findings: tuple[Finding, ...] = (),
 ) -> RunReport:
     """Return the report of a run on ports of 100 Gb/s."""
     measured_pairs = list(every_pair(nodes) if pairs is None else pairs)
@@ -33,15 +34,20 @@ def measured_run(
     for pair in measured_pairs:
         for device in devices:
             files += read_benchmark_files(" ".join(pair), _output(outcome(pair, device), device))
-    judgements = assess(files, PortRate(100, "rateGbps: 100 of fabric v100-ib")).judgements
-    results = (
+    results = evaluate(files, PortRate(100, "rateGbps: 100 of fabric v100-ib")).results
+    pair_results = tuple(
         PairResult(
-            pair, tuple(judgement for judgement in judgements if judgement.file == " ".join(pair))
+            pair,
+            tuple(
+                result.located("", pair)
+                for result in results
+                if result.finding.location.file == " ".join(pair)
+            ),
         )
         for pair in measured_pairs
     )
     return RunReport(
-        "verify-k7", "v100-ib", "registry.example/perftest", tuple(nodes), tuple(results), remarks
+        "verify-k7", "v100-ib", "registry.example/perftest", tuple(nodes), pair_results, findings
     )
 
 

@@ -40,10 +40,10 @@ def test_who_may_register_memory() -> None:
     assert table == test_memlock.TABLE
 
 
-def test_verdicts() -> None:
+def test_levels() -> None:
     """The tables of perftest, on a single machine and between two, have the tested runs."""
     for heading, expected in (
-        ("## perftest, good and bad, and what `verify judge` says", test_perftest.EXPECTED),
+        ("## perftest, good and bad, as `verify judge` grades it", test_perftest.EXPECTED),
         ("### Between two machines", test_link.EXPECTED),
     ):
         table = {run: (cells[1], cells[2].strip("`")) for run, cells in rows(heading).items()}

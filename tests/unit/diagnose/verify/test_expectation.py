@@ -42,7 +42,7 @@ def test_all_of_it() -> None:
     """Both directions double the expectation, and the source has each step."""
     run = _RUN._replace(link_layer="InfiniBand", mtu=2048, bidirectional=True)
     source = (
-        "--rate 40, of which InfiniBand's encoding leaves 32 Gb/s, of which packets of MTU 2048 "
-        "leave 0.987, in both directions"
+        "--rate 40 (32 Gb/s after InfiniBand's encoding) × 0.987 payload share at MTU 2048 "
+        "× 2 directions"
     )
     assert due_rate(run, PortRate(40, "--rate 40")) == (63.2, source)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, measured_run
 from webhook.diagnose.verify.matrix_output import matrix_junit
-from webhook.diagnose.verify.results import NodePair, Remark
+from webhook.diagnose.verify.results import NodePair
+from webhook.model.finding import Finding
 
-LATE = Remark("inconclusive", "Interrupted", "The run was interrupted.", "Run it again.")
+LATE = Finding("unsure", "Interrupted", "The run was interrupted.", "Run it again.")
 
 
 def test_the_whole_document() -> None:
@@ -16,21 +17,21 @@ def test_the_whole_document() -> None:
         ("a", "b", "<a>"),
         lambda pair, _: NO_MEMORY if pair.client == "b" else 96,
         pairs=pairs,
-        remarks=(LATE,),
+        findings=(LATE,),
     )
-    ((failed,),) = (result.judgements for result in report.results[1:])
-    text = f"{failed.because} {failed.remedy}".replace("\n", " ")
+    ((failed,),) = (pair.results for pair in report.pairs[1:])
+    text = f"{failed.finding.text} {failed.finding.remedy}".replace("\n", " ")
     expected = f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="rdma-webhook verify">
   <testsuite name="rdma-webhook verify" tests="3" failures="1" errors="0" skipped="1">
     <testcase classname="a → b" name="ib_write_bw mlx5_0">
-      <system-out>pass (AtRate): 96.0 Gb/s of 99.37 Gb/s (0.97).</system-out>
+      <system-out>ok (AtRate): 96.0 Gb/s, 97% of the expected 99.37 Gb/s.</system-out>
     </testcase>
     <testcase classname="b → &lt;a&gt;" name="Output">
-      <failure type="PerftestNoMemory" message="{failed.because}">{text}</failure>
+      <failure type="PerftestNoMemory" message="{failed.finding.text}">{text}</failure>
     </testcase>
-    <testcase classname="The whole run" name="Interrupted">
+    <testcase classname="Whole run" name="Interrupted">
       <skipped message="Interrupted: The run was interrupted. Run it again." />
     </testcase>
   </testsuite>

@@ -10,10 +10,11 @@ import pytest
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, measured_run
 from tests.unit.diagnose.verify.page_tables import PageTable, tables_of
 from webhook.diagnose.verify.matrix_page import matrix_page
-from webhook.diagnose.verify.results import NodePair, Remark, RunReport
+from webhook.diagnose.verify.results import NodePair, RunReport
+from webhook.model.finding import Finding
 
 DEVICES = ("mlx5_0", "mlx5_1")
-LATE = Remark("inconclusive", "Interrupted", "The run was interrupted.", "Run it again.")
+LATE = Finding("unsure", "Interrupted", "The run was interrupted.", "Run it again.")
 
 
 def outcome(pair: NodePair, device: str) -> Outcome:
@@ -26,34 +27,34 @@ def outcome(pair: NodePair, device: str) -> Outcome:
 @pytest.fixture
 def report() -> RunReport:
     """Return a run of four nodes."""
-    return measured_run(tuple("abcd"), outcome, devices=DEVICES, remarks=(LATE,))
+    return measured_run(tuple("abcd"), outcome, devices=DEVICES, findings=(LATE,))
 
 
 def test_a_table_of_all_devices_and_of_each_device(report: RunReport) -> None:
-    """Rows are clients and columns servers; a cell has its sign, its verdict and its number."""
+    """Rows are clients and columns servers; a cell has its sign, its level and its number."""
     all_devices, first, second, unknown = tables_of(matrix_page(report))
-    assert all_devices.caption == "Gb/s; a row sends to the columns"
+    assert all_devices.caption == "Gb/s; rows are clients, which send, and columns are servers"
     assert all_devices.columns == ["1 a", "2 b", "3 c", "4 d"]
     assert all_devices.rows == {
-        "1 a": ["", "✘fail", "✘fail 12.5", "✔pass 97.0"],
-        "2 b": ["✔pass 97.0", "", "✘fail 12.5", "✔pass 97.0"],
-        "3 c": ["✘fail 12.5", "✘fail 12.5", "", "✘fail 12.5"],
-        "4 d": ["✔pass 97.0", "✔pass 97.0", "✘fail 12.5", ""],
+        "1 a": ["", "✘error", "✘error 12.5", "✔ok 97.0"],
+        "2 b": ["✔ok 97.0", "", "✘error 12.5", "✔ok 97.0"],
+        "3 c": ["✘error 12.5", "✘error 12.5", "", "✘error 12.5"],
+        "4 d": ["✔ok 97.0", "✔ok 97.0", "✘error 12.5", ""],
     }
-    assert first.rows["1 a"] == ["", "·", "✔pass 97.0", "✔pass 97.0"]
-    assert second.rows["3 c"] == ["✘fail 12.5", "✘fail 12.5", "", "✘fail 12.5"]
-    assert unknown.rows["1 a"] == ["", "✘fail", "·", "·"]
+    assert first.rows["1 a"] == ["", "·", "✔ok 97.0", "✔ok 97.0"]
+    assert second.rows["3 c"] == ["✘error 12.5", "✘error 12.5", "", "✘error 12.5"]
+    assert unknown.rows["1 a"] == ["", "✘error", "·", "·"]
 
 
 def test_headings(report: RunReport) -> None:
     """Each table has a heading; a single device has no table besides the matrix."""
     headings = re.findall("<h2>(.*)</h2>", matrix_page(report))
     assert headings == [
-        "What to look at first",
-        "All devices, the worst of each pair",
+        "Check first",
+        "All devices: the worst of each pair",
         *DEVICES,
         "no device",
-        "What does not pass",
+        "Findings",
     ]
     page = matrix_page(measured_run(tuple("abc"), lambda _pair, _device: 97))
     assert re.findall("<h2>(.*)</h2>", page) == ["mlx5_0"]
@@ -68,10 +69,10 @@ def test_a_list_where_a_matrix_would_be_empty() -> None:
         "Gb/s",
         ["client", "server", "mlx5_0", "mlx5_1", "no device"],
         {
-            "a b": ["·", "·", "✘fail"],
-            "b c": ["✔pass 97.0", "✘fail 12.5", "·"],
-            "c d": ["✔pass 97.0", "✘fail 12.5", "·"],
-            "d a": ["✔pass 97.0", "✔pass 97.0", "·"],
+            "a b": ["·", "·", "✘error"],
+            "b c": ["✔ok 97.0", "✘error 12.5", "·"],
+            "c d": ["✔ok 97.0", "✘error 12.5", "·"],
+            "d a": ["✔ok 97.0", "✔ok 97.0", "·"],
         },
     )
 
@@ -84,21 +85,21 @@ def test_cells_link_to_their_findings(report: RunReport) -> None:
     cells = re.findall("<td class=.*?</td>", page)
     assert cells
     for cell in cells:
-        assert ("href" in cell) == ('class="fail' in cell)
-    assert '<a href="#c1"><span aria-hidden="true">✘</span><i>fail</i></a>' in page
+        assert ("href" in cell) == ('class="error' in cell)
+    assert '<a href="#c1"><span aria-hidden="true">✘</span><i>error</i></a>' in page
 
 
 def test_the_pointer_brings_up_reason_and_remedy(report: RunReport) -> None:
     """The title of a cell has its pair, the reason and the remedy."""
-    failed = report.results[0].judgements[0]
-    tooltip = escape(f"a → b: {failed.because} {failed.remedy}")
+    failed = report.pairs[0].results[0]
+    tooltip = escape(f"a → b: {failed.finding.text} {failed.finding.remedy}")
     assert f'title="{tooltip}"' in matrix_page(report)
-    assert 'title="a → d: 97.0 Gb/s of 99.37 Gb/s (0.98)."' in matrix_page(report)
+    assert 'title="a → d: 97.0 Gb/s, 98% of the expected 99.37 Gb/s."' in matrix_page(report)
 
 
 @pytest.mark.parametrize(
     ("gbps", "shade"),
-    [(0.4, "fail t0"), (12.5, "fail t1"), (74, "fail t7"), (80, "warn t8"), (97, "pass t10")],
+    [(0.4, "error t0"), (12.5, "error t1"), (74, "error t7"), (80, "warning t8"), (97, "ok t10")],
     ids=str,
 )
 def test_the_farther_from_the_rate_the_darker(gbps: float, shade: str) -> None:
@@ -108,13 +109,13 @@ def test_the_farther_from_the_rate_the_darker(gbps: float, shade: str) -> None:
 
 
 def test_each_shade_has_its_rule(report: RunReport) -> None:
-    """The style defines all verdicts and all shades."""
+    """The style defines all levels and all shades."""
     page = matrix_page(report)
     for shade in range(11):
         assert f".t{shade} {{ --t: {shade}; }}" in page
-    for verdict in ("pass", "warn", "inconclusive", "fail"):
-        assert f"td.{verdict} {{ background:" in page
-        assert page.count(f"--{verdict}: #") == 2  # light and dark
+    for level in ("ok", "warning", "unsure", "error"):
+        assert f"td.{level} {{ background:" in page
+        assert page.count(f"--{level}: #") == 2  # light and dark
 
 
 def test_what_concerns_the_whole_run(report: RunReport) -> None:
@@ -123,19 +124,19 @@ def test_what_concerns_the_whole_run(report: RunReport) -> None:
     match = re.search('<ul class="findings">(.*?)</ul>', page, re.DOTALL)
     assert match
     findings = re.findall("<li class=.(\\w+).>.*</i> (.*?)<br>", match[1])
-    assert [verdict for verdict, _ in findings] == ["fail", "fail", "inconclusive"]
-    assert findings[0][1].startswith("mlx5_1 of c: all 6 measurements with it are bad (6 fail).")
-    assert findings[1][1].startswith("a → b: bad (1 fail).")
+    assert [level for level, _ in findings] == ["error", "error", "unsure"]
+    assert findings[0][1].startswith("All 6 measurements with mlx5_1 of c are bad (6 error).")
+    assert findings[1][1].startswith("Bad measurements of a → b (1 error).")
     assert findings[2][1] == "The run was interrupted."
-    for fact in ("verify-k7", "registry.example/perftest", "16 pass, 1 inconclusive, 8 fail"):
+    for fact in ("verify-k7", "registry.example/perftest", "16 ok, 1 unsure, 8 error"):
         assert f"<dd>{fact}</dd>" in page
 
 
 def test_nothing_was_measured() -> None:
     """A run without results has no table."""
-    page = matrix_page(measured_run(("a", "b"), outcome, pairs=(), remarks=(LATE,)))
+    page = matrix_page(measured_run(("a", "b"), outcome, pairs=(), findings=(LATE,)))
     assert tables_of(page) == []
-    assert "inconclusive (Interrupted)" in page
+    assert "unsure (Interrupted)" in page
 
 
 def test_many_nodes_have_upright_names() -> None:

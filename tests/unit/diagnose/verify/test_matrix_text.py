@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, measured_run
 from webhook.diagnose.verify.matrix_output import matrix_text
-from webhook.diagnose.verify.results import NodePair, Remark
+from webhook.diagnose.verify.results import NodePair
+from webhook.model.finding import Finding
 
-LATE = Remark("inconclusive", "Interrupted", "The run was interrupted.", "Run it again.")
+LATE = Finding("unsure", "Interrupted", "The run was interrupted.", "Run it again.")
 
 
 def names(count: int) -> tuple[str, ...]:
@@ -26,36 +27,35 @@ def slow_third(pair: NodePair, _device: str) -> Outcome:
 
 def test_the_whole_text() -> None:
     """The matrix, the suspects, each finding once, remarks, and the verdict."""
-    report = measured_run(names(3), slow_third, devices=("mlx5_0", "mlx5_1"), remarks=(LATE,))
+    report = measured_run(names(3), slow_third, devices=("mlx5_0", "mlx5_1"), findings=(LATE,))
     expected = """\
-verify-k7: 3 nodes, 6 pairs of v100-ib  image registry.example/perftest
+verify-k7: 3 nodes, 6 pairs of fabric v100-ib  image registry.example/perftest
 
-Gb/s, the worst of all devices
+Gb/s, the worst device of each pair
 from ↓ to →  gpu-01  gpu-02  gpu-03
 gpu-01               ✔ 97.0  ✘ 12.5
 gpu-02       ✔ 97.0          ✘ 12.5
 gpu-03       ✘ 12.5  ✘ 12.5
-expected: 99.37 Gb/s: rateGbps: 100 of fabric v100-ib, of which packets of MTU 4096 leave
-0.994
+expected: 99.37 Gb/s = rateGbps: 100 of fabric v100-ib × 0.994 payload share at MTU 4096
 
-What to look at first
-  ✘ gpu-03: all 8 measurements with it are bad (8 fail). All others: 4 pass.
-    → Look at this node first: its cards and their PCIe links (lspci -vv, LnkSta), its
-      cables, and what else runs there.
+Check first
+  ✘ All 8 measurements with gpu-03 are bad (8 error). All others: 4 ok.
+    → Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its
+      cables, and its other load.
 
 ✘ FarBelowRate
   ib_write_bw mlx5_0, gpu-01 → gpu-03, gpu-02 → gpu-03, gpu-03 → gpu-01, gpu-03 → gpu-02:
-  12.5 Gb/s of 99.37 Gb/s (0.13).
+  12.5 Gb/s, 13% of the expected 99.37 Gb/s.
   ib_write_bw mlx5_1, gpu-01 → gpu-03, gpu-02 → gpu-03, gpu-03 → gpu-01, gpu-03 → gpu-02:
-  12.5 Gb/s of 99.37 Gb/s (0.13).
-  → Compare with other pairs of machines to find the slow port; look at its PCIe link
-    (lspci -vv, LnkSta), its error counters, and whether other jobs use the link.
+  12.5 Gb/s, 13% of the expected 99.37 Gb/s.
+    → Compare with other pairs of nodes to find the slow port. Check its PCIe link (lspci
+      -vv, LnkSta), its error counters, and whether other jobs use the link.
 
-The whole run
+Whole run
   ? The run was interrupted.
     → Run it again.
 
-✘ fail (FarBelowRate): 4 pass, 1 inconclusive, 8 fail
+✘ error (FarBelowRate): 4 ok, 1 unsure, 8 error
 """
     assert matrix_text(report, width=90) == expected
 
@@ -89,7 +89,7 @@ def test_a_list_where_no_matrix_fits() -> None:
     lines = overview(matrix_text(report, width=48))
     assert lines[0].split() == ["client", "→", "server", "mlx5_0"]
     assert lines[2] == "gpu-01 → gpu-03  ✘ 12.5"
-    assert len(lines) == 1 + 20 * 19 + 3  # the heading, and the expectation in three lines
+    assert len(lines) == 1 + 20 * 19 + 2  # the heading, and the expectation in two lines
 
 
 def test_two_nodes_are_a_list() -> None:
@@ -113,7 +113,7 @@ def test_more_devices_than_columns() -> None:
         "gpu-01 → gpu-02  ✔ 97.0 mlx5_0  ✔ 97.0",
         "mlx5_1  ✔ 97.0 mlx5_2  ✔ 97.0 mlx5_3",
         "gpu-02 → gpu-01  ✘ no device",
-        "expected: 99.37 Gb/s: rateGbps: 100 of",
+        "expected: 99.37 Gb/s = rateGbps: 100 of",
     ]
 
 
@@ -133,18 +133,18 @@ def test_many_sentences() -> None:
     """Of many sentences with the same code, the slowest are listed; the others are counted."""
     speeds = iter(range(10, 60))
     text = matrix_text(measured_run(names(4), lambda _pair, _device: next(speeds)))
-    assert text.count("Gb/s of 99.37 Gb/s") == 6
-    assert "gpu-01 → gpu-02: 10.0 Gb/s of 99.37 Gb/s (0.10)." in text
-    assert "  and 6 more, which -o json shows\n" in text
+    assert text.count("of the expected 99.37 Gb/s") == 6
+    assert "gpu-01 → gpu-02: 10.0 Gb/s, 10% of the expected" in text
+    assert "  and 6 more (see -o json)\n" in text
 
 
 def test_nothing_was_measured() -> None:
     """A run that was interrupted before its first result has only remarks."""
-    report = measured_run(names(2), full_rate, pairs=(), remarks=(LATE,))
+    report = measured_run(names(2), full_rate, pairs=(), findings=(LATE,))
     assert matrix_text(report) == (
-        "verify-k7: 2 nodes, 0 pairs of v100-ib  image registry.example/perftest\n\n"
-        "The whole run\n  ? The run was interrupted.\n    → Run it again.\n\n"
-        "? inconclusive (Interrupted): 1 inconclusive\n"
+        "verify-k7: 2 nodes, 0 pairs of fabric v100-ib  image registry.example/perftest\n\n"
+        "Whole run\n  ? The run was interrupted.\n    → Run it again.\n\n"
+        "? unsure (Interrupted): 1 unsure\n"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, row
-from tests.unit.diagnose.verify.judged import judged
+from tests.unit.diagnose.verify.evaluated import evaluated
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, measured_run
 from webhook.diagnose.verify.matrix import (
     MatrixCell,
@@ -21,13 +21,13 @@ PAIR = NodePair("a", "b")
 
 def cell(*texts: str) -> MatrixCell:
     """Judge texts as the outputs of a single pair."""
-    return MatrixCell(PAIR, judged(*texts).judgements)
+    return MatrixCell(PAIR, evaluated(*texts).results)
 
 
 def test_a_cell_shows_the_worst() -> None:
     """The worst verdict decides, and its number is shown."""
     slowest = cell(bandwidth(row(95)), bandwidth(row(12)), bandwidth(row(80)))
-    assert (slowest.verdict, slowest.number) == ("fail", "12.0")
+    assert (slowest.level, slowest.number) == ("error", "12.0")
 
 
 def test_of_equals_the_lowest_bandwidth() -> None:
@@ -45,7 +45,7 @@ def test_bandwidths_before_latencies() -> None:
 def test_a_failure_has_no_number() -> None:
     """A pair without a measurement has only a sign."""
     failed = cell(NO_MEMORY)
-    assert (failed.verdict, failed.number) == ("fail", "")
+    assert (failed.level, failed.number) == ("error", "")
 
 
 @pytest.mark.parametrize(
@@ -79,21 +79,21 @@ def test_devices_in_the_order_of_their_numbers() -> None:
 
 def test_latencies_have_a_column() -> None:
     """A device has a column for bandwidths and a column for latencies."""
-    judgements = judged(latency(device="mlx5_4"), bandwidth(row(97), device="mlx5_4")).judgements
+    results = evaluated(latency(device="mlx5_4"), bandwidth(row(97), device="mlx5_4")).results
     report = measured_run(("a", "b"), lambda _pair, _device: 96)
-    matrix = pair_matrix(report._replace(results=(PairResult(PAIR, judgements),)))
+    matrix = pair_matrix(report._replace(pairs=(PairResult(PAIR, results),)))
     numbers = {column.title: cells[PAIR].number for column, cells in matrix.columns.items()}
     assert numbers == {"mlx5_4": "97.0", "mlx5_4 latency": "1.61 µs"}
 
 
 def test_results_of_a_pair_share_a_cell() -> None:
-    """All judgements on a pair are in the same cell; a pair without judgements has no cell."""
+    """All results on a pair are in the same cell; a pair without results has no cell."""
     report = measured_run(("a", "b"), lambda _pair, _device: 96)
     twice = report._replace(
-        results=(*report.results, report.results[0], PairResult(NodePair("b", "c"), ()))
+        pairs=(*report.pairs, report.pairs[0], PairResult(NodePair("b", "c"), ()))
     )
     cells = pair_matrix(twice).cells
-    assert {pair: len(pair_cell.judgements) for pair, pair_cell in cells.items()} == {
+    assert {pair: len(pair_cell.results) for pair, pair_cell in cells.items()} == {
         NodePair("a", "b"): 2,
         NodePair("b", "a"): 1,
     }

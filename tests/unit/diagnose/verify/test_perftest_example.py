@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
-from tests.unit.diagnose.verify.judged import judged
+from tests.unit.diagnose.verify.evaluated import evaluated
 from webhook.cli import main
 from webhook.config import EXAMPLE
 
@@ -45,10 +45,10 @@ def test_its_logs_are_understood() -> None:
         first, second = _commands(pod)
         log = f"{first}\nPort number 1 state is Down\n{second}\n{bandwidth(row(96), qps=4)}"
         log = log.replace("mlx5_4", "mlx5_1")
-        assessment = judged(log, hcas=["mlx5_0", "mlx5_1"])
-        runs = [judgement.measurement for judgement in assessment.judgements]
+        evaluation = evaluated(log, hcas=["mlx5_0", "mlx5_1"])
+        runs = [result.measurement for result in evaluation.results]
         assert [run and run.device for run in runs] == ["mlx5_0", "mlx5_1"]
-        assert [judgement.code for judgement in assessment.judgements] == ["PortDown", "AtRate"]
+        assert [result.finding.code for result in evaluation.results] == ["PortDown", "AtRate"]
 
 
 def test_both_ends_run_the_same() -> None:

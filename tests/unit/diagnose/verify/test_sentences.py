@@ -1,11 +1,11 @@
-"""The wording of whole judgements."""
+"""The wording of whole findings."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, nccl_tests, row
-from tests.unit.diagnose.verify.judged import the_only
+from tests.unit.diagnose.verify.evaluated import only_result
 from webhook.diagnose.tools.causes import TRANSPORTS
 
 
@@ -14,13 +14,17 @@ from webhook.diagnose.tools.causes import TRANSPORTS
 )
 def test_digits(gbps: float, shown: str) -> None:
     """A tenth of a Gb/s is precise enough, but not below 1 Gb/s."""
-    assert the_only(bandwidth(row(gbps))).because.startswith(f"{shown} Gb/s of 99.37 Gb/s (")
+    assert only_result(bandwidth(row(gbps))).finding.text.startswith(
+        f"{shown} Gb/s, {gbps / 99.37:.0%} of the expected "
+    )
 
 
 def test_a_collective_says_its_bandwidth() -> None:
     """The reason has the bus bandwidth, if there is any, and no ratio."""
     over_rdma = TRANSPORTS[0].example
-    ending = "over RDMA, without wrong results. No ratio is judged."
-    assert the_only(nccl_tests() + over_rdma).because == f"Bus bandwidth 373.2 Gb/s {ending}"
+    ending = "over RDMA, without wrong results. Its bandwidth is not graded."
+    assert (
+        only_result(nccl_tests() + over_rdma).finding.text == f"Bus bandwidth 373.2 Gb/s {ending}"
+    )
     unreadable = nccl_tests().replace("0.00", "n/a").replace("46.65", "n/a").replace("46.48", "n/a")
-    assert the_only(unreadable + over_rdma).because == f"Results {ending}"
+    assert only_result(unreadable + over_rdma).finding.text == f"The collective ran {ending}"

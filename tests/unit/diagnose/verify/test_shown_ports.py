@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
-from tests.unit.diagnose.verify.judged import judged, the_only
+from tests.unit.diagnose.verify.evaluated import evaluated, only_result
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
 from webhook.diagnose.tools.observations import (
     CardObservation,
@@ -36,9 +36,9 @@ def port(**fields: Any) -> PortObservation:
 def test_the_rate_of_the_port() -> None:
     """The rate of the device counts, with the tool that shows it."""
     ports = PortContext((port(), port(device="mlx5_5", rate_gbps=100.0)))
-    assert ports.rate(RUN) == PortRate(200, "200 Gb/s by ibstat, line 12")
+    assert ports.rate(RUN) == PortRate(200, "200 Gb/s (ibstat, line 12)")
     sysfs = port()._replace(origin=Origin("sysfs", 0))
-    assert PortContext((sysfs, port())).rate(RUN) == PortRate(200, "200 Gb/s by sysfs")
+    assert PortContext((sysfs, port())).rate(RUN) == PortRate(200, "200 Gb/s (sysfs)")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_link_of_the_card(pci: str) -> None:
     bus = PortContext((port(pci="0000:3b:00.0"),), cards).bus(RUN)
     assert bus is not None
     assert bus.gbps == pytest.approx(115.2, abs=0.1)
-    assert bus.source == "PCIe 8 GT/s x16 by lspci, line 40"
+    assert bus.source == "PCIe 8 GT/s x16 (lspci, line 40)"
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_what_is_taken() -> None:
 
 def test_a_slow_slot() -> None:
     """A PCIe link slower than the port sets the expectation, also in both directions."""
-    bus = BusRate(110.0, "PCIe 8 GT/s x16 by lspci, line 40")
+    bus = BusRate(110.0, "PCIe 8 GT/s x16 (lspci, line 40)")
     rate = PortRate(200, "--rate 200")
-    source = "PCIe 8 GT/s x16 by lspci, line 40, which is less than --rate 200"
-    assert due_rate(RUN, rate, bus) == DueRate(110, source)
+    source, comparison = "PCIe 8 GT/s x16 (lspci, line 40)", ", slower than --rate 200"
+    assert due_rate(RUN, rate, bus) == DueRate(110, source + comparison)
     bidirectional = due_rate(RUN._replace(bidirectional=True), rate, bus)
-    assert bidirectional == DueRate(220, f"{source}, in both directions")
+    assert bidirectional == DueRate(220, f"{source} × 2 directions{comparison}")
     assert due_rate(RUN, PortRate(110, "x"), bus) == DueRate(110, "x")
 
 
@@ -146,12 +146,13 @@ CA 'mlx5_4'
 
 def test_ibstat_above_a_benchmark() -> None:
     """The rate from ibstat is expected; --rate overrides it."""
-    judgement = the_only(TOOLS + bandwidth(row(190)), rate=None)
-    assert (judgement.verdict, judgement.expected) == ("pass", 198.74)
-    assert judgement.source.startswith("200 Gb/s by ibstat, line 8")
-    assert the_only(TOOLS + bandwidth(row(95)), rate=100).code == "AtRate"
+    result = only_result(TOOLS + bandwidth(row(190)), rate=None)
+    assert (result.finding.level, result.expected) == ("ok", 198.74)
+    assert result.source.startswith("200 Gb/s (ibstat, line 8)")
+    assert only_result(TOOLS + bandwidth(row(95)), rate=100).finding.code == "AtRate"
     assert (
-        the_only(TOOLS.replace("Active", "Down") + bandwidth(row(190)), rate=None).code == "NoRate"
+        only_result(TOOLS.replace("Active", "Down") + bandwidth(row(190)), rate=None).finding.code
+        == "NoRate"
     )
 
 
@@ -159,12 +160,13 @@ def test_nodes_of_a_single_file() -> None:
     """Each node is judged by its own output, and named."""
     outputs = {"n1": TOOLS + bandwidth(row(190)), "n2": bandwidth(row(190)), "n3": ""}
     lines = [f"{name}: {line}" for name, text in outputs.items() for line in text.splitlines()]
-    assessment = judged("\n".join([*lines, "n3: Couldn't allocate MR", ""]), rate=None)
+    evaluation = evaluated("\n".join([*lines, "n3: Couldn't allocate MR", ""]), rate=None)
     assert [
-        (judgement.node, judgement.verdict, judgement.code) for judgement in assessment.judgements
+        (result.finding.location.nodes, result.finding.level, result.finding.code)
+        for result in evaluation.results
     ] == [
-        ("n1", "pass", "AtRate"),
-        ("n2", "inconclusive", "NoRate"),
-        ("n3", "fail", "PerftestNoMemory"),
+        (("n1",), "ok", "AtRate"),
+        (("n2",), "unsure", "NoRate"),
+        (("n3",), "error", "PerftestNoMemory"),
     ]
-    assert {judgement.file for judgement in assessment.judgements} == {"a"}
+    assert {result.finding.location.file for result in evaluation.results} == {"a"}

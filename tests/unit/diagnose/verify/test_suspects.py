@@ -6,44 +6,44 @@ import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, Outcome, every_pair, measured_run
-from webhook.diagnose.verify.fault_localization import Suspect, localize_faults
+from webhook.diagnose.verify.fault_localization import localize_faults
 from webhook.diagnose.verify.matrix import pair_matrix
 from webhook.diagnose.verify.results import NodePair, RunReport
+from webhook.model.finding import Finding, Location
 
 NODES = ("a", "b", "c", "d")
 DEVICES = ("mlx5_0", "mlx5_1")
 
 
-def suspects(report: RunReport) -> list[tuple[str, tuple[str, ...], str | None]]:
+def suspects(report: RunReport) -> list[tuple[str, tuple[str, ...], str]]:
     """Return the code, the nodes and the device of each suspect."""
     return [
-        (suspect.code, suspect.nodes, suspect.device)
+        (suspect.code, suspect.location.nodes, suspect.location.device)
         for suspect in localize_faults(pair_matrix(report))
     ]
 
 
-def the_only(report: RunReport) -> Suspect:
+def the_only(report: RunReport) -> Finding:
     """Return the only suspect."""
     (suspect,) = localize_faults(pair_matrix(report))
     return suspect
 
 
 def test_all_good() -> None:
-    """There is no suspect if all measurements pass."""
+    """There is no suspect if all measurements are ok."""
     assert suspects(measured_run(NODES, lambda _pair, _device: 96)) == []
 
 
 def test_a_node() -> None:
     """All measurements of a node are bad, while its partners measure well with each other."""
     report = measured_run(NODES, lambda pair, _: 12 if "c" in pair else 96, devices=DEVICES)
-    assert the_only(report) == Suspect(
-        "fail",
+    assert the_only(report) == Finding(
+        "error",
         "SuspectNode",
-        ("c",),
-        None,
-        "c: all 12 measurements with it are bad (12 fail). All others: 12 pass.",
-        "Look at this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, "
-        "and what else runs there.",
+        "All 12 measurements with c are bad (12 error). All others: 12 ok.",
+        "Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, "
+        "and its other load.",
+        Location(nodes=("c",)),
     )
 
 
@@ -55,41 +55,40 @@ def test_a_node_that_is_partly_slow() -> None:
         return slow[next(iter({*pair} - {"c"}))] if "c" in pair else 96
 
     suspect = the_only(measured_run(NODES, outcome))
-    assert (suspect.code, suspect.nodes, suspect.verdict) == ("SuspectNode", ("c",), "fail")
+    assert (suspect.code, suspect.location.nodes, suspect.level) == ("SuspectNode", ("c",), "error")
     assert (
-        "all 6 measurements with it are bad (2 fail, 4 warn). All others: 6 pass."
-        in suspect.because
+        "All 6 measurements with c are bad (2 error, 4 warning). All others: 6 ok." in suspect.text
     )
 
 
 def test_a_node_fails_where_others_are_slow() -> None:
     """The node that fails is separate from all the others, which only warn."""
     report = measured_run(NODES, lambda pair, _: 12 if "c" in pair else 80)
-    assert suspects(report) == [("SuspectNode", ("c",), None), ("AllAlike", (), None)]
+    assert suspects(report) == [("SuspectNode", ("c",), ""), ("AllAlike", (), "")]
     alike = localize_faults(pair_matrix(report))[1]
-    assert alike.because == "All 6 other measurements are bad (6 warn)."
-    assert alike.verdict == "warn"
+    assert alike.text == "All 6 other measurements are bad (6 warning)."
+    assert alike.level == "warning"
 
 
 def test_two_nodes() -> None:
     """Two bad nodes are named, although they are bad with each other as well."""
     nodes = (*NODES, "e")
     report = measured_run(nodes, lambda pair, _: 12 if {"b", "e"} & {*pair} else 96)
-    assert suspects(report) == [("SuspectNode", ("b",), None), ("SuspectNode", ("e",), None)]
+    assert suspects(report) == [("SuspectNode", ("b",), ""), ("SuspectNode", ("e",), "")]
 
 
 def test_a_node_in_a_ring() -> None:
     """Two neighbours that measure well with their other neighbour are enough."""
     ring = [NodePair(client, server) for client, server in zip(NODES, "bcda", strict=True)]
     report = measured_run(NODES, lambda pair, _: 12 if "b" in pair else 96, pairs=ring)
-    assert suspects(report) == [("SuspectNode", ("b",), None)]
+    assert suspects(report) == [("SuspectNode", ("b",), "")]
 
 
 def test_a_single_neighbour_is_not_enough() -> None:
     """In a chain, a node at the end and the path to it look the same."""
     chain = [NodePair("a", "b"), NodePair("b", "c"), NodePair("c", "d")]
     report = measured_run(NODES, lambda pair, _: 12 if "a" in pair else 96, pairs=chain)
-    assert suspects(report) == [("NotLocated", ("a", "b"), None)]
+    assert suspects(report) == [("NotLocated", ("a", "b"), "")]
 
 
 def test_an_hca() -> None:
@@ -100,9 +99,13 @@ def test_an_hca() -> None:
         devices=DEVICES,
     )
     suspect = the_only(report)
-    assert (suspect.code, suspect.nodes, suspect.device) == ("SuspectHca", ("b",), "mlx5_1")
-    assert suspect.because == (
-        "mlx5_1 of b: all 6 measurements with it are bad (6 fail). All others: 18 pass."
+    assert (suspect.code, suspect.location.nodes, suspect.location.device) == (
+        "SuspectHca",
+        ("b",),
+        "mlx5_1",
+    )
+    assert suspect.text == (
+        "All 6 measurements with mlx5_1 of b are bad (6 error). All others: 18 ok."
     )
 
 
@@ -112,10 +115,12 @@ def test_a_rail() -> None:
         NODES, lambda _, device: 12 if device == "mlx5_1" else 96, devices=DEVICES
     )
     suspect = the_only(report)
-    assert (suspect.code, suspect.nodes, suspect.device) == ("SuspectRail", (), "mlx5_1")
-    assert suspect.because == (
-        "mlx5_1: all 12 measurements on it are bad (12 fail). All others: 12 pass."
+    assert (suspect.code, suspect.location.nodes, suspect.location.device) == (
+        "SuspectRail",
+        (),
+        "mlx5_1",
     )
+    assert suspect.text == ("All 12 measurements on mlx5_1 are bad (12 error). All others: 12 ok.")
 
 
 def test_a_rail_is_compared_with_other_rails() -> None:
@@ -130,22 +135,26 @@ def test_a_rail_is_compared_with_other_rails() -> None:
 def test_a_sender_and_a_receiver() -> None:
     """A node is bad in a single direction."""
     as_client = the_only(measured_run(NODES, lambda pair, _: 12 if pair.client == "b" else 96))
-    assert (as_client.code, as_client.nodes) == ("SuspectSender", ("b",))
-    assert as_client.because == (
-        "b: all 3 measurements in which it is the client are bad (3 fail). As the server: 3 pass."
+    assert (as_client.code, as_client.location.nodes) == ("SuspectSender", ("b",))
+    assert as_client.text == (
+        "All 3 measurements with b as the client are bad (3 error). As the server: 3 ok."
     )
     as_server = the_only(measured_run(NODES, lambda pair, _: 12 if pair.server == "b" else 96))
-    assert (as_server.code, as_server.nodes) == ("SuspectReceiver", ("b",))
-    assert "it is the server are bad (3 fail). As the client: 3 pass." in as_server.because
+    assert (as_server.code, as_server.location.nodes) == ("SuspectReceiver", ("b",))
+    assert "with b as the server are bad (3 error). As the client: 3 ok." in as_server.text
 
 
 def test_a_path() -> None:
     """Two nodes measure well with all others, but not with each other."""
     suspect = the_only(measured_run(NODES, lambda pair, _: 12 if {*pair} == {"a", "d"} else 96))
-    assert (suspect.code, suspect.nodes, suspect.device) == ("SuspectPath", ("a", "d"), "mlx5_0")
-    assert suspect.because == (
-        "a → d and d → a on mlx5_0: bad (2 fail). With other nodes, a has 4 good ones, and d has "
-        "4 good ones."
+    assert (suspect.code, suspect.location.nodes, suspect.location.device) == (
+        "SuspectPath",
+        ("a", "d"),
+        "mlx5_0",
+    )
+    assert suspect.text == (
+        "Bad measurements of a → d and d → a on mlx5_0 (2 error). Good ones with other nodes: 4 of "
+        "a, 4 of d."
     )
 
 
@@ -153,8 +162,10 @@ def test_a_single_direction_of_a_path() -> None:
     """Only the bad direction is named."""
     bad = NodePair("a", "d")
     report = measured_run(NODES, lambda pair, _: 12 if pair == bad else 96, devices=DEVICES)
-    assert the_only(report).because.startswith("a → d on mlx5_0, mlx5_1: bad (2 fail).")
-    assert the_only(report).device is None
+    assert the_only(report).text.startswith(
+        "Bad measurements of a → d on mlx5_0, mlx5_1 (2 error)."
+    )
+    assert the_only(report).location.device == ""
 
 
 def test_many_paths() -> None:
@@ -162,27 +173,32 @@ def test_many_paths() -> None:
     nodes = tuple("abcdefghij")
     bad = {frozenset(pair) for pair in ("ab", "cd", "ef", "gh", "ij")}
     suspect = the_only(measured_run(nodes, lambda pair, _: 12 if frozenset(pair) in bad else 96))
-    assert (suspect.code, suspect.nodes) == ("SuspectPaths", nodes)
-    assert suspect.because == (
-        "10 pairs have bad measurements (10 fail) that share neither a node, an HCA nor a "
-        "direction: a → b, b → a, c → d, d → c and 6 more."
+    assert (suspect.code, suspect.location.nodes) == ("SuspectPaths", nodes)
+    assert suspect.text == (
+        "10 pairs have bad measurements (10 error), without a common node, HCA or direction: "
+        "a → b, b → a, c → d, d → c and 6 more."
     )
 
 
 def test_everything() -> None:
     """If all measurements are bad, no node stands out."""
     suspect = the_only(measured_run(NODES, lambda _pair, _device: 12))
-    assert (suspect.code, suspect.nodes) == ("AllAlike", ())
-    assert suspect.because == "All 12 measurements are bad (12 fail)."
+    assert (suspect.code, suspect.location.nodes) == ("AllAlike", ())
+    assert suspect.text == "All 12 measurements are bad (12 error)."
     assert "the expected rate, the image, the switches" in suspect.remedy
 
 
 def test_two_bad_nodes_alone() -> None:
     """With two nodes, the fault may be in a node or the path; a third node would decide."""
     suspect = the_only(measured_run(("a", "b"), lambda _pair, _device: 80))
-    assert (suspect.code, suspect.nodes, suspect.verdict) == ("NotLocated", ("a", "b"), "warn")
-    assert suspect.because == (
-        "a → b, b → a: 2 warn, and too little else was measured to tell a node from the path."
+    assert (suspect.code, suspect.location.nodes, suspect.level) == (
+        "NotLocated",
+        ("a", "b"),
+        "warning",
+    )
+    assert suspect.text == (
+        "Bad measurements of a → b, b → a (2 warning). Too few others were made to distinguish a "
+        "node from the path."
     )
     assert suspect.remedy.endswith("with --all-pairs, or with more nodes in --nodes.")
 
@@ -190,8 +206,8 @@ def test_two_bad_nodes_alone() -> None:
 def test_a_known_cause() -> None:
     """If all runs of a node failed for the same known cause, the suspect has its remedy."""
     suspect = the_only(measured_run(NODES, lambda pair, _: NO_MEMORY if "c" in pair else 96))
-    assert (suspect.code, suspect.nodes) == ("SuspectNode", ("c",))
-    assert suspect.because.endswith("All others: 6 pass. Cause: PerftestNoMemory.")
+    assert (suspect.code, suspect.location.nodes) == ("SuspectNode", ("c",))
+    assert suspect.text.endswith("All others: 6 ok. Cause: PerftestNoMemory.")
     assert suspect.remedy.startswith("The process needs the capability IPC_LOCK")
 
 
@@ -204,10 +220,10 @@ def test_a_known_cause_beside_another_suspect() -> None:
         return NO_MEMORY if pair.client == "a" else 96
 
     node, sender = localize_faults(pair_matrix(measured_run((*NODES, "e"), outcome)))
-    assert (node.code, node.nodes) == ("SuspectNode", ("e",))
-    assert (sender.code, sender.nodes) == ("SuspectSender", ("a",))
-    assert "all 4 measurements in which it is the client are bad (4 fail)." in sender.because
-    assert sender.because.endswith("Cause: PerftestNoMemory.")
+    assert (node.code, node.location.nodes) == ("SuspectNode", ("e",))
+    assert (sender.code, sender.location.nodes) == ("SuspectSender", ("a",))
+    assert "All 4 measurements with a as the client are bad (4 error)." in sender.text
+    assert sender.text.endswith("Cause: PerftestNoMemory.")
 
 
 def test_a_known_cause_needs_no_third_node() -> None:
@@ -216,15 +232,15 @@ def test_a_known_cause_needs_no_third_node() -> None:
 
 
 @pytest.mark.parametrize("nodes", [NODES, ("a", "b")], ids=["four", "two"])
-def test_inconclusive_measurements_count_neither_way(nodes: tuple[str, ...]) -> None:
-    """Inconclusive measurements neither blame nor clear a node."""
+def test_unsure_measurements_count_neither_way(nodes: tuple[str, ...]) -> None:
+    """Unsure measurements neither blame nor clear a node."""
     assert suspects(measured_run(nodes, lambda _pair, _device: 300)) == []
 
 
-def test_inconclusive_pairs_clear_nobody() -> None:
-    """A fault is not located if the measurements to compare with are inconclusive."""
+def test_unsure_pairs_clear_nobody() -> None:
+    """A fault is not located if the measurements to compare with are unsure."""
     report = measured_run(("a", "b", "c"), lambda pair, _: 12 if "a" in pair else 300)
-    assert suspects(report) == [("NotLocated", ("a", "b", "c"), None)]
+    assert suspects(report) == [("NotLocated", ("a", "b", "c"), "")]
 
 
 def test_a_node_with_itself() -> None:

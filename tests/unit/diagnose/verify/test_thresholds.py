@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, row
-from tests.unit.diagnose.verify.judged import the_only
+from tests.unit.diagnose.verify.evaluated import only_result
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from tests.unit.diagnose.verify.judged import the_only
 def test_a_threshold_belongs_to_the_better_verdict(gbps: float, code: str) -> None:
     """0.9 passes, 0.75 warns, and 1.05 is still possible; without an MTU the full rate counts."""
     output = bandwidth(row(gbps)).replace("Mtu", "")
-    assert (the_only(output).code, the_only(output).expected) == (code, 100)
+    assert (only_result(output).finding.code, only_result(output).expected) == (code, 100)
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_a_threshold_belongs_to_the_better_verdict(gbps: float, code: str) -> No
 )
 def test_each_test_has_its_own_bound(test: str, typical: float, code: str) -> None:
     """A read is a round trip, so it may take longer."""
-    assert the_only(latency(typical, test)).code == code
+    assert only_result(latency(typical, test)).finding.code == code

@@ -96,7 +96,7 @@ def judge(
     ],
 )
 def test_exit_codes(judge: Judge, words: list[str], code: int) -> None:
-    """0 pass or warn, 1 fail, 2 unreadable, 3 inconclusive; with --strict, warn is 1."""
+    """0 ok or warning, 1 error, 2 unreadable, 3 unsure; with --strict, a warning is 1."""
     assert judge("judge", *words).code == code
 
 
@@ -106,7 +106,7 @@ def test_standard_input(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
     answer = judge("judge", "-", "-", "--rate", "100")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("ib_write_bw mlx5_4  -:2\n  ✔ 95.0 Gb/s")
+    assert answer.out.startswith("ib_write_bw mlx5_4  <stdin>:2\n  ✔ 95.0 Gb/s")
 
 
 def test_the_rate_of_a_fabric(judge: Judge) -> None:
@@ -115,7 +115,7 @@ def test_the_rate_of_a_fabric(judge: Judge) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert "rateGbps: 100 of fabric v100-ib" in answer.out
     answer = judge("judge", "-c", "fabrics.yaml", "--fabric", "v100-ib", "good", "--rate", "96")
-    assert "expected: --rate 96, of which" in answer.out
+    assert "expected: 95.39 Gb/s = --rate 96 × " in answer.out
 
 
 def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,9 +124,9 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
     answer = judge("judge", "--fabric", "unknown-rate", "good", "-o", "json")
     form = json.loads(answer.out)
     Draft202012Validator(json.loads(verify_schema())).validate(form)
-    assert [measurement["code"] for measurement in form["measurements"]] == ["NoRate"]
-    assert [finding["because"] for finding in form["findings"]] == [
-        "No result of these HCAs of the fabric: mlx5_5."
+    assert [result["finding"]["code"] for result in form["results"]] == ["NoRate"]
+    assert [finding["text"] for finding in form["findings"]] == [
+        "These HCAs of the fabric have no result: mlx5_5."
     ]
 
 
@@ -152,7 +152,10 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
         (["judge", "good", "-c", "fabrics.yaml", "--fabric", "x"], "no fabric 'x'\n"),
         (["judge", "absent"], "absent: cannot be read: No such file or directory"),
         (["judge", "."], ".: cannot be read: Is a directory"),
-        (["judge", "prose"], "prose: nothing in its 3 lines is known: give what perftest"),
+        (
+            ["judge", "prose"],
+            "prose: none of its 3 lines was recognized; pass the output of perftest",
+        ),
     ],
 )
 def test_errors(judge: Judge, words: list[str], message: str) -> None:
@@ -174,7 +177,7 @@ def test_a_file_that_is_too_large(judge: Judge, monkeypatch: pytest.MonkeyPatch)
     Path("large").write_bytes(b"x" * 3001)
     answer = judge("judge", "large", "good", "--rate", "100")
     assert answer.code == 2
-    assert "large: larger than 0 MiB: give the part of the benchmark" in answer.err
+    assert "large: larger than 0 MiB; pass only the benchmark's part of it" in answer.err
     assert "good:2" in answer.out
 
 

@@ -1,44 +1,44 @@
-"""The JUnit XML of an assessment."""
+"""The JUnit XML of an evaluation."""
 
 from __future__ import annotations
 
 from xml.etree.ElementTree import Element, fromstring
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
-from tests.unit.diagnose.verify.judged import judged
+from tests.unit.diagnose.verify.evaluated import evaluated
 from webhook.diagnose.verify.output import verify_junit
 
 
 def suite(*texts: str, hcas: tuple[str, ...] = ()) -> Element:
     """Return the test suite."""
-    (element,) = fromstring(verify_junit(judged(*texts, hcas=hcas)).encode())
+    (element,) = fromstring(verify_junit(evaluated(*texts, hcas=hcas)).encode())
     return element
 
 
 def test_the_whole_document() -> None:
     """Runs are test cases, in classes by test and device, with their place as the name."""
-    assessment = judged(
+    evaluation = evaluated(
         bandwidth(row(95)), "Port number 1 state is Down\n", hcas=["mlx5_4", "mlx5_5"]
     )
-    down = assessment.judgements[1]
+    down = evaluation.results[1].finding
     expected = f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="rdma-webhook verify">
   <testsuite name="rdma-webhook verify" tests="3" failures="1" errors="0" skipped="1">
     <testcase classname="ib_write_bw mlx5_4" name="a:2">
-      <system-out>pass (AtRate): 95.0 Gb/s of 99.37 Gb/s (0.96).</system-out>
+      <system-out>ok (AtRate): 95.0 Gb/s, 96% of the expected 99.37 Gb/s.</system-out>
     </testcase>
     <testcase classname="Output" name="b:1">
-      <failure type="PortDown" message="{down.because}">{down.because} {down.remedy}</failure>
+      <failure type="PortDown" message="{down.text}">{down.text} {down.remedy}</failure>
     </testcase>
     <testcase classname="All runs" name="NotTested">
-      <skipped message="NotTested: No result of these HCAs of the fabric: mlx5_5. Run the \
-benchmark on each of them: -d names the device." />
+      <skipped message="NotTested: These HCAs of the fabric have no result: mlx5_5. Run the \
+benchmark on each of them; -d names the device." />
     </testcase>
   </testsuite>
 </testsuites>
 """
-    assert verify_junit(assessment) == expected
+    assert verify_junit(evaluation) == expected
 
 
 def test_a_warning_passes() -> None:
@@ -47,7 +47,7 @@ def test_a_warning_passes() -> None:
     (output,) = case
     assert output.tag == "system-out"
     assert (output.text or "").startswith(
-        "warn (BelowRate): 80.0 Gb/s of 99.37 Gb/s (0.81). Compare"
+        "warning (BelowRate): 80.0 Gb/s, 81% of the expected 99.37 Gb/s. Compare"
     )
 
 

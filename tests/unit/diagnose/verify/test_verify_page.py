@@ -1,23 +1,25 @@
-"""docs/verify.md shows the output of the command, and names every code of a judgement."""
+"""docs/verify.md shows the output of the command, and explains every code."""
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import addresses, head, row, table, text
 from webhook.cli import main
-from webhook.diagnose.tools.causes import CAUSES
+from webhook.diagnose import verify
+from webhook.diagnose.verify.codes import CODES, POD_RUN_CODES, RESULT_CODES
+from webhook.diagnose.verify.fault_localization import SUSPECT_CODES
+from webhook.model.finding import Code
 
 ROOT = Path(__file__).parents[4]
 PAGE = ROOT / "docs" / "verify.md"
 BEGIN, END = "<!-- example -->", "<!-- end of example -->"
-VERIFY = ROOT / "webhook" / "diagnose" / "verify"
 COMMAND = ["verify", "judge", "--rate", "100", "good.txt", "failed.txt"]
 FILES = {
     "good.txt": text(
@@ -25,9 +27,6 @@ FILES = {
     ),
     "failed.txt": "Couldn't allocate MR\nfailed to create mr\n Couldn't create IB resources\n",
 }
-_CODE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
-#: Words of webhook/diagnose/verify that look like codes.
-WORDS = {"Active", "InfiniBand", "Ethernet", "Less", "Slower", "Results", "Output"}
 
 
 def test_the_example(
@@ -49,43 +48,34 @@ def test_the_example(
     assert PAGE.read_text(encoding="utf-8") == fresh, stale
 
 
-def _codes(files: Iterable[Path]) -> set[str]:
-    """Return the codes in the code: words in CamelCase that are whole strings."""
-    constants = {
-        node.value
-        for path in files
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    return {word for word in constants if _CODE.fullmatch(word)} - WORDS
+def _documented(heading: str) -> dict[str, str]:
+    """Return the codes of a table, each with the text of its last column."""
+    table_of_codes = PAGE.read_text(encoding="utf-8").partition(heading)[2].partition("\n\n")[0]
+    return dict(re.findall(r"^\| `(\w+)` .*\| (.*) \|$", table_of_codes, re.MULTILINE))
 
 
-def _documented(heading: str) -> list[str]:
-    """Return the codes of a table, in its order."""
-    page = PAGE.read_text(encoding="utf-8")
-    table_of_codes = page[page.index(heading) :].partition("\n\n")[0]
-    return re.findall(r"^\| `(\w+)`", table_of_codes, re.MULTILINE)
+@pytest.mark.parametrize(
+    ("heading", "codes"),
+    [
+        ("| code |", RESULT_CODES),
+        ("| finding |", SUSPECT_CODES),
+        ("| code of a run |", POD_RUN_CODES[:-1]),
+        ("| code of nccl-tests |", POD_RUN_CODES[-1:]),
+    ],
+)
+def test_each_code_is_documented(heading: str, codes: tuple[Code, ...]) -> None:
+    """A table has its codes with their meanings, in the same order, and no others."""
+    assert list(_documented(heading).items()) == [(code.code, code.meaning) for code in codes]
 
 
-def test_each_code_is_documented() -> None:
-    """The table has every code that is not a cause, and no other code."""
-    codes = _codes(VERIFY / f"{name}.py" for name in ("evaluate", "grade", "output", "results"))
-    assert sorted(_documented("| code |")) == sorted(codes)
+def _constants() -> set[Code]:
+    """Return the codes that the modules of verify define."""
+    names = [module.name for module in walk_packages(verify.__path__, f"{verify.__name__}.")]
+    constants = (value for name in names for value in vars(import_module(name)).values())
+    return {value for value in constants if isinstance(value, Code)}
 
 
-def test_each_code_of_a_run_is_documented() -> None:
-    """The second table has the codes that only a run has."""
-    codes = _codes(VERIFY / "runs" / name for name in ("pair_output.py", "errors.py"))
-    other_codes = {*_documented("| code |"), *(cause.code for cause in CAUSES)}
-    assert sorted(_documented("| code of a run |")) == sorted(codes - other_codes)
-
-
-def test_each_code_of_nccl_tests_is_documented() -> None:
-    """The third table has the codes that only runs of nccl-tests have."""
-    other_codes = {
-        *_documented("| code |"),
-        *_documented("| code of a run |"),
-        *(cause.code for cause in CAUSES),
-    }
-    codes = _codes([VERIFY / "runs/nccl_run.py"])
-    assert sorted(_documented("| code of nccl-tests |")) == sorted(codes - other_codes)
+def test_each_code_is_registered() -> None:
+    """`why CODE` explains the registered codes; each occurs once."""
+    assert _constants() == set(CODES)
+    assert len({code.code for code in CODES}) == len(CODES)

@@ -216,7 +216,7 @@ def _loopback(run: _Run) -> str | None:
     if run.ends.shared_address is not None:
         return "both ends have the same address" if run.ends.shared_address else ""
     if len(run.titles) > 1:
-        return "server and client wrote into one terminal, and no address tells them apart"
+        return "server and client wrote to one terminal, and no address distinguishes them"
     return None
 
 

@@ -1,129 +1,151 @@
-"""Errors for a pair, or a whole run, without a measurement: each has its judgement.
+"""Errors for a pair, or a whole run, without a measurement: each has its result or its finding.
 
-`inconclusive`: the network may be good. `fail`: other pods would fail like this one.
+`unsure`: the network may be good. `error`: other pods would fail like this one.
 """
 
 from __future__ import annotations
 
 from webhook.diagnose.tools.causes import CAUSES
-from webhook.diagnose.verify.results import BenchmarkResult, Remark
-from webhook.diagnose.verify.runs.plan import PodProblem
+from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.errors import WebhookError
 from webhook.kube.objects import Pod
+from webhook.model.finding import Code, Finding
 
-_NOWHERE = (1, 1)
+INTERRUPTED = Code(
+    "Interrupted", "The run was interrupted.", "Run it again to measure the other pairs."
+)
+NOT_CALLED = Code(
+    "NotCalled",
+    "The webhook was not called for a pod; the run ends.",
+    'Check that the namespace has the label rdma.lab/enable: "true".',
+)
+NO_RDMA = Code(
+    "NoRdma",
+    "The webhook could not equip a pod for RDMA; the run ends.",
+    "Explain the pod while a run waits for it: rdma-webhook why POD.",
+)
+POD_REJECTED = Code(
+    "PodRejected",
+    "The API server did not create a pod, for instance because of a quota, a policy or a webhook.",
+    "Correct what the message names: a quota, a policy, the annotations or a webhook.",
+)
+NOT_STARTED = Code(
+    "NotStarted",
+    "A pod did not start in time, for an unknown reason.",
+    "Inspect the pod while a run waits for it: kubectl describe pod.",
+)
+NOT_ENDED = Code(
+    "NotEnded",
+    "A client or a launcher did not end.",
+    "Check that the node and its kubelet respond.",
+)
+POD_GONE = Code(
+    "PodGone",
+    "Something else deleted a pod during the run.",
+    "Check what deletes pods there: a user, a controller, or an eviction by the node.",
+)
+LOG_UNREADABLE = Code(
+    "LogUnreadable",
+    "The log of a pod could not be read.",
+    "Check that you have the right to get pods/log, and that the node's kubelet responds.",
+)
+POD_FAILED = Code(
+    "PodFailed",
+    "A pod ended too early: the kubelet rejected or evicted it, or its container failed.",
+    "Correct what the message names, and run it again.",
+)
+POD_CODES = (
+    *(POD_REJECTED, NOT_STARTED, POD_FAILED, NOT_ENDED, POD_GONE, LOG_UNREADABLE),
+    *(NOT_CALLED, NO_RDMA, INTERRUPTED),
+)
+
 _KILLED = next(cause for cause in CAUSES if cause.code == "OomKilled")
-_READ_POD = "Read the pod while a run waits for it: kubectl describe pod."
 _LONGEST = 400
 
 
 class MeasurementError(WebhookError):
     """The error for a pair without a measurement."""
 
-    def __init__(self, judgement: BenchmarkResult) -> None:
-        super().__init__(judgement.because)
-        self.judgement = judgement
+    def __init__(self, result: BenchmarkResult) -> None:
+        super().__init__(result.finding.text)
+        self.result = result
 
 
 class RunStopError(WebhookError):
     """The error for a run whose other pairs would all fail as well."""
 
-    def __init__(self, remark: Remark) -> None:
-        super().__init__(remark.because)
-        self.remark = remark
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.text)
+        self.finding = finding
 
 
 def interrupted(done: int, pairs: int) -> RunStopError:
     """Return the error for a run that was interrupted before all of its pairs were measured."""
-    because = f"The run was interrupted after {done} of {pairs} pairs."
-    remedy = "Run it again to measure the others."
-    return RunStopError(Remark("inconclusive", "Interrupted", because, remedy))
+    text = f"The run was interrupted after {done} of {pairs} pairs."
+    return RunStopError(INTERRUPTED.finding("unsure", text))
 
 
-def not_called(pod: str, problem: PodProblem | None) -> RunStopError:
+def not_called(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that the webhook was not called for."""
-    details = problem or PodProblem(
-        "NotCalled",
-        f"The webhook was not called for pod {pod}: it has no rdma.lab/status.",
-        'Check that the namespace has the label rdma.lab/enable: "true".',
-    )
-    return RunStopError(Remark("fail", *details))
+    text = f"The webhook was not called for pod {pod}, which has no annotation rdma.lab/status."
+    return RunStopError(_error(problem) if problem else NOT_CALLED.finding("error", text))
 
 
-def without_rdma(pod: str, problem: PodProblem | None) -> RunStopError:
+def without_rdma(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that has no RDMA according to its status."""
-    details = problem or PodProblem(
-        "NoRdma",
-        f"The webhook could not equip pod {pod} for RDMA.",
-        f"Ask why, while a run waits: rdma-webhook why {pod}.",
-    )
-    return RunStopError(Remark("fail", *details))
+    text = f"The webhook could not equip pod {pod} for RDMA."
+    remedy = f"Explain it while a run waits for it: rdma-webhook why {pod}."
+    return RunStopError(_error(problem) if problem else NO_RDMA.finding("error", text, remedy))
 
 
 def pod_rejected(role: str, node: str, message: str) -> MeasurementError:
     """Return the error for a pod that the API server did not create."""
-    return _inconclusive(
-        "PodRejected",
-        f"The {role} for {node} was not created. {message[:_LONGEST]}",
-        "Change what the message names: a quota, a policy, the annotations or a webhook.",
-    )
+    return _unsure(POD_REJECTED, f"The {role} for {node} was not created: {message[:_LONGEST]}")
 
 
-def not_started(
-    role: str, node: str, seconds: float, problem: PodProblem | None
-) -> MeasurementError:
+def not_started(role: str, node: str, seconds: float, problem: Finding | None) -> MeasurementError:
     """Return the error for a pod that did not start in time, or never will."""
     start = f"The {role} on {node} did not start within {seconds:g} s."
     if problem is None:
-        return _inconclusive("NotStarted", start, _READ_POD)
-    return _inconclusive(problem.code, f"{start} {problem.because}", problem.remedy)
+        return _unsure(NOT_STARTED, start)
+    finding = Finding("unsure", problem.code, f"{start} {problem.text}", problem.remedy)
+    return MeasurementError(BenchmarkResult(finding))
 
 
 def late(role: str, node: str, seconds: float) -> MeasurementError:
     """Return the error for a client that did not end."""
-    because = f"The {role} on {node} did not end within {seconds:g} s."
-    return _inconclusive("NotEnded", because, "Check that the node and its kubelet answer.")
+    return _unsure(NOT_ENDED, f"The {role} on {node} did not end within {seconds:g} s.")
 
 
 def pod_gone(role: str, node: str) -> MeasurementError:
     """Return the error for a pod that was deleted from outside the run."""
-    return _inconclusive(
-        "PodGone",
-        f"The {role} on {node} was deleted while the run went on.",
-        "Check who deletes pods there: another person, a controller, or the node's eviction.",
-    )
+    return _unsure(POD_GONE, f"The {role} on {node} was deleted during the run.")
 
 
 def log_unreadable(role: str, node: str, message: str) -> MeasurementError:
     """Return the error for a log that could not be read."""
-    return _inconclusive(
-        "LogUnreadable",
-        f"The log of the {role} on {node} could not be read: {message[:_LONGEST]}",
-        "Check that you have the right to get pods/log, and that the node's kubelet answers.",
-    )
+    text = f"The log of the {role} on {node} could not be read: {message[:_LONGEST]}"
+    return _unsure(LOG_UNREADABLE, text)
 
 
-def pod_failed(role: str, node: str, pod: Pod) -> MeasurementError:
-    """Return the error for a pod that ended before its container ran, or was killed."""
+def pod_failed(role: str, node: str, pod: Pod, before: str = "it ran") -> MeasurementError:
+    """Return the error for a pod that ended before an event: by default, before it ran."""
     message = " ".join(pod.status.message.split())[:_LONGEST]
     reason = ": ".join(filter(None, (pod.status.reason, message)))
-    because = f"The {role} on {node} failed before it ran. {reason}".rstrip()
-    return _inconclusive("PodFailed", because, "Repair what the message names, and run it again.")
+    return _unsure(POD_FAILED, f"The {role} on {node} failed before {before}. {reason}".rstrip())
 
 
 def killed_for_memory(role: str, node: str) -> MeasurementError:
     """Return the error for a pod that had too little memory."""
-    judgement = BenchmarkResult(
-        _NOWHERE,
-        "fail",
-        _KILLED.code,
-        f"The {role} on {node} was killed. {_KILLED.means}",
-        _KILLED.remedy,
-        source=_KILLED.source,
-        layer=_KILLED.layer,
-    )
-    return MeasurementError(judgement)
+    text = f"The {role} on {node} was killed. {_KILLED.means}"
+    finding = Finding("error", _KILLED.code, text, _KILLED.remedy)
+    return MeasurementError(BenchmarkResult(finding, source=_KILLED.source, layer=_KILLED.layer))
 
 
-def _inconclusive(code: str, because: str, remedy: str) -> MeasurementError:
-    return MeasurementError(BenchmarkResult(_NOWHERE, "inconclusive", code, because, remedy))
+def _error(problem: Finding) -> Finding:
+    """Return an explanation of `why` as an error of the run."""
+    return Finding("error", problem.code, problem.text, problem.remedy)
+
+
+def _unsure(code: Code, text: str) -> MeasurementError:
+    return MeasurementError(BenchmarkResult(code.finding("unsure", text)))

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from webhook.diagnose.verify.evaluate import assess, read_benchmark_files
-from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, Remark
+from webhook.diagnose.verify.evaluate import evaluate, read_benchmark_files
+from webhook.diagnose.verify.grade import NO_RESULT
+from webhook.diagnose.verify.results import BenchmarkResult, Evaluation
 from webhook.diagnose.verify.runs import errors
 from webhook.diagnose.verify.runs import pods as pod_state
 from webhook.diagnose.verify.runs.nccl_job import ROLE_LABEL, NcclPlan, mpi_job
@@ -17,6 +18,14 @@ from webhook.diagnose.verify.runs.plan import RunEnvironment
 from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, PodWatch, remove_pods, run_selector
 from webhook.errors import ClusterError
 from webhook.kube.objects import Manifest, Pod
+from webhook.model.finding import Code
+
+NO_NCCL_TESTS = Code(
+    "NoNcclTests",
+    "The image lacks nccl-tests, mpirun, ssh or sshd.",
+    "Use an image (--image) with nccl-tests, Open MPI, ssh and sshd. If the program is not on the "
+    "PATH, pass its path with --test.",
+)
 
 #: Seconds between two polls of the pods.
 _PAUSE = 1.0
@@ -59,17 +68,17 @@ class NcclRun:
         self._last_message = ""
 
     def measure(self) -> Evaluation:
-        """Run the job to its end, and judge it.
+        """Run the job to its end, and grade its output.
 
         Raises RefusedError if the job is refused, for instance without mpi-operator, and
         ClusterError if the API server stays silent.
         """
         try:
-            return Evaluation(self._measured(), ())
+            return Evaluation(self._measured())
         except errors.MeasurementError as error:
-            return Evaluation((error.judgement._replace(file=_LAUNCHER),), ())
+            return Evaluation((error.result.located(_LAUNCHER, ()),))
         except errors.RunStopError as stop:
-            return Evaluation((), (stop.remark,))
+            return Evaluation((), (stop.finding,))
 
     def remove(self, sleep: Callable[[float], object]) -> list[Pod]:
         """Delete the job and its pods, and return the pods once all are gone."""
@@ -80,12 +89,12 @@ class NcclRun:
         self._watch.with_retries(lambda: self._environment.jobs.create(mpi_job(self._plan)))
         self._report_progress("MPIJob created")
         self._until(self._plan.patience, self._launched)
-        self._report_progress("runs")
+        self._report_progress("running")
         launcher = self._until(self._plan.limit + _LAUNCHER_OVERHEAD, self._ended)
-        self._report_progress("reads what the launcher printed")
+        self._report_progress("reading the launcher's log")
         log = self._log(launcher, _LAUNCHER)
         self._environment.save_log(log)
-        return judge_launcher(_LAUNCHER, log)
+        return grade_launcher(_LAUNCHER, log)
 
     def _until(self, patience: float, done: Callable[[], Pod | None]) -> Pod:
         """Poll the pods until `done` returns a pod, and return it."""
@@ -109,7 +118,7 @@ class NcclRun:
             return launcher[0]
         for pod in (*launcher, *self._of_role(_WORKER)):
             if awaited := pod_state.awaits(pod):
-                self._report_progress(f"{_role_of(pod)} waits: {awaited}")
+                self._report_progress(f"{_role_of(pod)} is waiting: {awaited}")
         return None
 
     def _ended(self) -> Pod | None:
@@ -137,7 +146,7 @@ class NcclRun:
         log = self._log(pod, _WORKER)
         if missing := missing_program(log):
             raise errors.MeasurementError(lacks(missing))
-        raise errors.pod_failed(_WORKER, node, pod)
+        raise errors.pod_failed(_WORKER, node, pod, before="the launcher began")
 
     def _log(self, pod: Pod, role: str) -> str:
         """Return the log of a pod that has ended; raises MeasurementError if it has none."""
@@ -190,37 +199,30 @@ def _role_of(pod: Pod) -> str:
 
 
 def _no_pods(patience: float) -> BenchmarkResult:
-    return BenchmarkResult(
-        (1, 1),
-        "inconclusive",
-        "NotStarted",
-        f"mpi-operator made no pod of the MPIJob within {patience:g} s.",
-        "Check that mpi-operator runs, and watches this namespace: kubectl get pods -A -l "
-        "app=mpi-operator; read its log.",
+    text = f"mpi-operator created no pod of the MPIJob within {patience:g} s."
+    remedy = (
+        "Check that mpi-operator runs (kubectl get pods -A -l app=mpi-operator) and watches this "
+        "namespace, and read its log."
     )
+    return BenchmarkResult(errors.NOT_STARTED.finding("unsure", text, remedy))
 
 
 def _interrupted() -> errors.RunStopError:
-    because = "The run was interrupted before the launcher ended."
-    return errors.RunStopError(Remark("inconclusive", "Interrupted", because, "Run it again."))
+    text = "The run was interrupted before the launcher ended."
+    return errors.RunStopError(errors.INTERRUPTED.finding("unsure", text, "Run it again."))
 
 
-# Judge the output of the launcher of nccl-tests.
+# Grade the output of the launcher of nccl-tests.
 
 _NOTE = "rdma-verify: this image has no "
-_PARTS = {
-    "mpirun": "Open MPI",
-    "ssh": "an ssh client",
-    "sshd": "sshd",
-}
 
 
-def judge_launcher(name: str, log: str) -> tuple[BenchmarkResult, ...]:
-    """Return the judgements on the log of a launcher, at least one; `name` is their file."""
-    judgements = assess(read_benchmark_files(name, log), None).judgements
+def grade_launcher(name: str, log: str) -> tuple[BenchmarkResult, ...]:
+    """Return the results of the log of a launcher, at least one; `name` is their file."""
     if missing := missing_program(log):
-        return (lacks(missing)._replace(file=name),)
-    return judgements or (_no_result(log)._replace(file=name),)
+        return (lacks(missing).located(name, ()),)
+    results = evaluate(read_benchmark_files(name, log), None).results
+    return results or (_no_result(log).located(name, ()),)
 
 
 def missing_program(log: str) -> str:
@@ -232,25 +234,13 @@ def missing_program(log: str) -> str:
 
 
 def lacks(program: str) -> BenchmarkResult:
-    """Return the judgement on an image without a program."""
-    part = _PARTS.get(program, "nccl-tests")
-    return BenchmarkResult(
-        (1, 1),
-        "inconclusive",
-        "NoNcclTests",
-        f"The image has no {program}.",
-        f"Name an image that has {part}: it needs nccl-tests, Open MPI, and sshd. --test names the "
-        "program if it is not on the PATH.",
-    )
+    """Return the result for an image without a program."""
+    return BenchmarkResult(NO_NCCL_TESTS.finding("unsure", f"The image has no {program}."))
 
 
 def _no_result(log: str) -> BenchmarkResult:
     last = next((line for line in reversed(log.splitlines()) if line.strip()), "")
     quote = f" Its last line: {last.strip():.200}" if last else ""
-    return BenchmarkResult(
-        (1, max(1, log.count("\n"))),
-        "inconclusive",
-        "NoResult",
-        f"The launcher printed nothing that is known.{quote}",
-        "Read its whole output: --logs DIR keeps it.",
-    )
+    text = f"The launcher printed nothing that was recognized.{quote}"
+    remedy = "Read its complete output, which --logs DIR saves."
+    return BenchmarkResult(NO_RESULT.finding("unsure", text, remedy))

@@ -11,9 +11,24 @@ from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
 from webhook.diagnose.tools.causes import CAUSES
-from webhook.diagnose.verify.evaluate import judge_file, read_benchmark_files
-from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, NodePair
+from webhook.diagnose.verify.evaluate import grade_file, read_benchmark_files
+from webhook.diagnose.verify.grade import NO_RESULT, location_of
+from webhook.diagnose.verify.matrix import pair_words
+from webhook.diagnose.verify.results import BenchmarkResult, NodePair, severity_key
 from webhook.diagnose.verify.runs.plan import RunPlan
+from webhook.model.finding import Code, Finding
+
+TIMED_OUT = Code(
+    "TimedOut",
+    "A program gave no result within --seconds plus half a minute.",
+    "Read the output of both ends, which --logs DIR saves.",
+)
+NO_PERFTEST = Code(
+    "NoPerftest",
+    "The image has no ib_write_bw or no ib_write_lat.",
+    "Use an image with perftest: --image names it.",
+)
+PAIR_CODES = (TIMED_OUT, NO_PERFTEST)
 
 _COMMAND = re.compile(r"\+ (ib_\w{1,20}) -d (\S{1,64}) -p (\d{1,5}) ")
 _NOTE = "rdma-verify: "
@@ -86,110 +101,86 @@ def _notes(lines: list[str]) -> tuple[str, ...]:
     return tuple(line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE))
 
 
-# Judge the output of both ends of a pair: one judgement for each device and test.
+# Grade the output of both ends of a pair: one result for each device and test.
 
 _NO_DEVICE = next(cause for cause in CAUSES if cause.code == "NoRdmaDevice")
 _QUOTE = "'"
-_READ = "Read the output of both ends: --logs DIR keeps it."
-#: The place of a judgement without output.
-_NOWHERE = (1, 1)
+#: The lines of a test without output.
+_NO_LINES = (1, 1)
 
 
-def pair_name(pair: NodePair) -> str:
-    """Return the name of a pair, which is also the name of the file with its logs."""
-    return f"{pair.client} → {pair.server}"
-
-
-def judge_pair(pair: NodePair, log: PairLog, plan: RunPlan) -> tuple[BenchmarkResult, ...]:
-    """Return the judgements on the logs of a pair, at least one."""
-    name = pair_name(pair)
-    judgements = [
-        judgement
-        for file in read_benchmark_files(name, log.text)
-        for judgement in judge_file(file, plan.rate)
+def grade_pair(pair: NodePair, log: PairLog, plan: RunPlan) -> tuple[BenchmarkResult, ...]:
+    """Return the results of the logs of a pair, at least one."""
+    results = [
+        result
+        for file in read_benchmark_files(pair_words(pair), log.text)
+        for result in grade_file(file, plan.rate)
     ]
-    test_judgements = [
-        _of_section(section, [judgement for judgement in judgements if _is_in(judgement, section)])
+    test_results = [
+        _of_section(section, [result for result in results if _is_in(result, section)])
         for section in log.sections
     ]
-    if test_judgements:
-        test_judgements += map(_by_notes, _not_begun(log, plan))
+    if test_results:
+        test_results += map(_by_notes, _not_begun(log, plan))
     else:
-        test_judgements = [_without_tests(log, judgements)]
-    return tuple(judgement._replace(file=name) for judgement in test_judgements)
+        test_results = [_without_tests(log, results)]
+    return tuple(result.located("", pair) for result in test_results)
 
 
 def _not_begun(log: PairLog, plan: RunPlan) -> list[SectionOfTest]:
     """Return the tests of the fabric's HCAs that neither end began."""
     begun = {(section.test, section.device) for section in log.sections}
     tests = [(test, hca) for hca in plan.fabric.hcas for test in plan.tests]
-    return [SectionOfTest(*pending, _NOWHERE, ()) for pending in tests if pending not in begun]
+    return [SectionOfTest(*pending, _NO_LINES, ()) for pending in tests if pending not in begun]
 
 
-def named_after(pair: NodePair, judgement: BenchmarkResult) -> BenchmarkResult:
-    """Return a judgement on a pair without a measurement, with the name of the pair as its file."""
-    return judgement._replace(file=pair_name(pair))
+def _is_in(result: BenchmarkResult, section: SectionOfTest) -> bool:
+    first, last = section.lines
+    return first <= (result.finding.location.line or 0) <= last
 
 
-def _is_in(judgement: BenchmarkResult, section: SectionOfTest) -> bool:
-    return section.lines[0] <= judgement.lines[0] <= section.lines[1]
-
-
-def _of_section(section: SectionOfTest, judgements: Sequence[BenchmarkResult]) -> BenchmarkResult:
-    """Return the judgement on a test that both ends printed output for.
+def _of_section(section: SectionOfTest, results: Sequence[BenchmarkResult]) -> BenchmarkResult:
+    """Return the result of a test that both ends printed output for.
 
     The client measures. If it did not, the lowest layer that failed at either end is the cause of
     the other failures.
     """
-    measured = next((judgement for judgement in judgements if judgement.number is not None), None)
+    measured = next((result for result in results if result.number is not None), None)
     if measured is not None:
         return measured
-    failed = [judgement for judgement in judgements if judgement.verdict == "fail"]
+    failed = [result for result in results if result.finding.level == "error"]
     if not failed:
-        return judgements[0] if judgements and not section.notes else _by_notes(section)
-    worst = Evaluation(tuple(failed), ()).worst
-    assert isinstance(worst, BenchmarkResult)
-    codes = [
-        code
-        for judgement in failed
-        for code in (judgement.code, *judgement.also)
-        if code != worst.code
-    ]
-    return worst._replace(also=tuple(dict.fromkeys(codes)))
+        return results[0] if results and not section.notes else _by_notes(section)
+    cause = max(failed, key=severity_key)
+    codes = [code for result in failed for code in (result.finding.code, *result.also)]
+    also = dict.fromkeys(code for code in codes if code != cause.finding.code)
+    return cause._replace(also=tuple(also))
 
 
 def _by_notes(section: SectionOfTest) -> BenchmarkResult:
-    """Judge a test without known output at either end."""
+    """Grade a test without known output at either end."""
     kind: Kind = "latency" if section.test.endswith("_lat") else "bandwidth"
     run = Measurement("perftest", section.test, kind, section.lines, device=section.device)
-    start = BenchmarkResult(section.lines, "inconclusive", "NoResult", "", _READ, measurement=run)
     note = next(iter(section.notes), f"{section.device} ({section.test}) printed no result")
     if "no result within" in note:
-        return start._replace(verdict="fail", code="TimedOut", because=f"{note}.")
-    return start._replace(because=f"{note}, and nothing that is known.")
+        finding = TIMED_OUT.finding("error", f"{note}.", location=location_of(run))
+    else:
+        text = f"{note}, and nothing that was recognized."
+        finding = NO_RESULT.finding("unsure", text, TIMED_OUT.remedy, location_of(run))
+    return BenchmarkResult(finding, run)
 
 
-def _without_tests(log: PairLog, judgements: Sequence[BenchmarkResult]) -> BenchmarkResult:
-    """Judge logs without any test."""
-    start = BenchmarkResult(_NOWHERE, "inconclusive", "NoResult", "")
+def _without_tests(log: PairLog, results: Sequence[BenchmarkResult]) -> BenchmarkResult:
+    """Grade logs without any test."""
     for note in log.notes:
         if note.startswith("this image has no "):
-            return start._replace(
-                code="NoPerftest",
-                because=f"The image has no {note.split()[-1].strip(_QUOTE)}.",
-                remedy="Name an image that has perftest: --image.",
-            )
+            text = f"The image has no {note.split()[-1].strip(_QUOTE)}."
+            return BenchmarkResult(NO_PERFTEST.finding("unsure", text))
         if note == "this container has no RDMA device":
-            return start._replace(
-                verdict="fail",
-                code=_NO_DEVICE.code,
-                because="No RDMA device is in the container that NCCL_IB_HCA chooses.",
-                remedy=_NO_DEVICE.remedy,
-                source=_NO_DEVICE.source,
-                layer=_NO_DEVICE.layer,
-            )
-    if judgements:
-        return judgements[0]
-    return start._replace(
-        because="The pods ended, and printed nothing that is known.", remedy=_READ
-    )
+            text = "The container has no RDMA device that NCCL_IB_HCA selects."
+            finding = Finding("error", _NO_DEVICE.code, text, _NO_DEVICE.remedy)
+            return BenchmarkResult(finding, source=_NO_DEVICE.source, layer=_NO_DEVICE.layer)
+    if results:
+        return results[0]
+    text = "The pods ended, but printed nothing that was recognized."
+    return BenchmarkResult(NO_RESULT.finding("unsure", text, TIMED_OUT.remedy))

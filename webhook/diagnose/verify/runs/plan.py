@@ -9,6 +9,7 @@ from webhook.diagnose.verify.results import NodePair, PortRate
 from webhook.kube.objects import Manifest, Node
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import Facts, key_of
+from webhook.model.finding import Finding
 from webhook.model.inventory import natural_key
 from webhook.model.nodes import Node as NodeFacts
 
@@ -165,20 +166,12 @@ class RunPods(Protocol):
         """Return the log of a container."""
 
 
-class PodProblem(NamedTuple):
-    """The reason why a pod has no RDMA, or does not start, and its remedy."""
-
-    code: str
-    because: str
-    remedy: str
-
-
 class RunEnvironment(NamedTuple):
     """The environment of a run: pods, clock and outputs."""
 
     pods: RunPods
     #: Explains why the pod of this name has no RDMA, or does not start; None if unknown.
-    explain: Callable[[str], PodProblem | None]
+    explain: Callable[[str], Finding | None]
     #: Takes a message on the progress of a pair, or of the whole run.
     report_progress: Callable[[NodePair | None, str], None]
     #: Takes the log of a pair.

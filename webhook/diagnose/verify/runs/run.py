@@ -9,22 +9,14 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from typing import TypeVar
 
-from webhook.diagnose.verify.grade import flag_outliers
-from webhook.diagnose.verify.results import (
-    WORTHS,
-    BenchmarkResult,
-    NodePair,
-    PairResult,
-    Remark,
-    RunReport,
-)
+from webhook.diagnose.verify.outliers import flag_outliers
+from webhook.diagnose.verify.results import BenchmarkResult, NodePair, PairResult, RunReport
 from webhook.diagnose.verify.runs import errors, pods
 from webhook.diagnose.verify.runs.errors import RunStopError, interrupted
 from webhook.diagnose.verify.runs.pair_output import (
     PairLog,
     devices_in,
-    judge_pair,
-    named_after,
+    grade_pair,
     pair_log,
 )
 from webhook.diagnose.verify.runs.plan import Round, RunEnvironment, RunPlan
@@ -40,6 +32,7 @@ from webhook.diagnose.verify.runs.pods import (
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
 from webhook.kube.objects import Manifest, Pod
+from webhook.model.finding import Finding, severity
 
 #: Seconds between two polls of the pods.
 _PAUSE = 1.0
@@ -53,7 +46,7 @@ class NodeRun:
         self._environment = environment
         self._watch = PodWatch(environment, run_selector(plan.name))
         self._results: dict[int, PairResult] = {}
-        self._remarks: list[Remark] = []
+        self._findings: list[Finding] = []
 
     def measure(self) -> None:
         """Measure all pairs, or until the run must end; `report` has the results.
@@ -65,25 +58,22 @@ class NodeRun:
             for pairs in self._plan.rounds:
                 self._round(pairs, numbers)
         except RunStopError as stop:
-            self._remarks.append(stop.remark)
+            self._findings.append(stop.finding)
 
     @property
     def report(self) -> RunReport:
         """The results so far; each number is compared with the numbers of its peers."""
-        plan, results = self._plan, [self._results[number] for number in sorted(self._results)]
-        compared = iter(
-            flag_outliers([judgement for result in results for judgement in result.judgements])
-        )
+        plan, pairs = self._plan, [self._results[number] for number in sorted(self._results)]
+        compared = iter(flag_outliers([result for pair in pairs for result in pair.results]))
         return RunReport(
             plan.name,
             plan.fabric.name,
             plan.image,
             plan.nodes,
             tuple(
-                PairResult(pair_result.pair, tuple(next(compared) for _ in pair_result.judgements))
-                for pair_result in results
+                PairResult(pair.pair, tuple(next(compared) for _ in pair.results)) for pair in pairs
             ),
-            tuple(self._remarks),
+            tuple(self._findings),
         )
 
     def _round(self, pairs: Round, numbers: Iterator[int]) -> None:
@@ -138,33 +128,33 @@ class PairRun:
     def steps(self) -> _Steps[PairResult]:
         """Measure, and delete the pods; RunStopError if every other pair would fail as well."""
         try:
-            judgements = yield from self._measured()
+            results = yield from self._measured()
         except errors.MeasurementError as error:
-            judgements = (named_after(self._pair, error.judgement),)
+            results = (error.result.located("", self._pair),)
         for pod in self._created:
             self._watch.with_retries(_deletion(self._environment, pod))
-        self._report_progress(_summary(judgements))
-        return PairResult(self._pair, judgements)
+        self._report_progress(_summary(results))
+        return PairResult(self._pair, results)
 
     def _measured(self) -> _Steps[tuple[BenchmarkResult, ...]]:
         server = self._create("server", server_pod(self._plan, self._number, self._pair))
         pod = yield from self._started("server", server, pods.is_ready)
         if pods.has_ended(pod):
-            return self._judged(pair_log("", self._log("server", pod)))
+            return self._graded(pair_log("", self._log("server", pod)))
         count = 0 if self._plan.fabric.hcas else len(devices_in(self._log("server", pod)))
         client = self._create(
             "client", client_pod(self._plan, self._number, self._pair, pod.status.pod_ip, count)
         )
         yield from self._started("client", client, pods.is_running)
-        self._report_progress("measures")
+        self._report_progress("measuring")
         ended = yield from self._ended("client", client)
-        self._report_progress("reads what both printed")
+        self._report_progress("reading both logs")
         server_log = yield from self._last_words(server)
-        return self._judged(pair_log(self._log("client", ended), server_log))
+        return self._graded(pair_log(self._log("client", ended), server_log))
 
-    def _judged(self, log: PairLog) -> tuple[BenchmarkResult, ...]:
+    def _graded(self, log: PairLog) -> tuple[BenchmarkResult, ...]:
         self._environment.save_log(self._pair, log.text)
-        return judge_pair(self._pair, log, self._plan)
+        return grade_pair(self._pair, log, self._plan)
 
     def _create(self, role: Role, manifest: Manifest) -> str:
         """Create a pod, and return its name."""
@@ -199,7 +189,7 @@ class PairRun:
                 problem = self._environment.explain(name)
                 raise errors.not_started(role, self._node(role), patience, problem)
             if awaited := pods.awaits(pod):
-                self._report_progress(f"{role} waits on {self._node(role)}: {awaited}")
+                self._report_progress(f"{role} on {self._node(role)} is waiting: {awaited}")
 
     def _ended(self, role: Role, name: str) -> _Steps[Pod]:
         deadline = self._environment.now() + self._plan.time_limit
@@ -221,7 +211,7 @@ class PairRun:
         try:
             return self._log("server", self._pod("server", server))
         except errors.MeasurementError as error:
-            if error.judgement.verdict == "fail":
+            if error.result.finding.level == "error":
                 raise
             return ""
 
@@ -258,8 +248,9 @@ def _deletion(environment: RunEnvironment, pod: Pod) -> Callable[[], None]:
     return lambda: environment.pods.delete(pod.manifest)
 
 
-def _summary(judgements: tuple[BenchmarkResult, ...]) -> str:
-    """Return the worst verdict, and the codes of the judgements with it."""
-    worst = max((judgement.verdict for judgement in judgements), key=WORTHS.index)
-    codes = dict.fromkeys(judgement.code for judgement in judgements if judgement.verdict == worst)
-    return f"{worst} ({', '.join(codes)})"
+def _summary(results: tuple[BenchmarkResult, ...]) -> str:
+    """Return the worst level, and the codes of the results with it."""
+    findings = [result.finding for result in results]
+    level = max((finding.level for finding in findings), key=severity)
+    codes = dict.fromkeys(finding.code for finding in findings if finding.level == level)
+    return f"{level} ({', '.join(codes)})"

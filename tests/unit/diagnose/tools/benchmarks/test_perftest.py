@@ -252,7 +252,7 @@ def test_two_processes_in_a_terminal() -> None:
         46.4,
     )
     assert run.loopback is not None
-    assert run.loopback.startswith("server and client wrote into one terminal")
+    assert run.loopback.startswith("server and client wrote to one terminal")
     assert only(mixed(addresses(), addresses("0x2b", "0x1a"))).loopback == ""
 
 

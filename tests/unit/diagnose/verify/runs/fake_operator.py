@@ -12,7 +12,8 @@ from tests.unit.diagnose.verify.runs.plans import FABRIC
 from webhook.diagnose.verify.results import Evaluation
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclEnvironment, NcclRun
-from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment
+from webhook.diagnose.verify.runs.plan import RunEnvironment
+from webhook.model.finding import Finding
 
 Object = dict[str, Any]
 ROLE = "training.kubeflow.org/job-role"
@@ -55,7 +56,7 @@ class FakeOperator:
         default_factory=lambda: {"launcher": "none", "worker": "yes"}
     )
     makes_pods: bool = True
-    problem: PodProblem | None = None
+    problem: Finding | None = None
     ends_after: int | None = None
     vanishes_after: int | None = None
     errors: dict[str, Exception] = field(default_factory=dict)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.diagnose.verify.results import NodePair
-from webhook.diagnose.verify.runs.plan import PodProblem, RunEnvironment, RunPlan
+from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan
 from webhook.diagnose.verify.runs.run import NodeRun
+from webhook.model.finding import Finding
 
 Pod = dict[str, Any]
 #: The status of a pod at each poll after its creation; the last status stays.
@@ -138,7 +139,7 @@ class FakeEnvironment:
     pods: FakePods
     #: The number of pauses after which the run must end.
     ends_after: int | None = None
-    problem: PodProblem | None = None
+    problem: Finding | None = None
     progress: list[str] = field(default_factory=list)
     saved_logs: dict[NodePair, str] = field(default_factory=dict)
     time: float = 0

@@ -22,13 +22,14 @@ from tests.unit.diagnose.verify.runs.fake_pods import (
 )
 from tests.unit.diagnose.verify.runs.plans import FABRIC, HCAS, client_log, command, plan_of
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair
-from webhook.diagnose.verify.runs.plan import PodProblem, all_pair_rounds
+from webhook.diagnose.verify.runs.plan import all_pair_rounds
 from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
+from webhook.model.finding import Finding
 
 PAIR = NodePair("a", "b")
-LABELS = PodProblem("NamespaceNotLabelled", "Namespace lab lacks the label.", "Label it.")
+LABELS = Finding("error", "NamespaceNotLabelled", "Namespace lab lacks the label.", "Label it.")
 
 
 def logs(client: str = "", server: str = "") -> Any:
@@ -42,28 +43,28 @@ def stories(server: Story = SERVER, client: Story = CLIENT) -> Any:
 
 
 def only(pods: FakePods, **environment_fields: Any) -> BenchmarkResult:
-    """Run a single pair, and return its only judgement; no pod remains."""
+    """Run a single pair, and return its only result; no pod remains."""
     report = FakeEnvironment(pods, **environment_fields).run(plan_of()).report
-    ((pair, (judgement,)),) = report.results
+    ((pair, (result,)),) = report.pairs
     assert pair == PAIR
-    assert judgement.file == "a → b"
+    assert result.finding.location.nodes == PAIR
     assert not pods.pods
-    return judgement
+    return result
 
 
 def test_a_pair_that_is_well() -> None:
-    """The client gets the address of the server; each HCA has a judgement; no pod remains."""
+    """The client gets the address of the server; each HCA has a result; no pod remains."""
     pods = FakePods(logs=logs(client_log(95), client_log(95)))
     environment = FakeEnvironment(pods)
     report = environment.run(plan_of()).report
-    (result,) = report.results
+    (result,) = report.pairs
     numbers = [
-        (judgement.verdict, judgement.code, judgement.gbps) for judgement in result.judgements
+        (result.finding.level, result.finding.code, result.gbps) for result in result.results
     ]
-    assert numbers == [("pass", "AtRate", 95.0)] * 2
-    assert [
-        judgement.measurement and judgement.measurement.device for judgement in result.judgements
-    ] == [*HCAS]
+    assert numbers == [("ok", "AtRate", 95.0)] * 2
+    assert [result.measurement and result.measurement.device for result in result.results] == [
+        *HCAS
+    ]
     server, client = pods.created
     assert (node_of(server), node_of(client)) == ("b", "a")
     assert client["spec"]["containers"][0]["args"][:4] == ["rdma-verify", "client", "10.1.2.3", "0"]
@@ -71,12 +72,12 @@ def test_a_pair_that_is_well() -> None:
     assert environment.progress == [
         "a → b: server created on b",
         "a → b: client created on a",
-        "a → b: measures",
-        "a → b: reads what both printed",
-        "a → b: pass (AtRate)",
+        "a → b: measuring",
+        "a → b: reading both logs",
+        "a → b: ok (AtRate)",
     ]
     assert [*environment.saved_logs] == [PAIR]
-    assert report.remarks == ()
+    assert report.findings == ()
 
 
 @pytest.mark.parametrize("count", range(2, 8), ids="{} nodes".format)
@@ -86,7 +87,7 @@ def test_all_pairs_of_many_nodes(count: int) -> None:
     pods = FakePods(logs=logs(client_log()))
     plan = plan_of(nodes, rounds=tuple(all_pair_rounds(nodes)))
     report = FakeEnvironment(pods).run(plan).report
-    measured = [tuple(sorted(pair_result.pair)) for pair_result in report.results]
+    measured = [tuple(sorted(pair_result.pair)) for pair_result in report.pairs]
     assert sorted(measured) == [
         (client, server) for client in nodes for server in nodes if client < server
     ]
@@ -104,8 +105,8 @@ def test_a_slow_node_is_an_outlier_among_its_peers() -> None:
     report = FakeEnvironment(FakePods(logs=log)).run(plan_of(nodes)).report
     slow = {
         pair_result.pair.client
-        for pair_result in report.results
-        if pair_result.judgements[0].code == "Outlier"
+        for pair_result in report.pairs
+        if pair_result.results[0].finding.code == "Outlier"
     }
     assert slow == {"n2"}
 
@@ -120,8 +121,8 @@ def test_a_server_that_fails_before_it_listens() -> None:
     pods = FakePods(stories(server=[running(), ended(1, "Error")]), logs(server=server))
     report = FakeEnvironment(pods).run(plan_of()).report
     causes = [
-        (judgement.code, judgement.measurement and judgement.measurement.device)
-        for judgement in report.results[0][1]
+        (result.finding.code, result.measurement and result.measurement.device)
+        for result in report.pairs[0][1]
     ]
     assert causes == [("DeviceNotFound", "mlx5_0"), ("DeviceNotFound", "mlx5_1")]
     assert [role_of(pod) for pod in pods.created] == ["server"]
@@ -147,21 +148,21 @@ def test_hcas_that_the_fabric_does_not_name() -> None:
 )
 def test_a_pod_that_does_not_start(server: Story, client: Story, role: str, node: str) -> None:
     """The run waits for the time in the plan, then explains the pod; the network may be good."""
-    problem = PodProblem("Insufficient", "No node has it free.", "Wait.")
+    problem = Finding("error", "Insufficient", "No node has it free.", "Wait.")
     environment = FakeEnvironment(FakePods(stories(server, client)), problem=problem)
-    judgement = environment.run(plan_of()).report.results[0].judgements[0]
-    assert (judgement.verdict, judgement.code, judgement.remedy) == (
-        "inconclusive",
+    result = environment.run(plan_of()).report.pairs[0].results[0]
+    assert (result.finding.level, result.finding.code, result.finding.remedy) == (
+        "unsure",
         "Insufficient",
         "Wait.",
     )
     start = f"The {role} on {node} did not start within 60 s."
-    assert judgement.because == f"{start} No node has it free."
+    assert result.finding.text == f"{start} No node has it free."
     assert 60 < environment.time < 80
     environment.problem, environment.time = None, 0
-    judgement = environment.run(plan_of()).report.results[0].judgements[0]
-    assert (judgement.verdict, judgement.code, judgement.because) == (
-        "inconclusive",
+    result = environment.run(plan_of()).report.pairs[0].results[0]
+    assert (result.finding.level, result.finding.code, result.finding.text) == (
+        "unsure",
         "NotStarted",
         start,
     )
@@ -175,8 +176,8 @@ def test_what_a_pod_waits_for_is_reported_once() -> None:
     environment.run(plan_of())
     assert environment.progress[:4] == [
         "a → b: server created on b",
-        "a → b: server waits on b: 0/2 nodes are available",
-        "a → b: server waits on b: ContainerCreating",
+        "a → b: server on b is waiting: 0/2 nodes are available",
+        "a → b: server on b is waiting: ContainerCreating",
         "a → b: client created on a",
     ]
 
@@ -190,7 +191,7 @@ def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "verdict", "code", "reason"),
+    ("pods", "level", "code", "reason"),
     [
         (
             FakePods(
@@ -198,53 +199,53 @@ def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
                     [{"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no x"}]
                 )
             ),
-            "inconclusive",
+            "unsure",
             "PodFailed",
             "The server on b failed before it ran. UnexpectedAdmissionError: no x",
         ),
         (
             FakePods(stories(client=[running(), ended(137, "OOMKilled")])),
-            "fail",
+            "error",
             "OomKilled",
             "The client on a was killed.",
         ),
         (
             FakePods(stories(client=[running()])),
-            "inconclusive",
+            "unsure",
             "NotEnded",
             "The client on a did not end within 80 s.",
         ),
         (
             FakePods(errors={"create": [RefusedError(403, "exceeded quota: pods")]}),
-            "inconclusive",
+            "unsure",
             "PodRejected",
-            "The server for b was not created. the API server answered 403: exceeded quota: pods",
+            "The server for b was not created: the API server answered 403: exceeded quota: pods",
         ),
         (
             FakePods(errors={"log": [RefusedError(500, "no kubelet")] * 2}),
-            "inconclusive",
+            "unsure",
             "LogUnreadable",
             "The log of the client on a could not be read: the API server answered 500: no kubelet",
         ),
-        (FakePods(), "inconclusive", "NoResult", "The pods ended, and printed nothing"),
+        (FakePods(), "unsure", "NoResult", "The pods ended, but printed nothing"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else None,
 )
-def test_pods_that_do_not_measure(pods: FakePods, verdict: str, code: str, reason: str) -> None:
+def test_pods_that_do_not_measure(pods: FakePods, level: str, code: str, reason: str) -> None:
     """Each has a code, and a sentence that names the end and the node."""
-    judgement = only(pods)
-    assert (judgement.verdict, judgement.code) == (verdict, code)
-    assert judgement.because.startswith(reason)
-    assert judgement.remedy
+    result = only(pods)
+    assert (result.finding.level, result.finding.code) == (level, code)
+    assert result.finding.text.startswith(reason)
+    assert result.finding.remedy
 
 
 @pytest.mark.parametrize("role", ["server", "client"])
 def test_a_pod_that_somebody_deletes(role: str) -> None:
     """The pair ends."""
-    judgement = only(FakePods(vanishes=lambda pod: role_of(pod) == role))
+    result = only(FakePods(vanishes=lambda pod: role_of(pod) == role))
     node = {"server": "b", "client": "a"}[role]
-    assert (judgement.verdict, judgement.code) == ("inconclusive", "PodGone")
-    assert judgement.because == f"The {role} on {node} was deleted while the run went on."
+    assert (result.finding.level, result.finding.code) == ("unsure", "PodGone")
+    assert result.finding.text == f"The {role} on {node} was deleted during the run."
 
 
 def test_a_server_whose_log_is_lost() -> None:
@@ -252,15 +253,19 @@ def test_a_server_whose_log_is_lost() -> None:
     pods = FakePods(logs=logs(client_log()))
     pods.errors["log"] = [RefusedError(404, "gone"), None]
     report = FakeEnvironment(pods).run(plan_of()).report
-    assert [judgement.code for judgement in report.results[0].judgements] == ["AtRate", "AtRate"]
+    assert [result.finding.code for result in report.pairs[0].results] == ["AtRate", "AtRate"]
 
 
 def test_a_server_that_is_killed_for_memory_meanwhile() -> None:
     """It is the cause of the client's result."""
     server = [running(), running(ready=True), ended(137, "OOMKilled")]
-    judgement = only(FakePods(stories(server), logs(client_log())))
-    assert (judgement.verdict, judgement.code, judgement.layer) == ("fail", "OomKilled", "memory")
-    assert judgement.because.startswith("The server on b was killed.")
+    result = only(FakePods(stories(server), logs(client_log())))
+    assert (result.finding.level, result.finding.code, result.layer) == (
+        "error",
+        "OomKilled",
+        "memory",
+    )
+    assert result.finding.text.startswith("The server on b was killed.")
 
 
 @pytest.mark.parametrize(
@@ -268,23 +273,23 @@ def test_a_server_that_is_killed_for_memory_meanwhile() -> None:
 )
 @pytest.mark.parametrize("problem", [LABELS, None], ids=["explained", "not explained"])
 def test_pods_without_rdma_end_the_run(
-    rdma: str | None, code: str, problem: PodProblem | None
+    rdma: str | None, code: str, problem: Finding | None
 ) -> None:
     """Other pods would fail as well: a single pod is created, and the remark has the reason."""
     pods = FakePods(rdma=rdma)
     run = FakeEnvironment(pods, problem=problem).run(plan_of(["a", "b", "c"]))
     assert len(pods.created) == 1
-    (remark,) = run.report.remarks
-    assert run.report.results == ()
-    assert (remark.verdict, remark.code) == ("fail", problem.code if problem else code)
-    assert remark.because
+    (remark,) = run.report.findings
+    assert run.report.pairs == ()
+    assert (remark.level, remark.code) == ("error", problem.code if problem else code)
+    assert remark.text
     assert remark.remedy
 
 
 def test_a_status_that_is_not_understood() -> None:
     """It counts as the webhook's: a newer version may have written it."""
     pods = FakePods(logs=logs(client_log()), rdma="perhaps")
-    assert FakeEnvironment(pods).run(plan_of()).report.results[0].judgements[0].code == "AtRate"
+    assert FakeEnvironment(pods).run(plan_of()).report.pairs[0].results[0].finding.code == "AtRate"
 
 
 def test_a_right_that_is_lacking_ends_the_run() -> None:
@@ -302,8 +307,8 @@ def test_a_right_that_is_lacking_ends_the_run() -> None:
 def test_an_api_server_that_is_silent_for_a_while(request_: str, error: Exception) -> None:
     """The request is repeated, and the run continues."""
     pods = FakePods(logs=logs(client_log()), errors={request_: [error] * 20})
-    judgements = FakeEnvironment(pods).run(plan_of()).report.results[0].judgements
-    assert [judgement.code for judgement in judgements] == ["AtRate", "AtRate"]
+    results = FakeEnvironment(pods).run(plan_of()).report.pairs[0].results
+    assert [result.finding.code for result in results] == ["AtRate", "AtRate"]
 
 
 @pytest.mark.parametrize("request_", ["create", "list", "delete"])
@@ -322,10 +327,10 @@ def test_an_interruption(pauses: int) -> None:
     pods = FakePods(logs=logs(client_log()))
     environment = FakeEnvironment(pods, ends_after=pauses)
     run = environment.run(plan_of(["a", "b", "c"]))
-    (remark,) = run.report.remarks
-    done = len(run.report.results)
-    assert (remark.verdict, remark.code) == ("inconclusive", "Interrupted")
-    assert remark.because == f"The run was interrupted after {done} of 3 pairs."
+    (remark,) = run.report.findings
+    done = len(run.report.pairs)
+    assert (remark.level, remark.code) == ("unsure", "Interrupted")
+    assert remark.text == f"The run was interrupted after {done} of 3 pairs."
     before = [*pods.pods]
     removed = remove_pods(
         pods, run_selector("verify-0123abcd"), environment.pause, lambda: environment.time

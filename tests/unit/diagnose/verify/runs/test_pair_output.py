@@ -1,4 +1,4 @@
-"""The judgements on the output of both ends."""
+"""The results on the output of both ends."""
 
 from __future__ import annotations
 
@@ -16,33 +16,36 @@ from tests.unit.diagnose.verify.runs.plans import (
     plan_of,
 )
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair
-from webhook.diagnose.verify.runs.pair_output import devices_in, judge_pair, pair_log
+from webhook.diagnose.verify.runs.pair_output import devices_in, grade_pair, pair_log
 from webhook.diagnose.verify.runs.plan import RunPlan
+from webhook.model.finding import Location
 
 PAIR = NodePair("gpu-0", "gpu-1")
 SINGLE_HCA_PLAN = plan_of(fabric=replace(FABRIC, hcas=("mlx5_0",)))
 BEGUN, SERVED = command("mlx5_0", 18515, "10.1.2.3"), command("mlx5_0", 18515)
 
 
-def judged(
+def graded(
     client: str, server: str, plan: RunPlan = SINGLE_HCA_PLAN
 ) -> tuple[BenchmarkResult, ...]:
-    """Judge the logs of a pair."""
-    return judge_pair(PAIR, pair_log(client, server), plan)
+    """Grade the logs of a pair."""
+    return grade_pair(PAIR, pair_log(client, server), plan)
 
 
 def test_the_client_measures() -> None:
     """Its number counts once, though both ends print it; the lines are the client's."""
-    (judgement,) = judged(measured("mlx5_0", 18515, 95), measured("mlx5_0", 18515, 94, ""))
-    assert (judgement.code, judgement.gbps, judgement.file) == ("AtRate", 95.0, "gpu-0 → gpu-1")
-    assert judgement.lines == (1, 21)
-    assert judgement.source.startswith("rateGbps: 100 of fabric v100-ib")
+    (result,) = graded(measured("mlx5_0", 18515, 95), measured("mlx5_0", 18515, 94, ""))
+    assert (result.finding.code, result.gbps) == ("AtRate", 95.0)
+    assert result.finding.location == Location(line=1, nodes=PAIR, device="mlx5_0")
+    assert result.measurement
+    assert result.measurement.lines == (1, 21)
+    assert result.source.startswith("rateGbps: 100 of fabric v100-ib")
 
 
 def test_a_server_that_prints_no_number() -> None:
     """A test with a duration may print its table only at the client."""
-    (judgement,) = judged(measured("mlx5_0", 18515, 95), SERVED)
-    assert (judgement.code, judgement.verdict) == ("AtRate", "pass")
+    (result,) = graded(measured("mlx5_0", 18515, 95), SERVED)
+    assert (result.finding.code, result.finding.level) == ("AtRate", "ok")
 
 
 def test_each_test_of_each_hca() -> None:
@@ -52,10 +55,10 @@ def test_each_test_of_each_hca() -> None:
     for index, hca in enumerate(HCAS):
         client += measured(hca, 18515 + 2 * index, 95)
         client += command(hca, 18516 + 2 * index, "x", "ib_write_lat") + latency(device=hca)
-    judgements = judged(client, "", plan)
+    results = graded(client, "", plan)
     assert [
-        (judgement.measurement and judgement.measurement.device, judgement.code)
-        for judgement in judgements
+        (result.measurement and result.measurement.device, result.finding.code)
+        for result in results
     ] == [
         ("mlx5_0", "AtRate"),
         ("mlx5_0", "Quick"),
@@ -82,47 +85,47 @@ def test_each_test_of_each_hca() -> None:
 )
 def test_the_lower_layer_of_both_ends(client: str, server: str, code: str, also: int) -> None:
     """One end often only notices that the other end failed; the cause is named, with its device."""
-    (judgement,) = judged(BEGUN + client, SERVED + server)
-    assert (judgement.verdict, judgement.code) == ("fail", code)
-    assert len(judgement.also) == also
-    assert code not in judgement.also
-    assert judgement.measurement is not None
-    assert judgement.measurement.device == "mlx5_0"
+    (result,) = graded(BEGUN + client, SERVED + server)
+    assert (result.finding.level, result.finding.code) == ("error", code)
+    assert len(result.also) == also
+    assert code not in result.also
+    assert result.measurement is not None
+    assert result.measurement.device == "mlx5_0"
 
 
 @pytest.mark.parametrize(
-    ("client", "verdict", "code", "reason"),
+    ("client", "level", "code", "reason"),
     [
         (
             "rdma-verify: mlx5_0 (ib_write_bw) gave no result within 40 s\n",
-            "fail",
+            "error",
             "TimedOut",
             "mlx5_0 (ib_write_bw) gave no result within 40 s.",
         ),
         (
             "rdma-verify: mlx5_0 (ib_write_bw) ended with exit code 137\n",
-            "fail",
+            "error",
             "ExitCode137",
             "The process was killed by a signal, as the kernel does",
         ),
         (
             "rdma-verify: mlx5_0 (ib_write_bw) ended with exit code 139\n",
-            "inconclusive",
+            "unsure",
             "NoResult",
-            "mlx5_0 (ib_write_bw) ended with exit code 139, and nothing that is known.",
+            "mlx5_0 (ib_write_bw) ended with exit code 139, and nothing that was recognized.",
         ),
-        ("", "inconclusive", "NoResult", "mlx5_0 (ib_write_bw) printed no result"),
+        ("", "unsure", "NoResult", "mlx5_0 (ib_write_bw) printed no result"),
     ],
     ids=["late", "killed", "crashed", "silent"],
 )
-def test_a_test_that_says_nothing_known(client: str, verdict: str, code: str, reason: str) -> None:
+def test_a_test_that_says_nothing_known(client: str, level: str, code: str, reason: str) -> None:
     """The reason has the device, and how its test ended."""
-    (judgement,) = judged(BEGUN + client, SERVED)
-    assert (judgement.verdict, judgement.code) == (verdict, code)
-    assert judgement.because.startswith(reason)
-    assert judgement.remedy
-    assert judgement.measurement is not None
-    assert (judgement.measurement.device, judgement.measurement.kind) == ("mlx5_0", "bandwidth")
+    (result,) = graded(BEGUN + client, SERVED)
+    assert (result.finding.level, result.finding.code) == (level, code)
+    assert result.finding.text.startswith(reason)
+    assert result.finding.remedy
+    assert result.measurement is not None
+    assert (result.measurement.device, result.measurement.kind) == ("mlx5_0", "bandwidth")
 
 
 def test_a_failure_of_each_hca() -> None:
@@ -133,48 +136,49 @@ def test_a_failure_of_each_hca() -> None:
         f"rdma-verify: {hca} (ib_write_bw) ended with exit code 1\n"
         for index, hca in enumerate(HCAS)
     )
-    judgements = judged("", server, plan_of())
-    assert [(judgement.code, judgement.lines) for judgement in judgements] == [
-        ("NoRdmaDevice", (1, 2)),
-        ("NoRdmaDevice", (4, 5)),
+    results = graded("", server, plan_of())
+    assert [(result.finding.code, result.finding.location) for result in results] == [
+        ("NoRdmaDevice", Location(line=1, nodes=PAIR, device="mlx5_0")),
+        ("NoRdmaDevice", Location(line=4, nodes=PAIR, device="mlx5_1")),
     ]
 
 
 def test_an_hca_that_was_never_measured() -> None:
-    """A client that ended early printed nothing about later HCAs; they have judgements too."""
-    judgements = judged(measured("mlx5_0", 18515, 95), "", plan_of())
-    assert [judgement.code for judgement in judgements] == ["AtRate", "NoResult"]
-    assert judgements[1].because.startswith("mlx5_1 (ib_write_bw) printed no result")
+    """A client that ended early printed nothing about later HCAs; they have results too."""
+    results = graded(measured("mlx5_0", 18515, 95), "", plan_of())
+    assert [result.finding.code for result in results] == ["AtRate", "NoResult"]
+    assert results[1].finding.text.startswith("mlx5_1 (ib_write_bw) printed no result")
 
 
 @pytest.mark.parametrize(
-    ("log", "verdict", "code", "reason"),
+    ("log", "level", "code", "reason"),
     [
         (
             "rdma-verify: this image has no 'ib_write_bw'\n",
-            "inconclusive",
+            "unsure",
             "NoPerftest",
             "The image has no ib_write_bw.",
         ),
         (
             "rdma-verify: devices\nrdma-verify: this container has no RDMA device\n",
-            "fail",
+            "error",
             "NoRdmaDevice",
-            "No RDMA device is in the container",
+            "The container has no RDMA device",
         ),
-        ("Couldn't allocate MR\n", "fail", "PerftestNoMemory", "perftest could not register"),
-        ("hello\n", "inconclusive", "NoResult", "The pods ended, and printed nothing"),
-        ("", "inconclusive", "NoResult", "The pods ended, and printed nothing"),
+        ("Couldn't allocate MR\n", "error", "PerftestNoMemory", "perftest could not register"),
+        ("hello\n", "unsure", "NoResult", "The pods ended, but printed nothing"),
+        ("", "unsure", "NoResult", "The pods ended, but printed nothing"),
     ],
     ids=["no perftest", "no device", "a known failure", "prose", "nothing"],
 )
 @pytest.mark.parametrize("end", ["client", "server"])
-def test_pods_that_began_no_test(end: str, log: str, verdict: str, code: str, reason: str) -> None:
-    """The pair has a single judgement, with the reason."""
-    (judgement,) = judged(*((log, "") if end == "client" else ("", log)))
-    assert (judgement.verdict, judgement.code, judgement.file) == (verdict, code, "gpu-0 → gpu-1")
-    assert judgement.because.startswith(reason)
-    assert judgement.remedy
+def test_pods_that_began_no_test(end: str, log: str, level: str, code: str, reason: str) -> None:
+    """The pair has a single result, with the reason."""
+    (result,) = graded(*((log, "") if end == "client" else ("", log)))
+    assert (result.finding.level, result.finding.code) == (level, code)
+    assert result.finding.location.nodes == PAIR
+    assert result.finding.text.startswith(reason)
+    assert result.finding.remedy
 
 
 def test_devices_of_other_names() -> None:
@@ -184,8 +188,8 @@ def test_devices_of_other_names() -> None:
     server = f"rdma-verify: devices mlx5_4\n{command('mlx5_4', 18515)}Couldn't allocate MR\n"
     assert devices_in(server) == ["mlx5_4"]
     assert devices_in("prose") == []
-    (judgement,) = judged(client, server, plan)
-    assert judgement.code == "PerftestNoMemory"
+    (result,) = graded(client, server, plan)
+    assert result.finding.code == "PerftestNoMemory"
 
 
 def test_the_text_is_kept_in_order() -> None:
@@ -197,9 +201,9 @@ def test_the_text_is_kept_in_order() -> None:
 
 
 def test_a_slow_hca_of_a_good_pair() -> None:
-    """Each HCA is judged by the rate of the fabric."""
+    """Each HCA is graded by the rate of the fabric."""
     client = measured("mlx5_0", 18515, 95) + measured("mlx5_1", 18516, 40)
-    assert [judgement.code for judgement in judged(client, client_log(), plan_of())] == [
+    assert [result.finding.code for result in graded(client, client_log(), plan_of())] == [
         "AtRate",
         "FarBelowRate",
     ]

@@ -1,0 +1,285 @@
+"""Files judged together: failures, peers, untested HCAs, and the deciding result."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.unit.diagnose.tools.benchmarks import outputs
+from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, nccl_tests, row
+from tests.unit.diagnose.verify.evaluated import evaluated, only_result
+from webhook.diagnose.tools.causes import CAUSES, SETTINGS, SLOWER, TRANSPORTS, TROUBLES, Cause
+from webhook.diagnose.verify.output import verify_form, verify_schema, verify_text
+from webhook.diagnose.verify.results import Evaluation
+from webhook.model.finding import Location
+
+SCHEMA = json.loads(verify_schema())
+VALIDATOR = Draft202012Validator(SCHEMA)
+BY_CODE = {cause.code: cause for cause in CAUSES}
+OVER_RDMA, OVER_SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
+
+
+def codes(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """List the level and the code of each run."""
+    return [(result.finding.level, result.finding.code) for result in evaluation.results]
+
+
+@pytest.mark.parametrize("cause", TROUBLES, ids=lambda cause: str(cause.code))
+def test_every_known_failure(cause: Cause) -> None:
+    """A line of the table of causes fails, with its meaning and its remedy."""
+    result = only_result(f"x\n{cause.example}\n")
+    assert (result.finding.level, result.finding.code) == ("error", cause.code)
+    assert result.finding.location == Location("a", 2)
+    assert result.finding.text.startswith(f"{cause.means} Output: ")
+    assert (result.finding.remedy, result.source, result.layer) == (
+        cause.remedy,
+        cause.source,
+        cause.layer,
+    )
+
+
+def test_the_lowest_layer_is_named_first() -> None:
+    """When a port is down, all else fails; the other causes are listed, lowest first."""
+    names = ("SystemError", "DaemonsNotStarted", "IbResourcesMissing", "PerftestNoMemory")
+    lines = [BY_CODE[name].example for name in (*names, "HcasNotConnected", "PortDown")]
+    result = only_result("\n".join([*lines, lines[0]]))
+    assert (result.finding.code, result.layer) == ("PortDown", "link")
+    assert result.finding.location.line == 1
+    expected = ["HcasNotConnected", "PerftestNoMemory", "IbResourcesMissing"]
+    assert list(result.also) == [*expected, "DaemonsNotStarted", "SystemError"]
+
+
+def test_a_failure_belongs_to_its_run() -> None:
+    """A run without a result has the failures up to the next run; a good run has none."""
+    failed = "$ ib_write_bw -d mlx5_0\nPort number 1 state is Down\n"
+    output = bandwidth(row(95)) + failed + bandwidth(row(96))
+    evaluation = evaluated(output)
+    assert codes(evaluation) == [("ok", "AtRate"), ("error", "PortDown"), ("ok", "AtRate")]
+    run = evaluation.results[1].measurement
+    assert run is not None
+    assert (run.test, run.device) == ("ib_write_bw", "mlx5_0")
+
+
+def test_failures_without_a_run() -> None:
+    """Lines before, between and after runs are a failure each."""
+    output = "Couldn't allocate MR\n" + bandwidth(row(95)) + "exit code 137\nOOMKilled\n"
+    evaluation = evaluated(output)
+    expected = [("error", "PerftestNoMemory"), ("ok", "AtRate"), ("error", "ExitCode137")]
+    assert codes(evaluation) == expected
+    assert evaluation.results[2].also == ("OomKilled",)
+
+
+def test_a_run_that_fails_among_its_rows() -> None:
+    """A failure between the first line and the last row fails the run."""
+    output = bandwidth(
+        "\n".join([row(95, 1024), " Failed status 12: wr_id 0 syndrom 0x81", row(95)])
+    )
+    assert only_result(output).finding.code == "TransferFailed"
+
+
+def test_what_decides() -> None:
+    """The worst level decides, and of failures the lowest layer."""
+    slow, unknown = bandwidth(row(80)), "\n".join(outputs.head())
+    passing, memory = bandwidth(row(95)), "Couldn't allocate MR\n"
+    assert evaluated(passing, slow).decisive.code == "BelowRate"
+    assert evaluated(slow, unknown, passing).decisive.code == "NoResult"
+    assert evaluated(unknown, memory, slow).decisive.code == "PerftestNoMemory"
+    assert evaluated(memory, bandwidth(row(10))).decisive.code == "FarBelowRate"
+    assert evaluated(OVER_SOCKETS, memory).decisive.code == "PerftestNoMemory"
+
+
+@pytest.mark.parametrize(
+    ("log", "level", "code"),
+    [
+        (OVER_RDMA, "ok", "OverRdma"),
+        (f"{OVER_RDMA}\n{SLOWER[0].example}", "warning", "GpuDirectOff"),
+        (f"{OVER_RDMA}\n{OVER_SOCKETS}", "warning", "MixedTransports"),
+        (OVER_SOCKETS, "error", "ChannelsOverSockets"),
+        (f"{OVER_SOCKETS}\n{SETTINGS[0].example}", "error", "IbDisabledByEnvironment"),
+        (f"{OVER_SOCKETS}\n{BY_CODE['LibraryMissing'].example}", "error", "LibraryMissing"),
+        ("NCCL version 2.27.5+cuda12.9", "unsure", "TransportUnknown"),
+        (TRANSPORTS[4].example, "ok", "OverRdma"),
+    ],
+)
+def test_logs(log: str, level: str, code: str) -> None:
+    """A log of a job shows its network, and what kept it from RDMA."""
+    result = only_result(log)
+    assert (result.finding.level, result.finding.code) == (level, code)
+    assert result.measurement is None
+
+
+def test_a_log_says_gpu_direct() -> None:
+    """For channels over RDMA, the result names GPUDirect RDMA, or its absence."""
+    assert ", with GPUDirect RDMA." in only_result(OVER_RDMA).finding.text
+    assert ", without GPUDirect RDMA." in only_result(OVER_RDMA.replace("/GDRDMA", "")).finding.text
+    assert "GPUDirect" not in only_result(TRANSPORTS[4].example).finding.text
+
+
+def test_what_is_no_output() -> None:
+    """Other text has no result."""
+    assert evaluated("hello\nworld\n", "").results == ()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "odd"),
+    [
+        ([95.0, 95.1, 94.9, 90.5], []),
+        ([95.0, 95.1, 94.9, 90.0], [3]),
+        ([95.0, 60.0, 60.5, 61.0, 95.5], []),
+        ([95.0, 60.0], []),
+        ([95.0, 95.0, 60.0], [2]),
+        ([40.0, 95.0, 95.0, 96.0, 41.0], [0, 4]),
+        ([90.0, 90.0, 99.0], []),
+    ],
+)
+def test_peers(numbers: list[float], odd: list[int]) -> None:
+    """Of three or more runs, a run far below the median warns; a faster run does not."""
+    evaluation = evaluated(*(bandwidth(row(gbps)) for gbps in numbers), rate=None)
+    expected = ["Outlier" if index in odd else "NoRate" for index in range(len(numbers))]
+    assert [result.finding.code for result in evaluation.results] == expected
+    assert all(
+        "(" in result.finding.text
+        for result in evaluation.results
+        if result.finding.code == "Outlier"
+    )
+
+
+def test_an_outlier_says_of_whom() -> None:
+    """A rail with three runs is named; a failure stays a failure."""
+    slow = [bandwidth(row(gbps)) for gbps in (95, 95, 95, 80, 50)]
+    results = evaluated(*slow).results
+    assert [(result.finding.level, result.finding.code) for result in results[3:]] == [
+        ("warning", "Outlier"),
+        ("error", "FarBelowRate"),
+    ]
+    reason = "Below the median of its peers, 95 Gb/s (5 runs on mlx5_4)."
+    assert all(result.finding.text.endswith(reason) for result in results[3:])
+
+
+def test_rails() -> None:
+    """A run is compared with its rail and with all runs: a whole rail may be slow."""
+    rails = [bandwidth(row(gbps), device=f"mlx5_{rail}") for rail, gbps in enumerate([95, 95, 80])]
+    evaluation = evaluated(*rails, rate=None)
+    assert [result.finding.code for result in evaluation.results] == [
+        "NoRate",
+        "NoRate",
+        "Outlier",
+    ]
+    assert "(3 runs of this test)" in evaluation.results[2].finding.text
+
+
+def test_only_like_is_compared() -> None:
+    """Runs with another test, direction, memory or size are not peers."""
+    texts = [
+        bandwidth(row(95)),
+        bandwidth(row(50), title="Send BW Test"),
+        bandwidth(row(50), title="RDMA_Write Bidirectional BW Test"),
+        bandwidth(row(50, 8 << 20)),
+        "initializing CUDA\n" + bandwidth(row(50)),
+        "ib_write_bw 127.0.0.1\n" + bandwidth(row(50)),
+        bandwidth(row(94)),
+    ]
+    assert all(result.finding.code != "Outlier" for result in evaluated(*texts, rate=None).results)
+
+
+def test_latencies_of_peers() -> None:
+    """A latency close to its peers passes, and a latency far above them warns."""
+    evaluation = evaluated(*(latency(microseconds) for microseconds in (3.0, 3.1, 3.05, 3.2, 4.1)))
+    assert codes(evaluation) == [("ok", "AsPeers")] * 4 + [("warning", "Outlier")]
+    assert evaluation.results[0].finding.text == "3 µs at 2 bytes, close to its peers."
+    assert "Above the median of its peers, 3.1 µs" in evaluation.results[4].finding.text
+    assert codes(evaluated(latency(3.0), latency(3.1))) == [("unsure", "NoPeers")] * 2
+
+
+def test_collectives_of_peers() -> None:
+    """Jobs of the same size are compared by their bus bandwidth."""
+    slow = nccl_tests().replace("46.65", "30.10").replace("46.48", "30.20")
+    evaluation = evaluated(*[nccl_tests() + OVER_RDMA] * 3, slow + OVER_RDMA)
+    assert codes(evaluation) == [("ok", "OverRdma")] * 3 + [("warning", "Outlier")]
+
+
+def test_every_hca_is_tested() -> None:
+    """A fabric's HCA without any output makes the evaluation inconclusive; a failure is output."""
+    passing = bandwidth(row(95), device="mlx5_0")
+    down = "$ ib_write_bw -d mlx5_1\nPort number 1 state is Down\n"
+    evaluation = evaluated(passing, hcas=["mlx5_0", "mlx5_1", "mlx5_2"])
+    (remark,) = evaluation.findings
+    assert remark.text == "These HCAs of the fabric have no result: mlx5_1, mlx5_2."
+    assert (evaluation.decisive.level, evaluation.decisive.code) == ("unsure", "NotTested")
+    assert evaluated(passing, hcas=["mlx5_0"]).findings == ()
+    assert evaluated(passing, down, hcas=["mlx5_0", "mlx5_1"]).decisive.code == "PortDown"
+
+
+ALL = [
+    bandwidth(row(95)),
+    bandwidth(row(50)) + "Couldn't allocate MR\nIB device mlx5_9 not found\n",
+    latency(),
+    nccl_tests(wrong=2),
+    outputs.ucx_perftest(),
+    outputs.JSON,
+    outputs.VALID_JSON,
+    outputs.PINGS,
+    OVER_SOCKETS,
+    "$ ib_read_bw -i 2 -b 10.0.0.1\nPort number 1 state is Down\n",
+]
+
+
+def test_the_json_form() -> None:
+    """It is JSON and fits the schema, which allows no other key."""
+    form = verify_form(evaluated(*ALL, hcas=["mlx5_0"]))
+    VALIDATOR.validate(json.loads(json.dumps(form)))
+    result = form["results"][0]
+    assert result["finding"] == {
+        "level": "ok",
+        "code": "AtRate",
+        "text": "95.0 Gb/s, 96% of the expected 99.37 Gb/s.",
+        "remedy": "",
+        "location": {"file": "a", "line": 2, "device": "mlx5_4"},
+    }
+    assert (result["gbps"], result["latencyUs"], result["expected"]) == (95.0, None, 99.37)
+    assert result["source"] == "--rate 100 × 0.994 payload share at MTU 4096"
+    run = result["run"]
+    assert run
+    assert (run["device"], run["loopback"], run["rows"][0]["peakGbps"]) == ("mlx5_4", False, 95.0)
+    assert (form["level"], form["code"]) == ("error", "FarBelowRate")
+    assert (form["text"], form["remedy"]) == (
+        form["results"][1]["finding"]["text"],
+        form["results"][1]["finding"]["remedy"],
+    )
+    assert form["findings"][0]["code"] == "NotTested"
+
+
+def test_the_schema() -> None:
+    """It is a JSON Schema."""
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_text() -> None:
+    """Each run has its sign, its number and its remedy; the last line has the level."""
+    evaluation = evaluated(
+        bandwidth(row(95)),
+        "$ ib_read_bw -d mlx5_0 -i 2 -b a\nPort number 1 state is Down\nCouldn't allocate MR\n",
+        OVER_RDMA,
+        hcas=["mlx5_1"],
+    )
+    assert verify_text(evaluation, width=88) == (
+        "ib_write_bw mlx5_4  a:2\n"
+        "  ✔ 95.0 Gb/s, 96% of the expected 99.37 Gb/s.\n"
+        "    expected: 99.37 Gb/s = --rate 100 × 0.994 payload share at MTU 4096\n"
+        "ib_read_bw mlx5_0 port 2 bidirectional  b:1\n"
+        "  ✘ The port of this RDMA device is down. Output: Port number 1 state is Down\n"
+        "    → Use another device of the node (ibstat shows those that are Active), and report\n"
+        "      the port to whoever runs the node.\n"
+        "    also: PerftestNoMemory\n"
+        "Output  c\n"
+        "  ✔ The log shows RDMA, with GPUDirect RDMA. It contains no bandwidth measurement.\n"
+        "All runs\n"
+        "  ? These HCAs of the fabric have no result: mlx5_1.\n"
+        "    → Run the benchmark on each of them; -d names the device.\n"
+        "\n"
+        "✘ error (PortDown): 2 ok, 1 unsure, 1 error\n"
+    )
+    assert "\x1b[" in verify_text(evaluation, colour=True)
+    assert verify_text(evaluated(outputs.ucx_perftest())).startswith("tag match bandwidth  a:2\n")

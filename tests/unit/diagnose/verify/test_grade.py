@@ -1,0 +1,254 @@
+"""The level on a single run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks import outputs
+from tests.unit.diagnose.tools.benchmarks.outputs import (
+    PINGS,
+    bandwidth,
+    latency,
+    nccl_tests,
+    row,
+    ucx_perftest,
+)
+from tests.unit.diagnose.verify.evaluated import only_result
+from webhook.diagnose.tools.causes import TRANSPORTS
+
+OVER_RDMA, OVER_SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
+UCX_TCP = TRANSPORTS[5].example
+
+
+@pytest.mark.parametrize(
+    ("gbps", "level", "code"),
+    [
+        (99.37, "ok", "AtRate"),
+        (89.44, "ok", "AtRate"),
+        (89.42, "warning", "BelowRate"),
+        (74.54, "warning", "BelowRate"),
+        (74.51, "error", "FarBelowRate"),
+        (1.0, "error", "FarBelowRate"),
+    ],
+)
+def test_thresholds(gbps: float, level: str, code: str) -> None:
+    """0.9 of the expectation (99.37 Gb/s here) passes, and 0.75 warns."""
+    result = only_result(bandwidth(row(gbps)))
+    assert (result.finding.level, result.finding.code, result.gbps) == (level, code, gbps)
+    assert bool(result.finding.remedy) == (level != "ok")
+    assert result.layer == ("link" if level == "error" else None)
+
+
+def test_a_pass_in_full() -> None:
+    """The result has the number, the expectation and its source."""
+    result = only_result(bandwidth(row(94.71)))
+    assert result.finding.text == "94.7 Gb/s, 95% of the expected 99.37 Gb/s."
+    assert (result.expected, result.finding.remedy) == (99.37, "")
+    assert result.source == "--rate 100 × 0.994 payload share at MTU 4096"
+
+
+def test_the_best_row_counts() -> None:
+    """The highest average of all sizes is judged, not the peak."""
+    output = bandwidth("\n".join([row(20, 1024), row(95), row(90, 8 << 20)]))
+    assert only_result(output).gbps == 95
+
+
+@pytest.mark.parametrize(
+    ("size", "qps", "code"),
+    [
+        (65536, 1, "SmallMessages"),
+        ((1 << 20) - 1, 1, "SmallMessages"),
+        (1 << 20, 1, "FarBelowRate"),
+        (65536, 2, "FarBelowRate"),
+    ],
+)
+def test_small_messages(size: int, qps: int, code: str) -> None:
+    """One queue pair with small messages does not prove that a link is slow."""
+    assert only_result(bandwidth(row(50, size), qps=qps)).finding.code == code
+
+
+@pytest.mark.parametrize(
+    ("largest", "level", "code"),
+    [
+        (8 << 20, "error", "FarBelowRate"),
+        (1 << 20, "error", "FarBelowRate"),
+        (512 << 10, "unsure", "SmallMessages"),
+    ],
+)
+def test_a_table_of_many_sizes_is_judged_by_its_large_messages(
+    largest: int, level: str, code: str
+) -> None:
+    """`-a` begins with 2 bytes: a slow link is still slow if one row had messages of 1 MiB."""
+    rows = [row(0.1, 2), row(40, 65536), row(50, largest)]
+    for table in (rows, rows[::-1]):
+        result = only_result(bandwidth("\n".join(table)))
+        assert (result.finding.level, result.finding.code, result.gbps) == (level, code, 50)
+
+
+def test_small_messages_that_are_fast_enough() -> None:
+    """If they fill the link nevertheless, it is good."""
+    assert only_result(bandwidth(row(95, 65536))).finding.code == "AtRate"
+    assert only_result(bandwidth(row(80, 65536))).finding.code == "SmallMessages"
+
+
+def test_unknown_queue_pairs() -> None:
+    """If the number of queue pairs is not shown, it may be 1."""
+    output = bandwidth(row(50, 65536)).replace("Number of qps   : 1", "")
+    assert only_result(output).finding.code == "SmallMessages"
+
+
+def test_loopback() -> None:
+    """Data that never left the machine proves nothing about the link, however fast."""
+    output = "$ ib_write_bw -d mlx5_4 127.0.0.1\n" + bandwidth(row(95))
+    result = only_result(output)
+    assert (result.finding.level, result.finding.code, result.expected) == (
+        "unsure",
+        "Loopback",
+        None,
+    )
+    assert "the client connected to 127.0.0.1" in result.finding.text
+
+
+def test_faster_than_the_port() -> None:
+    """More than the port can carry does not pass: the rate is wrong, or no cable was used."""
+    assert only_result(bandwidth(row(104.3))).finding.code == "AtRate"
+    result = only_result(bandwidth(row(104.4)))
+    assert (result.finding.level, result.finding.code) == ("unsure", "FasterThanRate")
+
+
+def test_both_directions() -> None:
+    """A bidirectional test carries twice as much."""
+    output = bandwidth(row(185), title="RDMA_Write Bidirectional BW Test")
+    result = only_result(output)
+    assert (result.finding.level, result.expected) == ("ok", 198.74)
+
+
+def test_no_rate() -> None:
+    """Without a rate, the result has the number, and names the options for a rate."""
+    result = only_result(bandwidth(row(95)), rate=None)
+    assert (result.finding.level, result.finding.code, result.gbps) == ("unsure", "NoRate", 95)
+    assert "--rate" in result.finding.remedy
+
+
+def test_a_bandwidth_of_zero() -> None:
+    """Perftest prints it when it cannot measure the processor's clock."""
+    zero = bandwidth(" 65536      5000             0.000000           0.000000           0.000000")
+    result = only_result(zero)
+    assert (result.finding.level, result.finding.code, result.gbps) == (
+        "unsure",
+        "ZeroBandwidth",
+        None,
+    )
+    assert only_result(bandwidth(row(0.5, 1024))).finding.code != "ZeroBandwidth"
+
+
+def test_no_unit() -> None:
+    """A bandwidth whose unit is not proven is ignored."""
+    result = only_result(bandwidth(" 65536      5000             46.50              46.40"))
+    assert (result.finding.level, result.finding.code, result.gbps) == (
+        "unsure",
+        "UnitUnproven",
+        None,
+    )
+
+
+def test_no_result() -> None:
+    """A run that has not ended is inconclusive."""
+    result = only_result("\n".join(outputs.head()))
+    assert (result.finding.level, result.finding.code) == ("unsure", "NoResult")
+
+
+def test_gpu_memory_has_a_hint() -> None:
+    """A slow run with GPU memory may use the wrong HCA for the GPU."""
+    result = only_result("initializing CUDA\n" + bandwidth(row(50)))
+    assert "nvidia-smi topo -m" in result.finding.remedy
+    assert "nvidia-smi topo -m" not in only_result(bandwidth(row(50))).finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("test", "typical", "level"),
+    [
+        ("RDMA_Write", 2.5, "ok"),
+        ("RDMA_Write", 2.51, "unsure"),
+        ("Send", 2.5, "ok"),
+        ("RDMA_Read", 4.5, "ok"),
+        ("RDMA_Read", 4.51, "unsure"),
+        ("Atomic", 1.0, "unsure"),
+    ],
+)
+def test_latency_alone(test: str, typical: float, level: str) -> None:
+    """Without peers, a latency passes if NVIDIA's test accepts it, and never fails."""
+    result = only_result(latency(typical, test))
+    assert (result.finding.level, result.latency_us) == (level, typical)
+    assert result.finding.code == ("Quick" if level == "ok" else "NoPeers")
+    assert bool(result.source) == (level == "ok")
+
+
+def test_latency_of_large_messages() -> None:
+    """The bound applies to messages of a few bytes."""
+    large = latency().replace(" 2    1000 ", " 65    1000 ")
+    assert only_result(large).finding.code == "NoPeers"
+    assert only_result(large.replace(" 65 ", " 64 ")).finding.code == "Quick"
+
+
+def test_latency_for_a_time() -> None:
+    """A run with a duration has only the average."""
+    header = " #bytes        #iterations       t_avg[usec]    tps average"
+    output = outputs.text(
+        outputs.head("Send Latency Test"), [header, " 2  912345  1.64   609756.10"]
+    )
+    assert only_result(output).latency_us == 1.64
+
+
+def test_latency_within_a_machine() -> None:
+    """A loopback proves nothing about the latency of the link either."""
+    result = only_result("ib_write_lat localhost\n" + latency())
+    assert (result.finding.level, result.finding.code) == ("unsure", "Loopback")
+
+
+def test_latency_without_numbers() -> None:
+    """A table of another kind than its title has no latency."""
+    output = bandwidth(title="Send Latency Test")
+    assert (only_result(output).finding.code, only_result(output).latency_us) == ("NoResult", None)
+
+
+def test_a_collective_never_fails_by_its_speed() -> None:
+    """Over RDMA with correct results it passes, whatever the ratio."""
+    result = only_result(nccl_tests() + OVER_RDMA, rate=10_000)
+    assert (result.finding.level, result.finding.code, result.gbps) == ("ok", "OverRdma", 373.2)
+    assert result.expected is None
+
+
+@pytest.mark.parametrize(
+    ("output", "level", "code"),
+    [
+        (nccl_tests(wrong=3) + OVER_RDMA, "error", "WrongResults"),
+        (nccl_tests() + OVER_SOCKETS, "error", "NotRdma"),
+        (nccl_tests(other="node-a"), "unsure", "Loopback"),
+        (nccl_tests(), "unsure", "TransportUnknown"),
+        (nccl_tests().partition("           8")[0] + "#", "unsure", "NoResult"),
+    ],
+)
+def test_collectives(output: str, level: str, code: str) -> None:
+    """Wrong results and sockets fail; without NCCL's log the network is not known."""
+    result = only_result(output)
+    assert (result.finding.level, result.finding.code) == (level, code)
+
+
+def test_ucx() -> None:
+    """ucx_perftest is judged by the rate, unless UCX logs that it used TCP."""
+    assert only_result(ucx_perftest(), rate=200).finding.code == "AtRate"
+    result = only_result(ucx_perftest() + UCX_TCP, rate=200)
+    assert (result.finding.level, result.finding.code, result.layer) == ("error", "NotRdma", "ucx")
+
+
+def test_rping() -> None:
+    """Pings show that RDMA works."""
+    result = only_result(PINGS)
+    assert (result.finding.level, result.finding.code) == ("ok", "Connected")
+    assert "(3 pings)" in result.finding.text
+
+
+def test_slow_numbers_keep_their_digits() -> None:
+    """Below 1 Gb/s the number is not rounded to nothing."""
+    assert only_result(bandwidth(row(0.35))).finding.text.startswith("0.35 Gb/s, 0% of ")

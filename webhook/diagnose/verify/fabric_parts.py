@@ -1,0 +1,149 @@
+"""Measurements by part of the fabric, and the nodes that measure well with each other."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from webhook.diagnose.verify.matrix import MatrixCell, PairMatrix
+from webhook.diagnose.verify.results import BenchmarkResult, NodePair
+from webhook.model.finding import Code, Level
+
+SUSPECT_RAIL = Code(
+    "SuspectRail",
+    "All measurements on a device name are bad, but not those on other devices of the same pairs.",
+    "Check what this rail shares, such as its switches, and whether this name is the same card on "
+    "all nodes.",
+)
+SUSPECT_NODE = Code(
+    "SuspectNode",
+    "All measurements with a node are bad.",
+    "Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, and "
+    "its other load.",
+)
+SUSPECT_HCA = Code(
+    "SuspectHca",
+    "All measurements with a device of a node are bad, but not those with its other devices.",
+    "Check this port first: its state, rate and error counters, its cable, and the PCIe link of "
+    "its card.",
+)
+SUSPECT_SENDER = Code(
+    "SuspectSender",
+    "All measurements with a node as the client are bad, but not all with it as the server.",
+    "Compare the PCIe settings of its cards with those of other nodes (lspci -vv, MaxReadReq), and "
+    "on RoCE the flow control of its ports.",
+)
+SUSPECT_RECEIVER = Code(
+    "SuspectReceiver",
+    "All measurements with a node as the server are bad, but not all with it as the client.",
+    "Compare the PCIe settings of its cards with those of other nodes (lspci -vv, MaxPayload), and "
+    "on RoCE the flow control of its ports.",
+)
+
+#: This many nodes that measure well elsewhere are not the cause; a single one may be.
+_ENOUGH = 2
+
+
+class MeasuredPair(NamedTuple):
+    """The decisive result on a device of a pair."""
+
+    ends: NodePair
+    device: str | None
+    result: BenchmarkResult
+
+    @property
+    def level(self) -> Level:
+        """The level of the result."""
+        return self.result.finding.level
+
+
+class FabricPart(NamedTuple):
+    """A part of the fabric that measurements have in common."""
+
+    #: The code of the finding on it.
+    code: Code
+    node: str | None = None
+    device: str | None = None
+
+
+class HealthyPairs:
+    """Counts of good measurements, by node and by pair of nodes."""
+
+    def __init__(self, pairs: Iterable[MeasuredPair]) -> None:
+        self._by_node: Counter[tuple[str, str | None, bool]] = Counter()
+        self._by_pair: Counter[tuple[frozenset[str], str | None, bool]] = Counter()
+        self._devices: dict[frozenset[str], set[str | None]] = defaultdict(set)
+        for pair in pairs:
+            nodes = frozenset(pair.ends)
+            self._devices[nodes].add(pair.device)
+            for device, all_devices in ((pair.device, False), (None, True)):
+                self._by_pair[nodes, device, all_devices] += 1
+                for node in nodes:
+                    self._by_node[node, device, all_devices] += 1
+
+    def is_healthy_elsewhere(self, pair: MeasuredPair, node: str) -> bool:
+        """Return whether a node of a measurement measures well with a third node, on its device."""
+        return (
+            self._count(node, frozenset(pair.ends), pair.device, all_devices=pair.device is None)
+            > 0
+        )
+
+    def clears(self, part: FabricPart, pairs: Sequence[MeasuredPair]) -> bool:
+        """Return whether enough partners of a part measure well without it."""
+        if part.node is None:
+            node_pairs = {frozenset(pair.ends) for pair in pairs}
+            return (
+                sum(self._on_other_devices(nodes, part.device) for nodes in node_pairs) >= _ENOUGH
+            )
+        partners = {node for pair in pairs for node in pair.ends} - {part.node}
+        all_devices = part.device is None
+        innocent = [
+            node
+            for node in partners
+            if self._count(node, frozenset((node, part.node)), part.device, all_devices=all_devices)
+        ]
+        return len(innocent) >= _ENOUGH
+
+    def count_elsewhere(self, node: str, pair: Sequence[str]) -> int:
+        """Count the good measurements of a node with nodes outside the pair."""
+        return self._count(node, frozenset(pair), None, all_devices=True)
+
+    def _count(
+        self, node: str, nodes: frozenset[str], device: str | None, *, all_devices: bool
+    ) -> int:
+        return self._by_node[node, device, all_devices] - self._by_pair[nodes, device, all_devices]
+
+    def _on_other_devices(self, nodes: frozenset[str], device: str | None) -> bool:
+        return bool(self._devices.get(nodes, set()) - {device, None})
+
+
+def measured_pairs(matrix: PairMatrix) -> list[MeasuredPair]:
+    """Return the decisive results on pairs of two nodes, device by device."""
+    return [
+        pair
+        for column, cells in matrix.columns.items()
+        for cell in cells.values()
+        if (pair := _decided(column.device, cell))
+    ]
+
+
+def _decided(device: str | None, cell: MatrixCell) -> MeasuredPair | None:
+    """Return the decisive result, unsure ones left out; None if there is no other."""
+    results = tuple(result for result in cell.results if result.finding.level != "unsure")
+    if not results or cell.pair.client == cell.pair.server:
+        return None
+    return MeasuredPair(cell.pair, device, cell._replace(results=results).decisive)
+
+
+def parts_of(pair: MeasuredPair) -> Iterator[FabricPart]:
+    """Yield the parts of the fabric that a measurement used."""
+    client, server = pair.ends
+    yield FabricPart(SUSPECT_NODE, client)
+    yield FabricPart(SUSPECT_NODE, server)
+    yield FabricPart(SUSPECT_SENDER, client)
+    yield FabricPart(SUSPECT_RECEIVER, server)
+    if pair.device is not None:
+        yield FabricPart(SUSPECT_RAIL, None, pair.device)
+        yield FabricPart(SUSPECT_HCA, client, pair.device)
+        yield FabricPart(SUSPECT_HCA, server, pair.device)

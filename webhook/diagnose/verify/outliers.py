@@ -1,0 +1,111 @@
+"""Runs that are worse than their peers: the others on the same rail, and all of the same test.
+
+The median and the median absolute deviation hold while up to half of the runs are outliers, and
+need three runs (Rousseeuw and Croux, 1993; 1.4826 scales the deviation to a normal distribution).
+Variation below `_USUAL` is noise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from statistics import median
+
+from webhook.diagnose.tools.benchmarks.measurements import Measurement
+from webhook.diagnose.verify.grade import LOOPBACK, NO_PEERS
+from webhook.diagnose.verify.results import BenchmarkResult
+from webhook.model.finding import Code
+
+AS_PEERS = Code("AsPeers", "The latency is close to that of its peers.")
+OUTLIER = Code(
+    "Outlier",
+    "The run is worse than its peers: those on the same device name, or all of the same test.",
+    "Test both nodes of this run with other nodes, to find the slow port or cable.",
+)
+PEER_CODES = (AS_PEERS, OUTLIER)
+
+#: The fewest runs whose median no single run decides.
+ENOUGH = 3
+_DEVIATIONS = 3 * 1.4826
+#: The share of the median by which runs may differ.
+_USUAL = {"bandwidth": 0.05, "collective": 0.05, "latency": 0.2}
+
+
+def flag_outliers(results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
+    """Return the results, with a warning for each run that is worse than its peers."""
+    outliers: dict[int, tuple[str, float, int]] = {}
+    compared: set[int] = set()
+    for group, peers in _groups(results).items():
+        if len(peers) >= ENOUGH:
+            compared.update(peers)
+            peer_median = median(_number(results[index]) for index in peers)
+            for index in _outliers(results, peers, peer_median):
+                outliers.setdefault(index, (str(group[0]), peer_median, len(peers)))
+    return tuple(
+        _with_warning(result, *outliers[index])
+        if index in outliers
+        else _ok_if_compared(result, index in compared)
+        for index, result in enumerate(results)
+    )
+
+
+def _groups(results: Sequence[BenchmarkResult]) -> dict[tuple[Hashable, ...], list[int]]:
+    """Return the indexes of runs that are peers: on one rail first, then on all rails."""
+    rails: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+    tests: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+    for index, result in enumerate(results):
+        run = result.measurement
+        if run is None or result.number is None or result.finding.code == LOOPBACK.code:
+            continue
+        key = (run.test, run.kind, run.bidirectional, run.cuda, run.ranks, _size(run))
+        tests[("of this test", *key)].append(index)
+        if run.device is not None:
+            rails[(f"on {run.device}", *key)].append(index)
+    return {**rails, **tests}
+
+
+def _size(run: Measurement) -> int | None:
+    """Return the size to compare at: the smallest message for latencies, else the largest."""
+    sizes = [row.size for row in run.rows if row.size is not None]
+    return min(sizes, default=None) if run.kind == "latency" else max(sizes, default=None)
+
+
+def _number(result: BenchmarkResult) -> float:
+    assert result.number is not None  # a result without a number is in no group
+    return result.number
+
+
+def _outliers(
+    results: Sequence[BenchmarkResult], peers: Sequence[int], peer_median: float
+) -> list[int]:
+    """Return the indexes of runs that are worse than the median by more than the tolerance."""
+    run = results[peers[0]].measurement
+    assert run is not None
+    numbers = {index: _number(results[index]) for index in peers}
+    spread = _DEVIATIONS * median(abs(number - peer_median) for number in numbers.values())
+    tolerance = max(spread, peer_median * _USUAL.get(run.kind or "", max(_USUAL.values())))
+    sign = 1 if run.kind == "latency" else -1
+    return [index for index, number in numbers.items() if sign * (number - peer_median) > tolerance]
+
+
+def _with_warning(
+    result: BenchmarkResult, scope: str, peer_median: float, count: int
+) -> BenchmarkResult:
+    finding = result.finding
+    latency = result.measurement is not None and result.measurement.kind == "latency"
+    unit, word = ("µs", "Above") if latency else ("Gb/s", "Below")
+    comparison = f"{word} the median of its peers, {peer_median:g} {unit} ({count} runs {scope})."
+    text = f"{finding.text} {comparison}"
+    if finding.level == "error":
+        return result._replace(finding=finding._replace(text=text))
+    return result._replace(finding=OUTLIER.finding("warning", text, location=finding.location))
+
+
+def _ok_if_compared(result: BenchmarkResult, compared: bool) -> BenchmarkResult:
+    """Return a result that is ok if its latency was compared with peers, else unchanged."""
+    finding = result.finding
+    if not compared or finding.code != NO_PEERS.code:
+        return result
+    figure = finding.text.partition(";")[0]
+    text = f"{figure}, close to its peers."
+    return result._replace(finding=AS_PEERS.finding("ok", text, location=finding.location))
