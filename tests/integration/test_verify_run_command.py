@@ -221,15 +221,14 @@ def test_all_pairs(lab: Lab) -> None:
 
 def test_the_fabrics_of_the_cluster(lab: Lab) -> None:
     """Without a file they are read from the object."""
-    text = EXAMPLE.read_text()
-    lab.api.answers[CONFIGURED] = yaml.safe_load(text)
+    configuration = yaml.safe_load(EXAMPLE.read_text())
+    lab.api.answers[CONFIGURED] = configuration
     assert lab("run", "--fabric", "v100-ib", "-n", "lab").code == 0
     answer = lab("run", "-n", "lab")
     assert (answer.code, answer.out) == (2, "")
     source = "fabricconfigurations.rdma.lab/default"
     assert f"name the fabric with --fabric; {source} has: v100-ib, a100-ib" in answer.err
-    only = text[: text.index("  # Two cards, 200")]
-    lab.api.answers[CONFIGURED] = yaml.safe_load(only)
+    del configuration["spec"]["fabrics"][1:]
     assert lab("run", "-n", "lab").code == 0
 
 

@@ -27,9 +27,9 @@ from webhook.diagnose.verify.output import (
 )
 from webhook.diagnose.verify.results import Evaluation, NodePair, RunReport
 from webhook.model.finding import Finding, Level
-from webhook.text.findings import SIGNS, FindingForm, finding_form, write_finding, write_remedy
+from webhook.text.findings import FindingForm, finding_form
 from webhook.text.junit import JunitCase, junit_document
-from webhook.text.terminal import Sheet, Span
+from webhook.text.terminal import SIGNS, Sheet, Span, write_finding, write_remedy
 
 
 class PairForm(TypedDict):

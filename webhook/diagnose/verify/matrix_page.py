@@ -27,7 +27,8 @@ from webhook.diagnose.verify.matrix_output import SUSPECTS, expectations
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair, RunReport
 from webhook.model.finding import Finding, Level
 from webhook.text.escape import visible
-from webhook.text.findings import SIGNS, tally
+from webhook.text.findings import tally
+from webhook.text.terminal import SIGNS
 
 _STYLE = Path(__file__).with_name("matrix_page.css")
 _HEAD = """<!doctype html>

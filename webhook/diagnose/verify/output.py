@@ -16,16 +16,9 @@ from webhook.diagnose.tools.causes import Layer
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.diagnose.verify.results import BenchmarkResult, Evaluation
 from webhook.model.finding import Level, Location
-from webhook.text.findings import (
-    SIGNS,
-    FindingForm,
-    file_position,
-    finding_form,
-    tally,
-    write_finding,
-)
+from webhook.text.findings import FindingForm, file_position, finding_form, tally
 from webhook.text.junit import JunitCase, junit_document
-from webhook.text.terminal import Sheet, Span
+from webhook.text.terminal import SIGNS, Sheet, Span, write_finding
 
 #: The name of the suite of tests in JUnit XML.
 SUITE = "rdma-webhook verify"
