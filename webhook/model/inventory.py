@@ -6,26 +6,15 @@ take a few milliseconds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.finding import Code, Finding, Location
+from webhook.model.names import natural_key
 from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, product_of
 from webhook.model.pod import Pod, at
 from webhook.model.resources import is_gpu, is_rdma, scheduler_requests
-
-# Names in natural order: node-2 before node-10.
-
-_DIGITS = re.compile(r"(\d{1,9})")
-
-
-def natural_key(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that compares numbers in names as numbers."""
-    parts = _DIGITS.split(name)
-    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
-
 
 # Nodes that belong to no fabric, or to several, and the reasons.
 
@@ -141,9 +130,6 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
 # What is wrong with fabrics and their nodes. A text only counts nodes, since not every reader may
 # see their names; these are in the finding's location.
 
-#: The maximum number of nodes that a sentence names.
-NAMED_NODES = 3
-
 _FABRIC_WITHOUT_NODES = Code(
     "FabricWithoutNodes",
     "No node belongs to the fabric.",
@@ -179,14 +165,6 @@ CODES = (
     _NODE_WITHOUT_FABRIC,
     _NODE_IN_SEVERAL_FABRICS,
 )
-
-
-def some(nodes: Sequence[str]) -> str:
-    """List the first nodes, and count the rest."""
-    omitted = len(nodes) - NAMED_NODES
-    if omitted <= 0:
-        return ", ".join(nodes)
-    return f"{', '.join(nodes[:NAMED_NODES])} and {omitted} more"
 
 
 def findings_of(fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing_extensions import TypedDict
 
 from webhook.model.finding import LEVELS, Finding, Level, Location
-from webhook.model.inventory import some
+from webhook.model.names import shortened_list
 from webhook.text.escape import visible
 
 
@@ -17,7 +17,7 @@ def text_with_nodes(finding: Finding, *, every: bool = False) -> str:
     nodes = finding.location.nodes
     if not nodes:
         return finding.text
-    return f"{finding.text} ({', '.join(nodes) if every else some(nodes)})"
+    return f"{finding.text} ({', '.join(nodes) if every else shortened_list(nodes)})"
 
 
 def compiler_line(finding: Finding) -> str:

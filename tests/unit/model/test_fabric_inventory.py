@@ -11,7 +11,6 @@ from webhook.model.inventory import (
     FabricInventory,
     UnassignedNodes,
     build_inventory,
-    natural_key,
     reservation_of,
     reserved_on_nodes,
 )
@@ -148,26 +147,6 @@ def test_each_finding_has_its_code() -> None:
         ),
     ]
     assert [finding.code for finding in inventory.fabrics[1].findings] == ["FabricWithoutNodes"]
-
-
-def test_names_are_sorted_as_people_count() -> None:
-    """A number in any place of a name counts as a number, unless it is very long."""
-    long = ["1234567890", "200000000"]
-    names = ["n10-1", "n2-10", "n2-9", "n", "n1", "m3", "2", "10", *long, "n1a"]
-    expected = [
-        "2",
-        "10",
-        "1234567890",
-        "200000000",
-        "m3",
-        "n",
-        "n1",
-        "n1a",
-        "n2-9",
-        "n2-10",
-        "n10-1",
-    ]
-    assert sorted(names, key=natural_key) == expected
 
 
 def test_a_node_without_gpus_may_lack_the_resource() -> None:

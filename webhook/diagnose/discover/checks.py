@@ -23,8 +23,9 @@ from webhook.diagnose.discover.port_checks import (
     unknown_states,
 )
 from webhook.diagnose.discover.port_selection import PortSelection
-from webhook.diagnose.discover.site import FindingLevel, SiteFinding, SiteNode, gbps, listed_nodes
+from webhook.diagnose.discover.site import FindingLevel, SiteFinding, SiteNode, gbps
 from webhook.diagnose.discover.used_ports import most_common
+from webhook.model.names import shortened_list
 
 # Find nodes that are in no fabric, or in a slower one than nodes with the same cards.
 
@@ -69,7 +70,7 @@ def slower_nodes(groups: Iterable[Group]) -> Iterator[SiteFinding]:
                 "warning",
                 group.nodes,
                 f"all ports run at {gbps(group.rate)}, where the same cards of "
-                f"{listed_nodes(fastest.nodes)} run at {gbps(fastest.rate)}",
+                f"{shortened_list(fastest.nodes)} run at {gbps(fastest.rate)}",
                 "Compare cables and switches; a job over both runs at the slower rate.",
             )
 

@@ -18,8 +18,8 @@ from webhook.diagnose.discover.site import (
     SiteFinding,
     SiteNode,
     SourcedObservation,
-    natural,
 )
+from webhook.model.names import natural_key
 
 
 class Discovery(NamedTuple):
@@ -61,7 +61,9 @@ def discover_site(
     paired = _paired(observations, kube)
     nodes = tuple(
         merge_node(name, observed, kube_node)
-        for name, (observed, kube_node) in sorted(paired.items(), key=lambda pair: natural(pair[0]))
+        for name, (observed, kube_node) in sorted(
+            paired.items(), key=lambda pair: natural_key(pair[0])
+        )
     )
     choices = tuple(select_ports(node) for node in nodes)
     plans = tuple(plan_fabrics(group_nodes(choices), wishes))

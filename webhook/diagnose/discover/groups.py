@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.port_selection import Card, PortSelection
-from webhook.diagnose.discover.site import SitePort, gbps, natural
+from webhook.diagnose.discover.site import SitePort, gbps
+from webhook.model.names import natural_key
 
 
 class Group(NamedTuple):
@@ -59,7 +60,9 @@ def group_nodes(choices: Iterable[PortSelection]) -> list[Group]:
     for key in [key for key in by_key if key[2] is None]:
         _join_with_rate(by_key, key)
     groups = [group for key, members in by_key.items() for group in _split(*key, members)]
-    return sorted(groups, key=lambda group: (natural(group.product), natural(group.nodes[0])))
+    return sorted(
+        groups, key=lambda group: (natural_key(group.product or ""), natural_key(group.nodes[0]))
+    )
 
 
 def _join_with_rate(
@@ -90,10 +93,10 @@ class _Part:
 
     def clash(self, choice: PortSelection) -> str:
         """Describe a device that is the fabric's on only one of two nodes, or return ""."""
-        for device in sorted(choice.devices, key=natural):
+        for device in sorted(choice.devices, key=natural_key):
             if device in self._foreign:
                 return _two_cards(device, self._foreign[device], choice)
-        for device in sorted(_foreign(choice), key=natural):
+        for device in sorted(_foreign(choice), key=natural_key):
             if device in self._ours:
                 return _two_cards(device, choice, self._ours[device])
         return ""
@@ -107,7 +110,7 @@ def _split(
     reasons: list[str] = []
     #: Names of the fabric's devices and of other devices → the part of nodes with these names.
     homes: dict[tuple[frozenset[str], frozenset[str]], int] = {}
-    for choice in sorted(choices, key=lambda choice: natural(choice.node.name)):
+    for choice in sorted(choices, key=lambda choice: natural_key(choice.node.name)):
         names = frozenset(choice.devices), frozenset(_foreign(choice))
         if names not in homes:
             clashes = [part.clash(choice) for part in parts]
@@ -168,7 +171,7 @@ def devices_of(group: Group) -> Devices:
         for device, port in used
     }
     return Devices(
-        tuple(sorted(names, key=natural)),
+        tuple(sorted(names, key=natural_key)),
         {_spelt(key): because for key, because in sorted(left_out.items(), key=str)},
     )
 

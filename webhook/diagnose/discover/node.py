@@ -16,7 +16,6 @@ from webhook.diagnose.discover.site import (
     SiteNode,
     SourcedObservation,
     Statement,
-    natural,
     reconcile,
 )
 from webhook.diagnose.tools.observations import (
@@ -32,6 +31,7 @@ from webhook.diagnose.tools.observations import (
     SettingObservation,
 )
 from webhook.diagnose.tools.products import machine_of
+from webhook.model.names import natural_key
 
 _Kind = TypeVar("_Kind", bound=Observation)
 #: Characters that GPU feature discovery removes from a product name (k8s-device-plugin,
@@ -69,7 +69,9 @@ def merge_node(
 def _all(observations: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple[_Kind, ...]:
     of_kind = {sourced.sighting for sourced in observations if isinstance(sourced.sighting, kind)}
     return tuple(
-        sorted(of_kind, key=lambda observation: (natural(str(observation[1:])), observation.origin))
+        sorted(
+            of_kind, key=lambda observation: (natural_key(str(observation[1:])), observation.origin)
+        )
     )
 
 

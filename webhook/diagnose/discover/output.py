@@ -8,8 +8,9 @@ from pathlib import Path
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.fabrics_yaml import others_left_out
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import SiteFinding, SiteNode, SitePort, listed_nodes, natural
+from webhook.diagnose.discover.site import SiteFinding, SiteNode, SitePort
 from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes, rails_of
+from webhook.model.names import natural_key, shortened_list
 from webhook.text.terminal import Sheet, Span, TableColumn
 
 # The stable JSON form, described by `discover.schema.json`.
@@ -117,7 +118,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _finding(sheet: Sheet, finding: SiteFinding) -> None:
-    nodes = f"{listed_nodes(finding.nodes)}: " if finding.nodes else ""
+    nodes = f"{shortened_list(finding.nodes)}: " if finding.nodes else ""
     sheet.paragraph(Span(nodes, "bold"), Span(finding.message), sign=_SIGNS[finding.severity])
     if finding.remedy:
         sheet.paragraph(Span(finding.remedy), sign=Span("→"), indent=2)
@@ -153,7 +154,7 @@ def _entry_text(field: str, plan: FabricPlan) -> str:
 def _nodes_table(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     """Write a row for each group of equal nodes, with a column for each device if they fit."""
     groups = equal_nodes(plan)
-    devices = sorted({port.name for group in groups for port in group.ports}, key=natural)
+    devices = sorted({port.name for group in groups for port in group.ports}, key=natural_key)
     names = max(min(len(group.title), _WIDEST_CELL) for group in groups)
     needed = names + sum(max(len(name), _RATE) + 2 for name in devices) + _DETAILS
     if needed <= width:

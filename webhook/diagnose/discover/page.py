@@ -8,9 +8,10 @@ from pathlib import Path
 
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import SiteFinding, listed_nodes, natural
+from webhook.diagnose.discover.site import SiteFinding
 from webhook.diagnose.discover.svg import picture
 from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes
+from webhook.model.names import natural_key, shortened_list
 from webhook.text.escape import visible, visible_lines
 
 _STYLE = Path(__file__).with_name("site_page.css")
@@ -53,7 +54,7 @@ def _escaped(words: str) -> str:
 
 
 def _finding(finding: SiteFinding) -> str:
-    nodes = f"<b>{_escaped(listed_nodes(finding.nodes))}</b>: " if finding.nodes else ""
+    nodes = f"<b>{_escaped(shortened_list(finding.nodes))}</b>: " if finding.nodes else ""
     remedy = f'<br><span class="remedy">{_escaped(finding.remedy)}</span>' if finding.remedy else ""
     severity = finding.severity
     return f'<li class="{severity}">{severity}: {nodes}{_escaped(finding.message)}{remedy}</li>\n'
@@ -61,7 +62,7 @@ def _finding(finding: SiteFinding) -> str:
 
 def _table(plan: FabricPlan) -> str:
     groups = equal_nodes(plan)
-    devices = sorted({port.name for group in groups for port in group.ports}, key=natural)
+    devices = sorted({port.name for group in groups for port in group.ports}, key=natural_key)
     machine = ("Machine",) if any(group.machine for group in groups) else ()
     heads = ("Nodes", *machine, "GPUs", "Firmware", *devices)
     heading = "".join(f"<th>{_escaped(head)}</th>" for head in heads)

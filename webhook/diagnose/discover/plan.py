@@ -22,14 +22,9 @@ from webhook.diagnose.discover.plan_fields import (
     match_entry,
     matches,
 )
-from webhook.diagnose.discover.site import (
-    ClaimableDevices,
-    DiscoverOptions,
-    SiteFinding,
-    gbps,
-    listed_nodes,
-)
+from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, SiteFinding, gbps
 from webhook.model.fabric import Mode
+from webhook.model.names import shortened_list
 
 #: In these modes each pod has its own devices, so no list can name them.
 _OWN_DEVICE = ("sr-iov", "host-device", "dra")
@@ -204,7 +199,7 @@ def _about(group: Group) -> str:
     link = f"{group.card.link_layer} {gbps(group.rate)}"
     split = f"; apart since {group.split_reason}" if group.split_reason else ""
     hardware = f"{gpus}, {group.model or 'card unknown'}, {link}"
-    return f"{count} ({listed_nodes(group.nodes)}): {hardware}{split}"
+    return f"{count} ({shortened_list(group.nodes)}): {hardware}{split}"
 
 
 def _used(devices: Devices) -> str:

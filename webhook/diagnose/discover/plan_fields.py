@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple, Required, TypedDict
 from webhook.config.names import intended_product, is_interface, is_label_glob
 from webhook.diagnose.discover.groups import Devices, Group
 from webhook.diagnose.discover.port_selection import PortSelection
-from webhook.diagnose.discover.site import listed_nodes, natural
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.model.fabric import Mode
+from webhook.model.names import natural_key, shortened_list
 
 # The RDMA devices of a group that NCCL may use.
 
@@ -55,7 +55,7 @@ def hca_list(group: Group, devices: Devices) -> HcaList:
 def _other_devices(group: Group) -> tuple[str, ...]:
     """Return the devices of the nodes that the fabric leaves out."""
     names = {port.device for choice in group.choices for port in choice.left_out if port.device}
-    return tuple(sorted(names, key=natural))
+    return tuple(sorted(names, key=natural_key))
 
 
 def _prefix(devices: Devices, others: tuple[str, ...]) -> str:
@@ -76,7 +76,7 @@ def _exact(group: Group, devices: Devices) -> str:
         for name in devices.used
     }
     parts = [
-        f"{name} is not on {listed_nodes(nodes)}, where NCCL skips it"
+        f"{name} is not on {shortened_list(nodes)}, where NCCL skips it"
         for name, nodes in absent.items()
         if nodes
     ]

@@ -16,11 +16,11 @@ from webhook.diagnose.discover.site import (
     SourcedObservation,
     Statement,
     Value,
-    natural,
     reconcile,
 )
 from webhook.diagnose.tools.hardware import NVIDIA, card_model
 from webhook.diagnose.tools.observations import CardObservation, PortObservation, PortState
+from webhook.model.names import natural_key
 
 _PortOrCard = TypeVar("_PortOrCard", bound=PortObservation | CardObservation)
 #: ibv_devinfo shows the OUI of some vendors, other tools their PCI id.
@@ -59,7 +59,7 @@ def join_ports(node: str, observations: Sequence[SourcedObservation]) -> JoinedP
             devices.setdefault(filed.observation.device, []).append(filed)
     strangers = _attach(devices, ports, cards)
     joined, findings = [], []
-    for device in sorted(devices, key=natural):
+    for device in sorted(devices, key=natural_key):
         for port in _numbers(devices[device]):
             site_port, differences = _port(node, device, port, devices[device])
             joined.append(site_port)
@@ -189,7 +189,8 @@ class _Joining:
         counts = {name: sum(name in netdevs for netdevs in sets) for name in names}
         return tuple(
             sorted(
-                names, key=lambda name: (not name.startswith(_ABOVE), -counts[name], natural(name))
+                names,
+                key=lambda name: (not name.startswith(_ABOVE), -counts[name], natural_key(name)),
             )
         )
 

@@ -26,7 +26,6 @@ from webhook.model.fabric import Mode
 
 #: error: jobs fail or run slower until it is fixed. warning: probably a mistake. note: a fact.
 FindingLevel = Literal["error", "warning", "note"]
-_DIGITS = re.compile(r"(\d{1,18})")
 
 
 class SiteFinding(NamedTuple):
@@ -170,20 +169,6 @@ class SiteNode(NamedTuple):
         if self.kube is not None:
             return not self.kube.gpu_resources and not self.kube.claimable_gpus
         return self.settings.get("gpus") == "none"
-
-
-def natural(name: str | None) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts mlx5_2 before mlx5_10, and None before all."""
-    parts = _DIGITS.split(name or "")
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
-
-
-def listed_nodes(nodes: tuple[str, ...], limit: int = 4) -> str:
-    """Return the names of nodes as part of a sentence: "node1, node2 and 5 more"."""
-    if len(nodes) <= limit:
-        return ", ".join(nodes)
-    named = max(limit - 1, 1)
-    return f"{', '.join(nodes[:named])} and {len(nodes) - named} more"
 
 
 def gbps(rate: float | None) -> str:

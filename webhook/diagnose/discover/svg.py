@@ -12,8 +12,9 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import gbps, natural
+from webhook.diagnose.discover.site import gbps
 from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes
+from webhook.model.names import natural_key
 from webhook.text.escape import visible
 
 _WIDTH = 1120
@@ -225,7 +226,7 @@ def _gpu_places(box: _Box) -> dict[str, tuple[int, int]]:
     """Return the position of each GPU: below its port, or in a row if no topology is known."""
     named = {gpu for port in box.nodes.ports for gpu in port.gpus}
     counted = {f"GPU{number}" for number in range(box.nodes.gpu_number)}
-    names = sorted(named | counted, key=natural)
+    names = sorted(named | counted, key=natural_key)
     y = box.y + box.height - _WORDS - _GPU
     below = _below_ports(box)
     if set(names) == set(below):

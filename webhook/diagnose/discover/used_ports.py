@@ -8,7 +8,8 @@ from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.port_selection import DISTANCES, PortSelection
-from webhook.diagnose.discover.site import SiteNode, SitePort, listed_nodes, natural
+from webhook.diagnose.discover.site import SiteNode, SitePort
+from webhook.model.names import natural_key, shortened_list
 
 # Equal nodes of a fabric, which a report or a picture shows once.
 
@@ -45,7 +46,7 @@ class EqualNodes(NamedTuple):
         """Return at most `limit` names, and the number of nodes."""
         if len(self.names) == 1:
             return self.names[0]
-        return f"{listed_nodes(self.names, limit)} ({len(self.names)} nodes)"
+        return f"{shortened_list(self.names, limit)} ({len(self.names)} nodes)"
 
 
 def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
@@ -151,7 +152,7 @@ def nearest_gpus(node: SiteNode, device: str) -> tuple[tuple[str, ...], str] | N
     if not rows:
         return None
     shortest = min((row.distance for row in rows), key=DISTANCES.index)
-    gpus = sorted({row.gpu for row in rows if row.distance == shortest}, key=natural)
+    gpus = sorted({row.gpu for row in rows if row.distance == shortest}, key=natural_key)
     return tuple(gpus), shortest
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from webhook.model.finding import Finding
-from webhook.model.inventory import FabricCapacity, FabricInventory, some
+from webhook.model.inventory import FabricCapacity, FabricInventory
+from webhook.model.names import shortened_list
 from webhook.text.findings import text_with_nodes
 from webhook.text.terminal import Sheet, Span, TableColumn, write_finding
 
@@ -53,7 +54,7 @@ def _table(sheet: Sheet, fabrics: Sequence[FabricCapacity], *, wide: bool) -> No
     rows = []
     for fabric in fabrics:
         free = [Span(_amounts(fabric.free or {}))] if has_free else []
-        names = ", ".join(fabric.nodes) if wide else some(fabric.nodes)
+        names = ", ".join(fabric.nodes) if wide else shortened_list(fabric.nodes)
         rows.append([*_cells(fabric), *free, Span(names)])
     sheet.table([TableColumn(heading) for heading in headings], rows)
 

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import yaml
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import SitePort, natural
+from webhook.diagnose.discover.site import SitePort
 from webhook.diagnose.discover.used_ports import used_ports
+from webhook.model.names import natural_key
 from webhook.text.escape import visible
 
 # The entries of the shared device plugin, and their files.
@@ -310,7 +311,7 @@ def _values(optional_values: Iterator[str | None]) -> tuple[str, ...]:
     """Return the values in natural order; () if any is unknown."""
     values = list(optional_values)
     distinct = {value for value in values if value is not None}
-    return tuple(sorted(distinct, key=natural)) if None not in values else ()
+    return tuple(sorted(distinct, key=natural_key)) if None not in values else ()
 
 
 def _hex(number: int | None) -> str | None:

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.plugin.device_plugin import PluginFile, manifest, own_interface
-from webhook.diagnose.discover.site import DiscoverOptions, SitePort, natural
+from webhook.diagnose.discover.site import DiscoverOptions, SitePort
 from webhook.diagnose.discover.used_ports import used_ports
+from webhook.model.names import natural_key
 
 _OPERATOR = "nvidia-network-operator"
 _VIRTUAL_FUNCTIONS = 8
@@ -121,7 +122,7 @@ def _nic_selector(plan: FabricPlan, device: str) -> dict[str, object]:
 
 
 def _interfaces(ports: Sequence[SitePort]) -> list[str]:
-    return sorted({name for port in ports if (name := own_interface(port))}, key=natural)
+    return sorted({name for port in ports if (name := own_interface(port))}, key=natural_key)
 
 
 def _host_device(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:

@@ -10,7 +10,7 @@ from webhook.kube.objects import Manifest, Node
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import Facts, key_of
 from webhook.model.finding import Finding
-from webhook.model.inventory import natural_key
+from webhook.model.names import natural_key
 from webhook.model.nodes import Node as NodeFacts
 
 # The nodes of a cluster that can measure a fabric, and the reasons why others cannot.

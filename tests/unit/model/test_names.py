@@ -1,0 +1,38 @@
+"""Names in natural order, and short lists of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhook.model.names import natural_key, shortened_list
+
+
+def test_names_are_sorted_as_people_count() -> None:
+    """A number in any place of a name counts as a number."""
+    names = ["n10-1", "n2-10", "n2-9", "n", "n1", "m3", "2", "10", "1234567890", "n1a"]
+    expected = ["2", "10", "1234567890", "m3", "n", "n1", "n1a", "n2-9", "n2-10", "n10-1"]
+    assert sorted(names, key=natural_key) == expected
+
+
+@pytest.mark.parametrize("name", ["n\u00b2", "7" * 5_000], ids=["superscript", "long"])
+def test_any_name_can_be_sorted(name: str) -> None:
+    """A superscript is a digit to Python, but no number; nor is a number of 5,000 digits."""
+    assert sorted([name, ""], key=natural_key) == ["", name]
+
+
+@pytest.mark.parametrize(
+    ("count", "limit", "expected"),
+    [
+        (0, 4, ""),
+        (4, 4, "n1, n2, n3, n4"),
+        (5, 4, "n1, n2, n3 and 2 more"),
+        (3, 2, "n1 and 2 more"),
+        (3, 1, "n1 and 2 more"),
+    ],
+)
+def test_a_shortened_list_has_a_limited_number_of_names(
+    count: int, limit: int, expected: str
+) -> None:
+    """The count takes the place of a name, so a list never ends with "and 1 more"."""
+    names = [f"n{number}" for number in range(1, count + 1)]
+    assert shortened_list(names, limit) == expected

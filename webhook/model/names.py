@@ -1,0 +1,23 @@
+"""Names of nodes, devices and fabrics for people: in natural order, and as short lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+#: So few digits that no name is slow to convert.
+_DIGITS = re.compile(r"(\d{1,18})")
+
+
+def natural_key(name: str) -> list[tuple[int, str]]:
+    """Return a sort key that compares numbers in names as numbers: node-2 before node-10."""
+    parts = _DIGITS.split(name)
+    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
+
+
+def shortened_list(names: Sequence[str], limit: int = 4) -> str:
+    """List at most `limit` names; of more, the first ones and a count: "n1, n2, n3 and 5 more"."""
+    if len(names) <= limit:
+        return ", ".join(names)
+    listed = max(limit - 1, 1)
+    return f"{', '.join(names[:listed])} and {len(names) - listed} more"
