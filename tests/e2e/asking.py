@@ -31,8 +31,11 @@ class Answer(NamedTuple):
 
 def ask(cluster: Cluster, document: Document) -> Answer:
     """Dry-run the creation of a document."""
-    said = send(cluster, "POST", f"{_collection(document)}?dryRun=All", document)
-    return Answer(said.refusal, *(_of(said.warnings, one) for one in ("advice", "detector")))
+    response = send(cluster, "POST", f"{_collection(document)}?dryRun=All", document)
+    return Answer(
+        response.refusal,
+        *(_messages(response.warnings, policy) for policy in ("advice", "detector")),
+    )
 
 
 def _collection(document: Document) -> str:
@@ -43,33 +46,33 @@ def _collection(document: Document) -> str:
     return f"{root}/namespaces/{space}/{kind.lower()}s" if space else f"{root}/{kind.lower()}s"
 
 
-def _of(warnings: list[str], policy: str) -> list[str]:
+def _messages(warnings: list[str], policy: str) -> list[str]:
     name = f"rdma-webhook-{policy}"
     head = f"Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{name}': "
-    return [one.removeprefix(head) for one in warnings if one.startswith(head)]
+    return [warning.removeprefix(head) for warning in warnings if warning.startswith(head)]
 
 
-def told(text: str, policy: str) -> list[str]:
+def policy_messages(text: str, policy: str) -> list[str]:
     """Return a policy's messages from kubectl's output."""
     head = "Warning: "
     lines = [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
-    return _of(lines, policy)
+    return _messages(lines, policy)
 
 
 def pod(namespace: str, annotations: Document | None = None, **metadata: Any) -> Document:
     """Return a pod without a GPU, to create alone or to use as a template."""
-    where: Document = {"name": "probe", "namespace": namespace, **metadata}
+    pod_metadata: Document = {"name": "probe", "namespace": namespace, **metadata}
     if annotations is not None:
-        where["annotations"] = annotations
+        pod_metadata["annotations"] = annotations
     spec = {"containers": [{"name": "main", "image": "example.com/none"}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": where, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata, "spec": spec}
 
 
 def template(annotations: Document | None = None, labels: Document | None = None) -> Document:
     """Return a pod template that all workloads accept."""
-    whole = pod("unused", annotations)
+    base = pod("unused", annotations)
     metadata = {"labels": {"app": "probe", **(labels or {})}, "annotations": annotations or {}}
-    return {"metadata": metadata, "spec": {**whole["spec"], "restartPolicy": "Always"}}
+    return {"metadata": metadata, "spec": {**base["spec"], "restartPolicy": "Always"}}
 
 
 def once(of: Document) -> Document:
@@ -95,8 +98,8 @@ WORKLOADS: dict[str, tuple[str, Callable[[Document], Document]]] = {
 def workload(kind: str, namespace: str, of: Document, **metadata: Any) -> Document:
     """Return a workload of this kind around a template."""
     version, hold = WORKLOADS[kind]
-    where = {"name": "probe", "namespace": namespace, **metadata}
-    return {"apiVersion": version, "kind": kind, "metadata": where, "spec": hold(of)}
+    workload_metadata = {"name": "probe", "namespace": namespace, **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": workload_metadata, "spec": hold(of)}
 
 
 def namespace(name: str, value: str | None) -> Document:
@@ -113,7 +116,7 @@ def make_namespaces(cluster: Cluster, *documents: Document) -> None:
     make it before kubectl does.
     """
     apply(cluster, *documents)
-    accounts_made(cluster, *(one["metadata"]["name"] for one in documents))
+    accounts_made(cluster, *(document["metadata"]["name"] for document in documents))
 
 
 def accounts_made(cluster: Cluster, *names: str) -> None:
@@ -123,11 +126,11 @@ def accounts_made(cluster: Cluster, *names: str) -> None:
 
 def _with_accounts(cluster: Cluster) -> set[str]:
     named = ("serviceaccounts", "--all-namespaces", "--field-selector=metadata.name=default")
-    found = json.loads(cluster.kubectl("get", *named, "--output=json"))["items"]
-    return {one["metadata"]["namespace"] for one in found}
+    accounts = json.loads(cluster.kubectl("get", *named, "--output=json"))["items"]
+    return {account["metadata"]["namespace"] for account in accounts}
 
 
 def apply(cluster: Cluster, *documents: Document) -> None:
     """Apply documents."""
-    many = {"apiVersion": "v1", "kind": "List", "items": documents}
-    cluster.kubectl("apply", "--filename=-", input=json.dumps(many))
+    manifest = {"apiVersion": "v1", "kind": "List", "items": documents}
+    cluster.kubectl("apply", "--filename=-", input=json.dumps(manifest))

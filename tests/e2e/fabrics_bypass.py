@@ -1,4 +1,4 @@
-"""Fabrics that are stored without being checked first: by a restore of etcd, or a rollback."""
+"""Fabrics that are stored without a check, as by a restore of etcd, or a rollback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.fabrics import PATH
 from tests.cluster.install import VALIDATION, Webhook
 from tests.e2e.asking import Document
-from tests.e2e.wire import Said, send
+from tests.e2e.wire import Response, send
 from tests.waiting import until
 
 MERGE = "application/merge-patch+json"
@@ -22,7 +22,7 @@ def unchecked(webhook: Webhook) -> Iterator[None]:
     """Have no fabrics checked during the block."""
     _check_only(webhook, {"matchLabels": {"rdma.lab/test": "none"}})
     try:
-        # The API server takes a moment to learn of the selector.
+        # The API server takes a moment to read the selector.
         refused: list[Document] = [{"name": "a", "resources": [{"name": "rdma/a-b"}]}]
         until(lambda: patch_fabrics(webhook.cluster, refused, dry=True).code == 200)
         yield
@@ -30,7 +30,7 @@ def unchecked(webhook: Webhook) -> Iterator[None]:
         _check_only(webhook, {})
 
 
-def patch_fabrics(cluster: Cluster, fabrics: list[Document], *, dry: bool = False) -> Said:
+def patch_fabrics(cluster: Cluster, fabrics: list[Document], *, dry: bool = False) -> Response:
     """Replace the list of fabrics."""
     path = f"{PATH}?dryRun=All" if dry else PATH
     return send(cluster, "PATCH", path, {"spec": {"fabrics": fabrics}}, MERGE)

@@ -21,8 +21,8 @@ def write_schemas(raw: Callable[[str], str], versions: Iterable[str], folder: Pa
         definitions = {name: _closed(schema) for name, schema in schemas.items()}
         for name, schema in schemas.items():
             for kind in schema.get("x-kubernetes-group-version-kind", ()):
-                whole = {"$ref": f"#/definitions/{name}", "definitions": definitions}
-                _file(folder, kind).write_text(json.dumps(whole), encoding="utf-8")
+                kind_schema = {"$ref": f"#/definitions/{name}", "definitions": definitions}
+                _file(folder, kind).write_text(json.dumps(kind_schema), encoding="utf-8")
 
 
 def _file(folder: Path, kind: dict[str, str]) -> Path:

@@ -70,8 +70,8 @@ def _service(name: str, app: str, **spec: Any) -> dict[str, Any]:
 
 
 def _create(cluster: Cluster, *objects: dict[str, Any]) -> None:
-    wanted = {"apiVersion": "v1", "kind": "List", "items": objects}
-    cluster.kubectl("create", "--filename=-", input=json.dumps(wanted))
+    manifest = {"apiVersion": "v1", "kind": "List", "items": objects}
+    cluster.kubectl("create", "--filename=-", input=json.dumps(manifest))
 
 
 def _ready(cluster: Cluster, pod: str) -> None:
@@ -85,9 +85,9 @@ def _python(cluster: Cluster, pod: str, program: str) -> str:
 @pytest.fixture(scope="module")
 def image(cluster: Cluster) -> str:
     """Load an image with Python onto the node."""
-    made = webhook_image()
-    cluster.load(made.archive)
-    return made.name
+    python_image = webhook_image()
+    cluster.load(python_image.archive)
+    return python_image.name
 
 
 @pytest.fixture(scope="module")
@@ -105,12 +105,16 @@ def server(cluster: Cluster, image: str) -> Iterator[str]:
     cluster.kubectl("delete", "service/cluster-test-headless", "--wait=false")
 
 
-def test_node_is_ready_and_of_the_minor_that_was_asked_for(cluster: Cluster) -> None:
+def test_node_is_ready_and_has_the_requested_minor(cluster: Cluster) -> None:
     """Kubelet and API server have the requested minor version, and the node is ready."""
     node = json.loads(cluster.kubectl("get", "node", NAME, "--output=json"))
     version = json.loads(cluster.kubectl("get", "--raw=/version"))
 
-    ready = [one["status"] for one in node["status"]["conditions"] if one["type"] == "Ready"]
+    ready = [
+        condition["status"]
+        for condition in node["status"]["conditions"]
+        if condition["type"] == "Ready"
+    ]
     assert ready == ["True"]
     assert node["status"]["nodeInfo"]["kubeletVersion"].startswith(f"v{cluster.minor}.")
     assert f"{version['major']}.{version['minor']}" == cluster.minor
@@ -128,25 +132,25 @@ def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> N
     names = [server, f"{server}-headless", f"first.{server}-headless"]
     program = f"import socket; [print(socket.gethostbyname(name)) for name in {names}]"
 
-    found: list[str] = []
+    addresses: list[str] = []
 
-    def all_found() -> bool:
+    def all_resolved() -> bool:
         with suppress(KubectlError):  # CoreDNS may not know a name yet
-            found[:] = _python(cluster, server, program).split()
-        return bool(found)
+            addresses[:] = _python(cluster, server, program).split()
+        return bool(addresses)
 
-    until(all_found)
-    service, headless, pod = found
+    until(all_resolved)
+    service, headless, pod = addresses
     assert service == _field(cluster, f"service/{server}", "{.spec.clusterIP}")
     assert headless == pod == _field(cluster, f"pod/{server}", "{.status.podIP}")
 
 
 def test_pod_reaches_the_api_server_as_its_service_account(cluster: Cluster, server: str) -> None:
     """It uses the Service kubernetes.default, whose certificate is valid, with its token."""
-    said = _python(cluster, server, _ASK_API_SERVER)
+    printed = _python(cluster, server, _ASK_API_SERVER)
 
-    assert said.startswith("403 ")
-    assert "system:serviceaccount:default:default" in said
+    assert printed.startswith("403 ")
+    assert "system:serviceaccount:default:default" in printed
 
 
 def test_service_is_reached_from_everywhere(cluster: Cluster, server: str) -> None:
@@ -189,7 +193,7 @@ def test_fake_nodes_take_the_pods_that_ask_for_them_and_no_others(
     cluster: Cluster, image: str
 ) -> None:
     """Fake nodes have labels and resources like others, and a taint."""
-    made = cluster.fake_nodes(2, {"example.com/kind": "fake"}, {"example.com/other": "1"})
+    nodes = cluster.fake_nodes(2, {"example.com/kind": "fake"}, {"example.com/other": "1"})
     selector = {"nodeSelector": {"example.com/kind": "fake"}}
     asks = {"resources": {"limits": {"example.com/other": "1"}}}
     tolerates = {"tolerations": [{"operator": "Exists"}]}
@@ -200,13 +204,13 @@ def test_fake_nodes_take_the_pods_that_ask_for_them_and_no_others(
     )
 
     _ready(cluster, "welcome")
-    assert _field(cluster, "pod/welcome", "{.spec.nodeName}") in made
+    assert _field(cluster, "pod/welcome", "{.spec.nodeName}") in nodes
     until(lambda: "untolerated taint" in _scheduling(cluster, "unwelcome"))
     cluster.kubectl("delete", "pod/welcome", "pod/unwelcome", "--wait=false")
-    cluster.kubectl("delete", "node", *made)
+    cluster.kubectl("delete", "node", *nodes)
 
 
-def test_a_program_beside_the_cluster_can_be_started_and_stopped(cluster: Cluster) -> None:
+def test_a_program_next_to_the_cluster_can_be_started_and_stopped(cluster: Cluster) -> None:
     """It runs inside, uses the administrator's kubeconfig, and logs its output."""
     program = "import sys, time; print(open(sys.argv[1]).read(), flush=True); time.sleep(600)"
     process = cluster.start("beside", [sys.executable, "-c", program, cluster.kubeconfig])
@@ -217,7 +221,7 @@ def test_a_program_beside_the_cluster_can_be_started_and_stopped(cluster: Cluste
     assert process.ended()
 
 
-def test_failures_say_what_was_said(cluster: Cluster) -> None:
+def test_failures_show_the_commands_message(cluster: Cluster) -> None:
     """An error has the command's own message, unless the failure was expected."""
     with pytest.raises(KubectlError, match=r'namespaces "nowhere" not found'):
         cluster.kubectl("get", "namespace", "nowhere")
@@ -229,13 +233,13 @@ def test_failures_say_what_was_said(cluster: Cluster) -> None:
 def test_machine_does_not_notice(cluster: Cluster) -> None:
     """Bridge, packet filter and kernel settings are the cluster's own."""
     settings = ("panic", "panic_on_oops")
-    asked = [f"/proc/sys/kernel/{name}" for name in settings]
+    files = [f"/proc/sys/kernel/{name}" for name in settings]
 
     assert BRIDGE in cluster.exec("ip", "link")
     assert BRIDGE not in _machine("ip", "link")
     assert "kube-proxy" in cluster.exec("nft", "list", "tables")
     assert "kube-proxy" not in _machine("nft", "list", "tables")
-    assert cluster.exec("cat", *asked) == "10\n1\n"
+    assert cluster.exec("cat", *files) == "10\n1\n"
     assert cluster.exec("ls", "/run/containerd") != ""
     mounts = Path("/proc/self/mountinfo").read_text()
     assert str(cluster.directory) not in mounts
@@ -244,8 +248,8 @@ def test_machine_does_not_notice(cluster: Cluster) -> None:
 def test_nothing_is_left_of_a_cluster_that_was_taken_down(cluster: Cluster, tmp_path: Path) -> None:
     """No process, mount, device, route, cgroup or file is left; the other cluster keeps running."""
     with running(cluster.minor, tmp_path / "second") as second:
-        for each in (second, cluster):
-            _create(each, _small_pod("small"))
+        for target in (second, cluster):
+            _create(target, _small_pod("small"))
         _ready(second, "small")
         assert _traces(second) == {"process", "mount", "cgroup", "device", "route", "file"}
 
@@ -283,9 +287,9 @@ def victim(
     ) as process:
         assert process.stdout is not None
         try:
-            found = attach(Path(process.stdout.readline().strip()))
-            assert found is not None
-            yield process, found
+            attached = attach(Path(process.stdout.readline().strip()))
+            assert attached is not None
+            yield process, attached
         finally:
             process.kill()
 
@@ -322,7 +326,7 @@ def _traces(cluster: Cluster) -> set[str]:
     """Return the kinds of traces that a cluster has on this machine."""
     cgroup = cgroups.name_for(cluster.directory)
     network: Network = cluster.network
-    found = {
+    traces = {
         "process": bool(_processes(lambda argv: _names(cluster, argv)) or _members(cgroup)),
         "mount": any(_mounts(cluster.directory)),
         "cgroup": any(path.exists() for path in cgroups.paths(cgroup)),
@@ -330,20 +334,20 @@ def _traces(cluster: Cluster) -> set[str]:
         "route": str(network.pods) in _machine("ip", "route"),
         "file": cluster.directory.exists(),
     }
-    return {what for what, there in found.items() if there}
+    return {kind for kind, present in traces.items() if present}
 
 
-def _processes(wanted: Callable[[str], bool]) -> list[int]:
+def _processes(matches: Callable[[str], bool]) -> list[int]:
     """Return the processes with such a command line; a dead one has none."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             argv = path.read_text()
         except OSError:
             continue
-        if wanted(argv):
-            found.append(int(path.parent.name))
-    return found
+        if matches(argv):
+            pids.append(int(path.parent.name))
+    return pids
 
 
 def _names(cluster: Cluster, argv: str) -> bool:
@@ -364,8 +368,8 @@ def _mounts(directory: Path) -> Iterator[bool]:
             continue
 
 
-def _field(cluster: Cluster, what: str, path: str) -> str:
-    return cluster.kubectl("get", what, f"--output=jsonpath={path}")
+def _field(cluster: Cluster, resource: str, path: str) -> str:
+    return cluster.kubectl("get", resource, f"--output=jsonpath={path}")
 
 
 def _machine(*argv: str) -> str:

@@ -28,7 +28,7 @@ GROUP, STORED = "kind.test", "storedfabrics"
 
 @pytest.fixture(scope="module")
 def kind(cluster: Cluster) -> Iterator[Cluster]:
-    """Apply manifests/crd as the documentation says, and the second definition beside it."""
+    """Apply manifests/crd as documented, and the second definition."""
     cluster.need("CustomResourceDefinitions of its own")
     cluster.kubectl("apply", "-k", str(MANIFESTS / "crd"))
     second = definition()
@@ -70,7 +70,7 @@ def apply(cluster: Cluster, text: str, *options: str) -> None:
 
 
 def refused(cluster: Cluster, text: str) -> str:
-    """Apply a text that the API server rejects, and return what kubectl says."""
+    """Apply a text that the API server rejects, and return kubectl's message."""
     with pytest.raises(KubectlError) as error:
         apply(cluster, text)
     return str(error.value)
@@ -90,31 +90,34 @@ def get(cluster: Cluster) -> dict[str, Any]:
 def test_kubectl_explains_every_field(kind: Cluster, of: str) -> None:
     """By the short name, `kubectl explain` shows the fields with their meaning, range, default."""
     path = ".".join(part for part in ("fabrics.spec", of.replace("[]", "")) if part)
-    shown = " ".join(kind.kubectl("explain", path).split())
+    explained = " ".join(kind.kubectl("explain", path).split())
     below = [
         row
         for row in rows()
         if row.path.rpartition(".")[0].removesuffix("[]") == of.removesuffix("[]")
     ]
     assert len(below) >= 4
-    assert [row for row in below if f"{row.name} <" not in shown] == []
-    assert [row for row in below if row.description not in shown] == []
+    assert [row for row in below if f"{row.name} <" not in explained] == []
+    assert [row for row in below if row.description not in explained] == []
 
 
 def test_kubectl_explains_a_choice(kind: Cluster) -> None:
     """A choice shows its words and its default."""
-    shown = kind.kubectl("explain", "fabrics.spec.fabrics.mode")
-    assert "shared-device" in shown.partition("DESCRIPTION")[0]
-    assert "Defaults to\n    `shared-device`" in shown or "Defaults to `shared-device`" in shown
+    explained = kind.kubectl("explain", "fabrics.spec.fabrics.mode")
+    assert "shared-device" in explained.partition("DESCRIPTION")[0]
+    assert (
+        "Defaults to\n    `shared-device`" in explained
+        or "Defaults to `shared-device`" in explained
+    )
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_an_example_can_be_applied(kind: Cluster, file: Path) -> None:
     """A server-side dry run takes each example as it ships, without a warning."""
-    said = kind.kubectl("apply", "--dry-run=server", "--filename", str(file), check=False)
-    assert said.startswith("fabricconfiguration.rdma.lab/default ")
-    assert said.endswith("(server dry run)\n")
-    assert "Warning" not in said
+    printed = kind.kubectl("apply", "--dry-run=server", "--filename", str(file), check=False)
+    assert printed.startswith("fabricconfiguration.rdma.lab/default ")
+    assert printed.endswith("(server dry run)\n")
+    assert "Warning" not in printed
 
 
 def test_kubectl_diff_shows_what_an_apply_would_change(stored: Cluster) -> None:
@@ -123,8 +126,8 @@ def test_kubectl_diff_shows_what_an_apply_would_change(stored: Cluster) -> None:
     apply(stored, text)
     assert stored.kubectl("diff", "--filename=-", input=text) == ""
     changed = configuration(fabrics=[{"name": "ib", "rateGbps": 400}])
-    shown = stored.kubectl("diff", "--filename=-", input=changed, check=False)
-    assert "+  - name: ib" in shown or "+    rateGbps: 400" in shown
+    diff = stored.kubectl("diff", "--filename=-", input=changed, check=False)
+    assert "+  - name: ib" in diff or "+    rateGbps: 400" in diff
 
 
 def test_two_managers_each_apply_their_fabrics(stored: Cluster) -> None:
@@ -133,14 +136,14 @@ def test_two_managers_each_apply_their_fabrics(stored: Cluster) -> None:
     second = configuration(fabrics=[{"name": "roce", "linkLayer": "Ethernet"}])
     for manager, text in (("first", first), ("second", second)):
         apply(stored, text, "--server-side", f"--field-manager={manager}")
-    assert [one["name"] for one in spec(stored)["fabrics"]] == ["ib", "roce"]
+    assert [fabric["name"] for fabric in spec(stored)["fabrics"]] == ["ib", "roce"]
 
     other = configuration(fabrics=[{"name": "ib", "rateGbps": 200}])
     with pytest.raises(KubectlError, match=r'\.spec\.fabrics\[name="ib"\]\.rateGbps'):
         apply(stored, other, "--server-side", "--field-manager=second")
 
     apply(stored, configuration(fabrics=[]), "--server-side", "--field-manager=first")
-    assert [one["name"] for one in spec(stored)["fabrics"]] == ["roce"]
+    assert [fabric["name"] for fabric in spec(stored)["fabrics"]] == ["roce"]
 
 
 def test_the_table_shows_what_the_status_says(stored: Cluster) -> None:
@@ -165,15 +168,15 @@ def test_the_table_shows_what_the_status_says(stored: Cluster) -> None:
     assert "status" not in get(stored)
     stored.kubectl("patch", STORED, "default", "--subresource=status", *patch)
     apply(stored, configuration())
-    found = get(stored)
-    assert (found["status"], found["metadata"]["generation"]) == (status, 1)
+    actual = get(stored)
+    assert (actual["status"], actual["metadata"]["generation"]) == (status, 1)
     header, line = (row.split() for row in stored.kubectl("get", STORED).splitlines())
     assert header == ["NAME", "FABRICS", "NODES", "VALID", "AGE"]
     assert line[:4] == ["default", "ib", "3", "True"]
 
 
 def test_unknown_fields_survive(stored: Cluster) -> None:
-    """The webhook can then name the right one; the API server would drop them without a word."""
+    """The webhook can then name the right one; the API server would drop them silently."""
     fabric = {"name": "ib", "hcass": ["mlx5_0"], "qos": {"trafficclass": 1}, "match": {"gpus": 1}}
     given: dict[str, Any] = {
         "fabrics": [fabric],
@@ -211,7 +214,7 @@ def test_wrong_types_are_refused_at_their_paths(kind: Cluster) -> None:
         "env": {"NCCL_CROSS_NIC": 1, "NCCL_IB_DISABLE": False},
         "resources": [{"name": "rdma/ib", "count": 1.5}],
     }
-    said = refused(kind, configuration("rdma.lab", fabrics=[fabric, {"name": "ib"}]))
+    message = refused(kind, configuration("rdma.lab", fabrics=[fabric, {"name": "ib"}]))
     for place in (
         "rateGbps: Invalid value",
         "hcas: Invalid value",
@@ -220,20 +223,20 @@ def test_wrong_types_are_refused_at_their_paths(kind: Cluster) -> None:
         "env.NCCL_IB_DISABLE: Invalid value",
         "resources[0].count: Invalid value",
     ):
-        assert f"spec.fabrics[0].{place}" in said
-    assert "spec.fabrics[1]: Duplicate value" in said
+        assert f"spec.fabrics[0].{place}" in message
+    assert "spec.fabrics[1]: Duplicate value" in message
 
 
-def test_only_one_name_is_accepted(kind: Cluster) -> None:
+def test_only_the_name_default_is_accepted(kind: Cluster) -> None:
     """An object of another name would have no effect."""
-    said = refused(kind, configuration("rdma.lab", name="lab"))
-    assert "metadata.name: Invalid value: " in said
-    assert "must be default" in said
+    message = refused(kind, configuration("rdma.lab", name="lab"))
+    assert "metadata.name: Invalid value: " in message
+    assert "must be default" in message
 
 
 def test_fields_outside_spec_are_refused(kind: Cluster) -> None:
-    """Where the fields stand at the top level, the message says where they belong."""
+    """If the fields are at the top level, the message names their place."""
     document = yaml.safe_load(configuration("rdma.lab"))
     document |= document.pop("spec")
-    said = refused(kind, json.dumps(document))
-    assert "spec: Required value: defaults, nvlink, foreignNics and fabrics belong in it" in said
+    message = refused(kind, json.dumps(document))
+    assert "spec: Required value: defaults, nvlink, foreignNics and fabrics belong in it" in message

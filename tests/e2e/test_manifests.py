@@ -83,11 +83,11 @@ def foreign(cluster: Cluster) -> Iterator[Cluster]:
     files.append(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
     texts = [*(file.read_text(encoding="utf-8") for file in files), json.dumps(POD_MONITOR)]
     crds = [crd for text in texts for crd in yaml.safe_load_all(text) if crd]
-    there = cluster.kubectl("get", "crd", "--output=name").split()
-    many = json.dumps({"apiVersion": "v1", "kind": "List", "items": crds})
-    names = bring(cluster, "-", many)
+    existing = cluster.kubectl("get", "crd", "--output=name").split()
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": crds})
+    names = bring(cluster, "-", manifest)
     yield cluster
-    cluster.kubectl("delete", "--wait=false", *(name for name in names if name not in there))
+    cluster.kubectl("delete", "--wait=false", *(name for name in names if name not in existing))
 
 
 def build(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
@@ -113,8 +113,8 @@ NAMES = {
     *("policyName", "resourceNames", "secretName", "commonName", "mountPath", "args"),
     "message",
 }
-#: Names that may stay: that of our account in any namespace, names of objects together with the
-#: new namespace, and those of our webhook configurations and Secret.
+#: Names that may stay: the name of our account in any namespace, names of objects together with
+#: the new namespace, and the names of our webhook configurations and Secret.
 NAMED = re.compile(
     r"':rdma-webhook'|rdma-webhook\.elsewhere\.svc"
     r"|elsewhere/rdma-webhook|zz-rdma-webhook|'rdma-webhook-ca'|metadata\.name == 'rdma-webhook'"
@@ -139,7 +139,7 @@ def schemas(
 ) -> Path:
     """Write the running API server's schemas for all these documents."""
     folder = tmp_path_factory.mktemp("schemas")
-    versions = {one["apiVersion"] for documents in shipped.values() for one in documents}
+    versions = {document["apiVersion"] for documents in shipped.values() for document in documents}
     write_schemas(lambda path: foreign.kubectl("get", "--raw", path), versions, folder)
     return folder
 
@@ -150,10 +150,10 @@ def test_what_ships_is_valid(shipped: dict[str, Documents], schemas: Path, name:
     assert conform(shipped[name], schemas)["invalid"] == 0
 
 
-def test_a_wrong_field_is_found(foreign: Cluster, schemas: Path) -> None:
+def test_a_wrong_field_is_reported(foreign: Cluster, schemas: Path) -> None:
     """The check above can fail: a misspelled field deep inside is found."""
     documents = build(foreign, MANIFESTS / "overlays/self-managed")
-    (deployment,) = (one for one in documents if one["kind"] == "Deployment")
+    (deployment,) = (document for document in documents if document["kind"] == "Deployment")
     deployment["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Never"
     summary = conform(documents, schemas)
     assert (summary["invalid"], summary["valid"]) == (1, len(documents) - 1)
@@ -173,8 +173,12 @@ def conform(documents: Documents, schemas: Path) -> dict[str, int]:
     )
     report = json.loads(ran.stdout)
     summary: dict[str, int] = report["summary"]
-    told = [one for one in report.get("resources") or [] if one["status"] != "statusValid"]
-    assert summary["skipped"] == summary["errors"] == 0, told
+    invalid = [
+        resource
+        for resource in report.get("resources") or []
+        if resource["status"] != "statusValid"
+    ]
+    assert summary["skipped"] == summary["errors"] == 0, invalid
     assert summary["valid"] + summary["invalid"] == len(documents)
     return summary
 
@@ -183,35 +187,38 @@ def conform(documents: Documents, schemas: Path) -> dict[str, int]:
 def test_the_api_server_takes_it(foreign: Cluster, folder: str) -> None:
     """A server-side dry run of the installation succeeds, without a warning."""
     foreign.kubectl("apply", "--filename", str(MANIFESTS / "base/namespace.yaml"))
-    said = foreign.kubectl(
+    printed = foreign.kubectl(
         "apply", "--dry-run=server", "-k", str(MANIFESTS / folder), check=False
     ).splitlines()
-    assert said
-    assert [line for line in said if not line.endswith("(server dry run)")] == []
+    assert printed
+    assert [line for line in printed if not line.endswith("(server dry run)")] == []
 
 
 @pytest.mark.parametrize("folder", ["overlays/self-managed", "overlays/cert-manager"])
-def test_the_namespace_has_one_source(cluster: Cluster, tmp_path: Path, folder: str) -> None:
-    """If a site names another namespace, the old name appears nowhere."""
+def test_the_namespace_has_a_single_source(cluster: Cluster, tmp_path: Path, folder: str) -> None:
+    """If a site sets another namespace, the old name appears nowhere."""
     documents = build(cluster, elsewhere(folder, tmp_path))
-    left = [
+    leftovers = [
         (document["kind"], path, text)
         for document in documents
         for path, text in texts(document)
         if "rdma-webhook" in NAMED.sub("", text) and not NAMES & set(path[-2:])
     ]
-    assert left == []
+    assert leftovers == []
     spaces = {document["metadata"].get("namespace") for document in documents}
     assert spaces == {None, "elsewhere"}
-    names = {(one["kind"], one["metadata"]["name"]) for one in documents}
+    names = {(document["kind"], document["metadata"]["name"]) for document in documents}
     assert ("Namespace", "elsewhere") in names
 
 
-def test_a_name_left_behind_is_found(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_name_left_behind_is_detected(cluster: Cluster, tmp_path: Path) -> None:
     """The check above can fail: without the transformer the policies keep the old namespace."""
     folder = wrapped("overlays/self-managed", tmp_path)
     values = [
-        text for one in build(cluster, folder) for path, text in texts(one) if "values" in path
+        text
+        for document in build(cluster, folder)
+        for path, text in texts(document)
+        if "values" in path
     ]
     assert "rdma-webhook" in values
 
@@ -225,26 +232,30 @@ def test_the_guards_hold_in_another_namespace(
 
     The account has its rights there, and the API server calls the Service there.
     """
-    found = by_name(build(cluster, how(folder, tmp_path)))
+    rendered = by_name(build(cluster, how(folder, tmp_path)))
     shipped = by_name(build(cluster, MANIFESTS / folder))
     guards = {key for key in shipped if key[1].startswith("rdma-webhook-guard")}
     assert len(guards) == 6  # three policies, each with its binding
     for key in guards:
-        assert found[key]["spec"] == shipped[key]["spec"]
-        assert "namespace" not in json.dumps(found[key]["spec"].get("matchConditions", []))
-    assert found["ServiceAccount", "rdma-webhook"]["metadata"]["namespace"] == "elsewhere"
-    bound = [one["subjects"] for one in found.values() if one["kind"].endswith("RoleBinding")]
+        assert rendered[key]["spec"] == shipped[key]["spec"]
+        assert "namespace" not in json.dumps(rendered[key]["spec"].get("matchConditions", []))
+    assert rendered["ServiceAccount", "rdma-webhook"]["metadata"]["namespace"] == "elsewhere"
+    bound = [
+        document["subjects"]
+        for document in rendered.values()
+        if document["kind"].endswith("RoleBinding")
+    ]
     account = {"kind": "ServiceAccount", "name": "rdma-webhook", "namespace": "elsewhere"}
     assert bound == [[account]] * len(bound)
-    for (kind, _), one in found.items():
+    for (kind, _), document in rendered.items():
         if kind.endswith("WebhookConfiguration"):
-            (hook,) = one["webhooks"]
+            (hook,) = document["webhooks"]
             assert hook["clientConfig"]["service"]["namespace"] == "elsewhere"
 
 
 def by_name(documents: Documents) -> dict[tuple[str, str], dict[str, Any]]:
     """Return documents by kind and name."""
-    return {(one["kind"], one["metadata"]["name"]): one for one in documents}
+    return {(document["kind"], document["metadata"]["name"]): document for document in documents}
 
 
 def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
@@ -255,6 +266,8 @@ def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
         *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     }
     for folder in (MANIFESTS / "overlays/self-managed", elsewhere(SHIPPED[0], tmp_path)):
-        found = [one for one in build(cluster, folder) if one["kind"] in scoped]
-        assert {one["kind"] for one in found} == scoped
-        assert all("namespace" not in one["metadata"] for one in found)
+        cluster_scoped = [
+            document for document in build(cluster, folder) if document["kind"] in scoped
+        ]
+        assert {document["kind"] for document in cluster_scoped} == scoped
+        assert all("namespace" not in document["metadata"] for document in cluster_scoped)

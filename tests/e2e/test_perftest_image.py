@@ -1,4 +1,4 @@
-"""The image that users build to measure RDMA: what is in it runs, in a pod of the cluster."""
+"""The image that users build to measure RDMA: its programs run in a pod of the cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from tests.waiting import until
 
 NAME = "perftest-image"
 PROGRAMS = (
-    *(f"ib_{what}_{how}" for what in ("write", "read", "send", "atomic") for how in ("bw", "lat")),
+    *(
+        f"ib_{operation}_{how}"
+        for operation in ("write", "read", "send", "atomic")
+        for how in ("bw", "lat")
+    ),
     *("ucx_perftest", "ucx_info", "rping", "ibv_devinfo"),
     # Of the scripts that run them.
     *("sh", "timeout", "getent", "sleep"),
@@ -78,10 +82,10 @@ def test_its_user(log: str) -> None:
 
 
 def test_without_a_device_it_is_explained(log: str) -> None:
-    """`verify judge` knows what perftest says in a pod that has no RDMA device."""
+    """`verify judge` recognizes perftest's error in a pod without an RDMA device."""
     argv = [sys.executable, "-m", "webhook", "verify", "judge", "-o", "json", "-"]
     ran = run(argv, input=log, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr
-    found = json.loads(ran.stdout)
-    assert (found["level"], found["code"]) == ("error", "NoRdmaDevice"), found
-    assert "Request the RDMA resource" in found["remedy"], found
+    report = json.loads(ran.stdout)
+    assert (report["level"], report["code"]) == ("error", "NoRdmaDevice"), report
+    assert "Request the RDMA resource" in report["remedy"], report

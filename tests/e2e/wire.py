@@ -15,7 +15,7 @@ _HTTPS = 443
 _IN_POD = "Impersonate-Extra-authentication.kubernetes.io%2Fpod-name"
 
 
-class Said(NamedTuple):
+class Response(NamedTuple):
     """The API server's answer."""
 
     code: int
@@ -40,7 +40,7 @@ def send(
     user: str = "",
     pod: str = "",
     token: str = "",
-) -> Said:
+) -> Response:
     """Send a request as the administrator, as `user` (in a `pod`), or as the owner of `token`."""
     access = cluster.access
     context = access.anybody if token else access.administrator
@@ -54,14 +54,14 @@ def send(
     try:
         connection.request(method, f"{address.path}{path}", json.dumps(document or {}), headers)
         answer = connection.getresponse()
-        said = json.loads(answer.read())
-        warnings = [_text(one) for one in answer.headers.get_all("Warning", [])]
+        body = json.loads(answer.read())
+        warnings = [_text(header) for header in answer.headers.get_all("Warning", [])]
     finally:
         connection.close()
-    return Said(answer.status, said, warnings)
+    return Response(answer.status, body, warnings)
 
 
 def _text(header: str) -> str:
-    """Return the text of `299 - "TEXT"`, in which quotes and backslashes are escaped."""
+    """Return the text of `299 - "TEXT"`, whose quotes and backslashes are escaped."""
     inner = header.removeprefix('299 - "').removesuffix('"')
     return inner.replace('\\"', '"').replace("\\\\", "\\")

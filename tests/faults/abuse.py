@@ -28,7 +28,7 @@ class Abused:
     counts: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        return ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
+        return ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
 
 
 def shaken(address: str) -> ssl.SSLSocket:
@@ -69,11 +69,11 @@ def slow(address: str, count: int) -> Iterator[Abused]:
 
     def drip(stop: threading.Event) -> None:
         while not stop.wait(1):
-            for number, one in enumerate(sockets):
+            for number, connection in enumerate(sockets):
                 try:
-                    one.sendall(b"a")
+                    connection.sendall(b"a")
                 except OSError:  # the replica has cut it off
-                    one.close()
+                    connection.close()
                     abused.counts["cut off"] += 1
                     sockets[number] = _begun(address, number)
 
@@ -82,8 +82,8 @@ def slow(address: str, count: int) -> Iterator[Abused]:
         with _meanwhile(drip):
             yield abused
     finally:
-        for one in sockets:
-            one.close()
+        for connection in sockets:
+            connection.close()
 
 
 def _begun(address: str, number: int) -> ssl.SSLSocket:
@@ -159,9 +159,9 @@ def _large_pod() -> object:
     """Return an opted-in pod with as many variables as fit, which is the most work to decide."""
     manifest = pod()
     (container,) = manifest["spec"]["containers"]
-    least = len(review(manifest))
-    one = len(json.dumps(_variable(0))) + 2
-    container["env"] += [_variable(number) for number in range((LARGE - least) // one)]
+    overhead = len(review(manifest))
+    per_variable = len(json.dumps(_variable(0))) + 2
+    container["env"] += [_variable(number) for number in range((LARGE - overhead) // per_variable)]
     return manifest
 
 

@@ -14,9 +14,13 @@ from tests.cluster.install import NAME, Webhook
 def certs(webhook: Webhook, *arguments: str) -> Any:
     """Run the command, and return its JSON; its exit code must be 0, or 1 if there are problems."""
     command = (sys.executable, "-m", "webhook", "certs", *arguments)
-    where = (f"--kubeconfig={webhook.cluster.kubeconfig}", f"--namespace={NAME}")
+    installation = (f"--kubeconfig={webhook.cluster.kubeconfig}", f"--namespace={NAME}")
     ran = subprocess.run(
-        (*command, *where, "--output=json"), cwd=ROOT, capture_output=True, text=True, check=False
+        (*command, *installation, "--output=json"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode < 2, ran.stderr
     return json.loads(ran.stdout)
@@ -24,6 +28,6 @@ def certs(webhook: Webhook, *arguments: str) -> Any:
 
 def served(webhook: Webhook, count: int) -> int:
     """Check that the Service has `count` endpoints that pass a handshake; return the count."""
-    shaken = certs(webhook, "verify")["handshakes"]
-    assert [one["problem"] for one in shaken] == [""] * count, shaken
-    return len(shaken)
+    handshakes = certs(webhook, "verify")["handshakes"]
+    assert [handshake["problem"] for handshake in handshakes] == [""] * count, handshakes
+    return len(handshakes)

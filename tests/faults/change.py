@@ -20,15 +20,17 @@ def delete(webhook: Webhook, path: str) -> None:
 
 def patch(webhook: Webhook, path: str, *operations: dict[str, Any]) -> None:
     """Apply a JSON patch."""
-    said = send(webhook.cluster, "PATCH", path, operations, "application/json-patch+json")
-    assert not said.refusal, said.refusal
+    response = send(webhook.cluster, "PATCH", path, operations, "application/json-patch+json")
+    assert not response.refusal, response.refusal
 
 
 def authorities(webhook: Webhook) -> dict[str, str]:
     """Return the Secret's data; {} if there is no Secret."""
-    listed = json.loads(webhook.read(SECRET.rpartition("/")[0]))["items"]
-    found = [one for one in listed if one["metadata"]["name"] == SECRET.rpartition("/")[2]]
-    return dict(found[0].get("data") or {}) if found else {}
+    secrets = json.loads(webhook.read(SECRET.rpartition("/")[0]))["items"]
+    matches = [
+        secret for secret in secrets if secret["metadata"]["name"] == SECRET.rpartition("/")[2]
+    ]
+    return dict(matches[0].get("data") or {}) if matches else {}
 
 
 def trusted(webhook: Webhook) -> str:

@@ -1,6 +1,6 @@
 """Shared fixtures: a namespace, pods created in it at a fixed rate, and a table at the end.
 
-The cluster and the webhook are those of the end-to-end tests (tests/cluster/fixtures.py).
+The end-to-end tests share their cluster and webhook (tests/cluster/fixtures.py).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Figure(Protocol):
     """Adds a line to the table."""
 
     def __call__(self, fault: str, measured: str) -> None:
-        """Add what was measured for a fault."""
+        """Add the measurements of a fault."""
 
 
 class Load(Protocol):
     """Creates pods while a block runs."""
 
     def __call__(self) -> AbstractContextManager[Creations]:
-        """Create pods during the block; the figures are there at its end."""
+        """Create pods during the block; the figures exist at its end."""
 
 
 @pytest.fixture
@@ -43,11 +43,11 @@ def figure(request: pytest.FixtureRequest) -> Figure:
     """Keep figures for the table at the end, and print each at once."""
     rows = request.config.stash.setdefault(_FIGURES, [])
 
-    def told(fault: str, measured: str) -> None:
+    def add(fault: str, measured: str) -> None:
         print(f"{fault}: {measured}")  # noqa: T201
         rows.append((fault, measured))
 
-    return told
+    return add
 
 
 def pytest_terminal_summary(
@@ -65,10 +65,10 @@ def pytest_terminal_summary(
 @pytest.fixture(scope="session")
 def space(webhook: Webhook) -> Iterator[Space]:
     """Make a labeled namespace; its pods are never stored, so their image need not exist."""
-    made = Space(webhook.cluster, "faults", "example.com/none")
-    make_namespaces(made.cluster, namespace(made.name, "true"))
-    yield made
-    made.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+    space = Space(webhook.cluster, "faults", "example.com/none")
+    make_namespaces(space.cluster, namespace(space.name, "true"))
+    yield space
+    space.cluster.kubectl("delete", "namespace", space.name, "--wait=false")
 
 
 @pytest.fixture
@@ -81,8 +81,8 @@ def load(space: Space, tmp_path: Path) -> Load:
 
 @pytest.fixture
 def lab(webhook: Webhook) -> Iterator[Lab]:
-    """Make a labeled namespace for one test, in which rules are added and removed."""
-    made = Lab(webhook, f"faults-{next(_NUMBERS)}")
-    made.begin()
-    yield made
-    made.end()
+    """Make a labeled namespace for one test, which adds and removes rules."""
+    lab = Lab(webhook, f"faults-{next(_NUMBERS)}")
+    lab.begin()
+    yield lab
+    lab.end()

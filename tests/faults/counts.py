@@ -1,4 +1,4 @@
-"""What happened to pods that were created during a fault."""
+"""The outcomes of pods that were created during a fault."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from tests.e2e.installed.load import Creations
 from webhook.serve.http.mutate import NOT_CONFIGURED
 
-#: The API server's errors for requests to a process that ends, and to one that is gone: kube-proxy
+#: The API server's errors for requests to a process that ends, and to one that ended: kube-proxy
 #: sends half of the new connections there until the kubelet has noticed, and nothing retries them.
 _CAUSES = {
     "in flight": ("EOF", "connection reset", "broken pipe", "server closed idle connection"),
@@ -30,20 +30,20 @@ def lost(creations: Creations) -> str:
 
 
 def refused_without_fabrics(creations: Creations) -> int:
-    """Take the pods out that a replica without fabrics refused; return their number."""
-    found = [message for message in creations.refusals if NOT_CONFIGURED in message]
-    return sum(creations.refusals.pop(message) for message in found)
+    """Remove the pods that a replica without fabrics refused; return their number."""
+    messages = [message for message in creations.refusals if NOT_CONFIGURED in message]
+    return sum(creations.refusals.pop(message) for message in messages)
 
 
 def killed_with(creations: Creations) -> str:
     """Check that all failures come from a replica's sudden end; return their number and causes."""
     causes = Counter(_cause(message) for message in creations.refusals.elements())
     assert "" not in causes, creations.refusals
-    told = (f"{causes[cause]} {cause}" for cause in _CAUSES)
-    return f"{lost(creations)}: {', '.join(told)}"
+    parts = (f"{causes[cause]} {cause}" for cause in _CAUSES)
+    return f"{lost(creations)}: {', '.join(parts)}"
 
 
 def _cause(message: str) -> str:
-    """Return the cause of an error; "" if it is another."""
-    found = (cause for cause, words in _CAUSES.items() if any(word in message for word in words))
-    return next(found, "")
+    """Return the cause of an error; "" if it is not in the table."""
+    causes = (cause for cause, words in _CAUSES.items() if any(word in message for word in words))
+    return next(causes, "")

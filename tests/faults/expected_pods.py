@@ -1,4 +1,4 @@
-"""What a pod would be if one configuration alone had decided both calls for it."""
+"""The pod that results if one configuration alone decides both calls for it."""
 
 from __future__ import annotations
 
@@ -36,28 +36,26 @@ class Expectation:
         self._cluster = cluster
         self._space, self._plain = space, plain
         self._habit = habit
-        known = [*_objects(cluster, [kind.resource for kind in KINDS])]
+        objects = [*_objects(cluster, [kind.resource for kind in KINDS])]
         nodes = [*_objects(cluster, ["nodes"])]
-        self._facts = [Facts.from_objects(known), Facts.from_objects([*known, *nodes])]
+        self._facts = [Facts.from_objects(objects), Facts.from_objects([*objects, *nodes])]
 
-    def pods(
-        self, asked: Document, fabrics: Fabrics, then: Fabrics | None = None
-    ) -> list[Document]:
+    def pods(self, pod: Document, fabrics: Fabrics, then: Fabrics | None = None) -> list[Document]:
         """Return the pod after our call, the other webhook's, and our second one.
 
         `then`: the fabrics of the replica that answers the second call, if it does not know the
-        first one's.
+        first replica's.
 
         There are two pods: a replica knows which fabric a node belongs to a moment after it uses
-        other fabrics, and the status says what it knew.
+        other fabrics, and the status shows its knowledge.
         """
-        return [self._pod(asked, (fabrics, then or fabrics), facts) for facts in self._facts]
+        return [self._pod(pod, (fabrics, then or fabrics), facts) for facts in self._facts]
 
-    def _pod(self, asked: Document, both: tuple[Fabrics, Fabrics], facts: Facts) -> Document:
-        first, second = (_replica(fabrics, facts) for fabrics in both)
-        made = self._called(first, self._defaulted(asked))
-        made = self._defaulted(patched(made, self._habit(made)))
-        return self._called(second, made)
+    def _pod(self, created: Document, pair: tuple[Fabrics, Fabrics], facts: Facts) -> Document:
+        first, second = (_replica(fabrics, facts) for fabrics in pair)
+        pod = self._called(first, self._defaulted(created))
+        pod = self._defaulted(patched(pod, self._habit(pod)))
+        return self._called(second, pod)
 
     def _called(self, ours: Mutate, pod: Document) -> Document:
         pod = {**pod, "metadata": {**pod["metadata"], "namespace": self._space}}
@@ -69,9 +67,9 @@ class Expectation:
     def _defaulted(self, pod: Document) -> Document:
         metadata = {**pod["metadata"], "namespace": self._plain}
         path = f"/api/v1/namespaces/{self._plain}/pods?dryRun=All"
-        said = send(self._cluster, "POST", path, {**pod, "metadata": metadata})
-        assert said.code == 201, said.object
-        return own(said.object)
+        response = send(self._cluster, "POST", path, {**pod, "metadata": metadata})
+        assert response.code == 201, response.object
+        return without_server_fields(response.object)
 
 
 def _replica(fabrics: Fabrics, facts: Facts) -> Mutate:
@@ -85,14 +83,14 @@ def _objects(cluster: Cluster, resources: Iterable[str]) -> Iterator[Document]:
         yield from listed["items"]
 
 
-def own(pod: Document) -> Document:
+def without_server_fields(pod: Document) -> Document:
     """Return a pod without what the API server writes into each one."""
     metadata = {key: value for key, value in pod["metadata"].items() if key not in _ITS_OWN}
     return {**pod, "metadata": metadata}
 
 
 def leaves(node: Any, path: str = "") -> dict[str, Any]:
-    """Return each value that holds no other one, by its path."""
+    """Return each value that contains no other value, by its path."""
     if isinstance(node, dict) and node:
         parts = ((f"{path}.{key}", value) for key, value in node.items())
     elif isinstance(node, list) and node:

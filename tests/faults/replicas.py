@@ -11,12 +11,14 @@ from tests.waiting import until
 
 def processes(webhook: Webhook) -> dict[str, str]:
     """Return the container ID of each running replica; a restart changes it."""
-    found = {}
+    containers = {}
     for pod in _pods(webhook):
         (status,) = pod["status"].get("containerStatuses") or [{}]
         if "running" in status.get("state", {}):
-            found[pod["metadata"]["name"]] = status["containerID"].removeprefix("containerd://")
-    return found
+            containers[pod["metadata"]["name"]] = status["containerID"].removeprefix(
+                "containerd://"
+            )
+    return containers
 
 
 def kill(webhook: Webhook, container: str) -> None:
@@ -42,4 +44,6 @@ def _pods(webhook: Webhook) -> list[Any]:
 
 def _is_ready(pod: Any) -> bool:
     conditions = pod["status"].get("conditions") or ()
-    return ("Ready", "True") in {(one["type"], one["status"]) for one in conditions}
+    return ("Ready", "True") in {
+        (condition["type"], condition["status"]) for condition in conditions
+    }

@@ -1,4 +1,4 @@
-"""How many and how long: short in every `make test`, long in `make test-soak` (SOAK=1)."""
+"""Counts and durations: short in every `make test`, long in `make test-soak` (SOAK=1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """The numbers in which the two scales differ."""
+    """The numbers that differ between the two scales."""
 
     #: Pods created per second while something is broken.
     rate: int
@@ -23,7 +23,7 @@ class Scale:
     #: Whether etcd is also frozen, besides being stopped.
     frozen: bool
     #: Seconds without etcd, without the API server, without the kubelet.
-    gone: float
+    outage: float
     #: Seconds for which pods are created after a repair.
     after: float
     #: Connections to each replica: idle ones, as many half-way through a handshake, and slow ones.
@@ -47,7 +47,7 @@ SHORT = Scale(
     rotations=1,
     retired=False,
     frozen=False,
-    gone=4.0,
+    outage=4.0,
     after=1.5,
     idle=500,
     slow=100,
@@ -64,7 +64,7 @@ SOAK = Scale(
     rotations=2,
     retired=True,
     frozen=True,
-    gone=30.0,
+    outage=30.0,
     after=20.0,
     idle=1_000,
     slow=500,

@@ -40,28 +40,28 @@ def test_others_hardly_notice(webhook: Webhook, load: Load, figure: Figure, case
 
     So no call takes the five seconds after which the API server gives up. The figure is the time
     within which 99% of the calls are answered, by the buckets of the API server's metric. The time
-    for a whole pod is shown beside it, since the API server's own work takes time, too.
+    for a whole pod is shown next to it, since the API server's own work takes time, too.
     """
     running = processes(webhook)
     begin, count = ABUSES[case]
-    there = replicas(webhook)
+    targets = replicas(webhook)
     with load() as usual:
         usual.last(1)
     before = _calls(webhook)
     with ExitStack() as stack:
-        abused = [stack.enter_context(begin(one.address, count)) for one in there]
-        memory = stack.enter_context(_Watched(there))
+        abused = [stack.enter_context(begin(replica.address, count)) for replica in targets]
+        memory = stack.enter_context(_Watched(targets))
         creations = stack.enter_context(load())
         creations.last(SCALE.abuse)
     calls = _calls(webhook) - before
     measured = none_lost(creations)
     without = f"{usual.p99 * 1000:.0f} ms just before"
-    most = f"{memory.most / (1 << 20):.0f} MiB at most"
+    peak = f"{memory.peak / (1 << 20):.0f} MiB at most"
     assert processes(webhook) == running
     bound = min(seconds for seconds in calls if calls[seconds] >= 0.99 * calls[inf])
     answered = f"{calls[inf]} calls, p99 at most {bound:g} s"
-    figure(case, f"{' + '.join(map(str, abused))}; {most}; {answered}; {measured}, {without}")
-    assert memory.most < MEMORY
+    figure(case, f"{' + '.join(map(str, abused))}; {peak}; {answered}; {measured}, {without}")
+    assert memory.peak < MEMORY
     assert calls[inf] > 0
 
 
@@ -82,7 +82,7 @@ class _Watched(AbstractContextManager["_Watched"]):
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look)
         #: The largest memory of a replica, in bytes.
-        self.most = 0.0
+        self.peak = 0.0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -94,7 +94,7 @@ class _Watched(AbstractContextManager["_Watched"]):
 
     def _look(self) -> None:
         while True:
-            for one in self._watched:
-                self.most = max(self.most, one.cost().resident_bytes)
+            for replica in self._watched:
+                self.peak = max(self.peak, replica.cost().resident_bytes)
             if self._stop.wait(1):
                 return

@@ -101,15 +101,18 @@ def _issuer(webhook: Webhook) -> str:
 
 
 def _issuers(webhook: Webhook) -> set[str]:
-    return {one["issuer"] for one in certs(webhook, "verify")["handshakes"]}
+    return {handshake["issuer"] for handshake in certs(webhook, "verify")["handshakes"]}
 
 
 def _leaves(webhook: Webhook) -> Counter[str]:
     """Return the number of leaves that each replica has issued to itself."""
-    told = '"msg":"certificate loaded"'
+    line = '"msg":"certificate loaded"'
     path = f"/api/v1/namespaces/{NAME}/pods"
     return Counter(
-        {one: webhook.read(f"{path}/{one}/log").count(told) for one in webhook.replicas()}
+        {
+            replica: webhook.read(f"{path}/{replica}/log").count(line)
+            for replica in webhook.replicas()
+        }
     )
 
 
@@ -119,4 +122,4 @@ def _decided(webhook: Webhook) -> int:
 
 
 def _renewed(webhook: Webhook, before: Counter[str]) -> dict[str, int]:
-    return {one: count - before[one] for one, count in _leaves(webhook).items()}
+    return {replica: count - before[replica] for replica, count in _leaves(webhook).items()}

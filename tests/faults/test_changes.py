@@ -31,7 +31,7 @@ from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
 from tests.faults.conftest import Figure
 from tests.faults.counts import killed_with
-from tests.faults.expected_pods import Expectation, leaves, own
+from tests.faults.expected_pods import Expectation, leaves, without_server_fields
 from tests.faults.replicas import kill, processes, settled
 from tests.faults.scale import SCALE
 from tests.waiting import until
@@ -67,23 +67,23 @@ def _config(pod: Document) -> str:
 @pytest.fixture
 def space(webhook: Webhook) -> Iterator[Space]:
     """Make a labeled namespace, and one without the label; restore the fabrics afterwards."""
-    made = Space(webhook.cluster, NAME, "example.com/none")
-    make_namespaces(made.cluster, namespace(NAME, "true"), namespace(PLAIN, None))
-    yield made
+    space = Space(webhook.cluster, NAME, "example.com/none")
+    make_namespaces(space.cluster, namespace(NAME, "true"), namespace(PLAIN, None))
+    yield space
     in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
-    made.cluster.kubectl("delete", "namespace", NAME, PLAIN, "--wait=false")
+    space.cluster.kubectl("delete", "namespace", NAME, PLAIN, "--wait=false")
 
 
 def fabric(number: int) -> Document:
     """Write a fabric that differs from the one before in many fields: set, unset and renamed."""
     names = ("NCCL_DEBUG", "SITE_EVEN" if number % 2 == 0 else "SITE_ODD", f"SITE_{number % 3}")
-    made = FABRIC | {
+    spec = FABRIC | {
         "hcas": [f"mlx5_{number % 8}", f"mlx5_{number % 8 + 1}"],
         "resources": [{"name": f"rdma/rdma_{number % 4}", "count": number % 3 + 1}],
         "socketInterface": f"eth{number % 2}",
         "env": dict.fromkeys(names, str(number)),
     }
-    return made | ({"sharedMemory": "8Gi"} if number % 5 == 0 else {})
+    return spec | ({"sharedMemory": "8Gi"} if number % 5 == 0 else {})
 
 
 class Changes:
@@ -112,10 +112,10 @@ class Changes:
 
     def make(self, number: int) -> None:
         """Change the configuration."""
-        said = patch_fabrics(self._webhook.cluster, [fabric(number)])
-        assert said.code == 200, said.object
+        response = patch_fabrics(self._webhook.cluster, [fabric(number)])
+        assert response.code == 200, response.object
         self.replaced[self.last] = time.time() + DELAY
-        now = parse_object(said.object, OBJECT).fabrics
+        now = parse_object(response.object, OBJECT).fabrics
         self.last = now.config_hash
         self.used[self.last] = now
 
@@ -130,10 +130,12 @@ def answered(results: Path) -> Iterator[Answered]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as encode:
         assert encode.stdout is not None
         for line in encode.stdout:
-            one = json.loads(line)
-            if one["code"] == 201:
-                body = json.loads(b64decode(one["body"]))
-                yield Answered(own(body), _seconds(one["timestamp"]) + one["latency"] / 1e9)
+            hit = json.loads(line)
+            if hit["code"] == 201:
+                body = json.loads(b64decode(hit["body"]))
+                yield Answered(
+                    without_server_fields(body), _seconds(hit["timestamp"]) + hit["latency"] / 1e9
+                )
 
 
 def _seconds(timestamp: str) -> float:
@@ -143,7 +145,7 @@ def _seconds(timestamp: str) -> float:
     return datetime.fromisoformat(parts[1] + parts[3]).timestamp() + float(f"0{parts[2] or '.0'}")
 
 
-def test_each_pod_has_one_configuration(
+def test_each_pod_has_a_single_configuration(
     webhook: Webhook, space: Space, figure: Figure, tmp_path: Path
 ) -> None:
     """Leaf by leaf, whatever replica answered which call, also one that has just been started.
@@ -158,13 +160,13 @@ def test_each_pod_has_one_configuration(
     creations = _while_it_changes(webhook, space, pod, tmp_path, changes)
     settled(webhook)
     expected = _expected(webhook, pod, changes.used)
-    counts, late, wrong = Counter[str](), 0, []
-    for one in answered(tmp_path / "results.bin"):
-        counts[one.config] += 1
-        late += one.at > changes.replaced.get(one.config, one.at) + 0.1
-        if leaves(one.pod) not in expected.get(one.config, []):
-            wrong.append((one.config, _difference(one.pod, expected)))
-    assert not wrong, (len(wrong), wrong[:3])
+    counts, late, mixed = Counter[str](), 0, []
+    for answer in answered(tmp_path / "results.bin"):
+        counts[answer.config] += 1
+        late += answer.at > changes.replaced.get(answer.config, answer.at) + 0.1
+        if leaves(answer.pod) not in expected.get(answer.config, []):
+            mixed.append((answer.config, _difference(answer.pod, expected)))
+    assert not mixed, (len(mixed), mixed[:3])
     assert changes.decided <= counts.keys() <= changes.used.keys()
     assert late > 0
     figure(
@@ -207,21 +209,21 @@ def _expected(
     """Return the leaves of the pods by the hash of each configuration."""
     expectation = Expectation(webhook.cluster, NAME, PLAIN, limits_memory)
     return {
-        key: [leaves(one) for one in expectation.pods(pod, fabrics)]
+        key: [leaves(stored) for stored in expectation.pods(pod, fabrics)]
         for key, fabrics in used.items()
     }
 
 
 def _difference(pod: Document, expected: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Return the leaves that differ from the configuration that comes nearest."""
-    found = leaves(pod)
-    each = [
+    actual = leaves(pod)
+    differences = [
         {
-            key: (found.get(key), one.get(key))
-            for key in found.keys() | one.keys()
-            if found.get(key) != one.get(key)
+            key: (actual.get(key), candidate.get(key))
+            for key in actual.keys() | candidate.keys()
+            if actual.get(key) != candidate.get(key)
         }
-        for ones in expected.values()
-        for one in ones
+        for candidates in expected.values()
+        for candidate in candidates
     ]
-    return min(each, key=len)
+    return min(differences, key=len)

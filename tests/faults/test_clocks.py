@@ -1,4 +1,4 @@
-"""Replicas whose clocks are wrong by ten minutes, beside replicas whose clocks are right."""
+"""Replicas whose clocks are wrong by ten minutes, next to replicas whose clocks are right."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ BURST = 64
 
 
 @pytest.fixture
-def wrong(webhook: Webhook) -> Iterator[list[str]]:
+def skewed(webhook: Webhook) -> Iterator[list[str]]:
     """Add a replica for each clock to the same Service; return their names."""
-    there = set(webhook.replicas())
-    shown: Document = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
+    before = set(webhook.replicas())
+    deployment: Document = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
     for clock, seconds in CLOCKS.items():
-        webhook.kubectl("create", "-f", "-", input=json.dumps(_copy(shown, clock, seconds)))
+        webhook.kubectl("create", "-f", "-", input=json.dumps(_copy(deployment, clock, seconds)))
     settled(webhook, 4)
-    yield sorted(set(webhook.replicas()) - there)
+    yield sorted(set(webhook.replicas()) - before)
     # The controllers alone, and first: their pods would drain for more than a minute.
     webhook.kubectl("delete", "deployments,replicasets", "--selector=clock", "--cascade=orphan")
     webhook.kubectl("delete", "pods", "--selector=clock", "--now")
     settled(webhook)
 
 
-def _copy(shown: Document, clock: str, seconds: int) -> Document:
+def _copy(deployment: Document, clock: str, seconds: int) -> Document:
     """Write a Deployment of one replica whose clock is wrong by `seconds`."""
     labels = {"app.kubernetes.io/name": NAME, "clock": clock}
-    pod = shown["spec"]["template"]["spec"]
+    pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    wrong = {**container, "command": ["/app/bin/python", "-c", WRONG_CLOCK, str(seconds)]}
-    template = {"metadata": {"labels": labels}, "spec": {**pod, "containers": [wrong]}}
+    skewed = {**container, "command": ["/app/bin/python", "-c", WRONG_CLOCK, str(seconds)]}
+    template = {"metadata": {"labels": labels}, "spec": {**pod, "containers": [skewed]}}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -56,24 +56,24 @@ def _copy(shown: Document, clock: str, seconds: int) -> Document:
 
 
 def test_clocks_are_wrong(
-    webhook: Webhook, wrong: list[str], lab: Lab, load: Load, figure: Figure
+    webhook: Webhook, skewed: list[str], lab: Lab, load: Load, figure: Figure
 ) -> None:
     """With clocks ten minutes ahead and behind, the API server verifies the leaves, and calls them.
 
     Which replica a new connection reaches is a matter of chance, so pods are created until each of
     these has been called.
     """
-    before = _asked(webhook)
+    before = _calls(webhook)
 
-    def asked() -> dict[str, float]:
-        return {name: _asked(webhook)[name] - before[name] for name in wrong}
+    def new_calls() -> dict[str, float]:
+        return {name: _calls(webhook)[name] - before[name] for name in skewed}
 
     with load() as creations:
         with ThreadPoolExecutor(BURST) as burst:
-            until(lambda: _patched(burst, lab) and all(asked().values()))
+            until(lambda: _patched(burst, lab) and all(new_calls().values()))
         creations.last(SCALE.after)
     measured = none_lost(creations)
-    calls = sum(asked().values())
+    calls = sum(new_calls().values())
     figure(
         "clocks 10 minutes ahead and behind",
         f"{served(webhook, 4)} of 4 handshakes verify, {calls:.0f} calls to these; {measured}",
@@ -83,10 +83,10 @@ def test_clocks_are_wrong(
 def _patched(burst: ThreadPoolExecutor, lab: Lab) -> bool:
     """Dry-run many pods at once; each must be patched."""
     answers = list(burst.map(lambda _: lab.ask(), range(BURST)))
-    assert all("rdma.lab/status" in one.object["metadata"]["annotations"] for one in answers)
+    assert all("rdma.lab/status" in answer.object["metadata"]["annotations"] for answer in answers)
     return True
 
 
-def _asked(webhook: Webhook) -> dict[str, float]:
+def _calls(webhook: Webhook) -> dict[str, float]:
     sample = 'rdma_webhook_request_duration_seconds_count{endpoint="mutate"}'
-    return {one.name: one.metric(sample) for one in replicas(webhook)}
+    return {replica.name: replica.metric(sample) for replica in replicas(webhook)}

@@ -21,16 +21,16 @@ def test_the_configuration_is_broken(
     webhook: Webhook, lab: Lab, load: Load, figure: Figure
 ) -> None:
     """One replica decides by the last good one; the new process has none, and is ready without."""
-    good, config = webhook.fabrics.read_text(), lab.ask().status["config"]
-    dies, stays = sorted(replicas(webhook), key=lambda one: one.name)
+    usable, config = webhook.fabrics.read_text(), lab.ask().status["config"]
+    dies, stays = sorted(replicas(webhook), key=lambda replica: replica.name)
     container = processes(webhook)[dies.name]
     # The check runs with the lowest priority, and has no time while so many pods are created.
     with unchecked(webhook), load() as creations:
         creations.last(1)
         began = time.monotonic()
         patch_fabrics(webhook.cluster, fabrics_of(unusable()))
-        until(lambda: not any(successful(one) for one in replicas(webhook)))
-        told = time.monotonic() - began
+        until(lambda: not any(successful(replica) for replica in replicas(webhook)))
+        noticed = time.monotonic() - began
         kill(webhook, container)
         until(lambda: processes(webhook).get(dies.name, container) != container)
         until(lambda: dies.get("/readyz")[0] == 200)
@@ -38,7 +38,7 @@ def test_the_configuration_is_broken(
         assert used(stays.get("/metrics")[1]) == config
         time.sleep(SCALE.after)
         began = time.monotonic()
-        patch_fabrics(webhook.cluster, fabrics_of(good))
+        patch_fabrics(webhook.cluster, fabrics_of(usable))
         in_use(webhook, config)
         repaired = time.monotonic() - began
         settled(webhook)
@@ -47,5 +47,5 @@ def test_the_configuration_is_broken(
     figure(
         "fabrics unusable, a replica killed, fixed",
         f"the new one ready without fabrics ({refused} pods refused), the other on the last good; "
-        f"{killed_with(creations)}; told after {told:.0f} s, repaired after {repaired:.0f} s",
+        f"{killed_with(creations)}; told after {noticed:.0f} s, repaired after {repaired:.0f} s",
     )

@@ -53,12 +53,12 @@ def test_replicas_recover_by_themselves(
     with load() as meanwhile:  # clients keep creating pods
         meanwhile.last(0.5)
         with broken(webhook, program):
-            meanwhile.last(0.5 + SCALE.gone)
+            meanwhile.last(0.5 + SCALE.outage)
         back = time.monotonic()
         answers(webhook.cluster)
         until(lambda: lab.ask().refusal == "")
         recovered = time.monotonic() - back
-    until(lambda: not any(cut_off(one) for one in replicas(webhook)))
+    until(lambda: not any(cut_off(replica) for replica in replicas(webhook)))
     lab.put("LimitRange", limits=MAXIMUM)
     took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
     with load() as creations:
@@ -73,11 +73,11 @@ def test_replicas_recover_by_themselves(
     )
     assert grown < GROWTH
     figure(
-        f"{fault} for {SCALE.gone:.0f} s",
+        f"{fault} for {SCALE.outage:.0f} s",
         f"a pod patched {recovered:.1f} s after it was back, a LimitRange counted after "
         f"{took:.2f} s, {grown / (1 << 20):+.1f} MiB, no restart; then {measured}",
     )
 
 
 def _costs(webhook: Webhook) -> list[Cost]:
-    return [one.cost() for one in replicas(webhook)]
+    return [replica.cost() for replica in replicas(webhook)]

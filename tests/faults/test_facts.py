@@ -29,21 +29,21 @@ def test_a_rule_is_added(lab: Lab, load: Load, figure: Figure, kind: str) -> Non
     with load() as creations:
         creations.last(0.5)
         lab.put(kind, **RULES[kind])
-        took = lab.decided(_kept)
+        took = lab.decided(_limit_kept)
         creations.last(SCALE.after)
     figure(
         f"{kind} added, then a pod", f"counted after {took * 1000:.0f} ms; {none_lost(creations)}"
     )
 
 
-def _kept(answer: Answer) -> bool:
+def _limit_kept(answer: Answer) -> bool:
     """Return whether the limit is kept; a rejected pod had lost it."""
     return bool(answer.object) and answer.memory()[1] == "64Gi"
 
 
 def test_a_label_is_put(webhook: Webhook, lab: Lab, load: Load, figure: Figure) -> None:
     """A pod created right after its namespace is labeled is patched once the API server calls."""
-    seen: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     before = _not_opted_in(webhook)
     with load() as creations:
         for _ in range(SCALE.labels):
@@ -53,12 +53,14 @@ def test_a_label_is_put(webhook: Webhook, lab: Lab, load: Load, figure: Figure) 
             outcome = ""
             while outcome not in {"patched", "unknown"}:
                 outcome = _outcome(lab.ask())
-                seen[outcome] += 1
+                outcomes[outcome] += 1
     assert _not_opted_in(webhook) == before
     # The API server learns about the label from its own watch: until then it does not call.
-    assert set(seen) <= {"patched", "unknown", "not called"}
-    calls = f"{seen['patched']} patched, {seen['unknown']} decided as unknown, 0 not opted in"
-    early = f"the API server did not call yet for {seen['not called']}"
+    assert set(outcomes) <= {"patched", "unknown", "not called"}
+    calls = (
+        f"{outcomes['patched']} patched, {outcomes['unknown']} decided as unknown, 0 not opted in"
+    )
+    early = f"the API server did not call yet for {outcomes['not called']}"
     figure("label put on a namespace, a pod at once", f"{calls}; {early}; {none_lost(creations)}")
 
 

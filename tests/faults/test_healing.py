@@ -58,6 +58,6 @@ def test_what_is_broken_is_healed(
         none_lost(creations)
     else:
         assert creations.created == creations.patched > 0
-    with load() as again:
-        again.last(1)
-    none_lost(again)
+    with load() as later:
+        later.last(1)
+    none_lost(later)

@@ -17,7 +17,7 @@ _JSON = b"Content-Type: application/json\r\n"
 _LAST = b"Connection: close\r\n"
 
 
-def _whole(body: bytes, headers: bytes) -> bytes:
+def _with_length(body: bytes, headers: bytes) -> bytes:
     return _HEAD + headers + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
@@ -28,7 +28,7 @@ def _chunked(body: bytes, headers: bytes) -> bytes:
 
 
 class Case(NamedTuple):
-    """What is sent, and what must be answered."""
+    """A request, and the expected answer."""
 
     sent: bytes
     #: The status code of each answer.
@@ -37,17 +37,17 @@ class Case(NamedTuple):
 
 CASES = {
     "three pipelined": Case(
-        _whole(review(uid="1"), _JSON)
-        + _whole(review(uid="2"), _JSON)
-        + _whole(review(uid="3"), _JSON + _LAST),
+        _with_length(review(uid="1"), _JSON)
+        + _with_length(review(uid="2"), _JSON)
+        + _with_length(review(uid="3"), _JSON + _LAST),
         [200, 200, 200],
     ),
     "chunked": Case(_chunked(review(uid="1"), _JSON), [411]),
     "chunk size that is none": Case(
         _HEAD + _JSON + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", [400]
     ),
-    "text/plain": Case(_whole(review(), b"Content-Type: text/plain\r\n" + _LAST), [415]),
-    "gzip": Case(_whole(review(), _JSON + b"Content-Encoding: gzip\r\n" + _LAST), [415]),
+    "text/plain": Case(_with_length(review(), b"Content-Type: text/plain\r\n" + _LAST), [415]),
+    "gzip": Case(_with_length(review(), _JSON + b"Content-Encoding: gzip\r\n" + _LAST), [415]),
     "length and chunks": Case(
         _HEAD + _JSON + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", [400]
     ),
@@ -59,17 +59,17 @@ def test_unusual_http_is_answered(webhook: Webhook, figure: Figure) -> None:
     """Pipelining works, wrong requests get a 4xx, and HTTP without TLS is not served."""
     replica = replicas(webhook)[0]
     lines = _problems(webhook, replica.name)
-    found = {name: _codes(_answers(replica.address, case)) for name, case in CASES.items()}
-    assert found == {name: case.codes for name, case in CASES.items()}
-    both = _answers(replica.address, CASES["three pipelined"])
-    assert [both.find(b'"uid":"%d"' % number) > 0 for number in (1, 2, 3)] == [True] * 3
+    actual = {name: _codes(_answers(replica.address, case)) for name, case in CASES.items()}
+    assert actual == {name: case.codes for name, case in CASES.items()}
+    pipelined = _answers(replica.address, CASES["three pipelined"])
+    assert [pipelined.find(b'"uid":"%d"' % number) > 0 for number in (1, 2, 3)] == [True] * 3
 
     plain = _plain(replica.address)
     assert plain.startswith(b"HTTP/1.1 400") or not plain.startswith(b"HTTP/")
     assert _problems(webhook, replica.name) == lines
     assert replica.get("/readyz")[0] == 200
-    told = ", ".join(f"{name} {'+'.join(map(str, codes))}" for name, codes in found.items())
-    figure("HTTP that is unusual or wrong", f"{told}; HTTP on the TLS port: closed; no log line")
+    summary = ", ".join(f"{name} {'+'.join(map(str, codes))}" for name, codes in actual.items())
+    figure("HTTP that is unusual or wrong", f"{summary}; HTTP on the TLS port: closed; no log line")
 
 
 def _answers(address: str, case: Case) -> bytes:

@@ -31,9 +31,9 @@ def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> No
     measured = f"{killed_with(creations)}, within {creations.blocked:.1f} s"
     figure("kill -9 of a replica", f"{measured}; ready again after {back:.1f} s")
     assert creations.created == creations.patched
-    with load() as again:
-        again.last(SCALE.after)
-    none_lost(again)
+    with load() as later:
+        later.last(SCALE.after)
+    none_lost(later)
 
 
 def test_the_kubelet_restarts(webhook: Webhook, load: Load, figure: Figure) -> None:
@@ -43,7 +43,7 @@ def test_the_kubelet_restarts(webhook: Webhook, load: Load, figure: Figure) -> N
     with load() as creations:
         creations.last(1)
         with webhook.cluster.processes.without("kubelet"):
-            creations.last(1 + SCALE.gone)
+            creations.last(1 + SCALE.outage)
         until(lambda: api.ready(f"/api/v1/nodes/{NODE}"))
         settled(webhook)
         time.sleep(SCALE.after)

@@ -1,7 +1,7 @@
 """Two versions of the program at work on the same fabrics, while pods are created.
 
 Another webhook changes each pod after ours, so the API server calls ours twice, often at replicas
-of both versions. docs/upgrading.md says what may then happen.
+of both versions. docs/upgrading.md describes what may then happen.
 
 The order matters: the first tests share a rollout to the version before, which waits halfway, with
 two replicas of this version and one of the other. The last one completes it.
@@ -40,9 +40,9 @@ from tests.faults.scale import SCALE
 from tests.faults.test_changes import answered
 from tests.faults.versions import (
     WAITING,
-    asked,
     compiled,
     compiled_before,
+    post,
     ready_with,
     review_of,
     roll,
@@ -59,11 +59,11 @@ from webhook.serve.sources.configuration_object import NOT_USABLE
 #: connection for each, and these lead to all replicas.
 AT_ONCE, PERIOD = 24, 0.8
 #: Pods that must have been decided by both versions before a load ends.
-BOTH = 20
+MIXED = 20
 PLAIN = "faults-plain"
 #: Fabrics that both versions accept, and fabrics with a field that only this one knows.
-KNOWN: Document = yaml.safe_load(EXAMPLE.read_text())
-NEWER: Document = {**KNOWN, "spec": {"fabrics": [*KNOWN["spec"]["fabrics"]]}}
+COMPATIBLE: Document = yaml.safe_load(EXAMPLE.read_text())
+NEWER: Document = {**COMPATIBLE, "spec": {"fabrics": [*COMPATIBLE["spec"]["fabrics"]]}}
 NEWER["spec"]["fabrics"][0] = {**NEWER["spec"]["fabrics"][0], "sharedMemory": "8Gi"}
 
 
@@ -107,30 +107,33 @@ class Versions:
     def more_shared(self) -> None:
         """Wait until enough pods were decided by both versions."""
         before = self.shared()
-        until(lambda: self.shared() >= before + BOTH)
+        until(lambda: self.shared() >= before + MIXED)
 
-    def judged(self, creations: Creations, *items: Document) -> str:
-        """Check that none was lost, and that each is one of those that may be; return the figure.
+    def judged(self, creations: Creations, *configurations: Document) -> str:
+        """Check that no pod was lost, and that each is an expected one; return the figure.
 
-        The last item is one that both versions accept.
+        Both versions accept the last configuration.
         """
         measured = none_lost(creations)
-        expected = self._expected([compiled(one) for one in items], compiled_before(items[-1]))
+        expected = self._expected(
+            [compiled(configuration) for configuration in configurations],
+            compiled_before(configurations[-1]),
+        )
         by = Counter(
-            expected.get(_text(one.pod), "") for one in answered(self.folder / "results.bin")
+            expected.get(_text(answer.pod), "") for answer in answered(self.folder / "results.bin")
         )
         assert not by[""], by
         assert by["both"] > 0
         return f"{measured}; {by['both']} decided by both versions"
 
     def _expected(self, news: list[Fabrics], old: Fabrics) -> dict[str, str]:
-        """Return the texts of all pods that may be, with who decided them."""
+        """Return the texts of all possible pods, each with "one" or "both" versions."""
         expectation = Expectation(self.webhook.cluster, self.space.name, PLAIN, limits_memory)
-        whole = [(one, one) for one in [*news, old]]
+        uniform = [(fabrics, fabrics) for fabrics in [*news, old]]
         mixed = [*product(news, [old]), *product([old], news)]
         return {
             _text(pod): "one" if first is second else "both"
-            for first, second in [*whole, *mixed]
+            for first, second in [*uniform, *mixed]
             for pod in expectation.pods(self.pod, first, second)
         }
 
@@ -148,17 +151,17 @@ def versions(
     webhook.cluster.need("an image made of that of this checkout")
     previous, folder = previous_stand_in(), tmp_path_factory.mktemp("versions")
     webhook.cluster.load(previous.archive)
-    made = Versions(webhook, previous.name, space, folder)
+    versions = Versions(webhook, previous.name, space, folder)
     make_namespaces(webhook.cluster, namespace(PLAIN, None))
-    in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(KNOWN)))
+    in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(COMPATIBLE)))
     with running(webhook.cluster, folder) as neighbour:
         neighbour.space, neighbour.period = space.name, PERIOD
         with neighbour.moved_in(AFTER, limits_memory, "Never"):
-            until(lambda: space.proposed(made.pod) and neighbour.answered)
+            until(lambda: space.proposed(versions.pod) and neighbour.answered)
             roll(webhook, previous.name, [WAITING])
-            until(lambda: (len(made.newer), len(made.older)) == (2, 1))
-            _disconnect(made)
-            yield made
+            until(lambda: (len(versions.newer), len(versions.older)) == (2, 1))
+            _disconnect(versions)
+            yield versions
     roll(webhook, webhook.image)
     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
     in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
@@ -178,7 +181,7 @@ def _disconnect(versions: Versions) -> None:
 
 
 def _named(webhook: Webhook, names: list[str]) -> list[Replica]:
-    return [one for one in replicas(webhook) if one.name in names]
+    return [replica for replica in replicas(webhook) if replica.name in names]
 
 
 def _used(replica: Replica) -> str:
@@ -191,59 +194,67 @@ def test_a_pod_may_be_decided_by_both_versions(versions: Versions, figure: Figur
     Every other pod is what one version decides.
     """
     (older,) = _named(versions.webhook, versions.older)
-    assert _used(older) == compiled_before(KNOWN).config_hash != compiled(KNOWN).config_hash
+    assert (
+        _used(older) == compiled_before(COMPATIBLE).config_hash != compiled(COMPATIBLE).config_hash
+    )
     with versions.load() as creations:
         versions.more_shared()
-    figure("two versions side by side, two calls a pod", versions.judged(creations, KNOWN))
+    figure("two versions side by side, two calls a pod", versions.judged(creations, COMPATIBLE))
 
 
 def test_an_unknown_field_leaves_the_older_version_as_it_is(
     versions: Versions, figure: Figure
 ) -> None:
-    """It keeps its last good configuration, and says so; this version uses the new one.
+    """It keeps its last good configuration, and reports it; this version uses the new one.
 
-    Whether the object can be applied meanwhile depends on who is asked. So it is stored unchecked.
+    Whether the object can be applied depends on the replica that checks it. So it is unchecked.
     """
     webhook = versions.webhook
     (older,) = _named(webhook, versions.older)
     newer = _named(webhook, versions.newer)
-    answers = [asked(webhook, one.name, "/validate", review_of(NEWER)) for one in (older, newer[0])]
-    responses = [one.document["response"] for one in answers]
-    assert [one["allowed"] for one in responses] == [False, True]
+    answers = [
+        post(webhook, replica.name, "/validate", review_of(NEWER)) for replica in (older, newer[0])
+    ]
+    responses = [answer.document["response"] for answer in answers]
+    assert [response["allowed"] for response in responses] == [False, True]
     assert "spec.fabrics[0].sharedMemory: unknown field" in json.dumps(responses[0])
     with unchecked(webhook), versions.load() as creations:
         versions.more_shared()
         assert patch_fabrics(webhook.cluster, NEWER["spec"]["fabrics"]).code == 200
-        until(lambda: {_used(one) for one in newer} == {compiled(NEWER).config_hash})
+        until(lambda: {_used(replica) for replica in newer} == {compiled(NEWER).config_hash})
         until(lambda: not successful(older))
         versions.more_shared()
-    assert _used(older) == compiled_before(KNOWN).config_hash
+    assert _used(older) == compiled_before(COMPATIBLE).config_hash
     code, lines = older.get("/readyz")
     assert code == 200
     assert "; still in use, because a newer one cannot be used: " in lines
     assert "spec.fabrics[0].sharedMemory: unknown field" in lines
-    measured = versions.judged(creations, NEWER, KNOWN)
+    measured = versions.judged(creations, NEWER, COMPATIBLE)
     figure("a field that the older version does not know", measured)
     _status_is_its_writers(versions)
 
 
 def _status_is_its_writers(versions: Versions) -> None:
-    """Wait until the status says what the replica found that holds the Lease."""
+    """Wait until the status has the result of the replica that holds the Lease."""
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{NAME}"
 
     def agreed() -> bool:
         holder = json.loads(versions.webhook.read(lease))["spec"].get("holderIdentity")
-        item = stored(versions.webhook)
-        found = item.get("status", {})
-        valid = {one["status"] for one in found.get("conditions", ()) if one["type"] == "Valid"}
-        current = found.get("observedGeneration") == item["metadata"]["generation"]
+        configuration = stored(versions.webhook)
+        status = configuration.get("status", {})
+        valid = {
+            condition["status"]
+            for condition in status.get("conditions", ())
+            if condition["type"] == "Valid"
+        }
+        current = status.get("observedGeneration") == configuration["metadata"]["generation"]
         return current and valid == {"True" if holder in versions.newer else "False"}
 
     until(agreed)
 
 
 def test_an_older_replica_that_starts_then_has_no_fabrics(versions: Versions) -> None:
-    """Whoever creates a pod reads why, until fabrics are applied that it knows."""
+    """The error for a new pod explains why, until fabrics are applied that the replica knows."""
     webhook = versions.webhook
     (older,) = _named(webhook, versions.older)
     container = processes(webhook)[older.name]
@@ -251,16 +262,16 @@ def test_an_older_replica_that_starts_then_has_no_fabrics(versions: Versions) ->
     until(lambda: processes(webhook).get(older.name, container) != container)
     until(lambda: older.get("/readyz")[0] == 200)
     pod = review(versions.pod, namespace=versions.space.name)
-    said = asked(webhook, older.name, "/mutate", pod)
-    assert (said.code, said.document["message"]) == (503, f"{NOT_CONFIGURED}{NOT_USABLE}")
-    assert asked(webhook, versions.newer[0], "/mutate", pod).code == 200
+    answer = post(webhook, older.name, "/mutate", pod)
+    assert (answer.code, answer.document["message"]) == (503, f"{NOT_CONFIGURED}{NOT_USABLE}")
+    assert post(webhook, versions.newer[0], "/mutate", pod).code == 200
 
     container = processes(webhook)[older.name]
-    apply_fabrics(webhook.cluster, yaml.safe_dump(KNOWN))
-    until(lambda: _used(older) == compiled_before(KNOWN).config_hash)
-    assert asked(webhook, older.name, "/mutate", pod).code == 200
+    apply_fabrics(webhook.cluster, yaml.safe_dump(COMPATIBLE))
+    until(lambda: _used(older) == compiled_before(COMPATIBLE).config_hash)
+    assert post(webhook, older.name, "/mutate", pod).code == 200
     newer = _named(webhook, versions.newer)
-    until(lambda: {_used(one) for one in newer} == {compiled(KNOWN).config_hash})
+    until(lambda: {_used(replica) for replica in newer} == {compiled(COMPATIBLE).config_hash})
     assert processes(webhook)[older.name] == container
 
 
@@ -272,17 +283,17 @@ def test_a_rollback_and_an_upgrade_lose_no_pod(versions: Versions, figure: Figur
     that have the new field.
     """
     webhook, old = versions.webhook, list[Ending]()
-    with ExitStack() as ending:
+    with ExitStack() as stack:
         with versions.load() as creations:
             for _ in range(SCALE.restarts):
-                old += ending.enter_context(held(webhook, versions.newer))
+                old += stack.enter_context(held(webhook, versions.newer))
                 for image in (versions.previous, webhook.image):
                     roll(webhook, image)
                     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
                     until(lambda image=image: len(ready_with(webhook, image)) == 2)  # type: ignore[misc]
-        until(lambda: all(one.ended() for one in old))
-        assert {one.ended()["exitCode"] for one in old} == {0}
-    measured = versions.judged(creations, KNOWN)
+        until(lambda: all(process.ended() for process in old))
+        assert {process.ended()["exitCode"] for process in old} == {0}
+    measured = versions.judged(creations, COMPATIBLE)
     figure(f"rolled back and upgraded, {SCALE.restarts} times", measured)
     # A replica of the version before that still drains is asked once more over a kept connection.
     until(lambda: patch_fabrics(webhook.cluster, NEWER["spec"]["fabrics"]).code == 200)

@@ -1,7 +1,7 @@
-"""The version before this one, beside this one.
+"""The version before this one, next to this one.
 
 There is no earlier release, so the image of the version before is a stand-in, made of this
-checkout's: tests/cluster/dockerfiles/previous says what differs.
+checkout's: tests/cluster/dockerfiles/previous has the differences.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ WAITING = [
 _VERSION, _LIBRARIES = 0, ["nccl", "gloo"]
 
 
-def compiled(item: Document) -> Fabrics:
+def compiled(configuration: Document) -> Fabrics:
     """Compile an object as this version does."""
-    return parse_object(item, OBJECT).fabrics
+    return parse_object(configuration, OBJECT).fabrics
 
 
-def compiled_before(item: Document) -> Fabrics:
+def compiled_before(configuration: Document) -> Fabrics:
     """Compile an object as the version before does."""
     with patch.object(compiling, "VERSION", _VERSION):
-        config_hash = compiled(item).config_hash
-    explicit = copy.deepcopy(item)
+        config_hash = compiled(configuration).config_hash
+    explicit = copy.deepcopy(configuration)
     for fabric in explicit["spec"]["fabrics"]:
         fabric.setdefault("libraries", _LIBRARIES)
     return replace(compiled(explicit), config_hash=config_hash)
@@ -56,36 +56,44 @@ def roll(webhook: Webhook, image: str, patches: Sequence[Any] = ()) -> None:
 def ready_with(webhook: Webhook, image: str) -> list[str]:
     """Return the names of the replicas that have this image and are ready."""
     pods = json.loads(webhook.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
-    return [one["metadata"]["name"] for one in pods if _serves(one, image)]
+    return [pod["metadata"]["name"] for pod in pods if _serves(pod, image)]
 
 
 def _serves(pod: Document, image: str) -> bool:
     conditions = pod["status"].get("conditions") or ()
-    ready = ("Ready", "True") in {(one["type"], one["status"]) for one in conditions}
+    ready = ("Ready", "True") in {
+        (condition["type"], condition["status"]) for condition in conditions
+    }
     (container,) = pod["spec"]["containers"]
     return ready and container["image"] == image and "deletionTimestamp" not in pod["metadata"]
 
 
 @dataclass(frozen=True)
-class Said:
+class ReplicaAnswer:
     """A replica's answer: its status code, and the document."""
 
     code: int
     document: Document
 
 
-def asked(webhook: Webhook, replica: str, path: str, review: bytes) -> Said:
+def post(webhook: Webhook, replica: str, path: str, review: bytes) -> ReplicaAnswer:
     """Send a review to one replica."""
     with closing(Replica(webhook, replica).connect()) as connection:
         connection.request("POST", path, review, {"Content-Type": "application/json"})
         answer = connection.getresponse()
-        return Said(answer.status, json.loads(answer.read()))
+        return ReplicaAnswer(answer.status, json.loads(answer.read()))
 
 
-def review_of(item: Document) -> bytes:
+def review_of(configuration: Document) -> bytes:
     """Write the review of a change of the object."""
     kind = {"group": "rdma.lab", "version": "v1alpha1", "kind": "FabricConfiguration"}
-    request = {"uid": "0", "kind": kind, "operation": "UPDATE", "name": "default", "object": item}
+    request = {
+        "uid": "0",
+        "kind": kind,
+        "operation": "UPDATE",
+        "name": "default",
+        "object": configuration,
+    }
     version = "admission.k8s.io/v1"
     return json.dumps(
         {"apiVersion": version, "kind": "AdmissionReview", "request": request}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.install import LAB, NAME, Webhook
 from tests.e2e.asking import Document
-from tests.e2e.wire import JSON, Said, send
+from tests.e2e.wire import JSON, Response, send
 from tests.waiting import until
 
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
@@ -29,7 +29,7 @@ class Thief:
         self.pod = webhook.replicas()[0]
         self._token = webhook.kubectl("exec", self.pod, "--", "cat", TOKEN)
 
-    def send(self, method: str, path: str, document: object = None, kind: str = JSON) -> Said:
+    def send(self, method: str, path: str, document: object = None, kind: str = JSON) -> Response:
         """Dry-run a request."""
         dry = "" if method == "GET" else "?dryRun=All"
         return send(self.webhook.cluster, method, path + dry, document, kind, token=self._token)
