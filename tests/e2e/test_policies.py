@@ -232,7 +232,7 @@ def test_a_workload_in_an_unlabelled_namespace(cluster: Cluster, kind: str) -> N
 
 @pytest.mark.parametrize("space", ["policies-true", "policies-yes"])
 def test_a_label_that_is_not_true(cluster: Cluster, space: str) -> None:
-    """A namespace labeled `True` or `yes` does not count as labeled, and the message says why."""
+    """A namespace labeled `True` or `yes` counts as unlabeled, and the message explains it."""
     answer = ask(cluster, pod(space, {ENABLE: "true"}))
     assert answer.advice == [
         (

@@ -35,7 +35,7 @@ _CALLS = 'rdma_webhook_requests_total{code="200",endpoint="mutate"}'
 
 
 class Webhook:
-    """`rdma-webhook serve` beside the API server: its `localhost` is the API server's."""
+    """`rdma-webhook serve` next to the API server: its `localhost` is the API server's."""
 
     def __init__(self, cluster: Cluster, name: str, folder: Path, *flags: str, **defaults: str):
         folder.mkdir()
@@ -48,9 +48,9 @@ class Webhook:
 
     def listening(self) -> None:
         """Wait until the log has its ports."""
-        until(self._told)
+        until(self._ports_logged)
 
-    def _told(self) -> bool:
+    def _ports_logged(self) -> bool:
         assert not self._process.ended(), self._process.tail()
         serving = self.logged("serving")
         if serving:
@@ -60,8 +60,8 @@ class Webhook:
     def logged(self, message: str) -> list[Document]:
         """Read the log's lines with this message."""
         lines = self._process.log.read_text().splitlines(keepends=True)
-        told = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [line for line in told if line["msg"] == message]
+        entries = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [entry for entry in entries if entry["msg"] == message]
 
     @property
     def url(self) -> str:
@@ -69,16 +69,16 @@ class Webhook:
         return f"https://localhost:{self.ports['mutate']}/mutate"
 
     def calls(self) -> int:
-        """Read from its metrics how many reviews it has answered."""
+        """Read the number of its answered reviews from its metrics."""
         address = f"http://{self._cluster.network.gateway}:{self.ports['health']}/metrics"
         with urllib.request.urlopen(address, timeout=60) as answer:
             lines = answer.read().decode().splitlines()
         return sum(int(float(line.split()[-1])) for line in lines if line.startswith(_CALLS))
 
-    def during(self, what: Callable[[], object]) -> int:
-        """Return how many times it was called while `what` ran."""
+    def during(self, action: Callable[[], object]) -> int:
+        """Return the number of its calls while `action` ran."""
         before = self.calls()
-        what()
+        action()
         return self.calls() - before
 
     def stop(self) -> None:
@@ -113,8 +113,8 @@ def register(cluster: Cluster, label: str, webhook: Webhook, reinvocation: str =
 
 
 def _shipped(cluster: Cluster) -> Document:
-    for one in yaml.safe_load_all(cluster.kubectl("kustomize", str(_URL))):
-        if one["kind"] == "MutatingWebhookConfiguration":
-            found: Document = one
-            return found
+    for document in yaml.safe_load_all(cluster.kubectl("kustomize", str(_URL))):
+        if document["kind"] == "MutatingWebhookConfiguration":
+            configuration: Document = document
+            return configuration
     raise AssertionError("overlays/url has no MutatingWebhookConfiguration")

@@ -27,15 +27,15 @@ def webhooks(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with ExitStack() as stack:
         stack.callback(_remove, cluster)
         started = _start(cluster, folder)
-        for one in started:
-            stack.callback(one.stop)
-        by_label = {one.name: one for one in started}
+        for webhook in started:
+            stack.callback(webhook.stop)
+        by_label = {webhook.name: webhook for webhook in started}
         by_label["once"] = by_label["informed"]
-        for one in started:
-            one.listening()
-        for label, one in by_label.items():
+        for webhook in started:
+            webhook.listening()
+        for label, webhook in by_label.items():
             policy = "Never" if label == "once" else ""
-            name = register(cluster, label, one, policy)
+            name = register(cluster, label, webhook, policy)
             stack.callback(
                 cluster.kubectl, "delete", "mutatingwebhookconfiguration", name, "--wait=false"
             )
@@ -45,31 +45,31 @@ def webhooks(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def _start(cluster: Cluster, folder: Path) -> list[Webhook]:
     facts = folder / "facts.yaml"
-    # As docs/configuration.md says, except for the nodes, which other tests make.
+    # As in docs/configuration.md, except for the nodes, which other tests make.
     facts.write_text(cluster.kubectl("get", "ns,limitrange,quota", "-A", "-o", "yaml"))
-    known = ("--facts", str(facts))
+    with_facts = ("--facts", str(facts))
     strict = {"podSecurity": "deny", "memoryLimit": "keep-guaranteed"}
     return [
-        Webhook(cluster, "informed", folder / "informed", *known),
+        Webhook(cluster, "informed", folder / "informed", *with_facts),
         Webhook(cluster, "uninformed", folder / "uninformed"),
-        Webhook(cluster, "strict", folder / "strict", *known, **strict),
+        Webhook(cluster, "strict", folder / "strict", *with_facts, **strict),
     ]
 
 
 def _settled(cluster: Cluster) -> None:
     """Wait until controllers have completed the namespaces and the webhooks are called."""
-    accounts_made(cluster, *(places.named(one) for one in places.PLACES))
-    until(lambda: all("hard" in one for one in _quotas(cluster)))
+    accounts_made(cluster, *(places.named(place) for place in places.PLACES))
+    until(lambda: all("hard" in status for status in _quotas(cluster)))
     for place in ("plain", "plain-once", "plain-strict", "maximum-uninformed"):
-        one = pod(place, trainer(), annotations={"rdma.lab/memory-limit": "keep"})
-        until(lambda one=one: "rdma.lab/status" in str(create(cluster, one).object))  # type: ignore[misc]
+        probe = pod(place, trainer(), annotations={"rdma.lab/memory-limit": "keep"})
+        until(lambda probe=probe: "rdma.lab/status" in str(create(cluster, probe).object))  # type: ignore[misc]
 
 
 def _quotas(cluster: Cluster) -> list[dict[str, object]]:
-    found = json.loads(cluster.kubectl("get", "quota", "-A", "-o", "json"))["items"]
-    return [one.get("status", {}) for one in found]
+    quotas = json.loads(cluster.kubectl("get", "quota", "-A", "-o", "json"))["items"]
+    return [quota.get("status", {}) for quota in quotas]
 
 
 def _remove(cluster: Cluster) -> None:
-    names = (places.named(one) for one in places.PLACES)
+    names = (places.named(place) for place in places.PLACES)
     cluster.kubectl("delete", "--wait=false", "namespace", *names)

@@ -1,7 +1,7 @@
 """Devices of two made-up DRA drivers on fake nodes, and a namespace whose pods claim them.
 
 The devices are ResourceSlices as a driver would publish them. No driver runs, so no container
-starts; what can be shown is what the scheduler allocates, and why it does not.
+starts: the tests see only the scheduler's allocations, and its reasons for none.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _NUMBERS = count()
 
 @dataclass(frozen=True)
 class Place:
-    """A namespace whose pods a webhook with these fabrics is called for."""
+    """A namespace; a webhook with these fabrics is called for its pods."""
 
     cluster: Cluster
     nodes: list[str]
@@ -86,7 +86,7 @@ class Place:
     ) -> Answer:
         """Create a pod that tolerates fake nodes; `claim`: a ResourceClaim for its container.
 
-        `node`: the only one on which it may run.
+        `node`: the only node on which it may run.
         """
         annotations = {"rdma.lab/enable": "true", **({"rdma.lab/fabric": fabric} if fabric else {})}
         container = {
@@ -124,21 +124,24 @@ class Place:
         return self.read("pods", name)
 
     def devices(self, claim: str) -> dict[str, str]:
-        """Return what was allocated to a claim: request → device."""
-        found = self.read("resourceclaims", claim, _CLAIMS)
-        results = found["status"]["allocation"]["devices"]["results"]
-        return {one["request"]: one["device"] for one in results}
+        """Return the devices that were allocated to a claim, by request."""
+        document = self.read("resourceclaims", claim, _CLAIMS)
+        results = document["status"]["allocation"]["devices"]["results"]
+        return {allocated["request"]: allocated["device"] for allocated in results}
 
     def reserve(self, claim: str) -> None:
         """Fill a claim's list of users up to the number that Kubernetes allows."""
-        found = self.read("resourceclaims", claim, _CLAIMS)
-        users = found["status"]["reservedFor"]
-        more = range(_MOST_USERS - len(users))
-        # Kubernetes takes pods out that do not exist, and leaves other users alone.
-        users += [{"resource": "others", "name": f"other-{one}", "uid": f"{one}"} for one in more]
+        document = self.read("resourceclaims", claim, _CLAIMS)
+        users = document["status"]["reservedFor"]
+        numbers = range(_MOST_USERS - len(users))
+        # Kubernetes removes pods that do not exist, and leaves other users alone.
+        users += [
+            {"resource": "others", "name": f"other-{number}", "uid": f"{number}"}
+            for number in numbers
+        ]
         path = f"/{_CLAIMS}/namespaces/{SPACE}/resourceclaims/{claim}/status"
-        said = send(self.cluster, "PUT", path, found)
-        assert said.code == 200, said.object
+        response = send(self.cluster, "PUT", path, document)
+        assert response.code == 200, response.object
 
     def claim(self, name: str, *requests: tuple[str, str]) -> None:
         """Create a ResourceClaim whose requests have these names and device classes."""
@@ -162,7 +165,7 @@ class Place:
     def template(self, name: str, *requests: tuple[str, str], aligned: bool = False) -> None:
         """Create a template whose requests have these names and device classes."""
         listed = _requests(requests)
-        constraint = {"requests": [one for one, _ in requests], "matchAttribute": PCIE_ROOT}
+        constraint = {"requests": [request for request, _ in requests], "matchAttribute": PCIE_ROOT}
         devices = {"requests": listed, **({"constraints": [constraint]} if aligned else {})}
         metadata = {"name": name, "namespace": SPACE}
         apply(self.cluster, _object("ResourceClaimTemplate", metadata, spec={"devices": devices}))
@@ -175,7 +178,10 @@ def _claim(name: str, requests: Iterable[tuple[str, str]]) -> Document:
 
 
 def _requests(requests: Iterable[tuple[str, str]]) -> list[Document]:
-    return [{"name": one, "exactly": {"deviceClassName": of}} for one, of in requests]
+    return [
+        {"name": name, "exactly": {"deviceClassName": device_class}}
+        for name, device_class in requests
+    ]
 
 
 def _object(kind: str, metadata: Document, **fields: Any) -> Document:
@@ -202,8 +208,10 @@ def _devices(nodes: list[str]) -> Iterator[Document]:
     """Yield the classes, and the slices of two drivers on each node."""
     for device in ("gpu", "rdma"):
         selector = {"cel": {"expression": f'device.driver == "{device}.dra.test"'}}
-        more = {"extendedResourceName": RESOURCE} if device == "rdma" else {}
-        yield _object("DeviceClass", {"name": f"{device}.dra.test"}, selectors=[selector], **more)
+        extended = {"extendedResourceName": RESOURCE} if device == "rdma" else {}
+        yield _object(
+            "DeviceClass", {"name": f"{device}.dra.test"}, selectors=[selector], **extended
+        )
         for node in nodes:
             prefix = "gpu" if device == "gpu" else "nic"
             listed = [

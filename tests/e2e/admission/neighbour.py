@@ -21,7 +21,7 @@ from tests.e2e.admission.places import named
 from tests.e2e.asking import Document
 
 Ops = list[dict[str, Any]]
-#: What the webhook does to a pod: takes the pod, and returns the operations of a JSON patch.
+#: The webhook's change to a pod: takes the pod, and returns the operations of a JSON patch.
 Habit = Callable[[Document], Ops]
 
 #: Names on both sides of `zz-rdma-webhook-test-informed`.
@@ -38,7 +38,7 @@ def limits_memory(pod: Document) -> Ops:
 def sets_hca(pod: Document) -> Ops:
     """Set NCCL_IB_HCA in the first container if it is not set."""
     container = pod["spec"]["containers"][0]
-    if any(one["name"] == "NCCL_IB_HCA" for one in container.get("env", [])):
+    if any(env_var["name"] == "NCCL_IB_HCA" for env_var in container.get("env", [])):
         return []
     variable = {"name": "NCCL_IB_HCA", "value": "mlx5_7"}
     if "env" in container:

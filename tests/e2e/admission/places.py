@@ -24,7 +24,7 @@ LIMITS: Document = {"limits.memory": "1Ti"}
 
 @dataclass(frozen=True)
 class Place:
-    """A namespace, and which webhook is called for it."""
+    """A namespace, and the webhook that is called for it."""
 
     webhook: str
     level: str = ""
@@ -34,13 +34,13 @@ class Place:
     def objects(self, name: str) -> list[Document]:
         """Return the namespace and the objects in it."""
         labels = {CALLED_BY: self.webhook} | ({_LEVEL: self.level} if self.level else {})
-        made = [_object("v1", "Namespace", {"name": name, "labels": labels}, {})]
+        documents = [_object("v1", "Namespace", {"name": name, "labels": labels}, {})]
         inside = {"name": "lab", "namespace": name}
         if self.limit:
-            made.append(_object("v1", "LimitRange", inside, {"limits": [self.limit]}))
+            documents.append(_object("v1", "LimitRange", inside, {"limits": [self.limit]}))
         if self.quota:
-            made.append(_object("v1", "ResourceQuota", inside, {"hard": self.quota}))
-        return made
+            documents.append(_object("v1", "ResourceQuota", inside, {"hard": self.quota}))
+        return documents
 
 
 #: `informed` knows the namespaces, `uninformed` was started without facts, `once` is not called
@@ -75,10 +75,12 @@ def named(place: str) -> str:
 
 def make(cluster: Cluster) -> None:
     """Make all namespaces."""
-    many = (one for name, place in PLACES.items() for one in place.objects(named(name)))
-    apply(cluster, *many)
+    documents = (
+        document for name, place in PLACES.items() for document in place.objects(named(name))
+    )
+    apply(cluster, *documents)
 
 
 def _object(version: str, kind: str, metadata: Document, spec: Document) -> Document:
-    made: Document = {"apiVersion": version, "kind": kind, "metadata": metadata}
-    return made | ({"spec": spec} if spec else {})
+    document: Document = {"apiVersion": version, "kind": kind, "metadata": metadata}
+    return document | ({"spec": spec} if spec else {})

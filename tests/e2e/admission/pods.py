@@ -1,4 +1,4 @@
-"""Create pods, and read what the API server made of them."""
+"""Create pods, and read them as the API server would store them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def trainer(limits: Document | None = None, requests: Document | None = None) ->
 def pod(
     place: str,
     container: Document,
-    *more: Document,
+    *sidecars: Document,
     annotations: Document | None = None,
     **spec: Any,
 ) -> Document:
     """Return a pod that has opted in."""
     asks = {ENABLE: "true", **(annotations or {})}
     metadata = {"name": "probe", "namespace": named(place), "annotations": asks}
-    containers = {"containers": [container, *more]}
+    containers = {"containers": [container, *sidecars]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**containers, **spec}}
 
 
@@ -65,7 +65,7 @@ class Answer:
         return str(self.object["status"]["qosClass"])
 
     def memory(self, container: int = 0) -> tuple[str | None, str | None]:
-        """Return the memory request and limit of a container, None for one that is missing."""
+        """Return the memory request and limit of a container, each None if missing."""
         resources = self.containers[container].get("resources", {})
         return _memory(resources)
 
@@ -84,7 +84,7 @@ class Answer:
     def env(self, container: int = 0) -> Document:
         """Return the container's variables."""
         variables = self.containers[container].get("env", [])
-        return {one["name"]: one.get("value") for one in variables}
+        return {variable["name"]: variable.get("value") for variable in variables}
 
 
 def _memory(resources: Document) -> tuple[str | None, str | None]:
@@ -101,16 +101,16 @@ def create(cluster: Cluster, document: Document, *, stored: bool = False) -> Ans
 
 def resize(cluster: Cluster, existing: Document, resources: Document) -> Answer:
     """Change the resources of an existing pod, as `kubectl patch --subresource=resize` does."""
-    where = existing["metadata"]
-    path = f"/api/v1/namespaces/{where['namespace']}/pods/{where['name']}/resize"
+    metadata = existing["metadata"]
+    path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/resize"
     patch = {"spec": {"containers": [{"name": "trainer", "resources": resources}]}}
     return _request(cluster, "PATCH", path, "application/strategic-merge-patch+json", patch)
 
 
 def _request(cluster: Cluster, method: str, path: str, kind: str, document: Document) -> Answer:
-    said = send(cluster, method, path, document, kind)
+    response = send(cluster, method, path, document, kind)
     head = "rdma.lab: "
-    ours = [one.removeprefix(head) for one in said.warnings if one.startswith(head)]
-    if said.object["kind"] == "Status":
-        return Answer(refusal=said.refusal, warnings=ours)
-    return Answer(said.object, warnings=ours)
+    ours = [warning.removeprefix(head) for warning in response.warnings if warning.startswith(head)]
+    if response.object["kind"] == "Status":
+        return Answer(refusal=response.refusal, warnings=ours)
+    return Answer(response.object, warnings=ours)

@@ -49,12 +49,12 @@ def place(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         stack.callback(
             cluster.kubectl, "delete", "mutatingwebhookconfiguration", name, "--wait=false"
         )
-        made = Place(cluster, nodes)
-        made.template(
+        place = Place(cluster, nodes)
+        place.template(
             "gpu-with-nic", ("gpu", "gpu.dra.test"), ("nic", "rdma.dra.test"), aligned=True
         )
-        until(lambda: _dry_run(made).get("because") == "Equipped")
-        yield made
+        until(lambda: _dry_run(place).get("because") == "Equipped")
+        yield place
 
 
 def _dry_run(place: Place) -> Document:
@@ -74,34 +74,34 @@ def _dry_run(place: Place) -> Document:
 
 
 def explained(place: Place, answer: Answer) -> dict[str, str]:
-    """Return what `rdma-webhook why` tells of a pod: sentences by their codes."""
+    """Return the sentences of `rdma-webhook why` about a pod, by their codes."""
     pod = answer.object["metadata"]["name"]
     access = ("--kubeconfig", place.cluster.kubeconfig, "-n", SPACE)
-    (found,) = run_command("why", *access, "-o", "json", pod).form["pods"]
-    sentences = (one for chapter in found["chapters"] for one in chapter["sentences"])
-    return {one["code"]: one["text"] for one in sentences}
+    (report,) = run_command("why", *access, "-o", "json", pod).form["pods"]
+    sentences = (sentence for chapter in report["chapters"] for sentence in chapter["sentences"])
+    return {sentence["code"]: sentence["text"] for sentence in sentences}
 
 
 def sentence(place: Place, answer: Answer, code: str) -> str:
     """Wait until `why` has a sentence of this code for the pod, and return it."""
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
 
-    def is_told() -> bool:
-        found.update(explained(place, answer))
-        return code in found
+    def is_reported() -> bool:
+        sentences.update(explained(place, answer))
+        return code in sentences
 
-    until(is_told)
+    until(is_reported)
     assert not place.read("pods", answer.object["metadata"]["name"])["spec"].get("nodeName")
-    return found[code]
+    return sentences[code]
 
 
-def test_a_pod_gets_its_gpu_and_the_nic_beside_it(place: Place) -> None:
+def test_a_pod_gets_its_gpu_and_the_nic_next_to_it(place: Place) -> None:
     """One claim with `matchAttribute` brings both, from one PCIe root."""
     answer = place.create(fabric="pairs")
     assert (answer.status["rdma"], answer.status["fabric"]) == ("yes", "pairs")
-    found = place.bound(answer)
-    assert found["spec"]["nodeName"] in place.nodes
-    (status,) = found["status"]["resourceClaimStatuses"]
+    bound = place.bound(answer)
+    assert bound["spec"]["nodeName"] in place.nodes
+    (status,) = bound["status"]["resourceClaimStatuses"]
     assert status["name"] == "rdma-lab-pairs-0"
     got = place.devices(status["resourceClaimName"])
     assert got.keys() == {"gpu", "nic"}
@@ -109,7 +109,7 @@ def test_a_pod_gets_its_gpu_and_the_nic_beside_it(place: Place) -> None:
 
 
 def test_a_template_that_is_missing_keeps_the_pod_pending_until_it_comes(place: Place) -> None:
-    """The verdict says so at creation; with the template, the pod starts, unchanged."""
+    """The verdict is no at creation; with the template, the pod starts, unchanged."""
     limits = {"dra.test/plugin-gpu": "1"}
     answer = place.create(limits=limits)
     assert (answer.status["rdma"], answer.status["because"]) == ("no", "ClaimTemplateMissing")
@@ -120,16 +120,16 @@ def test_a_template_that_is_missing_keeps_the_pod_pending_until_it_comes(place: 
     text = sentence(place, answer, "ClaimTemplateMissing")
     assert "ResourceClaimTemplate rdma-nics, which the namespace does not have" in text
     place.template("rdma-nics", ("nic", "rdma.dra.test"))
-    found = place.bound(answer)
-    assert found["spec"]["containers"][0]["resources"]["claims"] == [
+    bound = place.bound(answer)
+    assert bound["spec"]["containers"][0]["resources"]["claims"] == [
         {"name": "rdma-lab-nics-0", "request": "nic"}
     ]
-    (status,) = found["status"]["resourceClaimStatuses"]
+    (status,) = bound["status"]["resourceClaimStatuses"]
     assert place.devices(status["resourceClaimName"]).keys() == {"nic"}
 
 
 def test_a_claim_that_exists_is_the_pods_nic(place: Place) -> None:
-    """Nothing is claimed twice; until the watch has brought the claim, the webhook says so."""
+    """Nothing is claimed twice; until the watch has brought the claim, the webhook warns."""
     limits = {"dra.test/plugin-gpu": "1"}
     answer = place.create(limits=limits, claim="absent", stored=False)
     assert "ClaimUnknown" in answer.status["warned"]
@@ -137,9 +137,9 @@ def test_a_claim_that_exists_is_the_pods_nic(place: Place) -> None:
     until(lambda: "warned" not in place.create(limits=limits, claim="mine", stored=False).status)
     answer = place.create(limits=limits, claim="mine")
     assert (answer.status["rdma"], answer.status["fabric"]) == ("yes", "nics")
-    found = place.bound(answer)
-    assert found["spec"]["resourceClaims"] == [{"name": "own", "resourceClaimName": "mine"}]
-    assert found["spec"]["containers"][0]["resources"]["claims"] == [{"name": "own"}]
+    bound = place.bound(answer)
+    assert bound["spec"]["resourceClaims"] == [{"name": "own", "resourceClaimName": "mine"}]
+    assert bound["spec"]["containers"][0]["resources"]["claims"] == [{"name": "own"}]
     assert place.devices("mine").keys() == {"any"}
 
 
@@ -153,15 +153,15 @@ def test_a_driver_may_offer_an_extended_resource(place: Place) -> None:
     assert spec["extendedResourceName"] == RESOURCE
     answer = place.create(fabric="by-resource")
     assert "resourceClaims" not in answer.object["spec"]
-    found = place.bound(answer)
-    assert found["spec"]["containers"][0]["resources"]["limits"] == {RESOURCE: "1"}
-    claim = found["status"]["extendedResourceClaimStatus"]["resourceClaimName"]
+    bound = place.bound(answer)
+    assert bound["spec"]["containers"][0]["resources"]["limits"] == {RESOURCE: "1"}
+    claim = bound["status"]["extendedResourceClaimStatus"]["resourceClaimName"]
     (device,) = place.devices(claim).values()
     assert device.startswith("nic-")
 
 
 def test_why_names_a_claim_that_is_missing(place: Place) -> None:
-    """The scheduler says nothing of it, so the claim itself is looked for."""
+    """The scheduler does not mention it, so `why` looks for the claim itself."""
     text = sentence(place, place.create(claim="never-made"), "ClaimMissing")
     assert "its ResourceClaim never-made does not exist" in text
 
@@ -169,21 +169,21 @@ def test_why_names_a_claim_that_is_missing(place: Place) -> None:
 def test_why_names_a_device_class_that_is_missing(place: Place) -> None:
     """A misspelt class is named with its request.
 
-    This is known by the scheduler's words, as in the next tests: they may change.
+    `why` recognizes the scheduler's words, as in the next tests: they may change.
     """
     place.claim("misspelt", ("nic", "rmda.dra.test"))
     text = sentence(place, place.create(claim="misspelt"), "DeviceClassMissing")
     assert "its claim's request nic names the DeviceClass rmda.dra.test, which does not" in text
 
 
-def test_why_tells_that_devices_are_lacking(place: Place) -> None:
+def test_why_reports_that_devices_are_lacking(place: Place) -> None:
     """No node has that many."""
     place.claim("many", *((f"nic-{number}", "rdma.dra.test") for number in range(len(ROOTS))))
     text = sentence(place, place.create(claim="many"), "ClaimsNotAllocated")
     assert "no node has free devices for all of its claims (own)" in text
 
 
-def test_why_tells_what_keeps_a_pod_from_a_claim_that_others_use(place: Place) -> None:
+def test_why_explains_what_keeps_a_pod_from_a_claim_that_others_use(place: Place) -> None:
     """The claim's device is on another node; or too many use it."""
     place.claim("shared", ("gpu", "gpu.dra.test"))
     place.bound(place.create(claim="shared"))
@@ -194,7 +194,7 @@ def test_why_tells_what_keeps_a_pod_from_a_claim_that_others_use(place: Place) -
     assert "one of its claims (own) is used by as many pods as may share a claim" in text
 
 
-def test_why_tells_why_kubernetes_could_not_make_a_claim(place: Place) -> None:
+def test_why_explains_why_kubernetes_could_not_make_a_claim(place: Place) -> None:
     """A quota forbids it; this is the last test of the file."""
     place.forbid_claims()
     text = sentence(place, place.create(fabric="pairs"), "ClaimNotCreated")

@@ -19,12 +19,12 @@ def _counted(
 ) -> tuple[Answer, int]:
     """Create a pod; return the answer, and how many times the webhook was called."""
     answers: list[Answer] = []
-    wanted = pod(place, trainer(limits))
-    calls = webhooks["informed"].during(lambda: answers.append(create(cluster, wanted)))
+    manifest = pod(place, trainer(limits))
+    calls = webhooks["informed"].during(lambda: answers.append(create(cluster, manifest)))
     return answers[0], calls
 
 
-def test_without_one_a_single_call_does(cluster: Cluster, webhooks: Webhooks) -> None:
+def test_without_a_limit_range_a_single_call_suffices(cluster: Cluster, webhooks: Webhooks) -> None:
     """The limit is removed; the request that the API server had defaulted from it stays."""
     answer, calls = _counted(cluster, webhooks, "plain", LARGE)
     assert answer.memory() == ("64Gi", None)
@@ -39,8 +39,8 @@ def test_a_default_limit_does_not_come_back(cluster: Cluster, webhooks: Webhooks
     assert "memory-limit" in answer.status["applied"]
     assert answer.warnings == []
     # LimitRanger recorded what it did before, and nothing removes that annotation.
-    said = answer.object["metadata"]["annotations"]["kubernetes.io/limit-ranger"]
-    assert said == "LimitRanger plugin set: memory limit for container trainer"
+    recorded = answer.object["metadata"]["annotations"]["kubernetes.io/limit-ranger"]
+    assert recorded == "LimitRanger plugin set: memory limit for container trainer"
 
 
 def test_a_pod_without_a_limit_keeps_only_the_default_request(
@@ -56,9 +56,9 @@ def test_a_request_of_its_own_outlives_the_default_limit(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
     """A request above the default limit, which the API server would reject, becomes possible."""
-    wanted = pod("default", trainer(requests=LARGE))
-    calls = webhooks["informed"].during(lambda: create(cluster, wanted))
-    assert create(cluster, wanted).memory() == ("64Gi", None)
+    manifest = pod("default", trainer(requests=LARGE))
+    calls = webhooks["informed"].during(lambda: create(cluster, manifest))
+    assert create(cluster, manifest).memory() == ("64Gi", None)
     assert calls == 2
 
 
@@ -115,7 +115,7 @@ def test_a_maximum_is_a_default_too(cluster: Cluster, webhooks: Webhooks) -> Non
         ("whole-pod-uninformed", LARGE, NO_LIMIT.format("Pod")),
     ],
 )
-def test_who_does_not_know_of_it_gets_the_pod_refused(
+def test_without_facts_of_it_the_pod_is_refused(
     cluster: Cluster, webhooks: Webhooks, place: str, limits: Document | None, refusal: str
 ) -> None:
     """Without facts, the webhook drops a required limit, and LimitRanger rejects the pod."""

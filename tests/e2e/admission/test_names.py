@@ -9,9 +9,9 @@ from tests.e2e.admission.pods import create, pod, trainer
 
 def test_a_pod_without_a_name_is_patched(cluster: Cluster, webhooks: Webhooks) -> None:
     """With generateName, the name is made after admission; the log has its prefix and a star."""
-    wanted = pod("plain", trainer())
-    wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-unnamed-"
-    answer = create(cluster, wanted)
+    manifest = pod("plain", trainer())
+    manifest["metadata"]["generateName"] = f"{manifest['metadata'].pop('name')}-unnamed-"
+    answer = create(cluster, manifest)
     assert answer.added_capabilities() == ["IPC_LOCK"]
     assert answer.object["metadata"]["name"].startswith("probe-unnamed-")
     decided = webhooks["informed"].logged("decided")[-1]

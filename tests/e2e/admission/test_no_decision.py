@@ -1,4 +1,4 @@
-"""What users read where the webhook answers, but cannot decide."""
+"""The message to users when the webhook answers, but cannot decide."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NAME = "without-fabrics"
 @pytest.fixture
 def unconfigured(cluster: Cluster, tmp_path: Path) -> Iterator[None]:
     """Register a webhook whose fabrics file cannot be used."""
-    made = namespace(named(NAME), "true")
-    made["metadata"]["labels"][CALLED_BY] = NAME
-    make_namespaces(cluster, made)
+    space = namespace(named(NAME), "true")
+    space["metadata"]["labels"][CALLED_BY] = NAME
+    make_namespaces(cluster, space)
     process = Webhook(cluster, NAME, tmp_path / NAME, memoryLimit="nonsense")
     process.listening()
     name = register(cluster, NAME, process)
@@ -36,9 +36,9 @@ def unconfigured(cluster: Cluster, tmp_path: Path) -> Iterator[None]:
 @pytest.mark.usefixtures("unconfigured")
 def test_without_fabrics_the_user_reads_why(cluster: Cluster) -> None:
     """The API server shows our sentence, and not "unknown", which it makes of a review."""
-    wanted = pod(NAME, trainer())
-    until(lambda: create(cluster, wanted).refusal)  # from when on it is called
-    refusal = create(cluster, wanted).refusal
+    manifest = pod(NAME, trainer())
+    until(lambda: create(cluster, manifest).refusal)  # from then on it is called
+    refusal = create(cluster, manifest).refusal
     assert refusal.startswith("Internal error occurred: failed calling webhook")
     assert NOT_CONFIGURED in refusal
     assert refusal.endswith("fabrics.yaml is not usable, for the reason in the webhook's log")

@@ -1,4 +1,4 @@
-"""A second mutating webhook beside ours: which one has the last word."""
+"""A second mutating webhook next to ours, and whose change is the last."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def neighbour(
 ) -> Iterator[Neighbour]:
     """Run another team's webhook."""
     assert webhooks
-    with running(cluster, tmp_path_factory.mktemp("neighbour")) as one:
-        yield one
+    with running(cluster, tmp_path_factory.mktemp("neighbour")) as neighbour:
+        yield neighbour
 
 
 def _created(cluster: Cluster, neighbour: Neighbour, document: Document) -> Answer:

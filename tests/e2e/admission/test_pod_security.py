@@ -38,7 +38,7 @@ def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level:
     ]
 
 
-def test_who_does_not_know_the_label_gets_the_pod_refused(
+def test_without_facts_of_the_label_the_pod_is_refused(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
     """Without facts the webhook adds the capability, and Pod Security rejects the pod."""
@@ -49,7 +49,7 @@ def test_who_does_not_know_the_label_gets_the_pod_refused(
 
 
 def test_a_site_may_refuse_instead(cluster: Cluster, webhooks: Webhooks) -> None:
-    """`podSecurity: deny` rejects the pod, and says which label to change."""
+    """`podSecurity: deny` rejects the pod, and names the label to change."""
     assert webhooks
     refusal = create(cluster, pod("baseline-strict", trainer())).refusal
     assert 'admission webhook "pods.rdma.lab" denied the request' in refusal

@@ -19,7 +19,7 @@ def test_a_limit_that_a_quota_counts_is_kept(cluster: Cluster, webhooks: Webhook
     assert answer.warnings == [says]
 
 
-def test_who_does_not_know_of_the_quota_gets_the_pod_refused(
+def test_without_facts_of_the_quota_the_pod_is_refused(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
     """Without facts, the webhook drops a required limit, and the quota rejects the pod."""
@@ -38,7 +38,7 @@ def test_a_pod_that_never_had_the_limit_is_refused_anyway(
 def test_what_we_request_is_counted(cluster: Cluster, webhooks: Webhooks) -> None:
     """A quota on requests.rdma/… applies to the devices that the webhook requests."""
     assert webhooks
-    one = create(cluster, pod("devices", trainer()))
-    assert one.containers[0]["resources"]["requests"]["rdma/rdma_v100"] == "1"
-    two = create(cluster, pod("devices", trainer(), annotations={"rdma.lab/devices": "2"}))
-    assert "exceeded quota: lab, requested: requests.rdma/rdma_v100=2" in two.refusal
+    first = create(cluster, pod("devices", trainer()))
+    assert first.containers[0]["resources"]["requests"]["rdma/rdma_v100"] == "1"
+    second = create(cluster, pod("devices", trainer(), annotations={"rdma.lab/devices": "2"}))
+    assert "exceeded quota: lab, requested: requests.rdma/rdma_v100=2" in second.refusal

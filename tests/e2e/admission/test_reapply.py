@@ -18,23 +18,23 @@ LARGE = {"memory": "64Gi"}
 NICE: Document = {"securityContext": {"capabilities": {"add": ["SYS_NICE"]}}}
 LAUNCHER: Document = {"command": ["mpirun", "--allow-run-as-root", "-np", "2", "python", "t.py"]}
 KEEP = {"rdma.lab/memory-limit": "keep"}
-BOTH: Document = {"securityContext": {"capabilities": {"add": ["SYS_NICE", "IPC_LOCK"]}}}
+COMPLETE: Document = {"securityContext": {"capabilities": {"add": ["SYS_NICE", "IPC_LOCK"]}}}
 WITH_FLAG: Document = {"command": ["mpirun", "-mca", "coll_hcoll_enable", "0", "python", "t.py"]}
 
 FORBIDDEN = "is invalid: spec: Forbidden: pod updates may not change fields other than "
-#: What the webhook changes of a file, by pod name: the container, and what the rejection shows.
+#: Files that the webhook changes, by pod name: the container, and an excerpt of the rejection.
 CHANGED = {
     "limit": (trainer(LARGE), '"memory": "64Gi"'),
     "capabilities": (trainer() | NICE, '"IPC_LOCK"'),
     "command": (trainer() | LAUNCHER, "coll_hcoll_enable"),
 }
-#: What the webhook only adds to: the container, and the pod's annotations.
+#: Files that the webhook only adds to: the container, and the pod's annotations.
 ADDED = {
     "nothing": (trainer(), {}),
     "variables": (trainer() | {"env": [{"name": "A", "value": "b"}]}, {}),
     "request": (trainer(requests=LARGE), {}),
     "limit-kept": (trainer(LARGE), KEEP),
-    "capabilities-complete": (trainer() | BOTH, {}),
+    "capabilities-complete": (trainer() | COMPLETE, {}),
     "command-complete": (trainer() | WITH_FLAG, {}),
     "capabilities-left": (trainer() | NICE, {"rdma.lab/skip": "ipc-lock"}),
     "command-left": (trainer() | LAUNCHER, {"rdma.lab/skip": "hcoll"}),
@@ -46,30 +46,32 @@ both_sides = pytest.mark.parametrize("side", ["client", "server"])
 def _manifest(name: str, container: Document, annotations: Mapping[str, str]) -> str:
     """Write a pod that no node accepts."""
     nowhere = {"example.com/nowhere": "true"}
-    made = pod("plain", container, annotations=dict(annotations), nodeSelector=nowhere)
-    made["metadata"]["name"] = name
-    return json.dumps(made)
+    manifest = pod("plain", container, annotations=dict(annotations), nodeSelector=nowhere)
+    manifest["metadata"]["name"] = name
+    return json.dumps(manifest)
 
 
 def _twice(cluster: Cluster, side: str, manifests: list[str]) -> str:
     """Apply them twice; return kubectl's second output."""
     apply = ("apply", f"--server-side={str(side == 'server').lower()}", "--filename=-")
-    many = "\n---\n".join(manifests)
-    cluster.kubectl(*apply, input=many)
-    return cluster.kubectl(*apply, input=many, check=False)
+    documents = "\n---\n".join(manifests)
+    cluster.kubectl(*apply, input=documents)
+    return cluster.kubectl(*apply, input=documents, check=False)
 
 
 @both_sides
 def test_what_we_changed_of_a_file_cannot_be_changed_back(
     cluster: Cluster, webhooks: Webhooks, side: str
 ) -> None:
-    """The file restates what was changed, and pods are immutable, so the API server rejects it."""
+    """The file restates the changed fields, and pods are immutable: the API server rejects it."""
     assert webhooks
-    wanted = [_manifest(f"{name}-{side}", one, {}) for name, (one, _) in CHANGED.items()]
-    refusals = _twice(cluster, side, wanted).split("Error from server (Invalid): ")[1:]
-    for said, (name, (_, shown)) in zip(refusals, CHANGED.items(), strict=True):
-        assert f'Pod "{name}-{side}" {FORBIDDEN}' in said
-        assert shown in said.partition(FORBIDDEN)[2]
+    manifests = [
+        _manifest(f"{name}-{side}", container, {}) for name, (container, _) in CHANGED.items()
+    ]
+    refusals = _twice(cluster, side, manifests).split("Error from server (Invalid): ")[1:]
+    for refusal, (name, (_, excerpt)) in zip(refusals, CHANGED.items(), strict=True):
+        assert f'Pod "{name}-{side}" {FORBIDDEN}' in refusal
+        assert excerpt in refusal.partition(FORBIDDEN)[2]
 
 
 @both_sides
@@ -78,15 +80,15 @@ def test_what_we_only_added_does_not_matter(
 ) -> None:
     """Fields that the file does not mention stay as they are in the cluster."""
     assert webhooks
-    wanted = [_manifest(f"{name}-{side}", *one) for name, one in ADDED.items()]
-    said = _twice(cluster, side, wanted).splitlines()
+    manifests = [_manifest(f"{name}-{side}", *case) for name, case in ADDED.items()]
+    printed = _twice(cluster, side, manifests).splitlines()
     passed = ("unchanged", "configured") if side == "client" else ("serverside-applied",)
-    for line, name in zip(said, ADDED, strict=True):
+    for line, name in zip(printed, ADDED, strict=True):
         assert line in {f"pod/{name}-{side} {how}" for how in passed}
-    shown = cluster.kubectl("get", "pod", f"nothing-{side}", "-n", "admission-plain", "-o", "json")
-    found = json.loads(shown)
-    assert "rdma.lab/status" in found["metadata"]["annotations"]
-    assert found["spec"]["containers"][0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
+    text = cluster.kubectl("get", "pod", f"nothing-{side}", "-n", "admission-plain", "-o", "json")
+    stored = json.loads(text)
+    assert "rdma.lab/status" in stored["metadata"]["annotations"]
+    assert stored["spec"]["containers"][0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
 
 
 @both_sides
@@ -111,5 +113,5 @@ def test_replacing_makes_it_anew(cluster: Cluster, webhooks: Webhooks) -> None:
     assert webhooks
     manifest = _manifest("replaced", trainer(LARGE), {})
     cluster.kubectl("apply", "--filename=-", input=manifest)
-    said = cluster.kubectl("replace", "--force", "--filename=-", input=manifest)
-    assert "pod/replaced replaced" in said
+    printed = cluster.kubectl("replace", "--force", "--filename=-", input=manifest)
+    assert "pod/replaced replaced" in printed

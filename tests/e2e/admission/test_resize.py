@@ -11,7 +11,7 @@ from tests.e2e.asking import Document
 
 LARGE = {"memory": "64Gi"}
 KEEP = {"rdma.lab/memory-limit": "keep"}
-MORE: Document = {"requests": {"cpu": "3"}}
+MORE_CPU: Document = {"requests": {"cpu": "3"}}
 
 
 def _stored(
@@ -20,9 +20,9 @@ def _stored(
     """Create a pod for real; no node accepts it, which does not prevent a resize."""
     container = trainer({"cpu": "4"} | limits, {"cpu": "2"})
     nowhere = {"example.com/nowhere": "true"}
-    wanted = pod(place, container, annotations=annotations, nodeSelector=nowhere)
-    wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-"
-    answer = create(cluster, wanted, stored=True)
+    manifest = pod(place, container, annotations=annotations, nodeSelector=nowhere)
+    manifest["metadata"]["generateName"] = f"{manifest['metadata'].pop('name')}-"
+    answer = create(cluster, manifest, stored=True)
     assert answer.object, answer.refusal
     return answer
 
@@ -33,7 +33,7 @@ def test_a_pod_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -> None:
     assert before.memory() == ("64Gi", None)
     answers: list[Answer] = []
     calls = webhooks["informed"].during(
-        lambda: answers.append(resize(cluster, before.object, MORE))
+        lambda: answers.append(resize(cluster, before.object, MORE_CPU))
     )
     assert answers[0].containers[0]["resources"]["requests"]["cpu"] == "3"
     assert answers[0].memory() == ("64Gi", None)
@@ -45,7 +45,7 @@ def test_the_default_limit_refuses_a_request_above_it(cluster: Cluster, webhooks
     assert webhooks
     before = _stored(cluster, "default", LARGE)
     assert before.memory() == ("64Gi", None)
-    refusal = resize(cluster, before.object, MORE).refusal
+    refusal = resize(cluster, before.object, MORE_CPU).refusal
     assert "is invalid: spec.containers[0].resources.requests" in refusal
     assert 'Invalid value: "64Gi": must be less than or equal to memory limit of 1Gi' in refusal
 
@@ -58,12 +58,12 @@ def test_the_default_limit_comes_silently_over_a_request_below_it(
     assert webhooks
     before = _stored(cluster, "default", limits)
     assert before.memory()[1] is None
-    answer = resize(cluster, before.object, MORE)
+    answer = resize(cluster, before.object, MORE_CPU)
     assert answer.memory()[1] == "1Gi"
-    # The webhook's status still says that it was removed, and nothing removes it again.
+    # The webhook's status still shows it as removed, and nothing removes it again.
     assert "memory-limit" in answer.status["applied"]
-    again = resize(cluster, before.object, {"limits": {"memory": None}})
-    assert again.memory()[1] == "1Gi"
+    second = resize(cluster, before.object, {"limits": {"memory": None}})
+    assert second.memory()[1] == "1Gi"
 
 
 def test_a_kept_limit_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -> None:
@@ -71,7 +71,7 @@ def test_a_kept_limit_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -
     assert webhooks
     before = _stored(cluster, "default", LARGE, KEEP)
     assert before.memory() == ("64Gi", "64Gi")
-    answer = resize(cluster, before.object, MORE)
+    answer = resize(cluster, before.object, MORE_CPU)
     assert answer.memory() == ("64Gi", "64Gi")
     assert answer.containers[0]["resources"]["requests"]["cpu"] == "3"
 
