@@ -28,7 +28,7 @@ PATH = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
 
 
 def define(cluster: Cluster) -> None:
-    """Apply the definition as docs/installation.md says, and wait until its kind is served."""
+    """Apply the definition as docs/installation.md shows, and wait until its kind is served."""
     cluster.kubectl("apply", "-k", str(CRD))
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=300s", KIND)
     # The API server serves a new kind a moment after it says so.
@@ -36,7 +36,7 @@ def define(cluster: Cluster) -> None:
 
 
 def apply_fabrics(cluster: Cluster, text: str) -> str:
-    """Apply fabrics as docs/installation.md says; return the hash of the configuration."""
+    """Apply fabrics as docs/installation.md shows; return the hash of the configuration."""
     said: list[str] = []
 
     def answered() -> bool:

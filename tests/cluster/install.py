@@ -148,7 +148,7 @@ def _named(image: str) -> dict[str, str]:
 
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
-    """Remove the webhook as docs/installation.md says, and wait until nothing calls it.
+    """Remove the webhook as docs/installation.md shows, and wait until nothing calls it.
 
     Its namespace stays until the replicas have drained.
     """

@@ -29,7 +29,7 @@ from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
 from tests.e2e.installed.test_life import Replica as Ending
-from tests.e2e.installed.test_life import held
+from tests.e2e.installed.test_life import keep_objects
 from tests.e2e.live.replica import Replica, replicas
 from tests.e2e.live.test_configuration import successful
 from tests.faults.conftest import Figure
@@ -96,7 +96,7 @@ class Versions:
     @contextmanager
     def load(self) -> Iterator[Creations]:
         """Create pods during the block."""
-        with creating(self.space, self.pod, self.folder, rate=0, most=AT_ONCE) as creations:
+        with creating(self.space, self.pod, self.folder, rate=0, at_once=AT_ONCE) as creations:
             yield creations
 
     def shared(self) -> int:
@@ -286,7 +286,7 @@ def test_a_rollback_and_an_upgrade_lose_no_pod(versions: Versions, figure: Figur
     with ExitStack() as stack:
         with versions.load() as creations:
             for _ in range(SCALE.restarts):
-                old += stack.enter_context(held(webhook, versions.newer))
+                old += stack.enter_context(keep_objects(webhook, versions.newer))
                 for image in (versions.previous, webhook.image):
                     roll(webhook, image)
                     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")

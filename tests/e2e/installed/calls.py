@@ -1,4 +1,4 @@
-"""How many times the API server called the webhook, by its own metrics and the webhook's."""
+"""The number of the API server's calls of the webhook, by the metrics of both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tests.cluster.install import Webhook, add
 
 WEBHOOK = "pods.rdma.lab"
-_ASKED = "apiserver_admission_webhook_request_total"
+_REQUESTS = "apiserver_admission_webhook_request_total"
 #: Seconds without a call after which no further calls by others are expected.
 _QUIET = 2.0
 
@@ -30,9 +30,9 @@ def answers(webhook: Webhook) -> Counter[tuple[str, ...]]:
     """Return the API server's calls, by HTTP status code and by whether the pod was rejected."""
     text = webhook.read("/metrics")
     # Only these lines: the whole text has megabytes.
-    lines = [line for line in text.splitlines() if line.startswith(_ASKED)]
+    lines = [line for line in text.splitlines() if line.startswith(_REQUESTS)]
     counts: Counter[tuple[str, ...]] = Counter()
-    add(counts, "\n".join(lines) + "\n", _ASKED, ("code", "rejected"), name=WEBHOOK)
+    add(counts, "\n".join(lines) + "\n", _REQUESTS, ("code", "rejected"), name=WEBHOOK)
     return counts
 
 

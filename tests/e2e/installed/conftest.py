@@ -15,7 +15,7 @@ from tests.e2e.installed.space import Space
 def space(webhook: Webhook, image: str, request: pytest.FixtureRequest) -> Iterator[Space]:
     """Make a labeled namespace for the tests of one file."""
     name = request.module.__name__.rpartition(".")[2].replace("_", "-")
-    made = Space(webhook.cluster, name, image)
-    make_namespaces(made.cluster, namespace(name, "true"))
-    yield made
-    made.cluster.kubectl("delete", "namespace", name, "--wait=false")
+    space = Space(webhook.cluster, name, image)
+    make_namespaces(space.cluster, namespace(name, "true"))
+    yield space
+    space.cluster.kubectl("delete", "namespace", name, "--wait=false")

@@ -18,13 +18,13 @@ from tests.cluster.vegeta import Target
 from tests.e2e.asking import Document
 from tests.e2e.installed.space import Space
 
-#: Pods a second, unless a test says how many.
+#: Pods a second by default.
 RATE = 25
 
 
 @dataclass
 class Creations:
-    """What happened to the pods, once the load has ended."""
+    """The outcomes of the pods, complete at the end of the load."""
 
     begun: float = field(default_factory=time.monotonic)
     #: The number of answers by status code; 0 for no answer.
@@ -55,11 +55,11 @@ class Creations:
 
 @contextmanager
 def creating(
-    space: Space, pod: Document, folder: Path, rate: int = RATE, most: int = 64
+    space: Space, pod: Document, folder: Path, rate: int = RATE, at_once: int = 64
 ) -> Iterator[Creations]:
     """Create the pod again and again, `rate` times a second, while the block runs.
 
-    At most `most` at a time; with a rate of 0 always that many, which begin together.
+    At most `at_once` at a time; with a rate of 0 always that many, which begin together.
     """
     body, results = folder / "pod.json", folder / "results.bin"
     body.write_text(json.dumps(pod))
@@ -67,7 +67,7 @@ def creating(
         results,
         *(f"-rate={rate}", "-duration=0", "-timeout=30s"),
         # Over one HTTP/2 connection, all requests would wait for each other.
-        *("-http2=false", f"-workers={min(16, most)}", f"-max-workers={most}"),
+        *("-http2=false", f"-workers={min(16, at_once)}", f"-max-workers={at_once}"),
     )
     with subprocess.Popen(command) as attack:
         creations = Creations()
@@ -84,15 +84,15 @@ def _read(results: Path, creations: Creations) -> None:
     text = subprocess.run(encode, capture_output=True, text=True, check=True).stdout
     refused = []
     for line in text.splitlines():
-        one = json.loads(line)
-        body = base64.b64decode(one["body"] or "").decode()
-        creations.codes[one["code"]] += 1
-        if one["code"] == 201:
+        hit = json.loads(line)
+        body = base64.b64decode(hit["body"] or "").decode()
+        creations.codes[hit["code"]] += 1
+        if hit["code"] == 201:
             creations.patched += '"rdma.lab/status"' in body
-            creations.latencies.append(one["latency"] / 1e9)
+            creations.latencies.append(hit["latency"] / 1e9)
         else:
-            refused.append(one["timestamp"])
-            creations.refusals[_message(body) or one["error"]] += 1
+            refused.append(hit["timestamp"])
+            creations.refusals[_message(body) or hit["error"]] += 1
     creations.blocked = _span(refused)
 
 
@@ -108,7 +108,8 @@ def _span(timestamps: list[str]) -> float:
     if not timestamps:
         return 0.0
     first, last = (
-        time.mktime(time.strptime(one[:19], "%Y-%m-%dT%H:%M:%S")) + float(f"0{one[19:23]}")
-        for one in (min(timestamps), max(timestamps))
+        time.mktime(time.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S"))
+        + float(f"0{timestamp[19:23]}")
+        for timestamp in (min(timestamps), max(timestamps))
     )
     return last - first

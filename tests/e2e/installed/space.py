@@ -41,19 +41,19 @@ class Space:
 
     def create(self, *documents: Document, check: bool = True) -> str:
         """Create objects, and return kubectl's output; without `check`, errors as well."""
-        many = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
-        return self.kubectl("create", "--filename=-", input=many, check=check)
+        manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
+        return self.kubectl("create", "--filename=-", input=manifest, check=check)
 
     def proposed(self, document: Document) -> Document:
-        """Return what the API server would store."""
+        """Return the object as the API server would store it."""
         create = ("create", "--dry-run=server", "--output=json", "--filename=-")
-        found: Document = json.loads(self.kubectl(*create, input=json.dumps(document)))
-        return found
+        stored: Document = json.loads(self.kubectl(*create, input=json.dumps(document)))
+        return stored
 
     def get(self, pod: str) -> Document:
         """Return a pod."""
-        found: Document = json.loads(self.kubectl("get", "pod", pod, "--output=json"))
-        return found
+        document: Document = json.loads(self.kubectl("get", "pod", pod, "--output=json"))
+        return document
 
     def started(self, pod: str, seconds: int = 60) -> Document:
         """Wait until a pod runs; if it does not, fail with the events."""
@@ -68,19 +68,19 @@ class Space:
         """Run a command in a pod, and return its output."""
         return self.kubectl("exec", pod, "--container=main", "--", *command)
 
-    def gone(self, *pods: str) -> None:
+    def delete(self, *pods: str) -> None:
         """Delete pods at once."""
         self.kubectl("delete", "pod", *pods, "--now", "--wait=false", "--ignore-not-found")
 
     def event(self, about: str, reason: str) -> str:
         """Wait for an event about an object, and return its message."""
-        found: list[str] = []
+        messages: list[str] = []
 
-        def there() -> bool:
+        def is_reported() -> bool:
             of = f"--field-selector=involvedObject.name={about},reason={reason}"
             events = json.loads(self.kubectl("get", "events", of, "--output=json"))["items"]
-            found[:] = [event["message"] for event in events]
-            return bool(found)
+            messages[:] = [event["message"] for event in events]
+            return bool(messages)
 
-        until(there)
-        return found[0]
+        until(is_reported)
+        return messages[0]

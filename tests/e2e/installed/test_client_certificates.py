@@ -51,7 +51,7 @@ def api_server(webhook: Webhook) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def closed(webhook: Webhook, api_server: Path) -> Iterator[Webhook]:
-    """Install with the component, as docs/installation.md says, and without it afterwards."""
+    """Install with the component, as docs/installation.md shows, and without it afterwards."""
     _admit(webhook, (api_server / "ca.crt").read_text())
     _replace(webhook, "mtls")
     yield webhook
@@ -61,8 +61,8 @@ def closed(webhook: Webhook, api_server: Path) -> Iterator[Webhook]:
 
 def _admit(webhook: Webhook, authorities: str) -> None:
     metadata = {"name": f"{NAME}-client-ca", "namespace": NAME}
-    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-    text = json.dumps({**made, "data": {"ca.crt": authorities}})
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    text = json.dumps({**config_map, "data": {"ca.crt": authorities}})
     webhook.kubectl("apply", "--filename=-", input=text)
 
 
@@ -78,7 +78,7 @@ def stranger(space: Space) -> Iterator[str]:
     space.create(space.pod("stranger", annotations={}, nodeName=REAL))
     space.started("stranger")
     yield "stranger"
-    space.gone("stranger")
+    space.delete("stranger")
 
 
 def _answer(space: Space, pod: str, pair: str) -> str:
@@ -98,14 +98,14 @@ def _answer(space: Space, pod: str, pair: str) -> str:
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     given = {"host": SERVICE, "pair": pair, "review": json.dumps(review)}
     command = ("exec", "--stdin", pod, "--", "python3", "-c", ASK)
-    said = [""]
+    printed = [""]
 
     def resolved() -> bool:
-        said[0] = space.kubectl(*command, input=json.dumps(given))
-        return "gaierror" not in said[0]
+        printed[0] = space.kubectl(*command, input=json.dumps(given))
+        return "gaierror" not in printed[0]
 
     until(resolved)
-    return said[0]
+    return printed[0]
 
 
 def _pair(authority: Authority) -> str:
@@ -113,7 +113,7 @@ def _pair(authority: Authority) -> str:
     return (signed.key + signed.certificate).decode()
 
 
-def test_without_the_component_whoever_reaches_the_port_is_answered(
+def test_without_the_component_everybody_who_reaches_the_port_is_answered(
     webhook: Webhook, space: Space, stranger: str
 ) -> None:
     """Without the component, the request of the tests below gets an answer."""
@@ -134,9 +134,9 @@ def test_a_pod_without_the_certificate_gets_no_answer(
     space: Space, stranger: str, pair: str
 ) -> None:
     """It gets not one byte of HTTP: the replica ends the connection during the handshake."""
-    said = _answer(space, stranger, pair)
-    assert said.startswith("no answer: "), said
-    assert any(end in said for end in ENDS), said
+    printed = _answer(space, stranger, pair)
+    assert printed.startswith("no answer: "), printed
+    assert any(end in printed for end in ENDS), printed
 
 
 @pytest.mark.usefixtures("closed")
@@ -148,8 +148,8 @@ def test_the_certificate_is_what_opens(api_server: Path, space: Space, stranger:
 
 def test_certificates_can_be_looked_at_as_before(closed: Webhook) -> None:
     """`certs status` does handshakes without a client certificate, and needs none."""
-    code, told = certs("status", "--kubeconfig", str(closed.cluster.kubeconfig))
-    assert (code, told["good"]) == (0, True), told
+    code, report = certs("status", "--kubeconfig", str(closed.cluster.kubeconfig))
+    assert (code, report["good"]) == (0, True), report
 
 
 def test_another_client_ca(closed: Webhook, api_server: Path, space: Space) -> None:

@@ -1,4 +1,4 @@
-"""What a new fabrics file would change for the workloads that live in a cluster."""
+"""The changes that a new fabrics file would make to the workloads of a cluster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def workloads(space: Space) -> list[Document]:
     ]
 
 
-def test_what_lives_is_compared_by_its_template(
+def test_live_workloads_are_compared_by_their_templates(
     webhook: Webhook, space: Space, tmp_path: Path
 ) -> None:
     """The pod is patched already; its Job's template and that of an idle Deployment are not."""
@@ -52,19 +52,19 @@ def test_what_lives_is_compared_by_its_template(
     space.kubectl("wait", "--for=jsonpath={.status.active}=1", "job/compared-job", "--timeout=60s")
     access = ("--kubeconfig", space.cluster.kubeconfig, "-n", space.name)
     old = Path(webhook.fabrics).read_text(encoding="utf-8")
-    same = tmp_path / "same.yaml"
-    same.write_text(f"{old}\n# a comment\n", encoding="utf-8")
-    code, found = changed(same, *access)
-    assert (code, found["changes"]) == (0, [])
-    assert found["compared"] >= 2
+    unchanged = tmp_path / "same.yaml"
+    unchanged.write_text(f"{old}\n# a comment\n", encoding="utf-8")
+    code, report = changed(unchanged, *access)
+    assert (code, report["changes"]) == (0, [])
+    assert report["compared"] >= 2
 
     new = tmp_path / "new.yaml"
     new.write_text(old.replace("rdma/rdma_v100", "rdma/rdma_v100_new"), encoding="utf-8")
-    code, found = changed(new, *access)
+    code, report = changed(new, *access)
     assert code == 1
-    mine = [one for one in found["changes"] if one["name"].startswith("compared-")]
-    assert sorted(one["kind"] for one in mine) == ["Deployment", "Job"]
-    for one in mine:
-        places = {leaf["place"] for leaf in one["leaves"]}
+    mine = [change for change in report["changes"] if change["name"].startswith("compared-")]
+    assert sorted(change["kind"] for change in mine) == ["Deployment", "Job"]
+    for change in mine:
+        places = {leaf["place"] for leaf in change["leaves"]}
         assert "spec.containers[main].resources.limits[rdma/rdma_v100_new]" in places
     space.kubectl("delete", "job/compared-job", "deployment/compared-idle", "--wait=false")

@@ -16,10 +16,10 @@ from tests.waiting import until
 def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
     """The Deployment is available, with the image built from the Dockerfile or the given one."""
     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
-    found = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
-    (container,) = found["spec"]["template"]["spec"]["containers"]
+    deployment = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == webhook.image
-    status = found["status"]
+    status = deployment["status"]
     assert [status["replicas"], status["updatedReplicas"], status["availableReplicas"]] == [2, 2, 2]
     budget = json.loads(webhook.kubectl("get", "poddisruptionbudget", NAME, "--output=json"))
     assert budget["status"]["disruptionsAllowed"] == 1
@@ -35,19 +35,19 @@ def test_replicas_have_no_rights_on_their_node(webhook: Webhook) -> None:
     assert fields["Uid"].split() == ["65532"] * 4
     assert {int(fields[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")} == {0}
     assert (fields["NoNewPrivs"], fields["Seccomp"]) == ("1", "2")
-    said = webhook.kubectl("exec", replica, "--", "touch", "/x", "/tmp/x", check=False)
-    assert said.count("Read-only file system") == 2
+    printed = webhook.kubectl("exec", replica, "--", "touch", "/x", "/tmp/x", check=False)
+    assert printed.count("Read-only file system") == 2
 
 
 def test_the_process_published_its_own_ca(webhook: Webhook) -> None:
     """The CA in `caBundle` is that of the Secret, and no client that applied manifests wrote it."""
-    for one in (CONFIGURATION, VALIDATION):
-        _published(webhook, one)
+    for configuration in (CONFIGURATION, VALIDATION):
+        _published(webhook, configuration)
 
 
 def _published(webhook: Webhook, name: str) -> None:
-    shown = webhook.kubectl("get", name, "--output=json", "--show-managed-fields")
-    configuration = json.loads(shown)
+    text = webhook.kubectl("get", name, "--output=json", "--show-managed-fields")
+    configuration = json.loads(text)
     client = configuration["webhooks"][0]["clientConfig"]
     secret = json.loads(webhook.kubectl("get", "secret", f"{NAME}-ca", "--output=json"))
     assert secret["type"] == "Opaque"
@@ -71,8 +71,8 @@ def test_nothing_is_read_all_the_time(webhook: Webhook) -> None:
 def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Space) -> None:
     """A pod that opts in is counted by the API server, answered with 200, and by a replica."""
     before, codes = calls(webhook), answers(webhook)
-    found = space.proposed(space.pod("asks", "nvidia.com/v100"))
-    assert found["spec"]["containers"][0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
+    proposed = space.proposed(space.pod("asks", "nvidia.com/v100"))
+    assert proposed["spec"]["containers"][0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
     after = calls(webhook)
     assert after.api_server - before.api_server == after.ours - before.ours > 0
     new = answers(webhook) - codes
@@ -84,17 +84,17 @@ def test_applying_again_changes_nothing(webhook: Webhook) -> None:
     bundle = "--output=jsonpath={.webhooks[0].clientConfig.caBundle}"
     before = webhook.replicas(), webhook.kubectl("get", CONFIGURATION, bundle)
     with site(webhook.image) as folder:
-        there = webhook.cluster.kubectl("get", "-k", str(folder), "--output=json")
-        again = webhook.cluster.kubectl("apply", "-k", str(folder), "--output=json")
-    assert _generations(again) == _generations(there)
+        existing = webhook.cluster.kubectl("get", "-k", str(folder), "--output=json")
+        reapplied = webhook.cluster.kubectl("apply", "-k", str(folder), "--output=json")
+    assert _generations(reapplied) == _generations(existing)
     assert (webhook.replicas(), webhook.kubectl("get", CONFIGURATION, bundle)) == before
 
 
-def _generations(shown: str) -> dict[tuple[str, str], int]:
+def _generations(text: str) -> dict[tuple[str, str], int]:
     """Return each object's generation, 0 if it has none."""
     return {
-        (one["kind"], one["metadata"]["name"]): one["metadata"].get("generation", 0)
-        for one in json.loads(shown)["items"]
+        (document["kind"], document["metadata"]["name"]): document["metadata"].get("generation", 0)
+        for document in json.loads(text)["items"]
     }
 
 

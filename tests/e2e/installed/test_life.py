@@ -62,16 +62,16 @@ class Replica:
 
     def object(self) -> Document:
         """Return its pod."""
-        found: Document = json.loads(
+        pod: Document = json.loads(
             self._webhook.read(f"/api/v1/namespaces/{NAME}/pods/{self.name}")
         )
-        return found
+        return pod
 
     def ready(self) -> tuple[int, str]:
         """Get `/readyz`; return status and answer."""
-        with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as asked:
-            asked.request("GET", "/readyz")
-            answer = asked.getresponse()
+        with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as connection:
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
             return answer.status, answer.read().decode()
 
     def serial(self) -> str:
@@ -96,9 +96,11 @@ class Replica:
 
 
 @contextmanager
-def held(webhook: Webhook, names: list[str]) -> Iterator[list[Replica]]:
+def keep_objects(webhook: Webhook, names: list[str]) -> Iterator[list[Replica]]:
     """Keep these pods' objects until the end of the block, even after their processes end."""
-    hold, release = (json.dumps({"metadata": {"finalizers": some}}) for some in ([HOLD], None))
+    hold, release = (
+        json.dumps({"metadata": {"finalizers": finalizers}}) for finalizers in ([HOLD], None)
+    )
     for name in names:
         webhook.kubectl("patch", "pod", name, f"--patch={hold}", "--type=merge")
     try:
@@ -139,14 +141,14 @@ def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
     How it ends is tested under load, in tests/faults/test_replicas.py.
     """
     with ExitStack() as stack:
-        (replica,) = stack.enter_context(held(webhook, webhook.replicas()[:1]))
-        kept = stack.enter_context(closing(replica.connect()))
-        assert (replica.ready()[0], post(kept, review)) == (200, (200, None))
+        (replica,) = stack.enter_context(keep_objects(webhook, webhook.replicas()[:1]))
+        connection = stack.enter_context(closing(replica.connect()))
+        assert (replica.ready()[0], post(connection, review)) == (200, (200, None))
         webhook.kubectl("delete", "pod", replica.name, "--wait=false")
         until(lambda: replica.ready()[0] == 503)
         assert "draining" in replica.ready()[1]
         # Even on the open connection, which the API server would use again.
-        assert post(kept, review) == post(replica.connect(), review) == (200, "close")
+        assert post(connection, review) == post(replica.connect(), review) == (200, "close")
         until(lambda: replica.address not in _ready_addresses(webhook))
         assert post(replica.connect(), review) == (200, "close")
     _settle(webhook)
@@ -201,7 +203,7 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
     fabrics = stored(webhook)
     with cert_manager(webhook.cluster):
         install(webhook.cluster, overlay="cert-manager")
-        _found_its_fabrics(webhook, fabrics)
+        _check_fabrics_kept(webhook, fabrics)
         until(lambda: _bundle(webhook, VALIDATION) == _bundle(webhook, CONFIGURATION))
         replicas = [Replica(webhook, name) for name in webhook.replicas()]
         before = [replica.serial() for replica in replicas]
@@ -218,11 +220,11 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
 
 
 def _identity(fabrics: Document) -> tuple[str, int]:
-    """Return what changes with the object and with its spec, but not with its status."""
+    """Return the values that change with the object and its spec, but not with its status."""
     return fabrics["metadata"]["uid"], fabrics["metadata"]["generation"]
 
 
-def _found_its_fabrics(webhook: Webhook, fabrics: Document) -> None:
+def _check_fabrics_kept(webhook: Webhook, fabrics: Document) -> None:
     """Check that the object is the same, and that no replica has been without one."""
     assert _identity(stored(webhook)) == _identity(fabrics)
     for replica in webhook.replicas():
@@ -231,8 +233,10 @@ def _found_its_fabrics(webhook: Webhook, fabrics: Document) -> None:
         assert "no fabrics" not in logged
 
 
-def test_each_wrong_order_says_what_to_do(webhook: Webhook, space: Space, tmp_path: Path) -> None:
-    """From a cluster without the kind, the program and the fabrics, as docs/upgrading.md says.
+def test_each_wrong_order_explains_what_to_do(
+    webhook: Webhook, space: Space, tmp_path: Path
+) -> None:
+    """From a cluster without the kind, the program and the fabrics, as docs/upgrading.md shows.
 
     Whatever is missing can be done later, and no replica restarts for it: in the end all is as
     after an installation in the right order.
@@ -251,23 +255,23 @@ def test_each_wrong_order_says_what_to_do(webhook: Webhook, space: Space, tmp_pa
     assert _configurations(webhook) == {NO_KIND}
     begun = processes(webhook)
 
-    both = (f"--filename={CRD / 'fabricconfigurations.yaml'}", f"--filename={fabrics}")
+    files = (f"--filename={CRD / 'fabricconfigurations.yaml'}", f"--filename={fabrics}")
     defined = "customresourcedefinition.apiextensions.k8s.io/fabricconfigurations.rdma.lab"
-    said = cluster.kubectl(*apply, *both, check=False)
-    assert said == f"{defined} created\n{_no_match(fabrics)}"
+    printed = cluster.kubectl(*apply, *files, check=False)
+    assert printed == f"{defined} created\n{_no_match(fabrics)}"
     noticed = until(lambda: _configurations(webhook) == {NO_OBJECT})
     print(f"the kind was noticed after {noticed:.1f} s")  # noqa: T201
     assert create(cluster, pod).refusal.endswith(f"{NOT_CONFIGURED}{NO_OBJECT}")
 
-    said = cluster.kubectl(*apply, *both)
-    assert said == f"{defined} unchanged\nfabricconfiguration.rdma.lab/default created\n"
+    printed = cluster.kubectl(*apply, *files)
+    assert printed == f"{defined} unchanged\nfabricconfiguration.rdma.lab/default created\n"
     in_use(webhook, hash_of(yaml.safe_load(fabrics.read_text())))
     assert create(cluster, pod).status["fabric"] == "v100-ib"
     assert processes(webhook) == begun
 
 
 def _no_match(file: Path) -> str:
-    """Return what kubectl says of fabrics whose kind the cluster does not have."""
+    """Return kubectl's error for fabrics whose kind the cluster does not have."""
     return (
         f'error: resource mapping not found for name: "default" namespace: "" from "{file}": '
         'no matches for kind "FabricConfiguration" in version "rdma.lab/v1alpha1"\n'
@@ -276,15 +280,20 @@ def _no_match(file: Path) -> str:
 
 
 def _configurations(webhook: Webhook) -> set[str]:
-    """Return what the replicas say of their configuration."""
-    lines = [webhook.ask(one, "/readyz").splitlines() for one in webhook.replicas()]
+    """Return the states of the configuration that the replicas report."""
+    lines = [webhook.ask(replica, "/readyz").splitlines() for replica in webhook.replicas()]
     head = "[+] configuration: "
-    return {line.removeprefix(head) for each in lines for line in each if line.startswith(head)}
+    return {
+        line.removeprefix(head)
+        for replica_lines in lines
+        for line in replica_lines
+        if line.startswith(head)
+    }
 
 
 def _bundle(webhook: Webhook, configuration: str) -> str:
-    shown = json.loads(webhook.kubectl("get", configuration, "--output=json"))
-    return str(shown["webhooks"][0]["clientConfig"].get("caBundle", ""))
+    document = json.loads(webhook.kubectl("get", configuration, "--output=json"))
+    return str(document["webhooks"][0]["clientConfig"].get("caBundle", ""))
 
 
 def _renew(webhook: Webhook) -> None:
@@ -292,9 +301,9 @@ def _renew(webhook: Webhook) -> None:
     read = ("get", "secret", f"{NAME}-tls", "--output=jsonpath={.data}")
     before = webhook.kubectl(*read)
     issuing = {"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "now"}
-    asked = json.dumps([{"op": "add", "path": "/status/conditions/-", "value": issuing}])
+    patch = json.dumps([{"op": "add", "path": "/status/conditions/-", "value": issuing}])
     certificate = ("patch", "certificate", NAME, "--subresource=status", "--type=json")
-    webhook.kubectl(*certificate, f"--patch={asked}")
+    webhook.kubectl(*certificate, f"--patch={patch}")
     until(lambda: webhook.kubectl(*read) != before)
 
 
@@ -304,8 +313,8 @@ def _ready_addresses(webhook: Webhook) -> set[str]:
     slices = json.loads(webhook.kubectl("get", "endpointslices", labels, "--output=json"))["items"]
     return {
         address
-        for one in slices
-        for endpoint in one["endpoints"] or ()
+        for endpoint_slice in slices
+        for endpoint in endpoint_slice["endpoints"] or ()
         if endpoint["conditions"]["ready"]
         for address in endpoint["addresses"]
     }

@@ -1,4 +1,4 @@
-"""What a cluster tells a preview: with all rights, with few, in a pod, and through kubectl."""
+"""The facts that a preview reads: with all rights, with few, in a pod, and through kubectl."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.e2e.installed.space import Space
 from tests.waiting import until
 
 V100 = "nvidia.com/v100"
-#: The rights with which a preview knows all of a namespace.
-OWN = (("get", "namespaces"), ("list", "limitranges"), ("list", "resourcequotas"))
+#: The rights with which a preview reads all facts of a namespace.
+NAMESPACE_RIGHTS = (("get", "namespaces"), ("list", "limitranges"), ("list", "resourcequotas"))
 LIMITS: Document = {
     "apiVersion": "v1",
     "kind": "LimitRange",
@@ -46,7 +46,7 @@ def pod(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def researcher(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the kubeconfig of an account that may read the facts of its own namespace."""
     file = kubeconfig_of(space, "researcher", tmp_path_factory.mktemp("researcher"))
-    for verb, resource in OWN:
+    for verb, resource in NAMESPACE_RIGHTS:
         allow(space, "researcher", verb, resource)
     return file
 
@@ -77,13 +77,15 @@ def lacking(notes: list[str]) -> list[str]:
 def test_with_all_rights(space: Space, pod: Path) -> None:
     """The verdict needs no file: labels, LimitRange, registration and fabrics are the cluster's."""
     access = ("--kubeconfig", space.cluster.kubeconfig, "-n", space.name)
-    found = form(*access, pod)
-    (decision,) = found["decisions"]
+    report = form(*access, pod)
+    (decision,) = report["decisions"]
     assert (decision["called"], decision["rdma"], decision["fabric"]) == (True, "yes", "v100-ib")
-    kept = [one for one in decision["outcomes"] if one["mutation"] == "memory-limit"]
-    assert "LimitRange site-limits sets max.memory" in kept[0]["message"]
-    assert found["example"] is False
-    assert found["notes"] == [
+    memory_limits = [
+        outcome for outcome in decision["outcomes"] if outcome["mutation"] == "memory-limit"
+    ]
+    assert "LimitRange site-limits sets max.memory" in memory_limits[0]["message"]
+    assert report["example"] is False
+    assert report["notes"] == [
         ("fabrics from the cluster (fabricconfigurations.rdma.lab/default): v100-ib, a100-ib")
     ]
     answer = preview(*access, "-o", "yaml", pod)
@@ -95,32 +97,34 @@ def test_the_live_pod_is_what_was_previewed(space: Space, pod: Path) -> None:
     """What the API server would store has the resources and variables of the preview."""
     (decision,) = form("--kubeconfig", space.cluster.kubeconfig, "-n", space.name, pod)["decisions"]
     stored = space.proposed(space.pod("train", V100))
-    (before,), (after,) = (one["spec"]["containers"] for one in (decision["object"], stored))
+    (before,), (after,) = (
+        document["spec"]["containers"] for document in (decision["object"], stored)
+    )
     assert before["env"] == after["env"]
     assert before["securityContext"] == after["securityContext"]
     assert before["resources"]["limits"] == after["resources"]["limits"]
 
 
 def test_a_namespace_without_the_label(space: Space, pod: Path) -> None:
-    """The webhook is not called there, and --strict says so by its exit code."""
+    """The webhook is not called there, and --strict reports it by its exit code."""
     answer = preview("--kubeconfig", space.cluster.kubeconfig, "-n", "default", "--strict", pod)
     assert answer.code == 1
     assert "the webhook would not be called: namespace default is not labelled" in answer.out
 
 
-def test_with_the_rights_of_ones_namespace(
+def test_with_the_rights_of_a_namespace(
     webhook: Webhook, space: Space, pod: Path, researcher: Path
 ) -> None:
-    """The namespace counts; what is cluster-wide is lacking, and told; -c has the fabrics."""
-    found = form("--kubeconfig", researcher, "-c", webhook.fabrics, pod)
-    (decision,) = found["decisions"]
+    """The namespace counts; cluster-wide facts are lacking, with a note; -c has the fabrics."""
+    report = form("--kubeconfig", researcher, "-c", webhook.fabrics, pod)
+    (decision,) = report["decisions"]
     assert decision["namespace"] == space.name
     assert (decision["called"], decision["rdma"]) == (True, "yes")
     assert "LimitRange site-limits sets max.memory" in json.dumps(decision["outcomes"])
-    assert lacking(found["notes"]) == ["list mutatingwebhookconfigurations", "list nodes"]
-    found = form("--kubeconfig", researcher, pod)
-    assert found["example"] is True
-    assert lacking(found["notes"]) == [
+    assert lacking(report["notes"]) == ["list mutatingwebhookconfigurations", "list nodes"]
+    report = form("--kubeconfig", researcher, pod)
+    assert report["example"] is True
+    assert lacking(report["notes"]) == [
         "list mutatingwebhookconfigurations",
         "get fabricconfigurations",
         "list nodes",
@@ -133,7 +137,7 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert "equipped for RDMA over v100-ib" in answer.out
     assert "the webhook is called only if namespace" in answer.out
-    for verb, resource in (*OWN, ("list", "mutatingwebhookconfigurations")):
+    for verb, resource in (*NAMESPACE_RIGHTS, ("list", "mutatingwebhookconfigurations")):
         assert f"as you lack the right to {verb} {resource}; assumed: " in answer.out
     assert "as you lack the right to list nodes; what the nodes offer" in answer.out
     refused = preview("--kubeconfig", nobody, "-o", "yaml", pod)
@@ -142,12 +146,12 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
     assert f"{lacking_right}; used: an example's fabrics" in refused.err
 
 
-def test_a_token_that_is_none(space: Space, pod: Path, tmp_path: Path) -> None:
-    """One line says so, and nothing more is asked."""
-    shown = space.cluster.kubectl("config", "view", "--minify", "--output=json")
-    url = json.loads(shown)["clusters"][0]["cluster"]["server"]
-    where = ("--kubeconfig", tmp_path / "none", "--server", url, "--insecure-skip-tls-verify")
-    answer = preview(*where, "--token", "hunter2", pod)
+def test_an_invalid_token(space: Space, pod: Path, tmp_path: Path) -> None:
+    """One line reports it, and nothing more is requested."""
+    config = space.cluster.kubectl("config", "view", "--minify", "--output=json")
+    url = json.loads(config)["clusters"][0]["cluster"]["server"]
+    access = ("--kubeconfig", tmp_path / "none", "--server", url, "--insecure-skip-tls-verify")
+    answer = preview(*access, "--token", "hunter2", pod)
     assert answer.code == 0
     assert answer.out.count("the API server answered 401: Unauthorized; what was not read") == 1
 
@@ -181,16 +185,16 @@ def in_pod(webhook: Webhook, space: Space, name: str, *arguments: str) -> str:
 def test_in_a_pod(webhook: Webhook, space: Space, pod: Path) -> None:
     """Without a kubeconfig, its service account and namespace are used, by both commands."""
     space.kubectl("create", "serviceaccount", "insider")
-    for verb, resource in (*OWN, ("get", "pods")):
+    for verb, resource in (*NAMESPACE_RIGHTS, ("get", "pods")):
         allow(space, "insider", verb, resource)
     space.kubectl("create", "configmap", "manifests", f"--from-file=pod.json={pod}")
-    said = in_pod(webhook, space, "previewing", "preview", "--live", "/manifests/pod.json")
-    assert f"Pod {space.name}/train" in said
-    assert "equipped for RDMA over v100-ib" in said
-    assert "kept: LimitRange site-limits sets max.memory" in said
-    said = in_pod(webhook, space, "asking", "why", "previewing")
-    assert f"Pod {space.name}/previewing" in said
-    assert f"the pod has no annotation {ENABLE}" in said
+    printed = in_pod(webhook, space, "previewing", "preview", "--live", "/manifests/pod.json")
+    assert f"Pod {space.name}/train" in printed
+    assert "equipped for RDMA over v100-ib" in printed
+    assert "kept: LimitRange site-limits sets max.memory" in printed
+    printed = in_pod(webhook, space, "asking", "why", "previewing")
+    assert f"Pod {space.name}/previewing" in printed
+    assert f"the pod has no annotation {ENABLE}" in printed
 
 
 def kubectl(space: Space, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -229,7 +233,7 @@ def test_completion(space: Space, words: list[str], offered: list[str], directiv
 
 
 def test_options_of_kubectl(space: Space, pod: Path, nobody: Path) -> None:
-    """They stand behind the plugin's name: a kubeconfig, a context, a namespace, somebody else."""
+    """They follow the plugin's name: a kubeconfig, a context, a namespace, another user."""
     assert nobody.is_file()  # made, so that the account is there
     access = (f"--kubeconfig={space.cluster.kubeconfig}", f"--namespace={space.name}")
     answer = kubectl(space, "rdma", "preview", str(pod), *access)

@@ -12,28 +12,28 @@ from tests.e2e.installed.calls import calls, quiet
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 
-WRONG = {"shouted": "True", "yes": "yes", "empty": ""}
+INVALID = {"shouted": "True", "yes": "yes", "empty": ""}
 
 
 @pytest.fixture(scope="module")
 def unlabelled(space: Space) -> Iterator[Space]:
     """Make a namespace without the label."""
-    made = Space(space.cluster, f"{space.name}-not", space.image)
-    make_namespaces(made.cluster, namespace(made.name, None))
-    yield made
-    made.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+    unlabelled = Space(space.cluster, f"{space.name}-not", space.image)
+    make_namespaces(unlabelled.cluster, namespace(unlabelled.name, None))
+    yield unlabelled
+    unlabelled.cluster.kubectl("delete", "namespace", unlabelled.name, "--wait=false")
 
 
-def test_who_did_not_opt_in_costs_no_call(
+def test_a_pod_that_did_not_opt_in_costs_no_call(
     webhook: Webhook, space: Space, unlabelled: Space
 ) -> None:
     """Seven creations cause no call, by the API server's count and ours; an eighth causes one."""
     before = quiet(webhook)
-    for where in (space, unlabelled):
-        where.create(
-            where.pod("silent", annotations={}),
-            where.pod("refused", annotations={ENABLE: "false"}),
-            where.pod("near", annotations={"rdma.lab/enabled": "true"}),
+    for target in (space, unlabelled):
+        target.create(
+            target.pod("silent", annotations={}),
+            target.pod("refused", annotations={ENABLE: "false"}),
+            target.pod("near", annotations={"rdma.lab/enabled": "true"}),
         )
     unlabelled.create(unlabelled.pod("asks"))
     assert calls(webhook) == before
@@ -42,8 +42,8 @@ def test_who_did_not_opt_in_costs_no_call(
     after = calls(webhook)
     assert after.api_server > before.api_server
     assert after.ours - before.ours == after.api_server - before.api_server
-    for where in (space, unlabelled):
-        where.gone("silent", "refused", "near", "asks")
+    for target in (space, unlabelled):
+        target.delete("silent", "refused", "near", "asks")
 
 
 def test_a_controller_that_did_not_opt_in_costs_no_call(webhook: Webhook, space: Space) -> None:
@@ -55,19 +55,19 @@ def test_a_controller_that_did_not_opt_in_costs_no_call(webhook: Webhook, space:
     space.kubectl("delete", "replicaset", "silent-set")
 
 
-@pytest.mark.parametrize("value", WRONG.values())
+@pytest.mark.parametrize("value", INVALID.values())
 def test_other_values_are_denied_with_the_reason(space: Space, value: str) -> None:
     """The user who creates the pod learns what is wrong, and which values are right."""
-    said = space.create(space.pod("wrong", annotations={ENABLE: value}), check=False)
-    assert 'admission webhook "pods.rdma.lab" denied the request: ' in said
-    assert _message(value) in said
+    printed = space.create(space.pod("wrong", annotations={ENABLE: value}), check=False)
+    assert 'admission webhook "pods.rdma.lab" denied the request: ' in printed
+    assert _message(value) in printed
 
 
-def test_controllers_tell_of_other_values(space: Space) -> None:
+def test_events_of_controllers_report_other_values(space: Space) -> None:
     """No user sees the answers for a ReplicaSet's pods, so its events have the message."""
-    sets = {name: _replica_set(space, name, {ENABLE: value}) for name, value in WRONG.items()}
+    sets = {name: _replica_set(space, name, {ENABLE: value}) for name, value in INVALID.items()}
     space.create(*sets.values())
-    for name, value in WRONG.items():
+    for name, value in INVALID.items():
         assert _message(value) in space.event(name, "FailedCreate")
     space.kubectl("delete", "replicaset", *sets)
 

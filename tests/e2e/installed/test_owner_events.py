@@ -1,4 +1,4 @@
-"""What the owner of a pod learns about RDMA, by `kubectl describe`."""
+"""Events about RDMA at the owner of a pod, as `kubectl describe` shows them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _owning(space: Space, kind: str, name: str, **spec: object) -> Document:
     }
 
 
-def test_a_job_tells_that_its_pods_have_no_rdma(space: Space) -> None:
+def test_a_job_has_an_event_that_its_pods_have_no_rdma(space: Space) -> None:
     """However many pods it has, and whichever replica decides, there is one event."""
     job = _owning(space, "Job", "silent", parallelism=3, completions=3)
     job["spec"]["template"]["spec"]["restartPolicy"] = "Never"
@@ -44,19 +44,19 @@ def test_a_job_tells_that_its_pods_have_no_rdma(space: Space) -> None:
     space.kubectl("delete", "job", "silent", "--wait=false")
 
 
-def test_a_deployment_is_told_with_its_replica_set(space: Space) -> None:
+def test_a_deployment_gets_the_event_with_its_replica_set(space: Space) -> None:
     """People look at the Deployment, which no pod names."""
     labels = {"matchLabels": {"app": "server"}}
     space.create(_owning(space, "Deployment", "server", selector=labels))
-    told = space.event("server", "NoRDMA")
-    assert "NcclIbDisabled" in told
-    assert told in space.kubectl("events", "--for", "deployment/server")
+    message = space.event("server", "NoRDMA")
+    assert "NcclIbDisabled" in message
+    assert message in space.kubectl("events", "--for", "deployment/server")
     sets = json.loads(space.kubectl("get", "replicasets", "--output=json"))["items"]
-    assert space.event(sets[0]["metadata"]["name"], "NoRDMA") == told
+    assert space.event(sets[0]["metadata"]["name"], "NoRDMA") == message
     space.kubectl("delete", "deployment", "server", "--wait=false")
 
 
-def test_a_dry_run_tells_nobody(space: Space) -> None:
+def test_a_dry_run_makes_no_event(space: Space) -> None:
     """A pod that is only tried leaves no trace; the next one does."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "tried", "uid": "7"}
     pod = space.pod("tried", "nvidia.com/v100", container=OFF)

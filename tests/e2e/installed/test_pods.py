@@ -40,25 +40,25 @@ def pods(space: Space, bare_node: str, a100_node: str) -> Iterator[dict[str, Doc
     wish = {"matchExpressions": [{"key": "rdma", "operator": "In", "values": ["none"]}]}
     preferred = [{"weight": 100, "preference": wish}]
     liking = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-    made = {
+    documents = {
         "v100": space.pod("v100", "nvidia.com/v100", affinity=liking),
         "a100": space.pod("a100", "nvidia.com/a100", affinity=liking),
         "sshd": space.pod("sshd", "nvidia.com/v100", affinity=liking, container={"command": SSHD}),
         "plain": space.pod("plain", "nvidia.com/v100", {}, affinity=liking),
     }
-    space.create(*made.values())
-    for name in made:
+    space.create(*documents.values())
+    for name in documents:
         space.kubectl("wait", "--for=condition=PodScheduled", f"pod/{name}", "--timeout=300s")
-    yield {name: space.get(name) for name in made}
-    space.gone(*made)
+    yield {name: space.get(name) for name in documents}
+    space.delete(*documents)
 
 
 def test_the_rdma_resource_chooses_the_node(
     pods: dict[str, Document], bare_node: str, a100_node: str
 ) -> None:
     """Each lands where its GPU type has RDMA; the same pod without the annotation does not."""
-    where = {name: pod["spec"]["nodeName"] for name, pod in pods.items()}
-    assert where == {"v100": REAL, "sshd": REAL, "a100": a100_node, "plain": bare_node}
+    nodes = {name: pod["spec"]["nodeName"] for name, pod in pods.items()}
+    assert nodes == {"v100": REAL, "sshd": REAL, "a100": a100_node, "plain": bare_node}
     rdma = {
         name: [key for key in pod["spec"]["containers"][0]["resources"]["limits"] if "rdma" in key]
         for name, pod in pods.items()
@@ -75,29 +75,29 @@ def test_the_kubelet_starts_what_was_patched(space: Space, pods: dict[str, Docum
     """In the container, IPC_LOCK is effective, the fabric's env is set, and memory is unlimited."""
     assert "v100" in pods
     space.started("v100")
-    seen = json.loads(space.inside("v100", "rank"))
-    assert int(seen["capEff"], 16) >> IPC_LOCK & 1
+    rank = json.loads(space.inside("v100", "rank"))
+    assert int(rank["capEff"], 16) >> IPC_LOCK & 1
     # The first = is part of the value: exactly these devices, not all with that prefix.
-    assert seen["env"]["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"
-    assert seen["env"]["NCCL_SOCKET_IFNAME"] == "eth0"
-    assert seen["env"]["NCCL_DEBUG"] == "WARN"
-    assert seen["env"]["OMPI_MCA_coll_hcoll_enable"] == "0"
+    assert rank["env"]["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"
+    assert rank["env"]["NCCL_SOCKET_IFNAME"] == "eth0"
+    assert rank["env"]["NCCL_DEBUG"] == "WARN"
+    assert rank["env"]["OMPI_MCA_coll_hcoll_enable"] == "0"
     assert _memory(space, "v100")
     requests = pods["v100"]["spec"]["containers"][0]["resources"]["requests"]
     assert requests["memory"] == "64Mi"  # the request stays
 
 
-def test_a_pod_that_did_not_ask_has_none_of_it(space: Space, pods: dict[str, Document]) -> None:
-    """The same pod without the annotation has no changes, so the checks above can tell."""
+def test_a_pod_that_did_not_opt_in_has_no_change(space: Space, pods: dict[str, Document]) -> None:
+    """The same pod without the annotation has no changes, so the checks above can fail."""
     document = space.pod("without", "nvidia.com/v100", {}, nodeName=REAL)
     space.create(document)
     space.started("without")
-    seen = json.loads(space.inside("without", "rank"))
-    assert not int(seen["capEff"], 16) >> IPC_LOCK & 1
-    assert not [name for name in seen["env"] if name.startswith("NCCL_")]
-    assert seen["ncclConf"] is None
+    rank = json.loads(space.inside("without", "rank"))
+    assert not int(rank["capEff"], 16) >> IPC_LOCK & 1
+    assert not [name for name in rank["env"] if name.startswith("NCCL_")]
+    assert rank["ncclConf"] is None
     assert not _memory(space, "without")
-    space.gone("without")
+    space.delete("without")
     assert pods
 
 
@@ -105,14 +105,14 @@ def test_nccl_conf_reads_as_the_env_does(space: Space, pods: dict[str, Document]
     """For ranks that sshd starts, /etc/nccl.conf has what their environment lacks."""
     assert "sshd" in pods
     space.started("sshd")
-    seen = json.loads(space.inside("sshd", "rank"))
-    lines = seen["ncclConf"].splitlines()
+    rank = json.loads(space.inside("sshd", "rank"))
+    lines = rank["ncclConf"].splitlines()
     assert sorted(lines) == sorted(
-        f"{name}={value}" for name, value in seen["env"].items() if name.startswith("NCCL_")
+        f"{name}={value}" for name, value in rank["env"].items() if name.startswith("NCCL_")
     )
     assert "NCCL_IB_HCA==mlx5_0,mlx5_1" in lines
-    told = space.inside("sshd", "sh", "-c", f"stat -c %U:%a {CONF}; touch {CONF} || echo no")
-    assert told.endswith("no\n")
+    printed = space.inside("sshd", "sh", "-c", f"stat -c %U:%a {CONF}; touch {CONF} || echo no")
+    assert printed.endswith("no\n")
 
 
 def _memory(space: Space, pod: str) -> bool:

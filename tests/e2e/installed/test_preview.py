@@ -18,7 +18,7 @@ from tests.waiting import until
 
 SERVICE = f"/api/v1/namespaces/{NAME}/services/https:{NAME}"
 #: Fields that the API server sets itself, differently for each pod.
-_OF_ITS_OWN = ("uid", "creationTimestamp", "generation", "namespace", "managedFields")
+_SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "namespace", "managedFields")
 Preview = Callable[[Document], Document]
 
 
@@ -49,7 +49,7 @@ each_shape = pytest.mark.parametrize("shape", SHAPES)
 
 @pytest.fixture(scope="module")
 def elsewhere(space: Space) -> Iterator[str]:
-    """Make a namespace in which the API server adds its defaults, and the webhook nothing."""
+    """Make a namespace where the API server adds its defaults, and the webhook nothing."""
     name = f"{space.name}-plain"
     make_namespaces(space.cluster, namespace(name, None))
     yield name
@@ -57,8 +57,8 @@ def elsewhere(space: Space) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def who(webhook: Webhook) -> Iterator[str]:
-    """Bind the shipped Role to a user, as docs/installation.md says; return kubectl's flag."""
+def as_user(webhook: Webhook) -> Iterator[str]:
+    """Bind the shipped Role to a user, as docs/installation.md shows; return kubectl's flag."""
     user = "somebody"
     webhook.kubectl(
         "create", "rolebinding", "preview-test", f"--role={NAME}-preview", f"--user={user}"
@@ -73,7 +73,7 @@ def who(webhook: Webhook) -> Iterator[str]:
 def test_dry_run_and_command_line_agree(
     webhook: Webhook, space: Space, elsewhere: str, shape: str
 ) -> None:
-    """The command line prints the pod that the API server would store, but its defaults and status.
+    """The command line prints the pod that the API server would store, except defaults and status.
 
     So the printed pod goes through the API server too, where no webhook is called for it.
     """
@@ -91,17 +91,17 @@ def test_dry_run_and_command_line_agree(
 
 @each_shape
 def test_dry_run_and_service_proxy_agree(
-    space: Space, who: str, elsewhere: str, shape: str
+    space: Space, as_user: str, elsewhere: str, shape: str
 ) -> None:
     """So does the installed webhook's preview, for a user who may only preview."""
     document = SHAPES[shape](space)
-    said = ask(space, document, who, "preview?output=yaml")
-    assert_same(space, document, yaml.safe_load(said), elsewhere)
+    printed = ask(space, document, as_user, "preview?output=yaml")
+    assert_same(space, document, yaml.safe_load(printed), elsewhere)
 
 
-def assert_same(space: Space, asked: Document, previewed: Document, elsewhere: str) -> None:
+def assert_same(space: Space, document: Document, previewed: Document, elsewhere: str) -> None:
     """Compare the pod that would be stored with the one that was previewed."""
-    stored = space.proposed(asked)
+    stored = space.proposed(document)
     assert "rdma.lab/status" in stored["metadata"]["annotations"]
     plain = Space(space.cluster, elsewhere, space.image)
     previewed["metadata"]["namespace"] = elsewhere
@@ -114,13 +114,15 @@ def comparable(pod: Document) -> Document:
     The API server mounts the service account's token before it calls the webhook. The previewed pod
     has been patched before that, so its token comes after the webhook's volumes, not before them.
     """
-    shown: Document = json.loads(json.dumps(pod))
-    for field in _OF_ITS_OWN:
-        shown["metadata"].pop(field, None)
-    shown["metadata"]["annotations"].pop("rdma.lab/status", None)  # it is not written into files
-    spec = shown["spec"]
-    token = next(one["name"] for one in spec["volumes"] if "kube-api-access" in one["name"])
-    named: Document = json.loads(json.dumps(shown).replace(token, "kube-api-access"))
+    cleaned: Document = json.loads(json.dumps(pod))
+    for field in _SERVER_FIELDS:
+        cleaned["metadata"].pop(field, None)
+    cleaned["metadata"]["annotations"].pop("rdma.lab/status", None)  # it is not written into files
+    spec = cleaned["spec"]
+    token = next(
+        volume["name"] for volume in spec["volumes"] if "kube-api-access" in volume["name"]
+    )
+    named: Document = json.loads(json.dumps(cleaned).replace(token, "kube-api-access"))
     for container in named["spec"]["containers"]:
         container["volumeMounts"].sort(key=lambda mount: mount["mountPath"])
     named["spec"]["volumes"].sort(key=lambda volume: volume["name"])
@@ -128,10 +130,10 @@ def comparable(pod: Document) -> Document:
 
 
 @pytest.mark.parametrize("port", ["preview", "8444"])
-def test_who_may_preview_may(space: Space, who: str, port: str) -> None:
+def test_a_user_with_the_role_may_preview(space: Space, as_user: str, port: str) -> None:
     """By the port's name or number, the preview answers with the decision and reasons as JSON."""
-    said = json.loads(ask(space, space.pod("one", "nvidia.com/v100"), who, port=port))
-    (decision,) = said["decisions"]
+    answer = json.loads(ask(space, space.pod("one", "nvidia.com/v100"), as_user, port=port))
+    (decision,) = answer["decisions"]
     assert decision["allowed"] is True
 
 
@@ -147,30 +149,30 @@ def test_who_may_preview_may(space: Space, who: str, port: str) -> None:
     ],
     ids=["pods", "mutate by number", "mutate by name", "metrics", "delete", "the CA"],
 )
-def test_who_may_preview_may_nothing_else(
-    cluster: Cluster, who: str, command: tuple[str, ...]
+def test_a_user_with_the_role_may_do_nothing_else(
+    cluster: Cluster, as_user: str, command: tuple[str, ...]
 ) -> None:
     """The user may not reach the webhook's own port, its metrics, its pods or its Secret."""
-    assert "Forbidden" in cluster.kubectl(*command, who, check=False)
+    assert "Forbidden" in cluster.kubectl(*command, as_user, check=False)
 
 
-@pytest.mark.usefixtures("who")
-def test_who_may_not_preview_is_refused(space: Space) -> None:
+@pytest.mark.usefixtures("as_user")
+def test_a_user_without_the_role_is_refused(space: Space) -> None:
     """Without the Role, the API server forwards nothing."""
-    said = ask(space, space.pod("one"), "--as=somebody-else", check=False)
-    assert "Forbidden" in said
-    assert 'User "somebody-else" cannot create resource "services/proxy"' in said
+    printed = ask(space, space.pod("one"), "--as=somebody-else", check=False)
+    assert "Forbidden" in printed
+    assert 'User "somebody-else" cannot create resource "services/proxy"' in printed
 
 
 def ask(
     space: Space,
     document: Document,
-    who: str,
+    as_user: str,
     path: str = "preview",
     *,
     port: str = "preview",
     check: bool = True,
 ) -> str:
-    """Send a pod through the API server's service proxy, as docs/installation.md says."""
-    raw = ("create", "--raw", f"{SERVICE}:{port}/proxy/{path}", "--filename=-", who)
+    """Send a pod through the API server's service proxy, as docs/installation.md shows."""
+    raw = ("create", "--raw", f"{SERVICE}:{port}/proxy/{path}", "--filename=-", as_user)
     return space.cluster.kubectl(*raw, input=json.dumps(document), check=check)

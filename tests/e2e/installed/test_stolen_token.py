@@ -1,4 +1,4 @@
-"""What a thief can do with a replica's token, stolen from its file system."""
+"""The power of a thief with a replica's token, stolen from its file system."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Thief:
 
     def secret(self) -> Document:
         """Read the Secret of the CA, as every replica may."""
-        said = self.send("GET", f"{SECRETS}/{NAME}-ca")
-        assert said.code == 200, said.refusal
-        return said.object
+        response = self.send("GET", f"{SECRETS}/{NAME}-ca")
+        assert response.code == 200, response.refusal
+        return response.object
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +60,15 @@ def test_no_call_can_be_redirected(thief: Thief, configuration: str) -> None:
     """RBAC allows to patch both webhook configurations; the policy denies all but `caBundle`."""
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
-    told = "rdma-webhook may change nothing of webhook configurations but caBundle of its own two"
+    message = (
+        "rdma-webhook may change nothing of webhook configurations but caBundle of its own two"
+    )
     for change in REDIRECTED:
-        said = thief.send("PATCH", path, [change], "application/json-patch+json")
-        assert (said.code, told in said.refusal) == (403, True), said.refusal
+        response = thief.send("PATCH", path, [change], "application/json-patch+json")
+        assert (response.code, message in response.refusal) == (403, True), response.refusal
     bundle = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "eA=="}
-    said = thief.send("PATCH", path, [bundle], "application/json-patch+json")
-    assert told not in said.refusal
+    response = thief.send("PATCH", path, [bundle], "application/json-patch+json")
+    assert message not in response.refusal
 
 
 def test_it_lists_only_its_own_objects(thief: Thief) -> None:
@@ -84,31 +86,31 @@ def test_it_lists_only_its_own_objects(thief: Thief) -> None:
 
 
 def test_replicas_prove_their_guard(thief: Thief) -> None:
-    """Each has tried as itself, by dry runs, and says so."""
+    """Each has tried as itself, by dry runs, and reports the result."""
     webhook = thief.webhook
     proven = "[+] guard: this account may change at most caBundle of "
     for replica in webhook.replicas():
-        until(lambda one=replica: proven in webhook.ask(one, "/readyz"))  # type: ignore[misc]
+        until(lambda replica=replica: proven in webhook.ask(replica, "/readyz"))  # type: ignore[misc]
     guarded = webhook.counted("rdma_webhook_guarded", "kind")
     kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
     assert guarded == dict.fromkeys(((kind,) for kind in kinds), len(webhook.replicas()))
 
 
 def _secret(name: str, **fields: object) -> Document:
-    made: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
-    return {**made, "type": "Opaque", **fields}
+    secret: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+    return {**secret, "type": "Opaque", **fields}
 
 
 def test_no_other_secret_can_be_made(thief: Thief) -> None:
     """RBAC allows any number of Secrets; the policy denies them."""
     for number in range(ATTEMPTS):
-        said = thief.send("POST", SECRETS, _secret(f"flood-{number}"))
-        assert said.code == 403
-        assert f"rdma-webhook may write no Secret but {NAME}-ca" in said.refusal
+        response = thief.send("POST", SECRETS, _secret(f"flood-{number}"))
+        assert response.code == 403
+        assert f"rdma-webhook may write no Secret but {NAME}-ca" in response.refusal
     nameless = _secret("", metadata={"generateName": "flood-"})
     assert thief.send("POST", SECRETS, nameless).code == 403
-    others = f"/api/v1/namespaces/default/secrets/{NAME}-ca"
-    assert thief.send("PUT", others, _secret(f"{NAME}-ca")).code == 403
+    other_secret = f"/api/v1/namespaces/default/secrets/{NAME}-ca"
+    assert thief.send("PUT", other_secret, _secret(f"{NAME}-ca")).code == 403
 
 
 def _put(*path: str, value: object) -> Callable[[Document], None]:
@@ -150,23 +152,23 @@ REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
 
 
 @pytest.mark.parametrize("change", REFUSED)
-def test_the_secret_stays_one_that_can_be_written(thief: Thief, change: str) -> None:
+def test_the_secret_stays_writable(thief: Thief, change: str) -> None:
     """Neither an update nor a create can make it immutable, too large, or kept by a finalizer."""
-    do, told = REFUSED[change]
+    do, message = REFUSED[change]
     stored = thief.secret()
     do(stored)
-    said = thief.send("PUT", f"{SECRETS}/{NAME}-ca", stored)
-    assert (said.code, told in said.refusal) == (403, True), said.refusal
-    made = _secret(f"{NAME}-ca")
-    do(made)
-    said = thief.send("POST", SECRETS, made)
-    assert (said.code, told in said.refusal) == (403, True), said.refusal
+    response = thief.send("PUT", f"{SECRETS}/{NAME}-ca", stored)
+    assert (response.code, message in response.refusal) == (403, True), response.refusal
+    secret = _secret(f"{NAME}-ca")
+    do(secret)
+    response = thief.send("POST", SECRETS, secret)
+    assert (response.code, message in response.refusal) == (403, True), response.refusal
 
 
 def test_no_secret_of_another_type(thief: Thief) -> None:
     """A Secret of another type, such as one that a controller would fill, is rejected."""
-    said = thief.send("POST", SECRETS, {**_secret(f"{NAME}-ca"), "type": "example.com/other"})
-    assert (said.code, "only a Secret of type Opaque" in said.refusal) == (403, True)
+    response = thief.send("POST", SECRETS, {**_secret(f"{NAME}-ca"), "type": "example.com/other"})
+    assert (response.code, "only a Secret of type Opaque" in response.refusal) == (403, True)
 
 
 def test_what_replicas_do_with_it_is_allowed(thief: Thief) -> None:
@@ -175,8 +177,8 @@ def test_what_replicas_do_with_it_is_allowed(thief: Thief) -> None:
     stored["data"] |= {"next.crt": "eA==", "next.key": "eA==", "previous.crt": "eA=="}
     annotations = {"rdma.lab/rotate": "rotate", "rdma.lab/retire-after": "2026-11-22T15:04:05Z"}
     stored["metadata"]["annotations"] = annotations
-    said = thief.send("PUT", f"{SECRETS}/{NAME}-ca", stored)
-    assert (said.code, said.refusal) == (200, "")
+    response = thief.send("PUT", f"{SECRETS}/{NAME}-ca", stored)
+    assert (response.code, response.refusal) == (200, "")
 
 
 def test_it_deletes_no_secret(thief: Thief) -> None:
@@ -257,18 +259,18 @@ FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
 def test_a_true_event_is_taken(thief: Thief) -> None:
     """An event as the process writes it is accepted, with any of its 4096 names."""
     for mark in ("000", "f55", "fff"):
-        said = thief.send("POST", EVENTS, _event(thief, mark))
-        assert (said.code, said.refusal) == (201, ""), mark
+        response = thief.send("POST", EVENTS, _event(thief, mark))
+        assert (response.code, response.refusal) == (201, ""), mark
 
 
 @pytest.mark.parametrize("how", FALSE)
 def test_other_events_are_refused(thief: Thief, how: str) -> None:
     """Events of another form, place or size are rejected: their number would have no limit."""
     event = deepcopy(_event(thief))
-    do, told = FALSE[how]
+    do, message = FALSE[how]
     do(event)
-    said = thief.send("POST", EVENTS, event)
-    assert (said.code, told in said.refusal) == (403, True), said.refusal
+    response = thief.send("POST", EVENTS, event)
+    assert (response.code, message in response.refusal) == (403, True), response.refusal
 
 
 def _at_owner(thief: Thief) -> Document:
@@ -298,8 +300,8 @@ FALSE_AT_OWNER: dict[str, Callable[[Document], None]] = {
 def test_a_true_event_at_an_owner_is_taken(thief: Thief) -> None:
     """In a namespace that opted in, an event as the process writes it is accepted."""
     event = _at_owner(thief)
-    said = thief.send("POST", EVENTS.replace(NAME, LAB), event)
-    assert (said.code, said.refusal) == (201, "")
+    response = thief.send("POST", EVENTS.replace(NAME, LAB), event)
+    assert (response.code, response.refusal) == (201, "")
     del event["regarding"]["uid"]
     assert thief.send("POST", EVENTS.replace(NAME, LAB), event).code == 201
 
@@ -309,30 +311,32 @@ def test_other_events_at_owners_are_refused(thief: Thief, how: str) -> None:
     """They are about controllers in their own namespace, and by the pod that asks."""
     event = _at_owner(thief)
     FALSE_AT_OWNER[how](event)
-    said = thief.send("POST", EVENTS.replace(NAME, LAB), event)
-    assert (said.code, _OWNERS in said.refusal) == (403, True), said.refusal
+    response = thief.send("POST", EVENTS.replace(NAME, LAB), event)
+    assert (response.code, _OWNERS in response.refusal) == (403, True), response.refusal
 
 
 def test_a_namespace_that_did_not_opt_in_gets_no_event(thief: Thief) -> None:
-    """Nothing of it is our business."""
+    """The webhook never writes events there."""
     event = _at_owner(thief)
     event["metadata"]["namespace"] = event["regarding"]["namespace"] = "default"
-    said = thief.send("POST", EVENTS.replace(NAME, "default"), event)
-    assert (said.code, _OWNERS in said.refusal) == (403, True), said.refusal
+    response = thief.send("POST", EVENTS.replace(NAME, "default"), event)
+    assert (response.code, _OWNERS in response.refusal) == (403, True), response.refusal
 
 
 def test_a_token_of_no_pod_makes_no_event(webhook: Webhook, thief: Thief) -> None:
     """A token that is not a pod's, such as one from `kubectl create token`, can write no event."""
     token = webhook.kubectl("create", "token", NAME).strip()
-    said = send(webhook.cluster, "POST", f"{EVENTS}?dryRun=All", _event(thief), token=token)
-    assert (said.code, _AT in said.refusal) == (403, True), said.refusal
+    response = send(webhook.cluster, "POST", f"{EVENTS}?dryRun=All", _event(thief), token=token)
+    assert (response.code, _AT in response.refusal) == (403, True), response.refusal
 
 
 def test_the_policies_are_well_typed(webhook: Webhook) -> None:
     """The API server's own type check of the policies' expressions finds nothing."""
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-    found = {one["metadata"]["name"]: one for one in json.loads(webhook.read(path))["items"]}
-    guards = [name for name in found if name.startswith("rdma-webhook-guard")]
+    policies = {
+        policy["metadata"]["name"]: policy for policy in json.loads(webhook.read(path))["items"]
+    }
+    guards = [name for name in policies if name.startswith("rdma-webhook-guard")]
     assert len(guards) == 3
     for name in guards:
-        assert not found[name]["status"].get("typeChecking", {}).get("expressionWarnings"), name
+        assert not policies[name]["status"].get("typeChecking", {}).get("expressionWarnings"), name

@@ -1,6 +1,6 @@
-"""Whoever applies a FabricConfiguration is told at once what is wrong with it, by kubectl.
+"""Kubectl shows the errors in a FabricConfiguration as soon as it is applied.
 
-Most of it is a server-side dry run, so the fabrics of the installation stay as they are.
+Most applies are server-side dry runs, so the fabrics of the installation stay as they are.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def kind(webhook: Webhook) -> Iterator[Webhook]:
     kubectl = webhook.cluster.kubectl
     bring(webhook.cluster, str(MANIFESTS / "crd" / "fabricconfigurations.yaml"))
     until(lambda: "FIELDS" in kubectl("explain", "fabrics", check=False))
-    there = kubectl("get", "fabrics", "default", "--ignore-not-found")
-    if not there:
+    existing = kubectl("get", "fabrics", "default", "--ignore-not-found")
+    if not existing:
         kubectl("apply", "--filename=-", input=configuration(FABRIC))
     yield webhook
-    if not there:
+    if not existing:
         kubectl("delete", "fabrics", "default")
 
 
@@ -55,7 +55,7 @@ def configuration(*fabrics: dict[str, Any]) -> str:
 
 
 def applied(webhook: Webhook, text: str, *options: str, check: bool = True) -> str:
-    """Apply a text, without storing it, and return what kubectl says."""
+    """Apply a text, without storing it, and return kubectl's output."""
     apply = ("apply", "--dry-run=server", "--filename=-", *options)
     return webhook.cluster.kubectl(*apply, input=text, check=check)
 
@@ -66,29 +66,33 @@ def applied(webhook: Webhook, text: str, *options: str, check: bool = True) -> s
 def test_a_wrong_configuration_is_rejected(kind: Webhook, options: tuple[str, ...]) -> None:
     """Kubectl shows each error with its path and what would be right, and a replica counts it."""
     before = kind.counted("rdma_webhook_validations_total", "allowed")
-    wrong = configuration({**FABRIC, "hcass": [], "resources": [{"name": "rdma/a-b"}]})
+    invalid = configuration({**FABRIC, "hcass": [], "resources": [{"name": "rdma/a-b"}]})
     with pytest.raises(KubectlError) as error:
-        applied(kind, wrong, *options)
-    said = str(error.value)
-    assert 'The FabricConfiguration "default" is invalid: \n' in said
+        applied(kind, invalid, *options)
+    message = str(error.value)
+    assert 'The FabricConfiguration "default" is invalid: \n' in message
     # A server-side apply adds the fabric to those that are there.
-    assert re.search(r"\* spec\.fabrics\[\d]\.hcass: unknown field \(did you mean hcas\?\)\n", said)
-    assert re.search(r"\* spec\.fabrics\[\d]\.resources\[0]\.name: 'rdma/a-b': the device ", said)
+    assert re.search(
+        r"\* spec\.fabrics\[\d]\.hcass: unknown field \(did you mean hcas\?\)\n", message
+    )
+    assert re.search(
+        r"\* spec\.fabrics\[\d]\.resources\[0]\.name: 'rdma/a-b': the device ", message
+    )
     counted = kind.counted("rdma_webhook_validations_total", "allowed") - before
     assert counted["false",] == 1
 
 
 def test_a_warning_is_shown(kind: Webhook) -> None:
     """It rejects nothing."""
-    said = applied(kind, configuration({**FABRIC, "hcas": []}), check=False)
-    assert "fabricconfiguration.rdma.lab/default " in said
-    assert "(server dry run)\n" in said
-    assert "Warning: spec.fabrics[0].hcas: is empty, so NCCL and UCX use every device" in said
+    printed = applied(kind, configuration({**FABRIC, "hcas": []}), check=False)
+    assert "fabricconfiguration.rdma.lab/default " in printed
+    assert "(server dry run)\n" in printed
+    assert "Warning: spec.fabrics[0].hcas: is empty, so NCCL and UCX use every device" in printed
 
 
 @contextmanager
 def _redirected(webhook: Webhook, name: str) -> Iterator[None]:
-    """Have the API server call another Service: what it sees if no replica answers."""
+    """Have the API server call another Service, as if no replica answered."""
     path = "/webhooks/0/clientConfig/service/name"
 
     def call(service: str) -> None:
@@ -110,7 +114,7 @@ def test_while_no_replica_answers_no_spec_can_be_changed(kind: Webhook) -> None:
     with _redirected(kind, "nobody"):
         until(lambda: CALLED in applied(kind, other, check=False))
         for change in (("label", "example.com/a=b"), ("delete",)):
-            verb, *more = change
-            kind.cluster.kubectl(verb, "fabrics", "default", "--dry-run=server", *more)
+            verb, *options = change
+            kind.cluster.kubectl(verb, "fabrics", "default", "--dry-run=server", *options)
     until(lambda: CALLED not in applied(kind, other, check=False))
     applied(kind, other)

@@ -36,7 +36,7 @@ echo 'n:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0
 exec sleep infinity"""
 
 
-def why(space: Space, *arguments: str, kubeconfig: Path | None = None) -> Answer:
+def run_why(space: Space, *arguments: str, kubeconfig: Path | None = None) -> Answer:
     """Run the command in this process, as the administrator or with another kubeconfig."""
     access = ("--kubeconfig", kubeconfig or space.cluster.kubeconfig, "-n", space.name)
     return run_command("why", *access, *arguments)
@@ -44,54 +44,54 @@ def why(space: Space, *arguments: str, kubeconfig: Path | None = None) -> Answer
 
 def explained(space: Space, *arguments: str, **how: Any) -> Document:
     """Return the explanation of one pod, as JSON."""
-    answer = why(space, "-o", "json", *arguments, **how)
+    answer = run_why(space, "-o", "json", *arguments, **how)
     form = json.loads(answer.out)
     VALIDATOR.validate(form)
-    (found,) = form["pods"]
-    assert answer.code == (0 if found["well"] else 1)
-    assert isinstance(found, dict)
-    return found
+    (explanation,) = form["pods"]
+    assert answer.code == (0 if explanation["well"] else 1)
+    assert isinstance(explanation, dict)
+    return explanation
 
 
-def texts(found: Document, chapter: str = "") -> str:
-    """Return the answer and all sentences, or those of a chapter."""
-    told = [
-        f"{one['code']}: {one['text']} > {one['remedy']}"
-        for each in found["chapters"]
-        if not chapter or each["name"] == chapter
-        for one in each["sentences"]
+def texts(explanation: Document, chapter: str = "") -> str:
+    """Return the answer and all sentences, or the sentences of a chapter."""
+    lines = [
+        f"{sentence['code']}: {sentence['text']} > {sentence['remedy']}"
+        for section in explanation["chapters"]
+        if not chapter or section["name"] == chapter
+        for sentence in section["sentences"]
     ]
-    return "\n".join(told if chapter else [found["answer"]["text"], *told])
+    return "\n".join(lines if chapter else [explanation["answer"]["text"], *lines])
 
 
 def job(space: Space, name: str, pod: Document, **metadata: Any) -> Document:
     """Return a Job that makes such a pod."""
     template = {"metadata": {"annotations": pod["metadata"]["annotations"]}, "spec": pod["spec"]}
-    made = workload("Job", space.name, once(template), **{"name": name, **metadata})
-    made["spec"]["backoffLimit"] = 0
-    return made
+    document = workload("Job", space.name, once(template), **{"name": name, **metadata})
+    document["spec"]["backoffLimit"] = 0
+    return document
 
 
 def pod_of(space: Space, name: str) -> str:
     """Wait for the pod of a Job, and return its name."""
-    found: list[str] = []
+    pods: list[str] = []
 
-    def there() -> bool:
+    def exists() -> bool:
         names = space.kubectl("get", "pods", f"--selector=job-name={name}", "--output=name")
-        found[:] = names.split()
-        return bool(found)
+        pods[:] = names.split()
+        return bool(pods)
 
-    until(there)
-    return found[0].removeprefix("pod/")
+    until(exists)
+    return pods[0].removeprefix("pod/")
 
 
 def other_space(space: Space, suffix: str, **labels: str) -> Space:
     """Make another namespace with these labels."""
-    made = Space(space.cluster, f"{space.name}-{suffix}", space.image)
-    document = namespace(made.name, None)
+    other = Space(space.cluster, f"{space.name}-{suffix}", space.image)
+    document = namespace(other.name, None)
     document["metadata"]["labels"] = labels
-    make_namespaces(made.cluster, document)
-    return made
+    make_namespaces(other.cluster, document)
+    return other
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +99,8 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
     """Let Jobs make a pod for each cause; return the pods' names."""
     gpu = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
     products = {"key": PRODUCT, "operator": "In", "values": ["Tesla-V100-X", "NVIDIA-A100-X"]}
-    both = {"nodeSelectorTerms": [{"matchExpressions": [products]}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": both}}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [products]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     none = {"resources": {"limits": {V100: "1", "rdma/none": "1"}}}
     pods = {
         "misspelt": space.pod("x", V100, {"rdma.lab/enabled": "true"}),
@@ -175,11 +175,11 @@ def test_decisions(
     space: Space, planted: dict[str, str], cause: str, rdma: str, says: list[str]
 ) -> None:
     """Why the webhook could not equip a pod, or was not called for it."""
-    found = explained(space, planted[cause])
-    assert found["rdma"] == rdma
-    assert found["owners"] == [f"Job {cause}"]
+    explanation = explained(space, planted[cause])
+    assert explanation["rdma"] == rdma
+    assert explanation["owners"] == [f"Job {cause}"]
     for sentence in says:
-        assert sentence in texts(found)
+        assert sentence in texts(explanation)
 
 
 def test_the_event_of_the_owner(space: Space, planted: dict[str, str]) -> None:
@@ -192,50 +192,50 @@ def test_a_resource_that_no_node_has(space: Space, planted: dict[str, str]) -> N
     """The pod is pending, and no node offers what it requests."""
     pod = planted["nowhere"]
     until(lambda: "rdma/none" in texts(explained(space, pod), "now"))
-    found = explained(space, pod)
-    assert found["rdma"] == "unsure"
-    assert "ResourceUnknown" in found["answer"]["code"]
+    explanation = explained(space, pod)
+    assert explanation["rdma"] == "unsure"
+    assert "ResourceUnknown" in explanation["answer"]["code"]
     sentence = "The pod is pending on rdma/none: no node of the cluster offers it."
-    assert sentence in texts(found, "now")
+    assert sentence in texts(explanation, "now")
 
 
 def test_a_resource_that_is_taken(space: Space, planted: dict[str, str]) -> None:
     """The pod is pending, and a node offers the resource, but not enough of it."""
     pod = planted["taken"]
     until(lambda: "rdma/rdma_v100" in texts(explained(space, pod), "now"))
-    found = explained(space, pod)
-    assert (found["rdma"], found["well"]) == ("unsure", False)
-    assert "ResourceExceedsNodes" in found["answer"]["code"]
+    explanation = explained(space, pod)
+    assert (explanation["rdma"], explanation["well"]) == ("unsure", False)
+    assert "ResourceExceedsNodes" in explanation["answer"]["code"]
     sentence = f"The pod is pending on rdma/rdma_v100: {REAL} offer it, but have too little free"
-    assert sentence in texts(found, "now")
+    assert sentence in texts(explanation, "now")
 
 
 def test_a_container_that_exceeds_its_memory(space: Space, planted: dict[str, str]) -> None:
-    """It is said which limit, and that registered memory counts."""
+    """The text names the limit, and that registered memory counts."""
     pod = planted["oom"]
     until(lambda: "OOMKilled" in texts(explained(space, pod), "now"))
-    found = explained(space, pod)
-    assert found["well"] is False
-    assert "used more memory than its limit of 32Mi" in texts(found, "now")
+    explanation = explained(space, pod)
+    assert explanation["well"] is False
+    assert "used more memory than its limit of 32Mi" in texts(explanation, "now")
 
 
 def test_an_image_that_is_not_there(space: Space, planted: dict[str, str]) -> None:
-    """It is said which container waits, and why."""
+    """The text names the container that waits, and the reason."""
     pod = planted["no-image"]
     until(lambda: "its image cannot be pulled" in texts(explained(space, pod), "now"))
 
 
 def test_a_namespace_without_the_label(space: Space) -> None:
-    """It is said how to label it."""
+    """The remedy is to label it."""
     other = other_space(space, "plain")
     other.create(job(other, "train", other.pod("x", V100)))
-    found = explained(other, pod_of(other, "train"))
-    assert found["rdma"] == "no"
-    assert found["answer"]["text"] == (
+    explanation = explained(other, pod_of(other, "train"))
+    assert explanation["rdma"] == "no"
+    assert explanation["answer"]["text"] == (
         f"No RDMA, since the webhook was not called: namespace {other.name} does not have the "
         f'label {ENABLE}: "true".'
     )
-    assert f"namespace {other.name} {ENABLE}=true" in found["answer"]["remedy"]
+    assert f"namespace {other.name} {ENABLE}=true" in explanation["answer"]["remedy"]
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 
 
@@ -246,10 +246,10 @@ def test_a_pod_created_before_the_label(space: Space) -> None:
     pod = pod_of(other, "train")
     time.sleep(1.1)  # times of the API server have whole seconds
     other.cluster.kubectl("label", "namespace", other.name, f"{ENABLE}=true")
-    found = explained(other, pod)
+    explanation = explained(other, pod)
     created = other.get(pod)["metadata"]["creationTimestamp"]
-    assert found["answer"]["code"] == "CreatedBeforeLabel"
-    assert f"was created at {created}, before namespace {other.name} got" in texts(found)
+    assert explanation["answer"]["code"] == "CreatedBeforeLabel"
+    assert f"was created at {created}, before namespace {other.name} got" in texts(explanation)
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 
 
@@ -258,19 +258,19 @@ def test_pod_security_that_refuses_the_capability(space: Space) -> None:
     level = {"pod-security.kubernetes.io/enforce": "baseline"}
     other = other_space(space, "baseline", **{ENABLE: "true"}, **level)
     other.create(job(other, "train", other.pod("x", V100)))
-    found = explained(other, pod_of(other, "train"))
-    assert found["rdma"] == "unsure"
+    explanation = explained(other, pod_of(other, "train"))
+    assert explanation["rdma"] == "unsure"
     sentence = "PodSecurity: The namespace enforces a Pod Security level that forbids IPC_LOCK."
-    assert sentence in texts(found, "done")
+    assert sentence in texts(explanation, "done")
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 
 
 def test_what_was_denied(space: Space) -> None:
-    """A pod that was never created: its controller's event says why."""
+    """A pod that was never created: its controller's event has the reason."""
     annotations = {ENABLE: "true", "rdma.lab/fabric": "nowhere"}
     space.create(job(space, "denied", space.pod("x", V100, annotations)))
     space.event("denied", "FailedCreate")
-    answer = why(space, "denied-abcde")
+    answer = run_why(space, "denied-abcde")
     assert answer.code == 2
     assert f"there is no pod denied-abcde in namespace {space.name}; Job denied could" in answer.err
     assert "nowhere" in answer.err
@@ -279,29 +279,33 @@ def test_what_was_denied(space: Space) -> None:
 def test_a_pod_that_is_well(space: Space, planted: dict[str, str]) -> None:
     """The log shows RDMA, and a shell in the container finds no device, since none is here."""
     space.started(planted["well"])
-    found = explained(space, planted["well"], "--logs", "--exec")
-    assert (found["rdma"], found["well"]) == ("yes", True)
-    assert "The pod is equipped for RDMA over v100-ib" in texts(found)
-    assert "The log of container main shows RDMA, with GPUDirect RDMA." in texts(found, "log")
-    assert "In container main, no process has an RDMA device open." in texts(found, "processes")
+    explanation = explained(space, planted["well"], "--logs", "--exec")
+    assert (explanation["rdma"], explanation["well"]) == ("yes", True)
+    assert "The pod is equipped for RDMA over v100-ib" in texts(explanation)
+    assert "The log of container main shows RDMA, with GPUDirect RDMA." in texts(explanation, "log")
+    assert "In container main, no process has an RDMA device open." in texts(
+        explanation, "processes"
+    )
 
 
 def test_a_job_that_fell_back(space: Space, planted: dict[str, str]) -> None:
     """Admission could not know; the log does, and names the cause."""
     space.started(planted["fell-back"])
     assert explained(space, planted["fell-back"])["rdma"] == "yes"
-    found = explained(space, planted["fell-back"], "--logs")
-    assert found["rdma"] == "no"
-    assert "RDMA is not in use: the log shows TCP sockets" in texts(found)
-    assert "NoDeviceFound: NCCL found no RDMA device" in texts(found, "log")
+    explanation = explained(space, planted["fell-back"], "--logs")
+    assert explanation["rdma"] == "no"
+    assert "RDMA is not in use: the log shows TCP sockets" in texts(explanation)
+    assert "NoDeviceFound: NCCL found no RDMA device" in texts(explanation, "log")
 
 
 def test_what_would_be_decided_today(
     webhook: Webhook, space: Space, planted: dict[str, str]
 ) -> None:
     """From the Job's template, with the fabrics of the installation, it is the same."""
-    found = explained(space, planted["well"], "-c", str(webhook.fabrics))
-    assert "SameToday: The same, from the template of Job well: equipped" in texts(found, "today")
+    explanation = explained(space, planted["well"], "-c", str(webhook.fabrics))
+    assert "SameToday: The same, from the template of Job well: equipped" in texts(
+        explanation, "today"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -315,11 +319,11 @@ def researcher(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_with_the_right_to_read_pods_only(
     space: Space, planted: dict[str, str], researcher: Path
 ) -> None:
-    """The answer is the same; what may not be read is said, one line each."""
+    """The answer is the same; each missing right has a line."""
     flags = ("--logs", "--exec")
-    found = explained(space, planted["disabled"], *flags, kubeconfig=researcher)
-    assert "the user's NCCL_IB_DISABLE=1 turns RDMA off" in texts(found)
-    lacking = texts(found, "lacking")
+    explanation = explained(space, planted["disabled"], *flags, kubeconfig=researcher)
+    assert "the user's NCCL_IB_DISABLE=1 turns RDMA off" in texts(explanation)
+    lacking = texts(explanation, "lacking")
     assert f"You do not have the right to read the events of Pod {planted['disabled']}." in lacking
     assert "You do not have the right to read Job disabled." in lacking
     unseen = explained(space, planted["misspelt"], kubeconfig=researcher)
@@ -330,17 +334,19 @@ def test_with_the_right_to_read_pods_only(
 
 
 def test_exec_that_is_forbidden(space: Space, planted: dict[str, str], researcher: Path) -> None:
-    """The answer says why a container could not be inspected."""
+    """The answer has the reason why a container could not be inspected."""
     space.started(planted["well"])
-    found = explained(space, planted["well"], "--exec", "--logs", kubeconfig=researcher)
-    assert "Container main could not be inspected: " in texts(found, "processes")
-    assert "pods/exec" in texts(found, "processes")
-    assert "You do not have the right to read the log of container main." in texts(found, "lacking")
+    explanation = explained(space, planted["well"], "--exec", "--logs", kubeconfig=researcher)
+    assert "Container main could not be inspected: " in texts(explanation, "processes")
+    assert "pods/exec" in texts(explanation, "processes")
+    assert "You do not have the right to read the log of container main." in texts(
+        explanation, "lacking"
+    )
 
 
 def test_a_pod_that_may_not_be_read(space: Space, researcher: Path) -> None:
     """Without that right, the command cannot answer."""
-    answer = why(Space(space.cluster, "default", ""), "train", kubeconfig=researcher)
+    answer = run_why(Space(space.cluster, "default", ""), "train", kubeconfig=researcher)
     assert (answer.code, answer.out) == (2, "")
     assert "you do not have the right to read pod train in namespace default" in answer.err
 
@@ -355,17 +361,17 @@ def test_a_webhook_that_did_not_answer(webhook: Webhook, space: Space) -> None:
         created: list[str] = []
 
         def unpatched() -> bool:
-            # The API server may take a moment to learn of the new policy.
+            # The API server may take a moment to read the new policy.
             name = f"missed-{len(created)}"
             created.append(name)
             space.create(job(space, name, space.pod("x", V100)))
             return "rdma.lab/status" not in str(space.get(pod_of(space, name)))
 
         until(unpatched)
-        found = explained(space, pod_of(space, created[-1]))
-        assert found["rdma"] == "no"
-        assert found["answer"]["code"] == "DidNotAnswer"
-        assert "the webhook did not answer when the pod was created" in texts(found)
+        explanation = explained(space, pod_of(space, created[-1]))
+        assert explanation["rdma"] == "no"
+        assert explanation["answer"]["code"] == "DidNotAnswer"
+        assert "the webhook did not answer when the pod was created" in texts(explanation)
     finally:
         cluster.kubectl("patch", CONFIGURATION, "--type=json", f"--patch={patch % 'Fail'}")
         install(cluster, webhook.fabrics)
