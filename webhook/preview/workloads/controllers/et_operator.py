@@ -87,7 +87,7 @@ ET_OPERATOR = Controller(
     name="et-operator",
     kinds=frozenset({"kai.alibabacloud.com/v1alpha1 TrainingJob"}),
     adds="`training-job-role` and other labels; host files for the launcher; ssh keys, and "
-    "`/usr/sbin/sshd` with `sleep 365d` for a worker without a command; without ssh "
+    "`/usr/sbin/sshd` with `sleep 365d` for a worker without a command; without ssh: "
     "`OMPI_MCA_plm_rsh_agent` and `sleep 365d`",
     expected_pods=_pods_of,
 )

@@ -132,7 +132,7 @@ JOBSET = Controller(
     name="JobSet",
     kinds=frozenset({"jobset.x-k8s.io/v1alpha2 JobSet"}),
     adds="labels and annotations with the names and indexes of its Jobs, `JOB_COMPLETION_INDEX`, "
-    "and the nodeSelector of exclusive placement by nodeSelector",
+    "and the nodeSelector for exclusive placement with the nodeSelector strategy",
     expected_pods=_jobset_pods,
 )
 

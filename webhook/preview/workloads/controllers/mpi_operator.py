@@ -182,7 +182,7 @@ def _launcher(workload: Workload, first: TemplateContainer) -> PodManifest:
 MPI_OPERATOR_V1ALPHA1 = Controller(
     name="mpi-operator",
     kinds=frozenset({"kubeflow.org/v1alpha1 MPIJob"}),
-    adds="two kinds of pods from one template: workers, labeled, that run `sleep 365d`, and a "
-    "launcher, labeled, without resources, with `OMPI_MCA_*` and the hostfile",
+    adds="two kinds of pods from one template: labeled workers that run `sleep 365d`, and a "
+    "labeled launcher without resources, with `OMPI_MCA_*` and the hostfile",
     expected_pods=_v1alpha1_pods,
 )
