@@ -102,8 +102,8 @@ def _unlisted(permitted: BestEffortReads) -> str:
 def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
     """Reject names of unknown nodes, and note the obstacles on a node."""
     for name in given:
-        if name not in members.known:
-            near = get_close_matches(name[:80], sorted(members.known), n=1)
+        if name not in members.names:
+            near = get_close_matches(name[:80], sorted(members.names), n=1)
             meant = f" (did you mean {near[0]}?)" if near else ""
             raise DocumentError(f"--nodes: there is no node {name!r:.80}{meant}")
         if obstacle := members.unfit.get(name):

@@ -27,7 +27,7 @@ PEER_CODES = (AS_PEERS, OUTLIER)
 #: The fewest runs whose median no single run decides.
 ENOUGH = 3
 _DEVIATIONS = 3 * 1.4826
-#: The share of the median by which runs may differ.
+#: The deviation that is noise, as a share of the median.
 _USUAL = {"bandwidth": 0.05, "collective": 0.05, "latency": 0.2}
 
 

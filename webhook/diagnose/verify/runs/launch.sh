@@ -1,8 +1,8 @@
 #!/bin/sh
 # The launcher of a run of nccl-tests: launch.sh RANKS LIMIT TEST LARGEST
 #
-# What it says itself begins with "rdma-verify: ". mpirun is looked for first, since an image that
-# lacks one part usually lacks all of them.
+# Its own messages begin with "rdma-verify: ". mpirun comes first, since an image that lacks it
+# usually lacks everything.
 ranks=$1 limit=$2 test=$3 largest=$4
 for program in mpirun ssh "$test"; do
     if ! command -v "$program" >/dev/null; then
@@ -11,8 +11,8 @@ for program in mpirun ssh "$test"; do
     fi
 done
 set -x
-# NCCL's log says over which network the results came. One process a GPU. sshd of the workers listens
-# on 2222, so that it does not meet that of a node whose network the pods use.
+# NCCL's log shows which network carried the results. Each GPU has a process. The workers' sshd
+# listens on 2222, which leaves port 22 to the node's sshd if the pods use the node's network.
 exec timeout "$limit" mpirun --allow-run-as-root -np "$ranks" --map-by slot \
     --mca plm_rsh_args "-p 2222 -o ConnectionAttempts=10 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR" \
     -x NCCL_DEBUG=INFO -x PATH -x LD_LIBRARY_PATH \

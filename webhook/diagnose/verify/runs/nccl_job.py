@@ -18,7 +18,7 @@ from webhook.model.json import JsonObject
 #: The label with which mpi-operator marks launcher and workers.
 ROLE_LABEL = "training.kubeflow.org/job-role"
 _PORT = 2222
-#: Seconds after its end in which mpi-operator deletes a job.
+#: Seconds from the end of a job until mpi-operator deletes it.
 _TTL_SECONDS = 600
 
 
@@ -144,7 +144,7 @@ class NcclPlan(NamedTuple):
     test: str
     #: The largest message, in the notation of nccl-tests: 1G.
     largest: str
-    #: Seconds in which the workers must become ready.
+    #: Seconds until the workers must be ready.
     patience: float
     pull_secrets: tuple[str, ...] = ()
     #: Tolerations as in a pod.

@@ -1,18 +1,18 @@
-# rdma-webhook verify run: one end of a pair of nodes that measure their HCAs with perftest.
+# rdma-webhook verify run: an end of a pair of nodes that measure their HCAs with perftest.
 #
 # sh -c THIS rdma-verify server|client ADDRESS COUNT SECONDS LIMIT TESTS [HCA...]
 #
-# The server starts a program for each HCA and test at once, each on its own port. When each of them
-# listens or has ended, and one listens, the pod becomes ready. What they said is printed as they
-# end. The client then runs the same ones after another, so that none shares the link.
+# The server starts a program for each HCA and test at once, each on its own port. When all of them
+# listen or have ended, and at least one listens, the pod becomes ready. Their output is printed as
+# they end. The client runs the same programs one after another, so that none shares the link.
 #
-# ADDRESS  the server's; COUNT: how many HCAs the server has, 0 if it has those of the arguments
+# ADDRESS  the server's; COUNT: the server's number of HCAs, 0 if the arguments name them
 # LIMIT    seconds after which the client ends a program without a result
 # TESTS    names of programs, separated by spaces
-# HCA      RDMA devices; without any, those that this container may open and NCCL_IB_HCA chooses
+# HCA      RDMA devices; by default, those that this container may open and NCCL_IB_HCA selects
 #
-# Each command is printed before what it says, so that a failure is known by its device. No other
-# line has the name of a program as a word: it would be taken for a command.
+# Each command is printed before its output, so that a failure is assigned to its device. No other
+# line may have the name of a program as a word: it would be read as a command.
 exec 2>&1
 role=$1 address=$2 count=$3 seconds=$4 limit=$5 tests=$6
 shift 6
@@ -20,16 +20,16 @@ folder=@ROOT@/tmp/rdma-verify first_port=18515
 
 note() { echo "rdma-verify: $*"; }
 
-chosen() { # whether NCCL_IB_HCA, as NCCL reads it, chooses the device $1
-  names=${NCCL_IB_HCA-} found=no excluded=no exact=no
+selected() { # DEVICE: whether NCCL_IB_HCA, as NCCL reads it, selects it
+  names=${NCCL_IB_HCA-} listed=no excluded=no exact=no
   case $names in ^*) names=${names#^} excluded=yes ;; esac
   case $names in =*) names=${names#=} exact=yes ;; esac
   [ -n "$names" ] || return 0
   for name in $(echo "$names" | tr , ' '); do
     name=${name%%:*}
-    case $exact$1 in yes"$name" | no"$name"*) found=yes ;; esac
+    case $exact$1 in yes"$name" | no"$name"*) listed=yes ;; esac
   done
-  [ "$found" != "$excluded" ]
+  [ "$listed" != "$excluded" ]
 }
 
 devices() { # the RDMA devices that this container may open, mlx5_2 before mlx5_10
@@ -37,11 +37,11 @@ devices() { # the RDMA devices that this container may open, mlx5_2 before mlx5_
     file=@ROOT@/sys/class/infiniband_verbs/${node##*/}/ibdev
     if [ -e "$node" ] && [ -r "$file" ]; then cat "$file"; fi
   done | sort -V | while read -r device; do
-    if chosen "$device"; then echo "$device"; fi
+    if selected "$device"; then echo "$device"; fi
   done
 }
 
-command_of() { # TEST HCA PORT: set `words`, what both ends run
+command_of() { # TEST HCA PORT: set `words`, the command of both ends
   words="$1 -d $2 -p $3 -F"
   case $1 in
   *_bw) words="$words -q 4 -s 1048576 -D $seconds --report_gbits" ;;
@@ -52,8 +52,8 @@ command_of() { # TEST HCA PORT: set `words`, what both ends run
   case $address in *:*) words="$words --ipv6-addr" ;; esac
 }
 
-ended() { # CODE TEST HCA: say how a program ended, unless it ended well
-  # 124 is what timeout of coreutils says, and 143 that of busybox.
+ended() { # CODE TEST HCA: note how a program failed
+  # On a timeout, coreutils return 124 and busybox 143.
   case $1 in
   0) ;;
   124 | 143) note "$3 ($2) gave no result within $limit s" ;;
@@ -71,8 +71,8 @@ start() { # PLACE TEST HCA: run a server in the background
     echo "+ $words"
     $words
     ended "$?" "$2" "$3"
-    mv "$folder/$1.saying" "$folder/$1.said"
-  } >"$folder/$1.saying" 2>&1 &
+    mv "$folder/$1.running" "$folder/$1.ended"
+  } >"$folder/$1.running" 2>&1 &
 }
 
 serve() { # HCAs...
@@ -86,20 +86,20 @@ serve() { # HCAs...
   done
   number=0
   while [ "$number" -lt "$place" ]; do
-    until [ -e "$folder/$number.said" ] || listens "$((first_port + number))"; do sleep 1; done
-    if [ ! -e "$folder/$number.said" ]; then : >"$folder/listens"; fi
+    until [ -e "$folder/$number.ended" ] || listens "$((first_port + number))"; do sleep 1; done
+    if [ ! -e "$folder/$number.ended" ]; then : >"$folder/listens"; fi
     number=$((number + 1))
   done
   if [ -e "$folder/listens" ]; then : >"$folder/ready"; fi
-  told=0
-  while [ "$told" -lt "$place" ]; do
-    for file in "$folder"/*.said; do
+  printed=0
+  while [ "$printed" -lt "$place" ]; do
+    for file in "$folder"/*.ended; do
       [ -e "$file" ] || continue
       cat "$file"
-      mv "$file" "$file.told"
-      told=$((told + 1))
+      mv "$file" "$file.printed"
+      printed=$((printed + 1))
     done
-    if [ "$told" -lt "$place" ]; then sleep 1; fi
+    if [ "$printed" -lt "$place" ]; then sleep 1; fi
   done
 }
 

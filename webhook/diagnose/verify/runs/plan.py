@@ -22,8 +22,8 @@ class FabricNodes(NamedTuple):
     fit: tuple[str, ...]
     #: Each other node of the fabric → the reason why it cannot measure.
     unfit: Mapping[str, str]
-    #: All nodes of the cluster.
-    known: frozenset[str]
+    #: The names of all nodes of the cluster.
+    names: frozenset[str]
 
 
 def fabric_nodes(manifests: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric) -> FabricNodes:
@@ -121,7 +121,7 @@ class RunPlan(NamedTuple):
     tests: tuple[str, ...]
     #: The duration of each test.
     seconds: int
-    #: Seconds in which a pod of a pair must start.
+    #: Seconds until a pod of a pair must have started.
     patience: float
     #: RDMA devices that each pod requests; None leaves that to the fabric.
     devices: int | None = None

@@ -1,8 +1,8 @@
 #!/bin/sh
-# A worker of a run of nccl-tests: sshd, by which mpirun starts the ranks.
+# A worker of a run of nccl-tests: sshd, through which mpirun starts the ranks.
 #
-# sshd wants its folder, keys of the host, and its own path. A Secret's files belong to root but lie
-# behind links in a folder that a group may write, which StrictModes rejects.
+# sshd needs its folder, host keys, and its own absolute path. A Secret's files belong to root, but
+# are links into a folder that a group may write, which StrictModes rejects.
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
 if [ ! -x "$sshd" ]; then
     echo "rdma-verify: this image has no sshd"
