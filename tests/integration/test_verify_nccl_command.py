@@ -160,7 +160,7 @@ def test_without_the_right(lab: Lab) -> None:
     answer = lab.run("-q")
     assert (answer.code, answer.out) == (2, "")
     assert "you may not (docs/verify.md lists the rights that a run needs)" in answer.err
-    assert "an MPIJob and pods may be left: rdma-webhook verify clean -n lab --run" in answer.err
+    assert "an MPIJob and pods may remain: rdma-webhook verify clean -n lab --run" in answer.err
 
 
 def test_logs_that_cannot_be_kept(lab: Lab, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_logs_that_cannot_be_kept(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     answer = lab.run("--logs", str(tmp_path / "file" / "logs"))
     assert (answer.code, answer.out) == (2, "")
-    assert "cannot be made: Not a directory" in answer.err
+    assert "cannot be created: Not a directory" in answer.err
 
 
 def test_the_gpu_resource(lab: Lab, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_run(lab: Lab, tmp_path: Path) -> None:
     lines = [line.removeprefix("rdma-webhook: ") for line in answer.err.splitlines()]
     name = lines[1].split()[1]
     assert lines == [
-        "note: left out: gpu-2 is cordoned",
+        "note: omitted: gpu-2 is cordoned",
         (
             f"run: {name} in namespace lab: fabric v100-ib, 2 nodes, 1 pair, image "
             "rdma-webhook-perftest:0.1.0"
@@ -238,7 +238,7 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
     answer = lab("run", "--fabric", "v100-ib", "-n", "lab")
     assert answer.code == 0
     lacking = "as you lack the right to get fabricconfigurations"
-    assert f"{lacking}; used: the fabrics of {EXAMPLE}" in answer.err
+    assert f"{lacking}; using the fabrics of {EXAMPLE}" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,11 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
         (["--fabric", "v100_ib"], "no fabric 'v100_ib' (did you mean v100-ib?)"),
         (["--fabric", "a100-ib"], "fabric a100-ib has no node that can measure: a pair needs two"),
         (["--nodes", "gpu-0"], "--nodes names one node, gpu-0: a pair needs two (--nodes A,B)"),
-        (["--nodes", "gpu-0,gpu-00"], "--nodes: there is no node 'gpu-00' (did you mean gpu-0?)"),
-        (["--nodes", "gpu-0,zzz"], "--nodes: there is no node 'zzz'"),
+        (
+            ["--nodes", "gpu-0,gpu-00"],
+            "--nodes: node 'gpu-00' does not exist (did you mean gpu-0?)",
+        ),
+        (["--nodes", "gpu-0,zzz"], "--nodes: node 'zzz' does not exist"),
         (["--nodes", "GPU 0"], "'GPU 0' is not the name of an object"),
         (["--seconds", "4"], "'4' is not a number of seconds: write 5 to 3600"),
         (["--devices", "0"], "'0' is not a number of devices: write 1 to 64"),
@@ -257,7 +260,7 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
         (["--toleration", "a=b=c"], "'a=b=c' is not KEY[=VALUE][:EFFECT]: write, for example,"),
         (["--toleration", "a:Never"], "'a:Never' is not KEY[=VALUE][:EFFECT]"),
         (["--ring", "--all-pairs"], "not allowed with argument --ring"),
-        (["--logs", "/proc/none"], "/proc/none: cannot be made: "),
+        (["--logs", "/proc/none"], "/proc/none: cannot be created: "),
         (["--fabrics", "x"], "unrecognized arguments: --fabrics"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -281,8 +284,8 @@ def test_rights_that_are_lacking(lab: Lab) -> None:
     answer = lab("run", "--fabric", "v100-ib", "-n", "lab", "--nodes", "gpu-0,gpu-1")
     assert answer.code == 2
     lacking = "as you lack the right to get fabricconfigurations"
-    assert f"{lacking}; give them with -c FABRICS" in answer.err
-    assert "error: the cluster's fabrics are not known: give them with -c FABRICS" in answer.err
+    assert f"{lacking}; pass -c FABRICS" in answer.err
+    assert "error: the cluster's fabrics are unknown: pass -c FABRICS" in answer.err
 
 
 def test_pods_that_may_not_be_created(lab: Lab) -> None:
@@ -342,7 +345,7 @@ def test_clean(lab: Lab) -> None:
     assert lab("clean", "-n", "lab") == (
         0,
         "",
-        "rdma-webhook: note: there was nothing to delete in namespace lab\n",
+        "rdma-webhook: note: nothing to delete in namespace lab\n",
     )
     assert "in any namespace" in lab("clean", "-A").err
     from tests.unit.diagnose.verify.runs.test_cleaning import filled  # noqa: PLC0415
@@ -396,7 +399,7 @@ def test_a_second_signal(lab: Lab) -> None:
     assert process.returncode == 130
     (name,) = {one["metadata"]["labels"][RUN_LABEL] for one in lab.api.pods.created}
     assert err.splitlines()[-1] == (
-        "rdma-webhook: error: left without cleaning up; pods may be left: rdma-webhook verify "
+        "rdma-webhook: error: stopped without cleaning up; pods may remain: rdma-webhook verify "
         f"clean -n lab --run {name}"
     )
 

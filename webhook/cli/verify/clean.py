@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     removed = remove_pods(pods, selector, time.sleep, time.monotonic)
     if not removed and not jobs:
         searched = "any namespace" if arguments.all_namespaces else f"namespace {namespace}"
-        print_status("note", f"there was nothing to delete in {searched}")
+        print_status("note", f"nothing to delete in {searched}")
     write_lines(
         "".join(f"{line}\n" for line in (*map(_deleted_job, jobs), *map(_deleted, removed)))
     )

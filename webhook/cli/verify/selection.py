@@ -26,7 +26,7 @@ from webhook.model.fabric import Fabric, Fabrics
 from webhook.preview.live import read_live
 
 _MOST_LISTED = 8
-_INSTEAD = "give them with -c FABRICS"
+_INSTEAD = "pass -c FABRICS"
 
 
 class FabricSource(NamedTuple):
@@ -44,14 +44,14 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     if config:
         return _of_file(Path(config))
     path = configured(None)
-    instead = f"used: the fabrics of {path}" if path else _INSTEAD
+    instead = f"using the fabrics of {path}" if path else _INSTEAD
     reading = read_live(reads, (), fabrics_instead=instead)
     if reading.configuration is not None:
         return FabricSource(reading.configuration.fabrics, reading.configuration.name)
     for note in reading.facts.notes:
         print_status("note", note)
     if path is None:
-        raise ConfigError(f"the cluster's fabrics are not known: {_INSTEAD}")
+        raise ConfigError(f"the cluster's fabrics are unknown: {_INSTEAD}")
     return _of_file(path)
 
 
@@ -96,7 +96,7 @@ def chosen_nodes(
 def _unlisted(permitted: BestEffortReads) -> str:
     (unread,) = permitted.unread
     cause = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.message
-    return f"which nodes there are is not known ({cause}): name them with --nodes A,B"
+    return f"the nodes could not be listed ({cause}): name them with --nodes A,B"
 
 
 def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
@@ -105,11 +105,11 @@ def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
         if name not in members.names:
             near = get_close_matches(name[:80], sorted(members.names), n=1)
             meant = f" (did you mean {near[0]}?)" if near else ""
-            raise DocumentError(f"--nodes: there is no node {name!r:.80}{meant}")
+            raise DocumentError(f"--nodes: node {name!r:.80} does not exist{meant}")
         if obstacle := members.unfit.get(name):
             print_status("note", f"node {name} {obstacle}")
         elif name not in members.fit:
-            print_status("note", f"node {name} does not look like one of fabric {fabric.name}")
+            print_status("note", f"node {name} does not appear to belong to fabric {fabric.name}")
 
 
 def _unfit(members: FabricNodes) -> str:
@@ -117,7 +117,7 @@ def _unfit(members: FabricNodes) -> str:
     omitted = (
         f"; and {len(obstacles) - _MOST_LISTED} more nodes" if len(obstacles) > _MOST_LISTED else ""
     )
-    return f"left out: {'; '.join(obstacles[:_MOST_LISTED])}{omitted}" if obstacles else ""
+    return f"omitted: {'; '.join(obstacles[:_MOST_LISTED])}{omitted}" if obstacles else ""
 
 
 def _two(nodes: tuple[str, ...], start: str, restriction: str) -> tuple[str, ...]:

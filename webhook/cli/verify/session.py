@@ -36,7 +36,7 @@ class RunEnd(NamedTuple):
     """How a run ended."""
 
     report: RunReport
-    #: The exit code, where it is not that of the verdict.
+    #: The exit code, if the level does not decide it.
     code: int | None
 
 
@@ -62,7 +62,7 @@ class RunSession:
         try:
             well = self._measured()
         except LeftAtOnceError:
-            print_status("error", f"left without cleaning up; {self._hint}")
+            print_status("error", f"stopped without cleaning up; {self._hint}")
             well = False
         return RunEnd(self._run.report, self._signals.exit_code or (None if well else UNREADABLE))
 
@@ -109,7 +109,7 @@ class RunSession:
     @property
     def _hint(self) -> str:
         command = f"rdma-webhook verify clean -n {self._namespace} --run {self._plan.name}"
-        return f"pods may be left: {command}"
+        return f"pods may remain: {command}"
 
 
 # A run of nccl-tests in this process: it is announced, measured, and its job is deleted.
@@ -147,7 +147,7 @@ class NcclSession:
                 raise
             return evaluation, self._cleaned()
         except LeftAtOnceError:
-            print_status("error", f"left without cleaning up; {self._hint}")
+            print_status("error", f"stopped without cleaning up; {self._hint}")
             return None, False
 
     def _measured(self) -> Evaluation | None:
@@ -168,7 +168,7 @@ class NcclSession:
     @property
     def _hint(self) -> str:
         command = f"rdma-webhook verify clean -n {self._namespace} --run {self._plan.name}"
-        return f"an MPIJob and pods may be left: {command}"
+        return f"an MPIJob and pods may remain: {command}"
 
 
 # Why a pod of a run has no RDMA, or does not start: the finding of `why`.
@@ -219,7 +219,7 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DocumentError(f"{path}: cannot be made: {error.strerror}") from None
+        raise DocumentError(f"{path}: cannot be created: {error.strerror}") from None
 
 
 def write_log(path: Path, text: str) -> None:
