@@ -57,18 +57,18 @@ def start(lab: Lab, account: Path, tmp_path: Path) -> Iterator[Start]:
 
         def begin(count: int, *flags: str, clock: int = 0) -> list[Replica]:
             host = lab.cluster.network.machine
-            made = []
+            new = []
             for _ in range(count):
                 folder = tmp_path / str(len(started))
-                told = (*FLAGS, *flags)
-                replica = Replica(account, folder, NAME, *told, host=host, clock=clock)
+                options = (*FLAGS, *flags)
+                replica = Replica(account, folder, NAME, *options, host=host, clock=clock)
                 replica.launch()
                 running.callback(replica.end)
                 started.append(replica)
-                made.append(replica)
-            for replica in made:
+                new.append(replica)
+            for replica in new:
                 replica.listening()
-            lab.lead_to(made)
-            return made
+            lab.lead_to(new)
+            return new
 
         yield begin

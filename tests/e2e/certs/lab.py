@@ -1,4 +1,4 @@
-"""An installation whose replicas are processes of this machine, apart from that in the cluster.
+"""An installation whose replicas are processes of this machine, separate from the cluster's.
 
 The processes are the endpoints of its Service, and its ServiceAccount has only the shipped rights.
 """
@@ -26,7 +26,7 @@ RBAC = Path(__file__).parents[3] / "manifests" / "overlays" / "self-managed" / "
 NAME = "own-certificates"
 SERVER_NAME = f"{NAME}.{NAME}.svc"
 CONFIGURATION = f"zz-{NAME}"
-#: The options that tell `serve` and `certs` these names.
+#: The options that give `serve` and `certs` these names.
 FLAGS = (
     "--service", NAME, "--ca-secret", f"{NAME}-ca", "--webhook-configuration", CONFIGURATION,
     "--validating-webhook-configuration", NAME,
@@ -63,7 +63,7 @@ class Lab:
 
     @property
     def secret(self) -> Document:
-        """The Secret of the CA; empty if there is none."""
+        """The Secret of the CA; empty if it is missing."""
         return self._api.read(_SECRET) or {}
 
     def configure(self) -> None:
@@ -78,16 +78,16 @@ class Lab:
     def trust(self, pem: bytes | None) -> None:
         """Replace `caBundle` in both configurations; None removes it."""
         for path in PATHS:
-            found = self._read(path)
-            client = found["webhooks"][0]["clientConfig"]
+            configuration = self._read(path)
+            client = configuration["webhooks"][0]["clientConfig"]
             client.pop("caBundle", None)
             if pem is not None:
                 client["caBundle"] = b64encode(pem).decode()
-            assert self._api.replace(path, found)
+            assert self._api.replace(path, configuration)
 
-    def delete(self, what: str) -> None:
+    def delete(self, kind: str) -> None:
         """Delete the Secret or the configuration."""
-        status, _ = self._api.send("DELETE", {"secret": _SECRET, "configuration": _PATH}[what])
+        status, _ = self._api.send("DELETE", {"secret": _SECRET, "configuration": _PATH}[kind])
         assert status == 200
 
     def overwrite(self) -> None:
@@ -102,10 +102,10 @@ class Lab:
 
     def patched(self) -> bool:
         """Dry-run a pod; return False if the API server could not reach the webhook."""
-        asked = deepcopy(pod())
-        asked["spec"]["containers"][0]["image"] = "example.com/trainer"
+        manifest = deepcopy(pod())
+        manifest["spec"]["containers"][0]["image"] = "example.com/trainer"
         status, answer = self._api.send(
-            "POST", _PODS, asked, "application/json", [("dryRun", "All")]
+            "POST", _PODS, manifest, "application/json", [("dryRun", "All")]
         )
         annotations = mapping(answer, ("metadata", "annotations"))
         return status == 201 and "rdma.lab/status" in annotations
@@ -129,9 +129,9 @@ class Lab:
         return self._read(_VALIDATING)
 
     def _read(self, path: str) -> Document:
-        found = self._api.read(path)
-        assert found is not None
-        return found
+        document = self._api.read(path)
+        assert document is not None
+        return document
 
 
 def all_ready(replicas: Sequence[Replica]) -> float:

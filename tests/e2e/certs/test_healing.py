@@ -21,10 +21,10 @@ def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
     bundle, data = lab.bundle, lab.secret["data"]
     until(lab.patched)
 
-    def whole() -> bool:
+    def repaired() -> bool:
         return lab.bundle == lab.also == bundle and lab.secret.get("data") == data
 
-    def again() -> None:
+    def recreate() -> None:
         lab.delete("configuration")
         lab.uncheck()
         lab.configure()
@@ -35,19 +35,19 @@ def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
         "caBundle emptied": lambda: lab.trust(None),
         "caBundle replaced by another CA": lambda: lab.trust(issue_ca().certificate),
         "caBundle garbage": lambda: lab.trust(b"garbage"),
-        "webhook configurations made anew": again,
+        "webhook configurations made anew": recreate,
     }
-    for what, change in changes.items():
+    for damage, change in changes.items():
         change()
-        took = until(whole)
+        took = until(repaired)
         reached = until(lab.patched)
-        print(f"{what}: healed after {took:.1f} s, a pod patched {reached:.1f} s later")  # noqa: T201
+        print(f"{damage}: healed after {took:.1f} s, a pod patched {reached:.1f} s later")  # noqa: T201
         assert all(replica.ready()[0] == 200 for replica in replicas)
         assert all(replica.handshake(bundle, SERVER_NAME) for replica in replicas)
 
 
 def test_an_account_without_a_guard_finds_out(lab: Lab, account: Path) -> None:
-    """The policy does not match its name: dry runs say what it may change, and change nothing.
+    """The policy does not match its name: dry runs show what it may change, and change nothing.
 
     It has the shipped rights, and so it may change no other configuration.
     """
@@ -61,7 +61,7 @@ def test_an_account_without_a_guard_finds_out(lab: Lab, account: Path) -> None:
     assert (lab.published(), lab.validation()) == before
 
 
-def test_an_immutable_secret_is_told(lab: Lab, start: Start) -> None:
+def test_an_immutable_secret_is_reported(lab: Lab, start: Start) -> None:
     """Replicas report a Secret that somebody made immutable, keep serving, and repair the rest.
 
     Once it is deleted, they make it again with the same CA; they may not delete it themselves.
@@ -74,7 +74,7 @@ def test_an_immutable_secret_is_told(lab: Lab, start: Start) -> None:
     until(lambda: "Secret" in replica.ready()[1] and "it is immutable" in replica.ready()[1])
     assert replica.ready()[0] == 200
     until(
-        lambda: any("immutable" in one["problem"] for one in replica.lines("certificate at risk"))
+        lambda: any("immutable" in line["problem"] for line in replica.lines("certificate at risk"))
     )
     lab.trust(None)
     until(lambda: lab.bundle == bundle)

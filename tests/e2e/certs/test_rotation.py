@@ -52,8 +52,8 @@ def calling(lab: Lab, replicas: list[Replica]) -> Iterator[Counter[str]]:
 
 
 def _certs(lab: Lab, *arguments: str) -> tuple[int, dict[str, Any]]:
-    where = ("--kubeconfig", str(lab.cluster.kubeconfig), "--namespace", NAME, *FLAGS)
-    return certs(*arguments, *where)
+    access = ("--kubeconfig", str(lab.cluster.kubeconfig), "--namespace", NAME, *FLAGS)
+    return certs(*arguments, *access)
 
 
 def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
@@ -62,8 +62,8 @@ def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
     replicas = start(REPLICAS, *TIMES)
     all_ready(replicas)
     until(lab.patched)
-    code, told = _certs(lab, "status")
-    assert (code, told["phase"], len(told["handshakes"])) == (0, "settled", REPLICAS), told
+    code, report = _certs(lab, "status")
+    assert (code, report["phase"], len(report["handshakes"])) == (0, "settled", REPLICAS), report
     with calling(lab, replicas) as counts:
         began = time.monotonic()
         for flags, trusted in (((), 2), (("--revoke",), 3)):
@@ -73,20 +73,20 @@ def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
             until(lambda old=issuer: _issuer(lab) != old)  # type: ignore[misc]
             took = time.monotonic() - began
             print(f"{' '.join(('rotate', *flags))}: the next CA issues after {took:.0f} s")  # noqa: T201
-            _, told = _certs(lab, "status")
-            assert (told["phase"], len(told["authorities"])) == ("draining", trusted)
+            _, report = _certs(lab, "status")
+            assert (report["phase"], len(report["authorities"])) == ("draining", trusted)
         until(lambda: _issuers(lab) == {"current"})
         if SCALE.retired:
             until(lambda: lab.bundle == _issuer(lab))
         print(f"{time.monotonic() - began:.0f} s; {dict(counts)}")  # noqa: T201
     assert counts["pods failed"] == counts["handshakes failed"] == 0
-    code, told = _certs(lab, "status")
-    assert (code, told["phase"]) == (0, "settled" if SCALE.retired else "draining"), told
+    code, report = _certs(lab, "status")
+    assert (code, report["phase"]) == (0, "settled" if SCALE.retired else "draining"), report
 
 
 def _issuers(lab: Lab) -> set[str]:
     """Return the roles of the CAs that issued the served leaves."""
-    return {one["issuer"] for one in _certs(lab, "status")[1]["handshakes"]}
+    return {handshake["issuer"] for handshake in _certs(lab, "status")[1]["handshakes"]}
 
 
 def _issuer(lab: Lab) -> str:

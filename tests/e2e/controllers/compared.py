@@ -34,19 +34,23 @@ def previews_of(lab: Lab, manifest: str) -> dict[str, Preview]:
     return {preview.path: preview for preview in report.previews}
 
 
-def check_came_out(preview: Preview, pod: Document) -> None:
-    """Check that the preview told what came out: called, decision, and what was applied where."""
+def check_preview(preview: Preview, pod: Document) -> None:
+    """Check that the preview matches the pod: the call, the decision, and all decided parts."""
     assert preview.called
-    # The status has the fabric, the reason, each outcome's code and whatever is said of the pod
+    # The status has the fabric, the reason, each outcome's code and all that concerns the pod
     # as a whole. It names the configuration, which is the same file here and there.
     assert status(preview.pod) == status(pod)
-    told, came = seen(defaulted(preview.pod)), seen(pod)
-    differing = {part: (told[part], came[part]) for part in told if told[part] != came[part]}
+    previewed, actual = decided_parts(defaulted(preview.pod)), decided_parts(pod)
+    differing = {
+        part: (previewed[part], actual[part])
+        for part in previewed
+        if previewed[part] != actual[part]
+    }
     assert not differing, differing
 
 
-def seen(pod: Document) -> dict[str, Any]:
-    """Return what a decision reads and writes in a pod, by names where lists have names."""
+def decided_parts(pod: Document) -> dict[str, Any]:
+    """Return the parts of a pod that a decision reads or writes, lists as maps by name."""
     metadata, spec = pod["metadata"], pod["spec"]
     annotations = metadata.get("annotations") or {}
     return {
@@ -54,11 +58,14 @@ def seen(pod: Document) -> dict[str, Any]:
         "hostNetwork": spec.get("hostNetwork", False),
         "dnsPolicy": spec["dnsPolicy"],
         "nodeSelector": spec.get("nodeSelector", {}),
-        "volumes": [one["name"] for one in spec.get("volumes", []) if _is_ours(one)],
-        "containers": {one["name"]: _container(one) for one in spec["containers"]},
-        # The words of a controller's own init container matter to nobody.
+        "volumes": [volume["name"] for volume in spec.get("volumes", []) if _is_ours(volume)],
+        "containers": {
+            container["name"]: _container(container) for container in spec["containers"]
+        },
+        # The arguments of a controller's own init container do not matter.
         "initContainers": {
-            one["name"]: {**_container(one), "args": []} for one in spec.get("initContainers", [])
+            container["name"]: {**_container(container), "args": []}
+            for container in spec.get("initContainers", [])
         },
     }
 
@@ -66,8 +73,11 @@ def seen(pod: Document) -> dict[str, Any]:
 def _container(container: Document) -> dict[str, Any]:
     parts = {part: container[part] for part in _PARTS if part in container}
     if "env" in parts:
-        parts["env"] = [{"value": "", **one} if len(one) == 1 else one for one in parts["env"]]
-    mounts = [one for one in container.get("volumeMounts", []) if _is_ours(one)]
+        parts["env"] = [
+            {"value": "", **variable} if len(variable) == 1 else variable
+            for variable in parts["env"]
+        ]
+    mounts = [mount for mount in container.get("volumeMounts", []) if _is_ours(mount)]
     return {**parts, "volumeMounts": mounts}
 
 

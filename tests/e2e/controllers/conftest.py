@@ -18,5 +18,5 @@ def lab(
     """Open a namespace for the tests of one file."""
     cluster.need("an image for workloads on its nodes")
     assert webhook.cluster is cluster
-    with opened(cluster, image, request.path.stem.replace("_", "-")) as made:
-        yield made
+    with opened(cluster, image, request.path.stem.replace("_", "-")) as lab:
+        yield lab

@@ -43,30 +43,30 @@ class Lab:
 
     def pods(self, selector: str = "") -> list[Document]:
         """Return the pods, sorted by name."""
-        found = self.kubectl("get", "pods", f"--selector={selector}", "--output=json")
-        return sorted(json.loads(found)["items"], key=lambda pod: str(pod["metadata"]["name"]))
+        text = self.kubectl("get", "pods", f"--selector={selector}", "--output=json")
+        return sorted(json.loads(text)["items"], key=lambda pod: str(pod["metadata"]["name"]))
 
     def wait(self, *arguments: str, seconds: int = 90) -> None:
         """Run a kubectl command that waits; if it fails, show pods and events."""
         try:
             self.kubectl(*arguments, f"--timeout={seconds}s")
         except KubectlError as error:
-            asked = (("get", "pods", "--output=wide"), ("get", "events"))
-            told = (self.kubectl(*one, check=False) for one in asked)
-            raise AssertionError("\n".join((str(error), *told))) from None
+            commands = (("get", "pods", "--output=wide"), ("get", "events"))
+            outputs = (self.kubectl(*command, check=False) for command in commands)
+            raise AssertionError("\n".join((str(error), *outputs))) from None
 
     def ranks(self, pod: Document) -> list[Document]:
         """Wait for the output of `rank` in a pod, and return it."""
         name = pod["metadata"]["name"]
         until(lambda: '"capEff"' in self.kubectl("logs", name, check=False))
         lines = self.kubectl("logs", name).splitlines()
-        found = (json.loads(line) for line in lines if line.startswith("{"))
-        return sorted(found, key=lambda rank: int(rank["rank"]))
+        printed = (json.loads(line) for line in lines if line.startswith("{"))
+        return sorted(printed, key=lambda rank: int(rank["rank"]))
 
     def calls(self, log: str) -> Counter[str]:
         """Count the decisions on this namespace in the webhook's log, by pod name."""
         lines = (json.loads(line) for line in log.splitlines() if '"decided"' in line)
-        return Counter(one["name"] for one in lines if one["namespace"] == self.namespace)
+        return Counter(line["name"] for line in lines if line["namespace"] == self.namespace)
 
 
 @contextmanager
@@ -79,8 +79,8 @@ def opened(cluster: Cluster, image: str, name: str) -> Iterator[Lab]:
 
 def status(pod: Document) -> Document:
     """Return the webhook's status annotation."""
-    told: Document = json.loads(pod["metadata"]["annotations"]["rdma.lab/status"])
-    return told
+    status: Document = json.loads(pod["metadata"]["annotations"]["rdma.lab/status"])
+    return status
 
 
 def applied(pod: Document) -> list[str]:
@@ -91,7 +91,10 @@ def applied(pod: Document) -> list[str]:
 
 def environment(pod: Document) -> dict[str, str]:
     """Return the literal variables of a pod's first container."""
-    return {one["name"]: one.get("value", "") for one in pod["spec"]["containers"][0]["env"]}
+    return {
+        variable["name"]: variable.get("value", "")
+        for variable in pod["spec"]["containers"][0]["env"]
+    }
 
 
 def locks_memory(rank: Document) -> bool:

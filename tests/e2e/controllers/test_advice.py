@@ -27,8 +27,8 @@ DENIES = f'annotation {ENABLE}: "yes" denies the pod: it must be "true" or "fals
 @pytest.fixture(scope="module")
 def kinds(cluster: Cluster, lab: Lab) -> Lab:
     """Install the kinds without their controllers and webhooks."""
-    for module, where in DEFINITIONS.items():
-        bring(cluster, str(module_dir(module) / where))
+    for module, path in DEFINITIONS.items():
+        bring(cluster, str(module_dir(module) / path))
     return lab
 
 
@@ -36,26 +36,26 @@ def _misspelt(manifest: str, lab: Lab) -> Document:
     """Return a workload whose last template alone opts in, with an invalid value."""
     (value,) = yaml.safe_load_all((WORKLOADS / f"{manifest}.yaml").read_text())
     value["metadata"]["namespace"] = lab.namespace
-    *others, last = templates_of(value)
-    for one in others:
-        del one.pod["metadata"]["annotations"]
+    *earlier, last = templates_of(value)
+    for template in earlier:
+        del template.pod["metadata"]["annotations"]
     last.pod["metadata"]["annotations"] = {ENABLE: "yes"}
-    found: Document = value
-    return found
+    document: Document = value
+    return document
 
 
 def _within(kind: str, field: str, cluster: Document, **spec: Any) -> Document:
-    """Return what makes a RayCluster."""
+    """Return an object that makes a RayCluster."""
     return {**cluster, "kind": kind, "spec": {field: cluster["spec"], **spec}}
 
 
 @pytest.mark.parametrize("manifest", ["mpijob", "raycluster", "leaderworkerset", "jobset"])
-def test_a_value_that_denies_the_pods_is_told(kinds: Lab, manifest: str) -> None:
+def test_a_value_that_denies_the_pods_is_reported(kinds: Lab, manifest: str) -> None:
     """The author of the workload gets the advice, since nobody reads a controller's warnings."""
     assert ask(kinds.cluster, _misspelt(manifest, kinds)).advice == [DENIES]
 
 
-def test_so_are_those_of_what_makes_a_ray_cluster(kinds: Lab) -> None:
+def test_so_are_templates_of_ray_jobs_and_services(kinds: Lab) -> None:
     """RayJob and RayService hold the whole cluster."""
     cluster = _misspelt("raycluster", kinds)
     job = _within("RayJob", "rayClusterSpec", cluster, entrypoint="x")

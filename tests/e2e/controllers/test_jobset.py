@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_jobset
-from tests.e2e.controllers.compared import check_came_out, previews_of
+from tests.e2e.controllers.compared import check_preview, previews_of
 from tests.e2e.controllers.lab import Lab, check_target
 
 
@@ -19,4 +19,4 @@ def test_jobset_of_patched_pods_completes(cluster: Cluster, lab: Lab) -> None:
     assert len(pods) == 2
     for pod in pods:
         check_target(lab, pod)
-        check_came_out(preview, pod)
+        check_preview(preview, pod)

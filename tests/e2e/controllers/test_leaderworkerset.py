@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_lws
 from tests.cluster.install import NAME, Webhook
-from tests.e2e.controllers.compared import check_came_out, previews_of
+from tests.e2e.controllers.compared import check_preview, previews_of
 from tests.e2e.controllers.lab import Document, Lab, check_target, environment
 
 GROUP = ["group-0", "group-0-1"]
@@ -38,8 +38,8 @@ def test_ours_comes_last(lab: Lab, webhook: Webhook, pods: list[Document]) -> No
     assert lab.calls(log) == {pod["metadata"]["name"]: 1 for pod in pods}
 
 
-def test_preview_tells_what_came_out(lab: Lab, pods: list[Document]) -> None:
+def test_preview_matches_the_pods(lab: Lab, pods: list[Document]) -> None:
     """The preview is that of a worker; a leader from the same template differs in its index."""
     (preview,) = previews_of(lab, "leaderworkerset").values()
 
-    check_came_out(preview, pods[1])
+    check_preview(preview, pods[1])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_mpi_operator
-from tests.e2e.controllers.compared import check_came_out, previews_of
+from tests.e2e.controllers.compared import check_preview, previews_of
 from tests.e2e.controllers.lab import (
     TARGET,
     Document,
@@ -30,7 +30,7 @@ EDITED = ["mpirun", "-mca", "coll_hcoll_enable", "0", "-np", "2", "--map-by", "n
 
 
 class Run(NamedTuple):
-    """The pods of a completed MPIJob, and what its ranks printed."""
+    """The pods of a completed MPIJob, and the output of its ranks."""
 
     launcher: Document
     workers: list[Document]
@@ -92,12 +92,12 @@ def test_launcher_is_patched_as_such(run: Run) -> None:
     assert environment(run.launcher)["K_MPI_JOB_ROLE"] == "launcher"
     assert container["resources"] == {}
     assert "securityContext" not in container
-    assert "/etc/nccl.conf" not in [one["mountPath"] for one in container["volumeMounts"]]
+    assert "/etc/nccl.conf" not in [mount["mountPath"] for mount in container["volumeMounts"]]
 
 
-def test_preview_tells_what_came_out(lab: Lab, run: Run) -> None:
+def test_preview_matches_the_pods(lab: Lab, run: Run) -> None:
     """The preview of the MPIJob has the decisions on its pods, and the pods, as they are here."""
     previews = previews_of(lab, "mpijob")
 
-    check_came_out(previews["spec.mpiReplicaSpecs.Launcher.template"], run.launcher)
-    check_came_out(previews["spec.mpiReplicaSpecs.Worker.template"], run.workers[0])
+    check_preview(previews["spec.mpiReplicaSpecs.Launcher.template"], run.launcher)
+    check_preview(previews["spec.mpiReplicaSpecs.Worker.template"], run.workers[0])

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_kuberay
-from tests.e2e.controllers.compared import check_came_out, previews_of
+from tests.e2e.controllers.compared import check_preview, previews_of
 from tests.e2e.controllers.lab import TARGET, Document, Lab, applied, environment, locks_memory
 from tests.waiting import until
 
@@ -46,9 +46,9 @@ def test_worker_has_the_set(pods: dict[str, Document]) -> None:
     assert "rdma/rdma_v100" not in str(waits["resources"])
 
 
-def test_preview_tells_what_came_out(lab: Lab, pods: dict[str, Document]) -> None:
+def test_preview_matches_the_pods(lab: Lab, pods: dict[str, Document]) -> None:
     """It has the label of the head, and the commands that the operator makes."""
     previews = previews_of(lab, "raycluster")
 
-    check_came_out(previews["spec.headGroupSpec.template"], pods["head"])
-    check_came_out(previews["spec.workerGroupSpecs[0].template"], pods["worker"])
+    check_preview(previews["spec.headGroupSpec.template"], pods["head"])
+    check_preview(previews["spec.workerGroupSpecs[0].template"], pods["worker"])

@@ -23,7 +23,7 @@ DONE = {
 def _template(image: str, kind: str) -> Document:
     """Return a template whose container requests a GPU; it completes if it is for a Job."""
     ends = kind in ("Job", "CronJob")
-    made = template({ENABLE: "true"}, {"kind": kind})
+    document = template({ENABLE: "true"}, {"kind": kind})
     container = {
         "name": "main",
         "image": image,
@@ -31,18 +31,18 @@ def _template(image: str, kind: str) -> Document:
         "command": ["rank"] if ends else ["sh", "-c", "rank && exec sleep infinity"],
         "resources": {"limits": {"nvidia.com/v100": "1", "memory": "256Mi"}},
     }
-    made["spec"] |= {"containers": [container], "terminationGracePeriodSeconds": 0}
-    return made
+    document["spec"] |= {"containers": [container], "terminationGracePeriodSeconds": 0}
+    return document
 
 
 @pytest.fixture(scope="module")
 def started(lab: Lab) -> Lab:
     """Create one workload of each kind, all at once."""
     for kind in DONE:
-        made = workload(kind, lab.namespace, _template(lab.image, kind), name=kind.lower())
-        if "selector" in made["spec"]:
-            made["spec"]["selector"] = {"matchLabels": {"kind": kind}}
-        lab.kubectl("create", "--filename=-", input=json.dumps(made))
+        document = workload(kind, lab.namespace, _template(lab.image, kind), name=kind.lower())
+        if "selector" in document["spec"]:
+            document["spec"]["selector"] = {"matchLabels": {"kind": kind}}
+        lab.kubectl("create", "--filename=-", input=json.dumps(document))
     # It runs at once, as if it had missed a year of runs.
     missed = json.dumps({"status": {"lastScheduleTime": "2020-06-01T00:00:00Z"}})
     lab.kubectl("patch", "cronjob/cronjob", "--subresource=status", "--type=merge", "-p", missed)

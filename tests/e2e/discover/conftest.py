@@ -16,7 +16,7 @@ def space(cluster: Cluster, image: str, request: pytest.FixtureRequest) -> Itera
     """Make a namespace for the tests of one file."""
     cluster.need("an image with a shell on its nodes")
     name = request.module.__name__.rpartition(".")[2].replace("_", "-")
-    made = Space(cluster, name, image)
+    space = Space(cluster, name, image)
     make_namespaces(cluster, namespace(name, None))
-    yield made
+    yield space
     cluster.kubectl("delete", "namespace", name, "--wait=false")

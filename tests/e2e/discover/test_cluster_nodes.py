@@ -33,13 +33,13 @@ CONFIG = '{"configList": [{"resourceName": "rdma_v100", "selectors": {"vendors":
 
 @pytest.fixture(scope="module")
 def nodes(a100_node: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write what ibstat shows on the real node and on a made-up one, which have other GPUs."""
+    """Write ibstat's output for the real node and a made-up one, which have different GPUs."""
     folder = tmp_path_factory.mktemp("nodes")
-    shown = {
+    outputs = {
         REAL: PORT.format(card="MT4119", firmware="16.35.3502", rate=100),
         a100_node: PORT.format(card="MT4123", firmware="20.38.1900", rate=200),
     }
-    for name, text in shown.items():
+    for name, text in outputs.items():
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
     return folder
 
@@ -59,12 +59,12 @@ def reader(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
         space.cluster.kubectl("delete", kind, "discover-reader")
 
 
-def test_the_nodes_tell_gpus_and_resources(nodes: Path, reader: Path, a100_node: str) -> None:
-    """Labels give the GPU products, what is allocatable the resources."""
+def test_nodes_provide_gpus_and_resources(nodes: Path, reader: Path, a100_node: str) -> None:
+    """Labels give the GPU products, allocatable amounts the resources."""
     ran = discover("--dir", nodes, "--nodes", "--kubeconfig", reader, "-o", "json")
     assert ran.code == 0, ran.err
-    found = {one["name"]: one for one in ran.form["fabrics"]}
-    assert {name: one["match"] for name, one in found.items()} == {
+    fabrics = {fabric["name"]: fabric for fabric in ran.form["fabrics"]}
+    assert {name: fabric["match"] for name, fabric in fabrics.items()} == {
         "v100-ib": {
             "gpuResources": ["nvidia.com/v100"],
             "gpuProducts": ["Tesla-V100-SXM2-32GB"],
@@ -74,23 +74,23 @@ def test_the_nodes_tell_gpus_and_resources(nodes: Path, reader: Path, a100_node:
             "gpuProducts": ["NVIDIA-A100-SXM4-40GB"],
         },
     }
-    assert found["v100-ib"]["resources"] == [{"name": "rdma/rdma_v100"}]
-    assert found["a100-ib"]["resources"] == [{"name": "rdma/rdma_a100"}]
+    assert fabrics["v100-ib"]["resources"] == [{"name": "rdma/rdma_v100"}]
+    assert fabrics["a100-ib"]["resources"] == [{"name": "rdma/rdma_a100"}]
     assert [node["name"] for node in ran.form["nodes"]] == sorted([a100_node, REAL])
 
 
-def test_what_may_not_be_read_is_said_in_a_line(nodes: Path, reader: Path) -> None:
+def test_each_list_that_may_not_be_read_has_a_line(nodes: Path, reader: Path) -> None:
     """What other lists would add is lacking, one line for each kind that the cluster has."""
     ran = discover("--dir", nodes, "--nodes", "--kubeconfig", reader, "-o", "yaml")
-    told = [line.partition(", and goes on")[0] for line in ran.err.splitlines()]
-    assert told[-3:] == [
+    notes = [line.partition(", and goes on")[0] for line in ran.err.splitlines()]
+    assert notes[-3:] == [
         "rdma-webhook: note: cannot list configmaps",
         "rdma-webhook: note: cannot list resourceslices",
         "rdma-webhook: note: cannot list deviceclasses",
     ]
 
 
-def test_a_file_says_the_same_as_the_api_server(space: Space, nodes: Path, tmp_path: Path) -> None:
+def test_a_file_gives_the_same_as_the_api_server(space: Space, nodes: Path, tmp_path: Path) -> None:
     """The command that the help names, printed into a file, gives the same answer."""
     config = {
         "apiVersion": "v1",
@@ -108,11 +108,11 @@ def test_a_file_says_the_same_as_the_api_server(space: Space, nodes: Path, tmp_p
     )
     assert live.form == discover("--dir", nodes, "--nodes", file, "-o", "json").form
     assert "ConfigMap rdma-devices configures the RDMA shared device plugin for rdma/rdma_v100" in [
-        one["message"] for one in live.form["findings"]
+        finding["message"] for finding in live.form["findings"]
     ]
 
 
-def test_without_rights_one_line_says_which(
+def test_without_rights_a_line_names_the_missing_right(
     space: Space, nodes: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """It names the account, what it may not do, and that this right is enough."""

@@ -1,6 +1,6 @@
 """The manifest of `discover daemonset` collects on each node, and leaves nothing behind.
 
-No node here has an RDMA device; what the script shows of one is tested with made-up ones.
+No node here has an RDMA device; the script's output for devices is tested with made-up ones.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def manifest(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def account(space: Space) -> list[str]:
-    """Give an account the rights that the manifest says; return kubectl's options to be it."""
+    """Give an account the rights that the manifest lists; return kubectl's options to act as it."""
     meta = {"name": ACCOUNT, "namespace": space.name}
     authorization = "rbac.authorization.k8s.io"
     apply(
@@ -69,13 +69,13 @@ def commands(manifest: Path) -> list[list[str]]:
     """Return kubectl's commands of the manifest's comment, as words."""
     head = manifest.read_text(encoding="utf-8").partition("apiVersion")[0]
     text = re.sub(r"\\\n#", " ", head)
-    found = re.findall(r"^#\s+kubectl (.+?)(?: \| .*)?$", text, re.MULTILINE)
-    return [line.replace("FILE", str(manifest)).split() for line in found]
+    lines = re.findall(r"^#\s+kubectl (.+?)(?: \| .*)?$", text, re.MULTILINE)
+    return [line.replace("FILE", str(manifest)).split() for line in lines]
 
 
 @pytest.fixture(scope="module")
 def collected(space: Space, manifest: Path, account: list[str], a100_node: str) -> str:
-    """Run the commands of the comment, all but the last, and return what the logs say.
+    """Run the commands of the comment, all but the last, and return the logs.
 
     A made-up node has no logs: it is like a node that does not answer.
     """
@@ -89,30 +89,32 @@ def collected(space: Space, manifest: Path, account: list[str], a100_node: str) 
 def pod_on_the_real_node(space: Space) -> dict[str, Any]:
     """Return the pod that collects on the real node."""
     on_it = f"--field-selector=spec.nodeName={REAL}"
-    found = json.loads(space.kubectl("get", "pods", "-l", LABEL, on_it, "--output=json"))
-    (pod,) = found["items"]
+    pods = json.loads(space.kubectl("get", "pods", "-l", LABEL, on_it, "--output=json"))
+    (pod,) = pods["items"]
     assert isinstance(pod, dict)
     return pod
 
 
 def test_the_logs_are_read_as_a_node(collected: str) -> None:
-    """The node has its own name, and it is said that it has no RDMA device."""
+    """The node has its own name, and a finding that it has no RDMA device."""
     ran = discover("-", "-o", "json", stdin=collected)
     assert ran.code == 1
     (node,) = ran.form["nodes"]
     assert node["name"] == REAL
-    assert [(one["nodes"], one["message"]) for one in ran.form["findings"]] == [
+    assert [(finding["nodes"], finding["message"]) for finding in ran.form["findings"]] == [
         ([REAL], "no tool shows an RDMA device")
     ]
 
 
 def test_the_node_is_seen_from_its_pod(collected: str) -> None:
-    """The node's interfaces, and what containerd lets containers lock."""
-    seen = read_texts([NodeText("logs", "stdin", collected)])
-    assert seen.problems == ()
-    found = [one.sighting for one in seen.nodes[REAL]]
-    assert any(isinstance(one, InterfaceObservation) for one in found)
-    settings = {one.setting for one in found if isinstance(one, SettingObservation)}
+    """The node's interfaces, and the memory that containerd lets containers lock."""
+    readings = read_texts([NodeText("logs", "stdin", collected)])
+    assert readings.problems == ()
+    sightings = [sourced.sighting for sourced in readings.nodes[REAL]]
+    assert any(isinstance(sighting, InterfaceObservation) for sighting in sightings)
+    settings = {
+        sighting.setting for sighting in sightings if isinstance(sighting, SettingObservation)
+    }
     assert {"kernel", "memlock"} <= settings
 
 
@@ -132,14 +134,14 @@ def test_the_pods_may_do_nothing_else(space: Space, collected: str) -> None:
 def test_a_restricted_namespace_takes_it_without_the_nodes_network(
     space: Space, manifest: Path
 ) -> None:
-    """The comment says which line Pod Security forbids: it is the only one."""
+    """The comment names the only line that Pod Security forbids."""
     level = "pod-security.kubernetes.io/enforce=restricted"
     space.cluster.kubectl("create", "namespace", "restricted-nodes")
     space.cluster.kubectl("label", "namespace", "restricted-nodes", level)
     (daemonset,) = (
-        one
-        for one in yaml.safe_load_all(manifest.read_text(encoding="utf-8"))
-        if one["kind"] == "DaemonSet"
+        document
+        for document in yaml.safe_load_all(manifest.read_text(encoding="utf-8"))
+        if document["kind"] == "DaemonSet"
     )
     spec = daemonset["spec"]["template"]["spec"]
     answers = []

@@ -30,28 +30,28 @@ DRY_RUN = ("apply", "--dry-run=server", "--validate=strict", "--filename")
 def kinds(cluster: Cluster) -> Iterator[Cluster]:
     """Give a cluster that knows the kinds of the device plugins' operators, and of Multus."""
     cluster.need("the kinds of other projects, as Go fetches them")
-    there = cluster.kubectl("get", "crd", "--output=name").split()
+    existing = cluster.kubectl("get", "crd", "--output=name").split()
     folders = [str(module_dir(module) / path) for module, path in CRDS.items()]
     brought = [name for folder in folders for name in bring(cluster, folder)]
     apply(cluster, *(namespace(name, None) for name in NAMESPACES))
     yield cluster
-    made = [name for name in brought if name not in there]
-    cluster.kubectl("delete", "--wait=false", *made, *(f"namespace/{name}" for name in NAMESPACES))
+    new = [name for name in brought if name not in existing]
+    cluster.kubectl("delete", "--wait=false", *new, *(f"namespace/{name}" for name in NAMESPACES))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parts[-3]} {file.stem}")
 def test_the_api_server_takes_what_is_written(kinds: Cluster, file: Path) -> None:
-    """Each object of a golden case would be created: no field is unknown, nothing is warned of."""
-    said = kinds.kubectl(*DRY_RUN, str(file), check=False).splitlines()
+    """Each object of a golden case would be created: with no unknown field and no warning."""
+    printed = kinds.kubectl(*DRY_RUN, str(file), check=False).splitlines()
     documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
-    assert len(said) == len(documents)
-    assert [line for line in said if not line.endswith("(server dry run)")] == []
+    assert len(printed) == len(documents)
+    assert [line for line in printed if not line.endswith("(server dry run)")] == []
 
 
 def test_every_kind_is_among_them() -> None:
     """The golden cases have an object of each kind that discover can write."""
-    documents = (one for file in FILES for one in yaml.safe_load_all(file.read_text()))
-    assert {one["kind"] for one in documents} == {
+    documents = (document for file in FILES for document in yaml.safe_load_all(file.read_text()))
+    assert {document["kind"] for document in documents} == {
         *("ConfigMap", "NicClusterPolicy", "HostDeviceNetwork", "NetworkAttachmentDefinition"),
         *("SriovNetworkNodePolicy", "SriovNetwork", "SriovIBNetwork", "ResourceClaimTemplate"),
     }
@@ -98,5 +98,5 @@ def test_what_is_misspelled_is_refused(
     """The check above can fail: the kinds' schemas refuse other fields and values."""
     text = (GOLDEN / name).read_text(encoding="utf-8")
     assert change[0] in text
-    said = kinds.kubectl(*DRY_RUN, "-", input=text.replace(*change), check=False)
-    assert because in said
+    printed = kinds.kubectl(*DRY_RUN, "-", input=text.replace(*change), check=False)
+    assert because in printed

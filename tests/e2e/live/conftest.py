@@ -17,7 +17,7 @@ _NUMBERS = count()
 @pytest.fixture
 def lab(webhook: Webhook) -> Iterator[Lab]:
     """Make a labeled namespace for one test."""
-    made = Lab(webhook, f"live-{next(_NUMBERS)}")
-    made.begin()
-    yield made
-    made.end()
+    lab = Lab(webhook, f"live-{next(_NUMBERS)}")
+    lab.begin()
+    yield lab
+    lab.end()

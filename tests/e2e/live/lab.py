@@ -45,8 +45,8 @@ class Lab:
 
     def put(self, kind: str, **spec: Any) -> None:
         """Create an object of this kind."""
-        made = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "lab"}, "spec": spec}
-        send(self.webhook, "POST", f"namespaces/{self.name}/{kind.lower()}s", made)
+        document = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "lab"}, "spec": spec}
+        send(self.webhook, "POST", f"namespaces/{self.name}/{kind.lower()}s", document)
 
     def remove(self, kind: str) -> None:
         """Delete the object of this kind."""

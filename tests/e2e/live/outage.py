@@ -1,4 +1,4 @@
-"""An outage of the API server: what a replica says meanwhile, and the wait for the end."""
+"""An outage of the API server: its trace in `/readyz`, and the wait for its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.e2e.live.replica import Replica
 
 
 def cut_off(replica: Replica) -> bool:
-    """Return whether a replica says that it cannot reach the API server."""
+    """Return whether a replica reports that it cannot reach the API server."""
     return "still in use, because: " in replica.get("/readyz")[1]
 
 

@@ -29,9 +29,9 @@ class Replica:
 
     def get(self, path: str) -> tuple[int, str]:
         """Get a page of its health port; return status and answer."""
-        with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as asked:
-            asked.request("GET", path)
-            answer = asked.getresponse()
+        with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as connection:
+            connection.request("GET", path)
+            answer = connection.getresponse()
             return answer.status, answer.read().decode()
 
     def cost(self) -> Cost:
@@ -50,10 +50,10 @@ class Replica:
 
 def replicas(webhook: Webhook) -> list[Replica]:
     """Return the running replicas."""
-    found = json.loads(webhook.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
+    pods = json.loads(webhook.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
     return [
         Replica(pod["metadata"]["name"], pod["status"]["podIP"])
-        for pod in found
+        for pod in pods
         if "deletionTimestamp" not in pod["metadata"]
     ]
 

@@ -14,36 +14,36 @@ from tests.e2e.live.replica import replicas
 from tests.waiting import until
 
 #: Seconds: long enough for a loop without a pause to fail hundreds of times.
-GONE = 5.0
+OUTAGE = 5.0
 
 
 @pytest.mark.parametrize("patience", [3.0, 0.0], ids=["stopped", "killed"])
 def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: float) -> None:
     """They stay ready without a busy loop or growing memory; afterwards changes count as before."""
     running = replicas(webhook)
-    before, began = [one.cost() for one in running], time.monotonic()
+    before, began = [replica.cost() for replica in running], time.monotonic()
     with webhook.cluster.processes.without("kube-apiserver", patience):
-        until(lambda: all(cut_off(one) for one in running))
-        time.sleep(GONE)
-        assert [one.get("/readyz")[0] for one in running] == [200] * len(running)
-        after = [one.cost() for one in running]
-        gone = time.monotonic() - began
+        until(lambda: all(cut_off(replica) for replica in running))
+        time.sleep(OUTAGE)
+        assert [replica.get("/readyz")[0] for replica in running] == [200] * len(running)
+        after = [replica.cost() for replica in running]
+        outage = time.monotonic() - began
     answers(webhook.cluster)
     back = time.monotonic()
-    until(lambda: not any(cut_off(one) for one in running))
-    found = time.monotonic() - back
+    until(lambda: not any(cut_off(replica) for replica in running))
+    noticed = time.monotonic() - back
     until(lambda: lab.ask().refusal == "")
     lab.put("LimitRange", limits=MAXIMUM)
     took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
 
-    assert {one.name for one in replicas(webhook)} == {one.name for one in running}
-    for name, early, late in zip((one.name for one in running), before, after, strict=True):
+    assert {replica.name for replica in replicas(webhook)} == {replica.name for replica in running}
+    for name, early, late in zip((replica.name for replica in running), before, after, strict=True):
         failures = late.failures - early.failures
         cpu = late.cpu_seconds - early.cpu_seconds
         grown = (late.resident_bytes - early.resident_bytes) / (1 << 20)
-        print(f"{name}: {failures} failures, {cpu:.2f} s of CPU, {grown:.1f} MiB in {gone:.0f} s")  # noqa: T201
+        print(f"{name}: {failures} failures, {cpu:.2f} s of CPU, {grown:.1f} MiB in {outage:.0f} s")  # noqa: T201
         # For each of the five watches: first pauses grow; the longest are at least LONGEST / 2.
-        assert failures <= 5 * (8 + 2 * gone / LONGEST)
-        assert cpu < gone / 10
+        assert failures <= 5 * (8 + 2 * outage / LONGEST)
+        assert cpu < outage / 10
         assert grown < 8
-    print(f"found again after {found:.1f} s; a new LimitRange counted after {took:.2f} s")  # noqa: T201
+    print(f"found again after {noticed:.1f} s; a new LimitRange counted after {took:.2f} s")  # noqa: T201

@@ -27,14 +27,14 @@ EVENTS, PODS = 300, 100
 #: Requests at once: for changes of nodes, and for pods.
 AT_ONCE = 6
 PRODUCT = "nvidia.com/gpu.product"
-#: What a node's label says, and the fabric of a pod on the node.
+#: The value of a node's label, and the fabric of a pod on the node.
 HOMES = {"Tesla-V100-SXM2-32GB": "v100-ib", "NVIDIA-A100-SXM4-40GB": "a100-ib", "L40S": None}
 EITHER = {**V100, **A100}
 
 
 @pytest.fixture
 def nodes(webhook: Webhook) -> Iterator[list[str]]:
-    """Make nodes that have GPUs of both kinds; their labels tell which fabric they are on."""
+    """Make nodes that have GPUs of both kinds; their labels determine their fabrics."""
     cluster = webhook.cluster
     cluster.need("nodes that nobody runs")
     apply(cluster, *map(node, NODES))
@@ -52,7 +52,7 @@ def node(name: str) -> dict[str, Any]:
 
 
 def ask(lab: Lab, name: str) -> Answer:
-    """Dry-run a pod of which only the node tells the fabric."""
+    """Dry-run a pod whose fabric only the node determines."""
     pod = trainer(lab.name)
     pod["metadata"]["annotations"]["rdma.lab/containers"] = "trainer"
     pod["spec"]["nodeName"] = name
@@ -67,11 +67,11 @@ def change(webhook: Webhook, number: int) -> None:
         product = [*HOMES][number // len(NODES) % len(HOMES)]
         send(webhook, "PATCH", f"nodes/{name}", {"metadata": {"labels": {PRODUCT: product}}})
     else:
-        amounts = {one: str(number % 7 + 1) for one in EITHER}
+        amounts = {resource: str(number % 7 + 1) for resource in EITHER}
         send(webhook, "PATCH", f"nodes/{name}/status", {"status": {"allocatable": amounts}})
 
 
-def there(webhook: Webhook) -> dict[str, Any]:
+def current_nodes(webhook: Webhook) -> dict[str, Any]:
     """Return the nodes as the API server has them now, by name."""
     items = json.loads(webhook.read("/api/v1/nodes"))["items"]
     return {item["metadata"]["name"]: item for item in items}
@@ -80,24 +80,24 @@ def there(webhook: Webhook) -> dict[str, Any]:
 def test_no_decision_is_missed_while_nodes_change(lab: Lab, nodes: list[str]) -> None:
     """All pods are created, and in the end each replica knows what the API server has.
 
-    A pod that is created then is on the fabric of which its node is now.
+    A pod that is created then is on the current fabric of its node.
     """
     webhook = lab.webhook
     with ThreadPoolExecutor(AT_ONCE) as changing, ThreadPoolExecutor(AT_ONCE) as creating:
         changes = changing.map(lambda number: change(webhook, number), range(EVENTS))
-        asked = creating.map(lambda name: ask(lab, name), islice(cycle(nodes), PODS))
-        answers = [*asked]
+        pending = creating.map(lambda name: ask(lab, name), islice(cycle(nodes), PODS))
+        answers = [*pending]
         assert len([*changes]) == EVENTS
     assert [answer.refusal for answer in answers] == [""] * PODS
     assert {answer.status["fabric"] for answer in answers} <= set(HOMES.values())
 
-    fabrics, now = load_fabrics(webhook.fabrics).fabrics, there(webhook)
-    known = Facts.from_objects({**item, "kind": "Node"} for item in now.values()).nodes
-    expected = anonymous_form(build_inventory(known, fabrics))
+    fabrics, now = load_fabrics(webhook.fabrics).fabrics, current_nodes(webhook)
+    node_facts = Facts.from_objects({**item, "kind": "Node"} for item in now.values()).nodes
+    expected = anonymous_form(build_inventory(node_facts, fabrics))
     api = Api(webhook.cluster.access, seconds=30.0)
     for replica in webhook.replicas():
         path = f"/api/v1/namespaces/{NAME}/pods/https:{replica}:8444/proxy/fabrics"
-        until(lambda one=path: json.loads(api.text(one) or "{}") == expected)  # type: ignore[misc]
+        until(lambda path=path: json.loads(api.text(path) or "{}") == expected)  # type: ignore[misc]
     for name in nodes:
         home = HOMES[now[name]["metadata"]["labels"][PRODUCT]]
         assert ask(lab, name).status["fabric"] == home, name

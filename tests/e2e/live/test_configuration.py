@@ -1,6 +1,6 @@
 """The fabrics of a running cluster: changed, unusable, deleted, and their kind with them.
 
-All of it with two replicas, which learn of each change at about the same moment.
+There are two replicas, which notice each change at about the same moment.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from webhook.config import EXAMPLE
 from webhook.serve.http.mutate import NOT_CONFIGURED
 from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT
 
-GOOD = EXAMPLE.read_text()
+USABLE = EXAMPLE.read_text()
 
 
 @pytest.fixture(scope="module")
 def restored(webhook: Webhook) -> Iterator[Webhook]:
-    """Restore kind and fabrics after all tests, each of which leaves good ones."""
+    """Restore kind and fabrics after all tests; each test leaves usable fabrics."""
     yield webhook
     define(webhook.cluster)
     in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
@@ -38,7 +38,7 @@ def restored(webhook: Webhook) -> Iterator[Webhook]:
 
 def changed(rate: int = 100, **first: Any) -> str:
     """Write the fabrics with other fields of the first."""
-    document = yaml.safe_load(GOOD)
+    document = yaml.safe_load(USABLE)
     document["spec"]["fabrics"][0] |= {"rateGbps": rate, **first}
     return yaml.safe_dump(document, sort_keys=False)
 
@@ -61,31 +61,33 @@ def fabrics_of(text: str) -> list[Document]:
 def bypass(webhook: Webhook, text: str) -> None:
     """Store fabrics that are not checked first, as a restore of etcd does."""
     with unchecked(webhook):
-        said = patch_fabrics(webhook.cluster, fabrics_of(text))
-    assert said.code == 200, said
+        response = patch_fabrics(webhook.cluster, fabrics_of(text))
+    assert response.code == 200, response
 
 
 def test_an_applied_change_is_used_by_all_replicas(restored: Webhook, lab: Lab) -> None:
-    """Three seconds after the apply; a change of the status is none."""
+    """Three seconds after the apply; a change of the status does not count."""
     before = lab.ask().status["config"]
     took = in_use(restored, config := apply_fabrics(restored.cluster, changed(200)))
     assert config != before
     assert {lab.ask().status["config"] for _ in range(10)} == {config}
     print(f"used after {took:.1f} s")  # noqa: T201
 
-    counted = [one.metric("rdma_webhook_config_generation") for one in replicas(restored)]
+    counted = [replica.metric("rdma_webhook_config_generation") for replica in replicas(restored)]
     status = {"status": {"nodes": 7}}
     assert send(restored.cluster, "PATCH", f"{PATH}/status", status, MERGE).code == 200
     in_use(restored, apply_fabrics(restored.cluster, changed(400)))
-    after = [one.metric("rdma_webhook_config_generation") for one in replicas(restored)]
-    assert after == [one + 1 for one in counted]
+    after = [replica.metric("rdma_webhook_config_generation") for replica in replicas(restored)]
+    assert after == [generation + 1 for generation in counted]
 
 
-def test_an_unusable_object_leaves_the_last_good_one_in_use(restored: Webhook, lab: Lab) -> None:
-    """Each replica says so where people look: `/readyz`, a metric, and an Event about its pod."""
+def test_an_unusable_object_leaves_the_last_good_fabrics_in_use(
+    restored: Webhook, lab: Lab
+) -> None:
+    """Each replica reports it where people look: `/readyz`, a metric, an Event about its pod."""
     used = lab.ask().status["config"]
     bypass(restored, unusable())
-    until(lambda: not any(successful(one) for one in replicas(restored)))
+    until(lambda: not any(successful(replica) for replica in replicas(restored)))
     assert {lab.ask().status["config"] for _ in range(10)} == {used}
     for replica in replicas(restored):
         status, lines = replica.get("/readyz")
@@ -93,24 +95,26 @@ def test_an_unusable_object_leaves_the_last_good_one_in_use(restored: Webhook, l
             200,
             True,
         )
-        _told(restored, replica, "spec.fabrics[0].resources[0].name")
+        _await_event(restored, replica, "spec.fabrics[0].resources[0].name")
 
     config = apply_fabrics(restored.cluster, changed(200))
     in_use(restored, config)
-    assert all(successful(one) for one in replicas(restored))
+    assert all(successful(replica) for replica in replicas(restored))
     assert {lab.ask().status["config"] for _ in range(10)} == {config}
 
 
-def test_without_fabrics_who_creates_a_pod_reads_what_to_apply(restored: Webhook, lab: Lab) -> None:
+def test_without_fabrics_the_error_for_a_pod_names_what_to_apply(
+    restored: Webhook, lab: Lab
+) -> None:
     """From kubectl, and in the events of a Job; replicas stay ready, and other pods pass."""
     restored.cluster.kubectl("delete", OBJECT)
     in_use(restored, "")
     refusal = lab.ask().refusal
     assert refusal.startswith('Internal error occurred: failed calling webhook "pods.rdma.lab": ')
     assert refusal.endswith(f"{NOT_CONFIGURED}{NO_OBJECT}")
-    said = lab.kubectl("create", "--filename=-", input=json.dumps(_pod(lab)), check=False)
-    assert f"{NOT_CONFIGURED}{NO_OBJECT}" in said
-    assert "Error from server (InternalError)" in said
+    printed = lab.kubectl("create", "--filename=-", input=json.dumps(_pod(lab)), check=False)
+    assert f"{NOT_CONFIGURED}{NO_OBJECT}" in printed
+    assert "Error from server (InternalError)" in printed
     plain = _pod(lab)
     del plain["metadata"]["annotations"]
     lab.kubectl("create", "--dry-run=server", "--filename=-", input=json.dumps(plain))
@@ -121,28 +125,28 @@ def test_without_fabrics_who_creates_a_pod_reads_what_to_apply(restored: Webhook
         status, lines = replica.get("/readyz")
         assert (status, f"[+] configuration: {NO_OBJECT}\n" in lines) == (200, True)
         assert replica.metric("rdma_webhook_configured") == 0
-        _told(restored, replica, "kubectl apply -f fabrics.yaml")
+        _await_event(restored, replica, "kubectl apply -f fabrics.yaml")
 
-    in_use(restored, apply_fabrics(restored.cluster, GOOD))
+    in_use(restored, apply_fabrics(restored.cluster, USABLE))
     until(lambda: "SuccessfulCreate" in _events(lab, "Job"))  # tried again by its controller
 
 
 def test_the_kind_goes_and_comes_back(restored: Webhook, lab: Lab, tmp_path: Path) -> None:
     """Without the kind, as without the object; the text names the definition.
 
-    So it is too if the program is installed before the kind. An object cannot be applied then.
+    It is the same if the program is installed before the kind. An object cannot be applied then.
     """
     restored.cluster.kubectl("delete", KIND)
     in_use(restored, "")
     until(lambda: lab.ask().refusal.endswith(f"{NOT_CONFIGURED}{NO_KIND}"))
-    assert {one.get("/readyz")[0] for one in replicas(restored)} == {200}
+    assert {replica.get("/readyz")[0] for replica in replicas(restored)} == {200}
     afresh = ("apply", f"--cache-dir={tmp_path}", "--filename=-")  # kubectl remembers kinds
-    said = restored.cluster.kubectl(*afresh, input=GOOD, check=False)
-    assert 'no matches for kind "FabricConfiguration" in version "rdma.lab/v1alpha1"' in said
+    printed = restored.cluster.kubectl(*afresh, input=USABLE, check=False)
+    assert 'no matches for kind "FabricConfiguration" in version "rdma.lab/v1alpha1"' in printed
     define(restored.cluster)
-    config = apply_fabrics(restored.cluster, GOOD)
+    config = apply_fabrics(restored.cluster, USABLE)
     in_use(restored, config)
-    assert config == hash_of(yaml.safe_load(GOOD))
+    assert config == hash_of(yaml.safe_load(USABLE))
     assert lab.ask().status["config"] == config
 
 
@@ -168,16 +172,18 @@ def _job(lab: Lab) -> dict[str, Any]:
 
 
 def _events(lab: Lab, kind: str) -> str:
-    found = lab.kubectl("get", "events", f"--field-selector=involvedObject.kind={kind}", "-o=json")
-    return "\n".join(f"{one['reason']} {one['message']}" for one in json.loads(found)["items"])
+    events = lab.kubectl("get", "events", f"--field-selector=involvedObject.kind={kind}", "-o=json")
+    return "\n".join(
+        f"{event['reason']} {event['message']}" for event in json.loads(events)["items"]
+    )
 
 
-def _told(webhook: Webhook, replica: Replica, words: str) -> None:
+def _await_event(webhook: Webhook, replica: Replica, words: str) -> None:
     """Wait for an Event about the replica's pod that has these words."""
     of = f"--field-selector=involvedObject.name={replica.name},reason=ConfigurationNotUsable"
 
-    def told() -> bool:
+    def is_reported() -> bool:
         items: list[Any] = json.loads(webhook.kubectl("get", "events", of, "-o", "json"))["items"]
-        return any(one["type"] == "Warning" and words in one["message"] for one in items)
+        return any(event["type"] == "Warning" and words in event["message"] for event in items)
 
-    until(told)
+    until(is_reported)

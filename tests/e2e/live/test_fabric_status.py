@@ -1,4 +1,4 @@
-"""What `kubectl get fabrics` shows of the configuration of a running cluster."""
+"""The status of a running cluster's configuration, as `kubectl get fabrics` shows it."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from tests.waiting import until
 def status(webhook: Webhook) -> dict[str, Any]:
     """Return the object's status, its conditions by their types."""
     item = json.loads(webhook.cluster.kubectl("get", OBJECT, "--output=json"))
-    found: dict[str, Any] = item.get("status", {})
-    conditions = {one["type"]: one for one in found.get("conditions", ())}
-    current = found.get("observedGeneration") == item["metadata"]["generation"]
-    return {**found, "conditions": conditions, "current": current}
+    object_status: dict[str, Any] = item.get("status", {})
+    conditions = {condition["type"]: condition for condition in object_status.get("conditions", ())}
+    current = object_status.get("observedGeneration") == item["metadata"]["generation"]
+    return {**object_status, "conditions": conditions, "current": current}
 
 
-def holds(webhook: Webhook, **wanted: str) -> bool:
+def holds(webhook: Webhook, **expected: str) -> bool:
     """Return whether the status is about the present object, and its conditions are these."""
-    found = status(webhook)
-    states = {name: one["status"] for name, one in found["conditions"].items()}
-    return found["current"] and states == wanted
+    actual = status(webhook)
+    states = {name: condition["status"] for name, condition in actual["conditions"].items()}
+    return actual["current"] and states == expected
 
 
 def test_the_status_follows_the_object(webhook: Webhook) -> None:
     """Valid and in use; then one that cannot be used, with the place; then valid again."""
-    good = webhook.fabrics.read_text(encoding="utf-8")
-    apply_fabrics(webhook.cluster, good)
+    usable = webhook.fabrics.read_text(encoding="utf-8")
+    apply_fabrics(webhook.cluster, usable)
     until(lambda: holds(webhook, Valid="True", Active="True"))
-    found = status(webhook)
-    names = [one["name"] for one in yaml.safe_load(good)["spec"]["fabrics"]]
-    assert found["fabricNames"] == ", ".join(names)
+    actual = status(webhook)
+    names = [fabric["name"] for fabric in yaml.safe_load(usable)["spec"]["fabrics"]]
+    assert actual["fabricNames"] == ", ".join(names)
     heading, row = webhook.cluster.kubectl("get", "fabrics").splitlines()
     assert heading.split()[:2] == ["NAME", "FABRICS"]
     assert "VALID" in heading
     assert "True" in row
-    since = found["conditions"]["Valid"]["lastTransitionTime"]
+    since = actual["conditions"]["Valid"]["lastTransitionTime"]
 
-    fabrics = yaml.safe_load(good)["spec"]["fabrics"]
+    fabrics = yaml.safe_load(usable)["spec"]["fabrics"]
     fabrics[0]["resources"][0]["name"] = "rdma/rdma-v100"
     with unchecked(webhook):
         assert patch_fabrics(webhook.cluster, fabrics).code == 200
     until(lambda: holds(webhook, Valid="False", Active="False"))
-    valid, active = (status(webhook)["conditions"][one] for one in ("Valid", "Active"))
+    valid, active = (status(webhook)["conditions"][condition] for condition in ("Valid", "Active"))
     assert valid["reason"] == "NotUsable"
     assert "spec.fabrics[0].resources[0].name" in valid["message"]
     assert active["reason"] == "LastGoodInUse"
     assert valid["lastTransitionTime"] >= since
 
-    apply_fabrics(webhook.cluster, good)
+    apply_fabrics(webhook.cluster, usable)
     until(lambda: holds(webhook, Valid="True", Active="True"))
 
 
-def test_one_replica_writes_it(webhook: Webhook) -> None:
-    """The holder of the Lease, and it is one of the replicas."""
+def test_a_single_replica_writes_it(webhook: Webhook) -> None:
+    """The holder of the Lease writes it, and is one of the replicas."""
     read = ("get", "lease", NAME, f"--namespace={NAME}", "--output=json")
     lease = json.loads(webhook.cluster.kubectl(*read))
     assert lease["spec"]["holderIdentity"] in webhook.replicas()

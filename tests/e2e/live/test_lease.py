@@ -1,4 +1,4 @@
-"""Which replica holds a Lease of a real API server."""
+"""The holder of a Lease, among replicas that use a real API server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EMPTY = {
 
 
 class Replica:
-    """A process that wants the Lease, with a clock that a test moves."""
+    """A candidate for the Lease, with a clock that a test moves."""
 
     def __init__(self, cluster: Cluster, identity: str) -> None:
         self.now = 1000.0
@@ -47,55 +47,55 @@ def lease(cluster: Cluster) -> Iterator[None]:
 
 
 def spec(cluster: Cluster) -> dict[str, Any]:
-    """Return what the Lease says."""
+    """Return the spec of the Lease."""
     read = ("get", "lease", NAME, f"--namespace={SPACE}", "--output=json")
-    found: dict[str, Any] = json.loads(cluster.kubectl(*read))["spec"]
-    return found
+    lease_spec: dict[str, Any] = json.loads(cluster.kubectl(*read))["spec"]
+    return lease_spec
 
 
-def test_one_replica_holds_it(cluster: Cluster) -> None:
+def test_a_single_replica_holds_it(cluster: Cluster) -> None:
     """The first one, as long as it renews; after it has released it, another at once."""
-    one, other = Replica(cluster, "one"), Replica(cluster, "other")
-    assert [one.held(), other.held(), one.held(), other.held()] == [True, False, True, False]
-    assert spec(cluster)["holderIdentity"] == "one"
+    first, second = Replica(cluster, "first"), Replica(cluster, "second")
+    assert [first.held(), second.held(), first.held(), second.held()] == [True, False, True, False]
+    assert spec(cluster)["holderIdentity"] == "first"
     assert spec(cluster)["leaseDurationSeconds"] == LASTS
-    one.lease.release()
+    first.lease.release()
     assert not spec(cluster).get("holderIdentity")
-    assert other.held()
-    assert not one.held()
-    one.lease.release()  # it does not take away what it does not hold
-    assert spec(cluster)["holderIdentity"] == "other"
+    assert second.held()
+    assert not first.held()
+    first.lease.release()  # it does not take away what it does not hold
+    assert spec(cluster)["holderIdentity"] == "second"
 
 
 def test_between_two_attempts_nothing_is_asked(cluster: Cluster) -> None:
-    """The answer is that of the last attempt; the next one finds what has happened meanwhile."""
-    one, other = Replica(cluster, "one"), Replica(cluster, "other")
-    assert one.held()
-    one.lease.release()
-    assert other.held()
-    assert other.lease.held()
+    """The answer is the last attempt's; the next attempt notices the changes."""
+    first, second = Replica(cluster, "first"), Replica(cluster, "second")
+    assert first.held()
+    first.lease.release()
+    assert second.held()
+    assert second.lease.held()
     cluster.kubectl("delete", "lease", NAME, f"--namespace={SPACE}")
-    assert other.lease.held()
-    assert one.held()
-    assert not other.held()
+    assert second.lease.held()
+    assert first.held()
+    assert not second.held()
 
 
 def test_applying_the_manifest_again_takes_it_from_nobody(cluster: Cluster) -> None:
     """An upgrade applies the manifests while a replica holds the Lease."""
-    one = Replica(cluster, "one")
-    assert one.held()
+    first = Replica(cluster, "first")
+    assert first.held()
     cluster.kubectl("apply", "--filename=-", input=json.dumps(EMPTY))
-    assert spec(cluster)["holderIdentity"] == "one"
-    assert one.held()
+    assert spec(cluster)["holderIdentity"] == "first"
+    assert first.held()
 
 
 def test_without_an_api_server_nobody_holds_it(cluster: Cluster) -> None:
     """An attempt that fails is a Lease that is lost; the next one may succeed."""
-    one = Replica(cluster, "one")
-    assert one.held()
-    host = one.lease._lock.api_instance.api_client.configuration.host
-    one.lease._lock.api_instance.api_client.configuration.host = "https://127.0.0.1:1"
-    assert not one.held()
-    one.lease.release()
-    one.lease._lock.api_instance.api_client.configuration.host = host
-    assert one.held()
+    first = Replica(cluster, "first")
+    assert first.held()
+    host = first.lease._lock.api_instance.api_client.configuration.host
+    first.lease._lock.api_instance.api_client.configuration.host = "https://127.0.0.1:1"
+    assert not first.held()
+    first.lease.release()
+    first.lease._lock.api_instance.api_client.configuration.host = host
+    assert first.held()

@@ -29,12 +29,12 @@ def test_a_pod_right_behind_its_namespace(webhook: Webhook, clean: ExitStack) ->
 
     How many come too early depends on the load of the machine; in the end each namespace is known.
     """
-    seen = Counter(
-        _outcome(_made(webhook, f"live-new-{number}", clean)) for number in range(ROUNDS)
+    outcomes = Counter(
+        _outcome(_create_and_ask(webhook, f"live-new-{number}", clean)) for number in range(ROUNDS)
     )
     waited = webhook.counted("rdma_webhook_namespace_waits_total", "came")
-    print(f"pods right behind their namespaces: {dict(seen)}; waits by `came`: {dict(waited)}")  # noqa: T201
-    assert set(seen) <= {"patched", "unknown"}
+    print(f"pods right behind their namespaces: {dict(outcomes)}; waits by `came`: {dict(waited)}")  # noqa: T201
+    assert set(outcomes) <= {"patched", "unknown"}
     for number in range(ROUNDS):
         name = f"live-new-{number}"
         until(lambda name=name: _outcome(ask(webhook, name)) == "patched")  # type: ignore[misc]
@@ -42,7 +42,7 @@ def test_a_pod_right_behind_its_namespace(webhook: Webhook, clean: ExitStack) ->
 
 def test_a_pod_right_behind_the_label(lab: Lab) -> None:
     """Whenever the API server calls after the label was set, the answer is a patch."""
-    seen: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     for _ in range(5):
         lab.label(ENABLE, None)
         while _outcome(lab.ask()) != "not called":
@@ -51,13 +51,13 @@ def test_a_pod_right_behind_the_label(lab: Lab) -> None:
         outcome = ""
         while outcome != "patched":
             outcome = _outcome(lab.ask())
-            seen[outcome] += 1
-    print(f"pods right behind the label: {dict(seen)}")  # noqa: T201 -- figures
+            outcomes[outcome] += 1
+    print(f"pods right behind the label: {dict(outcomes)}")  # noqa: T201 -- figures
     # The API server learns about the label from its own watch: until then it does not call.
-    assert set(seen) <= {"patched", "not called"}
+    assert set(outcomes) <= {"patched", "not called"}
 
 
-def _made(webhook: Webhook, name: str, clean: ExitStack) -> Answer:
+def _create_and_ask(webhook: Webhook, name: str, clean: ExitStack) -> Answer:
     send(webhook, "POST", "namespaces", namespace(name, "true"))
     clean.callback(send, webhook, "DELETE", f"namespaces/{name}")
     # A pod needs a service account, which its controller may have made meanwhile.

@@ -1,4 +1,4 @@
-"""The nodes of a real cluster: what replicas know of them, and what decisions say for it."""
+"""The nodes of a real cluster, as replicas know them, and their effect on decisions."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_what_nodes_offer_decides_the_verdict(lab: Lab, a100_node: str) -> None:
 
 
 def test_each_replica_knows_the_nodes(webhook: Webhook) -> None:
-    """The metric and the line of `/readyz` say how many; heartbeats do not change that."""
+    """The metric and the line of `/readyz` have their number; heartbeats do not change it."""
     nodes = webhook.cluster.kubectl("get", "nodes", "--output=name").split()
     for replica in replicas(webhook):
-        until(lambda one=replica: f"{len(nodes)} nodes, last" in one.get("/readyz")[1])  # type: ignore[misc]
+        until(lambda replica=replica: f"{len(nodes)} nodes, last" in replica.get("/readyz")[1])  # type: ignore[misc]
         metrics = replica.get("/metrics")[1]
         assert f'rdma_webhook_facts_objects{{resource="nodes"}} {len(nodes)}.0' in metrics
 
@@ -70,11 +70,17 @@ def test_each_replica_knows_the_nodes(webhook: Webhook) -> None:
 def test_the_list_of_nodes_yields_to_what_pods_wait_for(
     webhook: Webhook, path: str, schema: str
 ) -> None:
-    """The API server says by which FlowSchema it queued a request of the webhook's account."""
-    found = json.loads(webhook.cluster.kubectl("get", "flowschemas", "--output=json"))["items"]
-    names = {one["metadata"]["uid"]: one["metadata"]["name"] for one in found}
+    """The API server reports the FlowSchema that queued a request of the webhook's account."""
+    flow_schemas = json.loads(webhook.cluster.kubectl("get", "flowschemas", "--output=json"))[
+        "items"
+    ]
+    names = {
+        flow_schema["metadata"]["uid"]: flow_schema["metadata"]["name"]
+        for flow_schema in flow_schemas
+    }
     levels = {
-        one["metadata"]["name"]: one["spec"]["priorityLevelConfiguration"]["name"] for one in found
+        flow_schema["metadata"]["name"]: flow_schema["spec"]["priorityLevelConfiguration"]["name"]
+        for flow_schema in flow_schemas
     }
     overrides = Overrides(acting_as=ACCOUNT, acting_groups=GROUPS)
     answer = Client(webhook.cluster.kubeconfig, overrides).open("GET", path, query=[("limit", "1")])

@@ -1,4 +1,4 @@
-"""How a real API server answers paged lists and watches."""
+"""Paged lists and watches of a real API server."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Reflecting:
 
     def _deliver(self, _: WatchedResource[object], changes: list[Change]) -> None:
         with self._lock:
-            for (_space, name), kept in changes:
-                (self.known.discard if kept is None else self.known.add)(name)
+            for (_space, name), projection in changes:
+                (self.known.discard if projection is None else self.known.add)(name)
 
     def __enter__(self) -> Self:
         self.reflector.start()
@@ -54,12 +54,12 @@ def names(cluster: Cluster) -> Iterator[list[str]]:
     cluster.kubectl("delete", "namespace", "--wait=false", "--ignore-not-found", *NAMES)
 
 
-def test_pages_are_one_list(cluster: Cluster, names: list[str]) -> None:
+def test_pages_form_a_single_list(cluster: Cluster, names: list[str]) -> None:
     """Every namespace is in the list, however small its pages are."""
     reads = ApiReads(Client(cluster.kubeconfig))
-    whole = read_list(reads, NAMESPACES, _go_on)
+    complete = read_list(reads, NAMESPACES, _go_on)
     paged = read_list(reads, replace(NAMESPACES, page=2), _go_on)
-    assert paged.projections == whole.projections
+    assert paged.projections == complete.projections
     assert {("", name) for name in names} <= paged.projections.keys()
 
 

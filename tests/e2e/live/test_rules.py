@@ -19,10 +19,10 @@ LEVEL = "pod-security.kubernetes.io/enforce"
 def test_a_rule_that_is_added_keeps_the_limit(lab: Lab, kind: str, spec: Any) -> None:
     """An added rule keeps the memory limit, and its removal drops the limit again."""
     lab.put(kind, **spec)
-    added = lab.decided(_kept)
+    added = lab.decided(_limit_kept)
     lab.remove(kind)
-    removed = lab.decided(lambda answer: not _kept(answer))
-    _tell(kind, added, removed)
+    removed = lab.decided(lambda answer: not _limit_kept(answer))
+    _print_delays(kind, added, removed)
 
 
 def test_a_level_that_is_enforced_leaves_the_capability_out(lab: Lab) -> None:
@@ -32,14 +32,14 @@ def test_a_level_that_is_enforced_leaves_the_capability_out(lab: Lab) -> None:
     added = lab.decided(lambda answer: bool(answer.object) and not answer.added_capabilities())
     lab.label(LEVEL, None)
     removed = lab.decided(lambda answer: answer.added_capabilities() == ["IPC_LOCK"])
-    _tell("Pod Security", added, removed)
+    _print_delays("Pod Security", added, removed)
 
 
-def _kept(answer: Answer) -> bool:
+def _limit_kept(answer: Answer) -> bool:
     """Return whether the limit is kept; a rejected pod had lost it."""
     return bool(answer.object) and answer.memory()[1] == "64Gi"
 
 
-def _tell(what: str, added: float, removed: float) -> None:
+def _print_delays(rule: str, added: float, removed: float) -> None:
     figures = f"seen {added * 1000:.0f} ms after it came, {removed * 1000:.0f} ms after it went"
-    print(f"{what}: {figures}")  # noqa: T201
+    print(f"{rule}: {figures}")  # noqa: T201

@@ -31,8 +31,8 @@ class Lab:
     def pods(self, selector: str = "app.kubernetes.io/name=rdma-webhook-verify") -> list[str]:
         """Return the names of the pods with these labels."""
         get = ("get", "pods", "--output=json", f"--namespace={self.name}", f"--selector={selector}")
-        found = json.loads(self.cluster.kubectl(*get))["items"]
-        return [pod["metadata"]["name"] for pod in found]
+        pods = json.loads(self.cluster.kubectl(*get))["items"]
+        return [pod["metadata"]["name"] for pod in pods]
 
 
 @pytest.fixture(scope="package")
@@ -47,6 +47,6 @@ def lab(webhook: Webhook) -> Iterator[Lab]:
         cluster.advertise(V100, second)
         cluster.kubectl("label", "node", second, V100_PRODUCT)
         make_namespaces(cluster, namespace("measured", "true"))
-        made = Lab(cluster, "measured", real.name, stand_in.name, mpi.name)
-        yield made
-        cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+        lab = Lab(cluster, "measured", real.name, stand_in.name, mpi.name)
+        yield lab
+        cluster.kubectl("delete", "namespace", lab.name, "--wait=false")

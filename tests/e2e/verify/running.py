@@ -1,4 +1,4 @@
-"""`verify run` as a process, which tests follow by what it tells, and end by signals."""
+"""`verify run` as a process, which tests follow by its output, and end by signals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Running:
     """A process of the command."""
 
     def __init__(self, lab: Lab, *words: str | Path, command: str = "run") -> None:
-        """Start it; `words` stand behind the options that every run needs."""
+        """Start it; `words` follow the options that every run needs."""
         access = ("--kubeconfig", lab.cluster.kubeconfig, "-n", lab.name)
         options = ("--fabric", "v100-ib", "--toleration", TAINT)
         self._process = subprocess.Popen(
@@ -32,7 +32,7 @@ class Running:
             env={**os.environ, "COLUMNS": "200"},
             text=True,
         )
-        self.told: list[str] = []
+        self.printed: list[str] = []
         self._out: str | None = None
         self._news = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -42,20 +42,22 @@ class Running:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             with self._news:
-                self.told.append(line.rstrip())
+                self.printed.append(line.rstrip())
                 self._news.notify_all()
 
     @property
     def name(self) -> str:
-        """The name of the run, which it tells at its start."""
+        """The name of the run, from its first line."""
         self.until("in namespace")
-        return self.told[0].removeprefix("rdma-webhook: run: ").partition(" ")[0]
+        return self.printed[0].removeprefix("rdma-webhook: run: ").partition(" ")[0]
 
     def until(self, words: str) -> None:
-        """Wait until it has told something."""
+        """Wait until it has printed these words."""
         with self._news:
-            there = self._news.wait_for(lambda: any(words in one for one in self.told), PATIENCE)
-        assert there, self.told
+            appeared = self._news.wait_for(
+                lambda: any(words in line for line in self.printed), PATIENCE
+            )
+        assert appeared, self.printed
 
     def signal(self, number: int) -> None:
         """Send a signal."""
@@ -80,7 +82,7 @@ class Running:
 
 
 class Runs(NamedTuple):
-    """Runs that go on side by side, and the folder of their logs."""
+    """Runs that take place at the same time, and the folder of their logs."""
 
     started: dict[str, Running]
     logs: Path
@@ -89,9 +91,9 @@ class Runs(NamedTuple):
         """Return what a run printed with -o json, once it has ended with this exit code."""
         run = self.started[name]
         ended, out = run.ended()
-        assert ended == code, run.told
-        found: dict[str, Any] = json.loads(out)
-        return found
+        assert ended == code, run.printed
+        form: dict[str, Any] = json.loads(out)
+        return form
 
 
 def measured(form: dict[str, Any]) -> list[dict[str, Any]]:

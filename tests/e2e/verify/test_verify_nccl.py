@@ -29,26 +29,26 @@ def jobs(lab: Lab) -> str:
 
 @pytest.fixture
 def start(lab: Lab) -> Iterator[Start]:
-    """Return what starts a run; one that a test left is ended."""
-    made: list[Running] = []
+    """Return a function that starts a run; end the runs that a test leaves."""
+    started: list[Running] = []
 
     def begin(*words: str | Path) -> Running:
-        made.append(Running(lab, *words, command="nccl"))
-        return made[-1]
+        started.append(Running(lab, *words, command="nccl"))
+        return started[-1]
 
     yield begin
-    for one in made:
-        one.kill()
+    for run in started:
+        run.kill()
 
 
 def test_without_mpi_operator(lab: Lab, start: Start) -> None:
-    """A cluster without MPIJobs is told what to install; clean finds nothing, and says so."""
+    """Without MPIJobs in the cluster, the error names what to install; clean finds nothing."""
     kind = "customresourcedefinition/mpijobs.kubeflow.org"  # other tests may have brought it
     lab.cluster.kubectl("delete", kind, "--ignore-not-found")
     run = start("--image", lab.mpi, *STAND_IN)
     code, out = run.ended()
     assert (code, out) == (2, "")
-    assert "install mpi-operator" in run.told[-1]
+    assert "install mpi-operator" in run.printed[-1]
     cleaned = verify(lab, "clean", "-n", lab.name)
     assert (cleaned.returncode, cleaned.stdout) == (0, "")
 
@@ -66,7 +66,7 @@ def test_a_collective(lab: Lab, start: Start, tmp_path: Path) -> None:
     """A rank runs on each of the two nodes, equipped by the webhook; its table is judged."""
     run = start("--image", lab.mpi, *STAND_IN, "-o", "json", "--logs", tmp_path)
     code, out = run.ended()
-    assert code == 0, (run.told, [one.read_text() for one in tmp_path.iterdir()])
+    assert code == 0, (run.printed, [log.read_text() for log in tmp_path.iterdir()])
     form = json.loads(out)
     assert (form["level"], form["code"]) == ("ok", "OverRdma")
     (result,) = form["results"]
@@ -84,7 +84,7 @@ def test_images_that_lack_something(lab: Lab, start: Start) -> None:
     for image, missing in ((lab.mpi, "all_reduce_perf"), (lab.real, "sshd")):
         run = start("--image", image, "-o", "json")
         code, out = run.ended()
-        assert code == 3, run.told
+        assert code == 3, run.printed
         form = json.loads(out)
         assert (form["level"], form["code"]) == ("unsure", "NoNcclTests")
         assert form["text"] == f"The image has no {missing}."
@@ -97,7 +97,7 @@ def test_gpus_that_no_node_has(lab: Lab, start: Start) -> None:
     options = ("--gpu-resource", "lab.invalid/gpu", "--timeout", "9s")
     run = start("--image", lab.mpi, *STAND_IN, "-o", "json", *options)
     code, out = run.ended()
-    assert code == 3, run.told
+    assert code == 3, run.printed
     form = json.loads(out)
     assert (form["level"], form["code"]) == ("unsure", "OfferedNowhere")
     assert (lab.pods(), jobs(lab)) == ([], "")
@@ -111,7 +111,7 @@ def test_interrupted(lab: Lab, start: Start) -> None:
     until(lambda: len(lab.pods()) > 1)  # the operator has made the workers
     run.signal(signal.SIGINT)
     code, out = run.ended()
-    assert code == 130, run.told
+    assert code == 130, run.printed
     assert "unsure (Interrupted)" in out
     assert (lab.pods(), jobs(lab)) == ([], "")
 

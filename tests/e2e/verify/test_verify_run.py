@@ -18,7 +18,7 @@ from tests.e2e.asking import apply, make_namespaces, namespace
 from tests.e2e.verify.conftest import Lab
 from tests.e2e.verify.running import Running, Runs, measured, verify
 
-#: What a run tells when it has come that far → options with which it stays there, if it can.
+#: A run's message at a step → options that keep the run at this step, if that is possible.
 STEPS = {
     "server created": (),
     "is waiting: ": ("--image", "lab.invalid/none:1"),
@@ -26,7 +26,7 @@ STEPS = {
     "measuring": ("--seconds", "3600"),
     "reading both logs": ("--seconds", "5"),
 }
-#: A run leaves this one by itself, so that a signal may come too late.
+#: A run leaves this step by itself, so that a signal may come too late.
 LAST = "reading both logs"
 #: Where runs are killed: one pod is left, or two.
 KILLED = ("server created", "measuring")
@@ -36,10 +36,10 @@ PAGE = (ROOT / "docs" / "verify.md").read_text()
 @pytest.fixture(scope="module")
 def unlabelled(lab: Lab) -> Iterator[Lab]:
     """Return a namespace for which the webhook is not called."""
-    made = replace(lab, name="unmeasured")
-    make_namespaces(lab.cluster, namespace(made.name, None))
-    yield made
-    lab.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+    unlabelled = replace(lab, name="unmeasured")
+    make_namespaces(lab.cluster, namespace(unlabelled.name, None))
+    yield unlabelled
+    lab.cluster.kubectl("delete", "namespace", unlabelled.name, "--wait=false")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def runs(lab: Lab, unlabelled: Lab, tmp_path_factory: pytest.TempPathFactory) ->
     rights = yaml.safe_load_all(text.replace("namespace: lab", f"namespace: {lab.name}"))
     apply(lab.cluster, *rights)
     logs = tmp_path_factory.mktemp("logs")
-    made = {
+    started = {
         "no device": Running(lab, "--image", lab.real, "-o", "json", "--logs", logs),
         "rights": Running(
             lab, "--image", lab.stand_in, "-o", "json", "--seconds", "5", "--as", "alice"
@@ -57,13 +57,13 @@ def runs(lab: Lab, unlabelled: Lab, tmp_path_factory: pytest.TempPathFactory) ->
         "no room": Running(lab, "--devices", "64", "--timeout", "2s", "-o", "json"),
         "not called": Running(unlabelled, "-o", "json"),
     }
-    yield Runs(made, logs)
-    for one in made.values():
-        one.kill()
+    yield Runs(started, logs)
+    for run in started.values():
+        run.kill()
 
 
 def test_without_a_device(runs: Runs) -> None:
-    """Real perftest finds none: that is said of each HCA of the pair."""
+    """Real perftest finds none, with a finding for each HCA of the pair."""
     form = runs.form("no device", 1)
     assert (form["level"], form["code"]) == ("error", "NoRdmaDevice")
     findings = [result["finding"] for result in measured(form)]
@@ -81,20 +81,20 @@ def test_with_the_rights_of_the_documentation(lab: Lab, runs: Runs) -> None:
     assert [(result["finding"]["code"], result["gbps"]) for result in measured(form)] == [
         ("AtRate", 97.0)
     ] * 2
-    told = runs.started["rights"].told
-    assert not [one for one in told if "lack" in one or "error" in one]
+    lines = runs.started["rights"].printed
+    assert not [line for line in lines if "lack" in line or "error" in line]
     assert verify(lab, "clean", "-n", lab.name, "--run", "none", "--as", "alice").returncode == 0
 
 
 def test_a_pod_that_does_not_start(runs: Runs) -> None:
-    """The scheduler's reason is explained, and says nothing of the network."""
+    """The scheduler's reason is explained; it is no evidence about the network."""
     form = runs.form("no room", 3)
     assert (form["level"], form["code"]) == ("unsure", "Insufficient")
     assert "did not start within 2 s. The pod is pending on rdma/rdma_v100" in form["text"]
 
 
 def test_a_namespace_without_the_label(unlabelled: Lab, runs: Runs) -> None:
-    """The webhook is not called there: the run ends with the first pod, and says what to do."""
+    """The webhook is not called there: the run ends with the first pod, with a remedy."""
     form = runs.form("not called", 1)
     assert form["code"] == "NamespaceNotLabelled"
     assert "kubectl label --overwrite namespace unmeasured" in form["remedy"]
@@ -111,30 +111,30 @@ def test_nothing_is_left(lab: Lab, runs: Runs) -> None:
 def test_ended_at_each_step(lab: Lab) -> None:
     """After Ctrl-C no pod is left, whatever a run does; after SIGKILL, `verify clean` deletes all.
 
-    All of these runs go on side by side.
+    All of these runs take place at the same time.
     """
-    each = [(step, signal.SIGINT) for step in STEPS]
-    each += [(step, signal.SIGKILL) for step in KILLED]
-    runs = {key: Running(lab, "--image", lab.stand_in, *STEPS[key[0]]) for key in each}
+    cases = [(step, signal.SIGINT) for step in STEPS]
+    cases += [(step, signal.SIGKILL) for step in KILLED]
+    runs = {key: Running(lab, "--image", lab.stand_in, *STEPS[key[0]]) for key in cases}
     for (step, how), run in runs.items():
         run.until(step)
         run.signal(how)
     for (step, how), run in runs.items():
         code, out = run.ended()
-        left = lab.pods(f"app.kubernetes.io/instance={run.name}")
+        remaining = lab.pods(f"app.kubernetes.io/instance={run.name}")
         if how == signal.SIGINT:
-            assert code == 130 or step == LAST, run.told
+            assert code == 130 or step == LAST, run.printed
             assert "0 of 1 pairs" in out or step == LAST
-            assert left == []
+            assert remaining == []
         else:
             assert code == -signal.SIGKILL
-            assert left
+            assert remaining
     first = runs["server created", signal.SIGKILL].name
     cleaned = verify(lab, "clean", "-n", lab.name, "--run", first)
     assert (cleaned.returncode, cleaned.stderr) == (0, "")
     assert f"deleted pod {lab.name}/{first}-0-server of {first}" in cleaned.stdout
-    others = lab.pods()
-    assert others
-    assert not [name for name in others if name.startswith(first)]
+    other_pods = lab.pods()
+    assert other_pods
+    assert not [name for name in other_pods if name.startswith(first)]
     assert verify(lab, "clean", "-n", lab.name).returncode == 0
     assert lab.pods() == []
