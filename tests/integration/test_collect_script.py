@@ -182,8 +182,8 @@ def test_what_is_printed_is_understood(node: Node) -> None:
         if capture.command and "modinfo" not in capture.command:
             reading = read(capture.lines)
             shown = {line.number for line in capture.lines if line.text.strip()}
-            assert (capture.node, shown - reading.taken) == ("gpu-01", set())
-            found += reading.sightings
+            assert (capture.node, shown - reading.recognised_lines) == ("gpu-01", set())
+            found += reading.observations
     ports = [one for one in found if isinstance(one, PortObservation)]
     (gid,) = (one for one in found if isinstance(one, GidObservation))
     assert {one.pci for one in ports if one.device == "mlx5_0"} == {None, "0000:18:00.0"}

@@ -52,13 +52,13 @@ def lines_of(text: str) -> list[Line]:
     return [Line(number, line) for number, line in enumerate(text.splitlines(), 1)]
 
 
-def facts(sightings: Iterable[Observation]) -> Iterator[Fact]:
+def facts(observations: Iterable[Observation]) -> Iterator[Fact]:
     """Yield what records say: the kind of record, the field, and the value as text."""
-    for sighting in sightings:
-        for field, value in sighting._asdict().items():
+    for observation in observations:
+        for field, value in observation._asdict().items():
             for part in value if isinstance(value, tuple) else (value,):
                 if field != "origin" and part is not None:
-                    yield type(sighting).__name__, field, str(part)
+                    yield type(observation).__name__, field, str(part)
 
 
 @cache
@@ -66,7 +66,7 @@ def said(text: str) -> frozenset[Fact]:
     """Return what a text says; what a line says alone may be outweighed by another one."""
     lines = lines_of(text)
     parts = (lines, *([line] for line in lines))
-    return frozenset(fact for part in parts for fact in facts(read(part).sightings))
+    return frozenset(fact for part in parts for fact in facts(read(part).observations))
 
 
 def made_up(damaged: Iterable[Line], *texts: str) -> list[Fact]:
@@ -79,7 +79,7 @@ def made_up(damaged: Iterable[Line], *texts: str) -> list[Fact]:
     names = {value for _, field, value in known if field in ("device", "nic")}
     return [
         (kind, field, value)
-        for kind, field, value in facts(read(list(damaged)).sightings)
+        for kind, field, value in facts(read(list(damaged)).observations)
         if not (field in ("value", "nic") and any(value in text for text in texts))
         and not any((kind, field) == one[:2] and one[2].startswith(value) for one in known)
         and not (field == "device" and value in names)
@@ -118,7 +118,9 @@ def test_noise_does_no_harm(name: str, noise: list[tuple[int, str]]) -> None:
     for capture in split_by_node(text):
         numbers = {line.number for line in capture.lines}
         reading = read(capture.lines)
-        assert {one.origin.line for one in reading.sightings} | reading.taken <= numbers
+        assert {
+            one.origin.line for one in reading.observations
+        } | reading.recognised_lines <= numbers
 
 
 @given(st.lists(st.text(max_size=60), max_size=20))
@@ -132,5 +134,7 @@ def test_any_text_is_read(texts: list[str]) -> None:
 @given(names)
 def test_windows_line_ends_change_nothing(name: str) -> None:
     """A text with CR LF says what it says with LF."""
-    found = [read(one.lines).sightings for one in split_by_node(TEXTS[name].replace("\n", "\r\n"))]
-    assert found == [read(one.lines).sightings for one in split_by_node(TEXTS[name])]
+    found = [
+        read(one.lines).observations for one in split_by_node(TEXTS[name].replace("\n", "\r\n"))
+    ]
+    assert found == [read(one.lines).observations for one in split_by_node(TEXTS[name])]

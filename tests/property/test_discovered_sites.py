@@ -136,7 +136,7 @@ def test_order_has_no_influence(
 @settings(deadline=None)
 @given(_SITES)
 def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
-    """Every value of a port stands in a sighting of that node; a rate only of an Active one."""
+    """Every value of a port is in an observation of that node; a rate only of an Active one."""
     found = discover_site(_sighted(site), {}, DiscoverOptions())
     for node in found.nodes:
         said = [

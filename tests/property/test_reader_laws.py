@@ -59,23 +59,23 @@ def invented(part: Sequence[Line], *wholes: Sequence[Line]) -> list[Observation]
 
     A record may also put together what several records of one port or setting say.
     """
-    known = [one for whole in wholes for one in read(whole).sightings]
+    known = [one for whole in wholes for one in read(whole).observations]
     return [
         one
-        for one in read(part).sightings
+        for one in read(part).observations
         if not any(_weaker(one, other) for other in known)
         and not all(any(_weaker(fact, other) for other in known) for fact in _facts(one))
     ]
 
 
-def _facts(sighting: Observation) -> Iterator[Observation]:
+def _facts(observation: Observation) -> Iterator[Observation]:
     """Yield a record for each value, with nothing besides but what it is about."""
-    if not isinstance(sighting, PortObservation):
-        yield sighting
+    if not isinstance(observation, PortObservation):
+        yield observation
         return
-    for name, value in sighting._asdict().items():
+    for name, value in observation._asdict().items():
         if value is not None and name not in ("origin", "device", "port"):
-            fact = PortObservation(sighting.origin, sighting.device, sighting.port)
+            fact = PortObservation(observation.origin, observation.device, observation.port)
             yield fact._replace(**{name: value})
 
 
@@ -128,9 +128,9 @@ def _made_up(part: Sequence[Line], whole: Sequence[Line]) -> list[Observation]:
     known = read(whole)
     return [
         one
-        for one in read(part).sightings
-        if one.origin.line in known.taken
-        and not any(_is_left(one, other) for other in known.sightings)
+        for one in read(part).observations
+        if one.origin.line in known.recognised_lines
+        and not any(_is_left(one, other) for other in known.observations)
     ]
 
 
@@ -187,7 +187,7 @@ def test_no_text_is_too_odd(data: st.DataObject) -> None:
     columns = data.draw(st.integers(1, 120))
     shown = data.draw(st.permutations([line[:columns] for line in text.split("\n")]))
     for capture in split_by_node("\n".join(shown)):
-        assert read(capture.lines).taken <= {line.number for line in capture.lines}
+        assert read(capture.lines).recognised_lines <= {line.number for line in capture.lines}
 
 
 WORDS = ("n1", ": ", "CA 'x'", "\n", "ok: [n1] => {", '"', "[", "]", "-" * 15, "$ ", "\x1b[", "\\")

@@ -59,7 +59,7 @@ def test_nothing_is_made_up(share: Path) -> None:
     (node,) = _discovered((share / "collected.txt").read_text())["nodes"]
     (port,) = node["ports"]
     assert node["gpus"] == []
-    assert node["machine"] is None
+    assert node["machineType"] is None
     assert port["pci"] is None
     assert port["model"] is None
 

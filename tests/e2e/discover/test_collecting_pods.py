@@ -110,10 +110,12 @@ def test_the_node_is_seen_from_its_pod(collected: str) -> None:
     """The node's interfaces, and the memory that containerd lets containers lock."""
     readings = read_texts([NodeText("logs", "stdin", collected)])
     assert readings.problems == ()
-    sightings = [sourced.sighting for sourced in readings.nodes[REAL]]
-    assert any(isinstance(sighting, InterfaceObservation) for sighting in sightings)
+    observations = [sourced.observation for sourced in readings.nodes[REAL]]
+    assert any(isinstance(observation, InterfaceObservation) for observation in observations)
     settings = {
-        sighting.setting for sighting in sightings if isinstance(sighting, SettingObservation)
+        observation.setting
+        for observation in observations
+        if isinstance(observation, SettingObservation)
     }
     assert {"kernel", "memlock"} <= settings
 

@@ -96,8 +96,8 @@ def _by_node(text: NodeText) -> dict[str, list[Observation]]:
 def _read(part: NodeOutput, *, begins: bool) -> tuple[Observation, ...] | None:
     """Return the observations of a part, possibly none; None if no line is recognised."""
     reading = read(part.lines)
-    answers = tuple(short_answers(part, reading.taken, begins=begins))
-    return (*reading.sightings, *answers) if reading.taken or answers else None
+    answers = tuple(short_answers(part, reading.recognised_lines, begins=begins))
+    return (*reading.observations, *answers) if reading.recognised_lines or answers else None
 
 
 def _hostnames(observations: Iterable[Observation]) -> set[str]:

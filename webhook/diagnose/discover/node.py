@@ -30,7 +30,7 @@ from webhook.diagnose.tools.observations import (
     Setting,
     SettingObservation,
 )
-from webhook.diagnose.tools.products import machine_of
+from webhook.diagnose.tools.products import machine_type_of
 from webhook.model.names import natural_key
 
 _Kind = TypeVar("_Kind", bound=Observation)
@@ -63,11 +63,15 @@ def merge_node(
         cards=_all(observations, CardObservation),
         kube=kube,
     )
-    return node._replace(machine=machine_of([sourced.sighting for sourced in observations]))
+    return node._replace(
+        machine_type=machine_type_of([sourced.observation for sourced in observations])
+    )
 
 
 def _all(observations: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple[_Kind, ...]:
-    of_kind = {sourced.sighting for sourced in observations if isinstance(sourced.sighting, kind)}
+    of_kind = {
+        sourced.observation for sourced in observations if isinstance(sourced.observation, kind)
+    }
     return tuple(
         sorted(
             of_kind, key=lambda observation: (natural_key(str(observation[1:])), observation.origin)

@@ -37,7 +37,7 @@ def discover_schema() -> str:
 def _node_form(node: SiteNode) -> dict[str, object]:
     return {
         "name": node.name,
-        "machine": node.machine,
+        "machineType": node.machine_type,
         "gpus": [{"product": gpu.product, "count": gpu.number} for gpu in node.gpus],
         "ports": [_port_form(port) for port in node.ports],
         "findings": [_finding_form(finding) for finding in node.findings],
@@ -178,7 +178,7 @@ def _matrix_row(group: EqualNodes, devices: Sequence[str]) -> list[Span]:
 
 def _details(group: EqualNodes) -> str:
     firmware = f"firmware {group.firmware}" if group.firmware else ""
-    return ", ".join(filter(None, (group.machine, group.gpus or "GPUs unknown", firmware)))
+    return ", ".join(filter(None, (group.machine_type, group.gpus or "GPUs unknown", firmware)))
 
 
 def _ports_words(group: EqualNodes) -> str:

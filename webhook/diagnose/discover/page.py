@@ -63,18 +63,18 @@ def _finding(finding: SiteFinding) -> str:
 def _table(plan: FabricPlan) -> str:
     groups = equal_nodes(plan)
     devices = sorted({port.name for group in groups for port in group.ports}, key=natural_key)
-    machine = ("Machine",) if any(group.machine for group in groups) else ()
-    heads = ("Nodes", *machine, "GPUs", "Firmware", *devices)
+    machine_type = ("Machine type",) if any(group.machine_type for group in groups) else ()
+    heads = ("Nodes", *machine_type, "GPUs", "Firmware", *devices)
     heading = "".join(f"<th>{_escaped(head)}</th>" for head in heads)
-    rows = "".join(_row(group, devices, named=bool(machine)) for group in groups)
+    rows = "".join(_row(group, devices, named=bool(machine_type)) for group in groups)
     return f'<div class="scroll"><table>\n<tr>{heading}</tr>\n{rows}</table></div>\n'
 
 
 def _row(group: EqualNodes, devices: Sequence[str], *, named: bool) -> str:
-    """Return the row of a group; `named` adds the column for the machine."""
+    """Return the row of a group; `named` adds the column for the machine type."""
     ports = {port.name: port for port in group.ports}
-    machine = (group.machine or "-",) if named else ()
-    words = (*machine, group.gpus or "unknown", group.firmware or "-")
+    machine_type = (group.machine_type or "-",) if named else ()
+    words = (*machine_type, group.gpus or "unknown", group.firmware or "-")
     cells = "".join(f"<td>{_escaped(text)}</td>" for text in words)
     port_cells = "".join(_cell(ports.get(device)) for device in devices)
     return f'<tr><td class="nodes">{_escaped(group.title)}</td>{cells}{port_cells}</tr>\n'

@@ -72,9 +72,9 @@ def _only(
     observations: Iterable[SourcedObservation], kind: type[_PortOrCard]
 ) -> list[tuple[str, _PortOrCard]]:
     return [
-        (sourced.file, sourced.sighting)
+        (sourced.file, sourced.observation)
         for sourced in observations
-        if isinstance(sourced.sighting, kind)
+        if isinstance(sourced.observation, kind)
     ]
 
 

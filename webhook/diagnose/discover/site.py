@@ -44,7 +44,7 @@ class SourcedObservation(NamedTuple):
 
     #: As given on the command line; "<stdin>" for standard input.
     file: str
-    sighting: Observation
+    observation: Observation
 
 
 class SitePort(NamedTuple):
@@ -141,8 +141,8 @@ class SiteNode(NamedTuple):
     """A node, merged from the observations of all tools."""
 
     name: str
-    #: The known machine that it is: "DGX H100"; None for any other.
-    machine: str | None = None
+    #: "DGX H100", for example; None if it is not a known type.
+    machine_type: str | None = None
     gpus: tuple[GpuCount, ...] = ()
     ports: tuple[SitePort, ...] = ()
     findings: tuple[SiteFinding, ...] = ()

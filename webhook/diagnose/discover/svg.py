@@ -201,7 +201,7 @@ def _node(box: _Box, bus: int) -> Iterator[str]:
     room = int((box.width - 2 * _PAD) / _LETTER)
     yield _text(box.x + _PAD, words, _title(nodes, room), "name", longest=room, full=nodes.title)
     firmware = f"firmware {nodes.firmware}" if nodes.firmware else ""
-    about = ", ".join(filter(None, (nodes.machine, nodes.gpus, firmware)))
+    about = ", ".join(filter(None, (nodes.machine_type, nodes.gpus, firmware)))
     yield _text(box.x + _PAD, words + 17, about or "GPUs unknown", "soft", longest=room)
 
 

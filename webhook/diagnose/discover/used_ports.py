@@ -30,7 +30,7 @@ class EqualNodes(NamedTuple):
     """Nodes that look the same in a report."""
 
     names: tuple[str, ...]
-    machine: str
+    machine_type: str
     gpus: str
     #: The number of GPUs in a node; 0 if unknown.
     gpu_number: int
@@ -55,7 +55,7 @@ def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
     for choice in plan.group.choices:
         alike = EqualNodes(
             names=(),
-            machine=choice.node.machine or "",
+            machine_type=choice.node.machine_type or "",
             gpus=gpu_words(choice.node),
             gpu_number=sum(gpu.number or 0 for gpu in choice.node.gpus),
             firmware=", ".join(sorted({port.firmware for port in choice.ports if port.firmware})),

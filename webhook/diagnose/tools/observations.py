@@ -238,6 +238,6 @@ Observation = (
 class Reading(NamedTuple):
     """The observations that a reader takes from lines."""
 
-    sightings: tuple[Observation, ...]
+    observations: tuple[Observation, ...]
     #: The numbers of all lines that it recognised, with or without an observation.
-    taken: frozenset[int]
+    recognised_lines: frozenset[int]

@@ -1,8 +1,8 @@
-"""Recognise known machines (products such as DGX H100), exactly or not at all.
+"""Recognise the machine type of a node, such as DGX H100, exactly or not at all.
 
-A machine is recognised by the product and the number of its GPUs, and by a unique property: its DMI
-fields, the names that a cloud gives to its RDMA devices, or the addresses of its cards. No other
-observation may contradict: if two tools disagree, or a part of the evidence is missing, no machine
+A machine type is recognised by the product and the number of its GPUs, and by a unique property:
+its DMI fields, the names that a cloud gives to its RDMA devices, or the addresses of its cards. No
+other observation may contradict: if two tools disagree, or a part of the evidence is missing, none
 is recognised.
 """
 
@@ -30,8 +30,8 @@ _A100_80 = ("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB")
 _V100 = ("Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB")
 
 
-class KnownMachine(NamedTuple):
-    """A machine, and the evidence that identifies it."""
+class MachineType(NamedTuple):
+    """A type of machine, and the evidence that identifies it."""
 
     name: str
     #: The product of its GPUs: one of these, the same for all GPUs.
@@ -49,7 +49,7 @@ class KnownMachine(NamedTuple):
 
 
 class Recognition(NamedTuple):
-    """A recognised machine, and the evidence."""
+    """A recognised machine type, and the evidence."""
 
     name: str
     #: The evidence as text: "8 x NVIDIA H200, RDMA devices mlx5_ib0 to mlx5_ib7".
@@ -62,10 +62,10 @@ def _numbered(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(count))
 
 
-def _dgx(generation: str, products: tuple[str, ...]) -> KnownMachine:
+def _dgx(generation: str, products: tuple[str, ...]) -> MachineType:
     """Describe a DGX; on some, a part number follows: DGXA100 920-23687-2530-000."""
     name = rf"(?:NVIDIA )?DGX[ _-]?{generation}(?: 920-[0-9-]{{5,20}})?"
-    return KnownMachine(
+    return MachineType(
         f"DGX {generation}",
         products,
         8,
@@ -75,9 +75,9 @@ def _dgx(generation: str, products: tuple[str, ...]) -> KnownMachine:
     )
 
 
-def _azure(name: str, products: tuple[str, ...], gpus: int, profile: str) -> KnownMachine:
+def _azure(name: str, products: tuple[str, ...], gpus: int, profile: str) -> MachineType:
     """Describe a virtual machine of Azure: its images name InfiniBand devices mlx5_ib0, ..."""
-    return KnownMachine(
+    return MachineType(
         f"Azure {name}",
         products,
         gpus,
@@ -87,9 +87,9 @@ def _azure(name: str, products: tuple[str, ...], gpus: int, profile: str) -> Kno
     )
 
 
-def _aws(size: str, products: tuple[str, ...], gpus: int = 8) -> KnownMachine:
+def _aws(size: str, products: tuple[str, ...], gpus: int = 8) -> MachineType:
     """Describe an EC2 instance, whose type is the product in DMI."""
-    return KnownMachine(
+    return MachineType(
         f"AWS {size}",
         products,
         gpus,
@@ -98,9 +98,9 @@ def _aws(size: str, products: tuple[str, ...], gpus: int = 8) -> KnownMachine:
     )
 
 
-def _coreweave(name: str, products: tuple[str, ...], gpus: int = 8) -> KnownMachine:
+def _coreweave(name: str, products: tuple[str, ...], gpus: int = 8) -> MachineType:
     """Describe a machine of CoreWeave, which names its InfiniBand devices ibp0, ..."""
-    return KnownMachine(
+    return MachineType(
         f"CoreWeave {name}",
         products,
         gpus,
@@ -109,9 +109,9 @@ def _coreweave(name: str, products: tuple[str, ...], gpus: int = 8) -> KnownMach
     )
 
 
-def _hgx(server: str, product: str, generation: str, products: tuple[str, ...]) -> KnownMachine:
+def _hgx(server: str, product: str, generation: str, products: tuple[str, ...]) -> MachineType:
     """Describe a server of another maker with eight GPUs on NVIDIA's HGX board."""
-    return KnownMachine(
+    return MachineType(
         f"HGX {generation} ({server})",
         products,
         8,
@@ -120,11 +120,11 @@ def _hgx(server: str, product: str, generation: str, products: tuple[str, ...]) 
     )
 
 
-def _oci(shape: str, products: tuple[str, ...], front: int) -> KnownMachine:
+def _oci(shape: str, products: tuple[str, ...], front: int) -> MachineType:
     """Describe a bare-metal shape of Oracle's cloud; `front` cards are not for RDMA."""
     buses = ("0c", "2a", "41", "58", "86", "a5", "bd", "d5")
     rdma = tuple((f"0000:{bus}:00.{port}", 0x1021) for bus in buses for port in (0, 1))
-    return KnownMachine(
+    return MachineType(
         f"OCI {shape}",
         products,
         8,
@@ -135,8 +135,8 @@ def _oci(shape: str, products: tuple[str, ...], front: int) -> KnownMachine:
 
 
 _XE9680 = "PowerEdge XE9680"
-MACHINES = (
-    KnownMachine(
+MACHINE_TYPES = (
+    MachineType(
         "DGX-1",
         _V100,
         8,
@@ -170,7 +170,7 @@ MACHINES = (
     _aws("p5en.48xlarge", _H200),
     _aws("p6-b200.48xlarge", _B200),
     _aws("p6e-gb200.36xlarge", _GB200, 4),
-    KnownMachine(
+    MachineType(
         "GB200 NVL72",
         _GB200,
         4,
@@ -180,31 +180,38 @@ MACHINES = (
 )
 
 
-#: Product names in DMI that only a known machine has; other makers' names may be anything.
+#: Product names in DMI that only a known machine type has; other makers' names may be anything.
 _PRODUCTS = re.compile(
-    "|".join(form for machine in MACHINES for setting, form in machine.dmi if setting == "product")
+    "|".join(
+        form
+        for machine_type in MACHINE_TYPES
+        for setting, form in machine_type.dmi
+        if setting == "product"
+    )
 )
 
 
 def is_known_product(text: str) -> bool:
-    """Return whether a text is exactly the product name of a known machine."""
+    """Return whether a text is exactly the product name of a known machine type."""
     return _PRODUCTS.fullmatch(text) is not None
 
 
-def machine_of(observations: Iterable[Observation]) -> str | None:
-    """Return the name of the machine with these observations, or None."""
+def machine_type_of(observations: Iterable[Observation]) -> str | None:
+    """Return the name of the machine type with these observations, or None."""
     recognition = recognised(observations)
     return recognition.name if recognition else None
 
 
 def recognised(observations: Iterable[Observation]) -> Recognition | None:
-    """Return the known machine with these observations; None unless exactly one fits."""
+    """Return the known machine type with these observations; None unless exactly one fits."""
     evidence = _evidence(observations)
-    machines = [machine for machine in MACHINES if _fits(machine, evidence)]
-    if len(machines) != 1:
+    machine_types = [
+        machine_type for machine_type in MACHINE_TYPES if _fits(machine_type, evidence)
+    ]
+    if len(machine_types) != 1:
         return None
-    (machine,) = machines
-    return Recognition(machine.name, _because(machine, evidence), machine.source)
+    (machine_type,) = machine_types
+    return Recognition(machine_type.name, _because(machine_type, evidence), machine_type.source)
 
 
 class _Evidence(NamedTuple):
@@ -272,33 +279,37 @@ def _with_domain(pci: str) -> str:
     return pci if pci.count(":") > 1 else f"0000:{pci}"
 
 
-def _fits(machine: KnownMachine, evidence: _Evidence) -> bool:
-    if evidence.product not in machine.products or evidence.gpus != machine.gpus:
+def _fits(machine_type: MachineType, evidence: _Evidence) -> bool:
+    if evidence.product not in machine_type.products or evidence.gpus != machine_type.gpus:
         return False
-    named = all(re.fullmatch(form, evidence.dmi.get(setting, "")) for setting, form in machine.dmi)
+    named = all(
+        re.fullmatch(form, evidence.dmi.get(setting, "")) for setting, form in machine_type.dmi
+    )
     agrees = all(
         re.fullmatch(form, evidence.dmi[setting])
-        for setting, form in machine.if_shown
+        for setting, form in machine_type.if_shown
         if setting in evidence.dmi
     )
     placed = all(
-        evidence.cards.get(pci) == frozenset({device_id}) for pci, device_id in machine.cards
+        evidence.cards.get(pci) == frozenset({device_id}) for pci, device_id in machine_type.cards
     )
-    return named and agrees and placed and _has_devices(machine, evidence)
+    return named and agrees and placed and _has_devices(machine_type, evidence)
 
 
-def _has_devices(machine: KnownMachine, evidence: _Evidence) -> bool:
-    if not machine.devices:
+def _has_devices(machine_type: MachineType, evidence: _Evidence) -> bool:
+    if not machine_type.devices:
         return True
-    form = re.compile(re.escape(machine.devices[0].rstrip("0")) + r"\d+", re.ASCII)
-    return {name for name in evidence.infiniband if form.fullmatch(name)} == set(machine.devices)
+    form = re.compile(re.escape(machine_type.devices[0].rstrip("0")) + r"\d+", re.ASCII)
+    return {name for name in evidence.infiniband if form.fullmatch(name)} == set(
+        machine_type.devices
+    )
 
 
-def _because(machine: KnownMachine, evidence: _Evidence) -> str:
+def _because(machine_type: MachineType, evidence: _Evidence) -> str:
     parts = [f"{evidence.gpus} x {evidence.product}"]
-    parts += [f"{setting} {evidence.dmi[setting]}" for setting, _ in machine.dmi]
-    if machine.devices:
-        parts.append(f"RDMA devices {machine.devices[0]} to {machine.devices[-1]}")
-    if machine.cards:
-        parts.append(f"{len(machine.cards)} network cards at their addresses")
+    parts += [f"{setting} {evidence.dmi[setting]}" for setting, _ in machine_type.dmi]
+    if machine_type.devices:
+        parts.append(f"RDMA devices {machine_type.devices[0]} to {machine_type.devices[-1]}")
+    if machine_type.cards:
+        parts.append(f"{len(machine_type.cards)} network cards at their addresses")
     return ", ".join(parts)

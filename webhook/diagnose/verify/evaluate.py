@@ -167,12 +167,12 @@ def shown_ports(reading: Reading) -> PortContext:
     return PortContext(
         tuple(
             observation
-            for observation in reading.sightings
+            for observation in reading.observations
             if isinstance(observation, PortObservation)
         ),
         tuple(
             observation
-            for observation in reading.sightings
+            for observation in reading.observations
             if isinstance(observation, CardObservation)
         ),
     )

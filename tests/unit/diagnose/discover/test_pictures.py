@@ -146,7 +146,7 @@ def test_a_known_machine_is_named() -> None:
     """Without any, the table has no column for it."""
     nodes = {"n1": observed(port("mlx5_0"), gpus(), setting("product", "DGXA100"))}
     page = site_page(discovered(nodes))
-    assert "<th>Nodes</th><th>Machine</th><th>GPUs</th>" in page
+    assert "<th>Nodes</th><th>Machine type</th><th>GPUs</th>" in page
     assert '<td class="nodes">n1</td><td>DGX A100</td><td>8 NVIDIA-A100-SXM4-40GB</td>' in page
     page = site_page(discovered({"n1": observed(port("mlx5_0"), gpus())}))
     assert "<th>Nodes</th><th>GPUs</th>" in page

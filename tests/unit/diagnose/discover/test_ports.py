@@ -236,7 +236,7 @@ def test_a_card_may_be_a_port_whose_address_is_unknown() -> None:
     assert [site_port.device for site_port in joined] == ["mlx5_0"]
 
 
-def test_the_order_of_sightings_has_no_influence() -> None:
+def test_the_order_of_observations_has_no_influence() -> None:
     """All orders of the same observations give the same ports and findings."""
     observations = [
         *observed(port("mlx5_0", pci="0000:3b:00.0", firmware="20.31.1014"), file="a"),

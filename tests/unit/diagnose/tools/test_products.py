@@ -15,7 +15,7 @@ from webhook.diagnose.tools.observations import (
     Setting,
     SettingObservation,
 )
-from webhook.diagnose.tools.products import MACHINES, KnownMachine, machine_of, recognised
+from webhook.diagnose.tools.products import MACHINE_TYPES, MachineType, machine_type_of, recognised
 
 L = Origin("nvidia-smi -L", 1)
 QUERY = Origin("nvidia-smi --query-gpu", 20)
@@ -57,42 +57,44 @@ def cards(*addresses: tuple[str, int]) -> list[Observation]:
     return [CardObservation(origin, pci, device_id=device) for pci, device in addresses]
 
 
-def shows(machine: KnownMachine) -> list[Observation]:
+def shows(machine_type: MachineType) -> list[Observation]:
     """Return the observations of a machine of the table, each part once."""
-    values = {setting: form.replace("\\", "") for setting, form in machine.dmi}
-    values.update(DMI.get(machine.name, {}))
+    values = {setting: form.replace("\\", "") for setting, form in machine_type.dmi}
+    values.update(DMI.get(machine_type.name, {}))
     return [
-        *gpus(machine.products[-1], machine.gpus),
+        *gpus(machine_type.products[-1], machine_type.gpus),
         *(
             SettingObservation(Origin("sysfs", 30), setting, value)
             for setting, value in values.items()
         ),
-        *infiniband(*machine.devices),
-        *cards(*machine.cards),
+        *infiniband(*machine_type.devices),
+        *cards(*machine_type.cards),
     ]
 
 
-each_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: str(machine.name))
+each_machine_type = pytest.mark.parametrize(
+    "machine_type", MACHINE_TYPES, ids=lambda row: str(row.name)
+)
 AZURE = [*gpus(H100, 8), *infiniband(*(f"mlx5_ib{number}" for number in range(8)))]
 DGX = [*gpus(H100, 8), *dmi(product="DGXH100")]
 
 
-@each_machine
-def test_a_machine_is_recognised_by_what_it_shows(machine: KnownMachine) -> None:
+@each_machine_type
+def test_a_machine_is_recognised_by_what_it_shows(machine_type: MachineType) -> None:
     """A machine of the table is recognised by its evidence, with any other observations."""
     ethernet = PortObservation(L, "mlx5_an0", 1, link_layer="Ethernet")
-    recognition = recognised([ethernet, GpuObservation(L, 0, numa=0), *shows(machine)])
+    recognition = recognised([ethernet, GpuObservation(L, 0, numa=0), *shows(machine_type)])
     assert recognition is not None
-    assert (recognition.name, recognition.source) == (machine.name, machine.source)
-    assert recognition.because.startswith(f"{machine.gpus} x {machine.products[-1]}, ")
+    assert (recognition.name, recognition.source) == (machine_type.name, machine_type.source)
+    assert recognition.because.startswith(f"{machine_type.gpus} x {machine_type.products[-1]}, ")
 
 
-@each_machine
-def test_every_part_is_needed(machine: KnownMachine) -> None:
+@each_machine_type
+def test_every_part_is_needed(machine_type: MachineType) -> None:
     """Without any one part of the evidence, the machine is not recognised."""
-    parts = shows(machine)
+    parts = shows(machine_type)
     for left_out in range(len(parts)):
-        assert machine_of(parts[:left_out] + parts[left_out + 1 :]) != machine.name
+        assert machine_type_of(parts[:left_out] + parts[left_out + 1 :]) != machine_type.name
 
 
 @pytest.mark.parametrize(
@@ -104,14 +106,14 @@ def test_every_part_is_needed(machine: KnownMachine) -> None:
 )
 def test_what_need_not_be_shown_may_be(extra: Sequence[Observation]) -> None:
     """Optional evidence only must not contradict."""
-    assert machine_of(DGX) == machine_of([*DGX, *extra]) == "DGX H100"
+    assert machine_type_of(DGX) == machine_type_of([*DGX, *extra]) == "DGX H100"
 
 
-@each_machine
-def test_rows_of_machines_are_whole(machine: KnownMachine) -> None:
+@each_machine_type
+def test_rows_of_machines_are_whole(machine_type: MachineType) -> None:
     """Each row has evidence besides its GPUs, and a source."""
-    assert machine.dmi or machine.devices or machine.cards
-    assert machine.source
+    assert machine_type.dmi or machine_type.devices or machine_type.cards
+    assert machine_type.source
 
 
 @pytest.mark.parametrize(
@@ -138,19 +140,19 @@ def test_rows_of_machines_are_whole(machine: KnownMachine) -> None:
 )
 def test_nothing_is_guessed(observations: Sequence[Observation]) -> None:
     """If evidence is missing or contradictory, no machine is recognised."""
-    assert machine_of(observations) is None
+    assert machine_type_of(observations) is None
 
 
 def test_ethernet_devices_do_not_count_as_infiniband() -> None:
     """A device named like Azure's is evidence only if it is InfiniBand."""
     ports = [PortObservation(L, f"mlx5_ib{number}", 1) for number in range(8)]
-    assert machine_of([*gpus(H100, 8), *ports]) is None
+    assert machine_type_of([*gpus(H100, 8), *ports]) is None
 
 
 def test_a_tool_that_ran_twice_counts_once() -> None:
     """The same GPUs shown twice are the same GPUs; two tools that agree are no contradiction."""
     repeated = [gpu._replace(origin=Origin("nvidia-smi -L", 50)) for gpu in gpus(H100, 8)]
-    assert machine_of([*DGX, *repeated, *gpus(H100, 8, QUERY)]) == "DGX H100"
+    assert machine_type_of([*DGX, *repeated, *gpus(H100, 8, QUERY)]) == "DGX H100"
 
 
 def test_rows_without_a_number_count_each() -> None:
@@ -158,17 +160,17 @@ def test_rows_without_a_number_count_each() -> None:
     rows = [
         GpuObservation(Origin("nvidia-smi --query-gpu", line), product=H100) for line in range(8)
     ]
-    assert machine_of([*rows, *dmi(product="DGXH100")]) == "DGX H100"
+    assert machine_type_of([*rows, *dmi(product="DGXH100")]) == "DGX H100"
 
 
 def test_addresses_without_a_domain_are_in_the_first() -> None:
     """Lspci omits the domain 0000, and two tools may show the same card."""
-    machine = next(machine for machine in MACHINES if machine.name == "OCI BM.GPU.H100.8")
-    short = [(pci.removeprefix("0000:"), device) for pci, device in machine.cards]
+    machine_type = next(row for row in MACHINE_TYPES if row.name == "OCI BM.GPU.H100.8")
+    short = [(pci.removeprefix("0000:"), device) for pci, device in machine_type.cards]
     ports = [PortObservation(L, "mlx5_0", 1, pci="0000:0c:00.0", device_id=0x1021)]
     parts = [*gpus(H100, 8), *dmi(tag="OracleCloud.com"), *cards(*short), *ports]
-    assert machine_of(parts) == machine.name
-    assert machine_of([*parts, *cards(("0c:00.0", 0x101E))]) is None
+    assert machine_type_of(parts) == machine_type.name
+    assert machine_type_of([*parts, *cards(("0c:00.0", 0x101E))]) is None
 
 
 def test_it_says_what_it_rests_on() -> None:
@@ -178,8 +180,8 @@ def test_it_says_what_it_rests_on() -> None:
     assert dgx is not None
     assert azure.because == f"8 x {H100}, RDMA devices mlx5_ib0 to mlx5_ib7"
     assert dgx.because == f"8 x {H100}, product DGXH100"
-    machine = next(machine for machine in MACHINES if machine.name == "OCI BM.GPU.H100.8")
-    oracle = recognised(shows(machine))
+    machine_type = next(row for row in MACHINE_TYPES if row.name == "OCI BM.GPU.H100.8")
+    oracle = recognised(shows(machine_type))
     assert oracle is not None
     assert oracle.because.endswith(
         ", asset-tag OracleCloud.com, 18 network cards at their addresses"

@@ -75,8 +75,8 @@ def read(lines: Sequence[Line]) -> Reading:
     reports list them, too.
     """
     readings = [_READ_ROWS(lines), *(read_more(lines) for read_more in _READ_MORE)]
-    observations = [observation for reading in readings for observation in reading.sightings]
+    observations = [observation for reading in readings for observation in reading.observations]
     return Reading(
         tuple(sorted(observations, key=lambda observation: observation.origin.line)),
-        frozenset().union(*(reading.taken for reading in readings)),
+        frozenset().union(*(reading.recognised_lines for reading in readings)),
     )

@@ -132,8 +132,8 @@ _IBLINKINFO_ROW = re.compile(
 _UNAVAILABLE = re.compile(r"\s{0,20}.{1,200}==>\s{1,20}\"Port not available\"\s*")
 #: The signal rate of a lane → its data rate in ibstat, both in Gb/s.
 _CARRIED = {14.0625: 14.0, 25.78125: 25.0, 53.125: 50.0, 106.25: 100.0, 212.5: 200.0}
-#: A driver's description of a port (%h %d); "HCA-1" has the number of the device.
-_MACHINE = re.compile(
+#: The NodeDescription that a driver sets (%h %d); "HCA-1" has the number of the device.
+_NODE_DESCRIPTION = re.compile(
     r"(?P<node>[\w.-]{1,63}) (?:HCA-\d{1,3}"
     r"|(?P<device>[a-z][a-z0-9]{1,12}_(?:bond_)?\d{1,4}|(?:ib|roce|rdma)[a-zP][\w]{1,30}))",
     re.ASCII,
@@ -172,13 +172,13 @@ class _LinkTable:
 
 def _cable(origin: Origin, row: re.Match[str], near: str | None) -> tuple[CableObservation, ...]:
     port, far, far_port = int(row["port"]), row["far"] or None, number(row["far_port"] or "")
-    machine, far_machine = _MACHINE.fullmatch(near or ""), _MACHINE.fullmatch(far or "")
+    near_node, far_node = (_NODE_DESCRIPTION.fullmatch(end or "") for end in (near, far))
     rate, complaint = _rate(row), row["complaint"] or None
-    if machine is not None or (row["guid"] and not row["name"]):
-        node, device = (machine["node"], machine["device"]) if machine else (None, None)
+    if near_node is not None or (row["guid"] and not row["name"]):
+        node, device = (near_node["node"], near_node["device"]) if near_node else (None, None)
         return (CableObservation(origin, node, device, port, rate, far, far_port, complaint),)
-    if far_machine is not None and far_port is not None:
-        node, device = far_machine["node"], far_machine["device"]
+    if far_node is not None and far_port is not None:
+        node, device = far_node["node"], far_node["device"]
         return (CableObservation(origin, node, device, far_port, rate, near, port, complaint),)
     return ()
 

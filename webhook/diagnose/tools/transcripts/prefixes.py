@@ -71,7 +71,7 @@ def _nodes(prefixed: Iterable[tuple[str, Line]]) -> set[str]:
 
 def _evidence(lines: list[Line]) -> set[int]:
     """Return the numbers of the lines that are certainly from a tool."""
-    observations = read(lines).sightings
+    observations = read(lines).observations
     # "hca_id: mlx5_0" is not a node that lists its devices.
     return {
         observation.origin.line
