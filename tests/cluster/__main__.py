@@ -1,7 +1,7 @@
-"""`python -m tests.cluster`: a cluster that stands until it is taken down.
+"""`python -m tests.cluster`: a cluster that runs until it is taken down.
 
-up prints the line that makes kubectl find it. DIRECTORY keeps clusters apart: without one it is
-the user's one cluster, `$XDG_STATE_HOME/rdma-webhook/cluster`.
+up prints the line that makes kubectl find it. DIRECTORY separates clusters: by default it is
+the folder of the user's only cluster, `$XDG_STATE_HOME/rdma-webhook/cluster`.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    where = argparse.ArgumentParser(add_help=False)
-    where.add_argument("directory", nargs="?", type=_absolute, default=state.home() / "cluster")
-    starting = verbs.add_parser("up", parents=[where], help="start it")
+    directory = argparse.ArgumentParser(add_help=False)
+    directory.add_argument("directory", nargs="?", type=_absolute, default=state.home() / "cluster")
+    starting = verbs.add_parser("up", parents=[directory], help="start it")
     starting.add_argument("--kubernetes", choices=list(KUBERNETES), default=DEFAULT_MINOR)
     starting.set_defaults(run=_up, interrupted="what was being started is gone")
-    ending = verbs.add_parser("down", parents=[where], help="end it")
+    ending = verbs.add_parser("down", parents=[directory], help="end it")
     ending.set_defaults(run=_down, interrupted="call it again: something may be left")
     installing = verbs.add_parser(
-        "install", parents=[where], help="put this working tree's webhook into it"
+        "install", parents=[directory], help="put this working tree's webhook into it"
     )
     installing.set_defaults(run=_install, interrupted=_RUNS)
     loading = verbs.add_parser("load", help="give its node the images of an archive")
@@ -85,13 +85,13 @@ def _up(arguments: argparse.Namespace) -> int:
 
 
 def _down(arguments: argparse.Namespace) -> int:
-    found = state.read(arguments.directory)
-    if found is None:
+    record = state.read(arguments.directory)
+    if record is None:
         progress.say("No cluster is running, so there is nothing to do.")
         return 0
-    said = "is gone" if found.alive() else "had died; what it left is gone too"
+    outcome = "is gone" if record.alive() else "had died; what it left is gone too"
     lifetime.remove(arguments.directory)
-    progress.say(f"The cluster of Kubernetes {found.minor} {said}.")
+    progress.say(f"The cluster of Kubernetes {record.minor} {outcome}.")
     return 0
 
 

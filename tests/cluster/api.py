@@ -22,21 +22,23 @@ class Api:
         )
 
     def text(self, path: str) -> str | None:
-        """Return the answer as text; None if there is none."""
+        """Return the answer as text; None without an answer."""
         try:
             url = f"{self._access.url}{path}"
             request = urllib.request.Request(url, headers=self._access.headers)
             with self._opener.open(request, timeout=self._seconds) as answer:
-                said: bytes = answer.read()
+                body: bytes = answer.read()
         except OSError:  # refused, timed out, 404, 500
             return None
-        return said.decode()
+        return body.decode()
 
     def ready(self, path: str) -> bool:
         """Return whether an object exists, and its Ready condition, if it has one, is true."""
-        said = self.text(path)
-        if said is None:
+        text = self.text(path)
+        if text is None:
             return False
-        status: dict[str, Any] = json.loads(said).get("status") or {}
-        conditions = {found["type"]: found["status"] for found in status.get("conditions") or ()}
+        status: dict[str, Any] = json.loads(text).get("status") or {}
+        conditions = {
+            condition["type"]: condition["status"] for condition in status.get("conditions") or ()
+        }
         return str(conditions.get("Ready", True)) == "True"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tests.cluster import progress
 
-#: How many versions of one file are kept: enough to switch between a few branches.
-KEPT = 3
+#: The number of versions of one file that are kept: enough to switch between a few branches.
+KEEP = 3
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.py[cod]")
 
@@ -53,7 +53,7 @@ def prune(name: str) -> None:
     The caller must hold the folder's lock.
     """
     archives = (path for path in folder().glob(f"{name}-*.tar"))
-    for path in sorted(archives, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
+    for path in sorted(archives, key=lambda path: path.stat().st_mtime, reverse=True)[KEEP:]:
         path.unlink()
     for path in folder().glob(".*.new"):
         path.unlink()

@@ -44,27 +44,29 @@ def provide(names: Iterable[str], minor: str = DEFAULT_MINOR) -> dict[str, Path]
     One Go builds all missing programs of a module, so it can link one while it compiles another.
     Raises BuildError; KeyError for a name or a minor that `versions` does not have.
     """
-    found: dict[str, Path] = {}
-    wanted: dict[str, list[str]] = {}
+    paths: dict[str, Path] = {}
+    to_build: dict[str, list[str]] = {}
     for name in names:
         module, path = provider(name, minor), _envtest(name, minor)
         if path is None:
-            wanted.setdefault(module.name, []).append(name)
+            to_build.setdefault(module.name, []).append(name)
         else:
-            found[name] = path
-    for module_name, missing in wanted.items():
-        found |= _cached(MODULES[module_name], missing)
-    return found
+            paths[name] = path
+    for module_name, missing in to_build.items():
+        paths |= _cached(MODULES[module_name], missing)
+    return paths
 
 
 def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
-    """Return every program that runs in or beside a cluster, building what the cache lacks.
+    """Return every program that runs in or next to a cluster, building what the cache lacks.
 
     Kubernetes comes first, since its build compiles most of the libraries that the others share.
     """
     kubernetes = MODULES[f"kubernetes-{minor}"]
-    others = (one for one in MODULES.values() if one.path != kubernetes.path)
-    return provide((name for module in (kubernetes, *others) for name in module.commands), minor)
+    other_modules = (module for module in MODULES.values() if module.path != kubernetes.path)
+    return provide(
+        (name for module in (kubernetes, *other_modules) for name in module.commands), minor
+    )
 
 
 def module_dir(name: str) -> Path:
@@ -73,9 +75,9 @@ def module_dir(name: str) -> Path:
     Go fetches it if it is missing. Raises BuildError; KeyError for an unknown name.
     """
     module = MODULES[name]
-    where = MODULE_FILES / module.name
-    _go(["mod", "download", module.path], where)
-    return Path(_go(["list", "-m", "-f", "{{.Dir}}", module.path], where).strip())
+    folder = MODULE_FILES / module.name
+    _go(["mod", "download", module.path], folder)
+    return Path(_go(["list", "-m", "-f", "{{.Dir}}", module.path], folder).strip())
 
 
 def cache_folder(module: Module) -> Path:
@@ -94,25 +96,25 @@ def _envtest(name: str, minor: str) -> Path | None:
     if not assets or name not in _ENVTEST:
         return None
     path = Path(assets).resolve() / name
-    wanted = minor if name != "etcd" else ETCD[minor].removeprefix("v").rpartition(".")[0]
-    unfit = _unfit(path, wanted)
+    required = minor if name != "etcd" else ETCD[minor].removeprefix("v").rpartition(".")[0]
+    unfit = _unfit(path, required)
     if unfit is None:
         return path
     progress.say(f"KUBEBUILDER_ASSETS: {path} is ignored: {unfit}")
     return None
 
 
-def _unfit(path: Path, wanted: str) -> str | None:
+def _unfit(path: Path, required: str) -> str | None:
     """Return why the program does not have the wanted version (major.minor); None if it does."""
     arguments, pattern = _ENVTEST[path.name]
     try:
-        asked = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+        ran = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
     except OSError:
         return "it cannot be run"
-    match = pattern.search(asked.stdout)
-    if asked.returncode or not match:
+    match = pattern.search(ran.stdout)
+    if ran.returncode or not match:
         return "it does not say its version"
-    return None if match[1] == wanted else f"it is {match[1]}, not {wanted}"
+    return None if match[1] == required else f"it is {match[1]}, not {required}"
 
 
 def _cached(module: Module, names: Sequence[str]) -> dict[str, Path]:
@@ -194,6 +196,6 @@ def _go(arguments: list[str], module: Path, *keep: int) -> str:
     except FileNotFoundError:
         raise BuildError("there is no go on the PATH") from None
     if ran.returncode:
-        said = "\n".join(ran.stderr.strip().splitlines()[-20:])
-        raise BuildError(f"{module.name}: go {arguments[0]} failed:\n{said}")
+        output = "\n".join(ran.stderr.strip().splitlines()[-20:])
+        raise BuildError(f"{module.name}: go {arguments[0]} failed:\n{output}")
     return ran.stdout

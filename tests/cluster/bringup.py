@@ -85,19 +85,21 @@ def start(site: Site, processes: Processes, pause: Image) -> None:
 
 
 def _record(directory: Path) -> State:
-    found = state.read(directory)
-    assert found is not None
-    return found
+    record = state.read(directory)
+    assert record is not None
+    return record
 
 
 def _configure(site: Site, pause: Image) -> Identities:
     (site.directory / "log").mkdir()
-    where = site.network
-    identities = Identities(site.directory, server(where), Authority())
+    addresses = site.network
+    identities = Identities(site.directory, server(addresses), Authority())
     names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
-    identities.prepare([*names, "127.0.0.1", where.gateway, where.inside, where.kubernetes])
+    identities.prepare(
+        [*names, "127.0.0.1", addresses.gateway, addresses.inside, addresses.kubernetes]
+    )
     identities.admin()
-    configure(site.directory, where, identities.kubeconfig("system:kube-proxy"), pause.name)
+    configure(site.directory, addresses, identities.kubeconfig("system:kube-proxy"), pause.name)
     return identities
 
 

@@ -122,6 +122,6 @@ def run(argv: Sequence[str], keep: Sequence[int] = (), env: Mapping[str, str] | 
     except FileNotFoundError:
         raise ImageError(f"there is no {argv[0]} on the PATH: make cluster-deps") from None
     if ran.returncode:
-        said = "\n".join([*ran.stdout.splitlines()[-10:], *ran.stderr.splitlines()[-20:]])
-        raise ImageError(f"{' '.join(argv)}\nfailed with {ran.returncode}:\n{said}")
+        output = "\n".join([*ran.stdout.splitlines()[-10:], *ran.stderr.splitlines()[-20:]])
+        raise ImageError(f"{' '.join(argv)}\nfailed with {ran.returncode}:\n{output}")
     return ran.stdout

@@ -31,9 +31,9 @@ def create(name: str) -> None:
     for path in paths(name):
         path.mkdir(exist_ok=True)
         for kind in ("cpus", "mems"):  # in version 1 these are empty at first
-            own, parent = (at / f"cpuset.{kind}" for at in (path, path.parent))
-            if parent.exists() and own.exists() and not own.read_text().strip():
-                own.write_text(parent.read_text())
+            setting, parent = (at / f"cpuset.{kind}" for at in (path, path.parent))
+            if parent.exists() and setting.exists() and not setting.read_text().strip():
+                setting.write_text(parent.read_text())
         for file, weight in _WEIGHTS.items():
             if (path / file).exists():
                 (path / file).write_text(weight)
@@ -76,9 +76,9 @@ def _rmdir(folder: Path, deadline: float) -> None:
 
 
 def _hierarchies() -> Iterator[Path]:
-    seen = set()
+    hierarchies = set()
     for line in _MOUNTS.read_text().splitlines():
-        _, where, kind, *_ = line.split()
-        if kind in ("cgroup", "cgroup2") and where.startswith("/sys/fs/cgroup"):
-            seen.add(Path(where))
-    yield from sorted(seen)
+        _, mount, kind, *_ = line.split()
+        if kind in ("cgroup", "cgroup2") and mount.startswith("/sys/fs/cgroup"):
+            hierarchies.add(Path(mount))
+    yield from sorted(hierarchies)

@@ -109,7 +109,7 @@ class Cluster:
         printed: str = ran.stdout
         return printed if check else printed + ran.stderr
 
-    def need(self, what: str) -> None:
+    def need(self, ability: str) -> None:
         """Skip the test if the cluster, being somebody else's, cannot provide this."""
 
     def exec(self, *argv: str | os.PathLike[str], input: str | None = None) -> str:  # noqa: A002
@@ -149,11 +149,11 @@ class Cluster:
 
     def _ready(self) -> set[str]:
         """Return the fake nodes that are ready; `kubectl wait` would ask for each separately."""
-        found = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=json")
+        text = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=json")
         return {
-            one["metadata"]["name"]
-            for one in json.loads(found)["items"]
-            for condition in one["status"].get("conditions") or ()
+            node["metadata"]["name"]
+            for node in json.loads(text)["items"]
+            for condition in node["status"].get("conditions") or ()
             if (condition["type"], condition["status"]) == ("Ready", "True")
         }
 
@@ -163,7 +163,7 @@ class Cluster:
         argv: Sequence[str | os.PathLike[str]],
         env: Mapping[str, str] | None = None,
     ) -> Process:
-        """Start a program inside, beside the cluster's own; its log is `logs/NAME.log`.
+        """Start a program inside, next to the cluster's own; its log is `logs/NAME.log`.
 
         It may use `kubeconfig`, and sees the machine's files except /run.
         """
@@ -180,12 +180,12 @@ class Cluster:
 
 def attach(directory: Path) -> Cluster | None:
     """Return the running cluster of this directory, which another process started, or None."""
-    found = state.read(directory)
-    if found is None or not found.complete or not found.alive():
+    record = state.read(directory)
+    if record is None or not record.complete or not record.alive():
         return None
-    assert found.init is not None
-    assert found.network is not None
-    return Cluster(directory, found.minor, Namespaces(found.init), Network(found.network))
+    assert record.init is not None
+    assert record.network is not None
+    return Cluster(directory, record.minor, Namespaces(record.init), Network(record.network))
 
 
 def up(minor: str, directory: Path, *, bound: bool = False) -> Cluster:
@@ -231,9 +231,9 @@ def running(minor: str = DEFAULT_MINOR, directory: Path | None = None) -> Iterat
 def _claimed(directory: Path, minor: str) -> Path:
     """Return the absolute directory: created, private, and empty except for the record."""
     directory = directory.absolute()
-    found = state.read(directory)
-    if found is not None and found.alive():
-        raise FileExistsError(f"{directory}: a cluster of Kubernetes {found.minor} runs there")
+    record = state.read(directory)
+    if record is not None and record.alive():
+        raise FileExistsError(f"{directory}: a cluster of Kubernetes {record.minor} runs there")
     lifetime.remove(directory)
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)

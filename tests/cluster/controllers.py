@@ -1,4 +1,4 @@
-"""Controllers of other projects, run as programs beside the cluster.
+"""Controllers of other projects, run as programs next to the cluster.
 
 Each also installs its project's kinds; those for LWS, JobSet and cert-manager wait until they act.
 """

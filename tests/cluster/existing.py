@@ -70,9 +70,9 @@ class ExistingCluster(Cluster):
             raise KubectlError(f"kubectl {' '.join(arguments)}: {ran.stderr.strip()}")
         return ran.stdout if check else ran.stdout + ran.stderr
 
-    def need(self, what: str) -> NoReturn:
+    def need(self, ability: str) -> NoReturn:
         """Skip the test, because this cluster cannot provide that."""
-        reason = f"not on the cluster of {KUBECONFIG}: it needs {what}"
+        reason = f"not on the cluster of {KUBECONFIG}: it needs {ability}"
         raise pytest.skip.Exception(reason, _use_item_location=True)
 
     def load(self, archive: Path) -> NoReturn:
@@ -90,9 +90,9 @@ class ExistingCluster(Cluster):
         self.need(f"power over the cluster's machine ({name})")
 
     def _view(self) -> dict[str, Any]:
-        shown = self.kubectl("config", "view", "--raw", "--minify", "--flatten", "--output=json")
-        found: dict[str, Any] = json.loads(shown)
-        return found
+        text = self.kubectl("config", "view", "--raw", "--minify", "--flatten", "--output=json")
+        config: dict[str, Any] = json.loads(text)
+        return config
 
 
 def _access(config: Mapping[str, Any]) -> Access:
@@ -112,15 +112,15 @@ def _access(config: Mapping[str, Any]) -> Access:
 
 
 def _only(config: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    found: Sequence[Mapping[str, Any]] = config.get(f"{kind}s") or ()
-    if len(found) != 1:
+    members: Sequence[Mapping[str, Any]] = config.get(f"{kind}s") or ()
+    if len(members) != 1:
         raise ClusterError(f"{KUBECONFIG}: its current context names no {kind}")
-    body: dict[str, Any] = found[0][kind]
+    body: dict[str, Any] = members[0][kind]
     return body
 
 
-def _decoded(where: Mapping[str, Any], key: str) -> str:
-    return b64decode(where.get(key, "")).decode()
+def _decoded(section: Mapping[str, Any], key: str) -> str:
+    return b64decode(section.get(key, "")).decode()
 
 
 def _show(context: ssl.SSLContext, user: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The fabrics of a cluster: the kind, the one object, and whether the replicas use it.
+"""The fabrics of a cluster: the kind, its only object, and the configuration in use.
 
 Plain requests where a test waits for the answer: kubectl takes a second for each.
 """
@@ -31,27 +31,27 @@ def define(cluster: Cluster) -> None:
     """Apply the definition as docs/installation.md shows, and wait until its kind is served."""
     cluster.kubectl("apply", "-k", str(CRD))
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=300s", KIND)
-    # The API server serves a new kind a moment after it says so.
+    # The API server serves a new kind a moment after it is established.
     until(lambda: "the server" not in cluster.kubectl("get", "fabrics", check=False))
 
 
 def apply_fabrics(cluster: Cluster, text: str) -> str:
     """Apply fabrics as docs/installation.md shows; return the hash of the configuration."""
-    said: list[str] = []
+    outputs: list[str] = []
 
     def answered() -> bool:
-        said.append(cluster.kubectl("apply", "--filename=-", input=text, check=False))
-        return "failed calling webhook" not in said[-1]
+        outputs.append(cluster.kubectl("apply", "--filename=-", input=text, check=False))
+        return "failed calling webhook" not in outputs[-1]
 
     until(answered)  # the API server takes a moment to reach a webhook that has just become ready
-    if not said[-1].startswith("fabricconfiguration.rdma.lab/default "):
-        raise ClusterError(f"the fabrics cannot be applied:\n{said[-1]}")
+    if not outputs[-1].startswith("fabricconfiguration.rdma.lab/default "):
+        raise ClusterError(f"the fabrics cannot be applied:\n{outputs[-1]}")
     return hash_of(yaml.safe_load(text))
 
 
-def hash_of(item: dict[str, Any]) -> str:
+def hash_of(configuration: dict[str, Any]) -> str:
     """Return the hash of a configuration."""
-    named = {**item, "metadata": {"name": "default"}}
+    named = {**configuration, "metadata": {"name": "default"}}
     return parse_object(named, OBJECT).fabrics.config_hash
 
 
@@ -67,7 +67,9 @@ def used(metrics: str) -> str:
 def in_use(webhook: Webhook, config: str) -> float:
     """Wait until all replicas use a configuration ("": none); return how long it took."""
     return until(
-        lambda: all(used(webhook.ask(one, "/metrics")) == config for one in webhook.replicas())
+        lambda: all(
+            used(webhook.ask(replica, "/metrics")) == config for replica in webhook.replicas()
+        )
     )
 
 
@@ -78,5 +80,5 @@ def remove(cluster: Cluster) -> None:
 
 def stored(webhook: Webhook) -> dict[str, Any]:
     """Return the object as it is stored."""
-    found: dict[str, Any] = json.loads(webhook.read(PATH))
-    return found
+    document: dict[str, Any] = json.loads(webhook.read(PATH))
+    return document

@@ -1,6 +1,6 @@
 """The cluster that tests share, with the webhook: one for all folders of a pytest run.
 
-Its Kubernetes minor is that of K8S. With E2E_KUBECONFIG it is an existing cluster, see `existing`:
+K8S sets its Kubernetes minor. With E2E_KUBECONFIG it is an existing cluster, see `existing`:
 what the tests install there is removed at the end.
 """
 
@@ -33,10 +33,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     needing = [item for item in items if "cluster" in getattr(item, "fixturenames", ())]
     for item in needing:
         item.add_marker("cluster")
-    others = needing[1:]
-    if others and not os.environ.get("CI") and existing() is None and missing():
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in set(others)]
+    redundant = needing[1:]
+    if redundant and not os.environ.get("CI") and existing() is None and missing():
+        config.hook.pytest_deselected(items=redundant)
+        items[:] = [item for item in items if item not in set(redundant)]
 
 
 @pytest.fixture(scope="session")
@@ -57,18 +57,18 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         started = _start(stack, request.config)
         yield started
         if request.session.testsfailed:
-            kept = _LOGS / str(started.network.number)  # by number: another run may be under way
-            shutil.rmtree(kept, ignore_errors=True)
-            shutil.copytree(started.logs, kept)
-            with _shown(request.config):
-                progress.say(f"\nthe logs of the cluster's programs: {kept}")
+            logs = _LOGS / str(started.network.number)  # by number: another run may be under way
+            shutil.rmtree(logs, ignore_errors=True)
+            shutil.copytree(started.logs, logs)
+            with _uncaptured(request.config):
+                progress.say(f"\nthe logs of the cluster's programs: {logs}")
 
 
 def _start(stack: ExitStack, config: pytest.Config) -> Cluster:
     """Start the cluster; if that fails, exit with the reason once, not for each test."""
     minor = os.environ.get("K8S") or DEFAULT_MINOR
     try:
-        with _shown(config):  # building the programs may take minutes
+        with _uncaptured(config):  # building the programs may take minutes
             build_all(minor)
             return stack.enter_context(running(minor))
     except ERRORS as error:
@@ -83,12 +83,12 @@ def _attach(stack: ExitStack, kubeconfig: Path) -> ExistingCluster:
     try:
         cluster = ExistingCluster(kubeconfig, image)
         ours = ("get", f"namespace/{NAME}", f"namespace/{LAB}", CONFIGURATION)
-        there = cluster.kubectl(*ours, "--ignore-not-found", "--output=name").split()
+        present = cluster.kubectl(*ours, "--ignore-not-found", "--output=name").split()
     except ClusterError as error:
         pytest.exit(f"{KUBECONFIG}: {error}", 1)
-    if there:
-        taken = ", ".join(there)
-        pytest.exit(f"{KUBECONFIG}: {taken} is there, and the tests would replace and delete it", 1)
+    if present:
+        names = ", ".join(present)
+        pytest.exit(f"{KUBECONFIG}: {names} is there, and the tests would replace and delete it", 1)
     stack.callback(clear, cluster)
     return cluster
 
@@ -108,7 +108,7 @@ def webhook(cluster: Cluster, request: pytest.FixtureRequest) -> Webhook:
     """
     if existing() is None:
         request.getfixturevalue("a100_node")
-    with _shown(request.config):
+    with _uncaptured(request.config):
         return install(cluster)
 
 
@@ -120,14 +120,14 @@ def image(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     """
     if existing() is not None:
         return "rdma-webhook.example/none:none"
-    with _shown(request.config):
-        made = mpi_image()
-    cluster.load(made.archive)
-    return made.name
+    with _uncaptured(request.config):
+        mpi = mpi_image()
+    cluster.load(mpi.archive)
+    return mpi.name
 
 
 @contextmanager
-def _shown(config: pytest.Config) -> Iterator[None]:
+def _uncaptured(config: pytest.Config) -> Iterator[None]:
     """Show output despite pytest's capturing."""
     capturing = config.pluginmanager.get_plugin("capturemanager")
     with capturing.global_and_fixture_disabled() if capturing else nullcontext():

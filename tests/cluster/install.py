@@ -205,9 +205,11 @@ def site(
         kustomization = {
             # kustomize accepts no absolute paths.
             "resources": [os.path.relpath(OVERLAYS / overlay, folder)],
-            "components": [os.path.relpath(COMPONENTS / one, folder) for one in components],
+            "components": [
+                os.path.relpath(COMPONENTS / component, folder) for component in components
+            ],
             "images": [{"name": NAME, **_named(image)}],
-            "patches": [{"target": target, "patch": json.dumps(one)} for one in patches],
+            "patches": [{"target": target, "patch": json.dumps(patch)} for patch in patches],
         }
         (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
         yield folder
@@ -236,7 +238,7 @@ def _wait(webhook: Webhook) -> None:
     deadline = time.monotonic() + READY
     while not _rolled_out(webhook):
         if time.monotonic() > deadline:
-            raise ClusterError(f"not ready after {READY} s\n{_what_is_wrong(webhook)}")
+            raise ClusterError(f"not ready after {READY} s\n{_diagnosis(webhook)}")
         time.sleep(0.2)
     for replica in webhook.replicas():
         answer = webhook.ask(replica, "/readyz")
@@ -250,38 +252,39 @@ def _rolled_out(webhook: Webhook) -> bool:
     `kubectl rollout status` would also wait for minReadySeconds, which matters only when replacing.
     """
     path = f"/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}"
-    found: dict[str, Any] = json.loads(webhook.read(path))
-    status, wanted = found["status"], found["spec"]["replicas"]
+    deployment: dict[str, Any] = json.loads(webhook.read(path))
+    status, count = deployment["status"], deployment["spec"]["replicas"]
     counted = {status.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas")}
     return (
-        counted == {wanted} and status.get("observedGeneration") == found["metadata"]["generation"]
+        counted == {count}
+        and status.get("observedGeneration") == deployment["metadata"]["generation"]
     )
 
 
 def called(cluster: Cluster, seconds: float = 60.0) -> None:
     """Wait until an opted-in pod is changed: API server and kube-proxy need time to learn of us."""
-    said = _created(cluster)
+    pod = _created(cluster)
     deadline = time.monotonic() + seconds
-    while "rdma.lab/status" not in said:
+    while "rdma.lab/status" not in pod:
         if time.monotonic() > deadline:
-            raise ClusterError(f"the API server does not call the webhook:\n{said}")
+            raise ClusterError(f"the API server does not call the webhook:\n{pod}")
         time.sleep(0.2)
-        said = _created(cluster)
+        pod = _created(cluster)
 
 
 def _uncalled(cluster: Cluster, seconds: float = 60.0) -> None:
     """Wait until an opted-in pod is created unchanged."""
-    said = _created(cluster)
+    pod = _created(cluster)
     deadline = time.monotonic() + seconds
-    while "rdma.lab/status" in said or "kind: Pod" not in said:
+    while "rdma.lab/status" in pod or "kind: Pod" not in pod:
         if time.monotonic() > deadline:
-            raise ClusterError(f"the API server still calls the webhook:\n{said}")
+            raise ClusterError(f"the API server still calls the webhook:\n{pod}")
         time.sleep(0.2)
-        said = _created(cluster)
+        pod = _created(cluster)
 
 
 def _created(cluster: Cluster) -> str:
-    """Dry-run an opted-in pod; return it, or why it would be rejected."""
+    """Dry-run an opted-in pod; return it, or the rejection."""
     metadata = {"name": "asks", "namespace": LAB, "annotations": {"rdma.lab/enable": "true"}}
     spec = {"containers": [{"name": "main", "image": "example.com/none"}]}
     pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
@@ -289,10 +292,10 @@ def _created(cluster: Cluster) -> str:
     return cluster.kubectl(*create, input=pod, check=False)
 
 
-def _what_is_wrong(webhook: Webhook) -> str:
-    asked = (
+def _diagnosis(webhook: Webhook) -> str:
+    commands = (
         ("get", "pods", "--output=wide"),
         ("get", "events", "--sort-by=.lastTimestamp"),
         ("logs", f"--selector=app.kubernetes.io/name={NAME}", "--prefix", "--tail=20"),
     )
-    return "\n".join(webhook.kubectl(*one, check=False) for one in asked)
+    return "\n".join(webhook.kubectl(*command, check=False) for command in commands)

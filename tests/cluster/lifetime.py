@@ -15,16 +15,16 @@ _ROOT = Path(__file__).parents[2]
 
 
 def remove(directory: Path) -> None:
-    """End the cluster of this directory, and leave no trace; do nothing if there is none."""
-    found = state.read(directory)
-    if found is None:
+    """End the cluster of this directory, if any, and leave no trace."""
+    record = state.read(directory)
+    if record is None:
         return
-    if found.init is not None:
-        Namespaces(found.init).end()
+    if record.init is not None:
+        Namespaces(record.init).end()
     cgroup = cgroups.name_for(directory)
     cgroups.kill(cgroup)  # one that was killed during its start may not be in the record
-    if found.network is not None:
-        Network(found.network).remove()
+    if record.network is not None:
+        Network(record.network).remove()
     cgroups.remove(cgroup)
     # The record goes last: until then, the next start can finish an interrupted removal.
     for folder in filter(Path.is_dir, directory.glob("*")):
@@ -36,8 +36,8 @@ def sweep() -> None:
     """Remove this user's clusters that died with their owner."""
     home = state.home()
     for directory in home.iterdir() if home.is_dir() else ():
-        found = state.read(directory)
-        if found is not None and not found.alive():
+        record = state.read(directory)
+        if record is not None and not record.alive():
             progress.say(f"removing what is left of a cluster that was killed: {directory}")
             remove(directory)
 

@@ -1,4 +1,4 @@
-"""What this machine lacks for a cluster, and the command that helps."""
+"""The parts that this machine lacks for a cluster, and the command that installs them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def missing() -> str | None:
-    """Return in one line what is missing and what to do about it; None if nothing is."""
+    """Return in one line the missing parts and the remedy; None if nothing is missing."""
     if platform.system() != "Linux":
         return "a cluster needs Linux"
     if os.geteuid() != 0:
@@ -55,7 +55,7 @@ def require() -> None:
 
 
 def give_up(line: str) -> NoReturn:
-    """Skip the test, or end the run as failed in CI; the line says what is missing."""
+    """Skip the test, or end the run as failed in CI; the line names the missing parts."""
     if os.environ.get("CI"):
         pytest.exit(line, returncode=1)
     pytest.skip(line)
@@ -68,18 +68,18 @@ def _packages() -> str | None:
 
 def _go() -> str | None:
     """Check the version of Go; Debian's is too old, so no package is suggested."""
-    wanted = ".".join(map(str, GO))
+    required = ".".join(map(str, GO))
     if shutil.which("go") is None:
-        return f"Go {wanted} or newer on the PATH"
+        return f"Go {required} or newer on the PATH"
     # Not `go version`: with GOTOOLCHAIN set, it would report another Go.
     environ = {**os.environ, "GOTOOLCHAIN": "local"}
-    asked = subprocess.run(
+    ran = subprocess.run(
         ["go", "env", "GOVERSION"], env=environ, capture_output=True, text=True, check=False
     )
-    match = re.match(r"go(\d+)\.(\d+)", asked.stdout)
+    match = re.match(r"go(\d+)\.(\d+)", ran.stdout)
     if match and (int(match[1]), int(match[2])) >= GO:
         return None
-    return f"Go {wanted} or newer, not {asked.stdout.strip() or asked.stderr.strip()}"
+    return f"Go {required} or newer, not {ran.stdout.strip() or ran.stderr.strip()}"
 
 
 def _forbidden() -> str | None:
@@ -98,7 +98,7 @@ def _namespaces() -> bool:
 
 
 def _hierarchies() -> list[Path]:
-    """Return version 2's only hierarchy, or those of version 1 that containers need."""
+    """Return version 2's only hierarchy, or the hierarchies of version 1 that containers need."""
     if (_CGROUPS / "cgroup.controllers").exists():
         return [_CGROUPS]
     return [_CGROUPS / name for name in ("cpu", "memory", "pids")]

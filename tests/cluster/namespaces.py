@@ -64,10 +64,10 @@ class Namespaces:
             check=False,
         )
         if ran.returncode:
-            why = ran.stderr.strip() or ran.stdout.strip()
-            raise NamespaceError(f"{os.fspath(argv[0])} ended with {ran.returncode}: {why}")
-        said: str = ran.stdout
-        return said
+            message = ran.stderr.strip() or ran.stdout.strip()
+            raise NamespaceError(f"{os.fspath(argv[0])} ended with {ran.returncode}: {message}")
+        printed: str = ran.stdout
+        return printed
 
     def end(self, seconds: float = 20.0) -> None:
         """Kill the first process, and wait until the kernel has ended all others."""
@@ -101,8 +101,8 @@ def create(
             start_new_session=True,  # Ctrl-C must not reach it: the cluster is taken down in order
         )
     assert outer.stdout is not None
-    with outer.stdout as said:
-        if said.readline() != "ready\n":
+    with outer.stdout as stdout:
+        if stdout.readline() != "ready\n":
             outer.wait()
             raise NamespaceError((directory / "init.log").read_text().strip())
     return Namespaces(ProcessId.of(child(outer.pid))), outer
@@ -114,8 +114,8 @@ def environ() -> dict[str, str]:
     Programs in Go collect garbage when the heap is four times what was in use, instead of twice: a
     cluster lives for minutes, and has more memory than processors.
     """
-    kept = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    return {"GOGC": "300", **kept}
+    variables = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    return {"GOGC": "300", **variables}
 
 
 def child(pid: int) -> int:

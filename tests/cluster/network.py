@@ -9,7 +9,7 @@ from ipaddress import IPv4Network
 
 from tests.cluster.namespaces import NamespaceError, Namespaces
 
-#: How many clusters can run side by side.
+#: The number of clusters that can run at the same time.
 CLUSTERS = 64
 BRIDGE = "kube0"
 
@@ -67,11 +67,11 @@ class Network:
 
 def claim(namespaces: Namespaces) -> Network:
     """Take the first free addresses, and connect the cluster to the machine with them."""
-    taken = _routes()
+    routes = _routes()
     for number in range(CLUSTERS):
         network = Network(number)
         ranges = (network.link, network.pods, network.services)
-        if not any(ours.overlaps(theirs) for ours in ranges for theirs in taken) and _linked(
+        if not any(ours.overlaps(theirs) for ours in ranges for theirs in routes) and _linked(
             network, namespaces.init.pid
         ):
             _inside(network, namespaces)
@@ -81,14 +81,14 @@ def claim(namespaces: Namespaces) -> Network:
 
 
 def _routes() -> list[IPv4Network]:
-    found = json.loads(_ip("-json -4 route show table all") or "[]")
-    return [IPv4Network(route["dst"]) for route in found if route["dst"] != "default"]
+    routes = json.loads(_ip("-json -4 route show table all") or "[]")
+    return [IPv4Network(route["dst"]) for route in routes if route["dst"] != "default"]
 
 
 def _linked(network: Network, pid: int) -> bool:
     """Make the link, which claims the number; return False if another cluster has it."""
-    made = f"link add {network.device} type veth peer name up0 netns {pid}"
-    return _ip(made, check=False) is not None
+    arguments = f"link add {network.device} type veth peer name up0 netns {pid}"
+    return _ip(arguments, check=False) is not None
 
 
 def _inside(network: Network, namespaces: Namespaces) -> None:

@@ -77,16 +77,18 @@ def _wait(process: Process, address: tuple[str, int]) -> None:
 
 def _register(cluster: Cluster, manager: Manager, authority: bytes) -> None:
     """Apply the project's own webhook configurations, with another address for the program."""
-    where = module_dir(manager.name) / manager.manifests
-    made = yaml.safe_load_all(cluster.kubectl("kustomize", str(where)))
-    found = [one for one in made if one["kind"].endswith("WebhookConfiguration")]
+    folder = module_dir(manager.name) / manager.manifests
+    documents = yaml.safe_load_all(cluster.kubectl("kustomize", str(folder)))
+    configurations = [
+        document for document in documents if document["kind"].endswith("WebhookConfiguration")
+    ]
     server = f"https://{cluster.network.gateway}:{manager.port}"
-    for one in found:
+    for configuration in configurations:
         # Like the project's kustomization for users: the name decides the order of calls.
-        one["metadata"]["name"] = f"{manager.name}-{one['metadata']['name']}"
-        for webhook in one["webhooks"]:
+        configuration["metadata"]["name"] = f"{manager.name}-{configuration['metadata']['name']}"
+        for webhook in configuration["webhooks"]:
             webhook["clientConfig"] = {
                 "url": server + webhook["clientConfig"]["service"]["path"],
                 "caBundle": base64.b64encode(authority).decode(),
             }
-    cluster.kubectl("apply", "--filename=-", input=yaml.safe_dump_all(found))
+    cluster.kubectl("apply", "--filename=-", input=yaml.safe_dump_all(configurations))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.cluster.buildah import run
 
-#: The settings that say where to fetch from, and how.
-_KEPT = frozenset(
+#: The settings for the sources of packages, and for the transport.
+_NAMES = frozenset(
     {
         "cert",
         "default-timeout",
@@ -44,13 +44,13 @@ def volumes(folder: Path) -> list[str]:
 
 def parsed(listed: str) -> dict[str, str]:
     """Read the output of `pip config list`; as for pip, the environment's settings win."""
-    found: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}
+    sections: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}
     for line in listed.splitlines():
-        section, _, rest = line.partition(".")
-        name, _, value = rest.partition("=")
-        if section in found and name in _KEPT:
-            found[section][name] = str(ast.literal_eval(value))
-    return {**found["global"], **found["install"], **found[":env:"]}
+        section, _, assignment = line.partition(".")
+        name, _, value = assignment.partition("=")
+        if section in sections and name in _NAMES:
+            sections[section][name] = str(ast.literal_eval(value))
+    return {**sections["global"], **sections["install"], **sections[":env:"]}
 
 
 def _bundle() -> dict[str, str]:

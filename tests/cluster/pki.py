@@ -80,9 +80,9 @@ class Authority:
 def key_pem(key: ec.EllipticCurvePrivateKey | None = None) -> bytes:
     """Return a private key as PEM; make a new one unless given."""
     # The only form from which the API server can also derive the public key.
-    made = key or ec.generate_private_key(ec.SECP256R1())
+    private_key = key or ec.generate_private_key(ec.SECP256R1())
     form = PrivateFormat.TraditionalOpenSSL
-    return made.private_bytes(Encoding.PEM, form, NoEncryption())
+    return private_key.private_bytes(Encoding.PEM, form, NoEncryption())
 
 
 def kubeconfig(server: str, authority: bytes, client: Signed) -> bytes:

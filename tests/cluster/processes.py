@@ -114,17 +114,17 @@ class Processes:
             os.kill(process.id.pid, signal.SIGCONT)
 
     def _named(self, name: str) -> Process:
-        (found,) = (process for process in self.started if process.name == name)
-        return found
+        (process,) = (process for process in self.started if process.name == name)
+        return process
 
-    def until(self, what: str, condition: Callable[[], bool], seconds: float = 300.0) -> None:
+    def until(self, goal: str, condition: Callable[[], bool], seconds: float = 300.0) -> None:
         """Wait for a condition; ClusterError if it takes too long, or if a program ends first."""
         deadline = time.monotonic() + seconds
         while not condition():
             self.check()
             if time.monotonic() > deadline:
                 tails = "\n".join(process.tail() for process in self.started)
-                raise ClusterError(f"{what}: not within {seconds:.0f} s\n{tails}")
+                raise ClusterError(f"{goal}: not within {seconds:.0f} s\n{tails}")
             time.sleep(0.1)
 
     def check(self) -> None:

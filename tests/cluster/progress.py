@@ -1,4 +1,4 @@
-"""Print to stderr what is being done, and how long it has taken so far."""
+"""Progress on stderr: the current step, and its duration so far."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def say(line: str, stream: TextIO | None = None) -> None:
 
 
 @contextmanager
-def step(what: str, stream: TextIO | None = None, every: float | None = None) -> Iterator[None]:
-    """Announce `what` while the block runs, then print how long it took or that it failed.
+def step(task: str, stream: TextIO | None = None, every: float | None = None) -> Iterator[None]:
+    """Announce `task` while the block runs, then print how long it took or that it failed.
 
     On a terminal, one line counts the seconds; elsewhere a new line is printed now and then.
     """
     out = stream or sys.stderr
     terminal = out.isatty()
     begun, done = time.monotonic(), threading.Event()
-    _show(out, f"{what} ...", terminal, last=False)
+    _show(out, f"{task} ...", terminal, last=False)
     ticking = threading.Thread(
         target=_tick,
-        args=(out, what, begun, done, every or (TERMINAL if terminal else LOG)),
+        args=(out, task, begun, done, every or (TERMINAL if terminal else LOG)),
         name="progress",
         daemon=True,
     )
@@ -42,12 +42,12 @@ def step(what: str, stream: TextIO | None = None, every: float | None = None) ->
     finally:
         done.set()
         ticking.join()
-        _show(out, f"{what}: {outcome} {_elapsed(begun)}", terminal, last=True)
+        _show(out, f"{task}: {outcome} {_elapsed(begun)}", terminal, last=True)
 
 
-def _tick(out: TextIO, what: str, begun: float, done: threading.Event, every: float) -> None:
+def _tick(out: TextIO, task: str, begun: float, done: threading.Event, every: float) -> None:
     while not done.wait(every):
-        _show(out, f"{what} ... {_elapsed(begun)}", out.isatty(), last=False)
+        _show(out, f"{task} ... {_elapsed(begun)}", out.isatty(), last=False)
 
 
 def _show(out: TextIO, line: str, terminal: bool, *, last: bool) -> None:

@@ -62,12 +62,12 @@ def sources() -> list[str]:
     form = "$(ORIGIN) deb $(REPO_URI) $(CODENAME) $(COMPONENT)"
     targets = run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"])
     lines = dict.fromkeys(targets.splitlines())  # one for each architecture
-    wanted = re.compile(rf"Debian (deb \S+ {SUITE}(?:-security|-updates)? main)")
-    return [match[1] for line in lines if (match := wanted.fullmatch(line))]
+    pattern = re.compile(rf"Debian (deb \S+ {SUITE}(?:-security|-updates)? main)")
+    return [match[1] for line in lines if (match := pattern.fullmatch(line))]
 
 
 def proxies() -> Iterator[str]:
-    """Yield apt's settings for this machine's proxies; those of the environment are inherited."""
+    """Yield apt's settings for this machine's proxies; the environment's are inherited."""
     for line in run(["apt-config", "dump"]).splitlines():
         if _PROXY.fullmatch(line):
             yield line.removesuffix(";")

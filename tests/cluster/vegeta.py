@@ -25,7 +25,7 @@ class Target:
     """A JSON file."""
 
     def attack(self, results: Path, *how: str) -> Sequence[str | Path]:
-        """Return the command; the answers go to `results`, and the target to a file beside it."""
+        """Return the command; the answers go to `results`, and the target to a file next to it."""
         url = f"{server(self.cluster.network)}/api/v1/namespaces/{self.namespace}/pods?dryRun=All"
         targets = results.with_suffix(".txt")
         targets.write_text(f"POST {url}\nContent-Type: application/json\n@{self.pod}\n")

@@ -3,8 +3,8 @@
 Each version is here and in `modules/<name>/go.mod`; a test compares the two. To raise one, run in
 its module's folder: `go get -tool PACKAGE@VERSION && go mod tidy`. Kubernetes' own go.mod replaces
 its staging libraries, which has no effect in other modules: each needs `k8s.io/X => k8s.io/X
-v0.MINOR.PATCH` in ours. etcd stays at the version that Kubernetes requires. Modules of which only
-CRDs are used are raised by `go mod edit -require PATH@VERSION`, then `go mod download PATH`.
+v0.MINOR.PATCH` in ours. etcd stays at the version that Kubernetes requires. Modules that are used
+only for their CRDs are raised by `go mod edit -require PATH@VERSION`, then `go mod download PATH`.
 
 Go compiles a package again if a library below it has another version, so the modules use the same
 versions wherever they can: building JobSet after LWS then takes seconds, not minutes.
@@ -69,12 +69,14 @@ def _kubernetes(minor: str) -> Module:
 
 
 #: The modules that do not depend on the cluster's minor.
-_OTHERS = (
+_INDEPENDENT = (
     Module(
         name="coredns",
         path="github.com/coredns/coredns",
         version="v1.13.1",
-        commands={"coredns": "tests/cluster/coredns"},  # main.go says why it is not the stock one
+        commands={
+            "coredns": "tests/cluster/coredns"
+        },  # main.go explains why it is not the stock one
     ),
     Module(
         name="kwok",
@@ -87,7 +89,7 @@ _OTHERS = (
         name="mpi-operator",
         path="github.com/kubeflow/mpi-operator",
         version="v0.6.0",
-        commands={"mpi-operator": "tests/cluster/mpi-operator"},  # main.go says why
+        commands={"mpi-operator": "tests/cluster/mpi-operator"},  # main.go explains why
     ),
     Module(
         name="lws",
@@ -113,7 +115,7 @@ _OTHERS = (
         name="cert-manager",
         path="github.com/cert-manager/cert-manager",
         version="v1.20.2",
-        commands={"cert-manager": "tests/cluster/cert-manager"},  # main.go says which part of it
+        commands={"cert-manager": "tests/cluster/cert-manager"},  # main.go names the part of it
     ),
     Module(
         name="rdma-shared-dev-plugin",
@@ -160,14 +162,14 @@ _OTHERS = (
 )
 
 MODULES: Mapping[str, Module] = {
-    module.name: module for module in (*map(_kubernetes, KUBERNETES), *_OTHERS)
+    module.name: module for module in (*map(_kubernetes, KUBERNETES), *_INDEPENDENT)
 }
 
 
 def provider(command: str, minor: str = DEFAULT_MINOR) -> Module:
     """Return the module of a command; KeyError for an unknown command or minor."""
     kubernetes = MODULES[f"kubernetes-{minor}"]
-    for module in (kubernetes, *_OTHERS):
+    for module in (kubernetes, *_INDEPENDENT):
         if command in module.commands:
             return module
     raise KeyError(command)

@@ -61,8 +61,8 @@ def assets(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "assets"
     program(folder / "etcd", "#!/bin/sh\necho 'etcd Version: 3.6.8'\necho 'Git SHA: 1'\n")
     program(folder / "kube-apiserver", "#!/bin/sh\n[ $1 = --version ] && echo Kubernetes v1.36.0\n")
-    told = "[ \"$*\" = 'version --client' ] && echo 'Client Version: v1.36.1'"
-    program(folder / "kubectl", f"#!/bin/sh\n{told}\n")
+    answer = "[ \"$*\" = 'version --client' ] && echo 'Client Version: v1.36.1'"
+    program(folder / "kubectl", f"#!/bin/sh\n{answer}\n")
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
     return folder
 
@@ -108,32 +108,32 @@ def test_built_once(log: Path) -> None:
 
 def test_two_at_once(log: Path) -> None:
     """The second caller waits for the first one's build and uses its result."""
-    found: list[Path] = []
-    both = [threading.Thread(target=lambda: found.append(binary("etcd"))) for _ in range(2)]
-    for thread in both:
+    paths: list[Path] = []
+    threads = [threading.Thread(target=lambda: paths.append(binary("etcd"))) for _ in range(2)]
+    for thread in threads:
         thread.start()
-    for thread in both:
+    for thread in threads:
         thread.join(60)
-    assert len(found) == 2
-    assert found[0] == found[1]
+    assert len(paths) == 2
+    assert paths[0] == paths[1]
     assert len(log.read_text().splitlines()) == 1
 
 
-def test_waiting_is_said(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A caller that waits for another process says so."""
+def test_waiting_is_reported(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A caller that waits for another process reports it."""
     folder = cache_folder(MODULES["kubernetes-1.36"])
     folder.mkdir(parents=True)
-    with (folder / ".lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         waiting = threading.Thread(target=binary, args=("etcd",))
         waiting.start()
-        said, until = "", time.monotonic() + 60
-        while "waiting for another process" not in said and time.monotonic() < until:
-            said += capsys.readouterr().err
+        printed, until = "", time.monotonic() + 60
+        while "waiting for another process" not in printed and time.monotonic() < until:
+            printed += capsys.readouterr().err
             time.sleep(0.01)
         assert not log.read_text()
     waiting.join(60)
-    assert f"waiting for another process that builds {folder.name}" in said
+    assert f"waiting for another process that builds {folder.name}" in printed
     assert log.read_text()
 
 
@@ -193,7 +193,7 @@ def test_module_sources(log: Path) -> None:
 def test_all_of_a_cluster(log: Path) -> None:
     """Kubernetes is built first, since the others share its libraries."""
     built = build_all("1.34")
-    assert set(built) == {command for one in MODULES.values() for command in one.commands}
+    assert set(built) == {command for module in MODULES.values() for command in module.commands}
     assert built["kubelet"].parent == cache_folder(MODULES["kubernetes-1.34"])
     first = log.read_text().splitlines()[0]
     assert "kubernetes-1.34: go build" in first
@@ -201,7 +201,7 @@ def test_all_of_a_cluster(log: Path) -> None:
     assert all(path.is_file() for path in built.values())
 
 
-def test_one_go_for_a_module(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_go_for_a_module(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A module's missing programs are built together, with a message; others are not rebuilt."""
     first = binary("etcd")
     built = provide(["etcd", "vegeta", "kubelet", "kubectl"])
@@ -217,9 +217,9 @@ def test_one_go_for_a_module(log: Path, capsys: pytest.CaptureFixture[str]) -> N
         "kubectl",
         "kubelet",
     ]
-    said = capsys.readouterr().err
-    assert "building etcd (kubernetes-1.36 v1.36.3)" in said
-    assert "building 2 programs (kubernetes-1.36 v1.36.3)" in said
+    printed = capsys.readouterr().err
+    assert "building etcd (kubernetes-1.36 v1.36.3)" in printed
+    assert "building 2 programs (kubernetes-1.36 v1.36.3)" in printed
 
 
 @pytest.mark.usefixtures("assets")
@@ -245,8 +245,10 @@ def test_envtest_of_another_minor(
         built = binary("kube-apiserver", "1.34")
         assert built.parent == cache_folder(MODULES["kubernetes-1.34"])
     assert log.read_text()
-    said = [line for line in capsys.readouterr().err.splitlines() if "KUBEBUILDER" in line]
-    assert said == [f"KUBEBUILDER_ASSETS: {assets}/kube-apiserver is ignored: it is 1.36, not 1.34"]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "KUBEBUILDER" in line]
+    assert lines == [
+        f"KUBEBUILDER_ASSETS: {assets}/kube-apiserver is ignored: it is 1.36, not 1.34"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ USER: dict[str, Any] = {"name": "me", "user": {"token": "abc"}}
 VERSION = {"serverVersion": {"major": "1", "minor": "36+"}}
 
 Kubectl = Callable[..., None]
-#: What only a cluster built by the tests can do.
+#: The abilities that only a cluster built by the tests has.
 POWERS: dict[str, Callable[[Cluster], object]] = {
     "directory": lambda cluster: cluster.directory,
     "logs": lambda cluster: cluster.logs,
@@ -40,8 +40,8 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kubectl:
     """Put a kubectl on the PATH that knows a kubeconfig and a version, and fails otherwise."""
 
     def has(user: dict[str, Any] = USER, **config: Any) -> None:
-        shown = {"clusters": [SERVER], "users": [user], **config}
-        (tmp_path / "config.json").write_text(json.dumps(shown))
+        view = {"clusters": [SERVER], "users": [user], **config}
+        (tmp_path / "config.json").write_text(json.dumps(view))
         (tmp_path / "version.json").write_text(json.dumps(VERSION))
         program = tmp_path / "kubectl"
         program.write_text(
@@ -71,7 +71,7 @@ def test_the_environment_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_how_it_is_reached(cluster: Cluster) -> None:
-    """URL and token are those of the kubeconfig, and the version is the server's."""
+    """URL and token are the kubeconfig's, and the version is the server's."""
     assert cluster.access.url == "https://lab.example:6443"
     assert cluster.access.headers == {"Authorization": "Bearer abc"}
     assert cluster.kubeconfig == Path("/lab/config")
@@ -82,12 +82,14 @@ def test_kubectl_of_the_path_is_asked(cluster: Cluster) -> None:
     """It gets the kubeconfig; a failure quotes its message."""
     with pytest.raises(KubectlError, match="kubectl get pods: said no"):
         cluster.kubectl("get", "pods")
-    shown = "printed --kubeconfig=/lab/config get pods\nsaid no\n"
-    assert cluster.kubectl("get", "pods", check=False) == shown
+    output = "printed --kubeconfig=/lab/config get pods\nsaid no\n"
+    assert cluster.kubectl("get", "pods", check=False) == output
 
 
 @pytest.mark.parametrize("use", POWERS.values(), ids=POWERS)
-def test_who_wants_power_is_skipped(cluster: Cluster, use: Callable[[Cluster], object]) -> None:
+def test_tests_that_need_power_are_skipped(
+    cluster: Cluster, use: Callable[[Cluster], object]
+) -> None:
     """The machine, the nodes and the programs of such a cluster cannot be controlled."""
     with pytest.raises(
         pytest.skip.Exception, match="not on the cluster of E2E_KUBECONFIG: it needs "
@@ -96,7 +98,7 @@ def test_who_wants_power_is_skipped(cluster: Cluster, use: Callable[[Cluster], o
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         ({"user": {"name": "me", "user": {"exec": {"command": "login"}}}}, "nor a token"),
         ({"users": []}, "names no user"),
@@ -104,10 +106,10 @@ def test_who_wants_power_is_skipped(cluster: Cluster, use: Callable[[Cluster], o
     ],
     ids=["plugin", "no user", "no context"],
 )
-def test_a_kubeconfig_that_will_not_do(kubectl: Kubectl, config: Any, said: str) -> None:
-    """Requests without kubectl need a certificate or a token; the message says what is missing."""
+def test_a_kubeconfig_that_will_not_do(kubectl: Kubectl, config: Any, message: str) -> None:
+    """Requests without kubectl need a certificate or a token; the message names what is missing."""
     kubectl(**config)
-    with pytest.raises(ClusterError, match=said):
+    with pytest.raises(ClusterError, match=message):
         ExistingCluster(Path("/lab/config"), "lab/webhook:1")
 
 

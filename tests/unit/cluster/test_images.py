@@ -1,4 +1,4 @@
-"""Tests of when an image is built again, and of where a build downloads from."""
+"""Tests of rebuilds of images, and of the sources of their downloads."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_key_of_same_files_is_the_same(tmp_path: Path) -> None:
     assert _key(root, tmp_path / "second") == before
 
 
-def test_key_tells_contents_names_modes_and_parts_apart(tmp_path: Path) -> None:
+def test_key_distinguishes_contents_names_modes_and_parts(tmp_path: Path) -> None:
     """Everything in the image or below it changes the key."""
     keys = [_key(_sources(tmp_path / "0"), tmp_path / "a")]
     keys.append(_key(tmp_path / "0", tmp_path / "b", "another base"))
@@ -68,7 +68,7 @@ def test_key_tells_contents_names_modes_and_parts_apart(tmp_path: Path) -> None:
     assert len(set(keys)) == 5
 
 
-def test_copies_have_one_time(tmp_path: Path) -> None:
+def test_copies_have_the_same_time(tmp_path: Path) -> None:
     """A layer's key includes file times, so equal times let a fresh checkout reuse layers."""
     archives.copy(_sources(tmp_path / "root"), ["Dockerfile", "webhook"], tmp_path / "copy")
     paths = [tmp_path / "copy", *(tmp_path / "copy").rglob("*")]
@@ -77,7 +77,7 @@ def test_copies_have_one_time(tmp_path: Path) -> None:
 
 def test_prune_keeps_what_was_wanted_last(cache: Path) -> None:
     """The cache keeps a few archives of each image, and no incomplete ones."""
-    names = [f"mpi-{number}.tar" for number in range(archives.KEPT + 2)]
+    names = [f"mpi-{number}.tar" for number in range(archives.KEEP + 2)]
     for age, name in enumerate([*names, "pause-1.tar", ".mpi-9.tar.new"]):
         (cache / name).write_text("")
         os.utime(cache / name, (age, age))

@@ -66,8 +66,8 @@ def test_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("machine")
 def test_packages_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package is named once for all its missing programs, with the command to install it."""
-    gone = ("containerd", "ctr", "/usr/lib/cni/bridge")
-    monkeypatch.setattr(shutil, "which", lambda name: None if name in gone else name)
+    absent = ("containerd", "ctr", "/usr/lib/cni/bridge")
+    monkeypatch.setattr(shutil, "which", lambda name: None if name in absent else name)
     assert missing() == (
         "a cluster needs containerd containernetworking-plugins: make cluster-deps"
     )
@@ -79,12 +79,12 @@ def test_a_folder_of_programs_is_read(machine: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(machine / "empty"))
-    said = missing()
-    assert said is not None
-    assert "buildah containerd" in said
-    assert said.count("make cluster-deps") == 1
-    assert "; Go 1.26 or newer on the PATH" in said
-    assert "\n" not in said
+    message = missing()
+    assert message is not None
+    assert "buildah containerd" in message
+    assert message.count("make cluster-deps") == 1
+    assert "; Go 1.26 or newer on the PATH" in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_folder_of_programs_is_read(machine: Path, monkeypatch: pytest.MonkeyP
      ("go2.0", True), ("devel", False)],
 )  # fmt: skip
 def test_the_oldest_go(machine: Path, version: str, enough: bool) -> None:
-    """The modules say which Go is needed; Go's own version counts, and not a toolchain's."""
+    """The modules determine the required Go; Go's own version counts, and not a toolchain's."""
     go_that_is(version, machine)
     expected = None if enough else f"a cluster needs Go 1.26 or newer, not {version}"
     assert missing() == expected
@@ -109,8 +109,8 @@ def test_namespaces_are_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cgroups_that_cannot_be_written(machine: Path) -> None:
     """Without the marker file of version 2, each hierarchy of version 1 must exist."""
     (machine / "cgroup.controllers").unlink()
-    said = f"a cluster needs cgroups that can be written ({machine} is read-only)"
-    assert missing() == said
+    message = f"a cluster needs cgroups that can be written ({machine} is read-only)"
+    assert missing() == message
     for name in ("cpu", "memory", "pids"):
         (machine / name).mkdir()
     assert missing() is None

@@ -24,7 +24,7 @@ def _timeless(stream: io.StringIO) -> str:
 
 
 def test_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """The line goes to stderr, apart from programs' output."""
+    """The line goes to stderr, separate from programs' output."""
     say("one thing")
     assert capsys.readouterr() == ("", "one thing\n")
 
@@ -48,7 +48,7 @@ def test_a_log_is_not_flooded() -> None:
     assert _timeless(log) == "building x ...\nbuilding x: done in N s\n"
 
 
-def test_a_terminal_has_one_line() -> None:
+def test_a_terminal_has_a_single_line() -> None:
     """On a terminal, one line is rewritten, and ended once."""
     terminal = Terminal()
     with step("building x", terminal, every=0.01):
@@ -59,7 +59,7 @@ def test_a_terminal_has_one_line() -> None:
     assert written.endswith("\r\x1b[Kbuilding x: done in N s\n")
 
 
-def test_a_failure_is_said() -> None:
+def test_a_failure_is_reported() -> None:
     """A failed step is not reported as done, and its error is raised."""
     log = io.StringIO()
     with pytest.raises(ValueError, match="no"), step("building x", log):

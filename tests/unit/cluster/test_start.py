@@ -20,17 +20,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_start_is_on_record_before_it_builds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If it is killed during the build, the next start can judge the folder that is left."""
-    found: list[State | None] = []
+    records: list[State | None] = []
 
     def build(minor: str) -> None:
-        found.append(state.read(home / "cluster"))
+        records.append(state.read(home / "cluster"))
         raise ClusterError(minor)
 
     monkeypatch.setattr(bringup, "build", build)
     with pytest.raises(ClusterError, match=r"1\.36"):
         up("1.36", home / "cluster")
 
-    assert found == [State("1.36", ProcessId.of(os.getpid()))]
+    assert records == [State("1.36", ProcessId.of(os.getpid()))]
     assert not (home / "cluster").exists()
 
 
@@ -44,4 +44,4 @@ def test_folders_of_the_dead_are_removed_and_no_others(home: Path) -> None:
 
     lifetime.sweep()
 
-    assert {each.name for each in home.iterdir()} == {"mine", "somebody's"}
+    assert {folder.name for folder in home.iterdir()} == {"mine", "somebody's"}

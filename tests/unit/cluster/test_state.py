@@ -16,7 +16,7 @@ from tests.cluster.state import ProcessId, State
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 
 
-def test_a_running_process_is_alive_and_one_before_it_with_its_number_is_not() -> None:
+def test_a_running_process_is_alive_and_an_earlier_process_with_its_number_is_not() -> None:
     """The number alone is not enough, since the kernel reuses it."""
     this = ProcessId.of(os.getpid())
 
@@ -27,11 +27,11 @@ def test_a_running_process_is_alive_and_one_before_it_with_its_number_is_not() -
 def test_a_dead_process_is_not_alive_before_its_parent_has_noticed() -> None:
     """A zombie counts as dead, even if its parent has not collected it."""
     with subprocess.Popen(["sleep", "60"]) as process:
-        found = ProcessId.of(process.pid)
+        process_id = ProcessId.of(process.pid)
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
-        assert not found.alive()
+        assert not process_id.alive()
 
     with pytest.raises(ProcessLookupError):
         ProcessId.of(process.pid)
@@ -47,15 +47,15 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert state.read(tmp_path) == written
 
 
-def test_a_cluster_lives_as_long_as_its_first_process_or_as_whoever_starts_it() -> None:
+def test_a_cluster_lives_as_long_as_its_first_process_or_its_starter() -> None:
     """Until the cluster is complete, its starter counts, whatever is already running."""
     this = ProcessId.of(os.getpid())
-    gone = replace(this, started=0)
+    dead = replace(this, started=0)
 
     assert State("1.36", owner=this).alive()
-    assert not State("1.36", owner=gone, init=this).alive()
-    assert State("1.36", owner=gone, init=this, complete=True).alive()
-    assert not State("1.36", owner=this, init=gone, complete=True).alive()
+    assert not State("1.36", owner=dead, init=this).alive()
+    assert State("1.36", owner=dead, init=this, complete=True).alive()
+    assert not State("1.36", owner=this, init=dead, complete=True).alive()
 
 
 def test_the_state_folder_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def test_commands_are_the_modules_tools(module: Module) -> None:
     assert sorted(tools) == sorted(module.commands.values())
 
 
-def test_go_is_one_version(module: Module) -> None:
+def test_go_has_a_single_version(module: Module) -> None:
     """Every module requires the Go version that `missing` requires."""
     oldest = re.search(r"^go (\d+)\.(\d+)\.0$", go_mod(module), re.MULTILINE)
     assert oldest
@@ -67,8 +67,10 @@ def test_locks_hold_no_address() -> None:
 def test_etcd_is_kubernetes_choice(minor: str) -> None:
     """All etcd modules have the version that this Kubernetes is tested with."""
     required = requirements(go_mod(MODULES[f"kubernetes-{minor}"]))
-    found = {version for path, version in required.items() if path.startswith("go.etcd.io/etcd/")}
-    assert found == {ETCD[minor]}
+    versions = {
+        version for path, version in required.items() if path.startswith("go.etcd.io/etcd/")
+    }
+    assert versions == {ETCD[minor]}
 
 
 @pytest.mark.parametrize("minor", KUBERNETES)
@@ -111,9 +113,9 @@ def test_an_old_controller_shares_what_it_can() -> None:
     assert foreign == {"github.com/google/gnostic-models", "k8s.io/kube-openapi"}
 
 
-def disagreeing(one: str, other: str) -> set[str]:
+def disagreeing(module: str, other: str) -> set[str]:
     """Return the libraries that both modules have, in different versions."""
-    first, second = (requirements(go_mod(MODULES[name])) for name in (one, other))
+    first, second = (requirements(go_mod(MODULES[name])) for name in (module, other))
     return {path for path in first.keys() & second.keys() if first[path] != second[path]}
 
 
@@ -133,7 +135,7 @@ def test_kubernetes_is_stamped(minor: str) -> None:
     }
 
 
-def test_who_provides() -> None:
+def test_providers() -> None:
     """A command belongs to its minor's module, or to one that all minors share."""
     assert provider("etcd").name == f"kubernetes-{DEFAULT_MINOR}"
     assert provider("etcd", "1.34").name == "kubernetes-1.34"
