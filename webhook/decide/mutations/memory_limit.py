@@ -15,11 +15,10 @@ from collections.abc import Iterable
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MOST_ENTRIES, too_many
 from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
-from webhook.errors import ShapeError
 from webhook.model.decision import Reason
-from webhook.model.pod import Container, Path, Pod, dotted
+from webhook.model.pod import Container, Path, Pod
+from webhook.model.pod.qos import amount_at, is_guaranteed, summed_request
 from webhook.model.pod.volumes import limited_resource
-from webhook.model.quantity import amount, equal, format_quantity, is_zero
 
 DROPPED = Reason(
     "Dropped", "The memory limit was removed; a missing request takes its value.", remedy=""
@@ -196,75 +195,10 @@ MUTATION = Mutation(
 )
 
 
-# The dependents of a pod's memory limit: its QoS class, readers of the limit, memory volumes.
+# The dependents of a pod's memory limit: readers of the limit, and memory volumes.
 
-_GUARANTEED = ("cpu", "memory")
 #: The resources of the whole pod, which the scheduler counts instead of the containers'.
 POD_LEVEL: Path = ("spec", "resources")
-
-
-def is_guaranteed(pod: Pod) -> bool:
-    """Return whether the QoS class is Guaranteed: all limits are set, and requests equal them.
-
-    Source: kubernetes pkg/apis/core/v1/helper/qos, ComputePodQOS. If the pod has pod-level
-    resources, only those count.
-    """
-    if not pod.resources:
-        return all(_equal(container.limits, container.requests) for container in pod.containers)
-    pod_requests = pod.requests
-    effective = {
-        name: summed_request(name, pod.containers)
-        if pod_requests.get(name) is None
-        else pod_requests[name]
-        for name in _GUARANTEED
-    }
-    requests = {name: amount for name, amount in effective.items() if amount is not None}
-    return _equal(pod.limits, requests)
-
-
-def summed_request(name: str, containers: Iterable[Container]) -> str | None:
-    """Return the sum of the containers' requests; None if it is zero.
-
-    The API server makes it the pod's request for CPU or memory if the pod has none.
-    Source: kubernetes pkg/apis/core/v1/defaults.go, defaultPodRequests.
-    """
-    total = step = 0
-    for container in containers:
-        number = _requested(container, name)
-        # Init containers run one after another, together with the sidecars started before them.
-        if container.kind == "init":
-            step = max(step, total + number)
-        elif container.kind != "ephemeral":
-            total += number
-    largest = max(total, step)
-    return format_quantity(largest) if largest else None
-
-
-def _requested(container: Container, name: str) -> int:
-    """Return a container's request, or else its limit, or else 0, in billionths."""
-    for section, amounts in (("requests", container.requests), ("limits", container.limits)):
-        quantity = amounts.get(name)
-        if quantity is not None:
-            return _amount(quantity, (*container.path, "resources", section, name))
-    return 0
-
-
-def _amount(value: object, path: Path) -> int:
-    try:
-        return amount(value)
-    except ValueError as error:
-        raise ShapeError(f"{dotted(path)}: {error}") from error
-
-
-def _equal(limits: dict[str, object], requests: dict[str, object]) -> bool:
-    try:
-        for name in _GUARANTEED:
-            limit = limits.get(name)
-            if is_zero(limit) or not equal(requests.get(name, limit), limit):
-                return False
-    except ValueError:
-        return False
-    return True
 
 
 def reads_limit(pod: Pod) -> str:
@@ -364,4 +298,4 @@ def is_limited(draft: Draft, path: Path) -> bool:
     """
     limit_path = (*path, "resources", "limits", "memory")
     limit = draft.get(limit_path)
-    return limit is not None and _amount(limit, limit_path) > 0
+    return limit is not None and amount_at(limit, limit_path) > 0

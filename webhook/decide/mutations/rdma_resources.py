@@ -13,11 +13,11 @@ from operator import itemgetter
 
 from webhook.decide.draft import Draft
 from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
-from webhook.errors import ShapeError
 from webhook.model.decision import Reason
 from webhook.model.fabric import OWN_DEVICE, Fabric, RdmaResource
-from webhook.model.pod import Container, Path, dotted
-from webhook.model.quantity import amount, equal, to_integer
+from webhook.model.pod import Container, Path
+from webhook.model.pod.qos import amount_at
+from webhook.model.quantity import equal, to_integer
 from webhook.model.resources import VIRTUAL_GPU
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.", remedy="")
@@ -213,10 +213,8 @@ def _largest(sections: dict[str, dict[str, object]], names: Iterable[str], path:
     for name in names:
         for section, amounts in sections.items():
             if name in amounts:
-                try:
-                    quantities.append((amount(amounts[name]), amounts[name]))
-                except ValueError as error:
-                    raise ShapeError(f"{dotted((*path, section, name))}: {error}") from error
+                quantity = amounts[name]
+                quantities.append((amount_at(quantity, (*path, section, name)), quantity))
     return max(quantities, key=itemgetter(0))[1]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.builders import amounts, container, context, decide_on, defaulted, gpu, ops, pod, told
 from tests.case_names import case_name
+from webhook.decide.mutations.ipc_lock import NOT_RAISED
 from webhook.decide.scope import Context
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest
@@ -307,6 +308,7 @@ def test_an_annotation_has_its_limits() -> None:
         assert bool(ulimits(manifest)) is fits
         warned = [] if fits else [(name, "warned", "MemlockNotRaised", message)]
         assert told(decide_on(manifest, cluster), NAME)[1:] == warned
+    assert "a name of at most 53 characters" in NOT_RAISED.remedy
     full = secured({"runAsUser": 1000})
     full["metadata"]["annotations"]["note"] = "x" * (256 * 1024 - 4096)
     assert ulimits(full) == {}
