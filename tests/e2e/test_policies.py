@@ -183,7 +183,7 @@ def test_the_detector_finds_what_ignore_let_through(cluster: Cluster, deaf: Deaf
     assert answer.created
     assert answer.detector == [
         (
-            "this pod asks for RDMA, but rdma-webhook did not answer or has no fabrics, and nothing"
+            "this pod requests RDMA, but rdma-webhook did not answer or has no fabrics, and nothing"
             " was added: create it again once the webhook works"
         )
     ]
@@ -352,10 +352,7 @@ def test_annotating_a_pod_that_runs(cluster: Cluster) -> None:
         check=False,
     )
     assert policy_messages(printed, "advice") == [
-        (
-            "annotation rdma.lab/enable on a pod that is there already does nothing: create the pod"
-            " with it"
-        )
+        ("annotation rdma.lab/enable on an existing pod does nothing: create the pod with it")
     ]
     other = cluster.kubectl(
         *("annotate", "--namespace=policies-on", "--dry-run=server", "pod/running", "other=x"),
@@ -467,7 +464,7 @@ def mighty(cluster: Cluster, deaf: Deaf, validation: None) -> Iterator[Cluster]:
     cluster.kubectl("delete", "clusterrolebinding", "policies-mighty")
 
 
-FORBIDDEN = "rdma-webhook may change nothing of webhook configurations but caBundle of its own two"
+FORBIDDEN = "rdma-webhook may change only caBundle of its own two webhook configurations"
 BUNDLE = "Y2VydGlmaWNhdGU="
 
 
@@ -626,7 +623,7 @@ def test_another_namespace_keeps_the_guard(mighty: Cluster, stolen: str, kind: s
 def test_another_namespace_keeps_the_guard_of_secrets(mighty: Cluster, stolen: str) -> None:
     """There the account may write its Secret, and none in the namespace of another installation."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "rdma-webhook-ca"}}
-    message = "rdma-webhook may write no Secret but rdma-webhook-ca in its namespace"
+    message = "rdma-webhook may write only the Secret rdma-webhook-ca in its namespace"
     for space, refused in (("elsewhere", False), ("default", True)):
         path = f"/api/v1/namespaces/{space}/secrets?dryRun=All"
         response = send(mighty, "POST", path, {**secret, "type": "Opaque"}, token=stolen)
@@ -635,7 +632,7 @@ def test_another_namespace_keeps_the_guard_of_secrets(mighty: Cluster, stolen: s
 
 def test_the_account_may_write_no_event_by_the_core_api(mighty: Cluster) -> None:
     """The core API restricts events less; whatever RBAC grants, it may change or delete none."""
-    message = "rdma-webhook may create Events only at the pod that asks"
+    message = "rdma-webhook may create Events only about its own pod"
     place = {"apiVersion": "v1", "kind": "Pod", "name": "probe", "namespace": "rdma-webhook"}
     event = {
         "metadata": {"name": "probe.f55", "namespace": "rdma-webhook"},
@@ -658,7 +655,7 @@ def test_the_account_may_write_no_event_by_the_core_api(mighty: Cluster) -> None
 
 def test_the_account_may_write_no_other_secret(mighty: Cluster) -> None:
     """Whatever RBAC grants, it may not write other Secrets or other namespaces, or delete any."""
-    message = "rdma-webhook may write no Secret but rdma-webhook-ca in its namespace"
+    message = "rdma-webhook may write only the Secret rdma-webhook-ca in its namespace"
     for space, name in (("default", "rdma-webhook-ca"), ("rdma-webhook", "other")):
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
         path = f"/api/v1/namespaces/{space}/secrets?dryRun=All"

@@ -202,7 +202,7 @@ def test_the_guard_of_events_knows_what_is_told() -> None:
     assert f"'{LABEL}'" in owned["expression"]
     assert f"[0-9a-f]{{{events.REPLICA_DIGITS}}}$" in named["expression"]
     assert f"== '{events.CONTROLLER}'" in told["expression"]
-    assert f"by one of {16**events.REPLICA_DIGITS} names" in named["message"]
+    assert f"with one of {16**events.REPLICA_DIGITS} names" in named["message"]
     reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", told["expression"])
     assert reason is not None
     assert f'"{reason[1]}"' in (ROOT / "webhook/serve/events.py").read_text(encoding="utf-8")

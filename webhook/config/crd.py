@@ -52,10 +52,10 @@ _COLUMNS = {
 }
 _COMMENT = """\
 # The kind FabricConfiguration, whose only object describes the fabrics of a site. The definition is
-# apart, in no overlay, for two reasons. kubectl looks up all kinds of its input before it applies
+# separate, in no overlay, for two reasons. kubectl looks up all kinds of its input before applying
 # any of it, so a definition and an object of its kind cannot come in one apply. And deleting a
-# definition deletes all objects of its kind, so whatever removes the program must leave it in
-# place: the annotations tell Helm, Argo CD and Flux to do so.
+# definition deletes all objects of its kind, so the removal of the program must leave it in place:
+# the annotations make Helm, Argo CD and Flux keep it.
 #
 # `make golden` writes this file from webhook/config/model.py.
 """

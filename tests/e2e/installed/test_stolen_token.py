@@ -60,9 +60,7 @@ def test_no_call_can_be_redirected(thief: Thief, configuration: str) -> None:
     """RBAC allows to patch both webhook configurations; the policy denies all but `caBundle`."""
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
-    message = (
-        "rdma-webhook may change nothing of webhook configurations but caBundle of its own two"
-    )
+    message = "rdma-webhook may change only caBundle of its own two webhook configurations"
     for change in REDIRECTED:
         response = thief.send("PATCH", path, [change], "application/json-patch+json")
         assert (response.code, message in response.refusal) == (403, True), response.refusal
@@ -106,7 +104,7 @@ def test_no_other_secret_can_be_made(thief: Thief) -> None:
     for number in range(ATTEMPTS):
         response = thief.send("POST", SECRETS, _secret(f"flood-{number}"))
         assert response.code == 403
-        assert f"rdma-webhook may write no Secret but {NAME}-ca" in response.refusal
+        assert f"rdma-webhook may write only the Secret {NAME}-ca" in response.refusal
     nameless = _secret("", metadata={"generateName": "flood-"})
     assert thief.send("POST", SECRETS, nameless).code == 403
     other_secret = f"/api/v1/namespaces/default/secrets/{NAME}-ca"
@@ -125,12 +123,15 @@ def _put(*path: str, value: object) -> Callable[[Document], None]:
 #: Changes of the Secret, and the message that rejects each.
 REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "immutable": (_put("immutable", value=True), "without immutable: true"),
-    "another key": (_put("data", "other", value="eA=="), "nothing into its Secret but CAs"),
+    "another key": (_put("data", "other", value="eA=="), "only CAs into its Secret"),
     "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "64 KiB at most"),
-    "a label": (_put("metadata", "labels", value={"a": "b"}), "nothing of its Secret's metadata"),
+    "a label": (
+        _put("metadata", "labels", value={"a": "b"}),
+        "only its own annotations in its Secret's metadata",
+    ),
     "a finalizer": (
         _put("metadata", "finalizers", value=["example.com/never"]),
-        "nothing of its Secret's metadata",
+        "only its own annotations in its Secret's metadata",
     ),
     "an owner": (
         _put(
@@ -138,15 +139,15 @@ REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
             "ownerReferences",
             value=[_NODE],
         ),
-        "nothing of its Secret's metadata",
+        "only its own annotations in its Secret's metadata",
     ),
     "an annotation": (
         _put("metadata", "annotations", "other", value="x"),
-        "nothing of its Secret's metadata",
+        "only its own annotations in its Secret's metadata",
     ),
     "a long annotation": (
         _put("metadata", "annotations", "rdma.lab/rotate", value="x" * 65),
-        "nothing of its Secret's metadata",
+        "only its own annotations in its Secret's metadata",
     ),
 }
 
@@ -217,9 +218,9 @@ def _fields(count: int, length: int) -> Document:
     return {**_MANAGED, "fieldsV1": {f"f:{'x' * length}{number}": {} for number in range(count)}}
 
 
-_AT = "only at the pod that asks"
-_SAYS = "that its configuration is not usable"
-_OWNERS = "only owners of pods, in namespaces that opted in"
+_AT = "only about its own pod"
+_SAYS = "only an unusable configuration"
+_OWNERS = "only to owners of pods, in namespaces that opted in"
 FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     "of any name": (_put("metadata", "name", value="flood-1"), _AT),
     "of more names": (_put("metadata", "name", value="replica.f55f"), _AT),
