@@ -123,8 +123,8 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
         return f"{' and '.join(shared)} {'fits' if len(shared) == 1 else 'fit'} all of them"
     offered = [sorted(fabrics.own_resources[name] & group.resources.keys()) for name in fits]
     if all(offered):
-        return f"a resource of each is offered: {', '.join(names[0] for names in offered)}"
-    return "nothing in their match tells them apart"
+        return f"resources of each are offered: {', '.join(names[0] for names in offered)}"
+    return "their match has nothing to distinguish them"
 
 
 # What is wrong with fabrics and their nodes. A text only counts nodes, since not every reader may

@@ -269,16 +269,16 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     assert unassigned(inventory).why == "label net=ib fits all of them"
     loose = fabric("loose")
     inventory = build({"n": volta()}, fabrics(V100, loose))
-    assert unassigned(inventory).why == "nothing in their match tells them apart"
+    assert unassigned(inventory).why == "their match has nothing to distinguish them"
     north, south = (
         fabric("north", resources=V100.resources),
         fabric("south", resources=H100.resources),
     )
     inventory = build({"n": node(rdma=1, rail=8)}, fabrics(north, south))
-    offered = "a resource of each is offered: rdma/v100, nvidia.com/rail0"
+    offered = "resources of each are offered: rdma/v100, nvidia.com/rail0"
     assert unassigned(inventory) == UnassignedNodes(("n",), ("north", "south"), "", offered)
     inventory = build({"n": volta()}, fabrics(V100, loose, replace(loose, name="tight")))
-    assert unassigned(inventory).why == "nothing in their match tells them apart"
+    assert unassigned(inventory).why == "their match has nothing to distinguish them"
     twice = [
         fabric(f"v{n}", gpu_resources=V100.gpu_resources, node_labels=V100.node_labels)
         for n in (1, 2)
