@@ -17,7 +17,7 @@ from tests.faults.conftest import Figure, Load
 from tests.faults.counts import none_lost
 from tests.faults.replicas import settled
 from tests.faults.scale import SCALE
-from tests.integration.replica import _WRONG as WRONG_CLOCK
+from tests.integration.replica import WRONG_CLOCK
 from tests.waiting import until
 
 CLOCKS = {"ahead": 600, "behind": -600}

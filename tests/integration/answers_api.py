@@ -49,11 +49,11 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         self.server.asked.append(self.path)
         self.server.headers.append(self.headers)
-        found = self.server.answers.get(path, 403)
-        code = found if isinstance(found, int) else 200
-        if isinstance(found, int):
-            found = {"kind": "Status", "message": f"cannot get {path}"}
-        body = found.encode() if isinstance(found, str) else json.dumps(found).encode()
+        answer = self.server.answers.get(path, 403)
+        code = answer if isinstance(answer, int) else 200
+        if isinstance(answer, int):
+            answer = {"kind": "Status", "message": f"cannot get {path}"}
+        body = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         self.send_response(code)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -28,12 +28,12 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
 
     def cut(self) -> None:
-        """Stop the server, and end all its connections at once."""
+        """Stop the server, and cut all its connections."""
         self.shutdown()
         self.server_close()
-        for one in list(self.open):
+        for connection in list(self.open):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -50,13 +50,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a list or a watch."""
-        where = urlsplit(self.path)
-        query = dict(parse_qsl(where.query))
+        url = urlsplit(self.path)
+        query = dict(parse_qsl(url.query))
         try:
             if "watch" in query:
-                self._stream(where.path, query)
+                self._stream(url.path, query)
             else:
-                self._answer(200, self.server.cluster.get(where.path, query))
+                self._answer(200, self.server.cluster.get(url.path, query))
         except RefusedError as error:
             self._answer(error.code, {"kind": "Status", "message": str(error)})
 
@@ -105,8 +105,8 @@ class LiveApi:
             self._server.cut()
 
     @contextmanager
-    def gone(self) -> Iterator[None]:
-        """Refuse connections during the block, and cut the open ones."""
+    def outage(self) -> Iterator[None]:
+        """Refuse connections during the block, and cut those that are open."""
         self._server.cut()
         yield
         self._server = _Server(self._port, self.cluster)

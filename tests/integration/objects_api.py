@@ -45,7 +45,7 @@ class ApiServer:
     def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
         """Answer as an API server does, with an object or a Status."""
         path, _, query = path.partition("?")
-        if "dryRun=All" in query:  # a replica tries its guard
+        if "dryRun=All" in query:  # a replica checks the policy that guards it
             return 403, b'{"kind": "Status", "reason": "Forbidden", "message": "guarded"}'
         if method == "POST" and not self.objects.create(path, body):
             return 409, b'{"kind": "Status", "reason": "AlreadyExists", "message": "it exists"}'
@@ -53,10 +53,10 @@ class ApiServer:
             return 409, b'{"kind": "Status", "reason": "Conflict", "message": "changed"}'
         if method == "PATCH" and not self.objects.apply(path, body):
             return 409, b'{"kind": "Status", "reason": "Conflict", "message": "changed"}'
-        found = body if method == "POST" else self.objects.read(path)
-        if found is None:
+        stored = body if method == "POST" else self.objects.read(path)
+        if stored is None:
             return 404, b'{"kind": "Status", "reason": "NotFound", "message": "not found"}'
-        return 200, json.dumps(found).encode()
+        return 200, json.dumps(stored).encode()
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.05,)).start()

@@ -1,4 +1,4 @@
-"""An API server over HTTP that has pods which exist in memory only; tests/e2e has real ones."""
+"""An API server over HTTP whose pods exist in memory only; tests/e2e has real ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PODS = "/api/v1/namespaces/lab/pods"
 
 
 class PodsApi(ThreadingHTTPServer):
-    """Serves pods, and other paths with prepared objects; 403 for all else."""
+    """Serves pods, and prepared objects for other paths; 403 if there is none."""
 
     daemon_threads = True
 
@@ -25,7 +25,7 @@ class PodsApi(ThreadingHTTPServer):
         self.pods = pods
         self.answers = answers
         self.asked: list[str] = []
-        #: One request at a time: the pods have no lock of their own.
+        #: One request at a time: `FakePods` has no lock.
         self.turn = threading.Lock()
         super().__init__(("127.0.0.1", 0), _Handler)
         self.kubeconfig = folder / "config"
@@ -52,14 +52,14 @@ class PodsApi(ThreadingHTTPServer):
             return self.answers[path]
         raise RefusedError(403, f"cannot get {path}")
 
-    def _of_pod(self, method: str, name: str, *rest: str) -> Any:
+    def _of_pod(self, method: str, name: str, *subresource: str) -> Any:
         if name not in self.pods.pods:
             raise RefusedError(404, "not found")
         pod = self.pods.pods[name]
         if method == "DELETE":
             self.pods.delete(pod)
             return pod
-        return self.pods.log(name, "perftest") if rest else pod
+        return self.pods.log(name, "perftest") if subresource else pod
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -70,14 +70,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with an object, a text or a Status."""
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length) or b"{}")
-        code, found = 200, None
+        code, answer = 200, None
         with self.server.turn:
             self.server.asked.append(f"{self.command} {self.path}")
             try:
-                found = self.server.answer(self.command, self.path, body)
+                answer = self.server.answer(self.command, self.path, body)
             except RefusedError as error:
-                code, found = error.code, {"kind": "Status", "message": str(error)}
-        text = found.encode() if isinstance(found, str) else json.dumps(found).encode()
+                code, answer = error.code, {"kind": "Status", "message": str(error)}
+        text = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         self.send_response(code)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()

@@ -10,14 +10,14 @@ import pytest
 
 def part(program: str, package: str) -> str:
     """Return the program's path; if it is missing, fail with CI=true, else skip the test."""
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         lacking(f"no {program} here (on Debian: apt-get install {package})")
-    return str(found)
+    return str(path)
 
 
 def lacking(line: str) -> None:
-    """Fail with CI=true, else skip the test; the line says what is missing and what helps."""
+    """Fail with CI=true, else skip the test; the line names what is missing, and the remedy."""
     if os.environ.get("CI"):
         pytest.fail(line)
     pytest.skip(line)

@@ -16,8 +16,8 @@ from tests.integration.serving import fabrics
 from tests.waiting import until
 
 _ROOT = Path(__file__).parents[2]
-#: The webhook with a wrong clock, as far as certificates use the clock.
-_WRONG = """\
+#: The webhook, with the clock of its certificates set wrong.
+WRONG_CLOCK = """\
 import sys
 from datetime import timedelta
 from certs.clock import Clock
@@ -36,7 +36,7 @@ class Replica:
         kubeconfig: Path,
         folder: Path,
         namespace: str,
-        *more: str,
+        *flags: str,
         host: str = "127.0.0.1",
         clock: int = 0,
     ) -> None:
@@ -45,11 +45,11 @@ class Replica:
         self._host = host
         self._log = folder / "log"
         self._command = [
-            sys.executable, *(("-c", _WRONG, str(clock)) if clock else ("-m", "webhook")),
+            sys.executable, *(("-c", WRONG_CLOCK, str(clock)) if clock else ("-m", "webhook")),
             "serve", "-c", str(fabrics(folder)),
             "--kubeconfig", str(kubeconfig), "--namespace", namespace,
             "--host", host, "--port", "0", "--preview-port", "0", "--health-port", "0",
-            "--drain-seconds", "0", "--watch", "off", *more,
+            "--drain-seconds", "0", "--watch", "off", *flags,
         ]  # fmt: skip
 
     def launch(self) -> None:
@@ -81,8 +81,8 @@ class Replica:
     def lines(self, message: str) -> list[dict[str, Any]]:
         """Return the log's lines with this message."""
         lines = self._log.read_text().splitlines(keepends=True)
-        told = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [line for line in told if line["msg"] == message]
+        entries = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [line for line in entries if line["msg"] == message]
 
     def ready(self) -> tuple[int, str]:
         """Get `/readyz` as the kubelet does; return status and answer."""
@@ -102,5 +102,5 @@ class Replica:
             socket.create_connection((self._host, self.ports["mutate"]), 10) as raw,
             client.wrap_socket(raw, server_hostname=name) as tls,
         ):
-            shown: Any = tls.getpeercert()
-            return [name for _, name in shown["subjectAltName"]]
+            certificate: Any = tls.getpeercert()
+            return [name for _, name in certificate["subjectAltName"]]

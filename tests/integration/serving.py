@@ -1,4 +1,4 @@
-"""Start servers, and talk to them as an API server does."""
+"""Start servers, and send them requests as an API server does."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def renew(issued: Certificates) -> KeyPair:
 
 
 def fabrics(folder: Path, text: str = FABRICS) -> Path:
-    """Write a fabrics file as the kubelet mounts a ConfigMap: behind a link to a link."""
+    """Write a fabrics file as the kubelet mounts a ConfigMap: through a link to a link."""
     mount(folder, text)
     (folder / "fabrics.yaml").symlink_to("..data/fabrics.yaml")
     return folder / "fabrics.yaml"
@@ -122,7 +122,7 @@ def pod(**changes: Any) -> dict[str, Any]:
 
 def review(manifest: Any = None, **request: Any) -> bytes:
     """Write the AdmissionReview for the creation of a pod."""
-    asked = {
+    fields = {
         "uid": UID,
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
         "operation": "CREATE",
@@ -130,7 +130,7 @@ def review(manifest: Any = None, **request: Any) -> bytes:
         "object": manifest or pod(),
         **request,
     }
-    document = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    document = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": fields}
     return json.dumps(document).encode()
 
 
@@ -153,7 +153,7 @@ class Reply(NamedTuple):
 
 
 class _Server:
-    """Requests to a running server, in whatever process it runs."""
+    """Sends requests to a running server, in this process or another."""
 
     tls: Certificates
     ports: Mapping[str, int]

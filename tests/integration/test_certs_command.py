@@ -19,7 +19,7 @@ from tests.integration.replica import Replica
 from tests.unit.certs.objects import MUTATING, SECRET, VALIDATING
 from tests.waiting import until
 
-#: Long enough that no replica repairs what a test breaks before the test has looked.
+#: Long enough that no replica repairs a change before the test has seen its effect.
 FLAGS = ("--ca-round", "1h", "--leaf-lifetime", "6h")
 
 
@@ -37,8 +37,8 @@ class Command:
 
     def __call__(self, *arguments: str, address: str | None = None) -> tuple[int, str, str]:
         """Return exit code, output and errors."""
-        where = ("--kubeconfig", str(self.api.kubeconfig), "--address", address or self.address)
-        return run(*arguments, *where)
+        access = ("--kubeconfig", str(self.api.kubeconfig), "--address", address or self.address)
+        return run(*arguments, *access)
 
     def json(self, *arguments: str) -> tuple[int, dict[str, Any]]:
         """Return the exit code and the parsed answer."""
@@ -58,13 +58,13 @@ def certs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
 
 
 def test_all_is_well(certs: Command) -> None:
-    """`status` shows the Secret, `caBundle`, what is served, and when each expires; exit code 0."""
+    """`status` shows the Secret, `caBundle`, the certificate served, and expiry; exit code 0."""
     code, out, _ = certs("status")
     assert code == 0, out
     lines = out.splitlines()
     assert lines[0] == "✔ Secret    settled: one CA; no rotation is in progress"
-    same = "it has exactly the CAs of the Secret"
-    assert lines[1:3] == [f"✔ caBundle  {one}: {same}" for one in (MUTATING, VALIDATING)]
+    match = "it has exactly the CAs of the Secret"
+    assert lines[1:3] == [f"✔ caBundle  {name}: {match}" for name in (MUTATING, VALIDATING)]
     assert lines[3].split()[0] == "current"
     assert lines[3].endswith("in caBundle")
     assert lines[-1].startswith(f"✔ {certs.address} ")
@@ -73,14 +73,14 @@ def test_all_is_well(certs: Command) -> None:
 
 def test_for_scripts(certs: Command) -> None:
     """`-o json` has the same content, and no key."""
-    code, told = certs.json("status")
-    assert (code, told["good"], told["phase"]) == (0, True, "settled")
-    (authority,) = told["authorities"]
+    code, answer = certs.json("status")
+    assert (code, answer["good"], answer["phase"]) == (0, True, "settled")
+    (authority,) = answer["authorities"]
     assert (authority["role"], authority["inBundle"]) == ("current", True)
-    (handshake,) = told["handshakes"]
+    (handshake,) = answer["handshakes"]
     assert (handshake["problem"], handshake["issuer"]) == ("", "current")
     assert handshake["names"][0] == "rdma-webhook.rdma-webhook.svc"
-    assert "PRIVATE" not in json.dumps(told)
+    assert "PRIVATE" not in json.dumps(answer)
 
 
 def test_verify_needs_no_secret(certs: Command) -> None:
@@ -88,14 +88,14 @@ def test_verify_needs_no_secret(certs: Command) -> None:
     secret = certs.api.objects.stored.pop(SECRET)
     alone = certs.json("verify")
     certs.api.objects.stored[SECRET] = secret
-    for (code, told), issuer in ((alone, "unknown"), (certs.json("verify"), "current")):
-        (handshake,) = told["handshakes"]
-        assert (code, told["good"], handshake["issuer"]) == (0, True, issuer)
+    for (code, answer), issuer in ((alone, "unknown"), (certs.json("verify"), "current")):
+        (handshake,) = answer["handshakes"]
+        assert (code, answer["good"], handshake["issuer"]) == (0, True, issuer)
     assert certs("verify")[1].startswith(f"✔ {certs.address}")
 
 
 def test_a_bundle_of_another_ca(certs: Command) -> None:
-    """`status` reports each problem, and still shows what is served; exit code 1."""
+    """`status` reports each problem, and still shows the certificate served; exit code 1."""
     before = certs.api.objects.bundle
     certs.api.objects.configure(b64encode(issue_ca().certificate).decode())
     code, out, _ = certs("status")
@@ -108,8 +108,8 @@ def test_a_bundle_of_another_ca(certs: Command) -> None:
     assert out.rstrip().endswith("by the current CA")
 
 
-def test_one_configuration_trusts_another_ca(certs: Command) -> None:
-    """A handshake counts as failed if API servers would not call through one of them."""
+def test_a_configuration_that_trusts_another_ca(certs: Command) -> None:
+    """A handshake counts as failed if one of the two configurations does not trust the CA."""
     before = certs.api.objects.bundle
     certs.api.objects.install(VALIDATING, b64encode(issue_ca().certificate).decode())
     code, out, _ = certs("verify")
@@ -136,7 +136,7 @@ def test_nobody_answers(certs: Command) -> None:
     assert (code, "cannot connect: Connection refused" in out) == (1, True)
 
 
-def test_who_speaks_no_tls(certs: Command) -> None:
+def test_a_server_without_tls(certs: Command) -> None:
     """A server that does not speak TLS is reported as such."""
     with socket.create_server(("127.0.0.1", 0)) as plain:
 
@@ -153,19 +153,19 @@ def test_who_speaks_no_tls(certs: Command) -> None:
 
 def test_rotate_asks_the_replicas(certs: Command) -> None:
     """`rotate` makes no key itself; until a replica has begun, `status` shows the request."""
-    for flags, asked in (((), "rotate"), (("--revoke",), "revoke")):
+    for flags, request in (((), "rotate"), (("--revoke",), "revoke")):
         code, out, err = certs("rotate", *flags)
         assert (code, out) == (0, "")
         assert "requested a new CA" in err
         metadata = certs.api.objects.stored[SECRET]["metadata"]
-        assert metadata["annotations"]["rdma.lab/rotate"] == asked
-        assert f"a request to {asked} is pending" in certs("status")[1]
+        assert metadata["annotations"]["rdma.lab/rotate"] == request
+        assert f"a request to {request} is pending" in certs("status")[1]
 
 
-def test_an_api_server_that_is_gone(tmp_path: Path) -> None:
+def test_an_unreachable_api_server(tmp_path: Path) -> None:
     """Without an API server there is no answer: exit code 2."""
-    with ApiServer(tmp_path) as gone:
+    with ApiServer(tmp_path) as api:
         pass
-    code, out, err = run("status", "--kubeconfig", str(gone.kubeconfig))
+    code, out, err = run("status", "--kubeconfig", str(api.kubeconfig))
     assert (code, out) == (2, "")
     assert err.startswith("rdma-webhook: error: cannot reach the API server")

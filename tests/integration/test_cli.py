@@ -48,7 +48,7 @@ print(code, *sorted(sys.modules), file=sys.stderr)
 """
 
 
-#: Formats that are applied to a cluster are refused without them.
+#: Output that can be applied to a cluster needs a fabrics file.
 FABRICS = ("-c", str(EXAMPLE))
 
 
@@ -109,7 +109,7 @@ NONSENSE = {
 
 @pytest.mark.parametrize("name", NONSENSE)
 def test_nonsense_never_ends_in_a_traceback(name: str) -> None:
-    """Any input gets an answer, or one line that says what is wrong."""
+    """Any input gets an answer, or one line that names the error."""
     content = NONSENSE[name]
     done = run("preview", *FABRICS, "--enable", "-o", "yaml", "-", input=content)
     assert done.returncode in (0, 1, 2)
@@ -120,13 +120,13 @@ def test_nonsense_never_ends_in_a_traceback(name: str) -> None:
         assert error.startswith(b"rdma-webhook: error: <stdin>: ")
 
 
-def test_a_device_without_end_is_refused() -> None:
+def test_an_endless_device_is_refused() -> None:
     """Reading stops at the largest size that a document may have."""
     done = run("preview", "/dev/zero")
     assert (done.returncode, b"longer than 8 MiB" in done.stderr) == (2, True)
 
 
-def test_a_reader_that_has_gone_is_no_error(pod: str) -> None:
+def test_a_closed_pipe_is_not_an_error(pod: str) -> None:
     """`rdma-webhook preview … | head -1` stays quiet; the exit code is that of SIGPIPE."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -145,7 +145,7 @@ def test_a_reader_that_has_gone_is_no_error(pod: str) -> None:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_one_line() -> None:
+def test_a_full_disk_is_a_single_line() -> None:
     """A full disk is reported once: the interpreter does not report it again when it exits."""
     with FULL.open("wb") as full:
         done = subprocess.run(
@@ -160,8 +160,8 @@ def test_a_full_disk_is_one_line() -> None:
 def test_ctrl_c_is_quiet() -> None:
     """Ctrl-C ends a preview that waits for its input, with the exit code that a shell expects.
 
-    Python looks for signals before it waits for input. One that comes between the two is noticed
-    with the next one, so the test repeats Ctrl-C, as people do.
+    Python looks for signals before it waits for input. A signal between the two is noticed with
+    the next, so the test repeats Ctrl-C, as people do.
     """
     with subprocess.Popen(
         command("preview", "-"),
@@ -187,8 +187,8 @@ def _interrupted(process: subprocess.Popen[bytes]) -> int:
     raise AssertionError("it does not end")
 
 
-def test_serve_dev_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
-    """`serve --dev` says where it listens, needs no cluster and no files, and exits with code 0."""
+def test_serve_dev_runs_until_it_is_stopped(tmp_path: Path) -> None:
+    """`serve --dev` prints its addresses, needs no cluster and no files, and exits with code 0."""
     ports = ("--port", "0", "--preview-port", "0", "--health-port", "0")
     with subprocess.Popen(
         command("serve", "--dev", *ports),
@@ -198,11 +198,11 @@ def test_serve_dev_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     ) as process:
         assert process.stdout
-        told = ""
-        while "rdma-webhook is ready" not in told:
+        output = ""
+        while "rdma-webhook is ready" not in output:
             line = process.stdout.readline()
             assert line, process.stderr and process.stderr.read()
-            told += line
+            output += line
         process.terminate()
         assert process.wait(timeout=300) == 0
         process.stdout.read()

@@ -1,4 +1,4 @@
-"""`--client-ca`: the API server must show a certificate; people who preview need none."""
+"""`--client-ca`: the API server must present a certificate; previews need none."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_without_a_certificate_there_is_no_answer(strict: Running) -> None:
 
 
 def ask(server: Running, pair: tuple[Path, Path]) -> Reply:
-    """Send a review and show a client certificate."""
+    """Send a review with a client certificate."""
     context = server.tls.client
     context.load_cert_chain(*pair)
     port = server.ports["mutate"]
@@ -93,7 +93,7 @@ def test_a_certificate_of_another_ca_does_not_count(strict: Running, tmp_path: P
         ask(strict, client_pair(tmp_path, issue_ca("strangers")))
 
 
-def test_one_that_has_expired_does_not_count(strict: Running, tmp_path: Path) -> None:
+def test_an_expired_certificate_does_not_count(strict: Running, tmp_path: Path) -> None:
     """An expired certificate is not accepted."""
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
         ask(strict, client_pair(tmp_path, CLIENTS, timedelta(minutes=-1)))
@@ -114,12 +114,12 @@ def test_what_the_docs_issue_is_accepted(tls: Certificates, tmp_path: Path) -> N
     assert (answer.status, answer.response["allowed"]) == (200, True)
 
 
-def test_with_one_the_review_is_answered(strict: Running, tmp_path: Path) -> None:
+def test_with_a_certificate_the_review_is_answered(strict: Running, tmp_path: Path) -> None:
     """An API server whose AdmissionConfiguration names the pair gets an answer."""
     answer = ask(strict, client_pair(tmp_path, CLIENTS))
     assert (answer.status, answer.response["allowed"]) == (200, True)
 
 
-def test_the_preview_asks_for_none(strict: Running) -> None:
-    """The preview requires none: the API server's service proxy has none to show for its user."""
+def test_the_preview_requires_no_certificate(strict: Running) -> None:
+    """The preview requires no certificate: the API server's service proxy has none for its user."""
     assert strict.post(json.dumps(pod()), "/preview").status == 200

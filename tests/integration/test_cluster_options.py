@@ -1,4 +1,4 @@
-"""The options that say which cluster is read, with `why` and an API server over HTTP and HTTPS."""
+"""The options that choose the cluster, with `why` and an API server over HTTP and HTTPS."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
 
 
 def _config(plain: int, tls: int) -> object:
-    """Write a kubeconfig; its second cluster has its CA beside it, named by a relative path."""
+    """Write a kubeconfig whose second cluster names its CA by a relative path."""
     second = {"server": f"https://localhost:{tls}", "certificate-authority": "ca.crt"}
     return {
         "current-context": "x",
@@ -68,7 +68,7 @@ def _config(plain: int, tls: int) -> object:
     }
 
 
-def why(*arguments: str) -> int:
+def explain(*arguments: str) -> int:
     """Explain the pod, and return the exit code."""
     try:
         return main(["why", "train-0", *arguments])
@@ -91,50 +91,50 @@ def why(*arguments: str) -> int:
     ],
     ids=lambda value: " ".join(value) or "none" if isinstance(value, list) else None,
 )
-def test_what_is_read_and_as_whom(
+def test_options_override_the_context(
     lab: Lab, options: list[str], *, tls: bool, namespace: str, token: str
 ) -> None:
-    """The options change what the current context says, each alone and together."""
-    assert why("--kubeconfig", str(lab.config), *options) == 0
-    asked, silent = (lab.tls, lab.plain) if tls else (lab.plain, lab.tls)
-    assert silent.asked == []
-    assert asked.asked[0] == f"/api/v1/namespaces/{namespace}/pods/train-0"
-    assert asked.headers[0]["Authorization"] == (f"Bearer {token}" if token else None)
+    """The options override the current context, each alone and together."""
+    assert explain("--kubeconfig", str(lab.config), *options) == 0
+    used, unused = (lab.tls, lab.plain) if tls else (lab.plain, lab.tls)
+    assert unused.asked == []
+    assert used.asked[0] == f"/api/v1/namespaces/{namespace}/pods/train-0"
+    assert used.headers[0]["Authorization"] == (f"Bearer {token}" if token else None)
 
 
 def test_without_a_kubeconfig(lab: Lab) -> None:
     """A server, with its CA and a token, is enough."""
     server = ("--server", f"https://localhost:{lab.tls.port}", "--token", "hunter4")
-    assert why(*server, "--certificate-authority", str(lab.authority)) == 0
+    assert explain(*server, "--certificate-authority", str(lab.authority)) == 0
     assert lab.tls.asked[0] == "/api/v1/namespaces/default/pods/train-0"
     assert lab.tls.headers[0]["Authorization"] == "Bearer hunter4"
 
 
 def test_a_server_without_a_scheme(lab: Lab) -> None:
-    """It is spoken to over TLS, as what is secret would be readable otherwise."""
+    """It is called over TLS, since secrets would be readable otherwise."""
     named = ("-s", f"localhost:{lab.tls.port}", "--certificate-authority", str(lab.authority))
-    assert why("--kubeconfig", str(lab.config), *named) == 0
+    assert explain("--kubeconfig", str(lab.config), *named) == 0
     assert lab.tls.asked
     assert lab.plain.asked == []
 
 
 def test_the_certificate_is_checked(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the CA and the name, unless an option says otherwise."""
+    """The CA and the name must match, unless an option disables that."""
     server = ("--server", f"https://127.0.0.1:{lab.tls.port}")
     authority = ("--certificate-authority", str(lab.authority))
-    assert why(*server) == 2
-    assert why(*server, *authority) == 2
+    assert explain(*server) == 2
+    assert explain(*server, *authority) == 2
     assert lab.tls.asked == []
     assert capsys.readouterr().err.count("cannot reach the API server") == 2
-    assert why(*server, *authority, "--tls-server-name", "localhost") == 0
-    assert why(*server, "--insecure-skip-tls-verify") == 0
+    assert explain(*server, *authority, "--tls-server-name", "localhost") == 0
+    assert explain(*server, "--insecure-skip-tls-verify") == 0
     assert capsys.readouterr().err == ""
 
 
 def test_impersonation(lab: Lab) -> None:
-    """Each group has a header of its own."""
+    """Each group has its own header."""
     groups = ("--as-group", "researchers", "--as-group", "staff")
-    assert why("--kubeconfig", str(lab.config), "--as", "ada", "--as-uid", "7", *groups) == 0
+    assert explain("--kubeconfig", str(lab.config), "--as", "ada", "--as-uid", "7", *groups) == 0
     sent = lab.plain.headers[0]
     assert (sent["Impersonate-User"], sent["Impersonate-Uid"]) == ("ada", "7")
     assert sent.get_all("Impersonate-Group") == ["researchers", "staff"]
@@ -142,17 +142,17 @@ def test_impersonation(lab: Lab) -> None:
 
 
 def test_no_command_is_run_for_somebody_else(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    """The client's library would run it with one's own rights."""
+    """The client library would run it with the caller's own rights."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
     lab.plain.answers["/api/v1/namespaces/lab/pods/train-0"] = live(containerStatuses=states)
-    why("--kubeconfig", str(lab.config), "--as", "ada", "--exec")
-    told = " ".join(capsys.readouterr().out.split())
-    assert "with --as, no command is run in a pod, since it would have your own rights" in told
+    explain("--kubeconfig", str(lab.config), "--as", "ada", "--exec")
+    out = " ".join(capsys.readouterr().out.split())
+    assert "with --as, no command is run in a pod, since it would have your own rights" in out
     assert not any("/exec" in path for path in lab.plain.asked)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--context", "w"], "cannot connect with"),
         (["--cluster", "w"], "cannot connect with"),
@@ -164,27 +164,27 @@ def test_no_command_is_run_for_somebody_else(lab: Lab, capsys: pytest.CaptureFix
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
 def test_options_that_cannot_be_used(
-    lab: Lab, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    lab: Lab, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line says why; nothing is asked."""
-    given = [one.replace("{config}", str(lab.config)) for one in options]
-    assert why("--kubeconfig", str(lab.config), *given) == 2
+    """The error is one line; no request is made."""
+    given = [option.replace("{config}", str(lab.config)) for option in options]
+    assert explain("--kubeconfig", str(lab.config), *given) == 2
     err = capsys.readouterr().err
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
     assert (lab.plain.asked, lab.tls.asked) == ([], [])
 
 
 def test_a_timeout(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    """A request takes no longer than it says; this API server never answers."""
+    """A request takes no longer than `--request-timeout`; this API server never answers."""
     lab.plain.shutdown()
-    assert why("--kubeconfig", str(lab.config), "--request-timeout", "1s") == 2
+    assert explain("--kubeconfig", str(lab.config), "--request-timeout", "1s") == 2
     assert "cannot reach the API server" in capsys.readouterr().err
 
 
 @pytest.fixture
 def pod(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let this process have what a process in a pod has, and return the account's folder."""
+    """Give this process the files and variables of a pod; return the account's folder."""
     folder = tmp_path / "account"
     folder.mkdir()
     (folder / "token").write_text("hunter5")
@@ -205,19 +205,19 @@ def pod(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_in_a_pod(lab: Lab, pod: Path) -> None:
     """Without a kubeconfig, its service account and its namespace are used."""
     assert pod.is_dir()
-    assert why() == 0
+    assert explain() == 0
     assert lab.tls.asked[0] == "/api/v1/namespaces/other/pods/train-0"
     assert lab.tls.headers[0]["Authorization"] == "bearer hunter5"
-    assert why("-n", "lab") == 0
+    assert explain("-n", "lab") == 0
 
 
 def test_in_a_pod_with_a_kubeconfig(
     lab: Lab, pod: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The kubeconfig is used; a context without one is an error."""
+    """The kubeconfig is used; a context without a kubeconfig is an error."""
     assert pod.is_dir()
-    assert why("--kubeconfig", str(lab.config)) == 0
+    assert explain("--kubeconfig", str(lab.config)) == 0
     assert lab.tls.asked == []
     capsys.readouterr()
-    assert why("--context", "x") == 2
+    assert explain("--context", "x") == 2
     assert "there is no kubeconfig, and so no context x" in capsys.readouterr().err

@@ -81,7 +81,7 @@ TOOLS = {
 
 
 class Node(NamedTuple):
-    """A node: its shell, and what it has below a folder."""
+    """A node: its shell, and a folder with its files."""
 
     root: Path
     shell: tuple[str, ...]
@@ -116,7 +116,7 @@ class Node(NamedTuple):
 
 @pytest.fixture(params=["dash", "bash", "busybox"])
 def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """Return a shell; bash as it is where it is /bin/sh."""
+    """Return a shell; bash in POSIX mode, as where it is /bin/sh."""
     path = part(request.param, request.param)
     return {"bash": (path, "--posix"), "busybox": (path, "sh")}.get(request.param, (path,))
 
@@ -141,19 +141,19 @@ def node(tmp_path: Path, shell: tuple[str, ...]) -> Node:
 
 def parts(out: str) -> dict[str, list[str]]:
     """Return the lines below each header."""
-    first, *others = re.split(r"^(?=### )", out, flags=re.MULTILINE)
+    first, *texts = re.split(r"^(?=### )", out, flags=re.MULTILINE)
     assert first == ""
-    found = {lines[0]: lines[1:] for lines in map(str.splitlines, others)}
-    assert len(found) == len(others)
-    return found
+    sections = {lines[0]: lines[1:] for lines in map(str.splitlines, texts)}
+    assert len(sections) == len(texts)
+    return sections
 
 
 def test_without_any_tool_the_files_are_shown(node: Node) -> None:
-    """Files say most of it; what is not needed is left out, and what is missing is said."""
-    shown = parts(node.run(node.script()))
-    assert list(shown)[:2] == ["### rdma-webhook discover: 1", "### host: gpu-01"]
-    # busybox has a modinfo of its own.
-    lines = {line for header, part in shown.items() if "modinfo" not in header for line in part}
+    """The files show most of it; unneeded lines are left out, and missing tools are listed."""
+    sections = parts(node.run(node.script()))
+    assert list(sections)[:2] == ["### rdma-webhook discover: 1", "### host: gpu-01"]
+    # busybox has its own modinfo.
+    lines = {line for header, part in sections.items() if "modinfo" not in header for line in part}
     expected = {
         f"/{name}:{line}"
         for name, text in FILES.items()
@@ -168,28 +168,36 @@ def test_without_any_tool_the_files_are_shown(node: Node) -> None:
     for name in ("vendor", "device"):
         expected.add(f"/sys/class/infiniband/mlx5_0/device/{name}:{FILES[f'{CARD}/{name}']}")
     limit = FILES["proc/4321/limits"]
-    listed = {line for line in shown["### ran: ls -l /sys/class/infiniband (exit 0)"] if line}
+    listed = {line for line in sections["### ran: ls -l /sys/class/infiniband (exit 0)"] if line}
     assert lines - listed == {*expected, limit, modules}
-    assert shown["### ran: grep Max locked memory /proc/4321/limits (exit 0)"] == [limit]
-    (absent,) = (header for header in shown if header.startswith("### note: not installed:"))
+    assert sections["### ran: grep Max locked memory /proc/4321/limits (exit 0)"] == [limit]
+    (absent,) = (header for header in sections if header.startswith("### note: not installed:"))
     assert {"ibstat", "rdma", "lspci", "nvidia-smi", "iproute2"} <= set(absent.split())
 
 
-def test_what_is_printed_is_understood(node: Node) -> None:
-    """The readers take each line, and put a device together with its card and its GIDs."""
-    found: list[Observation] = []
+def test_readers_understand_the_output(node: Node) -> None:
+    """The readers recognize each line, and join a device with its card and its GIDs."""
+    observations: list[Observation] = []
     for capture in split_by_node(node.run(node.script())):
         if capture.command and "modinfo" not in capture.command:
             reading = read(capture.lines)
-            shown = {line.number for line in capture.lines if line.text.strip()}
-            assert (capture.node, shown - reading.recognised_lines) == ("gpu-01", set())
-            found += reading.observations
-    ports = [one for one in found if isinstance(one, PortObservation)]
-    (gid,) = (one for one in found if isinstance(one, GidObservation))
-    assert {one.pci for one in ports if one.device == "mlx5_0"} == {None, "0000:18:00.0"}
-    assert {(one.state, one.rate_gbps) for one in ports if one.port == 1} == {("Active", 400)}
+            numbers = {line.number for line in capture.lines if line.text.strip()}
+            assert (capture.node, numbers - reading.recognised_lines) == ("gpu-01", set())
+            observations += reading.observations
+    ports = [
+        observation for observation in observations if isinstance(observation, PortObservation)
+    ]
+    (gid,) = (
+        observation for observation in observations if isinstance(observation, GidObservation)
+    )
+    assert {port.pci for port in ports if port.device == "mlx5_0"} == {None, "0000:18:00.0"}
+    assert {(port.state, port.rate_gbps) for port in ports if port.port == 1} == {("Active", 400)}
     assert (gid.gid_index, gid.netdev) == (0, "hsn0")
-    settings = {one.setting: one.value for one in found if isinstance(one, SettingObservation)}
+    settings = {
+        observation.setting: observation.value
+        for observation in observations
+        if isinstance(observation, SettingObservation)
+    }
     assert settings == {
         "kernel": "5.15.0-134-generic",
         "memlock": "8388608",
@@ -217,10 +225,10 @@ NO_GPU = "/sys/bus/pci/devices:no GPU"
         pytest.param("0x020000", None, True, id="network card of an unknown vendor"),
     ],
 )
-def test_a_machine_without_a_gpu_is_told(
+def test_a_node_without_a_gpu_is_noted(
     node: Node, pci_class: str, vendor: str | None, absent: bool
 ) -> None:
-    """By its PCI functions; one that may be a GPU is enough to say nothing."""
+    """The PCI functions decide; there is no note if one may be a GPU."""
     function = node.root / "sys/bus/pci/devices/0000:17:00.0"
     (function / "class").write_text(f"{pci_class}\n")
     if vendor is None:
@@ -231,21 +239,21 @@ def test_a_machine_without_a_gpu_is_told(
 
 
 def test_without_pci_functions_gpus_are_unknown(node: Node) -> None:
-    """Then /sys shows none, or cannot be read."""
+    """/sys shows no functions, or cannot be read."""
     for function in (node.root / "sys/bus/pci/devices").iterdir():
         (function / "class").unlink()
     assert NO_GPU not in node.run(node.script())
 
 
 def test_tools_are_shown_with_their_status(node: Node) -> None:
-    """A tool's output is shown whole, with what it was called with and how it ended."""
+    """A tool's whole output is shown, with its arguments and its exit code."""
     for name, script in TOOLS.items():
         node.tool(name, script)
-    shown = parts(node.run(node.script()))
-    assert shown["### ran: ibstat (exit 0)"] == ["CA 'mlx5_0'", "", "\tCA type: MT4129"]
-    assert shown["### ran: rdma link (exit 0)"] == ["link mlx5_0/1 state ACTIVE"]
-    assert shown["### ran: rdma system show (exit 7)"] == ["no"]
-    assert shown["### ran: lspci -Dnn (exit 0)"] == [
+    sections = parts(node.run(node.script()))
+    assert sections["### ran: ibstat (exit 0)"] == ["CA 'mlx5_0'", "", "\tCA type: MT4129"]
+    assert sections["### ran: rdma link (exit 0)"] == ["link mlx5_0/1 state ACTIVE"]
+    assert sections["### ran: rdma system show (exit 7)"] == ["no"]
+    assert sections["### ran: lspci -Dnn (exit 0)"] == [
         "0000:18:00.0 Infiniband controller [0207]: Card"
     ]
 
@@ -258,65 +266,67 @@ def test_nothing_is_changed(node: Node) -> None:
 
 
 def test_a_tool_that_hangs_is_stopped(node: Node) -> None:
-    """A tool gets a bounded time, also if it ignores a polite end; the others still run."""
+    """A tool gets a bounded time, even if it ignores SIGTERM; the others still run."""
     node.tool("ibstat", f"trap '' TERM; echo begun; exec {part('sleep', 'coreutils')} 60")
     node.tool("rdma", TOOLS["rdma"])
-    shown = parts(node.run(node.script().replace("seconds=20", "seconds=1")))
-    (stopped,) = (header for header in shown if header.startswith("### ran: ibstat (exit "))
+    sections = parts(node.run(node.script().replace("seconds=20", "seconds=1")))
+    (stopped,) = (header for header in sections if header.startswith("### ran: ibstat (exit "))
     assert stopped not in {"### ran: ibstat (exit 0)", "### ran: ibstat (exit 1)"}
-    assert shown[stopped][0] == "begun"
-    assert shown["### ran: rdma link (exit 0)"] == ["link mlx5_0/1 state ACTIVE"]
+    assert sections[stopped][0] == "begun"
+    assert sections["### ran: rdma link (exit 0)"] == ["link mlx5_0/1 state ACTIVE"]
 
 
-def test_without_timeout_it_runs_and_says_so(node: Node) -> None:
-    """Not every machine has timeout; busybox has its own."""
+def test_without_timeout_it_runs_and_notes_that(node: Node) -> None:
+    """Not every node has timeout; busybox has its own."""
     if "busybox" in node.shell[0]:
         return  # its timeout is part of its shell, so it cannot be missing
     (node.root / "bin/timeout").unlink()
-    shown = node.run(node.script())
-    assert "### note: timeout is not installed, so a tool that hangs stops this script" in shown
-    assert f"/{PORT}/state:4: ACTIVE" in shown
+    out = node.run(node.script())
+    assert "### note: timeout is not installed, so a tool that hangs stops this script" in out
+    assert f"/{PORT}/state:4: ACTIVE" in out
 
 
-def test_a_machine_without_rdma_says_so(node: Node) -> None:
-    """No device, or no /sys at all, is said in a sentence."""
+def test_a_node_without_rdma_is_noted(node: Node) -> None:
+    """A note explains that there is no device, or no /sys at all."""
     shutil.rmtree(node.root / "sys")
-    shown = node.run(node.script())
-    assert "### note: no RDMA device in /sys/class/infiniband: no such card, or" in shown
-    assert "ls -l" not in shown
+    out = node.run(node.script())
+    assert "### note: no RDMA device in /sys/class/infiniband: no such card, or" in out
+    assert "ls -l" not in out
 
 
 def test_in_a_pod_its_own_limit_counts(node: Node) -> None:
     """The DaemonSet names the node, and a container has the limit that containerd passes on."""
-    shown = parts(node.run(node.script(), DISCOVER_NODE="node-7"))
-    assert list(shown)[1] == "### host: node-7"
-    assert shown["### ran: grep Max locked memory /proc/self/limits (exit 0)"] == [
+    sections = parts(node.run(node.script(), DISCOVER_NODE="node-7"))
+    assert list(sections)[1] == "### host: node-7"
+    assert sections["### ran: grep Max locked memory /proc/self/limits (exit 0)"] == [
         FILES["proc/self/limits"]
     ]
-    assert not any("4321" in header for header in shown)
+    assert not any("4321" in header for header in sections)
 
 
-def test_this_machine_is_shown() -> None:
+def test_this_node_is_shown() -> None:
     """--run prints what the script prints here."""
-    shown = parts(run_here())
-    assert next(iter(shown)) == "### rdma-webhook discover: 1"
-    assert list(shown)[1] == f"### host: {os.uname().nodename}"
-    assert not Path("/sys/class/infiniband").is_dir() or any("infiniband" in one for one in shown)
+    sections = parts(run_here())
+    assert next(iter(sections)) == "### rdma-webhook discover: 1"
+    assert list(sections)[1] == f"### host: {os.uname().nodename}"
+    assert not Path("/sys/class/infiniband").is_dir() or any(
+        "infiniband" in header for header in sections
+    )
 
 
 def test_a_run_that_takes_too_long_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was printed until then stays, and processes of the script do not."""
+    """The output until then is kept, and the script's processes are ended."""
     script = "echo '### host: slow'; sleep 1000 & echo $!; wait"
     monkeypatch.setattr("webhook.diagnose.discover.inputs.collect_script", lambda: script)
-    shown = run_here(seconds=1).splitlines()
-    assert (shown[0], shown[-1]) == ("### host: slow", "### note: stopped after 1 s")
+    lines = run_here(seconds=1).splitlines()
+    assert (lines[0], lines[-1]) == ("### host: slow", "### note: stopped after 1 s")
     deadline = time.monotonic() + 60
-    while Path(f"/proc/{shown[1]}").exists() and time.monotonic() < deadline:
+    while Path(f"/proc/{lines[1]}").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not Path(f"/proc/{shown[1]}").exists()
+    assert not Path(f"/proc/{lines[1]}").exists()
 
 
 def test_without_a_shell_there_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where sh cannot be run, the text says so, in place of an exception."""
+    """If sh cannot run, the text has a note, and no exception is raised."""
     monkeypatch.setenv("PATH", "/nowhere")
     assert run_here() == "### note: cannot run sh: No such file or directory\n"

@@ -36,7 +36,7 @@ _FISH = """
 source $argv[1]
 complete --do-complete $argv[2]
 """
-#: zsh completes at a terminal only, so here it reads the script, and says what it registered.
+#: zsh completes at a terminal only, so here it reads the script, and prints what it registered.
 _ZSH = """
 autoload -U compinit
 compinit -D
@@ -62,7 +62,7 @@ def run(shell: str, program: str, *arguments: str, folder: Path) -> str:
 
 
 def script_of(shell: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Write the script of a shell to a file; there must be such a shell."""
+    """Write the script of a shell to a file; the shell must be installed."""
     part(shell, shell)
     assert main(["completion", shell]) == 0
     path = folder / f"rdma-webhook.{shell}"
@@ -75,13 +75,15 @@ def script_of(shell: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> s
 def test_a_shell_completes_the_line(
     shell: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Commands, options, choices and files are offered, each only where it may stand."""
+    """Commands, options, choices and files are offered, each only where it is allowed."""
     for name in ("manifest.yaml", "other.yaml"):
         (tmp_path / name).touch()
     program = {"bash": _BASH, "fish": _FISH}[shell]
     script = script_of(shell, tmp_path, capsys)
     lines = run(shell, program, script, line, folder=tmp_path).splitlines()
-    offered = {one.partition("\t")[0].strip() for one in lines}  # fish says what each word means
+    offered = {
+        suggestion.partition("\t")[0].strip() for suggestion in lines
+    }  # fish describes each word
     must, must_not = LINES[line]
     assert must <= offered
     assert not must_not & offered

@@ -26,9 +26,9 @@ FINE = {"resourceName": "v100_ib", "rdmaHcaMax": 63, "selectors": {"vendors": ["
 def written() -> Iterator[tuple[str, str]]:
     """Yield the configurations of the golden cases, with a name for each."""
     for file in sorted(GOLDEN.glob("*/plugin/*.yaml")):
-        for one in yaml.safe_load_all(file.read_text(encoding="utf-8")):
-            holder = one
-            for key in PLACES.get(one["kind"], ("none",)):
+        for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            holder = document
+            for key in PLACES.get(document["kind"], ("none",)):
                 holder = holder.get(key, {})
             for key in ("config.json", "config"):
                 if key in holder:
@@ -40,7 +40,7 @@ CONFIGURATIONS = dict(written())
 
 @pytest.fixture(scope="session")
 def checker() -> Path:
-    """Return the program that reads a configuration as the plugin does; build it where it lacks."""
+    """Return the program that reads a configuration as the plugin does; build it if missing."""
     try:
         return binary("rdma-shared-dev-plugin-config")
     except BuildError as error:
@@ -49,7 +49,7 @@ def checker() -> Path:
 
 
 def checked(checker: Path, text: str, folder: Path) -> tuple[int, str]:
-    """Return the exit code for a configuration, and the last line, which says why it is refused."""
+    """Return the exit code for a configuration, and the last line: the reason for a refusal."""
     file = folder / "config.json"
     file.write_text(text, encoding="utf-8")
     ran = subprocess.run([checker, file], capture_output=True, text=True, check=False, timeout=60)
@@ -58,12 +58,12 @@ def checked(checker: Path, text: str, folder: Path) -> tuple[int, str]:
 
 @pytest.mark.parametrize("text", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 def test_what_discover_writes_is_accepted(checker: Path, tmp_path: Path, text: str) -> None:
-    """Every ConfigMap and NicClusterPolicy of the golden cases, and no field is unknown."""
-    code, said = checked(checker, text, tmp_path)
-    assert code == 0, said
+    """Every ConfigMap and NicClusterPolicy of the golden cases is valid, without unknown fields."""
+    code, message = checked(checker, text, tmp_path)
+    assert code == 0, message
 
 
-WRONG: dict[str, tuple[Any, str]] = {
+INVALID: dict[str, tuple[Any, str]] = {
     "a name with a prefix": (
         [{**FINE, "resourceName": "rdma/v100"}],
         'resource name "rdma/v100" contains invalid characters',
@@ -83,16 +83,16 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("entries", "because"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_refused(
+@pytest.mark.parametrize(("entries", "because"), INVALID.values(), ids=INVALID)
+def test_invalid_configurations_are_refused(
     checker: Path, tmp_path: Path, entries: list[Any], because: str
 ) -> None:
     """The check above can fail: the plugin's rules refuse these."""
-    code, said = checked(checker, json.dumps({"configList": entries}), tmp_path)
+    code, message = checked(checker, json.dumps({"configList": entries}), tmp_path)
     assert code == 1
-    assert because in said
+    assert because in message
 
 
 def test_there_is_something_to_accept() -> None:
-    """Two files of each case that uses the plugin hold its configuration."""
+    """Two files of each case that uses the plugin contain its configuration."""
     assert len(CONFIGURATIONS) >= 12

@@ -22,7 +22,7 @@ spec:
     resources: {limits: {nvidia.com/h100: 8}}
 """
 OLD = one_fabric("h100", "nvidia.com/h100", "rdma/rdma_h100")
-#: The NICs come by claim from now on.
+#: Now the NICs come by claim.
 NEW = OLD.replace("resources: [{name: rdma/rdma_h100}]", "claims: [{template: nics}]").replace(
     "hcas: [mlx5_0]", "mode: dra"
 )
@@ -46,12 +46,12 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         f"{CLAIMS}/web/resourceclaims": page(),
         "/api/v1/nodes": page({"metadata": {"name": "n1"}, "status": {}}),
     }
-    with command_desk(tmp_path, answers, "diff-config") as made:
-        yield made
+    with command_desk(tmp_path, answers, "diff-config") as desk:
+        yield desk
 
 
 def test_what_the_new_file_needs_is_read(desk: Desk) -> None:
-    """The claims of the pod's own namespace, and the nodes, although no fabric has claims yet."""
+    """Claims in the pod's namespace and nodes are read, although no old fabric has claims."""
     new, old, pod = (
         desk.file(f"{name}.yaml", text) for name, text in (("new", NEW), ("old", OLD), ("pod", POD))
     )
@@ -63,7 +63,7 @@ def test_what_the_new_file_needs_is_read(desk: Desk) -> None:
     assert change["after"]["because"] == "ClaimTemplateMissing"
 
 
-def test_without_a_cluster_nothing_is_asked(desk: Desk) -> None:
+def test_without_a_cluster_no_request_is_made(desk: Desk) -> None:
     """Both configurations and the workloads are files."""
     new, old, pod = (
         desk.file(f"{name}.yaml", text) for name, text in (("new", NEW), ("old", OLD), ("pod", POD))

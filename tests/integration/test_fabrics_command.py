@@ -24,8 +24,8 @@ VALIDATOR = Draft202012Validator(json.loads(fabrics_schema()))
 def node(name: str, product: str, **offered: str) -> dict[str, Any]:
     """Make a Node; `v100="8"` is nvidia.com/v100, `rdma_v100="63"` is rdma/rdma_v100."""
     amounts = {
-        f"rdma/{key}" if key.startswith("rdma") else f"nvidia.com/{key}": many
-        for key, many in offered.items()
+        f"rdma/{key}" if key.startswith("rdma") else f"nvidia.com/{key}": amount
+        for key, amount in offered.items()
     }
     labels = {"nvidia.com/gpu.product": product}
     return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": amounts}}
@@ -55,15 +55,15 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         "/api/v1/nodes": listed(*V100, *A100),
         "/api/v1/pods": listed(POD),
     }
-    with command_desk(tmp_path, answers, "fabrics") as made:
-        yield made
+    with command_desk(tmp_path, answers, "fabrics") as desk:
+        yield desk
 
 
 def form(desk: Desk, *arguments: str) -> dict[str, Any]:
     """Run the command with -o json, which fits its schema."""
-    found = desk.form(*arguments)
-    VALIDATOR.validate(found)
-    return found
+    answer = desk.form(*arguments)
+    VALIDATOR.validate(answer)
+    return answer
 
 
 def test_the_cluster_with_its_own_fabrics(desk: Desk) -> None:
@@ -75,15 +75,15 @@ def test_the_cluster_with_its_own_fabrics(desk: Desk) -> None:
     assert not any(path.startswith("/api/v1/pods") for path in desk.api.asked)
 
 
-def test_what_no_pod_has_reserved(desk: Desk) -> None:
+def test_free_amounts(desk: Desk) -> None:
     """With --free, pods are read with the caller's rights."""
     first, second = form(desk, "--free")["fabrics"]
     assert first["free"] == {"nvidia.com/v100": 20, "rdma/rdma_v100": 188}
     assert second["free"] == {"nvidia.com/a100": 8, "rdma/rdma_a100": 63}
 
 
-def test_who_may_not_read_pods_is_told(desk: Desk) -> None:
-    """The rest is shown; what is free is unknown."""
+def test_without_the_right_to_read_pods(desk: Desk) -> None:
+    """Everything else is shown; free amounts are unknown."""
     del desk.api.answers["/api/v1/pods"]
     answer = desk.run("--free", "-o", "json")
     assert json.loads(answer.out)["fabrics"][0]["free"] is None
@@ -94,7 +94,7 @@ def test_who_may_not_read_pods_is_told(desk: Desk) -> None:
     )
 
 
-def test_who_may_not_read_nodes_is_told(desk: Desk) -> None:
+def test_without_the_right_to_read_nodes(desk: Desk) -> None:
     """Without nodes there is nothing to show."""
     del desk.api.answers["/api/v1/nodes"]
     answer = desk.run()
@@ -104,7 +104,7 @@ def test_who_may_not_read_nodes_is_told(desk: Desk) -> None:
 
 
 def test_without_the_clusters_fabrics_a_file_is_needed(desk: Desk) -> None:
-    """The error says why they could not be read, and what to give."""
+    """The error explains why they could not be read, and names the option to give."""
     desk.api.answers[OBJECT] = 403
     answer = desk.run()
     assert answer.code == 2
@@ -140,7 +140,7 @@ def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["-f", "nodes.yaml"], "no fabrics: give the fabrics file with -c or $RDMA_WEBHOOK_CONFIG"),
         (["-f", "nodes.yaml", "--free"], "--free needs the pods of a cluster: leave out -f"),
@@ -148,8 +148,8 @@ def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["no fabrics", "free without pods", "no such file"],
 )
-def test_wrong_usage(desk: Desk, arguments: list[str], says: str) -> None:
-    """One line says what to do."""
+def test_wrong_usage(desk: Desk, arguments: list[str], message: str) -> None:
+    """One line names the remedy."""
     answer = desk.run(*arguments)
     assert (answer.code, answer.out) == (2, "")
-    assert says in answer.err
+    assert message in answer.err

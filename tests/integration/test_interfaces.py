@@ -31,21 +31,21 @@ MESSAGE = 8 << 20  # bytes; Open MPI splits a message of this size over all inte
 @pytest.fixture(scope="module")
 def pods() -> Iterator[TwoPods]:
     """Connect two namespaces for all tests of this file."""
-    with two_pods() as made:
-        yield made
+    with two_pods() as pods:
+        yield pods
 
 
 def written(manifest: Any, *members: Any) -> dict[str, str]:
-    """Return the variables of a pod's container after the decision, without the one of hcoll."""
+    """Return the variables of a pod's container after the decision, without hcoll's."""
     decision = decide_on(manifest, context(*members, defaults={"hcoll": "off"}))
     listed = decision.pod["spec"]["containers"][0]["env"]
     return {item["name"]: item["value"] for item in listed}
 
 
 def ucx(pods: TwoPods, env: Mapping[str, str]) -> tuple[bool, str]:
-    """Send ten messages by UCX over TCP alone; return whether both ends succeed, and what they say.
+    """Send ten messages by UCX over TCP alone; return whether both ends succeed, and their output.
 
-    The test and not the pod says UCX_TLS=tcp: into such a pod no UCX_NET_DEVICES is written.
+    The test sets UCX_TLS=tcp, not the pod: such a pod would get no UCX_NET_DEVICES.
     """
     perftest = part("ucx_perftest", "ucx-utils")
     words = (perftest, "-t", "tag_lat", "-n", "10", "-w", "1", "-p", str(PORT))
@@ -56,7 +56,7 @@ def ucx(pods: TwoPods, env: Mapping[str, str]) -> tuple[bool, str]:
         with pods.running(pods.there, *words, address, env=given) as client:
             until(lambda: client.failed() or server.failed() or (client.ended() and server.ended()))
             works = client.succeeded() and server.succeeded()
-    return works, server.said() + client.said()
+    return works, server.printed() + client.printed()
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_ucx_connects_with_each_kind_of_list(pods: TwoPods, manifest: Any, devic
     """UCX_NET_DEVICES always names an IP interface, without which UCX would have no TCP."""
     env = written(manifest)
     assert env["UCX_NET_DEVICES"] == f"{V100.env.ucx_devices},{devices}"
-    works, said = ucx(pods, {"UCX_NET_DEVICES": env["UCX_NET_DEVICES"]})
-    assert works, said
+    works, output = ucx(pods, {"UCX_NET_DEVICES": env["UCX_NET_DEVICES"]})
+    assert works, output
 
 
 @pytest.mark.parametrize(
@@ -88,20 +88,22 @@ def test_ucx_connects_where_no_list_is_written(pods: TwoPods, manifest: Any) -> 
     bare = fabric("v100-ib", gpu_resources=V100.gpu_resources, env=V100.env)
     env = written(manifest, bare)
     assert "UCX_NET_DEVICES" not in env
-    works, said = ucx(pods, {})
-    assert works, said
+    works, output = ucx(pods, {})
+    assert works, output
 
 
 @pytest.mark.parametrize(
-    ("devices", "says"),
+    ("devices", "message"),
     [("mlx5_0:1,mlx5_1:1", "no usable transports/devices"), ("mlx5_0:1,lo", "unreachable")],
     ids=("none", "loopback"),
 )
-def test_ucx_fails_with_a_list_without_an_interface(pods: TwoPods, devices: str, says: str) -> None:
+def test_ucx_fails_with_a_list_without_an_interface(
+    pods: TwoPods, devices: str, message: str
+) -> None:
     """This is why such a list is never written; `lo` does not reach the other pod."""
-    works, said = ucx(pods, {"UCX_NET_DEVICES": devices})
+    works, output = ucx(pods, {"UCX_NET_DEVICES": devices})
     assert not works
-    assert says in said
+    assert message in output
 
 
 RANK = f"""\
@@ -127,8 +129,8 @@ AGENT = """\
 shift
 exec {ip} netns exec {there} unshare --uts sh -c "hostname there; $*"
 """
-#: What concerns only this test: root, and TCP even if there were something faster.
-OWN = {
+#: Variables of this test alone: run as root, and use TCP even if there were something faster.
+MPI_ENV = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_pml": "ob1",
@@ -139,7 +141,7 @@ OWN = {
 def mpirun(pods: TwoPods, folder: Path, env: Mapping[str, str]) -> tuple[bool, dict[str, int], str]:
     """Send a message from a rank `here` to one `there`.
 
-    Return whether mpirun succeeds, the bytes that `here` sent over each link, and what was said.
+    Return whether mpirun succeeds, the bytes that `here` sent over each link, and the output.
     """
     program = part("mpirun.openmpi", "openmpi-bin")
     part("unshare", "util-linux")
@@ -149,11 +151,11 @@ def mpirun(pods: TwoPods, folder: Path, env: Mapping[str, str]) -> tuple[bool, d
     words = (program, "--host", hosts, "-np", "2", "/usr/bin/python3", str(rank))
     before = {link: pods.sent(link) for link in ("eth0", "net1")}
     inside = ("unshare", "--uts", "sh", "-c", 'hostname here; exec "$@"', "sh", *words)
-    given = {**OWN, "HOME": str(folder), "OMPI_MCA_plm_rsh_agent": str(agent), **env}
+    given = {**MPI_ENV, "HOME": str(folder), "OMPI_MCA_plm_rsh_agent": str(agent), **env}
     with pods.running(pods.here, *inside, env=given) as running:
         until(running.ended)
     sent = {link: pods.sent(link) - before[link] for link in before}
-    return running.succeeded(), sent, running.said()
+    return running.succeeded(), sent, running.printed()
 
 
 @pytest.mark.parametrize("confined", [True, False])
@@ -163,14 +165,14 @@ def test_open_mpi_keeps_ranks_on_the_interface(
     """With our variables one interface carries the message; without, others carry parts of it."""
     env = written(pod(), OPEN_MPI)
     assert set(env.values()) == {"eth0"}
-    works, sent, said = mpirun(pods, tmp_path, env if confined else {})
-    assert works, said
+    works, sent, output = mpirun(pods, tmp_path, env if confined else {})
+    assert works, output
     assert (sent["net1"] < MESSAGE // 100) is confined
     assert (sent["eth0"] >= MESSAGE) is confined
 
 
 @pytest.mark.parametrize(
-    "own",
+    "lists",
     [
         {"OMPI_MCA_oob_tcp_if_include": "absent0"},
         {"OMPI_MCA_oob_tcp_if_exclude": "net1"},
@@ -179,8 +181,8 @@ def test_open_mpi_keeps_ranks_on_the_interface(
     ids=case_name,
 )
 def test_open_mpi_aborts_with_an_absent_interface_or_two_lists(
-    pods: TwoPods, tmp_path: Path, own: dict[str, str]
+    pods: TwoPods, tmp_path: Path, lists: dict[str, str]
 ) -> None:
-    """This is why nothing is written for the host's network, nor beside an exclusion."""
-    works, _, _ = mpirun(pods, tmp_path, {**written(pod(), OPEN_MPI), **own})
+    """This is why nothing is written for the host's network, nor next to an exclusion."""
+    works, _, _ = mpirun(pods, tmp_path, {**written(pod(), OPEN_MPI), **lists})
     assert not works

@@ -64,9 +64,9 @@ def reads(api: LiveApi) -> ApiReads:
 
 def keeps_limit(server: Running | Process, name: str = "lab") -> bool:
     """Send a review of a pod with a memory limit; return whether the limit stays."""
-    asked = pod()
-    asked["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi"
-    answer = server.post(review(asked, namespace=name)).response
+    manifest = pod()
+    manifest["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi"
+    answer = server.post(review(manifest, namespace=name)).response
     return b"limits/memory" not in b64decode(answer["patch"])
 
 
@@ -116,7 +116,7 @@ def _waits(server: Running) -> list[float]:
     return [server.metric(f'{WAITS}{{came="{came}"}}') or 0.0 for came in ("true", "false")]
 
 
-def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
+def test_an_outage_of_the_cluster_costs_nothing(
     api: LiveApi, tls: Certificates, tmp_path: Path
 ) -> None:
     """The server stays ready and decides by the last state, with few retries and no more memory."""
@@ -124,29 +124,29 @@ def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
     options = {"kubeconfig": str(api.kubeconfig)}
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, **options) as server:
         before, began = _cost(server), time.monotonic()
-        with api.gone():
+        with api.outage():
             until(lambda: "still in use, because: " in server.get("/readyz").text)
             until(lambda: _cost(server)[0] - before[0] >= TRIES)
             assert (server.get("/readyz").status, keeps_limit(server)) == (200, True)
-            after, gone = _cost(server), time.monotonic() - began
+            after, seconds = _cost(server), time.monotonic() - began
             api.cluster.forget(LIMIT_RANGES)  # and the watch gets no event for it
         took = until(lambda: "still in use, because: " not in server.get("/readyz").text)
         api.cluster.put(NAMESPACES, namespace("other"))
         until(lambda: "2 namespaces" in server.get("/readyz").text)
     failures, cpu, memory = (late - early for late, early in zip(after, before, strict=True))
     print(  # noqa: T201 -- figures
-        f"{gone:.0f} s without: {failures:.0f} failures, {cpu:.2f} s of CPU, {memory:.1f} MiB; "
+        f"{seconds:.0f} s without: {failures:.0f} failures, {cpu:.2f} s of CPU, {memory:.1f} MiB; "
         f"heard again after {took:.1f} s"
     )
     # For each of the three watches: the first pauses grow; the longest are at least LONGEST / 2.
-    assert failures <= 3 * (8 + 2 * gone / LONGEST)
+    assert failures <= 3 * (8 + 2 * seconds / LONGEST)
     assert memory < 8
 
 
 def _cost(server: Process) -> tuple[float, float, float]:
     failures = sum(
-        server.metric(f'rdma_webhook_facts_failures_total{{resource="{one}"}}') or 0.0
-        for one in ("namespaces", "limitranges", "resourcequotas")
+        server.metric(f'rdma_webhook_facts_failures_total{{resource="{resource}"}}') or 0.0
+        for resource in ("namespaces", "limitranges", "resourcequotas")
     )
     return failures, server.metric("process_cpu_seconds_total") or 0.0, server.memory()
 
@@ -190,7 +190,7 @@ def test_events_arrive_in_whatever_pieces(api: LiveApi, reads: ApiReads) -> None
         assert [event["type"] for event in events] == ["A", "B", "BOOKMARK"]
 
 
-def test_a_watch_that_says_nothing_is_broken(api: LiveApi, reads: ApiReads) -> None:
+def test_a_silent_watch_is_broken(api: LiveApi, reads: ApiReads) -> None:
     """A silent watch counts as broken: the other end may be gone without having closed it."""
     assert api.cluster.asked == []
     with (
@@ -204,25 +204,27 @@ def test_a_watch_that_is_cut_is_broken(api: LiveApi, reads: ApiReads) -> None:
     """A watch that ends without its last chunk was cut off, which is an error."""
     with (
         closing(reads.stream(NAMESPACES, {"watch": "true"}, 20.0)) as events,
-        api.gone(),
+        api.outage(),
         pytest.raises(ClusterError, match=UNREACHABLE),
     ):
         list(events)
 
 
 def test_refusals_have_their_code(api: LiveApi, reads: ApiReads) -> None:
-    """The errors of lists and of watches have their status code, of which 410 matters."""
+    """Errors of lists and watches have their status code; 410 matters."""
     for ask in (
         lambda: reads.get(NAMESPACES, {"limit": "1"}),
         lambda: reads.stream(NAMESPACES, {"watch": "true"}, 1.0),
     ):
         api.cluster.failures.append(RefusedError(410, "too old"))
-        with pytest.raises(RefusedError, match=r"^the API server answered 410: .*too old$") as told:
+        with pytest.raises(
+            RefusedError, match=r"^the API server answered 410: .*too old$"
+        ) as error:
             ask()
-        assert told.value.code == 410
+        assert error.value.code == 410
 
 
-def test_an_answer_that_is_no_object_is_refused(api: LiveApi, reads: ApiReads) -> None:
+def test_an_answer_that_is_not_an_object_is_refused(api: LiveApi, reads: ApiReads) -> None:
     """An answer that is not an object is an error: what listens there is not an API server."""
     api.cluster.get = lambda *_: ["no", "object"]  # type: ignore[method-assign, assignment]
     with pytest.raises(

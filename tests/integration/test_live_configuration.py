@@ -24,15 +24,15 @@ PATH = CONFIGURATIONS.path
 
 def written(name: str = "ib", **fabric: Any) -> dict[str, Any]:
     """Write the object, with one fabric of this name."""
-    found: dict[str, Any] = yaml.safe_load(FABRICS)
-    found["metadata"] = {"name": "default", "generation": 1}
-    found["spec"]["fabrics"][0] |= {"name": name, **fabric}
-    return found
+    manifest: dict[str, Any] = yaml.safe_load(FABRICS)
+    manifest["metadata"] = {"name": "default", "generation": 1}
+    manifest["spec"]["fabrics"][0] |= {"name": name, **fabric}
+    return manifest
 
 
 @pytest.fixture
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveApi]:
-    """Serve a cluster without the object; changes come into use sooner than usual."""
+    """Serve a cluster without the object; changes take effect sooner than usual."""
     monkeypatch.setattr(configuration_object, "DELAY", 0.1)
     cluster = Cluster()
     cluster.put(NAMESPACES, namespace("lab"))
@@ -48,7 +48,7 @@ def message(server: Running) -> str:
 
 
 def test_decisions_follow_the_object(api: LiveApi, tls: Certificates) -> None:
-    """Applied, changed, broken, repaired and deleted: what is answered, and what `/readyz` says."""
+    """Answers and `/readyz` follow the object: applied, changed, broken, repaired and deleted."""
     with Running(tls, None, kubeconfig=api.kubeconfig) as server:
 
         def ready(words: str) -> None:
@@ -77,7 +77,7 @@ def test_decisions_follow_the_object(api: LiveApi, tls: Certificates) -> None:
 
 
 def test_the_preview_decides_by_the_object(api: LiveApi, tls: Certificates) -> None:
-    """Also where it has characters that YAML does not allow."""
+    """The object may have characters that YAML does not allow."""
     api.cluster.put(PATH, written("odd", env={"SITE": "a\x81b"}))
     with Running(tls, None, kubeconfig=api.kubeconfig) as server:
         until(lambda: server.get("/readyz").status == 200)

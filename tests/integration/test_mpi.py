@@ -127,7 +127,7 @@ def test_mpich_refuses_what_we_take_for_proofs(mpich: Path, proof: list[str]) ->
     assert "unrecognized argument" in refused.stderr
 
 
-def test_open_mpi_takes_the_words_behind_its_program_for_the_programs(openmpi: Path) -> None:
+def test_open_mpi_gives_words_after_its_program_to_the_program(openmpi: Path) -> None:
     """Open MPI gives words after its program to the program, so the flag follows the launcher."""
     ran = run({"command": ["mpirun", "-np", "1", "echo", *FLAG]}, openmpi)
     assert ran.stdout == "-mca coll_hcoll_enable 0\n"
@@ -211,7 +211,7 @@ def _recorded(folder: Path, command: list[str]) -> list[str]:
 
 
 def test_a_missing_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing program skips a developer's test, saying what to install, and fails it in CI."""
+    """A missing program skips a developer's test, naming its package, and fails it in CI."""
     judged: list[tuple[str | None, Callable[..., Any]]] = [(None, pytest.skip), ("1", pytest.fail)]
     for ci, outcome in judged:
         if ci is None:

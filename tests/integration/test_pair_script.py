@@ -1,7 +1,7 @@
 """The script of a run's pods, run for real by three shells.
 
-There is no RDMA device here: `ib_write_bw` is a script that listens and prints as it is told, and
-/dev, /sys, /proc and /tmp are below a folder of the test.
+There is no RDMA device here: `ib_write_bw` is a script that listens and prints as its arguments
+require, and /dev, /sys, /proc and /tmp are below a folder of the test.
 """
 
 from __future__ import annotations
@@ -103,21 +103,21 @@ def commands(lines: list[str]) -> list[str]:
     return [line.removeprefix("+ ") for line in lines if line.startswith("+ ")]
 
 
-def test_a_client_measures_one_after_another(pod: Pod) -> None:
-    """Each command is printed before what it says; both tests of an HCA have their own ports."""
+def test_a_client_measures_in_sequence(pod: Pod) -> None:
+    """Each command is printed before its output; both tests of an HCA have their own ports."""
     code, lines = pod.run("client", "mlx5_0", "mlx5_1", tests="ib_write_bw ib_write_lat")
     assert code == 0
     bandwidth = "-F -q 4 -s 1048576 -D 5 --report_gbits 10.1.2.3"
-    wanted = [
+    expected = [
         f"ib_write_bw -d mlx5_0 -p 18515 {bandwidth}",
         "ib_write_lat -d mlx5_0 -p 18516 -F -s 8 10.1.2.3",
         f"ib_write_bw -d mlx5_1 -p 18517 {bandwidth}",
         "ib_write_lat -d mlx5_1 -p 18518 -F -s 8 10.1.2.3",
     ]
-    assert commands(lines) == wanted
-    assert lines[::2] == [f"+ {one}" for one in wanted]
+    assert commands(lines) == expected
+    assert lines[::2] == [f"+ {command}" for command in expected]
     log = pair_log("\n".join(lines), "")
-    assert [(one.test, one.device) for one in log.sections] == [
+    assert [(section.test, section.device) for section in log.sections] == [
         (test, hca) for hca in ("mlx5_0", "mlx5_1") for test in ("ib_write_bw", "ib_write_lat")
     ]
 
@@ -130,14 +130,14 @@ def test_settings_of_the_webhook(pod: Pod) -> None:
 
 
 def test_a_test_that_never_ends(pod: Pod) -> None:
-    """It is ended, that is said, and the next one begins."""
+    """It is ended with a message, and the next test begins."""
     _, lines = pod.run("client", "slow_0", "mlx5_1", limit=1)
     assert "rdma-verify: slow_0 (ib_write_bw) gave no result within 1 s" in lines
     assert lines[-1].startswith("measured ")
 
 
 def test_a_test_that_fails(pod: Pod) -> None:
-    """What it says on standard error stands behind its command, and then its exit code."""
+    """Its standard error follows its command, and then its exit code."""
     _, lines = pod.run("client", "bad_0")
     assert [bool(perftest_command(line)) for line in lines] == [True, False, False]
     assert lines[1:] == [
@@ -160,7 +160,7 @@ def test_a_test_that_fails(pod: Pod) -> None:
     ids=["unset", "exact", "port", "prefix", "other prefix", "not exact", "not prefix"],
 )
 def test_devices_without_a_list(pod: Pod, value: str, chosen: list[str]) -> None:
-    """Those that the container may open and NCCL would use, counted as people do."""
+    """The devices that the container may open and NCCL would use, in natural order."""
     for place, name in enumerate(["mlx5_10", "mlx5_2", "bond_0", "mlx5_0"]):
         pod.device(place, name)
     pod.device(10, "mlx5_11", usable=False)
@@ -171,7 +171,7 @@ def test_devices_without_a_list(pod: Pod, value: str, chosen: list[str]) -> None
 
 @pytest.mark.parametrize(("count", "measured"), [(0, 2), (1, 1), (2, 2), (5, 2)])
 def test_no_more_than_the_server_has(pod: Pod, count: int, measured: int) -> None:
-    """A client with more devices than the server leaves the rest."""
+    """A client with more devices than the server leaves the others unused."""
     for place in range(2):
         pod.device(place, f"mlx5_{place}")
     _, lines = pod.run("client", count=count)
@@ -180,7 +180,7 @@ def test_no_more_than_the_server_has(pod: Pod, count: int, measured: int) -> Non
 
 @pytest.mark.parametrize("role", ["server", "client"])
 def test_nothing_to_measure_with(pod: Pod, role: str) -> None:
-    """It is said what is missing, and the pod fails."""
+    """A message names what is missing, and the pod fails."""
     code, lines = pod.run(role)
     assert (code, lines[-1]) == (1, "rdma-verify: this container has no RDMA device")
     code, lines = pod.run(role, "mlx5_0", tests="ib_none")
@@ -203,13 +203,13 @@ def test_a_server_waits_for_its_clients(pod: Pod) -> None:
     ]
     assert lines[3] == "served 18517"
     (pod.root / "client.18515").touch()
-    rest, _ = process.communicate(timeout=300)
-    assert rest.splitlines()[-1] == "served 18515"
+    out, _ = process.communicate(timeout=300)
+    assert out.splitlines()[-1] == "served 18515"
     assert process.returncode == 0
 
 
-def test_a_server_of_which_nothing_listens(pod: Pod) -> None:
-    """Its pod ends and never becomes ready; all that failed is printed."""
+def test_a_server_without_listeners(pod: Pod) -> None:
+    """Its pod ends and never becomes ready; each failure is printed."""
     _, lines = pod.run("server", "bad_0", "bad_1")
     assert len(commands(lines)) == 2
     assert lines.count("IB device not found") == 2

@@ -33,7 +33,7 @@ MINE = FABRICS.replace("v100-ib", "mine")
 
 
 def nodes(gpus: str, rdma: str = "63") -> dict[str, Any]:
-    """List one node of the first fabric, which offers so many GPUs and RDMA resources."""
+    """List one node of the first fabric, with these amounts of GPUs and RDMA resources."""
     labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
     offered = {"nvidia.com/h100": gpus, "rdma/rdma_v100": rdma}
     item = {"metadata": {"name": "n1", "labels": labels}, "status": {"allocatable": offered}}
@@ -42,7 +42,7 @@ def nodes(gpus: str, rdma: str = "63") -> dict[str, Any]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """Serve a cluster with the webhook, a labeled namespace and a node; it is the current one."""
+    """Serve a cluster with the webhook, a labeled namespace and a node; its context is current."""
     webhook = {**SHIPPED.webhook, "clientConfig": {"caBundle": "Q0E="}}
     configuration = {"metadata": {"name": "zz-rdma-webhook"}, "webhooks": [webhook]}
     answers = {
@@ -55,12 +55,12 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     }
     pod = tmp_path / "pod.yaml"
     pod.write_text(POD)
-    with command_desk(tmp_path, answers, "preview", str(pod), namespace="lab") as made:
-        yield made
+    with command_desk(tmp_path, answers, "preview", str(pod), namespace="lab") as desk:
+        yield desk
 
 
-def test_without_an_option_nothing_is_asked(desk: Desk) -> None:
-    """Not even with a current kubeconfig, whatever the output."""
+def test_without_an_option_no_request_is_made(desk: Desk) -> None:
+    """A current kubeconfig does not change that, whatever the output."""
     assert desk.run().code == 0
     assert desk.run("-o", "yaml", "-c", desk.file("mine.yaml", MINE)).code == 0
     assert desk.api.asked == []
@@ -71,33 +71,33 @@ def test_without_an_option_nothing_is_asked(desk: Desk) -> None:
     [["--live"], ["--kubeconfig", "{config}"], ["--context", "x"], ["--request-timeout", "5s"]],
     ids=lambda options: options[0],
 )
-def test_the_options_that_ask_a_cluster(desk: Desk, options: list[str]) -> None:
+def test_the_options_that_read_a_cluster(desk: Desk, options: list[str]) -> None:
     """The namespace is the context's, the fabrics are the cluster's, and the labels are known."""
     config = str(desk.folder / "config")
-    found = desk.form(*(one.replace("{config}", config) for one in options))
-    (decision,) = found["decisions"]
+    answer = desk.form(*(option.replace("{config}", config) for option in options))
+    (decision,) = answer["decisions"]
     assert (decision["namespace"], decision["called"]) == ("lab", True)
     assert (decision["rdma"], decision["fabric"]) == ("yes", "v100-ib")
-    assert found["example"] is False
-    assert found["notes"] == [
+    assert answer["example"] is False
+    assert answer["notes"] == [
         ("fabrics from the cluster (fabricconfigurations.rdma.lab/default): v100-ib, a100-ib")
     ]
     assert all(
-        one.startswith(("/api/v1/namespaces/", "/apis/admission", SITE, NODES))
-        for one in desk.api.asked
+        path.startswith(("/api/v1/namespaces/", "/apis/admission", SITE, NODES))
+        for path in desk.api.asked
     )
     assert len(desk.api.asked) == 6
 
 
 def test_each_namespace_is_read_once(desk: Desk) -> None:
-    """However many pods are in it."""
-    many = desk.file("many.yaml", "---\n".join([POD] * 20))
-    assert len(desk.form("--live", many)["decisions"]) == 21
+    """The number of its pods does not matter."""
+    pods = desk.file("many.yaml", "---\n".join([POD] * 20))
+    assert len(desk.form("--live", pods)["decisions"]) == 21
     assert len(desk.api.asked) == 6
 
 
 def test_another_namespace(desk: Desk) -> None:
-    """-n goes before the context's."""
+    """-n overrides the context's namespace."""
     (decision,) = desk.form("--live", "-n", "web")["decisions"]
     assert decision["namespace"] == "web"
     assert "/api/v1/namespaces/web" in desk.api.asked
@@ -122,28 +122,28 @@ def test_fabrics_of_a_file_go_before_the_clusters(desk: Desk) -> None:
 def test_the_clusters_fabrics_go_before_the_variables(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The variable's file is not even read, unless the cluster has none that may be read."""
+    """The variable's file is read only if the cluster's fabrics cannot be."""
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(desk.folder / "missing.yaml"))
     assert desk.form("--live")["decisions"][0]["fabric"] == "v100-ib"
     mine = desk.file("mine.yaml", MINE)
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", mine)
     del desk.api.answers[SITE]
-    found = desk.form("--live")
-    assert found["decisions"][0]["fabric"] == "mine"
-    assert found["notes"][0] == (
+    answer = desk.form("--live")
+    assert answer["decisions"][0]["fabric"] == "mine"
+    assert answer["notes"][0] == (
         "fabricconfigurations.rdma.lab/default: not read, as you lack the right to get "
         f"fabricconfigurations; used: the fabrics of {mine}"
     )
 
 
 def test_without_rights_and_fabrics(desk: Desk) -> None:
-    """Text is on an example and says so; what would be applied is refused, and why is told."""
+    """Text uses an example and states that; output to apply is refused, with the reason."""
     desk.api.answers.clear()
     answer = desk.run("--live")
     assert answer.code == 0
     assert answer.out.startswith("! EXAMPLE: ")
-    told = " ".join(answer.out.split())
-    assert told.count("as you lack the right to ") == 6
+    text = " ".join(answer.out.split())
+    assert text.count("as you lack the right to ") == 6
     refused = desk.run("--live", "-o", "diff")
     assert (refused.code, refused.out) == (2, "")
     lines = refused.err.splitlines()
@@ -152,7 +152,7 @@ def test_without_rights_and_fabrics(desk: Desk) -> None:
 
 
 def test_an_api_server_that_does_not_answer(desk: Desk) -> None:
-    """One line says so; the preview is as without it, and so is the exit code."""
+    """One line reports it; the preview and its exit code are as without a cluster."""
     config = desk.file("gone", KUBECONFIG % 9)
     mine = desk.file("mine.yaml", MINE)
     answer = desk.run("--kubeconfig", config, "-c", mine)
@@ -162,16 +162,16 @@ def test_an_api_server_that_does_not_answer(desk: Desk) -> None:
 
 
 def test_a_cluster_without_the_webhook(desk: Desk) -> None:
-    """No pod has RDMA there, which --strict tells by the exit code."""
+    """No pod has RDMA there, so --strict exits with 1."""
     desk.api.answers[HOOKS] = {"items": []}
     answer = desk.run("--live", "--strict")
     assert answer.code == 1
-    told = " ".join(answer.out.split())
-    assert "the webhook would not be called: this cluster has no webhook pods.rdma.lab" in told
+    text = " ".join(answer.out.split())
+    assert "the webhook would not be called: this cluster has no webhook pods.rdma.lab" in text
 
 
 def test_fabrics_that_cannot_be_used(desk: Desk) -> None:
-    """They are an error, as those of a file are."""
+    """They are an error, like those of a file."""
     desk.api.answers[SITE] = {"kind": "FabricConfiguration"}
     answer = desk.run("--live")
     assert (answer.code, answer.out) == (2, "")
@@ -179,7 +179,7 @@ def test_fabrics_that_cannot_be_used(desk: Desk) -> None:
 
 
 def test_no_kubeconfig(desk: Desk) -> None:
-    """That is wrong usage; a cluster was asked for."""
+    """A missing kubeconfig is wrong usage if an option names it."""
     answer = desk.run("--kubeconfig", "missing")
     assert (answer.code, answer.out) == (2, "")
     assert "the kubeconfig missing does not exist" in answer.err
@@ -195,9 +195,9 @@ def test_the_nodes_are_evidence(desk: Desk) -> None:
 def test_nodes_that_may_not_be_read(desk: Desk) -> None:
     """A note names the right, and the decision is as without nodes."""
     del desk.api.answers[NODES]
-    found = desk.form("--live")
-    assert found["decisions"][0]["rdma"] == "yes"
-    assert found["notes"][1:] == [
+    answer = desk.form("--live")
+    assert answer["decisions"][0]["rdma"] == "yes"
+    assert answer["notes"][1:] == [
         (
             "nodes: not read, as you lack the right to list nodes; the nodes' resources and "
             "fabrics remain unknown"
@@ -206,7 +206,7 @@ def test_nodes_that_may_not_be_read(desk: Desk) -> None:
 
 
 def test_nodes_of_the_input_go_before_the_clusters(desk: Desk) -> None:
-    """A Node in the input takes the place of the one with its name; --facts do so, too."""
+    """A Node in the input, or in --facts, replaces the cluster's node of that name."""
     (item,) = nodes("8", "0")["items"]
     file = desk.file("node.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "Node", **item}))
     assert desk.form("--live", file)["decisions"][0]["rdma"] == "unsure"

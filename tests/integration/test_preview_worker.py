@@ -72,7 +72,7 @@ def _state(number: int) -> str:
 
 
 @contextmanager
-def _asked(process: Process, body: bytes = POD) -> Iterator[Callable[[], Reply]]:
+def _requesting(process: Process, body: bytes = POD) -> Iterator[Callable[[], Reply]]:
     """Request a preview in a thread; yield a function that waits for the answer."""
     replies: list[Reply] = []
 
@@ -104,9 +104,9 @@ def _stopped(process: Process) -> int:
 
 @contextmanager
 def _stuck(process: Process) -> Iterator[tuple[int, Callable[[], Reply]]]:
-    """Keep a preview under way that does not end."""
+    """Keep a preview running that does not end."""
     worker = _stopped(process)
-    with _asked(process) as reply:
+    with _requesting(process) as reply:
         try:
             until(lambda: process.metric(PENDING) == 1)
             yield worker, reply
@@ -115,7 +115,7 @@ def _stuck(process: Process) -> Iterator[tuple[int, Callable[[], Reply]]]:
                 os.kill(worker, signal.SIGCONT)
 
 
-def test_none_is_started_before_it_is_needed(process: Process) -> None:
+def test_no_worker_starts_before_it_is_needed(process: Process) -> None:
     """A replica has no second process before somebody requests a preview."""
     assert process.post(review()).status == 200
     assert _children(process) == ""
@@ -123,7 +123,7 @@ def test_none_is_started_before_it_is_needed(process: Process) -> None:
     assert _children(process).split() == [str(_worker(process))]
 
 
-def test_none_is_started_without_previews(tls: Certificates, tmp_path: Path) -> None:
+def test_no_worker_starts_without_previews(tls: Certificates, tmp_path: Path) -> None:
     """With `--preview off` there is no second process, and no port for previews."""
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, preview=False) as process:
         assert sorted(process.ports) == ["health", "mutate"]
@@ -139,7 +139,7 @@ def test_mutate_answers_while_a_preview_does_not(shared: Process) -> None:
         assert (shared.metric(PENDING), _state(worker)) == (1, "T")
         os.kill(worker, signal.SIGCONT)
         assert reply().status == 200
-    assert all(one.response["allowed"] for one in answers)
+    assert all(answer.response["allowed"] for answer in answers)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_mutate_answers_while_a_preview_does_not(shared: Process) -> None:
 )
 def test_no_document_holds_up_mutate(shared: Process, body: bytes) -> None:
     """`/mutate` answers meanwhile, whatever the preview's answer is and however long it takes."""
-    with _asked(shared, body) as reply:
+    with _requesting(shared, body) as reply:
         answered = 0
         while shared.metric(PENDING) or not answered:
             assert shared.post(review()).response["allowed"]
@@ -190,7 +190,7 @@ def _connected(process: Process, port: str) -> Iterator[ssl.SSLSocket]:
 
 
 def test_stopping_does_not_wait_for_a_preview(process: Process) -> None:
-    """On SIGTERM, a waiting preview gets an answer that says so, and both processes end."""
+    """On SIGTERM, a waiting preview gets an answer with the reason, and both processes end."""
     with _stuck(process) as (worker, reply):
         assert process.stop() == 0
         assert (reply().status, reply().text) == (503, "the server is stopping: try again\n")
@@ -226,8 +226,8 @@ def test_a_worker_that_dies_is_replaced(shared: Process, number: signal.Signals)
         assert reply().status == 503
         assert "send fewer or smaller documents at a time" in reply().text
     assert shared.post(POD, "/preview").status == 200
-    told = [line for line in shared.lines() if line.get("pid") == worker][-1]
-    assert (told["msg"], told["signal"], told["reason"]) == (
+    ended = [line for line in shared.lines() if line.get("pid") == worker][-1]
+    assert (ended["msg"], ended["signal"], ended["reason"]) == (
         "preview worker ended",
         number.name,
         "crash",

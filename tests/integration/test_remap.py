@@ -112,19 +112,19 @@ def _touch(folder: Path, names: Iterable[str]) -> None:
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Node:
     """Make a container with that shell, and with no other programs than the script uses."""
     name = request.param
-    found = part(name, name)
+    path = part(name, name)
     (tmp_path / "bin").mkdir()
     for tool in TOOLS:
-        where = found if name == "busybox" else shutil.which(tool)
-        assert where is not None
-        (tmp_path / "bin" / tool).symlink_to(where)
-    return Node(root=tmp_path, shell=(found, "sh") if name == "busybox" else (found,))
+        target = path if name == "busybox" else shutil.which(tool)
+        assert target is not None
+        (tmp_path / "bin" / tool).symlink_to(target)
+    return Node(root=tmp_path, shell=(path, "sh") if name == "busybox" else (path,))
 
 
-def shown(ran: Ran) -> str:
+def visible_devices(ran: Ran) -> str:
     """Return the command's CUDA_VISIBLE_DEVICES; check that it got everything else as it should."""
-    devices, *others = ran.out.split("|")
-    assert (ran.code, others) == (0, ["PCI_BUS_ID", "user", "a b", "", ""]), ran
+    devices, *words = ran.out.split("|")
+    assert (ran.code, words) == (0, ["PCI_BUS_ID", "user", "a b", "", ""]), ran
     assert ran.err == f"rdma-remap: CUDA_VISIBLE_DEVICES={devices}\n"
     return devices
 
@@ -139,57 +139,57 @@ def refusal(ran: Ran) -> str:
 
 def test_uuids_become_ranks_in_pci_order(node: Node) -> None:
     """Ordinals are ranks by domain:bus:device, whatever the order of either list."""
-    assert shown(replace(node, visible="GPU-dddd,GPU-aaaa").run(2)) == "0,3"
+    assert visible_devices(replace(node, visible="GPU-dddd,GPU-aaaa").run(2)) == "0,3"
 
 
-def test_the_mounted_devices_tell_where_the_variable_is_a_path(node: Node) -> None:
+def test_mounted_devices_count_where_the_variable_is_a_path(node: Node) -> None:
     """With `deviceListStrategy: volume-mounts` the variable is a path, with one entry per GPU."""
-    where = "/var/run/nvidia-container-devices"
-    ran = replace(node, visible=where, mounted=("GPU-cccc", "GPU-bbbb")).run(2)
-    assert shown(ran) == "1,2"
+    folder = "/var/run/nvidia-container-devices"
+    ran = replace(node, visible=folder, mounted=("GPU-cccc", "GPU-bbbb")).run(2)
+    assert visible_devices(ran) == "1,2"
 
 
 @pytest.mark.parametrize("visible", ["void", "all", "none", "", None])
-def test_a_masked_proc_tells_where_the_variable_says_nothing(
+def test_a_masked_proc_counts_where_the_variable_names_no_gpu(
     node: Node, visible: str | None
 ) -> None:
     """The legacy runtime leaves only the allocated GPUs in /proc/driver/nvidia/gpus."""
     ran = replace(node, visible=visible, proc=("0001:0a:00.0", "0008:01:00.0")).run(2)
-    assert shown(ran) == "2,3"
+    assert visible_devices(ran) == "2,3"
 
 
-def test_a_five_digit_domain_of_proc_is_found(node: Node) -> None:
+def test_a_five_digit_domain_of_proc_matches(node: Node) -> None:
     """/proc pads a PCI domain to four digits, nvidia-smi to eight."""
     gpus = ("00010000:01:00.0, GPU-vmd, 1, Disabled", "00000000:01:00.0, GPU-low, 0, Disabled")
     ran = replace(node, gpus=gpus, nodes=2, proc=("10000:01:00.0",)).run(1)
-    assert shown(ran) == "1"
+    assert visible_devices(ran) == "1"
 
 
 def test_all_gpus_of_the_node_need_no_source(node: Node) -> None:
     """A container that requests as many GPUs as the node has gets all of them."""
-    assert shown(node.run(4)) == "0,1,2,3"
+    assert visible_devices(node.run(4)) == "0,1,2,3"
 
 
 def test_excluded_gpus_count_for_nothing(node: Node) -> None:
-    """/proc lists a GPU that the driver was told to exclude; nvidia-smi does not."""
+    """/proc lists a GPU that the driver excludes by configuration; nvidia-smi does not."""
     gpus = tuple(line for line in GPUS if "GPU-aaaa" not in line)
     ran = replace(node, gpus=gpus, proc=PROC[1:], excluded=PROC[:1]).run(3)
-    assert shown(ran) == "0,1,2"
+    assert visible_devices(ran) == "0,1,2"
 
 
 def test_indexes_count_where_a_masked_proc_confirms_them(node: Node) -> None:
     """With `deviceIDStrategy: index` the variable has nvidia-smi's indexes."""
     ran = replace(node, visible="1,3", proc=("0000:0a:00.0", "0008:01:00.0")).run(2)
-    assert shown(ran) == "1,3"
+    assert visible_devices(ran) == "1,3"
 
 
 def test_indexes_of_all_gpus_are_all_gpus(node: Node) -> None:
     """If the container has every GPU of the node, its indexes can only name all of them."""
-    assert shown(replace(node, visible="3,2,1,0").run(4)) == "0,1,2,3"
+    assert visible_devices(replace(node, visible="3,2,1,0").run(4)) == "0,1,2,3"
 
 
 def test_unconfirmed_indexes_are_refused(node: Node) -> None:
-    """An image may have `ENV NVIDIA_VISIBLE_DEVICES=0`, which says nothing about the allocation."""
+    """An image may have `ENV NVIDIA_VISIBLE_DEVICES=0`, whatever GPUs are allocated."""
     assert refusal(replace(node, visible="0").run(1)) == (
         "NVIDIA_VISIBLE_DEVICES holds indexes (0), which nothing else here confirms"
     )
@@ -203,16 +203,16 @@ def test_sources_that_disagree_are_refused(node: Node) -> None:
 
 
 @pytest.mark.parametrize("visible", ["void", "all", "none", "", None])
-def test_nothing_that_tells_is_refused(node: Node, visible: str | None) -> None:
+def test_an_unknown_allocation_is_refused(node: Node, visible: str | None) -> None:
     """Under CDI the variable is `void` and /proc unmasked: taking all GPUs would be wrong."""
     assert refusal(replace(node, visible=visible).run(2)) == (
         "cannot tell which 2 of the 4 GPUs of this node are this container's"
     )
 
 
-def test_an_unmasked_proc_says_nothing_also_with_few_device_nodes(node: Node) -> None:
+def test_an_unmasked_proc_does_not_count_even_with_few_device_nodes(node: Node) -> None:
     """Without privileges, /dev has only the allocated GPUs, and nvidia-smi sees no others."""
-    assert shown(replace(node, nodes=2, gpus=GPUS[:2]).run(2)) == "0,1"
+    assert visible_devices(replace(node, nodes=2, gpus=GPUS[:2]).run(2)) == "0,1"
 
 
 @pytest.mark.parametrize(("visible", "names"), [("GPU-aaaa", 1), ("GPU-aaaa,GPU-bbbb,GPU-cccc", 3)])
@@ -320,15 +320,15 @@ def test_the_command_gets_its_environment_as_it_was(node: Node) -> None:
     env = {"count": "c", "names": "n", "gpus": "g", "LC_ALL": "C.UTF-8", "entry": "e", "PWD": "/"}
     mine = replace(node, env=tuple(env.items()))
     show = "import json, os; print(json.dumps(dict(os.environ)))"
-    found = json.loads(mine.run(4, sys.executable, "-c", show).out)
+    actual = json.loads(mine.run(4, sys.executable, "-c", show).out)
     expected = mine.environment() | {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": "0,1,2,3",
     }
     for name in ("PWD", "SHLVL", "_"):  # a shell sets some of these by itself
-        found.pop(name, None)
+        actual.pop(name, None)
         expected.pop(name, None)
-    assert found == expected
+    assert actual == expected
 
 
 def test_the_command_takes_the_place_of_the_shell(node: Node) -> None:

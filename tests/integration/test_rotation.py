@@ -78,25 +78,25 @@ def test_no_handshake_fails_all_the_while(api: ApiServer, tmp_path: Path) -> Non
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
         until(lambda: replica.ready()[0] == 200)
         before = _issuer(api)
-        kept = _connection(replica, _trusting(api.objects.bundle))
-        assert _ask(kept)
-        seen = deque([(api.objects.bundle, time.monotonic())], maxlen=LOOKS)
+        open_connection = _connection(replica, _trusting(api.objects.bundle))
+        assert _ask(open_connection)
+        bundles = deque([(api.objects.bundle, time.monotonic())], maxlen=LOOKS)
         _rotate(api)
         shaken, after = 0, 0
         while after < LOOKS:
-            for bundle, when in (seen[0], seen[-1]):
+            for bundle, when in (bundles[0], bundles[-1]):
                 trusted = _trusted(replica, bundle)
                 if time.monotonic() - when < PROPAGATION:  # else the machine was slow
                     assert trusted
                     shaken += 1
             time.sleep(0.1)
-            seen.append((api.objects.bundle, time.monotonic()))
+            bundles.append((api.objects.bundle, time.monotonic()))
             after += not _trusted(replica, before)
-        assert _ask(kept)
-        kept.close()
-        both = b64decode(api.objects.bundle).count(b"BEGIN CERTIFICATE")
+        assert _ask(open_connection)
+        open_connection.close()
+        count = b64decode(api.objects.bundle).count(b"BEGIN CERTIFICATE")
 
-        assert (_issuer(api) != before, both) == (True, 2)
+        assert (_issuer(api) != before, count) == (True, 2)
         print(f"{shaken} handshakes during a rotation, none failed")  # noqa: T201 -- a figure
 
 
@@ -117,9 +117,9 @@ def test_a_rotation_keeps_asking_clients_for_a_certificate(api: ApiServer, tmp_p
         until(lambda: replica.ready()[0] == 200)
         _rotate(api)
         until(lambda: "previous.crt" in api.objects.stored[SECRET]["data"])
-        known = _trusting(_issuer(api))
-        known.load_cert_chain(*client_pair(tmp_path, CLIENTS))
-        until(lambda: _answers(replica, known))
+        context = _trusting(_issuer(api))
+        context.load_cert_chain(*client_pair(tmp_path, CLIENTS))
+        until(lambda: _answers(replica, context))
 
         with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
             _answers(replica, _trusting(_issuer(api)))
@@ -131,12 +131,12 @@ def _answers(replica: Replica, context: ssl.SSLContext) -> bool:
 
 
 def test_what_is_broken_is_healed(api: ApiServer, tmp_path: Path) -> None:
-    """Any damage is repaired within a round or two; how long it took is printed."""
+    """Any damage is repaired within a round or two; the test prints the seconds."""
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
         until(lambda: replica.ready()[0] == 200)
         bundle, secret = api.objects.bundle, dict(api.objects.stored[SECRET]["data"])
 
-        def whole() -> bool:
+        def healed() -> bool:
             stored = api.objects.stored.get(SECRET, {}).get("data")
             return stored == secret and api.objects.bundle == bundle
 
@@ -146,12 +146,12 @@ def test_what_is_broken_is_healed(api: ApiServer, tmp_path: Path) -> None:
             "caBundle emptied": lambda: api.objects.configure(""),
             "configuration deleted": lambda: api.objects.stored.pop(CONFIGURATION),
         }
-        for what, change in changes.items():
+        for damage, change in changes.items():
             change()
-            if what == "configuration deleted":
+            if damage == "configuration deleted":
                 until(lambda: "problem: MutatingWebhookConf" in replica.ready()[1])
                 assert replica.ready()[0] == 200
                 api.objects.configure()
-            took = until(whole)
-            print(f"{what}: healed after {took:.1f} s")  # noqa: T201 -- a figure
+            took = until(healed)
+            print(f"{damage}: healed after {took:.1f} s")  # noqa: T201 -- a figure
         assert replica.handshake(bundle, NAME)[0] == NAME

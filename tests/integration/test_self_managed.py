@@ -32,8 +32,8 @@ def api(tmp_path: Path) -> Iterator[ApiServer]:
         yield running
 
 
-def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_path: Path) -> None:
-    """No crash loop: listeners are up, `/readyz` says what is missing, and no restart is needed."""
+def test_waits_for_the_configuration_and_is_then_trusted(api: ApiServer, tmp_path: Path) -> None:
+    """No crash loop: listeners are up, `/readyz` names what is missing, no restart is needed."""
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook") as replica:
         missing = "[-] certificate: MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
         until(lambda: missing in replica.ready()[1])
@@ -41,7 +41,7 @@ def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_pat
         until(lambda: bool(replica.lines("certificate not trusted yet")))
         api.objects.configure()
         until(lambda: replica.ready()[0] == 200)
-        # It may have met the second configuration while the first was being made.
+        # The replica may have read the second configuration before the first was created.
         until(lambda: bool(api.objects.bundle))
         names = replica.handshake(api.objects.bundle, NAME)
         assert names[0] == NAME
@@ -49,13 +49,13 @@ def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_pat
         assert len(replica.lines("certificate not trusted yet")) == 1
 
 
-def test_an_api_server_that_is_not_there_yet(tmp_path: Path) -> None:
+def test_an_api_server_that_is_not_up_yet(tmp_path: Path) -> None:
     """If the API server is not up yet, as on a node that starts with it, the replica retries."""
-    with ApiServer(tmp_path) as gone:
-        port = gone._server.server_address[1]
-    with Replica(gone.kubeconfig, tmp_path, "rdma-webhook") as replica:
-        told = f"cannot reach the API server http://127.0.0.1:{port}: Connection refused"
-        until(lambda: told in replica.ready()[1])
+    with ApiServer(tmp_path) as api:
+        port = api._server.server_address[1]
+    with Replica(api.kubeconfig, tmp_path, "rdma-webhook") as replica:
+        problem = f"cannot reach the API server http://127.0.0.1:{port}: Connection refused"
+        until(lambda: problem in replica.ready()[1])
         time.sleep(0.5)
         assert replica.ready()[0] == 503
     lines = replica.lines("certificate not trusted yet")
@@ -64,7 +64,7 @@ def test_an_api_server_that_is_not_there_yet(tmp_path: Path) -> None:
     assert len(set(problems)) == len(problems)  # each problem is logged once, however many retries
 
 
-def test_what_is_sent(api: ApiServer) -> None:
+def test_requests(api: ApiServer) -> None:
     """Apply is server-side, forced, in the webhook's name; create sends JSON; 409 is an answer."""
     api.objects.configure()
     cluster = Client(api.kubeconfig)
@@ -91,7 +91,7 @@ def test_what_is_sent(api: ApiServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told"),
+    ("status", "body", "message"),
     [
         (403, b'{"message": "secrets is\\nforbidden"}', "answered 403: secrets is forbidden"),
         (409, b'{"reason": "Conflict", "message": "uid"}', "answered 409: uid"),
@@ -100,24 +100,24 @@ def test_what_is_sent(api: ApiServer) -> None:
         (500, json.dumps({"message": "x" * 999}).encode(), f"answered 500: {'x' * 300}"),
     ],
 )
-def test_refusals_are_one_line(api: ApiServer, status: int, body: bytes, told: str) -> None:
-    """An error is one line of what the API server says, cut to a length, without what was sent."""
+def test_refusals_are_a_single_line(api: ApiServer, status: int, body: bytes, message: str) -> None:
+    """An error is the API server's message in one line, cut to a length, without the request."""
     api.instead = (status, body)
-    with pytest.raises(ClusterError, match=f"^the API server {re.escape(told)}$"):
+    with pytest.raises(ClusterError, match=f"^the API server {re.escape(message)}$"):
         Client(api.kubeconfig).create(SECRETS, {"data": {"ca.key": "hunter2"}})
 
 
-def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
+def test_an_invalid_kubeconfig(tmp_path: Path) -> None:
     """The error names the file, and quotes nothing from it: such files contain tokens."""
     file = tmp_path / "config"
     file.write_text("hunter2")
-    told = f"cannot connect with {file}: it is not a kubeconfig (TypeError)"
-    with pytest.raises(ClusterError, match=f"^{re.escape(told)}$"):
+    message = f"cannot connect with {file}: it is not a kubeconfig (TypeError)"
+    with pytest.raises(ClusterError, match=f"^{re.escape(message)}$"):
         Client(file)
 
 
 def test_outside_a_cluster_there_is_no_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the variables that the kubelet sets in a pod, the error says what is missing."""
+    """Without the variables that the kubelet sets in a pod, the error names what is missing."""
     monkeypatch.delitem(os.environ, "KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(
         ClusterError,

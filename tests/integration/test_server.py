@@ -141,13 +141,15 @@ def test_plain_http_on_a_tls_port_does_no_harm(server: Running) -> None:
     assert server.post(review()).status == 200
 
 
-def test_metrics_count_what_was_asked(server: Running) -> None:
+def test_metrics_count_requests(server: Running) -> None:
     """A scrape can be parsed, and each request increments its counter."""
     name = 'rdma_webhook_requests_total{code="200",endpoint="mutate"}'
     before = server.metric(name) or 0
     server.post(review())
     until(lambda: server.metric(name) == before + 1)
-    families = {one.name for one in text_string_to_metric_families(server.get("/metrics").text)}
+    families = {
+        family.name for family in text_string_to_metric_families(server.get("/metrics").text)
+    }
 
     assert {
         "rdma_webhook_requests",
@@ -197,7 +199,9 @@ def test_slow_clients_are_cut_off(tls: Certificates, tmp_path: Path) -> None:
     assert all(answer.startswith(b"HTTP/1.1 408 ") for answer in rejected)
 
 
-def test_a_silent_connection_ends_as_an_idle_one(tls: Certificates, tmp_path: Path) -> None:
+def test_a_silent_connection_ends_like_an_idle_connection(
+    tls: Certificates, tmp_path: Path
+) -> None:
     """It is closed after that time limit, without an answer."""
     with (
         Running(tls, fabrics(tmp_path), idle_seconds=1.0) as server,
@@ -218,16 +222,16 @@ def _begun(server: Running, start: bytes) -> Iterator[ssl.SSLSocket]:
         yield client
 
 
-def test_other_requests_are_answered_while_one_is_slow(server: Running) -> None:
+def test_a_slow_request_does_not_delay_others(server: Running) -> None:
     """A body that arrives slowly does not delay other requests."""
     connection = server.connect()
     connection.putrequest("POST", "/mutate")
     connection.putheader("Content-Length", str(len(review())))
     connection.endheaders()
     connection.send(review()[:50])
-    others = [server.post(review()).status for _ in range(3)]
+    statuses = [server.post(review()).status for _ in range(3)]
     connection.send(review()[50:])
     slow = connection.getresponse().status
     connection.close()
 
-    assert (others, slow) == ([200, 200, 200], 200)
+    assert (statuses, slow) == ([200, 200, 200], 200)

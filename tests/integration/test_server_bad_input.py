@@ -17,7 +17,7 @@ def _object(text: bytes) -> bytes:
     return review(object="HERE").replace(b'"HERE"', text)
 
 
-#: Body, and what the answer must contain: an AdmissionReview with the uid here, a 4xx below.
+#: Body, and text that the answer must contain: an AdmissionReview with the uid here, a 4xx below.
 REVIEWS: dict[str, tuple[bytes, str]] = {
     "truncated": (review()[:-30], "the body is not JSON: unexpected end of data"),
     "v1beta1": (review().replace(b".io/v1", b".io/v1beta1"), "apiVersion is a string"),
@@ -58,7 +58,7 @@ def test_bad_review_is_answered_with_its_uid(server: Running, case: str) -> None
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_review_is_refused(server: Running, case: str) -> None:
+def test_other_bodies_are_refused(server: Running, case: str) -> None:
     """What is not a review gets a 4xx with one line of text."""
     body, status, message = REFUSED[case]
     answer = server.post(body)
@@ -68,7 +68,7 @@ def test_what_is_no_review_is_refused(server: Running, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", PASSED)
-def test_what_is_not_ours_passes(server: Running, case: str) -> None:
+def test_other_requests_pass(server: Running, case: str) -> None:
     """Other requests are allowed unchanged, with a warning: a wrong registration does no harm."""
     body, message = PASSED[case]
     answer = server.post(body)
@@ -87,7 +87,10 @@ def test_odd_but_valid_reviews_are_decided(server: Running) -> None:
     named = review(pod(metadata={"name": "тренер-训练-\u202e", "annotations": {}}))
     answers = [server.post(body) for body in (twice, named)]
 
-    assert [(one.status, one.response["uid"]) for one in answers] == [(200, UID), (200, UID)]
+    assert [(answer.status, answer.response["uid"]) for answer in answers] == [
+        (200, UID),
+        (200, UID),
+    ]
 
 
 def test_garbage_instead_of_http_is_a_400(server: Running) -> None:

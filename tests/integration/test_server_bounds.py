@@ -1,4 +1,4 @@
-"""Limits on everything but bodies, on each port: the client gets an answer that says so."""
+"""Limits on everything but bodies, on each port: the client gets an answer that names them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _dialled(server: Running, name: str) -> Iterator[socket.socket]:
             yield tls
 
 
-def _asked(server: Running, name: str, *pieces: bytes) -> bytes:
+def _answers(server: Running, name: str, *pieces: bytes) -> bytes:
     """Send pieces on a connection, and return all that arrives until the server closes it."""
     with _dialled(server, name) as client:
         received = b""
@@ -33,8 +33,8 @@ def _asked(server: Running, name: str, *pieces: bytes) -> bytes:
             for piece in pieces:
                 client.sendall(piece)
         with suppress(OSError):
-            while more := client.recv(1 << 16):
-                received += more
+            while data := client.recv(1 << 16):
+                received += data
         return received
 
 
@@ -45,21 +45,23 @@ def _codes(answers: bytes) -> list[int]:
 def _head(name: str, size: int, *fields: bytes) -> bytes:
     """Make a request head of `size` bytes."""
     lines = [b"GET %s HTTP/1.1" % PATHS[name], b"Host: a", *fields]
-    least = len(b"\r\n".join(lines)) + 6 + len(_FIELD)
-    return b"\r\n".join([*lines, _FIELD + b"y" * (size - least), b"", b""])
+    overhead = len(b"\r\n".join(lines)) + 6 + len(_FIELD)
+    return b"\r\n".join([*lines, _FIELD + b"y" * (size - overhead), b"", b""])
 
 
 LAST = b"Connection: close"
 
 
 @pytest.mark.parametrize("name", PATHS)
-@pytest.mark.parametrize(("more", "refused"), [(0, False), (1, True)])
-def test_head_is_bounded_to_the_byte(server: Running, name: str, more: int, refused: bool) -> None:
+@pytest.mark.parametrize(("excess", "refused"), [(0, False), (1, True)])
+def test_head_is_bounded_to_the_byte(
+    server: Running, name: str, excess: int, refused: bool
+) -> None:
     """The limit is exact to the byte, even for a head that arrives in one piece."""
-    head = _head(name, BESIDE_BODY + more, LAST)
-    (code,) = _codes(_asked(server, name, head))
+    head = _head(name, BESIDE_BODY + excess, LAST)
+    (code,) = _codes(_answers(server, name, head))
 
-    assert len(head) == BESIDE_BODY + more
+    assert len(head) == BESIDE_BODY + excess
     assert (code == 431) is refused
 
 
@@ -67,7 +69,7 @@ def test_head_is_bounded_to_the_byte(server: Running, name: str, more: int, refu
 def test_head_without_an_end_is_cut_off(server: Running, name: str) -> None:
     """The connection ends as soon as the head is too large, not when the head ends."""
     start = _head(name, 60_000)[:-4]
-    answer = _asked(server, name, start, b"y" * 6_000)
+    answer = _answers(server, name, start, b"y" * 6_000)
 
     assert _codes(answer) == [431]
     assert answer.endswith(
@@ -80,7 +82,7 @@ def test_head_without_an_end_is_cut_off(server: Running, name: str) -> None:
 def test_fields_are_counted(server: Running, name: str, count: int, refused: bool) -> None:
     """The number of fields is limited: a field of four bytes takes thirty times as much memory."""
     fields = b"Connection: close\r\n" + b"a:\r\n" * (count - 1)
-    (code,) = _codes(_asked(server, name, b"GET %s HTTP/1.1\r\n%b\r\n" % (PATHS[name], fields)))
+    (code,) = _codes(_answers(server, name, b"GET %s HTTP/1.1\r\n%b\r\n" % (PATHS[name], fields)))
 
     assert (code == 431) is refused
 
@@ -97,11 +99,11 @@ _ENDLESS = {
 
 @pytest.mark.parametrize("name", ["preview", "health"])
 @pytest.mark.parametrize("kind", _ENDLESS)
-def test_what_comes_with_a_body_is_bounded(server: Running, name: str, kind: str) -> None:
+def test_framing_of_a_body_is_bounded(server: Running, name: str, kind: str) -> None:
     """Trailers, chunk extensions and chunk sizes count like the head."""
-    start, more = _ENDLESS[kind]
-    pieces = (_CHUNKED % PATHS[name] + start, *[more * (10_000 // len(more))] * 20)
-    (code,) = _codes(_asked(server, name, *pieces))
+    start, repeated = _ENDLESS[kind]
+    pieces = (_CHUNKED % PATHS[name] + start, *[repeated * (10_000 // len(repeated))] * 20)
+    (code,) = _codes(_answers(server, name, *pieces))
 
     # The health listener rejects the method at once, or first finds that the limit is exceeded.
     assert code in ({431} if name == "preview" else {405, 431})
@@ -111,7 +113,7 @@ def test_mutate_takes_no_chunks(server: Running) -> None:
     """`/mutate` reads no body without a length, since the API server always sends one."""
     request = _CHUNKED % b"/mutate" + b"1\r\na\r\n" * 1000
 
-    assert _codes(_asked(server, "mutate", request)) == [411]
+    assert _codes(_answers(server, "mutate", request)) == [411]
 
 
 def _post(*fields: bytes) -> bytes:
@@ -125,13 +127,13 @@ def test_pipelined_requests_are_answered_in_turn(server: Running) -> None:
     usual = _post()
     large = _head("mutate", BESIDE_BODY + 1)
 
-    assert _codes(_asked(server, "mutate", usual * 2 + _post(LAST))) == [200, 200, 200]
-    assert _codes(_asked(server, "mutate", usual * 2 + large)) == [200, 200, 431]
-    assert _codes(_asked(server, "mutate", usual + b"\x00\r\n\r\n")) == [200, 400]
+    assert _codes(_answers(server, "mutate", usual * 2 + _post(LAST))) == [200, 200, 200]
+    assert _codes(_answers(server, "mutate", usual * 2 + large)) == [200, 200, 431]
+    assert _codes(_answers(server, "mutate", usual + b"\x00\r\n\r\n")) == [200, 400]
 
 
 def test_pipelined_requests_are_bounded(server: Running) -> None:
-    """Waiting requests take memory: as many as fit are answered, and the connection ends."""
-    answers = _codes(_asked(server, "mutate", _post() * 200))
+    """Waiting requests take memory: those within a limit are answered, and the connection ends."""
+    answers = _codes(_answers(server, "mutate", _post() * 200))
 
     assert answers == [200] * (PIPELINED + 1) + [431]

@@ -59,9 +59,9 @@ def test_hundreds_at_once_are_served(process: Process) -> None:
             raw = _dial(process, "mutate")
             tls = process.tls.client.wrap_socket(raw, server_hostname="localhost")
             dialled.append(stack.enter_context(tls))
-        for one in dialled:
-            one.sendall(request)
-        assert Counter(one.recv(12) for one in dialled) == {b"HTTP/1.1 200": 400}
+        for client in dialled:
+            client.sendall(request)
+        assert Counter(client.recv(12) for client in dialled) == {b"HTTP/1.1 200": 400}
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_the_longest_silent_make_room(small: Running, name: str, start: bytes) -
     """A full listener closes the connections that were silent longest, and serves the newcomer."""
     with ExitStack() as stack:
         idle = [stack.enter_context(_dial(small, name)) for _ in range(6)]
-        for one in idle:
+        for client in idle:
             with suppress(OSError):  # the first may be closed already
-                one.sendall(start)
+                client.sendall(start)
         assert all(map(_closed, idle[:2]))
         assert small.get("/healthz").status == 200
         assert small.post(review()).status == 200
@@ -106,7 +106,7 @@ def test_a_flood_of_the_other_ports_leaves_the_probes_alone(small: Running) -> N
         )
 
 
-def test_who_was_answered_last_stays(small: Running) -> None:
+def test_a_connection_in_use_stays(small: Running) -> None:
     """A connection in use outlives those that are not."""
     used = small.connect()
     with ExitStack() as stack, closing(used):
@@ -145,7 +145,9 @@ def test_a_handshake_has_a_time_limit(
 
 
 @pytest.mark.parametrize("name", ["health", "mutate"])
-def test_who_does_not_read_is_ended(tls: Certificates, tmp_path: Path, name: str) -> None:
+def test_a_client_that_does_not_read_is_cut_off(
+    tls: Certificates, tmp_path: Path, name: str
+) -> None:
     """A client that does not read its answers is disconnected after a time."""
     ended = f'rdma_webhook_connections_closed_total{{listener="{name}",reason="unread"}}'
     body = review()
@@ -171,20 +173,20 @@ def test_who_does_not_read_is_ended(tls: Certificates, tmp_path: Path, name: str
 def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
     """No object of a closed connection waits for the garbage collector's rare full collections."""
 
-    def left() -> int:
+    def count() -> int:
         return sum(
-            type(one).__module__
+            type(instance).__module__
             in {
                 "webhook.serve.transport.connection",
                 "webhook.serve.transport.accept",
                 "webhook.serve.listener",
             }
-            for one in gc.get_objects()
+            for instance in gc.get_objects()
         )
 
     def half() -> None:
-        with _dial(server, "mutate") as one:
-            one.sendall(HELLO)
+        with _dial(server, "mutate") as client:
+            client.sendall(HELLO)
 
     def cut() -> None:
         connection = server.connect()
@@ -196,7 +198,7 @@ def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
 
     gc.collect()
     until(lambda: server.metric('rdma_webhook_connections{listener="mutate"}') in {None, 0})
-    before = left()
+    before = count()
     gc.disable()
     try:
         for _ in range(20):
@@ -204,7 +206,7 @@ def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
             half()
             cut()
         until(lambda: server.metric('rdma_webhook_connections{listener="mutate"}') == 0)
-        assert left() - before < 10
+        assert count() - before < 10
     finally:
         gc.enable()
 

@@ -39,7 +39,7 @@ _SERVE = "import sys; from webhook.serve.server import *; sys.exit(serve(ServeOp
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stops_cleanly(process: Process, number: signal.Signals) -> None:
-    """Both signals end it with exit code 0, and the log says so."""
+    """Both signals end it with exit code 0, and the log shows that."""
     assert process.post(review()).status == 200
     assert process.stop(number) == 0
     assert process.lines()[-1]["msg"] == "stopped"
@@ -57,7 +57,7 @@ def test_drains_before_it_stops(tls: Certificates, tmp_path: Path) -> None:
         new = process.post(review())
         connection.close()
 
-        assert [(one.status, one.headers["connection"]) for one in (last, new)] == [
+        assert [(answer.status, answer.headers["connection"]) for answer in (last, new)] == [
             (200, "close"),
             (200, "close"),
         ]
@@ -81,13 +81,15 @@ def test_idle_connections_outlast_the_drain(tls: Certificates, tmp_path: Path) -
         silent.connect()
         process.process.send_signal(signal.SIGTERM)
         until(lambda: _refuses(process.ports["mutate"]))
-        answers = [send(one, review(), "/mutate") for one in (used, silent)]
-        assert [(one.status, one.headers["connection"]) for one in answers] == [(200, "close")] * 2
+        answers = [send(connection, review(), "/mutate") for connection in (used, silent)]
+        assert [(answer.status, answer.headers["connection"]) for answer in answers] == [
+            (200, "close")
+        ] * 2
         assert process.process.wait(60) == 0
 
 
 def test_a_client_cannot_keep_it_from_stopping(tls: Certificates, tmp_path: Path) -> None:
-    """Connections on which nothing comes are closed in the end."""
+    """Connections without requests are closed in the end."""
     config = fabrics(tmp_path)
     short = {"drain_seconds": 0.5, "idle_seconds": 2.0}
     with (
@@ -100,7 +102,7 @@ def test_a_client_cannot_keep_it_from_stopping(tls: Certificates, tmp_path: Path
 
 
 def _refuses(port: int) -> bool:
-    """Tell whether nothing listens on a port."""
+    """Return whether nothing listens on a port."""
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
 
@@ -157,12 +159,12 @@ def test_renewed_certificate_is_served(tmp_path: Path) -> None:
         connection = server.connect()
         assert send(connection, review(), "/mutate").status == 200
         renewed = ssl.PEM_cert_to_DER_cert(renew(tls).certificate.decode())
-        until(lambda: _shown(server) == renewed)
+        until(lambda: _certificate(server) == renewed)
         assert send(connection, review(), "/mutate").status == 200
         connection.close()
 
 
-def _shown(server: Running) -> bytes | None:
+def _certificate(server: Running) -> bytes | None:
     address = ("127.0.0.1", server.ports["mutate"])
     with (
         socket.create_connection(address) as raw,
@@ -183,7 +185,7 @@ def _serve(options: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_taken_port_is_one_line_that_names_the_flag(tmp_path: Path) -> None:
+def test_taken_port_is_a_single_line_that_names_the_flag(tmp_path: Path) -> None:
     """A taken port is reported in one line that names the option, not in a traceback."""
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
@@ -198,13 +200,13 @@ def test_taken_port_is_one_line_that_names_the_flag(tmp_path: Path) -> None:
     )
 
 
-def test_no_certificate_is_one_line_that_names_the_flags() -> None:
+def test_no_certificate_is_a_single_line_that_names_the_flags() -> None:
     """The error names all three ways to get a certificate."""
     done = _serve("", KUBERNETES_SERVICE_HOST="")  # tests may run in a pod
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    for way in ("--tls-cert and --tls-key", "--dev", "in a cluster"):
-        assert way in done.stderr
+    for option in ("--tls-cert and --tls-key", "--dev", "in a cluster"):
+        assert option in done.stderr
 
 
 @pytest.mark.skipif(

@@ -1,6 +1,6 @@
 """Anonymous clients cannot make the serving process use 300 MiB, whatever they send.
 
-All attacks go to one process, so that memory that one of them leaves behind counts in the next.
+All attacks go to one process, so that memory that one of them leaves in use counts in the next.
 During each attack, honest requests are answered.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.integration.serving import Certificates
 
 #: MiB; the Deployment's limit is 512, and the process that computes previews needs its share.
-MOST = 300
+LIMIT = 300
 HELLO = bytes.fromhex("16030100c8010000c40303")
 _HEAD = b"POST /mutate HTTP/1.1\r\nHost: a\r\n"
 _CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
@@ -42,8 +42,8 @@ def served(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def _most(process: Process) -> float:
-    """Return the most that was ever resident, in MiB (proc_pid_status(5): VmHWM)."""
+def _peak_memory(process: Process) -> float:
+    """Return the peak of resident memory in MiB (proc_pid_status(5): VmHWM)."""
     status = Path(f"/proc/{process.process.pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) / 1024
@@ -67,13 +67,13 @@ def _flood(
     def attack(served: Process, stack: ExitStack) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         for _ in range(min(count, hard - 1000)):
-            one = _open(served, stack, name, tls=tls)
-            if one is None:
+            connection = _open(served, stack, name, tls=tls)
+            if connection is None:
                 continue
-            one.settimeout(0.2)  # do not wait for a server that does not read
+            connection.settimeout(0.2)  # do not wait for a server that does not read
             with suppress(OSError):
                 for _ in range(times):
-                    one.sendall(payload)
+                    connection.sendall(payload)
 
     return attack
 
@@ -81,12 +81,12 @@ def _flood(
 def _never_read(served: Process, stack: ExitStack) -> None:
     """Request large answers again and again, and read none of them."""
     for _ in range(50):
-        one = _open(served, stack, "health", tls=False)
-        if one is not None:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        connection = _open(served, stack, "health", tls=False)
+        if connection is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
             for _ in range(40):
                 with suppress(OSError):
-                    one.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                    connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
 
 
 def _leave_previews_unread(served: Process, stack: ExitStack) -> None:
@@ -94,15 +94,18 @@ def _leave_previews_unread(served: Process, stack: ExitStack) -> None:
     body = b'{"kind":"Pod","apiVersion":"v1","metadata":{"annotations":{"a":"%b"}},"spec":{}}'
     body %= b"a" * (5 << 20)
     head = b"POST /preview HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
-    told = []
+    statuses = []
     for _ in range(8):
-        one = _open(served, stack, "preview", tls=True)
-        assert one is not None
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        one.sendall(head + body)
-        told.append(one.recv(12))
-    assert told[0].endswith(b"200")
-    assert {one[-3:] for one in told} <= {b"200", b"429"}  # 429 once the kernel buffers no more
+        connection = _open(served, stack, "preview", tls=True)
+        assert connection is not None
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        connection.sendall(head + body)
+        statuses.append(connection.recv(12))
+    assert statuses[0].endswith(b"200")
+    assert {status[-3:] for status in statuses} <= {
+        b"200",
+        b"429",
+    }  # 429 once the kernel buffers no more
 
 
 #: A configuration that takes 100 MiB once it is parsed, and its check a while.
@@ -120,8 +123,8 @@ _CONFIGURATION = review(
 def _validate_at_once(served: Process, stack: ExitStack) -> None:
     """Have several configurations checked at once: they wait for each other."""
     pool = stack.enter_context(ThreadPoolExecutor(5))
-    told = [pool.submit(served.post, _CONFIGURATION, "/validate") for _ in range(5)]
-    stack.callback(lambda: [one.result() for one in told])
+    answers = [pool.submit(served.post, _CONFIGURATION, "/validate") for _ in range(5)]
+    stack.callback(lambda: [answer.result() for answer in answers])
 
 
 ATTACKS: dict[str, Callable[[Process, ExitStack], None]] = {
@@ -160,7 +163,7 @@ def test_no_flood_fills_the_memory(served: Process, name: str) -> None:
         assert served.post(review()).status == 200
         assert served.get("/healthz").status == 200
         assert served.get("/readyz").status == 200
-    assert _most(served) < MOST
+    assert _peak_memory(served) < LIMIT
 
 
 def _objects(unit: str, count: int) -> bytes:
@@ -181,10 +184,10 @@ DENSE: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", DENSE)
 def test_no_body_fills_the_memory(served: Process, name: str) -> None:
-    """The densest bodies, beside as many others as the port holds, are rejected without harm."""
+    """The densest bodies, next to as many others as the port holds, are rejected without harm."""
     assert len(DENSE[name]) <= BODY_LIMIT
     with ExitStack() as stack:
         ATTACKS["bodies that do not end"](served, stack)
         status = served.post(DENSE[name]).status
     assert status == (413 if name.startswith("8 MiB") else 400)
-    assert _most(served) < MOST
+    assert _peak_memory(served) < LIMIT

@@ -56,12 +56,12 @@ def test_nobody_reads_its_memory(tmp_path: Path) -> None:
         text=True,
     ) as process:
         assert process.stdout is not None
-        told = next(line for line in process.stdout if line.startswith("dumpable"))
+        printed = next(line for line in process.stdout if line.startswith("dumpable"))
         owner = Path(f"/proc/{process.pid}/mem").stat().st_uid
         process.send_signal(signal.SIGSEGV)
         _, status = os.waitpid(process.pid, 0)
         process.returncode = -signal.SIGSEGV  # it has been waited for
 
-    assert (told, owner) == ("dumpable 0\n", 0)
+    assert (printed, owner) == ("dumpable 0\n", 0)
     assert (os.WTERMSIG(status), os.WCOREDUMP(status)) == (signal.SIGSEGV, False)
     assert [file.name for file in tmp_path.iterdir() if "core" in file.name] == []

@@ -24,8 +24,8 @@ from webhook.model.pod import Pod
 pytestmark = pytest.mark.skipif(not judges.BASH, reason="no bash here")
 
 WRITTEN = corpus.written()
-MADE = corpus.made()
-ALL = [*WRITTEN, *MADE]
+GENERATED = corpus.made()
+ALL = [*WRITTEN, *GENERATED]
 #: The largest share of the scripts accepted by bash that the webhook may not understand.
 UNKNOWN = 0.08
 #: The same for the scripts of this machine.
@@ -42,7 +42,7 @@ DIFFERENCES = {
     "a here-document": "does not look between backticks in a here-document",
     "a here-document behind a bar at the end of a line": "takes its text for a command",
 }
-#: Where tree-sitter sees an error, although bash runs the script.
+#: Where tree-sitter reports an error, although bash runs the script.
 ERRORS = (
     *("a dollar that is none", "an element of a quoted key", "an empty substitution"),
     *("backticks with a comment", "for without in and semicolon", "for with in on the next line"),
@@ -64,7 +64,7 @@ def flagged(script: str) -> str:
     """Insert the flag after every launcher that may be edited."""
     manifest = {"spec": {"containers": [{"command": ["bash", "-c", script]}]}}
     launches = Commands(Pod(manifest)).launches(("spec", "containers", 0))
-    ends = [one.end for one in launches if one.end is not None and one.editable]
+    ends = [launch.end for launch in launches if launch.end is not None and launch.editable]
     return insert_after(script, ends, judges.FLAG)
 
 
@@ -90,8 +90,8 @@ def _mark(line: str) -> str:
 
 def test_the_page_is_what_bash_did(sandbox: judges.Sandbox) -> None:
     """Edited scripts run the same launchers with the same words and the flag, and nothing else."""
-    found = [(case, judged(case, sandbox)) for case in WRITTEN]
-    parts = ["\n".join([f"%% {case.about}", case.script, *lines]) for case, lines in found]
+    results = [(case, judged(case, sandbox)) for case in WRITTEN]
+    parts = ["\n".join([f"%% {case.about}", case.script, *lines]) for case, lines in results]
     fresh = "\n".join([corpus.head(), *parts]) + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
         corpus.PAGE.write_text(fresh, encoding="utf-8")
@@ -100,10 +100,10 @@ def test_the_page_is_what_bash_did(sandbox: judges.Sandbox) -> None:
 
 def test_every_launch_in_every_place(sandbox: judges.Sandbox) -> None:
     """In every place of a command, every kind of launch gets the flag, and runs as before."""
-    wrong = [
-        (case, lines) for case in MADE if (lines := judged(case, sandbox)) != list(case.judged)
+    differing = [
+        (case, lines) for case in GENERATED if (lines := judged(case, sandbox)) != list(case.judged)
     ]
-    assert wrong == []
+    assert differing == []
 
 
 def test_the_corpus_is_large_and_mostly_understood() -> None:
@@ -119,12 +119,12 @@ def test_the_second_opinion_on_the_corpus() -> None:
     """tree-sitter finds the same commands, except in the listed cases."""
     differing, failing = set(), set()
     for case in ALL:
-        own, other = judges.our_names(case.script), judges.tree_sitters_names(case.script)
-        if own is None or "=!" in case.judged:
+        ours, theirs = judges.our_names(case.script), judges.tree_sitters_names(case.script)
+        if ours is None or "=!" in case.judged:
             continue
-        if other is None:
+        if theirs is None:
             failing.add(case.about)
-        elif {name.end for name in own} != other.keys():
+        elif {name.end for name in ours} != theirs.keys():
             differing.add(case.about)
             assert judges.wrong(case.script) == []
     assert differing == DIFFERENCES.keys()
@@ -144,24 +144,26 @@ def here() -> list[str]:
 
 def test_scripts_of_this_machine() -> None:
     """Nearly all are understood, as bash reads them; a command renamed to a launcher is found."""
-    unknown, wrong, missed = 0, [], []
+    unknown, differing, missed = 0, [], []
     scripts = here()
     for script in scripts:
         names = judges.our_names(script)
         if names is None:
             unknown += 1
             continue
-        wrong += judges.wrong(script) or []
-        missed += [name for name in _some(names) if not _finds(script, name)]
-    assert wrong == []
+        differing += judges.wrong(script) or []
+        missed += [name for name in _sample(names) if not _finds(script, name)]
+    assert differing == []
     assert missed == []
     assert unknown <= UNKNOWN_HERE * len(scripts) + 1
 
 
-def _some(names: list[judges.Name]) -> list[judges.Name]:
+def _sample(names: list[judges.Name]) -> list[judges.Name]:
     """Choose plain names, but not those that declare variables: launchers accept no arrays."""
-    plain = [one for one in names if one.word and one.word.isascii() and one.word.isidentifier()]
-    plain = [one for one in plain if not patterns.DECLARING.match(f"{one.word} ")]
+    plain = [
+        name for name in names if name.word and name.word.isascii() and name.word.isidentifier()
+    ]
+    plain = [name for name in plain if not patterns.DECLARING.match(f"{name.word} ")]
     return Random(0).sample(plain, min(3, len(plain)))
 
 
@@ -169,15 +171,15 @@ def _finds(script: str, name: judges.Name) -> bool:
     assert name.word is not None
     start = name.end - len(name.word)
     changed = f"{script[:start]}mpirun{script[name.end :]}"
-    found = judges.ours(changed)
-    ends = [end for one in found.commands for end in one.ends]
-    return start + len("mpirun") in ends or found.problem in (TOO_MANY, TOO_LARGE)
+    reading = judges.ours(changed)
+    ends = [end for command in reading.commands for end in command.ends]
+    return start + len("mpirun") in ends or reading.problem in (TOO_MANY, TOO_LARGE)
 
 
 @given(scripts() | fragments())
 @settings(max_examples=60)
 def test_any_script(script: str) -> None:
-    """What the webhook understands, bash accepts before and after the edit, seeing its commands.
+    """Bash accepts a script that the webhook understands, before and after the edit.
 
     Arrays are not checked in full: a script with one may be edited although bash rejects it.
     """

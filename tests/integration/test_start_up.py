@@ -94,7 +94,7 @@ def test_packages_of_a_command(arguments: list[str], packages: set[str]) -> None
 
 
 def test_packages_of_the_server(tmp_path: Path) -> None:
-    """A server that is ready has loaded no client of a cluster, and nothing that people look at."""
+    """A server that is ready has loaded no client of a cluster, and no package for a terminal."""
     ports = ("--port", "0", "--preview-port", "0", "--health-port", "0")
     with subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, "serve", "--dev", *ports],

@@ -1,4 +1,4 @@
-"""What anybody who reaches the port of /mutate can learn without `--client-ca`: docs/security.md.
+"""The information that /mutate gives to anybody without `--client-ca`: docs/security.md.
 
 With `--client-ca`, nobody but the API server gets an answer: test_client_certificates.py.
 """
@@ -48,7 +48,7 @@ def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
     labels = {"plain": {"team": SECRET}, "strict": LEVEL, "limited": {}, "bounded": {}}
     cluster.put(
         NAMESPACES,
-        *(namespace(name, labels=some, annotations=fabric) for name, some in labels.items()),
+        *(namespace(name, labels=pairs, annotations=fabric) for name, pairs in labels.items()),
     )
     cluster.put(LIMIT_RANGES, limit_range("sizes", "limited", max={"memory": "777Gi"}))
     cluster.put(QUOTAS, quota("team", "bounded", limits_memory="777Gi", requests_cpu="777"))
@@ -59,26 +59,26 @@ def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
             yield running
 
 
-def _told(server: Running, name: str, **annotations: str) -> str:
+def _answer(server: Running, name: str, **annotations: str) -> str:
     """Send a review of a pod in a namespace; return the whole answer, with the patch decoded."""
-    asked: Any = pod()
-    asked["metadata"]["annotations"] |= annotations
-    asked["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi"
-    response = server.post(review(asked, namespace=name)).response
+    manifest: Any = pod()
+    manifest["metadata"]["annotations"] |= annotations
+    manifest["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi"
+    response = server.post(review(manifest, namespace=name)).response
     patch = b64decode(response.pop("patch", "")).decode()
     return json.dumps(response) + patch
 
 
 def test_whether_a_namespace_exists_and_what_it_enforces(server: Running) -> None:
-    """Reason codes reveal it: NamespaceUnknown, and the one for a Pod Security level."""
-    assert "NamespaceUnknown" in _told(server, "nowhere")
-    assert "NamespaceUnknown" not in _told(server, "plain")
-    assert "baseline" in _told(server, "strict")
+    """Reason codes reveal it: NamespaceUnknown, and the code for a Pod Security level."""
+    assert "NamespaceUnknown" in _answer(server, "nowhere")
+    assert "NamespaceUnknown" not in _answer(server, "plain")
+    assert "baseline" in _answer(server, "strict")
 
 
 def test_the_names_of_what_bounds_memory(server: Running) -> None:
     """The answer names one LimitRange or quota that demands a memory limit, but not its numbers."""
-    limited, bounded = (_told(server, name) for name in ("limited", "bounded"))
+    limited, bounded = (_answer(server, name) for name in ("limited", "bounded"))
     assert "LimitRange sizes" in limited
     assert "quota team" in bounded.lower().replace("resourcequota", "quota")
     assert "777" not in limited + bounded
@@ -86,13 +86,16 @@ def test_the_names_of_what_bounds_memory(server: Running) -> None:
 
 def test_its_fabric_and_nothing_else_of_it(server: Running) -> None:
     """The answer reveals the default fabric and its settings, but no other label or annotation."""
-    told = _told(server, "plain")
-    assert "rdma~1other" in told
-    assert SECRET not in told
+    answer = _answer(server, "plain")
+    assert "rdma~1other" in answer
+    assert SECRET not in answer
 
 
 def test_where_nvlink_may_be_shared(server: Running) -> None:
     """The answer reveals which namespaces the fabrics file lists for sharing NVLink."""
     share = {"rdma.lab/nvlink": "share"}
-    told = "is not in nvlink.allowNamespaces"
-    assert [told in _told(server, name, **share) for name in ("plain", "limited")] == [False, True]
+    reason = "is not in nvlink.allowNamespaces"
+    assert [reason in _answer(server, name, **share) for name in ("plain", "limited")] == [
+        False,
+        True,
+    ]

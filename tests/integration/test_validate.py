@@ -42,17 +42,17 @@ def configuration(*given: Any) -> dict[str, Any]:
     }
 
 
-def review(item: Any = None, **asked: Any) -> bytes:
+def review(item: Any = None, **fields: Any) -> bytes:
     """Write the AdmissionReview for the creation of an object."""
-    whole = {
+    request = {
         "uid": UID,
         "kind": {"group": "rdma.lab", "version": "v1alpha1", "kind": "FabricConfiguration"},
         "operation": "CREATE",
         "name": "default",
         "object": item or configuration(FABRIC),
-        **asked,
+        **fields,
     }
-    document = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": whole}
+    document = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     return json.dumps(document).encode()
 
 
@@ -95,7 +95,7 @@ def _stopped(process: Process) -> int:
 
 
 @contextmanager
-def _asked(ask: Callable[[], Reply], count: int) -> Iterator[list[Reply]]:
+def _requesting(ask: Callable[[], Reply], count: int) -> Iterator[list[Reply]]:
     """Send requests in threads; the list has the answers once the block has ended."""
     replies: list[Reply] = []
     threads = [threading.Thread(target=lambda: replies.append(ask())) for _ in range(count)]
@@ -109,7 +109,7 @@ def _asked(ask: Callable[[], Reply], count: int) -> Iterator[list[Reply]]:
 
 
 def test_a_flood_of_previews_delays_no_validation(process: Process) -> None:
-    """The preview that runs is interrupted, and those that wait come later.
+    """The running preview is interrupted, and waiting ones come later.
 
     On a machine so busy that a validation takes longer than its limit, it is sent again, as its
     answer says.
@@ -121,13 +121,13 @@ def test_a_flood_of_previews_delays_no_validation(process: Process) -> None:
         answers.append(validated(process))
         return answers[-1].status == 200
 
-    with _asked(lambda: process.post(POD, "/preview"), PENDING // 2) as replies:
+    with _requesting(lambda: process.post(POD, "/preview"), PENDING // 2) as replies:
         until(lambda: process.metric("rdma_webhook_previews_pending") == PENDING // 2)
         until(valid)
         assert answers[-1].response["allowed"] is True
-    interrupted = [one for one in replies if one.status == 503]
-    assert {one.status for one in replies} == {200, 503}
-    assert {one.text for one in interrupted} == {f"{INTERRUPTED}\n"}
+    interrupted = [reply for reply in replies if reply.status == 503]
+    assert {reply.status for reply in replies} == {200, 503}
+    assert {reply.text for reply in interrupted} == {f"{INTERRUPTED}\n"}
     assert 1 <= len(interrupted) <= len(answers)
 
 

@@ -51,7 +51,7 @@ class OperatorApi(PodsApi):
         super().__init__(FakePods(), answers, folder)
 
     def answer(self, method: str, target: str, body: Any) -> Any:
-        """Answer from the operator; its name for a run is that of any run here."""
+        """Answer from the operator; all runs have the same name here."""
         path = target.partition("?")[0]
         if path.startswith(JOBS):
             return self._of_jobs(method, body)
@@ -102,12 +102,12 @@ class Lab:
 def lab(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Lab]:
-    """Serve two nodes of a fabric, and an operator whose jobs go well."""
+    """Serve two nodes of a fabric, and an operator whose jobs succeed."""
     monkeypatch.setattr(nccl_run, "_PAUSE", 0.01)
     monkeypatch.setenv("COLUMNS", "100")
     items = [node("gpu-0"), node("gpu-1")]
-    for one in items:
-        one["metadata"]["labels"] = LABEL
+    for item in items:
+        item["metadata"]["labels"] = LABEL
     answers = {"/api/v1/nodes": {"items": items}}
     with OperatorApi(FakeOperator(), answers, tmp_path) as api:
         yield Lab(api, capsysbinary)
@@ -146,16 +146,16 @@ def test_forms_and_exit_codes(lab: Lab) -> None:
 
 
 def test_without_mpi_operator(lab: Lab) -> None:
-    """One line says what to install, at once: the answer is not waited for again."""
+    """One line names what to install, at once, without another attempt."""
     lab.operator.errors["jobs"] = RefusedError(404, "not found")
     answer = lab.run("-q")
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert "the cluster has no MPIJobs (kubeflow.org/v2beta1): install mpi-operator" in answer.err
-    assert [one for one in lab.api.asked if one.startswith("POST")] == [f"POST {JOBS}"]
+    assert [request for request in lab.api.asked if request.startswith("POST")] == [f"POST {JOBS}"]
 
 
 def test_without_the_right(lab: Lab) -> None:
-    """It is said where the rights are listed, and what may be left."""
+    """The error names the page with the rights, and the objects that may be left."""
     lab.operator.errors["jobs"] = RefusedError(403, "you may not")
     answer = lab.run("-q")
     assert (answer.code, answer.out) == (2, "")
@@ -172,7 +172,7 @@ def test_logs_that_cannot_be_kept(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_the_gpu_resource(lab: Lab, tmp_path: Path) -> None:
-    """A fabric with several needs the choice."""
+    """A fabric with several GPU resources needs the option."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(MANY_GPUS)
     words = ("-c", str(path), "--nodes", "gpu-0,gpu-1")
@@ -183,15 +183,15 @@ def test_the_gpu_resource(lab: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--gpus", "0"), "'0' is not a number of GPUs: write 1 to 64"),
         (("--largest", "big"), "'big' is not a size: write, for example, 256M"),
     ],
     ids=["gpus", "largest"],
 )
-def test_wrong_usage(lab: Lab, words: tuple[str, ...], said: str) -> None:
-    """One line says what would be right."""
+def test_wrong_usage(lab: Lab, words: tuple[str, ...], message: str) -> None:
+    """One line shows valid values."""
     answer = lab.run(*words)
     assert answer.code == 2
-    assert said in answer.err
+    assert message in answer.err

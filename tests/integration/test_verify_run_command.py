@@ -85,7 +85,7 @@ class Lab:
 
 @contextmanager
 def heeded(number: signal.Signals) -> Iterator[None]:
-    """Let processes that begin in the block heed a signal, even if nohup began this one."""
+    """Let processes that begin in the block handle a signal, even if nohup started this one."""
     before = signal.signal(number, signal.SIG_DFL)
     try:
         yield
@@ -95,9 +95,9 @@ def heeded(number: signal.Signals) -> Iterator[None]:
 
 def labelled(name: str, **how: Any) -> dict[str, Any]:
     """Return a node of the fabric."""
-    made = node(name, **how)
-    made["metadata"]["labels"] = LABEL
-    return made
+    labelled_node = node(name, **how)
+    labelled_node["metadata"]["labels"] = LABEL
+    return labelled_node
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_forms_and_exit_codes(lab: Lab) -> None:
 
 
 def test_a_page(lab: Lab, tmp_path: Path) -> None:
-    """--html writes a page beside what is printed."""
+    """--html writes a page in addition to the printed text."""
     page = tmp_path / "run.html"
     assert lab.run("--html", str(page)).code == 0
     (table,) = tables_of(page.read_text())
@@ -166,20 +166,20 @@ def test_a_page(lab: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "message"),
     [("", " is a directory: name a file"), ("none/run.html", "run.html: there is no directory ")],
     ids=["directory", "no-directory"],
 )
-def test_a_page_that_cannot_be_written(lab: Lab, tmp_path: Path, page: str, said: str) -> None:
-    """That is told before anything is measured."""
+def test_a_page_that_cannot_be_written(lab: Lab, tmp_path: Path, page: str, message: str) -> None:
+    """The error comes before anything is measured."""
     answer = lab.run("--html", str(tmp_path / page))
     assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
+    assert message in answer.err
     assert not lab.api.pods.created
 
 
 def test_a_page_on_a_full_disk(lab: Lab) -> None:
-    """What was measured is printed all the same."""
+    """The measurements are printed nevertheless."""
     answer = lab.run("--html", "/dev/full")
     assert answer.code == 2
     assert "✔ 95.0" in answer.out
@@ -233,7 +233,7 @@ def test_the_fabrics_of_the_cluster(lab: Lab) -> None:
 
 
 def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are used where those of the cluster cannot be read, and that is told."""
+    """They are used, with a note, if those of the cluster cannot be read."""
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(EXAMPLE))
     answer = lab("run", "--fabric", "v100-ib", "-n", "lab")
     assert answer.code == 0
@@ -242,7 +242,7 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--fabric", "v100_ib"], "no fabric 'v100_ib' (did you mean v100-ib?)"),
         (["--fabric", "a100-ib"], "fabric a100-ib has no node that can measure: a pair needs two"),
@@ -265,12 +265,12 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_usage(lab: Lab, words: list[str], said: str) -> None:
-    """The error is one line that names the value and what would be right; no pod is created."""
+def test_usage(lab: Lab, words: list[str], message: str) -> None:
+    """The error is one line with the value and the remedy; no pod is created."""
     answer = lab.run(*words)
     errors = [line for line in answer.err.splitlines() if ": error: " in line]
     assert (answer.code, answer.out, len(errors)) == (2, "", 1)
-    assert said in errors[0]
+    assert message in errors[0]
     assert not lab.api.pods.created
 
 
@@ -292,8 +292,8 @@ def test_pods_that_may_not_be_created(lab: Lab) -> None:
     """The API server's words, and where the rights are listed."""
     from webhook.kube.api import RefusedError  # noqa: PLC0415
 
-    said = 'pods is forbidden: User "x" cannot create resource "pods"'
-    lab.api.pods.errors["create"] = [RefusedError(403, said)]
+    message = 'pods is forbidden: User "x" cannot create resource "pods"'
+    lab.api.pods.errors["create"] = [RefusedError(403, message)]
     answer = lab.run()
     assert (answer.code, answer.out) == (2, "")
     assert "cannot create resource" in answer.err
@@ -301,7 +301,7 @@ def test_pods_that_may_not_be_created(lab: Lab) -> None:
 
 
 def test_an_api_server_that_does_not_answer(lab: Lab) -> None:
-    """That is said at once, in one line: nothing was created that could be left."""
+    """The error comes at once, in one line: nothing was created that could be left."""
     words = ("--nodes", "gpu-0,gpu-1", "--server", "http://127.0.0.1:1")
     answer = lab.run(*words)
     assert (answer.code, answer.out) == (2, "")
@@ -321,19 +321,19 @@ def test_a_webhook_that_is_not_called(lab: Lab) -> None:
 
 
 def test_a_pod_that_cannot_be_scheduled(lab: Lab) -> None:
-    """The scheduler's words are told as they change, and explained at the end."""
-    said = "0/2 nodes are available: 2 Insufficient rdma/rdma_v100."
-    waits = pending(said)
+    """The scheduler's message is printed when it changes, and explained at the end."""
+    message = "0/2 nodes are available: 2 Insufficient rdma/rdma_v100."
+    waits = pending(message)
     waits["conditions"][0]["reason"] = "Unschedulable"
     lab.api.pods.stories = lambda _: [waits]
     answer = lab.run("--timeout", "1", "-o", "json")
     form = json.loads(answer.out)
     assert (answer.code, form["code"]) == (3, "Insufficient")
-    assert answer.err.count(said) == 1
+    assert answer.err.count(message) == 1
 
 
 def test_a_log_folder_that_goes(lab: Lab, tmp_path: Path) -> None:
-    """The run goes on, and says what it could not write."""
+    """The run goes on, and reports what it could not write."""
     (tmp_path / "logs" / "gpu-0_gpu-1.txt").mkdir(parents=True)
     answer = lab.run("--logs", str(tmp_path / "logs"))
     assert answer.code == 0
@@ -341,7 +341,7 @@ def test_a_log_folder_that_goes(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_clean(lab: Lab) -> None:
-    """It says what it deleted, and where there was nothing."""
+    """It prints what it deleted, and where there was nothing."""
     assert lab("clean", "-n", "lab") == (
         0,
         "",
@@ -359,18 +359,18 @@ def test_clean(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--run", "app=x"], "'app=x' is not the name of a run"),
         (["-n", "lab", "-A"], "not allowed with argument"),
     ],
     ids=["run", "both"],
 )
-def test_usage_of_clean(lab: Lab, words: list[str], said: str) -> None:
+def test_usage_of_clean(lab: Lab, words: list[str], message: str) -> None:
     """A name can only be that of a run, so that no other pods are chosen."""
     answer = lab("clean", *words)
     assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
+    assert message in answer.err
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -387,17 +387,17 @@ def test_a_signal(lab: Lab, number: signal.Signals, code: int) -> None:
 
 
 def test_a_second_signal(lab: Lab) -> None:
-    """It does not wait for pods that do not go, and says how to delete them."""
+    """It does not wait for pods that do not end, and prints how to delete them."""
     lab.api.pods.stories = lambda _: [running()]
     lab.api.pods.delete = lambda pod: None  # type: ignore[method-assign]  # noqa: ARG005
     process = lab.start()
     until(lambda: lab.api.pods.pods)
     process.send_signal(signal.SIGINT)
-    until(lambda: any(one.startswith("DELETE") for one in lab.api.asked))
+    until(lambda: any(request.startswith("DELETE") for request in lab.api.asked))
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=300)
     assert process.returncode == 130
-    (name,) = {one["metadata"]["labels"][RUN_LABEL] for one in lab.api.pods.created}
+    (name,) = {pod["metadata"]["labels"][RUN_LABEL] for pod in lab.api.pods.created}
     assert err.splitlines()[-1] == (
         "rdma-webhook: error: stopped without cleaning up; pods may remain: rdma-webhook verify "
         f"clean -n lab --run {name}"

@@ -32,7 +32,7 @@ VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the output be as wide everywhere, and no kubeconfig be the current one."""
+    """Make the output equally wide everywhere, without a current kubeconfig."""
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("KUBECONFIG", raising=False)
 
@@ -75,7 +75,7 @@ def test_a_pod_that_is_not(tmp_path: Path, pod: dict[str, Any]) -> None:
 
 
 def test_standard_input() -> None:
-    """YAML from kubectl, by a pipe."""
+    """YAML from kubectl comes through a pipe."""
     text = json.dumps(live(status("none", "Launcher")))
     code, out, err = run("-f", "-", stdin=text)
     assert (code, err) == (0, "")
@@ -83,7 +83,7 @@ def test_standard_input() -> None:
 
 
 def test_several_files(tmp_path: Path) -> None:
-    """What one file says about a namespace holds for the pods of another."""
+    """A namespace in one file applies to the pods in another."""
     pods = written(tmp_path, unseen())
     (tmp_path / "ns.json").write_text(json.dumps(namespace({})))
     _, answer = form("-f", pods, "-f", str(tmp_path / "ns.json"))
@@ -102,7 +102,7 @@ def test_codes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "name a pod or a reason code"),
         (["FabricAmbigous"], "did you mean FabricAmbiguous"),
@@ -113,14 +113,14 @@ def test_codes() -> None:
     ],
     ids=str,
 )
-def test_wrong_usage(tmp_path: Path, arguments: list[str], said: str) -> None:
-    """Exit code 2, and one line that says what would be right."""
+def test_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
+    """Exit code 2, and one line that names the remedy."""
     file = tmp_path / "config"
     file.write_text(KUBECONFIG % 9)
-    given = [one.replace("{kubeconfig}", str(file)) for one in arguments]
+    given = [argument.replace("{kubeconfig}", str(file)) for argument in arguments]
     code, out, err = run(*given)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 
@@ -129,25 +129,27 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str], said: str) -> None:
     ["", "a: b", "[1]", "{", "kind: Job\napiVersion: batch/v1", "\x00", "kind: List\nitems: x"],
 )
 def test_nonsense(text: str) -> None:
-    """A file without a pod is refused with a hint at what is wanted."""
+    """A file without a pod is refused with a hint."""
     code, out, err = run("-f", "-", stdin=text)
     assert (code, out) == (2, "")
     assert err.startswith("rdma-webhook: error: ")
 
 
 def test_a_workload_is_no_pod(tmp_path: Path) -> None:
-    """It is said which command takes it."""
+    """The error names the command for it."""
     _, _, err = run("-f", written(tmp_path, job()))
     assert "contains no pods: give the output of kubectl get pod -o yaml" in err
     assert "rdma-webhook preview" in err
 
 
 def test_fabrics(tmp_path: Path) -> None:
-    """With -c, what would be decided today."""
+    """With -c, the answer has what would be decided today."""
     gpu: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": "1"}}}
     pods = written(tmp_path, live(metadata=OWNED), job(asked=ASKED, **gpu))
     _, answer = form("-f", pods, "-c", str(EXAMPLE))
-    (chapter,) = (one for one in answer["pods"][0]["chapters"] if one["name"] == "today")
+    (chapter,) = (
+        chapter for chapter in answer["pods"][0]["chapters"] if chapter["name"] == "today"
+    )
     assert chapter["sentences"][0]["code"] == "SameToday"
 
 
@@ -157,12 +159,12 @@ LAB = "/api/v1/namespaces/lab"
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[AnswersApi]:
     """Serve a pod of the namespace lab; its kubeconfig is `config`."""
-    with AnswersApi({f"{LAB}/pods/train-0": live()}) as made:
-        text = KUBECONFIG % made.port
+    with AnswersApi({f"{LAB}/pods/train-0": live()}) as api:
+        text = KUBECONFIG % api.port
         (tmp_path / "config").write_text(
             text.replace("{cluster: c, user: u}", "{cluster: c, user: u, namespace: lab}")
         )
-        yield made
+        yield api
 
 
 def test_the_namespace_of_the_context(tmp_path: Path, server: AnswersApi) -> None:
@@ -202,11 +204,13 @@ def test_logs_of_the_cluster(tmp_path: Path, server: AnswersApi) -> None:
 
 
 def test_exec_without_the_right(tmp_path: Path, server: AnswersApi) -> None:
-    """The answer says why a container could not be inspected."""
+    """The answer explains why a container could not be inspected."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
     server.answers[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
     _, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"), "--exec")
-    (chapter,) = (one for one in answer["pods"][0]["chapters"] if one["name"] == "processes")
+    (chapter,) = (
+        chapter for chapter in answer["pods"][0]["chapters"] if chapter["name"] == "processes"
+    )
     (sentence,) = chapter["sentences"]
     assert sentence["code"] == "NotLookedInto"
     assert "403" in sentence["text"]
@@ -224,7 +228,7 @@ def test_why_it_was_not_called(tmp_path: Path, server: AnswersApi) -> None:
     }
     _, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"))
     assert answer["pods"][0]["answer"]["code"] == "DidNotAnswer"
-    assert "lacking" not in [one["name"] for one in answer["pods"][0]["chapters"]]
+    assert "lacking" not in [chapter["name"] for chapter in answer["pods"][0]["chapters"]]
 
 
 def test_a_code_that_may_be_a_pod(tmp_path: Path, server: AnswersApi) -> None:

@@ -1,4 +1,4 @@
-"""Two network namespaces with links between them, as the network has them that two pods share."""
+"""Two network namespaces with links between them, like the network that two pods share."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LINKS = ("eth0", "net1", "bond0")
 
 
 class Running:
-    """A process, and what it has said."""
+    """A process and its output."""
 
     def __init__(self, process: subprocess.Popen[bytes], output: IO[str]) -> None:
-        self._process, self._output, self._said = process, output, ""
+        self._process, self._output, self._printed = process, output, ""
 
     def ended(self) -> bool:
         """Return whether it has ended."""
@@ -36,15 +36,15 @@ class Running:
         return self._process.poll() not in (None, 0)
 
     def end(self) -> None:
-        """End it if it still runs, and keep what it said."""
+        """End it if it still runs, and keep its output."""
         self._process.kill()
         self._process.wait()
         self._output.seek(0)
-        self._said = self._output.read()
+        self._printed = self._output.read()
 
-    def said(self) -> str:
-        """Return what it said until its end."""
-        return self._said
+    def printed(self) -> str:
+        """Return its output until its end."""
+        return self._printed
 
 
 class TwoPods:
@@ -66,7 +66,7 @@ class TwoPods:
                 address = f"{self.address(namespace, link)}/24"
                 self._run("-n", namespace, "address", "add", address, "dev", link)
                 self._run("-n", namespace, "link", "set", link, "up")
-        until(self._is_up)  # the kernel says so a moment later
+        until(self._is_up)  # the kernel reports it a moment later
 
     def remove(self) -> None:
         """Remove the namespaces, and with them the links."""
