@@ -243,7 +243,7 @@ _KEY = "name"
 
 
 class Leaf(NamedTuple):
-    """A value that differs; None: it is missing. A list without names is compared as one value."""
+    """A value that differs; None if it is missing. A list without names is compared as a whole."""
 
     place: str  #: `spec.containers[trainer].env[NCCL_IB_HCA].value`
     before: str | None

@@ -1,7 +1,7 @@
 """The objects of an input that are facts about the cluster of its pods.
 
 A Namespace, LimitRange, ResourceQuota, Node, ResourceClaimTemplate or ResourceClaim counts for all
-pods of the input, at any place, alone or in a List. It takes precedence over the same object in
+pods of the input, anywhere in it, alone or in a List. It takes precedence over the same object in
 `--facts`.
 """
 
@@ -49,8 +49,8 @@ def with_input_facts(
 ) -> tuple[Facts, list[str]]:
     """Add the facts in the documents, and return a note for each object that counts.
 
-    Objects without a namespace are taken to be in `namespace`. An object that no cluster has is
-    left out; its note has the reason. The documents override objects and nodes in `live`, and
+    Objects without a namespace are taken to be in `namespace`. An object that no cluster accepts
+    is omitted; its note has the reason. The documents override objects and nodes in `live`, and
     `facts` overrides everything in `live` about its namespaces and nodes.
     """
     input_objects: list[Mapping[str, object]] = []

@@ -73,7 +73,7 @@ def read_live(
     `claims`: also read their ResourceClaimTemplates and ResourceClaims, which matter if a fabric
     has claims; they are read anyway if a fabric of the cluster has claims.
     `fabrics_instead` names the fabrics to use if the cluster's cannot be read; "": do not read
-    them. Each namespace is read once. A request without an answer is the last one. Raises
+    them. Each namespace is read once. No request follows one without an answer. Raises
     InvalidConfiguration if the cluster's fabrics cannot be used.
     """
     facts = BestEffortFacts(reads)

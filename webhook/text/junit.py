@@ -1,7 +1,7 @@
 """Findings as JUnit XML, which CI systems show as tests.
 
-An error is a failure and unsure is skipped; every other level passes, with its text. Elements and
-attributes are those of Ant's JUnit task, which Jenkins and GitLab read.
+An error is a failure and unsure is skipped; every other level passes, with its text. The
+format is the one of Ant's JUnit task, which Jenkins and GitLab read.
 """
 
 from __future__ import annotations

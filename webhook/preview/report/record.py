@@ -14,7 +14,7 @@ from webhook.model.facts import LABEL
 from webhook.model.pod import Path, PodManifest, dotted
 from webhook.text.escape import visible
 
-#: A reason of previews alone: no decision has it.
+#: A reason that only previews have.
 NOT_CALLED = Reason(
     "NotCalled",
     "The API server would not call the webhook for the pod.",

@@ -123,7 +123,7 @@ def _show(sheet: Sheet, preview: Preview, wording: Wording) -> _Counts:
 
 
 def _head(sheet: Sheet, preview: Preview) -> None:
-    """Write the pod's identity, and its creator, on a separate line if there is no room."""
+    """Write the pod's identity and its creator, which gets a separate line if there is no room."""
     heading = list(_heading(preview))
     if preview.controller:
         role = f"{preview.role}, " if preview.role else ""

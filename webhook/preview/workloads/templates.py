@@ -131,7 +131,7 @@ def _owner(path: Path, node: dict[str, object], outer: Owner) -> Owner:
     kind, header = text_of(node["kind"]), Header.of(node)
     name = text_of(header.name) or text_of(header.generate_name)
     if kind == "Pod" and not name and outer.name:
-        return outer  # a template that states its own kind
+        return outer  # a template with its own kind
     is_review = kind == "AdmissionReview"
     namespace = (
         _AdmissionReview.model_validate(node).namespace if is_review else text_of(header.namespace)

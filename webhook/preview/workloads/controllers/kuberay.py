@@ -99,7 +99,7 @@ def _head_of(workload: Workload) -> str:
 
 
 def _labels(workload: Workload, node: str, group: _Group) -> dict[str, str]:
-    """Return the labels; the user's win, except over the three labels that KubeRay selects by."""
+    """Return the labels; the user's come first, except for the three that KubeRay selects by."""
     written = Header.of(workload.pod).labels
     name = workload.name
     group_name = "headgroup" if node == "head" else group.group_name

@@ -1,6 +1,6 @@
 """The rows of the table of controllers, their input, and functions that add to a pod.
 
-As for mutations, a `Draft` copies the parts that it changes, so the template stays unchanged.
+As in mutations, a `Draft` copies the parts that it changes, so the template stays unchanged.
 """
 
 from __future__ import annotations
