@@ -1,4 +1,4 @@
-"""Each folder `discover/<site>` is a site; these tests check what discover makes of it.
+"""Each folder `discover/<site>` is a site; these tests check discover's output for it.
 
 RULE            what the site shows, in a sentence
 nodes/          what tools printed: a file or a folder for each node
@@ -63,11 +63,11 @@ def test_a_site_is_discovered(
     monkeypatch: pytest.MonkeyPatch,
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    """Report, answer and fabrics file are the ones beside the site, to the byte."""
+    """Report, answer and fabrics file equal the files of the site, to the byte."""
     code, fresh = discovered(site, monkeypatch, capsysbinary, "-o", form)
     check(site / RESULTS[form], fresh)
     answer = json.loads(discovered(site, monkeypatch, capsysbinary, "-o", "json")[1])
-    assert code == int(any(one["severity"] == "error" for one in answer["findings"]))
+    assert code == int(any(finding["severity"] == "error" for finding in answer["findings"]))
     assert not list(Draft202012Validator(json.loads(discover_schema())).iter_errors(answer))
 
 
@@ -78,7 +78,7 @@ def test_the_picture_is_drawn(
     monkeypatch: pytest.MonkeyPatch,
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    """Each line, box and word is where it was when somebody last looked at it."""
+    """Each line, box and word is at the place that was last reviewed."""
     discovered(site, monkeypatch, capsysbinary, "--svg", str(tmp_path / "picture.svg"))
     check(site / "picture.svg", (tmp_path / "picture.svg").read_text(encoding="utf-8"))
 

@@ -2,7 +2,7 @@
 
     pod.yaml        what the user writes; its first line states the rule in a sentence
     fabrics.yaml    the configuration
-    facts.yaml      what is known about the cluster, if the rule depends on it
+    facts.yaml      the facts about the cluster, if the rule depends on them
     expected.yaml   the result; written by `make golden`, and reviewed by people
 
 A case runs through the command line and through `/mutate`; both must agree.
@@ -79,9 +79,9 @@ def test_a_second_call_changes_nothing(case: Path) -> None:
     server = _Server(case)
     pod = defaulted(_pod(case))
     first = server.answer(pod)
-    again = server.answer(defaulted(server.patched(pod, first)))
-    assert "patch" not in again
-    assert again["allowed"] is first["allowed"]
+    second = server.answer(defaulted(server.patched(pod, first)))
+    assert "patch" not in second
+    assert second["allowed"] is first["allowed"]
 
 
 @each_case
@@ -93,8 +93,8 @@ def test_yaml_and_json_outputs_agree(
     written = _run(case, capsysbinary, "yaml").decode()
     assert written.splitlines()[0] == (case / "pod.yaml").read_text().splitlines()[0]
     pods = (yaml.safe_load(written), decision["object"])
-    one, other = (without_status(pod)[0] for pod in pods)
-    assert one == other
+    from_yaml, from_json = (without_status(pod)[0] for pod in pods)
+    assert from_yaml == from_json
 
 
 def test_no_folder_is_left_over() -> None:
@@ -180,14 +180,14 @@ _Dumper.add_representer(str, _string)
 
 def _expected_text(decision: dict[str, Any]) -> str:
     keys = ("rdma", "because", "allowed", "reason", "message", "fabric", "evidence")
-    shown = {key: decision[key] for key in keys}
-    shown["outcomes"] = [_line(outcome) for outcome in decision["outcomes"]]
-    shown["warnings"] = decision["warnings"]
+    form = {key: decision[key] for key in keys}
+    form["outcomes"] = [_line(outcome) for outcome in decision["outcomes"]]
+    form["warnings"] = decision["warnings"]
     if decision["allowed"]:
-        shown["object"] = decision["object"]
-    return HEADER + yaml.dump(shown, Dumper=_Dumper, sort_keys=False, width=1000)
+        form["object"] = decision["object"]
+    return HEADER + yaml.dump(form, Dumper=_Dumper, sort_keys=False, width=1000)
 
 
 def _line(outcome: dict[str, Any]) -> str:
-    where = outcome["container"] or "pod"
-    return f"{outcome['mutation']} {where} {outcome['status']} {outcome['reason']}"
+    place = outcome["container"] or "pod"
+    return f"{outcome['mutation']} {place} {outcome['status']} {outcome['reason']}"

@@ -34,8 +34,9 @@ def keys(of: dict[str, Any]) -> str:
 def controllers() -> str:
     """Write the table of controllers, their kinds, and what they add."""
     rows = [
-        f"| {one.name or 'Kubernetes'} | {', '.join(map(_kind, sorted(one.kinds)))} | {one.adds} |"
-        for one in CONTROLLERS
+        f"| {controller.name or 'Kubernetes'} "
+        f"| {', '.join(map(_kind, sorted(controller.kinds)))} | {controller.adds} |"
+        for controller in CONTROLLERS
     ]
     return "\n".join(("| controller | kinds | adds |", "|---|---|---|", *rows, ""))
 

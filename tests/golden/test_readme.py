@@ -28,7 +28,7 @@ Print = Callable[[list[str]], str]
 
 def mutations() -> str:
     """Write the table of mutations."""
-    rows = [f"| `{one.name}` | {one.summary} |\n" for one in MUTATIONS]
+    rows = [f"| `{mutation.name}` | {mutation.summary} |\n" for mutation in MUTATIONS]
     return "\n| mutation | does |\n|---|---|\n" + "".join(rows) + "\n"
 
 

@@ -24,7 +24,7 @@ from webhook.model.pod import Pod
 pytestmark = pytest.mark.skipif(not judges.BASH, reason="no bash here")
 
 WRITTEN = corpus.written()
-GENERATED = corpus.made()
+GENERATED = corpus.generated()
 ALL = [*WRITTEN, *GENERATED]
 #: The largest share of the scripts accepted by bash that the webhook may not understand.
 UNKNOWN = 0.08
@@ -126,7 +126,7 @@ def test_the_second_opinion_on_the_corpus() -> None:
             failing.add(case.about)
         elif {name.end for name in ours} != theirs.keys():
             differing.add(case.about)
-            assert judges.wrong(case.script) == []
+            assert judges.disagreements(case.script) == []
     assert differing == DIFFERENCES.keys()
     assert failing == set(ERRORS)
 
@@ -151,7 +151,7 @@ def test_scripts_of_this_machine() -> None:
         if names is None:
             unknown += 1
             continue
-        differing += judges.wrong(script) or []
+        differing += judges.disagreements(script) or []
         missed += [name for name in _sample(names) if not _finds(script, name)]
     assert differing == []
     assert missed == []
@@ -189,4 +189,4 @@ def test_any_script(script: str) -> None:
     assert not rejected or "=(" in script
     edited = flagged(script)
     assert edited == script or judges.rejects(edited) == rejected
-    assert rejected or not judges.wrong(script)
+    assert rejected or not judges.disagreements(script)

@@ -74,7 +74,7 @@ LAUNCHES = {
 }
 
 
-def made() -> list[Case]:
+def generated() -> list[Case]:
     """Put every launch into every place."""
     return [
         Case(f"{name}: {launch!r}", place.replace("@", launch), (f"=> {words}",))

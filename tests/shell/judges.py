@@ -30,21 +30,19 @@ _RECORDER = "#!/bin/sh\nIFS='\x01'\nprintf '%%s\\000' \"${0##*/}\x01$*\" >>'%s'\
 
 def rejects(script: str) -> bool:
     """Whether bash finds a syntax error."""
-    asked = subprocess.run(
-        [BASH, "-n", "-c", "--", script], env={}, capture_output=True, check=False
-    )
-    return asked.returncode != 0
+    ran = subprocess.run([BASH, "-n", "-c", "--", script], env={}, capture_output=True, check=False)
+    return ran.returncode != 0
 
 
 class Ran(NamedTuple):
-    """What bash did: the words that launchers got, and its trace."""
+    """The effect of a script in bash: the words that launchers got, and the trace."""
 
     launched: tuple[str, ...]
     trace: tuple[str, ...]
 
 
 class Sandbox:
-    """A folder with only harmless programs; every script runs in an empty folder beside it."""
+    """A folder with only harmless programs; every script runs in an empty folder next to it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -85,7 +83,7 @@ def _line(record: str) -> str:
     return shlex.join(words).replace("\n", "\\n")
 
 
-#: What varies between runs: line numbers in bash's messages, file descriptors, measured times.
+#: The varying parts of output: line numbers in bash's messages, file descriptors, measured times.
 _VARYING = re.compile(r"line \d+|/dev/fd/\d+|\d+[.,]\d+s?")
 
 
@@ -115,19 +113,19 @@ class Name(NamedTuple):
 
 
 def our_names(script: str) -> list[Name] | None:
-    """List the names of all simple commands, not only sought ones; None if our code cannot tell."""
+    """List the names of all simple commands, not only sought ones; None if our code cannot."""
     if patterns.CUT.search(script):
         return None
     scanned = Scan(script, list(range(len(script))), 10**9, SOUGHT)
     try:
         scan(scanned)
-        found = [command(scanned, start, end) for _, start, end in scanned.commands]
+        commands = [command(scanned, start, end) for _, start, end in scanned.commands]
     except UnreadableError:
         return None
     starts = (start for _, start, _ in scanned.commands)
     return [
         name
-        for start, (words, ends) in zip(starts, found, strict=True)
+        for start, (words, ends) in zip(starts, commands, strict=True)
         for name in _first(start, words, ends)
     ]
 
@@ -174,24 +172,24 @@ def _name(node: Node) -> Node | None:
             return None
 
 
-def wrong(script: str) -> list[str] | None:
+def disagreements(script: str) -> list[str] | None:
     """List where tree-sitter and our code differ, and bash does not agree with our code.
 
-    Return None if one of the two does not know. bash reads text between backticks and in
+    Return None if one of the two cannot decide. bash reads text between backticks and in
     here-documents only when it runs it, so it does not decide there.
     """
-    own, other = our_names(script), tree_sitters_names(script)
-    if own is None or other is None:
+    our, their = our_names(script), tree_sitters_names(script)
+    if our is None or their is None:
         return None
-    ours = {name.end: name.start for name in own}
-    found = [
+    ours = {name.end: name.start for name in our}
+    only_ours = [
         f"only we see a command: {script[start:end]!r}"
         for end, start in ours.items()
-        if end not in other and not begins_command(script, start) and _is_read(script, start)
+        if end not in their and not begins_command(script, start) and _is_read(script, start)
     ]
-    return found + [
+    return only_ours + [
         f"only tree-sitter sees a command: {script[start:end]!r}"
-        for end, start in other.items()
+        for end, start in their.items()
         if end not in ours
         and script[start:end].strip("! ") not in _RESERVED
         and begins_command(script, start)
@@ -237,14 +235,14 @@ _FOLDERS = ("/usr/bin", "/usr/sbin", "/etc/init.d", "/usr/share", "/var/lib/dpkg
 
 def scripts_of_this_machine(largest: int) -> list[Path]:
     """List the shell scripts installed on this machine; none of them is ever run."""
-    found = []
+    paths = []
     for top in _FOLDERS:
         for folder, _, names in os.walk(top):
             for name in names:
                 path = Path(folder, name)
                 if path.is_file() and not path.is_symlink() and _is_script(path, largest):
-                    found.append(path)
-    return sorted(found)
+                    paths.append(path)
+    return sorted(paths)
 
 
 def _is_script(path: Path, largest: int) -> bool:

@@ -82,5 +82,5 @@ def scripts() -> st.SearchStrategy[str]:
 
 
 def fragments() -> st.SearchStrategy[str]:
-    """Draw a text in which hardly anything is closed."""
+    """Draw a text that hardly closes anything."""
     return st.lists(_fragments, max_size=25).map("".join)

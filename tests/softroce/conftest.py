@@ -1,4 +1,4 @@
-"""One emulated machine per experiment, and what it left."""
+"""An emulated machine for each experiment, and its output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.softroce.machine import boot, prepare, require
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, float], Path]:
-    """Run `experiments/NAME.sh` in a machine; return the folder with what it wrote."""
+    """Run `experiments/NAME.sh` in a machine; return the folder with its output."""
 
     def run(name: str, seconds: float) -> Path:
         require()

@@ -46,7 +46,7 @@ _INIT = Path(__file__).with_name("init.sh")
 
 
 class Disk(NamedTuple):
-    """What QEMU boots."""
+    """The files that QEMU boots."""
 
     image: Path  #: ext4, never written: QEMU keeps changes in a temporary file
     kernel: Path

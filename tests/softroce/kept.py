@@ -1,4 +1,4 @@
-"""What experiments printed: kept in .cache/experiments, from where docs/evidence.md quotes it."""
+"""The output of experiments, kept in .cache/experiments for the quotes in docs/evidence.md."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def keep(name: str, share: Path) -> None:
 
 
 class Transcript:
-    """A file of commands and what they printed, as in a terminal."""
+    """A file of commands and their output, as in a terminal."""
 
     def __init__(self, name: str) -> None:
         self._file = _folder(name) / "transcript.txt"
 
     def add(self, command: str, printed: str) -> None:
-        """Add a command and what it printed."""
+        """Add a command and its output."""
         with self._file.open("a", encoding="utf-8") as file:
             file.write(f"$ {command}\n{printed.rstrip()}\n\n")
 
     def run(self, *words: str | Path, text: str | None = None) -> str:
-        """Run rdma-webhook as a user does, add it, and return what it printed."""
+        """Run rdma-webhook as a user does, add it, and return its output."""
         ran = rdma_webhook(*words, text=text)
         printed = ran.stdout + ran.stderr
         self.add(f"rdma-webhook {shlex.join(map(str, words))}", f"{printed}[{ran.returncode}]")

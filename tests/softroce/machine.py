@@ -21,7 +21,7 @@ PROGRAMS = {
 _KERNEL = (
     "root=/dev/vda rw console=ttyS0 init=/init.sh panic=-1 quiet net.ifnames=0 cgroup_no_v1=all"
 )
-#: What a machine can be made to do; common.sh has what these scripts share.
+#: The scripts that a machine can run; common.sh has their common parts.
 EXPERIMENTS = Path(__file__).parent / "experiments"
 
 
@@ -30,7 +30,7 @@ class EmulationError(Exception):
 
 
 def missing() -> str | None:
-    """Return in one line what is missing and what to do about it; None if nothing is."""
+    """Return in one line the missing parts and the remedy; None if nothing is missing."""
     lacks = sorted({PROGRAMS[name] for name in PROGRAMS if shutil.which(name) is None})
     if lacks:
         return f"an emulated machine needs {' '.join(lacks)}: make experiments-deps"
@@ -48,14 +48,14 @@ def require() -> None:
 
 
 def prepare(share: Path, experiment: str) -> None:
-    """Fill the folder that a machine shares with the scripts, and say which of them it runs."""
+    """Fill the folder that a machine shares with the scripts, and select the one that it runs."""
     for script in EXPERIMENTS.glob("*.sh"):
         shutil.copy(script, share)
     shutil.copy(EXPERIMENTS / f"{experiment}.sh", share / "experiment.sh")
 
 
 def shared(tag: str, folder: Path, *, writable: bool = False) -> tuple[str, str]:
-    """Return the options by which a machine may mount a folder."""
+    """Return the options that let a machine mount a folder."""
     how = "off" if writable else "on"
     return "-virtfs", f"local,path={folder},mount_tag={tag},security_model=none,readonly={how}"
 
@@ -104,6 +104,6 @@ def _tail(share: Path) -> str:
     for name in ("console.txt", "output.txt"):
         path = share / name
         if path.exists():
-            shown = path.read_text(errors="replace").splitlines()[-20:]
-            lines += [f"--- {name}", *shown]
+            tail = path.read_text(errors="replace").splitlines()[-20:]
+            lines += [f"--- {name}", *tail]
     return "\n".join(lines)

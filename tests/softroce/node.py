@@ -37,7 +37,7 @@ class SoftNode:
 
     @property
     def collected(self) -> str:
-        """What `discover script` printed on it."""
+        """The output of `discover script` on it."""
         return (self.share / "collected.txt").read_text()
 
     def start_plugin(self, configuration: str) -> None:
@@ -49,7 +49,7 @@ class SoftNode:
 
 @contextmanager
 def soft_node(cluster: Cluster, share: Path, script: str, *images: Image) -> Iterator[SoftNode]:
-    """Yield a node that is ready and has these images; `script` is that of `discover script`."""
+    """Yield a ready node that has these images; `script`: the output of `discover script`."""
     _fill(cluster, share, script, images)
     cluster.exec("ip", "tuntap", "add", "dev", _TAP, "mode", "tap")
     cluster.exec("ip", "link", "set", _TAP, "master", BRIDGE, "up")
@@ -94,7 +94,7 @@ def _is_ready(cluster: Cluster, share: Path) -> bool:
     if not (share / "ready").exists():
         return False
     condition = '{.status.conditions[?(@.type=="Ready")].status}'
-    found = cluster.kubectl(
+    status = cluster.kubectl(
         "get", "node", NAME, "--ignore-not-found", f"--output=jsonpath={condition}"
     )
-    return found == "True"
+    return status == "True"

@@ -36,16 +36,16 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _discovered(text: str) -> dict[str, Any]:
     ran = rdma_webhook("discover", "-", "-o", "json", text=text)
     assert ran.returncode in (0, 1), ran.stderr
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+    answer: dict[str, Any] = json.loads(ran.stdout)
+    return answer
 
 
 def test_the_script_shows_the_device(share: Path) -> None:
-    """What the script collects has the device, its port's state, link layer and interface."""
+    """The script's output has the device, its port's state, link layer and interface."""
     (node,) = _discovered((share / "collected.txt").read_text())["nodes"]
     (port,) = node["ports"]
-    shown = {key: port[key] for key in ("device", "port", "netdev", "state", "linkLayer")}
-    assert shown == {
+    fields = {key: port[key] for key in ("device", "port", "netdev", "state", "linkLayer")}
+    assert fields == {
         "device": "rxe0",
         "port": 1,
         "netdev": "veth0",

@@ -1,7 +1,7 @@
 """`verify judge` on a transfer between two machines: soft-RoCE with a wire between them.
 
 Two emulated machines have one network. Its speed is that of an emulation, so no rate that a port
-could have would be ok; what is tested is that a link is graded as one.
+could have would be ok; the tests check only that it is graded as a link.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def _run(home: Path, end: str, wire: str) -> None:
     (share / "link.env").write_text(f"END={end}\nOWN={ENDS[end]}\nPEER={peer}\n")
     card = f"virtio-net-pci,netdev=wire,mac=52:54:00:00:00:{ENDS[end][-1]:0>2}"
     network = ("-nic", "none", "-netdev", f"stream,id=wire,{wire}", "-device", card)
-    both = shared("both", home / "both", writable=True)
+    exchange = shared("both", home / "both", writable=True)
     try:
         boot(
             share,
             seconds=_PATIENCE,
-            options=(*network, *both),
+            options=(*network, *exchange),
         )
     finally:
         keep(f"link-{end}", share)
@@ -73,7 +73,7 @@ def _run(home: Path, end: str, wire: str) -> None:
 
 @pytest.fixture(scope="module")
 def transcript() -> Transcript:
-    """Keep what `verify judge` says of them."""
+    """Keep the output of `verify judge` for them."""
     return Transcript("link")
 
 
@@ -82,8 +82,8 @@ def _judged(transcript: Transcript, texts: Sequence[str]) -> dict[str, Any]:
     words = ("verify", "judge", "--rate", "10")
     transcript.add("# client, then server", text)
     transcript.run(*words, "-", text=text)
-    found: dict[str, Any] = json.loads(rdma_webhook(*words, "-o", "json", "-", text=text).stdout)
-    return found
+    form: dict[str, Any] = json.loads(rdma_webhook(*words, "-o", "json", "-", text=text).stdout)
+    return form
 
 
 @pytest.mark.parametrize(("run", "expected"), EXPECTED.items(), ids=EXPECTED)
@@ -97,7 +97,7 @@ def test_a_link_is_judged(
     assert (judged["level"], judged["code"]) in {expected, _TOO_SLOW if slow else expected}, texts
 
 
-def test_both_machines_are_one_fabric(results: Path, transcript: Transcript) -> None:
+def test_both_machines_are_a_single_fabric(results: Path, transcript: Transcript) -> None:
     """What `discover script` collected on both is one fabric with two nodes."""
     folder = results / "collected"
     folder.mkdir()
@@ -106,8 +106,8 @@ def test_both_machines_are_one_fabric(results: Path, transcript: Transcript) -> 
         (folder / f"{end}.txt").write_text(text)
     transcript.run("discover", "--dir", folder)
     ran = rdma_webhook("discover", "--dir", folder, "-o", "json")
-    found = json.loads(ran.stdout)
-    assert sorted(node["name"] for node in found["nodes"]) == sorted(ENDS)
-    (fabric,) = found["fabrics"]
+    form = json.loads(ran.stdout)
+    assert sorted(node["name"] for node in form["nodes"]) == sorted(ENDS)
+    (fabric,) = form["fabrics"]
     assert fabric["hcas"] == ["rxe0"]
     assert fabric["hostSocketInterface"] == "eth0"

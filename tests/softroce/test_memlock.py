@@ -1,4 +1,4 @@
-"""Who may register memory, seen by real perftest on a real verbs device."""
+"""The conditions for registering memory, tried by real perftest on a real verbs device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 WORKS, REFUSED, KILLED = "works", "refused", "killed"
 
-#: 64 MiB each, unless the name says another size; the limit is the 8 MiB that containers get.
+#: 64 MiB each, unless the name has another size; the limit is the 8 MiB that containers get.
 TABLE = {
     "root-ipc_lock": WORKS,
     "root": REFUSED,

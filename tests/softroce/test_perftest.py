@@ -1,4 +1,4 @@
-"""`verify judge` on what real perftest says on a real verbs device, well and ill."""
+"""`verify judge` on real perftest's output on a real verbs device, with and without faults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.softroce.kept import Transcript, rdma_webhook
 
 #: The run → its level and its code. All runs have both ends on one machine, so that no speed
-#: says anything of a link.
+#: is evidence about a link.
 EXPECTED = {
     "bandwidth": ("unsure", "Loopback"),
     "all-sizes": ("unsure", "Loopback"),
@@ -38,22 +38,22 @@ def results(experiment: Callable[[str, float], Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def transcript() -> Transcript:
-    """Keep what `verify judge` says of them."""
+    """Keep the output of `verify judge` for them."""
     return Transcript("verdicts")
 
 
 def _judged(*files: Path) -> dict[str, Any]:
     ran = rdma_webhook("verify", "judge", "--rate", "10", "-o", "json", *files)
     assert not ran.stderr, ran.stderr
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+    form: dict[str, Any] = json.loads(ran.stdout)
+    return form
 
 
 @pytest.mark.parametrize(("run", "expected"), EXPECTED.items(), ids=EXPECTED)
 def test_verify_names_what_is_wrong(
     results: Path, transcript: Transcript, run: str, expected: tuple[str, str]
 ) -> None:
-    """What was planted is what is named; what worked is not called good without a link."""
+    """The planted fault is named; a run that worked is not called good without a link."""
     ends = [results / f"{run}.{end}.txt" for end in ("client", "server")]
     text = "".join(file.read_text() for file in ends if file.exists())
     transcript.add(f"# {run}", text)
@@ -63,19 +63,19 @@ def test_verify_names_what_is_wrong(
 
 
 @pytest.mark.parametrize("run", ["bandwidth", "both-ways", "all-sizes"])
-def test_the_speed_is_the_one_printed(results: Path, run: str) -> None:
-    """The largest average that perftest prints in Gb/s is what is read, by its message rate."""
+def test_the_printed_speed_is_read(results: Path, run: str) -> None:
+    """The largest average that perftest prints in Gb/s is read, by its message rate."""
     judged = _judged(results / f"{run}.client.txt")
     rows = [
         line.split()
         for line in (results / f"{run}.client.txt").read_text().splitlines()
         if line.strip()[:1].isdigit() and len(line.split()) == 5
     ]
-    best = max(float(row[3]) for row in rows)
-    assert judged["results"][0]["gbps"] == pytest.approx(best, abs=0.02)
+    largest = max(float(row[3]) for row in rows)
+    assert judged["results"][0]["gbps"] == pytest.approx(largest, abs=0.02)
 
 
-def test_json_that_is_none(results: Path) -> None:
+def test_invalid_json_is_read(results: Path) -> None:
     """The report file of this perftest has unquoted keys and trailing commas, and is read."""
     text = (results / "report.json").read_text()
     with pytest.raises(json.JSONDecodeError):

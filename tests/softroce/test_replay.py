@@ -24,12 +24,12 @@ from tests.softroce.machine import require
 from tests.softroce.node import NAME, SoftNode, soft_node
 from webhook.diagnose.discover.inputs import collect_script
 
-#: 64 MiB in all, eight times what a container may lock without IPC_LOCK. With plain 64 KiB the
+#: 64 MiB in total, eight times what a container may lock without IPC_LOCK. With plain 64 KiB the
 #: missing capability would go unnoticed.
 _TEST = "ib_write_bw -d rxe0 -x 1 -F -n 5 -q 16 -s 2097152 --report_gbits"
 #: Whether the server waits for its client: 4853 is perftest's port, 18515, and 0A is LISTEN.
 _LISTENS = "cat /proc/net/tcp /proc/net/tcp6 | grep -q ':4853 0*:0000 0A'"
-#: The server in the background and the client beside it, both in one container; again if perftest
+#: The server in the background and the client next to it, both in one container; again if perftest
 #: could not measure the processor's clock, as happens where the host is busy.
 _SCRIPT = f"""\
 cd /tmp
@@ -56,7 +56,7 @@ _PATIENCE = 1200.0
 
 @pytest.fixture(scope="module")
 def transcript() -> Transcript:
-    """Keep what the commands say."""
+    """Keep the output of the commands."""
     return Transcript("replay")
 
 
@@ -92,17 +92,17 @@ def fabric(
     configuration = _plugin_configuration(folder)
     transcript.add("# the plugin's configuration", configuration)
     node.start_plugin(configuration)
-    (found,) = yaml.safe_load(ran.stdout)["spec"]["fabrics"]
-    assert found["match"] == {"gpuResources": []}
-    assert found["hostSocketInterface"] == "eth0"
-    (resource,) = found["resources"]
+    (discovered,) = yaml.safe_load(ran.stdout)["spec"]["fabrics"]
+    assert discovered["match"] == {"gpuResources": []}
+    assert discovered["hostSocketInterface"] == "eth0"
+    (resource,) = discovered["resources"]
     cluster.processes.until(
         f"{NAME} offering {resource['name']}",
         lambda: resource["name"] in _allocatable(cluster),
         _PATIENCE,
     )
     install(cluster, fabrics=folder / "fabrics.yaml")
-    name: str = found["name"]
+    name: str = discovered["name"]
     return name
 
 
@@ -117,8 +117,8 @@ def _plugin_configuration(folder: Path) -> str:
 
 
 def _allocatable(cluster: Cluster) -> dict[str, str]:
-    found = json.loads(cluster.kubectl("get", "node", NAME, "--output=json"))
-    return {name: count for name, count in found["status"]["allocatable"].items() if count != "0"}
+    node = json.loads(cluster.kubectl("get", "node", NAME, "--output=json"))
+    return {name: count for name, count in node["status"]["allocatable"].items() if count != "0"}
 
 
 def _pod(
@@ -162,12 +162,12 @@ class Lab:
     def read(self, name: str) -> dict[str, Any]:
         """Return a pod as it is now."""
         text = self._cluster.kubectl("get", "pod", name, f"--namespace={LAB}", "--output=json")
-        found: dict[str, Any] = json.loads(text)
-        return found
+        pod: dict[str, Any] = json.loads(text)
+        return pod
 
-    def until(self, what: str, condition: Callable[[], bool]) -> None:
+    def until(self, goal: str, condition: Callable[[], bool]) -> None:
         """Wait."""
-        self._cluster.processes.until(what, condition, _PATIENCE)
+        self._cluster.processes.until(goal, condition, _PATIENCE)
 
     def ended(self, pod: dict[str, Any]) -> tuple[str, str]:
         """Run a pod to its end; return its phase and its log."""
@@ -180,30 +180,30 @@ class Lab:
         return phase, log
 
     def explained(self, pod: str, *how: str) -> dict[str, Any]:
-        """Return what `why` says of a pod, as JSON."""
-        ran = rdma_webhook(*self._why(pod, *how), "-o", "json")
+        """Return the explanation of a pod by `why`, as JSON."""
+        ran = rdma_webhook(*self._why_command(pod, *how), "-o", "json")
         assert ran.returncode in (0, 1), ran.stderr
-        (found,) = json.loads(ran.stdout)["pods"]
-        return dict(found)
+        (explanation,) = json.loads(ran.stdout)["pods"]
+        return dict(explanation)
 
-    def said(self, pod: str, *how: str) -> str:
-        """Return what `why` says of a pod, for people, its lines joined."""
-        return " ".join(self._transcript.run(*self._why(pod, *how)).split())
+    def explained_text(self, pod: str, *how: str) -> str:
+        """Return the explanation of a pod by `why`, as text, its lines joined."""
+        return " ".join(self._transcript.run(*self._why_command(pod, *how)).split())
 
-    def _why(self, pod: str, *how: str) -> tuple[str | Path, ...]:
+    def _why_command(self, pod: str, *how: str) -> tuple[str | Path, ...]:
         return ("why", pod, *how, "-n", LAB, "--kubeconfig", self._cluster.kubeconfig)
 
     def judged(self, log: str) -> dict[str, Any]:
-        """Return what `verify judge` says of a log."""
+        """Return the result of `verify judge` for a log."""
         words = ("verify", "judge", "--rate", "10")
         self._transcript.run(*words, "-", text=log)
-        found: dict[str, Any] = json.loads(rdma_webhook(*words, "-o", "json", "-", text=log).stdout)
-        return found
+        form: dict[str, Any] = json.loads(rdma_webhook(*words, "-o", "json", "-", text=log).stdout)
+        return form
 
     def exec(self, pod: str, command: str) -> str:
-        """Run a command of the shell in a pod; return what it prints."""
-        where = (pod, f"--namespace={LAB}", "--", "sh", "-c", command)
-        printed = self._cluster.kubectl("exec", *where)
+        """Run a command of the shell in a pod; return its output."""
+        arguments = (pod, f"--namespace={LAB}", "--", "sh", "-c", command)
+        printed = self._cluster.kubectl("exec", *arguments)
         self._transcript.add(f"kubectl exec {pod} -- sh -c {command!r}", printed)
         return printed
 
@@ -220,7 +220,9 @@ def lab(cluster: Cluster, transcript: Transcript, fabric: str) -> Lab:
 
 
 def _codes(explained: dict[str, Any]) -> set[str]:
-    return {one["code"] for chapter in explained["chapters"] for one in chapter["sentences"]}
+    return {
+        sentence["code"] for chapter in explained["chapters"] for sentence in chapter["sentences"]
+    }
 
 
 def _resource(cluster: Cluster) -> str:
@@ -228,15 +230,15 @@ def _resource(cluster: Cluster) -> str:
     return resource
 
 
-def _asked(fabric: str, **more: str) -> dict[str, str]:
-    return {"rdma.lab/enable": "true", "rdma.lab/fabric": fabric, **more}
+def _annotations(fabric: str, **extra: str) -> dict[str, str]:
+    return {"rdma.lab/enable": "true", "rdma.lab/fabric": fabric, **extra}
 
 
 def test_an_annotated_pod_registers_memory_and_measures(
     cluster: Cluster, lab: Lab, fabric: str
 ) -> None:
     """The annotation brings the device and IPC_LOCK, and drops a limit that would kill the pod."""
-    phase, log = lab.ended(_pod("annotated", _asked(fabric), _MEMORY))
+    phase, log = lab.ended(_pod("annotated", _annotations(fabric), _MEMORY))
     assert phase == "Succeeded", log
     judged = lab.judged(log)
     assert (judged["level"], judged["code"]) == ("unsure", "Loopback"), log
@@ -246,58 +248,58 @@ def test_an_annotated_pod_registers_memory_and_measures(
     assert container["resources"]["limits"] == {_resource(cluster): "1"}
     explained = lab.explained("annotated", "--logs")
     assert (explained["rdma"], explained["answer"]["code"]) == ("yes", "Equipped")
-    assert "equipped for RDMA over" in lab.said("annotated", "--logs")
+    assert "equipped for RDMA over" in lab.explained_text("annotated", "--logs")
 
 
 def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: Lab) -> None:
-    """The same pod, with the device but without IPC_LOCK, fails, and both commands say why."""
+    """The same pod, with the device but without IPC_LOCK, fails, and both commands explain it."""
     phase, log = lab.ended(_pod("without-ipc-lock", {}, {_resource(cluster): "1"}))
     assert phase == "Failed", log
     judged = lab.judged(log)
     assert (judged["level"], judged["code"]) == ("error", "PerftestNoMemory"), log
     explained = lab.explained("without-ipc-lock", "--logs")
-    said = lab.said("without-ipc-lock", "--logs")
+    text = lab.explained_text("without-ipc-lock", "--logs")
     assert (explained["rdma"], explained["answer"]["code"]) == ("no", "PerftestNoMemory")
     assert "NotOptedIn" in _codes(explained)
-    assert 'Write rdma.lab/enable: "true"' in said
-    assert "needs the capability IPC_LOCK" in said
+    assert 'Write rdma.lab/enable: "true"' in text
+    assert "needs the capability IPC_LOCK" in text
 
 
 def test_without_the_annotation_there_is_no_device(lab: Lab) -> None:
-    """The same pod, without the resource, has no device at all, and both commands say so."""
+    """The same pod, without the resource, has no device at all, and both commands report it."""
     phase, log = lab.ended(_pod("without-device", {}, {}))
     assert phase == "Failed", log
     judged = lab.judged(log)
     assert (judged["level"], judged["code"]) == ("error", "NoRdmaDevice"), log
     explained = lab.explained("without-device", "--logs")
-    said = lab.said("without-device", "--logs")
+    text = lab.explained_text("without-device", "--logs")
     assert (explained["rdma"], explained["answer"]["code"]) == ("no", "NotOptedIn")
     assert "NoRdmaDevice" in _codes(explained)
-    assert 'Write rdma.lab/enable: "true"' in said
+    assert 'Write rdma.lab/enable: "true"' in text
 
 
 def test_a_limit_that_is_kept_kills(lab: Lab, fabric: str) -> None:
     """Registered memory counts against the limit; IPC_LOCK does not help against that."""
-    kept = _asked(fabric, **{"rdma.lab/memory-limit": "keep"})
-    phase, log = lab.ended(_pod("limit-kept", kept, _MEMORY))
+    annotations = _annotations(fabric, **{"rdma.lab/memory-limit": "keep"})
+    phase, log = lab.ended(_pod("limit-kept", annotations, _MEMORY))
     assert phase == "Failed", log
     assert "Couldn't allocate MR" not in log
     explained = lab.explained("limit-kept", "--logs")
-    said = lab.said("limit-kept", "--logs")
+    text = lab.explained_text("limit-kept", "--logs")
     assert "OOMKilled" in _codes(explained)
-    assert "used more memory than its limit of 48Mi and was killed (OOMKilled)" in said
+    assert "used more memory than its limit of 48Mi and was killed (OOMKilled)" in text
 
 
 def test_registered_memory_is_seen(lab: Lab, fabric: str) -> None:
     """`why --exec` sees the memory that a process of the pod has registered: VmPin."""
-    lab.create(_pod("waiting", _asked(fabric), {}, _WAITING))
+    lab.create(_pod("waiting", _annotations(fabric), {}, _WAITING))
     lab.until("waiting runs", lambda: lab.read("waiting")["status"]["phase"] == "Running")
     lab.until(
         "memory registered",
         lambda: "MemoryRegistered" in _codes(lab.explained("waiting", "--exec")),
     )
-    said = lab.said("waiting", "--exec")
-    assert "(ibv_rc_pingpong) holds 32 MiB of registered memory: it uses RDMA." in said
+    text = lab.explained_text("waiting", "--exec")
+    assert "(ibv_rc_pingpong) holds 32 MiB of registered memory: it uses RDMA." in text
     pinned = lab.exec("waiting", "grep VmPin /proc/[0-9]*/status")
     assert "32768 kB" in pinned
     lab.delete("waiting")

@@ -1,4 +1,4 @@
-"""Count what the structure of the code is measured by: reads by path, and borders between rooms.
+"""Figures of the structure of the code: reads by path, and borders between rooms.
 
 A room is a folder directly below `webhook`.
 """
@@ -14,7 +14,7 @@ from types import FrameType
 from tests.builders import container, decide_on, env, gpu, pod
 from webhook.model.pod import PodManifest
 
-#: The readers by path, the checks of a value, and what `diagnose` and `preview` make of them.
+#: The readers by path, the checks of a value, and what `diagnose` and `preview` build on them.
 READERS = frozenset(
     {"at", "flag", "items", "mapping", "sequence", "strings", "text"}
     | {"as_flag", "as_items", "as_mapping", "as_sequence", "as_strings", "as_text"}
@@ -51,7 +51,7 @@ def reads_by_path(root: Path) -> Counter[str]:
 
 
 def _calls(module: ast.Module) -> int:
-    readers = READERS & (_imported(module) | {one.name for one in _functions(module)})
+    readers = READERS & (_imported(module) | {function.name for function in _functions(module)})
     return sum(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in readers
         for node in ast.walk(module)

@@ -61,7 +61,7 @@ CONTAINER: dict[str, Any] = POD["containers"][0]
 def test_files_are_yaml_without_repeated_keys(file: Path) -> None:
     """Every file parses, and no mapping repeats a key."""
     text = file.read_text(encoding="utf-8")
-    assert all(one.data for one in parse_yaml(text, file.name, LIMITS))
+    assert all(document.data for document in parse_yaml(text, file.name, LIMITS))
 
 
 def test_every_file_is_used() -> None:
@@ -77,13 +77,17 @@ def test_nothing_is_mounted_where_the_server_looks_for_a_file() -> None:
     """A file would go before the object. No object ships that could replace the site's."""
     assert (CONTAINER["volumeMounts"], POD["volumes"]) == ([], [])
     assert parsed(*CONTAINER["args"]).config is None
-    kinds = [one["kind"] for file in FILES for one in documents(str(file.relative_to(MANIFESTS)))]
+    kinds = [
+        document["kind"]
+        for file in FILES
+        for document in documents(str(file.relative_to(MANIFESTS)))
+    ]
     assert "Deployment" in kinds
     assert "FabricConfiguration" not in kinds
 
 
 def test_whom_the_webhook_is_called_for() -> None:
-    """The label, the excluded namespaces and the conditions are those that `preview` uses."""
+    """The label, the excluded namespaces and the conditions are the same as in `preview`."""
     selector = WEBHOOK["namespaceSelector"]
     assert selector["matchLabels"] == {LABEL: "true"}
     (left_out,) = selector["matchExpressions"]
@@ -96,9 +100,9 @@ def test_whom_the_webhook_is_called_for() -> None:
     assert written.creation_of_pods
     assert f"'{ENABLE}'" in ASKS
     assert f"'{MIRROR}'" in NO_MIRROR
-    assert [one for one in written.namespace_selector if one.key == LABEL] == [
-        one for one in SHIPPED.namespace_selector if one.key == LABEL
-    ]
+    assert [
+        requirement for requirement in written.namespace_selector if requirement.key == LABEL
+    ] == [requirement for requirement in SHIPPED.namespace_selector if requirement.key == LABEL]
     assert (WEBHOOK["name"], WEBHOOK["rules"]) == (
         SHIPPED.webhook["name"],
         SHIPPED.webhook["rules"],
@@ -120,17 +124,17 @@ def test_the_detector_looks_at_the_same_pods() -> None:
 
 def test_what_must_never_cost_a_pod_cannot() -> None:
     """Detector and advice fail open and never deny; the guards fail closed and deny."""
-    for name, policy, actions in (
+    for name, failure_policy, actions in (
         ("admission/detector", "Ignore", {"Warn", "Audit"}),
         ("admission/advice", "Ignore", {"Warn"}),
         ("guard", "Fail", {"Deny", "Audit"}),
         ("guard-secrets", "Fail", {"Deny", "Audit"}),
         ("guard-events", "Fail", {"Deny", "Audit"}),
     ):
-        one, binding = documents(f"base/{name}.yaml")
-        assert one["spec"]["failurePolicy"] == policy
+        policy, binding = documents(f"base/{name}.yaml")
+        assert policy["spec"]["failurePolicy"] == failure_policy
         assert set(binding["spec"]["validationActions"]) == actions
-        assert one["metadata"]["name"] == binding["spec"]["policyName"]
+        assert policy["metadata"]["name"] == binding["spec"]["policyName"]
 
 
 #: Kinds with controllers that we know, and why the advice leaves them out.
@@ -150,8 +154,8 @@ def test_the_advice_is_about_every_kind_whose_controller_we_know() -> None:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    known = {kind for one in CONTROLLERS for kind in one.kinds} - UNADVISED.keys()
-    resources = {_resource(kind) for kind in known}
+    kinds = {kind for controller in CONTROLLERS for kind in controller.kinds} - UNADVISED.keys()
+    resources = {_resource(kind) for kind in kinds}
     assert advised == resources | {("", "namespaces")}
 
 
@@ -163,11 +167,15 @@ def _resource(kind: str) -> tuple[str, str]:
 
 def test_the_advice_finds_the_templates_of_these_kinds() -> None:
     """Its expressions name the field with the pods of each kind, in whatever version."""
-    fields = {str(found.path[1]) for one in WORKLOADS.values() for found in templates_of(one)}
+    fields = {
+        str(template.path[1])
+        for document in WORKLOADS.values()
+        for template in templates_of(document)
+    }
     fields |= {*training_operator.FIELDS.values(), "rayClusterConfig", "rayClusterSpec"}
     variables = documents("base/admission/advice.yaml")[0]["spec"]["variables"]
-    written = "\n".join(one["expression"] for one in variables)
-    missing = {one for one in fields if not re.search(rf"(?:\.|'){one}\b", written)}
+    written = "\n".join(variable["expression"] for variable in variables)
+    missing = {field for field in fields if not re.search(rf"(?:\.|'){field}\b", written)}
     assert not missing, f"add {missing} to the variable templates of advice.yaml"
 
 
@@ -184,26 +192,31 @@ def test_the_guards_look_at_the_same_account() -> None:
 
 
 def test_the_guard_of_secrets_knows_what_is_stored() -> None:
-    """The guard's Secret name, keys and annotations are those that `certs` writes."""
+    """The guard's Secret name, keys and annotations are the same as in `certs`."""
     spec = documents("base/guard-secrets.yaml")[0]["spec"]
-    lists = {one["name"]: yaml.safe_load(one["expression"]) for one in spec["variables"][:2]}
+    lists = {
+        variable["name"]: yaml.safe_load(variable["expression"])
+        for variable in spec["variables"][:2]
+    }
     assert lists == {"keys": list(secret._DATA), "annotations": list(secret._ANNOTATIONS)}
     assert f"== '{ServeOptions().ca_secret}'" in spec["validations"][0]["expression"]
 
 
-def test_the_guard_of_events_knows_what_is_told() -> None:
-    """The guard's controller, reasons and numbers of hex digits are those of the Events."""
+def test_the_guard_of_events_knows_the_events() -> None:
+    """The guard's controller, reasons and numbers of hex digits are the same as in the Events."""
     spec = documents("base/guard-events.yaml")[0]["spec"]
-    named, owned, told, _ = spec["validations"]
+    named, owned, content, _ = spec["validations"]
     assert f"[0-9a-f]{{{owner_events.OWNER_DIGITS}}}$" in owned["expression"]
     assert f"{{1,{owner_events.LONGEST_NAME}}}" in owned["expression"]
-    tells = next(one for one in spec["variables"] if one["name"] == "tellsOwner")
-    assert f"== '{owner_events.REASON}'" in tells["expression"]
+    owner_variable = next(
+        variable for variable in spec["variables"] if variable["name"] == "tellsOwner"
+    )
+    assert f"== '{owner_events.REASON}'" in owner_variable["expression"]
     assert f"'{LABEL}'" in owned["expression"]
     assert f"[0-9a-f]{{{events.REPLICA_DIGITS}}}$" in named["expression"]
-    assert f"== '{events.CONTROLLER}'" in told["expression"]
+    assert f"== '{events.CONTROLLER}'" in content["expression"]
     assert f"with one of {16**events.REPLICA_DIGITS} names" in named["message"]
-    reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", told["expression"])
+    reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", content["expression"])
     assert reason is not None
     assert f'"{reason[1]}"' in (ROOT / "webhook/serve/events.py").read_text(encoding="utf-8")
 
@@ -258,14 +271,16 @@ def test_the_guard_knows_both_configurations() -> None:
 def test_ports_agree() -> None:
     """Container, Service and the server's defaults use the same ports."""
     options = ServeOptions()
-    ports = {one["name"]: one["containerPort"] for one in CONTAINER["ports"]}
+    ports = {port["name"]: port["containerPort"] for port in CONTAINER["ports"]}
     assert ports == {
         "https": options.port,
         "preview": options.preview_port,
         "health": options.health_port,
     }
     (service,) = documents("base/service.yaml")
-    offered = {one["name"]: (one["port"], one["targetPort"]) for one in service["spec"]["ports"]}
+    offered = {
+        port["name"]: (port["port"], port["targetPort"]) for port in service["spec"]["ports"]
+    }
     assert offered == {"https": (443, "https"), "preview": (options.preview_port, "preview")}
     assert WEBHOOK["clientConfig"]["service"]["port"] == 443
 
@@ -276,16 +291,20 @@ def parsed(*words: str) -> argparse.Namespace:
 
 
 def test_arguments_are_understood() -> None:
-    """The server's parser accepts the arguments, and those that the cert-manager overlay adds."""
+    """The server's parser accepts the arguments, and the additional ones for cert-manager."""
     (patch,) = (
-        yaml.safe_load(one["patch"])
-        for one in documents("overlays/cert-manager/kustomization.yaml")[0]["patches"]
-        if one["target"]["kind"] == "Deployment"
+        yaml.safe_load(patch["patch"])
+        for patch in documents("overlays/cert-manager/kustomization.yaml")[0]["patches"]
+        if patch["target"]["kind"] == "Deployment"
     )
-    more = [one["value"] for one in patch if one["path"].endswith("/args/-")]
-    arguments = parsed(*CONTAINER["args"], *more)
+    added = [operation["value"] for operation in patch if operation["path"].endswith("/args/-")]
+    arguments = parsed(*CONTAINER["args"], *added)
     assert arguments.drain_seconds == ServeOptions().drain_seconds
-    mounts = [one["value"]["mountPath"] for one in patch if one["path"].endswith("volumeMounts/-")]
+    mounts = [
+        operation["value"]["mountPath"]
+        for operation in patch
+        if operation["path"].endswith("volumeMounts/-")
+    ]
     assert [str(arguments.tls_cert.parent), str(arguments.tls_key.parent)] == mounts * 2
 
 
@@ -293,7 +312,7 @@ def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
     """Components/mtls adds an argument that `serve` knows, a mount and a ConfigMap."""
     (component,) = documents("components/mtls/kustomization.yaml")
     (patch,) = component["patches"]
-    argument, mount, volume = (one["value"] for one in yaml.safe_load(patch["patch"]))
+    argument, mount, volume = (operation["value"] for operation in yaml.safe_load(patch["patch"]))
     options = parsed(*CONTAINER["args"], argument)
     assert (str(options.client_ca.parent), options.client_ca.name) == (mount["mountPath"], "ca.crt")
     assert (mount["name"], volume["configMap"]) == (
@@ -339,7 +358,10 @@ def test_what_is_watched_may_be_watched() -> None:
     """The ClusterRole allows watching exactly the kinds that the code watches."""
     rules = documents("base/rbac.yaml")[0]["rules"]
     allowed = {
-        (group, one) for rule in rules for group in rule["apiGroups"] for one in rule["resources"]
+        (group, resource)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
     }
     watched = (*KINDS, CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, NODES)
     assert allowed == {(kind.group, kind.resource) for kind in watched}
@@ -352,7 +374,7 @@ def test_the_status_may_be_written() -> None:
     lease, role, _, cluster_role, _ = documents("base/status.yaml")
     assert (lease["kind"], lease["metadata"]["name"]) == ("Lease", LEASE)
     rules = [*role["rules"], *cluster_role["rules"]]
-    assert [(one["resources"], one["resourceNames"], one["verbs"]) for one in rules] == [
+    assert [(rule["resources"], rule["resourceNames"], rule["verbs"]) for rule in rules] == [
         (["leases"], [LEASE], ["get", "update"]),
         (["fabricconfigurations"], ["default"], ["get"]),
         (["fabricconfigurations/status"], ["default"], ["patch"]),
@@ -365,12 +387,12 @@ def test_certificates_may_be_looked_after() -> None:
     names = ServeOptions()
     rules = [*role["rules"], *cluster_role["rules"]]
     read = ["get", "list", "watch"]
-    assert [(one["resources"], one.get("resourceNames"), one["verbs"]) for one in rules] == [
+    assert [(rule["resources"], rule.get("resourceNames"), rule["verbs"]) for rule in rules] == [
         (["secrets"], None, ["create"]),
         (["secrets"], [names.ca_secret], [*read, "update"]),
         *(
-            ([f"{one.kind.lower()}s"], [one.name], [*read, "patch"])
-            for one in configurations(
+            ([f"{configuration.kind.lower()}s"], [configuration.name], [*read, "patch"])
+            for configuration in configurations(
                 names.webhook_configuration, names.validating_webhook_configuration
             )
         ),
@@ -379,7 +401,10 @@ def test_certificates_may_be_looked_after() -> None:
 
 def test_the_pod_knows_itself() -> None:
     """The server reads these variables, since its Events are about its own pod."""
-    fields = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in CONTAINER["env"]}
+    fields = {
+        variable["name"]: variable["valueFrom"]["fieldRef"]["fieldPath"]
+        for variable in CONTAINER["env"]
+    }
     assert fields == {variable: f"metadata.{field}" for field, variable in EVENTS_POD.items()}
 
 

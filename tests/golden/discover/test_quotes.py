@@ -1,4 +1,4 @@
-"""docs/from-nodes-to-fabric.md shows what discover makes of the sites beside this file."""
+"""docs/from-nodes-to-fabric.md shows discover's output for the sites in this folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_page_quotes_what_comes_out() -> None:
     assert len(_QUOTED.findall(fresh)) == 2
 
 
-def _quoted(found: re.Match[str]) -> str:
-    language = "yaml" if found[2].endswith(".yaml") else "text"
-    text = (HERE / found[2]).read_text(encoding="utf-8")
-    return f"{found[1]}\n```{language}\n{text}```\n\n{found[3]}"
+def _quoted(match: re.Match[str]) -> str:
+    language = "yaml" if match[2].endswith(".yaml") else "text"
+    text = (HERE / match[2]).read_text(encoding="utf-8")
+    return f"{match[1]}\n```{language}\n{text}```\n\n{match[3]}"
