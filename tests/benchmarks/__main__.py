@@ -20,7 +20,7 @@ def main() -> int:
     rows += hostile.run()
     print("| what | measured | goal | met |\n|---|---|---|---|")
     for row in rows:
-        print(f"| {row.what} | {row.measured} | {row.goal} | {'yes' if row.met else 'NO'} |")
+        print(f"| {row.title} | {row.measured} | {row.goal} | {'yes' if row.met else 'NO'} |")
     return 0 if all(row.met for row in rows) else 1
 
 

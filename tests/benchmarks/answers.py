@@ -20,8 +20,8 @@ class Asking(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Read on; an answer may come in several pieces."""
         self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        if not found:
+        head, separator, body = self._received.partition(b"\r\n\r\n")
+        if not separator:
             return
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
         if len(body) < length:

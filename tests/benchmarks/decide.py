@@ -18,7 +18,7 @@ from webhook.model.facts import Facts, NamespaceFacts
 class Row(NamedTuple):
     """One line of the table."""
 
-    what: str
+    title: str
     measured: str
     goal: str
     met: bool
@@ -47,13 +47,13 @@ def run() -> list[Row]:
     ]
 
 
-def _at_most(what: str, pods: list[dict[str, Any]], goal: float) -> Row:
-    ratios = [_ratio(one) for one in pods]
+def _at_most(title: str, pods: list[dict[str, Any]], goal: float) -> Row:
+    ratios = [_ratio(manifest) for manifest in pods]
     middle = statistics.median(ratios)
     spread = f" (worst {max(ratios):.2f})" if len(ratios) > 1 else ""
-    sizes = sorted(len(_written(one)) for one in pods)
+    sizes = sorted(len(_written(manifest)) for manifest in pods)
     range_ = " to ".join(f"{size / 1000:.1f}" for size in dict.fromkeys((sizes[0], sizes[-1])))
-    return Row(f"{what}, {range_} kB", f"{middle:.2f}{spread}", f"<= {goal}", middle <= goal)
+    return Row(f"{title}, {range_} kB", f"{middle:.2f}{spread}", f"<= {goal}", middle <= goal)
 
 
 def _new_script() -> Row:
@@ -63,9 +63,9 @@ def _new_script() -> Row:
     deciding, json_only = [], []
     for turn in range(_ROUNDS):
         fresh = [json.loads(json.dumps(manifest)) for _ in range(_COPIES)]
-        for number, one in enumerate(fresh):
-            one["spec"]["containers"][0]["command"][2] += f"# {turn} {number}"
-        deciding.append(_once(lambda one: decide(one, context), fresh))
+        for number, copy in enumerate(fresh):
+            copy["spec"]["containers"][0]["command"][2] += f"# {turn} {number}"
+        deciding.append(_once(lambda copy: decide(copy, context), fresh))
         json_only.append(_once(lambda: json.dumps(json.loads(written)), [None] * _COPIES))
     ratio = min(deciding) / min(json_only)
     return Row("decide, a new launcher script each time", f"{ratio:.2f}", "<= 2.0", ratio <= 2.0)
@@ -80,8 +80,8 @@ def _linear() -> Row:
 
 def _flat() -> Row:
     """Compare a decision with facts of 10,000 nodes with one with facts of ten."""
-    few, many = _context(nodes=10), _context(nodes=10_000)
-    ratio = _seconds(pod(), many) / _seconds(pod(), few)
+    small, large = _context(nodes=10), _context(nodes=10_000)
+    ratio = _seconds(pod(), large) / _seconds(pod(), small)
     return Row("10,000 nodes / 10 nodes", f"{ratio:.2f}", "<= 1.1", ratio <= 1.1)
 
 
@@ -103,13 +103,13 @@ def _seconds(manifest: dict[str, Any], context: Context) -> float:
 def _decide_once(manifest: dict[str, Any], context: Context) -> float:
     """Decide on equal but distinct pods, so that nothing can be cached by identity."""
     written = json.dumps(manifest)
-    return _once(lambda one: decide(one, context), [json.loads(written) for _ in range(_COPIES)])
+    return _once(lambda copy: decide(copy, context), [json.loads(written) for _ in range(_COPIES)])
 
 
 def _once(work: Callable[..., object], inputs: list[Any]) -> float:
     start = time.perf_counter()
-    for one in inputs:
-        work(one) if one is not None else work()
+    for argument in inputs:
+        work(argument) if argument is not None else work()
     return (time.perf_counter() - start) / len(inputs)
 
 

@@ -43,11 +43,11 @@ def run() -> list[Row]:
         log = Path(folder, "log")
         given = {"kubeconfig": str(kubeconfig)}
         starts = [_start(Process(tls, config, log, os.environ, **given)) for _ in range(STARTS)]
-    seconds, megabytes = (median(start[which] for start in starts) for which in (0, 1))
-    what = f"{NAMESPACES:,} namespaces, each with a LimitRange and a quota"
+    seconds, megabytes = (median(start[column] for start in starts) for column in (0, 1))
+    scale = f"{NAMESPACES:,} namespaces, each with a LimitRange and a quota"
     return [
-        Row(f"start to ready, {what}", f"{seconds:.1f} s", f"<= {READY:.0f} s", seconds <= READY),
-        Row(f"memory, {what}", f"{megabytes:.0f} MB", f"<= {MEMORY:.0f} MB", megabytes <= MEMORY),
+        Row(f"start to ready, {scale}", f"{seconds:.1f} s", f"<= {READY:.0f} s", seconds <= READY),
+        Row(f"memory, {scale}", f"{megabytes:.0f} MB", f"<= {MEMORY:.0f} MB", megabytes <= MEMORY),
     ]
 
 
@@ -80,7 +80,7 @@ def _serve(connection: Connection) -> None:
 
 
 #: The list of any other kind.
-_NOTHING = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
+_EMPTY_LIST = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -101,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.read()
             return
         key = url.path.rpartition("/")[2], int(query.get("continue", 0))
-        body = self._pages.get(key, _NOTHING)
+        body = self._pages.get(key, _EMPTY_LIST)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -113,15 +113,15 @@ class _Handler(BaseHTTPRequestHandler):
 def pages() -> Pages:
     """Write every page that can be requested, by resource and `continue`."""
     kinds = {"namespaces": labeled_namespace, "limitranges": _limit_range, "resourcequotas": _quota}
-    found: Pages = {}
+    written: Pages = {}
     for resource, make in kinds.items():
         for first in range(0, NAMESPACES, PAGE):
             meta = {"resourceVersion": "1"}
             if first + PAGE < NAMESPACES:
                 meta["continue"] = str(first + PAGE)
             items = [make(namespace_name(number)) for number in range(first, first + PAGE)]
-            found[resource, first] = json.dumps({"metadata": meta, "items": items}).encode()
-    return found
+            written[resource, first] = json.dumps({"metadata": meta, "items": items}).encode()
+    return written
 
 
 def namespace_name(number: int) -> str:

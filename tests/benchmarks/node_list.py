@@ -1,4 +1,4 @@
-"""What a replica's nodes cost others: `/mutate` while it reads the first list of 10,000 nodes.
+"""The cost of a replica's nodes: `/mutate` while it reads the first list of 10,000 nodes.
 
 A fake API server in a separate process sends nodes as large as real ones, with the images and
 managedFields that nobody keeps. It holds the first page back until the quiet turn is over, so both
@@ -33,7 +33,7 @@ NODES = 10_000
 TURNS = 3
 NODES_PATH = "/api/v1/nodes"
 _NAME = "NAME-OF-THE-NODE"
-_KEPT = 'rdma_webhook_facts_objects{resource="nodes"}'
+_STORED_NODES = 'rdma_webhook_facts_objects{resource="nodes"}'
 
 
 class _Turn(NamedTuple):
@@ -49,15 +49,20 @@ def run() -> list[Row]:
     """Measure the rows of the table that need nodes."""
     with tempfile.TemporaryDirectory() as name:
         turns = [_turn(Path(name)) for _ in range(TURNS)]
-    quiet, listing, seconds, memory = (median(each) for each in zip(*turns, strict=True))
+    quiet, listing, seconds, memory = (median(column) for column in zip(*turns, strict=True))
     ratio = median(turn.listing / turn.quiet for turn in turns)
-    what = f"/mutate at {PER_SECOND}/s, p99, first list of {NODES:,} nodes / at rest"
-    told = f"{listing:.1f} / {quiet:.1f} ms, the list took {seconds:.0f} s"
+    title = f"/mutate at {PER_SECOND}/s, p99, first list of {NODES:,} nodes / at rest"
+    figures = f"{listing:.1f} / {quiet:.1f} ms, the list took {seconds:.0f} s"
     megabytes = memory * 1.048576
-    kept = f"memory, {NODES:,} nodes, and {facts.NAMESPACES:,} namespaces as above"
+    memory_title = f"memory, {NODES:,} nodes, and {facts.NAMESPACES:,} namespaces as above"
     return [
-        Row(f"{what} ({told})", f"{ratio:.2f}", f"<= {GOAL:g}", ratio <= GOAL),
-        Row(kept, f"{megabytes:.0f} MB", f"<= {facts.MEMORY:.0f} MB", megabytes <= facts.MEMORY),
+        Row(f"{title} ({figures})", f"{ratio:.2f}", f"<= {GOAL:g}", ratio <= GOAL),
+        Row(
+            memory_title,
+            f"{megabytes:.0f} MB",
+            f"<= {facts.MEMORY:.0f} MB",
+            megabytes <= facts.MEMORY,
+        ),
     ]
 
 
@@ -71,14 +76,14 @@ def _turn(folder: Path) -> _Turn:
         kubeconfig.write_text(KUBECONFIG % port)
         process = Process(tls, config, folder / "log", os.environ, kubeconfig=str(kubeconfig))
         with process as server:
-            load(server, ca)  # what a process does only once is not measured
+            load(server, ca)  # work that a process does only once is not measured
             quiet = load(server, ca).p99
-            assert server.metric(_KEPT) == 0
+            assert server.metric(_STORED_NODES) == 0
             began = time.monotonic()
             _go(port)
             listing = load(server, ca).p99
-            assert server.metric(_KEPT) == 0, "the list ended before the turn"
-            until(lambda: server.metric(_KEPT) == NODES)
+            assert server.metric(_STORED_NODES) == 0, "the list ended before the turn"
+            until(lambda: server.metric(_STORED_NODES) == NODES)
             return _Turn(quiet, listing, time.monotonic() - began, server.memory())
 
 
@@ -160,7 +165,11 @@ def large_node(name: str) -> dict[str, Any]:
     amounts = {"cpu": "128", "memory": "2Ti", "pods": "110"}
     amounts |= {"nvidia.com/gpu": "8", "rdma/hca": "64"}
     kinds = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
-    said = {"status": "False", "reason": "KubeletHasSufficientMemory", "message": "kubelet has it"}
+    condition = {
+        "status": "False",
+        "reason": "KubeletHasSufficientMemory",
+        "message": "kubelet has it",
+    }
     return {
         "metadata": {
             "name": name,
@@ -173,7 +182,7 @@ def large_node(name: str) -> dict[str, Any]:
         "status": {
             "capacity": amounts,
             "allocatable": amounts,
-            "conditions": [{"type": kind, **said} for kind in kinds],
+            "conditions": [{"type": kind, **condition} for kind in kinds],
             "images": images,
         },
     }

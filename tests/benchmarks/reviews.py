@@ -23,7 +23,7 @@ done
 
 def pod(*, containers: int = 1, variables: int = 12, script: bool = False) -> dict[str, Any]:
     """Make a training pod whose containers all request GPUs."""
-    made = [_container(index, variables, script=script) for index in range(containers)]
+    trainers = [_container(index, variables, script=script) for index in range(containers)]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -42,10 +42,10 @@ def pod(*, containers: int = 1, variables: int = 12, script: bool = False) -> di
                     "blockOwnerDeletion": True,
                 }
             ],
-            "managedFields": [_managed(made)],
+            "managedFields": [_managed(trainers)],
         },
         "spec": {
-            "containers": made,
+            "containers": trainers,
             "volumes": [
                 {"name": "data", "persistentVolumeClaim": {"claimName": "datasets"}},
                 {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": "64Gi"}},
@@ -140,14 +140,14 @@ def _container(index: int, variables: int, *, script: bool) -> dict[str, Any]:
 def _managed(containers: list[dict[str, Any]]) -> dict[str, Any]:
     """Write the managedFields entry of the controller that made the pod."""
     owned: dict[str, Any] = {
-        f'k:{{"name":"{one["name"]}"}}': {
+        f'k:{{"name":"{container["name"]}"}}': {
             ".": {},
             "f:command": {},
             "f:env": {
                 ".": {},
                 **{
                     f'k:{{"name":"{variable["name"]}"}}': {".": {}, "f:name": {}, "f:value": {}}
-                    for variable in one["env"]
+                    for variable in container["env"]
                 },
             },
             "f:image": {},
@@ -162,7 +162,7 @@ def _managed(containers: list[dict[str, Any]]) -> dict[str, Any]:
             "f:terminationMessagePolicy": {},
             "f:volumeMounts": {".": {}, 'k:{"mountPath":"/data"}': {".": {}, "f:name": {}}},
         }
-        for one in containers
+        for container in containers
     }
     return {
         "manager": "kube-controller-manager",

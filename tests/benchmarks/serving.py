@@ -41,7 +41,7 @@ def run() -> list[Row]:
     with _server("fastapi") as plain, _server("mutate") as ours:
         turns = [(_rate(*ours), _rate(*plain)) for _ in range(TURNS + 1)][1:]
     ratio = median(mine / theirs for mine, theirs in turns)
-    mine, theirs = (median(turn[which] for turn in turns) for which in (0, 1))
+    mine, theirs = (median(turn[column] for turn in turns) for column in (0, 1))
     return [
         Row(
             f"/mutate / FastAPI endpoint ({mine:.0f} / {theirs:.0f} requests/s)",

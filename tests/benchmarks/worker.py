@@ -1,4 +1,4 @@
-"""What the worker's clients cost others: `/mutate` while previews or validations keep coming.
+"""The cost of the worker's clients: `/mutate` while previews or validations keep coming.
 
 The server is a separate process, as in production; so is the client, which calls `/mutate`. The
 attackers represent other machines, so they get only spare processor time. Quiet and attacked turns
@@ -59,7 +59,7 @@ def run() -> list[Row]:
             tls, config, folder / "log", os.environ, preview_seconds=10.0, nicest=19
         ) as server:
             usual = _usual(server)
-            rows = [_beside(what, server, ca) for what in ATTACKS]
+            rows = [_compared(attack, server, ca) for attack in ATTACKS]
     row = Row("a usual preview over HTTPS, median", f"{usual:.1f} ms", "none set", met=True)
     return [*rows, row]
 
@@ -80,29 +80,29 @@ def _usual(server: Process) -> float:
     return median(took[1:]) * 1000
 
 
-def _beside(what: str, server: Process, ca: Path) -> Row:
+def _compared(attack: str, server: Process, ca: Path) -> Row:
     """Compare `/mutate` during an attack with `/mutate` at rest."""
-    turns = [(load(server, ca), _attacked(what, server, ca)) for _ in range(TURNS + 1)][1:]
-    quiet, attacked = (median(turn[which].p99 for turn in turns) for which in (0, 1))
+    turns = [(load(server, ca), _attacked(attack, server, ca)) for _ in range(TURNS + 1)][1:]
+    quiet, attacked = (median(turn[column].p99 for turn in turns) for column in (0, 1))
     ratio = median(turn[1].p99 / turn[0].p99 for turn in turns)
     figures = f"{attacked:.1f} / {quiet:.1f} ms, {server.memory():.0f} MiB then"
     return Row(
-        f"/mutate at {PER_SECOND}/s, p99, {what} attacked / quiet ({figures})",
+        f"/mutate at {PER_SECOND}/s, p99, {attack} attacked / quiet ({figures})",
         f"{ratio:.2f}",
         f"<= {GOAL:g}",
         ratio <= GOAL,
     )
 
 
-def _attacked(what: str, server: Process, ca: Path) -> Turn:
-    with _attack(what, server, ca):
+def _attacked(attack: str, server: Process, ca: Path) -> Turn:
+    with _attack(attack, server, ca):
         return load(server, ca)
 
 
 @contextmanager
-def _attack(what: str, server: Process, ca: Path) -> Iterator[None]:
-    command = ["nice", "-n", "19", sys.executable, "-m", "tests.benchmarks.worker", what]
-    given = [str(server.ports[ATTACKS[what].listener]), str(ca)]
+def _attack(attack: str, server: Process, ca: Path) -> Iterator[None]:
+    command = ["nice", "-n", "19", sys.executable, "-m", "tests.benchmarks.worker", attack]
+    given = [str(server.ports[ATTACKS[attack].listener]), str(ca)]
     processes = [
         subprocess.Popen(
             [*command, *given, f"127.0.0.{number + 2}"], cwd=_ROOT, stdout=subprocess.PIPE
@@ -122,13 +122,13 @@ def _attack(what: str, server: Process, ca: Path) -> Iterator[None]:
 
 def _previews() -> list[bytes]:
     """Write bodies that take long, need much memory, or have long answers."""
-    one = json.dumps(pod())
+    manifest = json.dumps(pod())
     return [
-        b"\n---\n".join([one.encode()] * 400),
+        b"\n---\n".join([manifest.encode()] * 400),
         b"a: [" + b"b, " * 190_000 + b"]\n",
-        b"%TAG !a! tag:example.com,2000:\n" * 50_000 + one.encode(),
-        b"a: &a " + b"x" * (1 << 20) + b"\nb: [" + b"*a," * 400 + b"]\n---\n" + one.encode(),
-        one.encode() + b" " * (7 << 20),
+        b"%TAG !a! tag:example.com,2000:\n" * 50_000 + manifest.encode(),
+        b"a: &a " + b"x" * (1 << 20) + b"\nb: [" + b"*a," * 400 + b"]\n---\n" + manifest.encode(),
+        manifest.encode() + b" " * (7 << 20),
     ]
 
 
@@ -161,7 +161,7 @@ async def _fire(attack: Attack, port: int, ca: str, address: str) -> None:
     context.check_hostname = False
     head = f"POST {attack.path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n".encode()
 
-    async def one(number: int) -> None:
+    async def client(number: int) -> None:
         for turn in cycle(range(3)):
             with suppress(OSError, http.client.HTTPException, asyncio.IncompleteReadError):
                 body = next(bodies)
@@ -179,14 +179,14 @@ async def _fire(attack: Attack, port: int, ca: str, address: str) -> None:
             await asyncio.sleep(0.05)
 
     print("attacking", flush=True)
-    await asyncio.gather(*(one(number) for number in range(CONNECTIONS)))
+    await asyncio.gather(*(client(number) for number in range(CONNECTIONS)))
 
 
 def main(arguments: list[str]) -> None:
     """Be an attacker, or print the rows."""
     match arguments:
-        case [what, port, ca, address]:
-            uvloop.run(_fire(ATTACKS[what], int(port), ca, address))
+        case [attack, port, ca, address]:
+            uvloop.run(_fire(ATTACKS[attack], int(port), ca, address))
         case _:
             for row in run():
                 print(*row)

@@ -36,20 +36,22 @@ def run() -> list[Row]:
     """Search, and return the row of the slowest pod found."""
     context, chance = where(), random.Random(SEED)
     names = [*FAMILIES, *LONG]
-    found = [_timed({name: 1.0}, context) for name in names]
-    found += [_timed(_mixture(names, chance), context) for _ in range(_FIRST)]
-    seconds, mixture = max(found, key=lambda one: one[0])
+    timed = [_timed({name: 1.0}, context) for name in names]
+    timed += [_timed(_mixture(names, chance), context) for _ in range(_FIRST)]
+    seconds, mixture = max(timed, key=lambda candidate: candidate[0])
     for _ in range(_STEPS):
         seconds, mixture = max(
             (seconds, mixture),
             _timed(_changed(mixture, names, chance), context),
-            key=lambda one: one[0],
+            key=lambda candidate: candidate[0],
         )
-    seconds, _ = min((_timed(mixture, context) for _ in range(5)), key=lambda one: one[0])
+    seconds, _ = min(
+        (_timed(mixture, context) for _ in range(5)), key=lambda candidate: candidate[0]
+    )
     parts = ", ".join(sorted(mixture, key=mixture.__getitem__, reverse=True)[:3])
-    what = f"decide, the worst pod of 1 MiB found ({parts})"
+    title = f"decide, the worst pod of 1 MiB found ({parts})"
     measured = f"{seconds * 1000:.0f} ms"
-    return [Row(what, measured, f"<= {GOAL * 1000:.0f} ms", seconds <= GOAL)]
+    return [Row(title, measured, f"<= {GOAL * 1000:.0f} ms", seconds <= GOAL)]
 
 
 def _mixture(names: list[str], chance: random.Random) -> Mixture:
@@ -83,7 +85,7 @@ def _stretched(written: str) -> str:
     """Lengthen the numbered names so that together they fill the remaining bytes."""
     names = len(_NUMBERED.findall(written))
     letters = (BYTES - len(written)) // names if names else 0
-    return _NUMBERED.sub(lambda found: found[0] + "x" * letters, written)
+    return _NUMBERED.sub(lambda match: match[0] + "x" * letters, written)
 
 
 #: `a17`, `site.lab/17`: the names that families number, except those of resources for GPUs.
@@ -116,9 +118,9 @@ def _merged(mixture: Mixture, size: float) -> dict[str, Any]:
     return pod
 
 
-def _join(into: dict[str, Any], more: dict[str, Any]) -> None:
+def _join(into: dict[str, Any], other: dict[str, Any]) -> None:
     """Merge one pod's fields into another: lists grow, and existing values stay."""
-    for key, value in more.items():
+    for key, value in other.items():
         if key not in into:
             into[key] = value
         elif isinstance(value, dict) and isinstance(into[key], dict):

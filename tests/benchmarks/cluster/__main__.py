@@ -1,4 +1,4 @@
-"""What admission costs through a real API server, and a replica in a large cluster, as tables."""
+"""The cost of admission by a real API server, and of a replica in a large cluster, as tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tests.benchmarks.cluster.large_cluster import MANY, large_rows, measure_large, stolen
+from tests.benchmarks.cluster.large_cluster import OBJECTS, large_rows, measure_large, stolen
 from tests.benchmarks.cluster.load import IN_FLIGHT, RATE
 from tests.benchmarks.cluster.measure import Effort, Figures, measure
 from tests.benchmarks.cluster.modes import FASTAPI, MODES, NONE, OURS, POLICY, RAW, Mode
@@ -25,12 +25,12 @@ _LIBRARIES = ("uvicorn", "fastapi", "orjson", "uvloop")
 
 
 class _Chosen(NamedTuple):
-    """What to measure, and for how long."""
+    """The measurements to make, and their duration."""
 
     admission: Effort | None
     #: Processes, and objects of each kind; no processes: the large cluster is left out.
     replicas: int
-    many: int
+    objects: int
     realtime: bool
 
 
@@ -49,12 +49,12 @@ def main() -> int:
 
 def _large(chosen: _Chosen) -> list[Row]:
     """Measure replicas in a large cluster, and print the table."""
-    before, taken = os.getloadavg()[0], stolen()
-    figures = measure_large(chosen.replicas, chosen.many, realtime=chosen.realtime)
-    rows = large_rows(figures, chosen.many)
-    kept, passed = (now - then for now, then in zip(stolen(), taken, strict=True))
+    before, stolen_before = os.getloadavg()[0], stolen()
+    figures = measure_large(chosen.replicas, chosen.objects, realtime=chosen.realtime)
+    rows = large_rows(figures, chosen.objects)
+    withheld, passed = (now - then for now, then in zip(stolen(), stolen_before, strict=True))
     print(f"{_machine()}, load before {before:.1f}, after {os.getloadavg()[0]:.1f},", end=" ")
-    print(f"the hypervisor kept {kept / passed:.0%} of the processors\n{_software()}")
+    print(f"the hypervisor kept {withheld / passed:.0%} of the processors\n{_software()}")
     print("replicas and their clients with real-time priority" if chosen.realtime else "")
     _print_rows(rows)
     return rows
@@ -79,7 +79,7 @@ def _print_rows(rows: list[Row]) -> None:
     print("\n| what | measured | goal | met |\n|---|---|---|---|")
     for row in rows:
         met = "" if row.goal == "none set" else "yes" if row.met else "NO"
-        print(f"| {row.what} | {row.measured} | {row.goal} | {met} |")
+        print(f"| {row.title} | {row.measured} | {row.goal} | {met} |")
 
 
 def _chosen() -> _Chosen:
@@ -90,17 +90,17 @@ def _chosen() -> _Chosen:
     parser.add_argument("--slow-turns", type=int, default=3, help="at the fixed rate")
     parser.add_argument("--slow-seconds", type=float, default=10, help="of each mode in a turn")
     parser.add_argument("--replicas", type=int, default=2, help="in a large cluster, in turns")
-    parser.add_argument("--objects", type=int, default=MANY, help="Nodes, and Namespaces, there")
+    parser.add_argument("--objects", type=int, default=OBJECTS, help="Nodes, and Namespaces, there")
     parser.add_argument(
         "--realtime",
         action="store_true",
         help="give replicas and their clients real-time priority, on a machine that others use",
     )
     given = vars(parser.parse_args())
-    only, replicas, many = (given.pop(name) for name in ("only", "replicas", "objects"))
+    only, replicas, objects = (given.pop(name) for name in ("only", "replicas", "objects"))
     realtime = given.pop("realtime")
     admission = None if only == "large" else Effort(**given)
-    return _Chosen(admission, 0 if only == "admission" else replicas, many, realtime)
+    return _Chosen(admission, 0 if only == "admission" else replicas, objects, realtime)
 
 
 def _machine() -> str:
@@ -125,21 +125,21 @@ def _print_figures(figures: Figures) -> None:
         slow = figures.slow[mode]
         _, share, _ = _spread(figures.ratios(mode, NONE))
         calls = f"{figures.calls[mode]:.2f}" if mode in figures.calls else ""
-        print(f"| {mode.what} | {figures.rate(mode):.0f} | {share:.2f} |", end="")
+        print(f"| {mode.title} | {figures.rate(mode):.0f} | {share:.2f} |", end="")
         print(f" {slow.p50:.1f} ms | {slow.p99:.1f} ms | {calls} |")
 
 
 def _rows(figures: Figures) -> list[Row]:
-    pods, asked, answered = figures.uninvited
+    pods, called, answered = figures.uninvited
     return [
         _ratio(figures, RAW, GOAL),
         _ratio(figures, FASTAPI, GOAL),
         _ratio(figures, POLICY),
         Row(
             f"calls for {pods} pods that did not opt in (API server's count, ours)",
-            f"{asked}, {answered}",
+            f"{called}, {answered}",
             "0",
-            asked == answered == 0,
+            called == answered == 0,
         ),
     ]
 
@@ -147,7 +147,7 @@ def _rows(figures: Figures) -> list[Row]:
 def _ratio(figures: Figures, to: Mode, goal: float | None = None) -> Row:
     low, middle, high = _spread(figures.ratios(OURS, to))
     return Row(
-        f"pods/s, {OURS.what} / {to.what}",
+        f"pods/s, {OURS.title} / {to.title}",
         f"{middle:.2f} ({low:.2f} to {high:.2f})",
         "none set" if goal is None else f">= {goal}",
         goal is None or middle >= goal,

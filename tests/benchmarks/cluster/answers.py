@@ -1,4 +1,4 @@
-"""Webhooks to compare with, each a process: `python answers.py WHICH HOST PORT CRT KEY [PATCH]`.
+"""Webhooks to compare with, each a process: `python answers.py KIND HOST PORT CRT KEY [PATCH]`.
 
 They are typical implementations on the same server: FastAPI, or the bare interface below it, which
 parses nothing. Both give a constant answer; a pod that is already patched is allowed unchanged,
@@ -60,7 +60,7 @@ def _fastapi(constant: dict[str, Any]) -> FastAPI:
 
 
 def raw(patch: Path) -> _Application:
-    """Answer with the patch, parsing nothing: this is what server and TLS cost by themselves."""
+    """Answer with the patch, parsing nothing: this is the cost of server and TLS alone."""
     mark = f'"{_STATUS}":'.encode()
     head = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"'
     allowed = b'","allowed":true'
@@ -88,11 +88,11 @@ def _response(patch: Path) -> dict[str, Any]:
     return {"patchType": "JSONPatch", "patch": encoded}
 
 
-def main(which: str, host: str, port: str, certificate: str, key: str, *patch: str) -> None:
+def main(kind: str, host: str, port: str, certificate: str, key: str, *patch: str) -> None:
     """Serve one of the webhooks until SIGTERM."""
-    made = {"noop": noop, "fastapi": fastapi, "raw": raw}[which](*map(Path, patch))  # type: ignore[operator]
+    application = {"noop": noop, "fastapi": fastapi, "raw": raw}[kind](*map(Path, patch))  # type: ignore[operator]
     uvicorn.run(
-        made,
+        application,
         host=host,
         port=int(port),
         ssl_certfile=certificate,

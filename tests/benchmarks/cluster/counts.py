@@ -30,8 +30,8 @@ def answered(cluster: Cluster) -> int:
 def ours(cluster: Cluster, path: str) -> str | None:
     """Return our webhook's answer on this path; None if it is not a success."""
     try:
-        with _OPENER.open(f"http://{cluster.network.gateway}:{_PORT}/{path}", timeout=5) as said:
-            text: str = said.read().decode()
+        with _OPENER.open(f"http://{cluster.network.gateway}:{_PORT}/{path}", timeout=5) as answer:
+            text: str = answer.read().decode()
     except OSError:
         return None
     return text
@@ -47,17 +47,17 @@ def lists(cluster: Cluster) -> dict[str, int]:
     """Return how many lists of nodes were answered from the API server's cache, and by etcd."""
     text = cluster.kubectl("get", "--raw", "/metrics")
     return {
-        where: _sums(text, f"apiserver_{sample}_list_total", "resource", "nodes").get("nodes", 0)
-        for where, sample in (("cache", "cache"), ("etcd", "storage"))
+        source: _sums(text, f"apiserver_{sample}_list_total", "resource", "nodes").get("nodes", 0)
+        for source, sample in (("cache", "cache"), ("etcd", "storage"))
     }
 
 
-def _sums(text: str, sample: str, label: str, only: str = "") -> dict[str, int]:
+def _sums(text: str, name: str, label: str, only: str = "") -> dict[str, int]:
     """Sum a counter by the values of one of its labels; `only`: by this value alone."""
     sums: dict[str, int] = {}
     for family in text_string_to_metric_families(text):
-        for one in family.samples:
-            if one.name == sample and only in ("", one.labels[label]):
-                key = one.labels[label]
-                sums[key] = sums.get(key, 0) + int(one.value)
+        for sample in family.samples:
+            if sample.name == name and only in ("", sample.labels[label]):
+                key = sample.labels[label]
+                sums[key] = sums.get(key, 0) + int(sample.value)
     return sums

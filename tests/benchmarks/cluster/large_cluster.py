@@ -1,8 +1,8 @@
-"""A replica in a large cluster: its start, its memory, and what nodes cost those who create pods.
+"""A replica in a large cluster: its start, its memory, and the cost of nodes for `/mutate`.
 
 The API server and etcd are real, and hold 10,000 Nodes, which no kubelet runs, and 10,000
 Namespaces. Controller manager and scheduler are frozen, so that they do not work on these. The
-replica is a process beside the API server: its identity is the shipped ServiceAccount, with its
+replica is a process next to the API server: its identity is the shipped ServiceAccount, with its
 rights and its FlowSchema. `/mutate` is called directly, 100 times a second, whether or not answers
 keep up: through the API server, its own work on the list of nodes would be measured.
 """
@@ -36,8 +36,8 @@ from tests.integration.serving import Process, certificates, fabrics
 from tests.waiting import until
 
 #: Of each kind.
-MANY = 10_000
-_KEPT = 'rdma_webhook_facts_objects{resource="nodes"}'
+OBJECTS = 10_000
+_STORED_NODES = 'rdma_webhook_facts_objects{resource="nodes"}'
 _WAITED = 'rdma_webhook_namespace_waits_total{came="false"}'
 #: The priority of the replica and its clients, on a machine that others use; see sched(7).
 _PRIORITY = 10
@@ -48,12 +48,12 @@ _LOADS = 4
 
 @dataclass
 class Turn:
-    """What one process has shown: seconds, milliseconds (99th percentiles), and MB."""
+    """The figures of one process: seconds, milliseconds (99th percentiles), and MB."""
 
     ready: float
     listed: float
     listing: list[float]
-    rest: list[float]
+    at_rest: list[float]
     events: list[float]
     #: Events per second that the API server took.
     rates: list[float]
@@ -63,12 +63,12 @@ class Turn:
     @property
     def list_ratio(self) -> float:
         """The 99th percentile during the first list, divided by that at rest."""
-        return median(self.listing) / median(self.rest)
+        return median(self.listing) / median(self.at_rest)
 
     @property
     def event_ratio(self) -> float:
         """The same for events; each load is divided by the one at rest before it."""
-        return median(one / rest for one, rest in zip(self.events, self.rest, strict=True))
+        return median(busy / quiet for busy, quiet in zip(self.events, self.at_rest, strict=True))
 
 
 @dataclass
@@ -107,15 +107,15 @@ class LargeFigures:
     token: Token
 
 
-def measure_large(turns: int, many: int, *, realtime: bool) -> LargeFigures:
+def measure_large(turns: int, objects: int, *, realtime: bool) -> LargeFigures:
     """Fill a cluster, and start a replica in it for each turn."""
     binary("vegeta")  # built before anything runs
     with running() as cluster, ExitStack() as frozen:
         kubeconfig = _identity(cluster)
         for program in ("kube-controller-manager", "kube-scheduler"):
             frozen.enter_context(cluster.processes.frozen(program))
-        with progress.step(f"creating {many:,} Nodes and {many:,} Namespaces"):
-            took = create(cluster, nodes(many)), create(cluster, namespaces(many))
+        with progress.step(f"creating {objects:,} Nodes and {objects:,} Namespaces"):
+            took = create(cluster, nodes(objects)), create(cluster, namespaces(objects))
         size = len(json.dumps(send(cluster, "GET", "/api/v1/nodes/gpu-0").object))
         token = Token(cluster)
         token.take()
@@ -123,10 +123,10 @@ def measure_large(turns: int, many: int, *, realtime: bool) -> LargeFigures:
         measured, after = [], before
         for number in range(turns):
             with progress.step(f"replica {number + 1} of {turns}"):
-                measured.append(_turn(cluster, kubeconfig, many, token.use, realtime=realtime))
+                measured.append(_turn(cluster, kubeconfig, objects, token.use, realtime=realtime))
             if not number:
                 after = counts.queued(cluster), counts.lists(cluster)
-        queued, lists = (_more(*pair) for pair in zip(before, after, strict=True))
+        queued, lists = (_growth(*pair) for pair in zip(before, after, strict=True))
     return LargeFigures(*took, size, measured, queued, lists, token)
 
 
@@ -135,16 +135,16 @@ def _identity(cluster: Cluster) -> Path:
     base = ROOT / "manifests" / "base"
     for file in ("namespace", "serviceaccount", "rbac", "flowschema"):
         cluster.kubectl("apply", f"--filename={base / f'{file}.yaml'}")
-    asked = ("create", "token", NAME, f"--namespace={NAME}", "--duration=24h")
-    token = cluster.kubectl(*asked).strip()
-    where = {
+    command = ("create", "token", NAME, f"--namespace={NAME}", "--duration=24h")
+    token = cluster.kubectl(*command).strip()
+    cluster_entry = {
         "server": server(cluster.network),
         "certificate-authority": str(cluster.directory / "pki" / "ca.crt"),
     }
     written = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "c", "cluster": where}],
+        "clusters": [{"name": "c", "cluster": cluster_entry}],
         "users": [{"name": "u", "user": {"token": token}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
@@ -155,7 +155,7 @@ def _identity(cluster: Cluster) -> Path:
 
 
 def _turn(
-    cluster: Cluster, kubeconfig: Path, many: int, between: Callable[[], None], *, realtime: bool
+    cluster: Cluster, kubeconfig: Path, objects: int, between: Callable[[], None], *, realtime: bool
 ) -> Turn:
     """Start a replica, and call it during its first list, at rest, and while nodes change."""
     folder = cluster.directory / f"replica-{time.monotonic_ns()}"
@@ -163,21 +163,21 @@ def _turn(
     tls, config = certificates(folder), fabrics(folder, FABRICS)
     ca = folder / "ca.crt"
     ca.write_bytes(tls.ca.certificate)
-    changes = NodeChanges(cluster, folder, many)
+    changes = NodeChanges(cluster, folder, objects)
     given: dict[str, Any] = {"kubeconfig": str(kubeconfig)}
     with _priority(realtime=realtime):
         began = time.monotonic()
         with Process(tls, config, folder / "log", os.environ, **given) as replica:
             ready = time.monotonic() - began
-            load(replica, ca)  # what a process does only once is not measured
+            load(replica, ca)  # work that a process does only once is not measured
             listing = [*_while_it_lists(replica, ca)]
             assert listing, "the list ended before it was measured"
-            until(lambda: (replica.metric(_KEPT) or 0) >= many)
+            until(lambda: (replica.metric(_STORED_NODES) or 0) >= objects)
             listed = time.monotonic() - began
-            rest, events, rates = [], [], []
+            at_rest, events, rates = [], [], []
             for _ in range(_LOADS):
                 between()
-                rest.append(load(replica, ca).p99)
+                at_rest.append(load(replica, ca).p99)
                 with changes.going_on() as rate:
                     events.append(load(replica, ca).p99)
                 rates.append(rate())
@@ -186,16 +186,16 @@ def _turn(
             assert not waited, f"{waited:g} calls waited for a namespace: they measure that wait"
             memory = replica.memory() * 1.048576
             proportional = _proportional(replica.process.pid)
-    return Turn(ready, listed, listing, rest, events, rates, memory, proportional)
+    return Turn(ready, listed, listing, at_rest, events, rates, memory, proportional)
 
 
 def _while_it_lists(replica: Process, ca: Path) -> Iterator[float]:
     """Call `/mutate` again and again, and yield the figures from before the list was whole."""
     while True:
-        found = load(replica, ca).p99
-        if replica.metric(_KEPT):
+        p99 = load(replica, ca).p99
+        if replica.metric(_STORED_NODES):
             return
-        yield found
+        yield p99
 
 
 @contextmanager
@@ -219,28 +219,28 @@ def _proportional(pid: int) -> float:
     raise LookupError(f"process {pid} has no Pss")
 
 
-def _more(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+def _growth(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
     """Return by how much counters have grown, the largest first."""
-    grown = {key: many - before.get(key, 0) for key, many in after.items()}
+    grown = {key: count - before.get(key, 0) for key, count in after.items()}
     return dict(
-        sorted(((key, many) for key, many in grown.items() if many), key=lambda one: -one[1])
+        sorted(((key, count) for key, count in grown.items() if count), key=lambda pair: -pair[1])
     )
 
 
-def large_rows(figures: LargeFigures, many: int) -> list[Row]:
+def large_rows(figures: LargeFigures, objects: int) -> list[Row]:
     """Return the rows of the table."""
     turns = figures.turns
-    asked = f"/mutate at {PER_SECOND}/s, p99"
-    rest, listing, events, rate = (
-        median(one for turn in turns for one in getattr(turn, name))
-        for name in ("rest", "listing", "events", "rates")
+    title = f"/mutate at {PER_SECOND}/s, p99"
+    at_rest, listing, events, rate = (
+        median(figure for turn in turns for figure in getattr(turn, name))
+        for name in ("at_rest", "listing", "events", "rates")
     )
     resident = max(turn.resident for turn in turns)
     proportional = max(turn.proportional for turn in turns)
-    what = f"{many:,} Nodes and {many:,} Namespaces"
+    scale = f"{objects:,} Nodes and {objects:,} Namespaces"
     return [
         Row(
-            f"creating {many:,} Nodes of {figures.size / 1000:.0f} kB / {many:,} Namespaces",
+            f"creating {objects:,} Nodes of {figures.size / 1000:.0f} kB / {objects:,} Namespaces",
             f"{figures.nodes:.0f} / {figures.namespaces:.0f} s",
             "none set",
             met=True,
@@ -248,47 +248,50 @@ def large_rows(figures: LargeFigures, many: int) -> list[Row]:
         _seconds("start to ready", [turn.ready for turn in turns]),
         _seconds("start to the end of the first list of nodes", [turn.listed for turn in turns]),
         _ratio(
-            f"{asked}, first list / at rest ({listing:.1f} / {rest:.1f} ms)",
+            f"{title}, first list / at rest ({listing:.1f} / {at_rest:.1f} ms)",
             [turn.list_ratio for turn in turns],
         ),
         _ratio(
-            f"{asked}, {rate:.0f} changes of nodes a second / at rest"
-            f" ({events:.1f} / {rest:.1f} ms)",
+            f"{title}, {rate:.0f} changes of nodes a second / at rest"
+            f" ({events:.1f} / {at_rest:.1f} ms)",
             [turn.event_ratio for turn in turns],
         ),
         Row(
-            f"memory, {what}: resident, and its proportional share",
+            f"memory, {scale}: resident, and its proportional share",
             f"{resident:.0f}, {proportional:.0f} MB",
             f"<= {MEMORY:.0f} MB",
             resident <= MEMORY,
         ),
-        _told("requests in the first turn by FlowSchema", figures.queued),
-        _told("lists of nodes in the first turn, answered by", figures.lists),
-        _told(
+        _counted("requests in the first turn by FlowSchema", figures.queued),
+        _counted("lists of nodes in the first turn, answered by", figures.lists),
+        _counted(
             "a token to continue the list, after so many seconds",
             {f"{seconds} s": code for seconds, code in figures.token.tried.items()},
         ),
     ]
 
 
-def _seconds(what: str, found: list[float]) -> Row:
-    told = ", ".join(f"{one:.1f}" for one in found)
-    return Row(what, f"{told} s", "none set", met=True)
+def _seconds(title: str, figures: list[float]) -> Row:
+    text = ", ".join(f"{figure:.1f}" for figure in figures)
+    return Row(title, f"{text} s", "none set", met=True)
 
 
-def _ratio(what: str, found: list[float]) -> Row:
-    ratio = median(found)
-    told = ", ".join(f"{one:.2f}" for one in found)
-    return Row(what, told, f"<= {GOAL:g}", ratio <= GOAL)
+def _ratio(title: str, ratios: list[float]) -> Row:
+    ratio = median(ratios)
+    text = ", ".join(f"{figure:.2f}" for figure in ratios)
+    return Row(title, text, f"<= {GOAL:g}", ratio <= GOAL)
 
 
 def stolen() -> tuple[int, int]:
     """Return the time that the hypervisor kept from the machine, and all time; see proc_stat(5)."""
-    times = [int(one) for one in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    times = [int(ticks) for ticks in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return times[7], sum(times)
 
 
-def _told(what: str, found: Mapping[str, int]) -> Row:
+def _counted(title: str, amounts: Mapping[str, int]) -> Row:
     return Row(
-        what, ", ".join(f"{key}: {many}" for key, many in found.items()), "none set", met=True
+        title,
+        ", ".join(f"{key}: {amount}" for key, amount in amounts.items()),
+        "none set",
+        met=True,
     )

@@ -56,8 +56,8 @@ class Load:
 
     def report(self, results: Sequence[Path]) -> Report:
         """Combine results into one report; LoadError if a pod was not created."""
-        said = _run([binary("vegeta"), "report", "-type=json", *results])
-        report: dict[str, Any] = json.loads(said)
+        text = _run([binary("vegeta"), "report", "-type=json", *results])
+        report: dict[str, Any] = json.loads(text)
         if set(report["status_codes"]) != {"201"}:
             raise LoadError(f"{report['status_codes']}: {report['errors'][:3]}")
         took = report["latencies"]
@@ -77,5 +77,5 @@ def _run(command: Sequence[str | Path]) -> str:
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise LoadError(f"vegeta {command[1]}: {ran.stderr.strip()}")
-    said: str = ran.stdout
-    return said
+    printed: str = ran.stdout
+    return printed

@@ -28,22 +28,24 @@ def node_name(number: int) -> str:
 def nodes(count: int) -> Iterator[tuple[str, Document]]:
     """Yield Nodes with their path."""
     for number in range(count):
-        made = large_node(node_name(number))
-        yield "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **_sent(made)}
+        document = large_node(node_name(number))
+        yield "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **_sent(document)}
 
 
 def namespaces(count: int) -> Iterator[tuple[str, Document]]:
     """Yield Namespaces with their path."""
     for number in range(count):
-        made = labeled_namespace(namespace_name(number))
-        yield "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", **_sent(made)}
+        document = labeled_namespace(namespace_name(number))
+        yield "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", **_sent(document)}
 
 
-def _sent(made: Document) -> Document:
+def _sent(document: Document) -> Document:
     """Return an object without what an API server writes into it."""
-    own = ("uid", "resourceVersion", "managedFields")
-    metadata = {key: value for key, value in made["metadata"].items() if key not in own}
-    return {**made, "metadata": metadata}
+    server_fields = ("uid", "resourceVersion", "managedFields")
+    metadata = {
+        key: value for key, value in document["metadata"].items() if key not in server_fields
+    }
+    return {**document, "metadata": metadata}
 
 
 def create(cluster: Cluster, objects: Iterable[tuple[str, Document]]) -> float:
@@ -69,6 +71,6 @@ def _create(cluster: Cluster, objects: Iterable[tuple[str, Document]]) -> None:
     for path, document in objects:
         connection.request("POST", path, json.dumps(document), headers)
         answer = connection.getresponse()
-        said = answer.read()
-        assert answer.status == _HTTP_CREATED, said
+        body = answer.read()
+        assert answer.status == _HTTP_CREATED, body
     connection.close()

@@ -15,7 +15,7 @@ from tests.cluster import progress
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure."""
+    """The duration of the measurements."""
 
     turns: int
     seconds: float
@@ -27,7 +27,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured."""
+    """The measurements."""
 
     #: Pods per second of each mode, turn by turn.
     turns: list[dict[Mode, float]]
@@ -80,9 +80,9 @@ def _turn(stage: Stage, seconds: float, number: int = 0) -> dict[Mode, float]:
 def _slowly(stage: Stage, effort: Effort) -> dict[Mode, Report]:
     results: dict[Mode, list[Path]] = {mode: [] for mode in MODES}
     for _ in range(effort.slow_turns):
-        for mode, found in results.items():
-            found.append(stage.load.fixed_rate(mode.namespace, stage.asking, effort.slow_seconds))
-    return {mode: stage.load.report(found) for mode, found in results.items()}
+        for mode, files in results.items():
+            files.append(stage.load.fixed_rate(mode.namespace, stage.asking, effort.slow_seconds))
+    return {mode: stage.load.report(files) for mode, files in results.items()}
 
 
 def _uninvited(stage: Stage, seconds: float) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""The modes to compare: ways in which an API server admits a pod, each in its own namespace.
+"""The modes to compare: ways for an API server to admit a pod, each in its own namespace.
 
 All are registered at once; each selects its namespace by a label, so one mode applies to a pod.
 Our webhook selects by the label that it ships with, which no other namespace has.
@@ -28,7 +28,7 @@ class Mode:
     """One way of admission."""
 
     key: str
-    what: str
+    title: str
     #: The port of its server on the node; 0 if it has none.
     port: int = 0
     #: Whether it makes the same changes to the pod as our webhook.
@@ -36,7 +36,7 @@ class Mode:
 
     @property
     def namespace(self) -> str:
-        """The namespace in which only this mode applies to pods."""
+        """The namespace where only this mode applies to pods."""
         return f"bench-{self.key}"
 
     @property
@@ -52,7 +52,7 @@ OURS = Mode("ours", "rdma-webhook", port=8443, same_patch=True)
 FASTAPI = Mode("fastapi", "a FastAPI webhook, constant patch", port=9003, same_patch=True)
 POLICY = Mode("policy", "a MutatingAdmissionPolicy, two variables")
 
-#: Ours is between those that it is compared with: neighbors in time have similar conditions.
+#: Ours is between the modes that it is compared with: neighbors in time have similar conditions.
 MODES = (NONE, NOOP, RAW, OURS, FASTAPI, POLICY)
 
 

@@ -1,4 +1,4 @@
-"""The webhooks, each a process on the node, beside the API server.
+"""The webhooks, each a process on the node, next to the API server.
 
 Ours is the real `rdma-webhook serve` with certificates from files. All use the same Python,
 libraries and certificate, and are called at an address; behind a Service, calls of all of them
@@ -43,28 +43,28 @@ def start_ours(cluster: Cluster, files: Path) -> None:
 
 
 def start_others(cluster: Cluster, files: Path) -> None:
-    """Start the other webhooks; those that patch answer with the folder's `patch.json`."""
+    """Start the other webhooks; the patching ones answer with the folder's `patch.json`."""
     inside = _inside(cluster, files)
     for mode in (NOOP, RAW, FASTAPI):
-        where = (cluster.network.gateway, str(mode.port))
-        program = [sys.executable, "-P", str(_ANSWERS), mode.key, *where]
+        address = (cluster.network.gateway, str(mode.port))
+        program = [sys.executable, "-P", str(_ANSWERS), mode.key, *address]
         given = [f"{inside}/patch.json"] if mode.same_patch else []
         argv = [*program, f"{inside}/tls.crt", f"{inside}/tls.key", *given]
         started = cluster.start(f"webhook-{mode.key}", argv)
-        until(lambda one=mode: _listens(cluster, one), started.tail)  # type: ignore[misc]
+        until(lambda mode=mode: _listens(cluster, mode), started.tail)  # type: ignore[misc]
 
 
 def our_patch(cluster: Cluster, files: Path, pod: Document) -> list[Document]:
     """Return our webhook's patch for a pod in its namespace; the folder's `ca.crt` is trusted."""
-    seen = review(pod)
-    seen["request"]["namespace"] = OURS.namespace
+    body = review(pod)
+    body["request"]["namespace"] = OURS.namespace
     trusted = ssl.create_default_context(cafile=files / "ca.crt")
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted)
     )
     url = f"https://{cluster.network.gateway}:{OURS.port}/mutate"
     json_only = {"Content-Type": "application/json"}
-    with opener.open(urllib.request.Request(url, json.dumps(seen).encode(), json_only)) as answer:
+    with opener.open(urllib.request.Request(url, json.dumps(body).encode(), json_only)) as answer:
         response = json.load(answer)["response"]
     patch: list[Document] = json.loads(base64.b64decode(response["patch"]))
     return patch

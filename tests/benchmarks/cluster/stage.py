@@ -1,4 +1,4 @@
-"""The stage: a cluster, the servers beside its API server, and all modes registered and active."""
+"""The stage: a cluster, the servers next to its API server, and all modes, active."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"kube-api-access-\w{5}")
 
 @dataclass(frozen=True)
 class Stage:
-    """A cluster in which all modes are active."""
+    """A cluster where all modes are active."""
 
     cluster: Cluster
     load: Load
@@ -91,18 +91,18 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
 
 def _written(files: Path, name: str, annotations: dict[str, str]) -> Path:
     """Write the pod as a controller would create it, without what the API server adds."""
-    made = pod(variables=TYPICAL)
-    metadata, spec = made["metadata"], made["spec"]
+    manifest = pod(variables=TYPICAL)
+    metadata, spec = manifest["metadata"], manifest["spec"]
     for added in ("managedFields", "namespace"):
         del metadata[added]
     metadata["annotations"] = annotations
     for holder, field in (
         (spec, "volumes"),
-        *((one, "volumeMounts") for one in spec["containers"]),
+        *((container, "volumeMounts") for container in spec["containers"]),
     ):
-        holder[field] = [one for one in holder[field] if not _TOKEN.fullmatch(one["name"])]
+        holder[field] = [mount for mount in holder[field] if not _TOKEN.fullmatch(mount["name"])]
     path = files / f"{name}.json"
-    path.write_text(json.dumps(made, separators=(",", ":")))
+    path.write_text(json.dumps(manifest, separators=(",", ":")))
     return path
 
 
@@ -121,36 +121,36 @@ def _prepare(cluster: Cluster, files: Path) -> None:
 def _check(cluster: Cluster, asking: Path) -> None:
     """Wait until each mode is active, and check that it does what it should."""
     for mode in MODES:
-        until(lambda one=mode: _acts(cluster, one, asking))  # type: ignore[misc]
-    found = {mode: _shape(_created(cluster, mode, asking)) for mode in MODES}
-    assert STATUS in found[OURS][1]
-    for mode, made in found.items():
+        until(lambda mode=mode: _acts(cluster, mode, asking))  # type: ignore[misc]
+    shapes = {mode: _shape(_created(cluster, mode, asking)) for mode in MODES}
+    assert STATUS in shapes[OURS][1]
+    for mode, shape in shapes.items():
         if mode.same_patch:
-            assert made == found[OURS], mode
-    assert found[NOOP] == found[NONE] != found[OURS]
+            assert shape == shapes[OURS], mode
+    assert shapes[NOOP] == shapes[NONE] != shapes[OURS]
 
 
 def _acts(cluster: Cluster, mode: Mode, asking: Path) -> bool:
     """Return whether the API server applies the mode yet."""
-    made = _created(cluster, mode, asking)
+    created = _created(cluster, mode, asking)
     if mode is POLICY:
-        names = [one["name"] for one in made["spec"]["containers"][0]["env"]]
+        names = [variable["name"] for variable in created["spec"]["containers"][0]["env"]]
         return all(names.count(variable) == 1 for variable in VARIABLES)
     return mode is NONE or mode.webhook in counts.calls(cluster)
 
 
-def _shape(made: Document) -> tuple[str, Any]:
+def _shape(created: Document) -> tuple[str, Any]:
     """Return what must not differ between namespaces."""
-    return _TOKEN.sub("token", json.dumps(made["spec"])), made["metadata"]["annotations"]
+    return _TOKEN.sub("token", json.dumps(created["spec"])), created["metadata"]["annotations"]
 
 
 def _created(cluster: Cluster, mode: Mode, asking: Path) -> Document:
-    where = ("--namespace", mode.namespace, "--filename", str(asking))
-    made = cluster.kubectl("create", "--dry-run=server", "--output=json", *where)
-    parsed: Document = json.loads(made)
+    arguments = ("--namespace", mode.namespace, "--filename", str(asking))
+    printed = cluster.kubectl("create", "--dry-run=server", "--output=json", *arguments)
+    parsed: Document = json.loads(printed)
     return parsed
 
 
 def _apply(cluster: Cluster, documents: list[Document]) -> None:
-    many = {"apiVersion": "v1", "kind": "List", "items": documents}
-    cluster.kubectl("apply", "--filename=-", input=json.dumps(many))
+    manifest = {"apiVersion": "v1", "kind": "List", "items": documents}
+    cluster.kubectl("apply", "--filename=-", input=json.dumps(manifest))
