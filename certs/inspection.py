@@ -193,16 +193,16 @@ def _handshakes(
 def _probe_all_roots(address: str, name: str, bundles: Iterable[bytes]) -> ProbeResult:
     """Do a handshake for each set of trusted CAs; return a failed one if there is one."""
     results = [probe(address, name, pem) for pem in bundles]
-    return next((result for result in results if result.problem), results[0])
+    return next((probe_result for probe_result in results if probe_result.problem), results[0])
 
 
-def _handshake(result: ProbeResult, roles: _Roles) -> Handshake:
-    leaf = result.leaf
+def _handshake(probe_result: ProbeResult, roles: _Roles) -> Handshake:
+    leaf = probe_result.leaf
     if leaf is None:
-        return Handshake(address=result.address, problem=result.problem)
+        return Handshake(address=probe_result.address, problem=probe_result.problem)
     return Handshake(
-        address=result.address,
-        problem=result.problem,
+        address=probe_result.address,
+        problem=probe_result.problem,
         issuer=next((role for role, ca in roles if _issued(leaf, ca)), ""),
         names=tuple(dns_names(leaf)),
         not_after=leaf.not_valid_after_utc,

@@ -144,15 +144,15 @@ class OwnerChain:
         self._kinds: dict[str, tuple[ApiResource, ...]] = {}
         self._owners: dict[tuple[str, str, str], KubernetesObject | None] = {}
 
-    def of(self, item: KubernetesObject) -> tuple[KubernetesObject, ...]:
+    def of(self, owned: KubernetesObject) -> tuple[KubernetesObject, ...]:
         """Return the controller, its controller, and so on, as far as they can be read."""
         owners: list[KubernetesObject] = []
-        while len(owners) < MOST_OWNERS and (reference := item.metadata.controller):
+        while len(owners) < MOST_OWNERS and (reference := owned.metadata.controller):
             owner = self._owner(reference)
             if owner is None:
                 break
             owners.append(owner)
-            item = owner
+            owned = owner
         return tuple(owners)
 
     def _owner(self, reference: OwnerReference) -> KubernetesObject | None:
@@ -271,18 +271,18 @@ class BestEffortFacts:
         if items is None:
             self.note(f"list {kind.resource}", assumed)
             return False
-        self._keep(name, [item for item in items if not is_made_for_pod(item)])
+        self._keep(name, [claim for claim in items if not is_made_for_pod(claim)])
         return True
 
     def _keep(self, kind: str, items: list[Manifest]) -> None:
         """Keep objects with their kind, which the API server omits from lists."""
-        for item in items:
-            typed = {**item, "kind": kind}
+        for manifest in items:
+            typed = {**manifest, "kind": kind}
             try:
                 Facts().extended([typed], "")
             except ShapeError as error:
                 self.notes.append(
-                    f"{kind} {key_of(item)[1]}: not used as a fact about the cluster: {error}"
+                    f"{kind} {key_of(manifest)[1]}: not used as a fact about the cluster: {error}"
                 )
             else:
                 self.objects.append(typed)

@@ -83,8 +83,8 @@ class WatchedResource(Generic[_Projection_co]):
         return {"fieldSelector": self.selector} if self.selector else {}
 
 
-def _namespace(item: Item) -> NamespaceFacts:
-    namespace = namespace_of(item)
+def _namespace(manifest: Item) -> NamespaceFacts:
+    namespace = namespace_of(manifest)
     return NamespaceFacts(
         name=namespace.name,
         labels=_only(PSA_ENFORCE, namespace.labels or _NONE),
@@ -92,9 +92,9 @@ def _namespace(item: Item) -> NamespaceFacts:
     )
 
 
-def _configuration(item: Item) -> Item:
+def _configuration(manifest: Item) -> Item:
     """Project the configured fields and the time of the last write, without `status`."""
-    metadata = ClusterObject(item).metadata
+    metadata = ClusterObject(manifest).metadata
     projected = {key: metadata[key] for key in _METADATA if key in metadata}
     written = [
         str(manager.get("time") or "")
@@ -102,21 +102,21 @@ def _configuration(item: Item) -> Item:
         if not manager.get("subresource")
     ]
     projected["written"] = max(written, default="")
-    return {**{key: item[key] for key in item if key != "status"}, "metadata": projected}
+    return {**{key: manifest[key] for key in manifest if key != "status"}, "metadata": projected}
 
 
 def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
     return {key: values[key]} if key in values else _NONE
 
 
-def _node(item: Item) -> Node:
-    node = node_of(item)
+def _node(manifest: Item) -> Node:
+    node = node_of(manifest)
     return replace(node, labels=SharedLabels.of(node.labels))
 
 
-def _claim(item: Item) -> tuple[RequestedClasses, ...]:
+def _claim(manifest: Item) -> tuple[RequestedClasses, ...]:
     """Drop a claim that was made for one pod: no other pod names it."""
-    return () if is_made_for_pod(item) else (requested_classes(item),)
+    return () if is_made_for_pod(manifest) else (requested_classes(manifest),)
 
 
 NAMESPACES = WatchedResource(

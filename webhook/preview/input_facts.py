@@ -39,9 +39,9 @@ class LiveFacts(NamedTuple):
     listed: tuple[str, ...] = ()
 
 
-def is_fact(value: Mapping[str, object]) -> bool:
+def is_fact(manifest: Mapping[str, object]) -> bool:
     """Return whether a document is itself a fact about the cluster."""
-    return _kind(value) in KINDS
+    return _kind(manifest) in KINDS
 
 
 def with_input_facts(
@@ -75,31 +75,31 @@ def with_input_facts(
     return (facts.extended(input_objects, namespace) if input_objects else facts), notes
 
 
-def _identity(item: Mapping[str, object], namespace: str) -> tuple[str, str, str]:
+def _identity(manifest: Mapping[str, object], namespace: str) -> tuple[str, str, str]:
     """Return the kind, the namespace and the name of an object."""
-    object_namespace, name = key_of(item)
-    kind = str(item["kind"])
+    object_namespace, name = key_of(manifest)
+    kind = str(manifest["kind"])
     return kind, "" if kind in _CLUSTER_WIDE else object_namespace or namespace, name
 
 
-def _objects(value: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    if is_fact(value):
-        yield value
+def _objects(manifest: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    if is_fact(manifest):
+        yield manifest
         return
-    items = value.get("items") if _kind(value) in _LISTS else None
+    items = manifest.get("items") if _kind(manifest) in _LISTS else None
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict):
             continue
         # The items of a typed list have no kind.
-        typed = {"kind": str(value["kind"]).removesuffix("List"), **item}
+        typed = {"kind": str(manifest["kind"]).removesuffix("List"), **item}
         if is_fact(typed):
             yield typed
 
 
-def _kind(value: Mapping[str, object]) -> str:
+def _kind(manifest: Mapping[str, object]) -> str:
     """Return the kind of an object; "" if it is not a string."""
-    return text_of(value.get("kind"))
+    return text_of(manifest.get("kind"))
 
 
-def _title(item: Mapping[str, object]) -> str:
-    return f"{item['kind']} {Header.of(item).place}".rstrip()
+def _title(manifest: Mapping[str, object]) -> str:
+    return f"{manifest['kind']} {Header.of(manifest).place}".rstrip()

@@ -119,11 +119,11 @@ def _configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
     """Return the configuration of the cluster; None if it cannot be read."""
     if facts.is_silent():
         return None
-    item = facts.permitted.get(_FABRICS_PATH, OBJECT)
-    if item is None:
+    manifest = facts.permitted.get(_FABRICS_PATH, OBJECT)
+    if manifest is None:
         facts.note(f"get {CONFIGURATIONS.resource}", instead)
         return None
-    loaded = parse_object(item, OBJECT)
+    loaded = parse_object(manifest, OBJECT)
     names = ", ".join(loaded.fabrics.fabrics) or "none"
     facts.notes.append(f"fabrics from the cluster ({OBJECT}): {names}")
     return loaded
@@ -224,15 +224,15 @@ def _opted_in(pod: Manifest) -> bool:
     return KubernetesObject.read(pod).metadata.annotations.get(ENABLE) not in (None, "false")
 
 
-def _has_no_controller(item: Manifest) -> bool:
+def _has_no_controller(manifest: Manifest) -> bool:
     """Return whether no controller owns an object."""
-    return KubernetesObject.read(item).metadata.controller is None
+    return KubernetesObject.read(manifest).metadata.controller is None
 
 
-def _has_opted_in_template(item: Manifest) -> bool:
-    return any(_opted_in(template.pod) for template in templates_of(item))
+def _has_opted_in_template(manifest: Manifest) -> bool:
+    return any(_opted_in(template.pod) for template in templates_of(manifest))
 
 
-def _identity(item: Manifest) -> tuple[str, ...]:
+def _identity(manifest: Manifest) -> tuple[str, ...]:
     """Return the key of an object that may be read twice, the same in every version of its kind."""
-    return (str(item.get("kind")), *key_of(item))
+    return (str(manifest.get("kind")), *key_of(manifest))

@@ -300,9 +300,9 @@ class StatusWriter:
         self._written = status if stored else None  # the object may have been deleted just now
 
 
-def _status_of(item: JsonObject | None) -> JsonObject:
+def _status_of(manifest: JsonObject | None) -> JsonObject:
     """Return the status written by another replica or an earlier process."""
-    status = item.get("status") if item else None
+    status = manifest.get("status") if manifest else None
     return status if isinstance(status, dict) else {}
 
 

@@ -142,10 +142,10 @@ def _refused(status: int, sentence: str) -> Reply:
 _OBJECT_PATH = "the object"
 
 
-def configuration_faults(item: Mapping[str, object]) -> ConfigurationErrors:
+def configuration_faults(manifest: Mapping[str, object]) -> ConfigurationErrors:
     """Apply the rules of `check-config` to an object."""
     try:
-        reading: Loaded | InvalidConfiguration = parse_object(item, _OBJECT_PATH)
+        reading: Loaded | InvalidConfiguration = parse_object(manifest, _OBJECT_PATH)
     except InvalidConfiguration as error:
         reading = error
     return ConfigurationErrors(

@@ -101,17 +101,17 @@ class Mutate:
         headers: Headers = dict(scope["headers"])
         try:
             body = await review_body(PATH, scope, headers, self._bodies, receive)
-            result = await self._answer(body)
+            answer = await self._answer(body)
             close = self._state.draining
         except RequestError as error:
-            result = Answer(*text_answer(error.status, str(error)))
+            answer = Answer(*text_answer(error.status, str(error)))
             close = self._state.draining or error.close
         except DisconnectedError:
             return
-        await asgi.respond(send, result.status, result.body, result.content_type, close=close)
+        await asgi.respond(send, answer.status, answer.body, answer.content_type, close=close)
         seconds = perf_counter() - started
-        self._metrics.answered("mutate", result.status, seconds)
-        self._record(result, headers, seconds)
+        self._metrics.answered("mutate", answer.status, seconds)
+        self._record(answer, headers, seconds)
 
     async def _answer(self, body: bytes) -> Answer:
         """Answer any body, after its facts have arrived or the wait for them is over."""
@@ -165,28 +165,28 @@ class Mutate:
         written = orjson.dumps(answer(request.uid, decision))
         return Answer(200, written, request=request, decision=decision)
 
-    def _record(self, result: Answer, headers: Headers, seconds: float) -> None:
+    def _record(self, answer: Answer, headers: Headers, seconds: float) -> None:
         """Count and log a sent answer."""
         took = round(seconds * 1000, 3)
         trace = traceparent(headers)
-        request, decision = result.request, result.decision
-        if result.error is not None:
+        request, decision = answer.request, answer.decision
+        if answer.error is not None:
             self._metrics.internal_errors.inc()
             self._log.write(
                 "error",
                 "internal error",
-                uid=result.uid[:LONGEST_NAME],
+                uid=answer.uid[:LONGEST_NAME],
                 duration_ms=took,
                 traceparent=trace,
-                **crash_summary(result.error),
+                **crash_summary(answer.error),
             )
         elif request is None or decision is None:
             self._log.write(
                 "warning",
                 "not decided",
-                uid=(request.uid if request else result.uid)[:LONGEST_NAME] or None,
-                status=result.status,
-                problem=result.problem,
+                uid=(request.uid if request else answer.uid)[:LONGEST_NAME] or None,
+                status=answer.status,
+                problem=answer.problem,
                 duration_ms=took,
                 traceparent=trace,
             )

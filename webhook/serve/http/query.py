@@ -155,8 +155,8 @@ def _range(written: str) -> _Range:
     return _Range(kind, subtype or "*", quality)
 
 
-def _number(value: str) -> float:
+def _number(text: str) -> float:
     try:
-        return min(max(float(value), 0.0), 1.0)
+        return min(max(float(text), 0.0), 1.0)
     except ValueError:
         return 0.0

@@ -120,17 +120,19 @@ class Validate:
         address = scope["client"][0] if scope.get("client") else ""
         try:
             prepared = _prepared(await review_body(PATH, scope, headers, self._bodies, receive))
-            result = await until_disconnect(self._answer(prepared, address), receive)
+            validation = await until_disconnect(self._answer(prepared, address), receive)
             close = self._state.draining
         except RequestError as error:
-            result = _unread(text_answer(error.status, str(error)))
+            validation = _unread(text_answer(error.status, str(error)))
             close = self._state.draining or error.close
         except DisconnectedError:
             return
-        await asgi.respond(send, result.status, result.body, result.content_type, close=close)
+        await asgi.respond(
+            send, validation.status, validation.body, validation.content_type, close=close
+        )
         seconds = perf_counter() - started
-        self._metrics.answered("validate", result.status, seconds)
-        self._record(result, headers, seconds)
+        self._metrics.answered("validate", validation.status, seconds)
+        self._record(validation, headers, seconds)
 
     async def _answer(self, prepared: Validation | Prepared, address: str) -> Validation:
         """Return the answer to any request; never raises."""
@@ -166,21 +168,21 @@ class Validate:
             ):
                 return await self._worker.ask(job, patience=PATIENCE)
 
-    def _record(self, result: Validation, headers: Headers, seconds: float) -> None:
+    def _record(self, validation: Validation, headers: Headers, seconds: float) -> None:
         """Count and log a sent answer."""
-        request = result.request
+        request = validation.request
         fields: dict[str, object] = {
-            "uid": (request.uid if request else result.uid)[:LONGEST_NAME] or None
+            "uid": (request.uid if request else validation.uid)[:LONGEST_NAME] or None
         }
         timing = {"duration_ms": round(seconds * 1000, 3), "traceparent": traceparent(headers)}
-        if result.error is not None:
+        if validation.error is not None:
             self._metrics.internal_errors.inc()
-            self._log.write("error", "internal error", **fields, **timing, **result.error)
-        elif request is None or (result.counts is None and not request.settled):
-            fields |= {"status": result.status, "problem": result.problem}
+            self._log.write("error", "internal error", **fields, **timing, **validation.error)
+        elif request is None or (validation.counts is None and not request.settled):
+            fields |= {"status": validation.status, "problem": validation.problem}
             self._log.write("warning", "not validated", **fields, **timing)
         else:
-            errors, warnings = result.counts or (0, 0)
+            errors, warnings = validation.counts or (0, 0)
             self._metrics.worker.validated(allowed=not errors)
             fields |= _described(request) | {"allowed": not errors}
             fields |= {"errors": errors, "warnings": warnings}
@@ -218,10 +220,10 @@ def _unread(unread: InvalidReview) -> Validation:
     return Validation(*unread[:-1], error=error)
 
 
-def _checked(item: dict[str, object]) -> dict[str, object]:
+def _checked(configuration: dict[str, object]) -> dict[str, object]:
     """Return the checked part of an object: everything except the API server's additions."""
-    checked = {key: value for key, value in item.items() if key not in _UNCHECKED}
-    return {**checked, "metadata": {"name": at(item, ("metadata", "name"))}}
+    checked = {key: value for key, value in configuration.items() if key not in _UNCHECKED}
+    return {**checked, "metadata": {"name": at(configuration, ("metadata", "name"))}}
 
 
 def _about(request: ConfigurationRequest) -> dict[str, str]:

@@ -113,6 +113,6 @@ def kinds(installation: Installation) -> tuple[WatchedResource[object], ...]:
     return (secret, *webhook_configurations)
 
 
-def _version(item: Item) -> tuple[str, str]:
-    metadata = ClusterObject(item).metadata
+def _version(manifest: Item) -> tuple[str, str]:
+    metadata = ClusterObject(manifest).metadata
     return metadata["uid"], metadata["resourceVersion"]

@@ -143,36 +143,36 @@ class ObjectConfiguration:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._take, learnt)
 
-    def _is_new(self, item: _Projection | None) -> TypeGuard[_Projection]:
+    def _is_new(self, projection: _Projection | None) -> TypeGuard[_Projection]:
         """Return whether there is an object, with a new content; labels do not count."""
-        before, self._last = self._last, _without_time(item or {})
-        return item is not None and before != self._last
+        before, self._last = self._last, _without_time(projection or {})
+        return projection is not None and before != self._last
 
-    def _is_recent(self, item: _Projection | None) -> bool:
+    def _is_recent(self, projection: _Projection | None) -> bool:
         """Return whether the object was written recently, or in the future of this clock."""
         try:
-            written = datetime.fromisoformat((item or {})["metadata"]["written"])
+            written = datetime.fromisoformat((projection or {})["metadata"]["written"])
         except (KeyError, ValueError):
             return False
         return self._wall_clock() - written.timestamp() < RECENT
 
     def _reading(
-        self, item: _Projection
+        self, projection: _Projection
     ) -> tuple[Callable[[], None], PreparedConfiguration | None]:
         """Return a function that puts the object to use, and its configuration."""
         self._lacked = ""
-        self.observed, prepared = self._read(item)
+        self.observed, prepared = self._read(projection)
         loaded, problem = self.observed.loaded, self.observed.problem
         if loaded is not None:
             use = partial(self._in_use.use, loaded, prepared, without_fabrics=NO_FABRICS)
             return use, prepared
         return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
 
-    def _read(self, item: _Projection) -> tuple[ObservedObject, PreparedConfiguration | None]:
+    def _read(self, projection: _Projection) -> tuple[ObservedObject, PreparedConfiguration | None]:
         """Read the object; never raises, since the watch would lose the change."""
-        generation = item["metadata"].get("generation", 0)
+        generation = projection["metadata"].get("generation", 0)
         try:
-            loaded = parse_object(item, OBJECT)
+            loaded = parse_object(projection, OBJECT)
             return ObservedObject(generation, loaded, ""), self._in_use.prepare(loaded)
         except InvalidConfiguration as error:
             problem = str(error)
@@ -244,11 +244,11 @@ class ObjectConfiguration:
         return ReadinessCheck("configuration", True, f"{self._in_use.detail}{old}")
 
 
-def _is_present(item: object) -> TypeGuard[_Projection]:
+def _is_present(projection: object) -> TypeGuard[_Projection]:
     """Return whether an object exists; a deleted one has the projection None."""
-    return item is not None
+    return projection is not None
 
 
-def _without_time(item: _Projection) -> _Projection:
+def _without_time(projection: _Projection) -> _Projection:
     """Return the object without the time of its last write."""
-    return {**item, "metadata": {**item.get("metadata", {}), "written": ""}}
+    return {**projection, "metadata": {**projection.get("metadata", {}), "written": ""}}
