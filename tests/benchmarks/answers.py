@@ -39,5 +39,5 @@ class Asking(asyncio.Protocol):
         raise NotImplementedError
 
     def on_answer(self) -> None:
-        """Go on: the request was answered."""
+        """Continue: the request was answered."""
         raise NotImplementedError

@@ -72,7 +72,7 @@ def _new_script() -> Row:
 
 
 def _linear() -> Row:
-    """Compare the time per container of a pod with 50 containers with that of a pod with one."""
+    """Compare the times per container of a pod with 50 containers and of a pod with one."""
     context = _context()
     ratio = _seconds(pod(containers=50), context) / _seconds(pod(), context) / 50
     return Row("50 containers, each, / 1 container", f"{ratio:.2f}", "<= 1.2", ratio <= 1.2)

@@ -125,12 +125,12 @@ def pages() -> Pages:
 
 
 def namespace_name(number: int) -> str:
-    """Name a namespace; the first is that of the pods of all benchmarks."""
+    """Name a namespace; the first has the pods of all benchmarks."""
     return f"team-{number}" if number else "lab"
 
 
 def labeled_namespace(name: str) -> dict[str, Any]:
-    """Make a Namespace as sites have it, with annotations that nobody keeps."""
+    """Make a Namespace as sites have it, with annotations that the webhook drops."""
     labels = {
         "kubernetes.io/metadata.name": name,
         "pod-security.kubernetes.io/enforce": "baseline",

@@ -147,7 +147,7 @@ def _listed(items: str, after: str = "") -> str:
 
 
 def large_node(name: str) -> dict[str, Any]:
-    """Make a Node of some 21 kB, as those with GPUs are, most of it images and managedFields."""
+    """Make a Node of some 21 kB, as nodes with GPUs have, most of it images and managedFields."""
     features = {f"feature.node.kubernetes.io/cpu-cpuid.F{n}": "true" for n in range(50)}
     labels = {
         **features,

@@ -23,7 +23,7 @@ from tests.benchmarks.decide import TYPICAL
 from tests.benchmarks.reviews import pod, review
 from tests.integration.serving import Process
 
-#: The most by which the 99th percentile may grow while something else keeps the server busy.
+#: The largest growth of the 99th percentile while something else keeps the server busy.
 GOAL = 2.0
 PER_SECOND = 100
 SECONDS = 8.0

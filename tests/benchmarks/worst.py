@@ -88,7 +88,7 @@ def _stretched(written: str) -> str:
     return _NUMBERED.sub(lambda match: match[0] + "x" * letters, written)
 
 
-#: `a17`, `site.lab/17`: the names that families number, except those of resources for GPUs.
+#: `a17`, `site.lab/17`: the names that families number, except names of resources for GPUs.
 _NUMBERED = re.compile(r"(?<=[\"/])[a-zé_-]{0,4}[0-9]+(?=\")")
 
 

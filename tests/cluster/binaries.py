@@ -58,7 +58,7 @@ def provide(names: Iterable[str], minor: str = DEFAULT_MINOR) -> dict[str, Path]
 
 
 def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
-    """Return every program that runs in or next to a cluster, building what the cache lacks.
+    """Return every program that runs in or next to a cluster, building the missing ones.
 
     Kubernetes comes first, since its build compiles most of the libraries that the others share.
     """

@@ -40,7 +40,7 @@ def create(name: str) -> None:
 
 
 def kill(name: str) -> None:
-    """Kill every process of the cgroup and of those below it."""
+    """Kill every process of the cgroup and of the cgroups below it."""
     for path in paths(name):
         for folder, _, _ in os.walk(path):
             with suppress(FileNotFoundError):
@@ -54,7 +54,7 @@ def _kill(pid: int) -> None:
 
 
 def remove(name: str, seconds: float = 10.0) -> None:
-    """Remove the cgroup and those below it; OSError if processes keep it for too long."""
+    """Remove the cgroup and the cgroups below it; OSError if processes keep it for too long."""
     deadline = time.monotonic() + seconds
     for path in paths(name):
         for folder, _, _ in os.walk(path, topdown=False):

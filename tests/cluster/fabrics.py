@@ -79,6 +79,6 @@ def remove(cluster: Cluster) -> None:
 
 
 def stored(webhook: Webhook) -> dict[str, Any]:
-    """Return the object as it is stored."""
+    """Return the stored object."""
     document: dict[str, Any] = json.loads(webhook.read(PATH))
     return document

@@ -46,7 +46,7 @@ A100 = {"nvidia.com/a100": "64", "rdma/rdma_a100": "63"}
 #: The label as GPU feature discovery sets it.
 PRODUCT = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
 V100_PRODUCT = "nvidia.com/gpu.product=Tesla-V100-SXM2-32GB"
-#: What a pod needs to be scheduled to the fake node, which has the A100s.
+#: The toleration of pods for the fake node, which has the A100s.
 TOLERATION = {"key": kwok.FAKE, "operator": "Exists"}
 #: Seconds until two replicas are ready, even if one core has to do everything.
 READY = 120
@@ -262,7 +262,7 @@ def _rolled_out(webhook: Webhook) -> bool:
 
 
 def called(cluster: Cluster, seconds: float = 60.0) -> None:
-    """Wait until an opted-in pod is changed: API server and kube-proxy need time to learn of us."""
+    """Wait until an opted-in pod is changed: API server and kube-proxy need time to notice us."""
     pod = _created(cluster)
     deadline = time.monotonic() + seconds
     while "rdma.lab/status" not in pod:

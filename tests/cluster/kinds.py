@@ -11,7 +11,7 @@ def bring(cluster: Cluster, source: str, definitions: str | None = None) -> list
     Return their names once the API server serves them.
     """
     cluster.need("the kinds of other projects")
-    # Ray's are too long for the annotation in which a client-side apply stores them.
+    # Ray's are too long for the annotation where a client-side apply stores them.
     apply = ("apply", "--server-side", "--force-conflicts", "--output=name", "--filename", source)
     names = cluster.kubectl(*apply, input=definitions).split()
     wait = ("wait", "--for=condition=Established", "--timeout=300s", *names)

@@ -12,7 +12,7 @@ from tests.cluster import archives, progress
 from tests.cluster.buildah import Store, run
 
 SUITE = "bookworm"
-#: What the project's Dockerfile requires of its base, and certificates for images built on it.
+#: The packages that the project's Dockerfile requires, and certificates for images built on them.
 PACKAGES = ("ca-certificates", "python3", "python3-venv")
 
 _UNREAD = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/man/*")

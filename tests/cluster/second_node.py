@@ -51,7 +51,7 @@ def second_node(cluster: Cluster, *images: Image) -> Iterator[str]:
 
 
 def _write(cluster: Cluster) -> None:
-    """Derive the configuration from that of the first node."""
+    """Derive the configuration from the first node's."""
     home = cluster.directory / "second"
     home.mkdir(exist_ok=True)
     text = (cluster.directory / "containerd.toml").read_text()

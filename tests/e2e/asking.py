@@ -1,4 +1,4 @@
-"""Ask an API server what it would do with a document, and read its warnings: nothing is stored."""
+"""Dry runs of documents on an API server, with its warnings: nothing is stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Answer(NamedTuple):
 
     #: Why it was rejected; "" if it would have been created.
     refusal: str
-    #: The messages of one policy's warnings; `detector` has those of the other.
+    #: The messages of one policy's warnings; `detector` has the other's.
     advice: list[str]
     detector: list[str]
 

@@ -121,7 +121,7 @@ def test_node_is_ready_and_has_the_requested_minor(cluster: Cluster) -> None:
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == NAME
 
 
-def test_pod_runs_and_can_be_looked_into(cluster: Cluster, server: str) -> None:
+def test_pod_runs_and_can_be_inspected(cluster: Cluster, server: str) -> None:
     """`kubectl logs` and `exec` reach the kubelet."""
     assert _python(cluster, server, "print(6 * 7)") == "42\n"
     until(lambda: "Serving HTTP" in cluster.kubectl("logs", server))

@@ -146,7 +146,7 @@ def test_two_managers_each_apply_their_fabrics(stored: Cluster) -> None:
     assert [fabric["name"] for fabric in spec(stored)["fabrics"]] == ["roce"]
 
 
-def test_the_table_shows_what_the_status_says(stored: Cluster) -> None:
+def test_the_table_shows_the_status(stored: Cluster) -> None:
     """The status is a subresource: it changes no generation, and an apply does not change it."""
     apply(stored, configuration())
     condition = {

@@ -145,7 +145,7 @@ def schemas(
 
 
 @pytest.mark.parametrize("name", [*SHIPPED, *(file.name for file in EXAMPLES)])
-def test_what_ships_is_valid(shipped: dict[str, Documents], schemas: Path, name: str) -> None:
+def test_shipped_files_are_valid(shipped: dict[str, Documents], schemas: Path, name: str) -> None:
     """Kubeconform finds no unknown or wrong field, in the examples neither."""
     assert conform(shipped[name], schemas)["invalid"] == 0
 

@@ -176,7 +176,7 @@ def test_namespaces_left_out_are_never_called_for(cluster: Cluster, deaf: Deaf) 
 # The detector.
 
 
-def test_the_detector_finds_what_ignore_let_through(cluster: Cluster, deaf: Deaf) -> None:
+def test_the_detector_finds_pods_that_ignore_let_through(cluster: Cluster, deaf: Deaf) -> None:
     """A pod that opted in but was not changed is created with a warning; other pods get none."""
     deaf("Ignore")
     answer = ask(cluster, pod("policies-on", {ENABLE: "true"}))
@@ -218,7 +218,7 @@ def test_correct_use_gets_no_advice(cluster: Cluster) -> None:
 
 
 def test_a_pod_in_an_unlabelled_namespace(cluster: Cluster) -> None:
-    """The annotation alone does nothing, and the author of the pod learns what is missing."""
+    """The annotation alone does nothing; the pod's author gets advice about the missing label."""
     answer = ask(cluster, pod("policies-plain", {ENABLE: "true"}))
     assert (answer.created, answer.advice) == (True, [UNLABELLED])
 

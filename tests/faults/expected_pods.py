@@ -22,7 +22,7 @@ from webhook.serve.http.mutate import Mutate
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 
-#: What the API server writes into each pod.
+#: The fields that the API server writes into each pod.
 _ITS_OWN = ("name", "namespace", "uid", "creationTimestamp", "managedFields")
 
 
@@ -84,7 +84,7 @@ def _objects(cluster: Cluster, resources: Iterable[str]) -> Iterator[Document]:
 
 
 def without_server_fields(pod: Document) -> Document:
-    """Return a pod without what the API server writes into each one."""
+    """Return a pod without the fields that the API server writes."""
     metadata = {key: value for key, value in pod["metadata"].items() if key not in _ITS_OWN}
     return {**pod, "metadata": metadata}
 

@@ -41,7 +41,7 @@ BUNDLES: dict[str, Callable[[Webhook], None]] = {
 
 
 @pytest.mark.parametrize("fault", [*SECRETS, *BUNDLES])
-def test_what_is_broken_is_healed(
+def test_damage_is_repaired(
     webhook: Webhook, lab: Lab, load: Load, figure: Figure, fault: str
 ) -> None:
     """The repair keeps the CA: a broken Secret fails no pod, nor does a repaired `caBundle`."""

@@ -15,9 +15,9 @@ from tests.waiting import until
 
 
 def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> None:
-    """Only calls in flight, and those dialed before the kubelet has noticed, are lost.
+    """Only calls in flight, and calls dialed before the kubelet has noticed, are lost.
 
-    Once the replica is ready again, none is.
+    Once the replica is ready again, no call is lost.
     """
     before = processes(webhook)
     name, container = min(before.items())

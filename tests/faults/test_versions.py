@@ -1,4 +1,4 @@
-"""Two versions of the program at work on the same fabrics, while pods are created.
+"""Two versions of the program that use the same fabrics, while pods are created.
 
 Another webhook changes each pod after ours, so the API server calls ours twice, often at replicas
 of both versions. docs/upgrading.md describes what may then happen.
@@ -189,7 +189,7 @@ def _used(replica: Replica) -> str:
 
 
 def test_a_pod_may_be_decided_by_both_versions(versions: Versions, figure: Figure) -> None:
-    """Then it is what the first one decided, to which the second one only added.
+    """Then it has the first one's decision, and only additions of the second one.
 
     Every other pod is what one version decides.
     """
@@ -295,6 +295,6 @@ def test_a_rollback_and_an_upgrade_lose_no_pod(versions: Versions, figure: Figur
         assert {process.ended()["exitCode"] for process in old} == {0}
     measured = versions.judged(creations, COMPATIBLE)
     figure(f"rolled back and upgraded, {SCALE.restarts} times", measured)
-    # A replica of the version before that still drains is asked once more over a kept connection.
+    # A replica of the version before that still drains is called once more over a kept connection.
     until(lambda: patch_fabrics(webhook.cluster, NEWER["spec"]["fabrics"]).code == 200)
     in_use(webhook, compiled(NEWER).config_hash)

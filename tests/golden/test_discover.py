@@ -102,7 +102,7 @@ def test_the_device_plugins_side_is_written(
 def test_the_fabrics_file_passes_a_strict_check(
     site: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """What discover writes is accepted as it is."""
+    """Discover's output is accepted without changes."""
     monkeypatch.chdir(site)
     assert main(["check-config", "--strict", "fabrics.yaml"]) == 0
     assert b"0 errors, 0 warnings" in capsysbinary.readouterr().out

@@ -44,10 +44,10 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.rel
 
 
 @each_case
-def test_preview_prints_what_is_expected(
+def test_preview_prints_the_expected_file(
     case: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """The command line's decision is that of expected.yaml, to the byte."""
+    """The command line's decision equals expected.yaml, to the byte."""
     written = _expected_text(_previewed(case, capsysbinary))
     file = case / "expected.yaml"
     if UPDATE and (not file.exists() or file.read_text() != written):
@@ -59,7 +59,7 @@ def test_preview_prints_what_is_expected(
 
 @each_case
 def test_mutate_agrees_with_the_preview(case: Path) -> None:
-    """The API server's pod, made with our patch, is the one that the preview shows."""
+    """The API server's pod, made with our patch, equals the preview's."""
     expected = yaml.safe_load((case / "expected.yaml").read_text())
     server = _Server(case)
     pod = defaulted(_pod(case))
@@ -114,7 +114,7 @@ def test_no_folder_is_left_over() -> None:
 def test_a_case_is_a_good_example(case: Path) -> None:
     """The first line of pod.yaml is a sentence, and the configuration has no findings.
 
-    Cases that are not about HCAs name none, to keep what they show short.
+    Cases that are not about HCAs name none, to keep them short.
     """
     first = (case / "pod.yaml").read_text().splitlines()[0]
     assert first.startswith("# ")

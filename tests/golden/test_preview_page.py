@@ -51,7 +51,7 @@ def _type(value: dict[str, Any]) -> str:
     return " or ".join(kind) if isinstance(kind, list) else kind
 
 
-def test_the_page_shows_what_is_printed(
+def test_the_page_shows_the_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The page has the output of each command for the manifest that it shows."""

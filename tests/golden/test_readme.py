@@ -51,7 +51,7 @@ def _first_sentence(file: Path) -> str:
 
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Print:
-    """Run a command line in the root of the repository and return what it prints."""
+    """Run a command line in the root of the repository and return its output."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
@@ -63,8 +63,8 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-def test_the_readme_shows_what_is_printed(printed: Print) -> None:
-    """Every part between markers is what the code prints today."""
+def test_the_readme_shows_the_output(printed: Print) -> None:
+    """Every part between markers equals the code's output of today."""
     parts = {
         "trainer": f"```text\n{printed(['preview', *TRAINER])}```\n",
         "trainer-diff": f"```diff\n{printed(['preview', *TRAINER, '-o', 'diff'])}```\n",

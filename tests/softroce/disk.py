@@ -41,7 +41,7 @@ _OPTIONS = (
     "--dpkgopt=path-exclude=/usr/share/man/*",
     "--dpkgopt=path-exclude=/usr/share/locale/*",
 )
-_SIZE = "3G"  # sparse: what is not written takes no room
+_SIZE = "3G"  # sparse: unwritten parts take no room
 _INIT = Path(__file__).with_name("init.sh")
 
 

@@ -63,7 +63,7 @@ def shared(tag: str, folder: Path, *, writable: bool = False) -> tuple[str, str]
 def boot(share: Path, *, seconds: float, options: Sequence[str] = ("-nic", "none")) -> str:
     """Run the prepared experiment as root in a fresh machine; return its output.
 
-    What it writes into its working directory stays in `share`; `options` are more of QEMU's. Raise
+    The files in its working directory stay in `share`; `options` are more of QEMU's. Raise
     EmulationError if it fails, or if the machine is not off after `seconds`.
     """
     console = share / "console.txt"

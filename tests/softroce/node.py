@@ -20,7 +20,7 @@ from tests.cluster.network import BRIDGE
 from tests.softroce.machine import prepare, qemu
 
 NAME = "soft-0"
-#: The fifth address of the pod network; those below the tenth are not given to pods.
+#: The fifth address of the pod network; addresses below the tenth are not given to pods.
 _ADDRESS = 5
 _TAP = "soft0"
 _CONFIGURATION = Path(__file__).with_name("kubelet.yaml")

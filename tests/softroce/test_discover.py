@@ -65,7 +65,7 @@ def test_nothing_is_made_up(share: Path) -> None:
 
 
 def test_it_runs_there(share: Path) -> None:
-    """`discover --run` in the machine itself finds what the script found."""
+    """`discover --run` in the machine itself gives the same result as the script."""
     assert (share / "run.status").read_text().strip() in ("0", "1"), (share / "run.txt").read_text()
     ran = json.loads((share / "run.json").read_text())
     read = _discovered((share / "collected.txt").read_text())

@@ -1,6 +1,6 @@
 """`verify judge` on a transfer between two machines: soft-RoCE with a wire between them.
 
-Two emulated machines have one network. Its speed is that of an emulation, so no rate that a port
+Two emulated machines have one network. Its speed is an emulation's, so no rate that a port
 could have would be ok; the tests check only that it is graded as a link.
 """
 

@@ -50,7 +50,7 @@ def _judged(*files: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("run", "expected"), EXPECTED.items(), ids=EXPECTED)
-def test_verify_names_what_is_wrong(
+def test_verify_names_the_fault(
     results: Path, transcript: Transcript, run: str, expected: tuple[str, str]
 ) -> None:
     """The planted fault is named; a run that worked is not called good without a link."""

@@ -155,12 +155,12 @@ class Lab:
         self._transcript = transcript
 
     def create(self, pod: dict[str, Any]) -> dict[str, Any]:
-        """Create a pod; return it as it is then."""
+        """Create a pod, and return it."""
         self._cluster.kubectl("create", "--filename=-", input=json.dumps(pod))
         return self.read(pod["metadata"]["name"])
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return a pod as it is now."""
+        """Return the present state of a pod."""
         text = self._cluster.kubectl("get", "pod", name, f"--namespace={LAB}", "--output=json")
         pod: dict[str, Any] = json.loads(text)
         return pod

@@ -86,7 +86,7 @@ def test_nothing_is_mounted_where_the_server_looks_for_a_file() -> None:
     assert "FabricConfiguration" not in kinds
 
 
-def test_whom_the_webhook_is_called_for() -> None:
+def test_the_webhook_is_called_for_the_pods_of_the_preview() -> None:
     """The label, the excluded namespaces and the conditions are the same as in `preview`."""
     selector = WEBHOOK["namespaceSelector"]
     assert selector["matchLabels"] == {LABEL: "true"}
@@ -122,7 +122,7 @@ def test_the_detector_looks_at_the_same_pods() -> None:
     assert binding["spec"]["validationActions"] == ["Warn", "Audit"]
 
 
-def test_what_must_never_cost_a_pod_cannot() -> None:
+def test_detector_and_advice_never_cost_a_pod() -> None:
     """Detector and advice fail open and never deny; the guards fail closed and deny."""
     for name, failure_policy, actions in (
         ("admission/detector", "Ignore", {"Warn", "Audit"}),
@@ -145,7 +145,7 @@ UNADVISED = {
 }
 
 
-def test_the_advice_is_about_every_kind_whose_controller_we_know() -> None:
+def test_the_advice_is_about_every_kind_with_a_known_controller() -> None:
     """A kind that the preview knows, and the advice not, would be misspelt in silence."""
     rules = documents("base/admission/advice.yaml")[0]["spec"]["matchConstraints"]["resourceRules"]
     advised = {
@@ -191,7 +191,7 @@ def test_the_guards_look_at_the_same_account() -> None:
     assert f".endsWith(':{account['metadata']['name']}')" in condition["expression"]
 
 
-def test_the_guard_of_secrets_knows_what_is_stored() -> None:
+def test_the_guard_of_secrets_knows_the_stored_data() -> None:
     """The guard's Secret name, keys and annotations are the same as in `certs`."""
     spec = documents("base/guard-secrets.yaml")[0]["spec"]
     lists = {
@@ -308,7 +308,7 @@ def test_arguments_are_understood() -> None:
     assert [str(arguments.tls_cert.parent), str(arguments.tls_key.parent)] == mounts * 2
 
 
-def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
+def test_the_client_ca_is_mounted_at_the_path_of_its_argument() -> None:
     """Components/mtls adds an argument that `serve` knows, a mount and a ConfigMap."""
     (component,) = documents("components/mtls/kustomization.yaml")
     (patch,) = component["patches"]
@@ -354,7 +354,7 @@ def test_roles_give_their_reasons() -> None:
             assert "*" not in json.dumps(document.get("rules", []))
 
 
-def test_what_is_watched_may_be_watched() -> None:
+def test_the_watched_kinds_may_be_watched() -> None:
     """The ClusterRole allows watching exactly the kinds that the code watches."""
     rules = documents("base/rbac.yaml")[0]["rules"]
     allowed = {
@@ -370,7 +370,7 @@ def test_what_is_watched_may_be_watched() -> None:
 
 
 def test_the_status_may_be_written() -> None:
-    """By the holder of the one Lease, and nothing of the configuration itself."""
+    """By the holder of the Lease, and nothing of the configuration itself."""
     lease, role, _, cluster_role, _ = documents("base/status.yaml")
     assert (lease["kind"], lease["metadata"]["name"]) == ("Lease", LEASE)
     rules = [*role["rules"], *cluster_role["rules"]]
@@ -381,7 +381,7 @@ def test_the_status_may_be_written() -> None:
     ]
 
 
-def test_certificates_may_be_looked_after() -> None:
+def test_certificates_may_be_managed() -> None:
     """Roles name the Secret and the configuration, and allow exactly the verbs of `certs`."""
     role, _, cluster_role, _ = documents("overlays/self-managed/rbac.yaml")
     names = ServeOptions()

@@ -67,7 +67,7 @@ class Turn:
 
     @property
     def event_ratio(self) -> float:
-        """The same for events; each load is divided by the one at rest before it."""
+        """The same for events; each load is divided by the load at rest before it."""
         return median(busy / quiet for busy, quiet in zip(self.events, self.at_rest, strict=True))
 
 

@@ -40,7 +40,7 @@ def namespaces(count: int) -> Iterator[tuple[str, Document]]:
 
 
 def _sent(document: Document) -> Document:
-    """Return an object without what an API server writes into it."""
+    """Return an object without the fields that an API server writes."""
     server_fields = ("uid", "resourceVersion", "managedFields")
     metadata = {
         key: value for key, value in document["metadata"].items() if key not in server_fields

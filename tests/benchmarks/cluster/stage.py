@@ -90,7 +90,7 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
 
 
 def _written(files: Path, name: str, annotations: dict[str, str]) -> Path:
-    """Write the pod as a controller would create it, without what the API server adds."""
+    """Write the pod as a controller would create it, without the API server's additions."""
     manifest = pod(variables=TYPICAL)
     metadata, spec = manifest["metadata"], manifest["spec"]
     for added in ("managedFields", "namespace"):
@@ -119,7 +119,7 @@ def _prepare(cluster: Cluster, files: Path) -> None:
 
 
 def _check(cluster: Cluster, asking: Path) -> None:
-    """Wait until each mode is active, and check that it does what it should."""
+    """Wait until each mode is active, and check its effect."""
     for mode in MODES:
         until(lambda mode=mode: _acts(cluster, mode, asking))  # type: ignore[misc]
     shapes = {mode: _shape(_created(cluster, mode, asking)) for mode in MODES}

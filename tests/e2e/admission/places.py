@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.cluster.cluster import Cluster
 from tests.e2e.asking import Document, apply
 
-#: The label by which a registered webhook selects its namespaces; no installation uses it.
+#: The label that selects the namespaces of a registered webhook; no installation uses it.
 CALLED_BY = "admission-test/webhook"
 PREFIX = "admission-"
 _LEVEL = "pod-security.kubernetes.io/enforce"

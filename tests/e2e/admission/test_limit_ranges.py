@@ -38,7 +38,7 @@ def test_a_default_limit_does_not_come_back(cluster: Cluster, webhooks: Webhooks
     assert calls == 2
     assert "memory-limit" in answer.status["applied"]
     assert answer.warnings == []
-    # LimitRanger recorded what it did before, and nothing removes that annotation.
+    # LimitRanger recorded its earlier change, and nothing removes that annotation.
     recorded = answer.object["metadata"]["annotations"]["kubernetes.io/limit-ranger"]
     assert recorded == "LimitRanger plugin set: memory limit for container trainer"
 
@@ -62,18 +62,14 @@ def test_a_request_of_its_own_outlives_the_default_limit(
     assert calls == 2
 
 
-def test_a_webhook_that_is_not_called_again_gets_the_pod_refused(
-    cluster: Cluster, webhooks: Webhooks
-) -> None:
+def test_without_reinvocation_the_pod_is_refused(cluster: Cluster, webhooks: Webhooks) -> None:
     """With the policy Never instead of IfNeeded, the request conflicts with the default limit."""
     answer, calls = _counted(cluster, webhooks, "default-once", LARGE)
     assert "must be less than or equal to memory limit of 1Gi" in answer.refusal
     assert calls == 1
 
 
-def test_a_webhook_that_is_not_called_again_drops_in_vain(
-    cluster: Cluster, webhooks: Webhooks
-) -> None:
+def test_without_reinvocation_the_default_limit_stays(cluster: Cluster, webhooks: Webhooks) -> None:
     """With Never, a pod without its own limit ends up with the default one."""
     answer, calls = _counted(cluster, webhooks, "default-once", None)
     assert answer.memory() == ("1Gi", "1Gi")

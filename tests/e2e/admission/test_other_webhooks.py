@@ -87,7 +87,7 @@ def test_a_variable_set_before_us_stays(
 
 
 @both_policies
-def test_what_we_set_is_there_for_those_after_us(
+def test_webhooks_after_us_see_our_values(
     cluster: Cluster, neighbour: Neighbour, reinvocation: str
 ) -> None:
     """A webhook after ours that checks first finds the fabric's value and keeps it."""
@@ -98,7 +98,7 @@ def test_what_we_set_is_there_for_those_after_us(
 
 
 def test_a_webhook_before_us_may_opt_a_pod_in(cluster: Cluster, neighbour: Neighbour) -> None:
-    """The match conditions see the pod as it is when our turn comes."""
+    """The match conditions apply to the pod at the time of our turn."""
     with neighbour.moved_in(BEFORE, opts_in, "Never"):
         answer = _created(cluster, neighbour, _unasked())
         assert answer.added_capabilities() == ["IPC_LOCK"]

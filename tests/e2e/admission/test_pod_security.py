@@ -56,9 +56,7 @@ def test_a_site_may_refuse_instead(cluster: Cluster, webhooks: Webhooks) -> None
     assert f"label it {LABEL}: privileged (container trainer)" in refusal
 
 
-def test_what_the_level_refuses_anyway_is_still_refused(
-    cluster: Cluster, webhooks: Webhooks
-) -> None:
+def test_the_level_still_refuses_other_violations(cluster: Cluster, webhooks: Webhooks) -> None:
     """The webhook makes no pod pass that would be rejected without it."""
     assert webhooks
     refusal = create(cluster, pod("restricted", trainer())).refusal

@@ -35,7 +35,7 @@ def test_a_pod_that_never_had_the_limit_is_refused_anyway(
     assert MUST in create(cluster, pod("quota", trainer())).refusal
 
 
-def test_what_we_request_is_counted(cluster: Cluster, webhooks: Webhooks) -> None:
+def test_requested_devices_are_counted(cluster: Cluster, webhooks: Webhooks) -> None:
     """A quota on requests.rdma/… applies to the devices that the webhook requests."""
     assert webhooks
     first = create(cluster, pod("devices", trainer()))

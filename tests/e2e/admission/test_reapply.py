@@ -60,7 +60,7 @@ def _twice(cluster: Cluster, side: str, manifests: list[str]) -> str:
 
 
 @both_sides
-def test_what_we_changed_of_a_file_cannot_be_changed_back(
+def test_changed_fields_cannot_be_changed_back(
     cluster: Cluster, webhooks: Webhooks, side: str
 ) -> None:
     """The file restates the changed fields, and pods are immutable: the API server rejects it."""
@@ -75,9 +75,7 @@ def test_what_we_changed_of_a_file_cannot_be_changed_back(
 
 
 @both_sides
-def test_what_we_only_added_does_not_matter(
-    cluster: Cluster, webhooks: Webhooks, side: str
-) -> None:
+def test_added_fields_do_not_matter(cluster: Cluster, webhooks: Webhooks, side: str) -> None:
     """Fields that the file does not mention stay as they are in the cluster."""
     assert webhooks
     manifests = [_manifest(f"{name}-{side}", *case) for name, case in ADDED.items()]

@@ -13,7 +13,7 @@ from webhook.kube.client import Client
 from webhook.kube.permission_probe import DryRunResult, probe_permissions
 
 
-def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
+def test_damage_is_repaired(lab: Lab, start: Start) -> None:
     """It is repaired with the same CA, so trust is never lost, and no replica becomes unready."""
     lab.configure()
     replicas = start(2)

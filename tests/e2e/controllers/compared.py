@@ -82,5 +82,5 @@ def _container(container: Document) -> dict[str, Any]:
 
 
 def _is_ours(volume: Document) -> bool:
-    """Return whether a volume or a mount is not that of the service account's token."""
+    """Return whether a volume or a mount does not belong to the service account's token."""
     return not volume["name"].startswith(_TOKEN)

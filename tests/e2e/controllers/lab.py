@@ -1,4 +1,4 @@
-"""A labeled namespace for one test file, what is created in it, and the pods that result."""
+"""A labeled namespace for one test file, the objects in it, and the resulting pods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.e2e.asking import make_namespaces, namespace
 from tests.waiting import until
 
 WORKLOADS = Path(__file__).parent / "workloads"
-#: The mutations applied to a container with a GPU of the v100 fabric, except those of files.
+#: The mutations applied to a container with a GPU of the v100 fabric, except for files.
 TARGET = ["ipc-lock", "rdma-resources", "memory-limit", "env", "hcoll"]
 #: The number of CAP_IPC_LOCK, capabilities(7).
 IPC_LOCK = 14

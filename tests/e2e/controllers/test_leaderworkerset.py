@@ -39,7 +39,7 @@ def test_ours_comes_last(lab: Lab, webhook: Webhook, pods: list[Document]) -> No
 
 
 def test_preview_matches_the_pods(lab: Lab, pods: list[Document]) -> None:
-    """The preview is that of a worker; a leader from the same template differs in its index."""
+    """The preview shows a worker; a leader from the same template differs in its index."""
     (preview,) = previews_of(lab, "leaderworkerset").values()
 
     check_preview(preview, pods[1])

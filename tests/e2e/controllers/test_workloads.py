@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.asking import ENABLE, template, workload
 from tests.e2e.controllers.lab import Document, Lab, check_target
 
-#: How a controller reports that its pods are as it wants them.
+#: The sign of each controller that its pods are complete.
 DONE = {
     "Deployment": ("rollout", "status"),
     "StatefulSet": ("rollout", "status"),

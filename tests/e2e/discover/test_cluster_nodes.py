@@ -115,7 +115,7 @@ def test_a_file_gives_the_same_as_the_api_server(space: Space, nodes: Path, tmp_
 def test_without_rights_a_line_names_the_missing_right(
     space: Space, nodes: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """It names the account, what it may not do, and that this right is enough."""
+    """It names the account, the missing right, and that this right is enough."""
     nobody = kubeconfig_of(space, "nobody", tmp_path_factory.mktemp("nobody"))
     ran = discover("--dir", nodes, "--nodes", "--kubeconfig", nobody)
     assert (ran.code, ran.out) == (2, "")

@@ -37,7 +37,7 @@ RULES = [
 
 @pytest.fixture(scope="module")
 def manifest(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the manifest as it is printed, for the test's namespace and an image of the cluster."""
+    """Write the printed manifest, for the test's namespace and an image of the cluster."""
     file = tmp_path_factory.mktemp("daemonset") / "discover.yaml"
     ran = discover("daemonset", "--namespace", space.name, "--image", space.image)
     assert ran.code == 0

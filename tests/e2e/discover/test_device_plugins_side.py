@@ -21,7 +21,7 @@ CRDS = {
     "sriov-network-operator": "config/crd/bases",
     "network-attachment-definition-client": "artifacts/networks-crd.yaml",
 }
-#: The operator's namespace, and the one of the golden cases' networks.
+#: The namespaces of the operator, and of the golden cases' networks.
 NAMESPACES = ("nvidia-network-operator", "training")
 DRY_RUN = ("apply", "--dry-run=server", "--validate=strict", "--filename")
 
@@ -40,7 +40,7 @@ def kinds(cluster: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parts[-3]} {file.stem}")
-def test_the_api_server_takes_what_is_written(kinds: Cluster, file: Path) -> None:
+def test_the_api_server_accepts_the_files(kinds: Cluster, file: Path) -> None:
     """Each object of a golden case would be created: with no unknown field and no warning."""
     printed = kinds.kubectl(*DRY_RUN, str(file), check=False).splitlines()
     documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
@@ -92,7 +92,7 @@ MISSPELLED = {
 
 
 @pytest.mark.parametrize(("name", "change", "because"), MISSPELLED.values(), ids=MISSPELLED)
-def test_what_is_misspelled_is_refused(
+def test_misspellings_are_refused(
     kinds: Cluster, name: str, change: tuple[str, str], because: str
 ) -> None:
     """The check above can fail: the kinds' schemas refuse other fields and values."""

@@ -1,4 +1,4 @@
-"""With components/mtls only API servers get answers; others who reach the port learn nothing."""
+"""With components/mtls only API servers get answers; other clients of the port learn nothing."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ def test_a_pod_without_the_certificate_gets_no_answer(
 
 
 @pytest.mark.usefixtures("closed")
-def test_the_certificate_is_what_opens(api_server: Path, space: Space, stranger: str) -> None:
+def test_the_certificate_is_enough(api_server: Path, space: Space, stranger: str) -> None:
     """The same pod with the API server's pair gets an answer, so only the pair was missing."""
     pair = "".join((api_server / name).read_text() for name in ("client.key", "client.crt"))
     assert _answer(space, stranger, pair).startswith('200 {"')
 
 
-def test_certificates_can_be_looked_at_as_before(closed: Webhook) -> None:
+def test_certs_status_works_as_before(closed: Webhook) -> None:
     """`certs status` does handshakes without a client certificate, and needs none."""
     code, report = certs("status", "--kubeconfig", str(closed.cluster.kubeconfig))
     assert (code, report["good"]) == (0, True), report

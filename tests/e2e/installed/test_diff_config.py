@@ -47,7 +47,7 @@ def workloads(space: Space) -> list[Document]:
 def test_live_workloads_are_compared_by_their_templates(
     webhook: Webhook, space: Space, tmp_path: Path
 ) -> None:
-    """The pod is patched already; its Job's template and that of an idle Deployment are not."""
+    """The pod is patched already; the templates of its Job and of an idle Deployment are not."""
     space.create(*workloads(space))
     space.kubectl("wait", "--for=jsonpath={.status.active}=1", "job/compared-job", "--timeout=60s")
     access = ("--kubeconfig", space.cluster.kubeconfig, "-n", space.name)

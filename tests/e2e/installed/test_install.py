@@ -40,7 +40,7 @@ def test_replicas_have_no_rights_on_their_node(webhook: Webhook) -> None:
 
 
 def test_the_process_published_its_own_ca(webhook: Webhook) -> None:
-    """The CA in `caBundle` is that of the Secret, and no client that applied manifests wrote it."""
+    """The CA in `caBundle` is the Secret's, and no client that applied manifests wrote it."""
     for configuration in (CONFIGURATION, VALIDATION):
         _published(webhook, configuration)
 
@@ -99,8 +99,8 @@ def _generations(text: str) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize("level", ["warning", "error"])
-def test_nothing_is_wrong(webhook: Webhook, level: str) -> None:
-    """No replica has logged an error, or a warning other than about what it waits for at start."""
+def test_no_problem_is_logged(webhook: Webhook, level: str) -> None:
+    """No replica has logged an error, or a warning other than about its waits at start."""
     expected = {"certificate not trusted yet", "no fabrics"} if level == "warning" else set()
     for replica in webhook.replicas():
         lines = [json.loads(line) for line in webhook.kubectl("logs", replica).splitlines()]

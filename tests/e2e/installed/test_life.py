@@ -1,6 +1,6 @@
 """Replicas that start and stop: draining, removal, and the next installation.
 
-The order matters: each test starts from what the one before leaves, and the last one restores
+The order matters: each test starts where the test before ends, and the last one restores
 the installation.
 """
 
@@ -154,7 +154,7 @@ def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
     _settle(webhook)
 
 
-def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_path: Path) -> None:
+def test_removal_blocks_no_pods(webhook: Webhook, space: Space, tmp_path: Path) -> None:
     """Removed as documented while pods are created, no pod is rejected, and later ones are plain.
 
     The site's fabrics stay, for the next installation.

@@ -93,8 +93,8 @@ def test_with_all_rights(space: Space, pod: Path) -> None:
     assert "rdma/rdma_v100" in answer.out
 
 
-def test_the_live_pod_is_what_was_previewed(space: Space, pod: Path) -> None:
-    """What the API server would store has the resources and variables of the preview."""
+def test_the_live_pod_matches_the_preview(space: Space, pod: Path) -> None:
+    """The pod in the API server would have the resources and variables of the preview."""
     (decision,) = form("--kubeconfig", space.cluster.kubeconfig, "-n", space.name, pod)["decisions"]
     stored = space.proposed(space.pod("train", V100))
     (before,), (after,) = (
@@ -132,7 +132,7 @@ def test_with_the_rights_of_a_namespace(
 
 
 def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
-    """Every right that is lacking has a line, with what is assumed; the exit code stays."""
+    """Every missing right has a line, with the assumption; the exit code stays."""
     answer = preview("--kubeconfig", nobody, "-c", webhook.fabrics, pod)
     assert (answer.code, answer.err) == (0, "")
     assert "equipped for RDMA over v100-ib" in answer.out
@@ -157,7 +157,7 @@ def test_an_invalid_token(space: Space, pod: Path, tmp_path: Path) -> None:
 
 
 def in_pod(webhook: Webhook, space: Space, name: str, *arguments: str) -> str:
-    """Run the command in a pod, by the account `insider`, and return what it printed."""
+    """Run the command in a pod, by the account `insider`, and return its output."""
     mount = {"name": "manifests", "mountPath": "/manifests"}
     container = {
         "name": "main",

@@ -20,7 +20,7 @@ _UNLIMITED = {
     # Version 1 rounds its largest number down to whole pages.
     "/sys/fs/cgroup/memory/memory.limit_in_bytes": {str(2**63 - 4096)},
 }
-#: Sleeps like the image's own command; but it mentions sshd, as that of a worker for sshd does.
+#: Sleeps like the image's own command; but it mentions sshd, like the command of a worker for sshd.
 SSHD = ["/bin/sh", "-c", "/usr/sbin/sshd -t; exec sleep infinity"]
 CONF = "/etc/nccl.conf"
 
@@ -71,7 +71,7 @@ def test_the_rdma_resource_chooses_the_node(
     }
 
 
-def test_the_kubelet_starts_what_was_patched(space: Space, pods: dict[str, Document]) -> None:
+def test_the_kubelet_starts_the_patched_pod(space: Space, pods: dict[str, Document]) -> None:
     """In the container, IPC_LOCK is effective, the fabric's env is set, and memory is unlimited."""
     assert "v100" in pods
     space.started("v100")

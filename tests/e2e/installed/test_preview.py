@@ -1,4 +1,4 @@
-"""The preview shows what the API server would do, to people who may do nothing else."""
+"""The preview shows the API server's decision to users who may do nothing else."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_dry_run_and_service_proxy_agree(
 
 
 def assert_same(space: Space, document: Document, previewed: Document, elsewhere: str) -> None:
-    """Compare the pod that would be stored with the one that was previewed."""
+    """Compare the pod that would be stored with the previewed pod."""
     stored = space.proposed(document)
     assert "rdma.lab/status" in stored["metadata"]["annotations"]
     plain = Space(space.cluster, elsewhere, space.image)

@@ -70,7 +70,7 @@ def test_no_call_can_be_redirected(thief: Thief, configuration: str) -> None:
 
 
 def test_it_lists_only_its_own_objects(thief: Thief) -> None:
-    """A list or a watch needs the field selector of the one name that RBAC grants."""
+    """A list or a watch needs the field selector of the only name that RBAC grants."""
     for path, name in (
         (SECRETS, f"{NAME}-ca"),
         (f"{ADMISSION}/mutatingwebhookconfigurations", f"zz-{NAME}"),
@@ -172,7 +172,7 @@ def test_no_secret_of_another_type(thief: Thief) -> None:
     assert (response.code, "only a Secret of type Opaque" in response.refusal) == (403, True)
 
 
-def test_what_replicas_do_with_it_is_allowed(thief: Thief) -> None:
+def test_requests_of_the_replicas_are_allowed(thief: Thief) -> None:
     """One more CA and its annotations are accepted; other annotations may stay or be removed."""
     stored = thief.secret()
     stored["data"] |= {"next.crt": "eA==", "next.key": "eA==", "previous.crt": "eA=="}

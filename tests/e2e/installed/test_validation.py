@@ -71,7 +71,7 @@ def test_a_wrong_configuration_is_rejected(kind: Webhook, options: tuple[str, ..
         applied(kind, invalid, *options)
     message = str(error.value)
     assert 'The FabricConfiguration "default" is invalid: \n' in message
-    # A server-side apply adds the fabric to those that are there.
+    # A server-side apply adds the fabric to the existing ones.
     assert re.search(
         r"\* spec\.fabrics\[\d]\.hcass: unknown field \(did you mean hcas\?\)\n", message
     )

@@ -1,4 +1,4 @@
-"""`rdma-webhook why` names the cause that was planted in each live pod, and what it may not read.
+"""`rdma-webhook why` names the cause that was planted in each live pod, and its missing rights.
 
 The pods are made by real controllers, where a controller makes such pods.
 """
@@ -183,7 +183,7 @@ def test_decisions(
 
 
 def test_the_event_of_the_owner(space: Space, planted: dict[str, str]) -> None:
-    """The answer about the pod has what the webhook reported to its Job."""
+    """The answer about the pod has the webhook's event at its Job."""
     pod = planted["ambiguous"]
     until(lambda: "Event of Job ambiguous: NoRDMA: " in texts(explained(space, pod), "now"))
 
@@ -199,7 +199,7 @@ def test_a_resource_that_no_node_has(space: Space, planted: dict[str, str]) -> N
     assert sentence in texts(explanation, "now")
 
 
-def test_a_resource_that_is_taken(space: Space, planted: dict[str, str]) -> None:
+def test_a_resource_in_use(space: Space, planted: dict[str, str]) -> None:
     """The pod is pending, and a node offers the resource, but not enough of it."""
     pod = planted["taken"]
     until(lambda: "rdma/rdma_v100" in texts(explained(space, pod), "now"))
@@ -219,7 +219,7 @@ def test_a_container_that_exceeds_its_memory(space: Space, planted: dict[str, st
     assert "used more memory than its limit of 32Mi" in texts(explanation, "now")
 
 
-def test_an_image_that_is_not_there(space: Space, planted: dict[str, str]) -> None:
+def test_a_missing_image(space: Space, planted: dict[str, str]) -> None:
     """The text names the container that waits, and the reason."""
     pod = planted["no-image"]
     until(lambda: "its image cannot be pulled" in texts(explained(space, pod), "now"))
@@ -265,7 +265,7 @@ def test_pod_security_that_refuses_the_capability(space: Space) -> None:
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 
 
-def test_what_was_denied(space: Space) -> None:
+def test_a_denied_pod(space: Space) -> None:
     """A pod that was never created: its controller's event has the reason."""
     annotations = {ENABLE: "true", "rdma.lab/fabric": "nowhere"}
     space.create(job(space, "denied", space.pod("x", V100, annotations)))
@@ -276,8 +276,8 @@ def test_what_was_denied(space: Space) -> None:
     assert "nowhere" in answer.err
 
 
-def test_a_pod_that_is_well(space: Space, planted: dict[str, str]) -> None:
-    """The log shows RDMA, and a shell in the container finds no device, since none is here."""
+def test_a_healthy_pod(space: Space, planted: dict[str, str]) -> None:
+    """The log shows RDMA, and a shell in the container finds no device, since there is none."""
     space.started(planted["well"])
     explanation = explained(space, planted["well"], "--logs", "--exec")
     assert (explanation["rdma"], explanation["well"]) == ("yes", True)
@@ -298,9 +298,7 @@ def test_a_job_that_fell_back(space: Space, planted: dict[str, str]) -> None:
     assert "NoDeviceFound: NCCL found no RDMA device" in texts(explanation, "log")
 
 
-def test_what_would_be_decided_today(
-    webhook: Webhook, space: Space, planted: dict[str, str]
-) -> None:
+def test_the_decision_of_today(webhook: Webhook, space: Space, planted: dict[str, str]) -> None:
     """From the Job's template, with the fabrics of the installation, it is the same."""
     explanation = explained(space, planted["well"], "-c", str(webhook.fabrics))
     assert "SameToday: The same, from the template of Job well: equipped" in texts(
@@ -333,7 +331,7 @@ def test_with_the_right_to_read_pods_only(
     )
 
 
-def test_exec_that_is_forbidden(space: Space, planted: dict[str, str], researcher: Path) -> None:
+def test_forbidden_exec(space: Space, planted: dict[str, str], researcher: Path) -> None:
     """The answer has the reason why a container could not be inspected."""
     space.started(planted["well"])
     explanation = explained(space, planted["well"], "--exec", "--logs", kubeconfig=researcher)
@@ -352,7 +350,7 @@ def test_a_pod_that_may_not_be_read(space: Space, researcher: Path) -> None:
 
 
 def test_a_webhook_that_did_not_answer(webhook: Webhook, space: Space) -> None:
-    """Under failurePolicy Ignore the pod is created as it is; it is the last test of this file."""
+    """Under failurePolicy Ignore the pod is created unchanged; this is the file's last test."""
     patch = '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"%s"}]'
     cluster = space.cluster
     cluster.kubectl("patch", CONFIGURATION, "--type=json", f"--patch={patch % 'Ignore'}")

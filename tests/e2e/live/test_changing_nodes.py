@@ -78,7 +78,7 @@ def current_nodes(webhook: Webhook) -> dict[str, Any]:
 
 
 def test_no_decision_is_missed_while_nodes_change(lab: Lab, nodes: list[str]) -> None:
-    """All pods are created, and in the end each replica knows what the API server has.
+    """All pods are created, and in the end each replica has the same nodes as the API server.
 
     A pod that is created then is on the current fabric of its node.
     """

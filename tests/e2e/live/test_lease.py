@@ -63,11 +63,11 @@ def test_a_single_replica_holds_it(cluster: Cluster) -> None:
     assert not spec(cluster).get("holderIdentity")
     assert second.held()
     assert not first.held()
-    first.lease.release()  # it does not take away what it does not hold
+    first.lease.release()  # it releases no Lease of another
     assert spec(cluster)["holderIdentity"] == "second"
 
 
-def test_between_two_attempts_nothing_is_asked(cluster: Cluster) -> None:
+def test_no_request_between_two_attempts(cluster: Cluster) -> None:
     """The answer is the last attempt's; the next attempt notices the changes."""
     first, second = Replica(cluster, "first"), Replica(cluster, "second")
     assert first.held()

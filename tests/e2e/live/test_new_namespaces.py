@@ -19,12 +19,12 @@ ROUNDS = 20
 
 @pytest.fixture
 def clean() -> Iterator[ExitStack]:
-    """Delete what a test makes."""
+    """Delete the objects of a test."""
     with ExitStack() as stack:
         yield stack
 
 
-def test_a_pod_right_behind_its_namespace(webhook: Webhook, clean: ExitStack) -> None:
+def test_a_pod_right_after_its_namespace(webhook: Webhook, clean: ExitStack) -> None:
     """A pod that follows its namespace without a pause gets an answer, each of twenty times.
 
     How many come too early depends on the load of the machine; in the end each namespace is known.
@@ -40,7 +40,7 @@ def test_a_pod_right_behind_its_namespace(webhook: Webhook, clean: ExitStack) ->
         until(lambda name=name: _outcome(ask(webhook, name)) == "patched")  # type: ignore[misc]
 
 
-def test_a_pod_right_behind_the_label(lab: Lab) -> None:
+def test_a_pod_right_after_the_label(lab: Lab) -> None:
     """Whenever the API server calls after the label was set, the answer is a patch."""
     outcomes: Counter[str] = Counter()
     for _ in range(5):

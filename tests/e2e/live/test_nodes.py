@@ -35,7 +35,7 @@ def decided(lab: Lab, rdma: str) -> tuple[str, str]:
     return verdict(lab)
 
 
-def test_what_nodes_offer_decides_the_verdict(lab: Lab, a100_node: str) -> None:
+def test_offered_resources_decide_the_verdict(lab: Lab, a100_node: str) -> None:
     """A device plugin that goes takes the certainty along, and brings it back."""
     cluster = lab.webhook.cluster
     decided(lab, "yes")
@@ -67,7 +67,7 @@ def test_each_replica_knows_the_nodes(webhook: Webhook) -> None:
     ],
     ids=["namespaces", "limitranges", "secret", "registration", "nodes"],
 )
-def test_the_list_of_nodes_yields_to_what_pods_wait_for(
+def test_lists_of_nodes_yield_to_requests_for_pods(
     webhook: Webhook, path: str, schema: str
 ) -> None:
     """The API server reports the FlowSchema that queued a request of the webhook's account."""

@@ -88,7 +88,7 @@ class Runs(NamedTuple):
     logs: Path
 
     def form(self, name: str, code: int) -> dict[str, Any]:
-        """Return what a run printed with -o json, once it has ended with this exit code."""
+        """Return the -o json output of a run, once it has ended with this exit code."""
         run = self.started[name]
         ended, out = run.ended()
         assert ended == code, run.printed

@@ -1,4 +1,4 @@
-"""`verify nccl` with the real mpi-operator on two real nodes: what it judges, and leaves behind.
+"""`verify nccl` with the real mpi-operator on two real nodes: its results, and its cleanup.
 
 nccl-tests need GPUs, which no machine of the tests has: a stand-in prints a table in their format.
 Open MPI, ssh, the operator and the webhook are real.
@@ -117,7 +117,7 @@ def test_interrupted(lab: Lab, start: Start) -> None:
 
 
 @pytest.mark.usefixtures("operator")
-def test_what_a_killed_run_leaves(lab: Lab, start: Start) -> None:
+def test_clean_after_a_killed_run(lab: Lab, start: Start) -> None:
     """`verify clean` deletes the job first, so that its pods do not come again."""
     run = start("--image", lab.mpi, *STAND_IN)
     run.until("MPIJob created")

@@ -1,4 +1,4 @@
-"""`verify run` on two real nodes: what it measures, explains, and leaves behind.
+"""`verify run` on two real nodes: its results, its explanations, and its cleanup.
 
 There is no RDMA device here: real perftest fails for that, and is explained. Where a run has to
 measure, a stand-in takes the place of perftest.
@@ -76,7 +76,7 @@ def test_without_a_device(runs: Runs) -> None:
 
 
 def test_with_the_rights_of_the_documentation(lab: Lab, runs: Runs) -> None:
-    """They suffice for a run that measures, with what the cluster knows of fabric and nodes."""
+    """They suffice for a run that measures, with the cluster's facts about fabric and nodes."""
     form = runs.form("rights", 0)
     assert [(result["finding"]["code"], result["gbps"]) for result in measured(form)] == [
         ("AtRate", 97.0)

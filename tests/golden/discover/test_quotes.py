@@ -11,7 +11,7 @@ PAGE = HERE.parents[2] / "docs" / "from-nodes-to-fabric.md"
 _QUOTED = re.compile(r"(<!-- output of (\S+) -->\n).*?(<!-- end of output -->)", re.DOTALL)
 
 
-def test_the_page_quotes_what_comes_out() -> None:
+def test_the_page_quotes_the_output() -> None:
     """The quotes are the files that the other tests compare with what comes out."""
     page = PAGE.read_text(encoding="utf-8")
     fresh = _QUOTED.sub(_quoted, page)

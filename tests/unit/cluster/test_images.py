@@ -75,7 +75,7 @@ def test_copies_have_the_same_time(tmp_path: Path) -> None:
     assert {path.stat().st_mtime for path in paths} == {0.0}
 
 
-def test_prune_keeps_what_was_wanted_last(cache: Path) -> None:
+def test_prune_keeps_the_last_used(cache: Path) -> None:
     """The cache keeps a few archives of each image, and no incomplete ones."""
     names = [f"mpi-{number}.tar" for number in range(archives.KEEP + 2)]
     for age, name in enumerate([*names, "pause-1.tar", ".mpi-9.tar.new"]):
@@ -92,7 +92,7 @@ def test_absent_archive_is_not_used(cache: Path) -> None:
     assert list(cache.iterdir()) == []
 
 
-def test_context_is_what_the_dockerfile_copies() -> None:
+def test_the_context_has_the_files_of_the_dockerfile() -> None:
     """.dockerignore admits only what the image needs, and these files exist."""
     names = images._let_in((images.ROOT / ".dockerignore").read_text())
     assert names == ["LICENSE", "certs", "pyproject.toml", "requirements.lock", "webhook"]
@@ -126,7 +126,7 @@ def test_half_an_archive_is_none(cache: Path, programs: Path) -> None:
     assert sorted(path.name for path in cache.iterdir()) == [".mpi-1.tar.new", "lock"]
 
 
-def test_base_comes_from_where_this_machine_gets_debian(programs: Path) -> None:
+def test_the_base_has_the_debian_sources_of_this_machine(programs: Path) -> None:
     """Only Debian's own sources of the suite are used, once each."""
     lines = [
         "Debian deb http://mirror.test/debian/ bookworm main",

@@ -130,7 +130,7 @@ def test_skip_or_failure(
         emulation.require()
 
 
-def test_make_installs_what_is_asked_for() -> None:
+def test_make_installs_every_named_package() -> None:
     """`make cluster-deps` installs every package that a message may name."""
     listed = re.search(r"^CLUSTER_DEBIAN := ((?:\\\n|.)*)$", MAKEFILE.read_text(), re.MULTILINE)
     assert listed

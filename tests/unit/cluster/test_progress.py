@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 
 def _timeless(stream: io.StringIO) -> str:
-    """Return what was written, without the times, since a machine may be busy."""
+    """Return the output without the times, since a machine may be busy."""
     return re.sub(r"\d+ s\b", "N s", stream.getvalue())
 
 

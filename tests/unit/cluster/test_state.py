@@ -58,7 +58,7 @@ def test_a_cluster_lives_as_long_as_its_first_process_or_its_starter() -> None:
     assert not State("1.36", owner=this, init=dead, complete=True).alive()
 
 
-def test_the_state_folder_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_sets_the_state_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is XDG_STATE_HOME if that is set and not empty, else a folder in the home folder."""
     monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
     assert state.home() == Path("/somewhere/rdma-webhook")

@@ -35,7 +35,7 @@ def requirements(text: str) -> dict[str, str]:
 
 
 def test_versions_are_the_modules(module: Module) -> None:
-    """The version in the table is the one that is built."""
+    """The version in the table is the built version."""
     assert requirements(go_mod(module))[module.path] == module.version
 
 
@@ -94,7 +94,7 @@ def test_staging_libraries_are_of_the_same_release(minor: str) -> None:
         ("kwok", {"errors", "otelrestful"}),  # kwok requires newer ones, on which little depends
     ],
 )
-def test_libraries_are_those_of_kubernetes(name: str, newer: set[str]) -> None:
+def test_libraries_are_the_same_as_in_kubernetes(name: str, newer: set[str]) -> None:
     """With Kubernetes' versions they reuse its compiled libraries, and otherwise none."""
     foreign = filter(lambda path: not staging(path), disagreeing("kubernetes-1.36", name))
     assert {path.rpartition("/")[2] for path in foreign} == newer
@@ -108,7 +108,7 @@ def test_controllers_share_their_libraries(name: str) -> None:
 
 
 def test_an_old_controller_shares_what_it_can() -> None:
-    """mpi-operator needs old Kubernetes libraries, and the ones that describe their kinds."""
+    """mpi-operator needs old Kubernetes libraries, and the libraries that describe their kinds."""
     foreign = {path for path in disagreeing("kubernetes-1.36", "mpi-operator") if not staging(path)}
     assert foreign == {"github.com/google/gnostic-models", "k8s.io/kube-openapi"}
 
@@ -143,7 +143,7 @@ def test_providers() -> None:
 
 
 @pytest.mark.parametrize(("command", "minor"), [("etcdctl", "1.36"), ("kubectl", "1.2")])
-def test_what_nobody_provides(command: str, minor: str) -> None:
+def test_an_unknown_command_or_minor(command: str, minor: str) -> None:
     """An unknown command or minor is an error of the caller."""
     with pytest.raises(KeyError):
         provider(command, minor)
