@@ -148,9 +148,9 @@ def test_fabrics(tmp_path: Path) -> None:
     pods = written(tmp_path, live(metadata=OWNED), job(asked=ASKED, **gpu))
     _, answer = form("-f", pods, "-c", str(EXAMPLE))
     (chapter,) = (
-        chapter for chapter in answer["pods"][0]["chapters"] if chapter["name"] == "today"
+        chapter for chapter in answer["pods"][0]["chapters"] if chapter["name"] == "redecision"
     )
-    assert chapter["sentences"][0]["code"] == "SameToday"
+    assert chapter["findings"][0]["code"] == "SameToday"
 
 
 LAB = "/api/v1/namespaces/lab"
@@ -211,9 +211,9 @@ def test_exec_without_the_right(tmp_path: Path, server: AnswersApi) -> None:
     (chapter,) = (
         chapter for chapter in answer["pods"][0]["chapters"] if chapter["name"] == "processes"
     )
-    (sentence,) = chapter["sentences"]
-    assert sentence["code"] == "NotLookedInto"
-    assert "403" in sentence["text"]
+    (finding,) = chapter["findings"]
+    assert finding["code"] == "NotInspected"
+    assert "403" in finding["text"]
 
 
 def test_why_it_was_not_called(tmp_path: Path, server: AnswersApi) -> None:
@@ -228,7 +228,7 @@ def test_why_it_was_not_called(tmp_path: Path, server: AnswersApi) -> None:
     }
     _, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"))
     assert answer["pods"][0]["answer"]["code"] == "DidNotAnswer"
-    assert "lacking" not in [chapter["name"] for chapter in answer["pods"][0]["chapters"]]
+    assert "unread" not in [chapter["name"] for chapter in answer["pods"][0]["chapters"]]
 
 
 def test_a_code_that_may_be_a_pod(tmp_path: Path, server: AnswersApi) -> None:

@@ -220,9 +220,7 @@ def lab(cluster: Cluster, transcript: Transcript, fabric: str) -> Lab:
 
 
 def _codes(explained: dict[str, Any]) -> set[str]:
-    return {
-        sentence["code"] for chapter in explained["chapters"] for sentence in chapter["sentences"]
-    }
+    return {finding["code"] for chapter in explained["chapters"] for finding in chapter["findings"]}
 
 
 def _resource(cluster: Cluster) -> str:
@@ -261,7 +259,7 @@ def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: Lab) ->
     text = lab.explained_text("without-ipc-lock", "--logs")
     assert (explained["rdma"], explained["answer"]["code"]) == ("no", "PerftestNoMemory")
     assert "NotOptedIn" in _codes(explained)
-    assert 'Write rdma.lab/enable: "true"' in text
+    assert 'Set rdma.lab/enable: "true"' in text
     assert "needs the capability IPC_LOCK" in text
 
 
@@ -275,7 +273,7 @@ def test_without_the_annotation_there_is_no_device(lab: Lab) -> None:
     text = lab.explained_text("without-device", "--logs")
     assert (explained["rdma"], explained["answer"]["code"]) == ("no", "NotOptedIn")
     assert "NoRdmaDevice" in _codes(explained)
-    assert 'Write rdma.lab/enable: "true"' in text
+    assert 'Set rdma.lab/enable: "true"' in text
 
 
 def test_a_limit_that_is_kept_kills(lab: Lab, fabric: str) -> None:
@@ -299,7 +297,7 @@ def test_registered_memory_is_seen(lab: Lab, fabric: str) -> None:
         lambda: "MemoryRegistered" in _codes(lab.explained("waiting", "--exec")),
     )
     text = lab.explained_text("waiting", "--exec")
-    assert "(ibv_rc_pingpong) holds 32 MiB of registered memory: it uses RDMA." in text
+    assert "(ibv_rc_pingpong) has registered 32 MiB of memory: it uses RDMA." in text
     pinned = lab.exec("waiting", "grep VmPin /proc/[0-9]*/status")
     assert "32768 kB" in pinned
     lab.delete("waiting")

@@ -18,13 +18,14 @@ from webhook.cli.output import (
     write_json,
 )
 from webhook.config.load import load_fabrics
-from webhook.diagnose.codes import CodeExplanation, explained, is_code
+from webhook.diagnose.codes import explain_code, is_code
 from webhook.diagnose.why.answer import explain_pod
+from webhook.diagnose.why.code_output import CodeExplanation, code_form, code_text
 from webhook.diagnose.why.collector import CollectOptions, Collector, NoPodError
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
-from webhook.diagnose.why.output import code_form, code_text, why_form, why_text
+from webhook.diagnose.why.output import why_form, why_text
 from webhook.errors import DocumentError
 from webhook.kube.objects import Manifest
 from webhook.model.fabric import Fabrics
@@ -93,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not words and not arguments.files:
         raise DocumentError("name a pod or a reason code (see rdma-webhook why --help)")
     # A pod's name has no capitals, and a code begins with one.
-    codes = [explained(word) for word in words if word != word.lower()]
+    codes = [explain_code(word) for word in words if word != word.lower()]
     pods = [word for word in words if word == word.lower()]
     fabrics = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
     collected, failed = _collected(arguments, pods, fabrics)
@@ -142,7 +143,7 @@ def _name(word: str) -> str:
 def _maybe_code(word: str) -> str:
     if not is_code(word):
         return ""
-    return f"; for the reason code: rdma-webhook why {explained(word).code}"
+    return f"; for the reason code: rdma-webhook why {explain_code(word).code}"
 
 
 def _no_pod(files: list[str]) -> str:
@@ -178,7 +179,7 @@ def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[
 
 def _print(report: _Report, form: str) -> None:
     if form == "json":
-        write_json({**why_form(report.pods), "codes": [code_form(code) for code in report.codes]})
+        write_json(why_form(report.pods, map(code_form, report.codes)))
         return
     codes = [code_text(code, width=width(), colour=colour()) for code in report.codes]
     pods = [why_text(report.pods, width=width(), colour=colour())] if report.pods else []

@@ -2,6 +2,6 @@
 
 `why` explains a pod, `discover` writes a fabrics file from the output of tools on nodes, `verify`
 measures the network; none of them imports another. `tools` reads the output of programs, `codes`
-explains reason codes. The server imports nothing from here, and no pod is patched here. Start with
-`why.answer`.
+collects the codes of all tools. The server imports nothing from here, and no pod is patched here.
+Start with `why.answer`.
 """

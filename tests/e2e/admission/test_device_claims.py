@@ -74,12 +74,12 @@ def _dry_run(place: Place) -> Document:
 
 
 def explained(place: Place, answer: Answer) -> dict[str, str]:
-    """Return the sentences of `rdma-webhook why` about a pod, by their codes."""
+    """Return the texts of `rdma-webhook why` about a pod, by their codes."""
     pod = answer.object["metadata"]["name"]
     access = ("--kubeconfig", place.cluster.kubeconfig, "-n", SPACE)
     (report,) = run_command("why", *access, "-o", "json", pod).form["pods"]
-    sentences = (sentence for chapter in report["chapters"] for sentence in chapter["sentences"])
-    return {sentence["code"]: sentence["text"] for sentence in sentences}
+    findings = (finding for chapter in report["chapters"] for finding in chapter["findings"])
+    return {finding["code"]: finding["text"] for finding in findings}
 
 
 def sentence(place: Place, answer: Answer, code: str) -> str:
@@ -173,7 +173,7 @@ def test_why_names_a_device_class_that_is_missing(place: Place) -> None:
     """
     place.claim("misspelt", ("nic", "rmda.dra.test"))
     text = sentence(place, place.create(claim="misspelt"), "DeviceClassMissing")
-    assert "its claim's request nic names the DeviceClass rmda.dra.test, which does not" in text
+    assert "request nic of its claim names the DeviceClass rmda.dra.test, which does not" in text
 
 
 def test_why_reports_that_devices_are_lacking(place: Place) -> None:
@@ -191,12 +191,12 @@ def test_why_explains_what_keeps_a_pod_from_a_claim_that_others_use(place: Place
     assert "one of its claims (own) already has devices of other nodes" in text
     place.reserve("shared")
     text = sentence(place, place.create(claim="shared"), "ClaimInUse")
-    assert "one of its claims (own) is used by as many pods as may share a claim" in text
+    assert "as many pods use one of its claims (own) as may share a claim" in text
 
 
 def test_why_explains_why_kubernetes_could_not_make_a_claim(place: Place) -> None:
     """A quota forbids it; this is the last test of the file."""
     place.forbid_claims()
     text = sentence(place, place.create(fabric="pairs"), "ClaimNotCreated")
-    assert "could not create one of its claims. It says: " in text
+    assert "could not create one of its claims: " in text
     assert "exceeded quota: no-claims" in text

@@ -54,12 +54,12 @@ def explained(space: Space, *arguments: str, **how: Any) -> Document:
 
 
 def texts(explanation: Document, chapter: str = "") -> str:
-    """Return the answer and all sentences, or the sentences of a chapter."""
+    """Return the answer and all findings, or the findings of a chapter."""
     lines = [
-        f"{sentence['code']}: {sentence['text']} > {sentence['remedy']}"
+        f"{finding['code']}: {finding['text']} > {finding['remedy']}"
         for section in explanation["chapters"]
         if not chapter or section["name"] == chapter
-        for sentence in section["sentences"]
+        for finding in section["findings"]
     ]
     return "\n".join(lines if chapter else [explanation["answer"]["text"], *lines])
 
@@ -185,44 +185,44 @@ def test_decisions(
 def test_the_event_of_the_owner(space: Space, planted: dict[str, str]) -> None:
     """The answer about the pod has the webhook's event at its Job."""
     pod = planted["ambiguous"]
-    until(lambda: "Event of Job ambiguous: NoRDMA: " in texts(explained(space, pod), "now"))
+    until(lambda: "Event of Job ambiguous: NoRDMA: " in texts(explained(space, pod), "status"))
 
 
 def test_a_resource_that_no_node_has(space: Space, planted: dict[str, str]) -> None:
     """The pod is pending, and no node offers what it requests."""
     pod = planted["nowhere"]
-    until(lambda: "rdma/none" in texts(explained(space, pod), "now"))
+    until(lambda: "rdma/none" in texts(explained(space, pod), "status"))
     explanation = explained(space, pod)
     assert explanation["rdma"] == "unsure"
     assert "ResourceUnknown" in explanation["answer"]["code"]
-    sentence = "The pod is pending on rdma/none: no node of the cluster offers it."
-    assert sentence in texts(explanation, "now")
+    sentence = "The pod is waiting for rdma/none: no node of the cluster offers it."
+    assert sentence in texts(explanation, "status")
 
 
 def test_a_resource_in_use(space: Space, planted: dict[str, str]) -> None:
     """The pod is pending, and a node offers the resource, but not enough of it."""
     pod = planted["taken"]
-    until(lambda: "rdma/rdma_v100" in texts(explained(space, pod), "now"))
+    until(lambda: "rdma/rdma_v100" in texts(explained(space, pod), "status"))
     explanation = explained(space, pod)
     assert (explanation["rdma"], explanation["well"]) == ("unsure", False)
     assert "ResourceExceedsNodes" in explanation["answer"]["code"]
-    sentence = f"The pod is pending on rdma/rdma_v100: {REAL} offer it, but have too little free"
-    assert sentence in texts(explanation, "now")
+    sentence = f"The pod is waiting for rdma/rdma_v100: {REAL} offer it, but have too little free"
+    assert sentence in texts(explanation, "status")
 
 
 def test_a_container_that_exceeds_its_memory(space: Space, planted: dict[str, str]) -> None:
     """The text names the limit, and that registered memory counts."""
     pod = planted["oom"]
-    until(lambda: "OOMKilled" in texts(explained(space, pod), "now"))
+    until(lambda: "OOMKilled" in texts(explained(space, pod), "status"))
     explanation = explained(space, pod)
     assert explanation["well"] is False
-    assert "used more memory than its limit of 32Mi" in texts(explanation, "now")
+    assert "used more memory than its limit of 32Mi" in texts(explanation, "status")
 
 
 def test_a_missing_image(space: Space, planted: dict[str, str]) -> None:
     """The text names the container that waits, and the reason."""
     pod = planted["no-image"]
-    until(lambda: "its image cannot be pulled" in texts(explained(space, pod), "now"))
+    until(lambda: "its image cannot be pulled" in texts(explained(space, pod), "status"))
 
 
 def test_a_namespace_without_the_label(space: Space) -> None:
@@ -232,8 +232,8 @@ def test_a_namespace_without_the_label(space: Space) -> None:
     explanation = explained(other, pod_of(other, "train"))
     assert explanation["rdma"] == "no"
     assert explanation["answer"]["text"] == (
-        f"No RDMA, since the webhook was not called: namespace {other.name} does not have the "
-        f'label {ENABLE}: "true".'
+        f"No RDMA, since the webhook was not called: namespace {other.name} lacks the label "
+        f'{ENABLE}: "true".'
     )
     assert f"namespace {other.name} {ENABLE}=true" in explanation["answer"]["remedy"]
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
@@ -261,7 +261,7 @@ def test_pod_security_that_refuses_the_capability(space: Space) -> None:
     explanation = explained(other, pod_of(other, "train"))
     assert explanation["rdma"] == "unsure"
     sentence = "PodSecurity: The namespace enforces a Pod Security level that forbids IPC_LOCK."
-    assert sentence in texts(explanation, "done")
+    assert sentence in texts(explanation, "applied")
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 
 
@@ -301,8 +301,8 @@ def test_a_job_that_fell_back(space: Space, planted: dict[str, str]) -> None:
 def test_the_decision_of_today(webhook: Webhook, space: Space, planted: dict[str, str]) -> None:
     """From the Job's template, with the fabrics of the installation, it is the same."""
     explanation = explained(space, planted["well"], "-c", str(webhook.fabrics))
-    assert "SameToday: The same, from the template of Job well: equipped" in texts(
-        explanation, "today"
+    assert "SameToday: The same as at admission, from the template of Job well: equipped" in texts(
+        explanation, "redecision"
     )
 
 
@@ -321,13 +321,13 @@ def test_with_the_right_to_read_pods_only(
     flags = ("--logs", "--exec")
     explanation = explained(space, planted["disabled"], *flags, kubeconfig=researcher)
     assert "the user's NCCL_IB_DISABLE=1 turns RDMA off" in texts(explanation)
-    lacking = texts(explanation, "lacking")
-    assert f"You do not have the right to read the events of Pod {planted['disabled']}." in lacking
-    assert "You do not have the right to read Job disabled." in lacking
+    unread = texts(explanation, "unread")
+    assert f"You do not have the right to read the events of Pod {planted['disabled']}." in unread
+    assert "You do not have the right to read Job disabled." in unread
     unseen = explained(space, planted["misspelt"], kubeconfig=researcher)
     assert unseen["answer"]["code"] == "AnnotationMisspelt"
     assert "You do not have the right to read mutatingwebhookconfigurations." in texts(
-        unseen, "lacking"
+        unseen, "unread"
     )
 
 
@@ -338,7 +338,7 @@ def test_forbidden_exec(space: Space, planted: dict[str, str], researcher: Path)
     assert "Container main could not be inspected: " in texts(explanation, "processes")
     assert "pods/exec" in texts(explanation, "processes")
     assert "You do not have the right to read the log of container main." in texts(
-        explanation, "lacking"
+        explanation, "unread"
     )
 
 
@@ -369,7 +369,7 @@ def test_a_webhook_that_did_not_answer(webhook: Webhook, space: Space) -> None:
         explanation = explained(space, pod_of(space, created[-1]))
         assert explanation["rdma"] == "no"
         assert explanation["answer"]["code"] == "DidNotAnswer"
-        assert "the webhook did not answer when the pod was created" in texts(explanation)
+        assert "the webhook did not respond when the pod was created" in texts(explanation)
     finally:
         cluster.kubectl("patch", CONFIGURATION, "--type=json", f"--patch={patch % 'Fail'}")
         install(cluster, webhook.fabrics)

@@ -90,7 +90,7 @@ def test_a_pod_that_does_not_start(runs: Runs) -> None:
     """The scheduler's reason is explained; it is no evidence about the network."""
     form = runs.form("no room", 3)
     assert (form["level"], form["code"]) == ("unsure", "Insufficient")
-    assert "did not start within 2 s. The pod is pending on rdma/rdma_v100" in form["text"]
+    assert "did not start within 2 s. The pod is waiting for rdma/rdma_v100" in form["text"]
 
 
 def test_a_namespace_without_the_label(unlabelled: Lab, runs: Runs) -> None:

@@ -1,89 +1,200 @@
-"""Every reason code has an explanation, and a remedy if action is needed."""
+"""Every code has an explanation, and a remedy if action is needed."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from jsonschema import Draft202012Validator
 
 from webhook.decide.fabric_variables import CHECK_ENV_FROM
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
-from webhook.diagnose.codes import CODE_ROWS, CODES, MEANINGS, UnknownCodeError, explained, is_code
+from webhook.diagnose.codes import (
+    CODE_ROWS,
+    CODES,
+    EFFECTS,
+    UnknownCodeError,
+    explain_code,
+    is_code,
+)
 from webhook.diagnose.tools.causes import CAUSES, Cause
+from webhook.diagnose.why.code_output import code_form, code_text, codes_text
+from webhook.diagnose.why.output import why_form, why_schema
+from webhook.diagnose.why.reasons import REASON_ROWS
 from webhook.preview.report.record import NOT_CALLED
 
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_code_has_one_remedy(code: str) -> None:
-    """Reasons with the same code have the same remedy: `why` knows only the code."""
-    assert {row.remedy for row in CODE_ROWS if row.code == code} == {explained(code).remedy}
+VALIDATOR = Draft202012Validator(json.loads(why_schema()))
+REASON_CODES = tuple(dict.fromkeys(row.reason.code for row in REASON_ROWS))
 
 
-@pytest.mark.parametrize("code", CODES)
+def remedies(code: str) -> set[str]:
+    """Return the remedies of a reason code."""
+    return {row.reason.remedy for row in REASON_ROWS if row.reason.code == code}
+
+
+@pytest.mark.parametrize("code", REASON_CODES)
+def test_a_reason_code_has_one_remedy(code: str) -> None:
+    """Reasons with the same code have the same remedy: a status has only the code."""
+    assert len(remedies(code)) == 1
+
+
+@pytest.mark.parametrize("code", REASON_CODES)
 def test_what_goes_wrong_says_what_to_do(code: str) -> None:
-    """A code for "no" or "unsure" has a remedy; each remedy is a sentence."""
-    remedy = explained(code).remedy
-    verdicts = {row.rdma for row in CODE_ROWS if row.code == code}
-    assert remedy or not verdicts & {"no", "unsure"}
-    assert not remedy or (remedy.endswith(".") and remedy[0].isupper())
+    """A code for "no" or "unsure" has a remedy."""
+    verdicts = {row.reason.rdma for row in REASON_ROWS if row.reason.code == code}
+    assert remedies(code) != {""} or not verdicts & {"no", "unsure"}
+
+
+def test_texts_are_sentences() -> None:
+    """Each code is a word in CamelCase, with sentences that fit in the row of a table."""
+    for tool, part, code, _ in CODE_ROWS:
+        assert code.code.isalnum(), code
+        assert code.code[0].isupper(), code
+        assert code.meaning.endswith("."), (tool, part, code)
+        assert not code.remedy or (code.remedy.endswith(".") and code.remedy[0].isupper()), code
+        assert not {"\n", "|"} & set(code.meaning + code.remedy), code
 
 
 def test_a_code_explains_a_single_verdict() -> None:
     """All rows of a code that explain a verdict explain the same verdict."""
     for code in CODES:
-        assert len({row.rdma for row in CODE_ROWS if row.code == code and row.rdma}) <= 1, code
+        verdicts = {row.rdma for row in CODE_ROWS if row.code.code == code and row.rdma}
+        assert len(verdicts) <= 1, code
 
 
-def test_all_rows_are_there() -> None:
+def test_a_code_has_one_spelling() -> None:
+    """`why CODE` accepts any case, so no two codes differ in case alone."""
+    assert len({code.lower() for code in CODES}) == len(CODES)
+
+
+def test_a_place_has_one_meaning_of_a_code() -> None:
+    """No code has two rows with the same label, which would contradict each other."""
+    rows = [(row.label, row.code.code) for row in CODE_ROWS]
+    assert len(set(rows)) == len(rows)
+
+
+def test_all_reasons_are_there() -> None:
     """They match docs/reasons.md, which is generated from the same tables."""
-    reasons = [*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS, NOT_CALLED]
+    reasons = [*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS]
     reasons += [reason for mutation in MUTATIONS for reason in mutation.reasons]
-    assert [(row.code, row.when, row.remedy, row.rdma, row.quiet) for row in CODE_ROWS] == [
-        (reason.code, reason.when, reason.remedy, reason.rdma, reason.quiet) for reason in reasons
+    reasons.append(NOT_CALLED)
+    rows = [row for row in CODE_ROWS if row.tool in ("webhook", "preview")]
+    assert [(*row.code, row.rdma) for row in rows] == [
+        (reason.code, reason.when, reason.remedy, reason.rdma) for reason in reasons
     ]
 
 
 def test_a_code_with_several_rows() -> None:
     """It is explained for each mutation that has it, regardless of case."""
-    explanation = explained("envfrom")
+    explanation = explain_code("envfrom")
     assert explanation.code == "EnvFrom"
     assert [row.part for row in explanation.rows] == ["env", "hcoll", "nvlink"]
     assert explanation.rdma is None
-    assert explanation.meaning == MEANINGS[None]
-    assert explanation.remedy == CHECK_ENV_FROM
+    assert explanation.effect == EFFECTS[None]
+    assert {row.code.remedy for row in explanation.rows} == {CHECK_ENV_FROM}
 
 
 def test_a_code_that_decides() -> None:
-    """It has a meaning for RDMA."""
-    explanation = explained("FabricAmbiguous")
+    """It has an effect on RDMA."""
+    explanation = explain_code("FabricAmbiguous")
     assert explanation.rdma == "no"
-    assert explanation.meaning == MEANINGS["no"]
+    assert explanation.effect == EFFECTS["no"]
     assert [row.part for row in explanation.rows] == ["verdict", "decision", "request"]
+
+
+def test_a_code_that_denies_a_pod() -> None:
+    """Its effect does not mention traffic over sockets: there is no pod."""
+    assert explain_code("InvalidAnnotation").effect.startswith("The webhook denies the pod")
+
+
+def test_a_code_of_two_tools() -> None:
+    """Each tool has its own meaning and remedy."""
+    explanation = explain_code("FabricWithoutNodes")
+    assert [(row.tool, row.part) for row in explanation.rows] == [
+        ("webhook", "verdict"),
+        ("fabrics", ""),
+    ]
+    assert code_text(explanation, width=200) == (
+        "FabricWithoutNodes\n"
+        "  Whether the pod has RDMA depends on something that admission cannot see.\n"
+        f"  verdict: {explanation.rows[0].code.meaning}\n"
+        f"    → {explanation.rows[0].code.remedy}\n"
+        "  fabrics: No node belongs to the fabric.\n"
+        f"    → {explanation.rows[1].code.remedy}\n"
+    )
+
+
+def test_the_code_of_a_rule() -> None:
+    """A rule is an imperative, its meaning a sentence about the file; the message has the fix."""
+    (row,) = explain_code("UniqueNames").rows
+    assert row.code.meaning == "check-config rejects two fabrics with the same name."
+    assert row.code.remedy == "Change the field as the message says."
+    assert explain_code("SameGpus").rows[0].code.meaning.startswith("check-config warns about two")
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(cause.code))
 def test_causes_of_logs_are_codes_too(cause: Cause) -> None:
-    """Lines of a library's log are explained from the table of causes."""
-    explanation = explained(cause.code)
-    assert is_code(cause.code)
-    assert [(row.part, row.when) for row in explanation.rows] == [("log", cause.means)]
-    assert explanation.meaning == ""
+    """Lines of a library's log are explained from the table of causes; they decide nothing."""
+    explanation = explain_code(cause.code)
+    assert is_code(cause.code.upper())
+    row = explanation.rows[0]
+    assert (row.tool, row.part, row.code.meaning) == ("why", "log", cause.meaning)
+    assert (explanation.effect, explanation.rdma) == ("", None)
 
 
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        (
-            "FabricAmbigous",
-            "'FabricAmbigous' is not a reason code: did you mean FabricAmbiguous?",
-        ),
-        (
-            "Xyzzy",
-            "'Xyzzy' is not a reason code: docs/reasons.md and docs/troubleshooting.md list them",
-        ),
+        ("FabricAmbigous", "'FabricAmbigous' is not a code: did you mean FabricAmbiguous?"),
+        ("Xyzzy", "'Xyzzy' is not a code; to list all of them: rdma-webhook why --codes"),
     ],
 )
 def test_unknown_codes(word: str, message: str) -> None:
     """The nearest codes are suggested."""
+    assert not is_code(word)
     with pytest.raises(UnknownCodeError) as caught:
-        explained(word)
+        explain_code(word)
     assert str(caught.value).startswith(message.removesuffix("?"))
+
+
+# The outputs.
+
+
+def test_the_text_of_a_code() -> None:
+    """It has the effect, the places where the code occurs, and the remedy."""
+    row = explain_code("GuaranteedLost").rows[0].code
+    assert code_text(explain_code("GuaranteedLost"), width=300) == (
+        "GuaranteedLost\n"
+        "  This code alone does not decide whether the pod has RDMA.\n"
+        f"  memory-limit: {row.meaning}\n"
+        f"    → {row.remedy}\n"
+    )
+    assert code_text(explain_code("Equipped")).endswith("    → No action is needed.\n")
+    assert code_text(explain_code("PortDown")).startswith("PortDown\n  log: The port of this RDMA")
+
+
+def test_places_with_the_same_meaning_share_a_line() -> None:
+    """The text does not repeat a sentence."""
+    text = code_text(explain_code("FabricAmbiguous"), width=300)
+    assert text.count("  verdict, decision, request: ") == 1
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_codes_fit_the_schema(code: str) -> None:
+    """The form of `-o json` for every code fits."""
+    VALIDATOR.validate(why_form([], [code_form(explain_code(code))]))
+
+
+def test_the_list_of_codes() -> None:
+    """It has a row for each code and tool, with the first meaning of several."""
+    names = ("EnvFrom", "FabricWithoutNodes", "NoDeviceFound")
+    lines = codes_text([explain_code(name) for name in names], width=200).splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["CODE", "TOOL"],
+        ["EnvFrom", "webhook"],
+        ["FabricWithoutNodes", "webhook"],
+        ["FabricWithoutNodes", "fabrics"],
+        ["NoDeviceFound", "why"],
+    ]
+    assert lines[-1].endswith("NCCL found no RDMA device, and silently uses TCP sockets.")

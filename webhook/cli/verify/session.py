@@ -24,7 +24,7 @@ from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.diagnose.verify.runs.run import NodeRun
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.collector import CollectOptions, Collector, PodReads
-from webhook.diagnose.why.explanation import Explanation, Sentence
+from webhook.diagnose.why.explanation import Explanation
 from webhook.errors import ClusterError, DocumentError, WebhookError
 from webhook.kube.api import ObjectReads, RefusedError
 from webhook.model.finding import Finding
@@ -182,22 +182,20 @@ def pod_problems(
 
     def explain(name: str) -> Finding | None:
         try:
-            sentence = _main_problem(explain_pod(collector.collect(namespace, name)))
+            return _main_problem(explain_pod(collector.collect(namespace, name)))
         except WebhookError:
             return None
-        return sentence and Finding("error", sentence.code, sentence.text, sentence.remedy)
 
     return explain
 
 
-def _main_problem(explanation: Explanation) -> Sentence | None:
+def _main_problem(explanation: Explanation) -> Finding | None:
     """Return the reason why the pod has no RDMA, or else why it does not run."""
     if explanation.rdma == "no":
         return explanation.answer
     for chapter in explanation.chapters:
-        if chapter.name == "now":
-            problems = (sentence for sentence in chapter.sentences if sentence.level == "problem")
-            return next(problems, None)
+        if chapter.name == "status":
+            return next((finding for finding in chapter.findings if finding.level == "error"), None)
     return None
 
 

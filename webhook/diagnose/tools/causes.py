@@ -24,6 +24,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, get_args
 
+from webhook.model.finding import Finding, Level
+
 CauseKind = Literal["transport", "setting", "slower", "trouble"]
 Layer = Literal["link", "gid", "memory", "verbs", "socket", "ucx", "mpi", "nccl"]
 #: Lowest first.
@@ -43,12 +45,16 @@ class Cause(NamedTuple):
     #: A line as the program writes it.
     example: str
     #: The meaning, as a sentence.
-    means: str
+    meaning: str
     #: What to do, as a sentence; "" if no action is needed.
     remedy: str
     source: str
     #: For a transport: whether it is RDMA. None for other kinds of line.
     rdma: bool | None = None
+
+    def finding(self, level: Level, text: str, remedy: str | None = None) -> Finding:
+        """Return a finding with this code; `remedy` overrides that of the row."""
+        return Finding(level, self.code, text, self.remedy if remedy is None else remedy)
 
     def fits(self, line: str) -> bool:
         """Return whether a line of a log is of this kind."""
@@ -245,7 +251,7 @@ TROUBLES = (
         "linux, mm/oom_kill.c",
     ),
     Cause(
-        "OomKilled", "trouble", "memory", "OOMKilled", None,
+        "OOMKilled", "trouble", "memory", "OOMKilled", None,
         "Reason:       OOMKilled",
         "The container was killed: the memory that it registered counts against its memory limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help against this.",

@@ -41,7 +41,7 @@ class LogReport(NamedTuple):
     """The causes and the transport that a log shows."""
 
     #: In the order of the table.
-    seen: tuple[MatchedLine, ...]
+    matched_lines: tuple[MatchedLine, ...]
     #: Whether traffic to other nodes went over RDMA: "yes", "no", "mixed", or "" if unknown.
     transport: str
     #: Whether NCCL wrote anything, and whether it did so at level INFO.

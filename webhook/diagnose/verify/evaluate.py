@@ -62,7 +62,7 @@ def grade_failure(failures: Sequence[CauseLine], run: Measurement | None = None)
     first, *further = _lowest_first(failure.cause for failure in failures)
     line = next(failure.line for failure in failures if failure.cause is first)
     location = location_of(run) if run else Location(line=failures[0].number)
-    text = f"{first.means} Output: {line:.{_LONGEST}}"
+    text = f"{first.meaning} Output: {line:.{_LONGEST}}"
     return BenchmarkResult(
         Finding("error", first.code, text, first.remedy, location),
         source=first.source,
@@ -92,9 +92,9 @@ def grade_log(log: LogReport) -> BenchmarkResult | None:
 
 
 def _over_rdma(log: LogReport) -> BenchmarkResult:
-    slower = next((line.cause for line in log.seen if line.cause.sort == "slower"), None)
+    slower = next((line.cause for line in log.matched_lines if line.cause.sort == "slower"), None)
     if slower is not None:
-        finding = Finding("warning", slower.code, slower.means, slower.remedy)
+        finding = Finding("warning", slower.code, slower.meaning, slower.remedy)
         return BenchmarkResult(finding, source=slower.source)
     suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
     text = f"The log shows RDMA{suffixes[log.gpu_direct]}. It contains no bandwidth measurement."
@@ -102,11 +102,12 @@ def _over_rdma(log: LogReport) -> BenchmarkResult:
 
 
 def _sockets(log: LogReport) -> BenchmarkResult:
-    reasons = [line.cause for line in log.seen if line.cause.sort in ("setting", "trouble")]
-    transports = [line.cause for line in log.seen if line.cause.rdma is False]
+    matched = [line.cause for line in log.matched_lines]
+    reasons = [cause for cause in matched if cause.sort in ("setting", "trouble")]
+    transports = [cause for cause in matched if cause.rdma is False]
     causes: list[Cause] = [*_lowest_first(reasons), *transports]
     first, *further = causes
-    text = f"The log shows TCP sockets, not RDMA. {first.means}"
+    text = f"The log shows TCP sockets, not RDMA. {first.meaning}"
     return BenchmarkResult(
         Finding("error", first.code, text, first.remedy),
         source=first.source,

@@ -6,36 +6,51 @@ only the view of admission.
 
 from __future__ import annotations
 
-from webhook.diagnose.codes import CODE_ROWS, CODES, remedy_of
+from webhook.diagnose.why.container_status import LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
-from webhook.diagnose.why.explanation import Chapter, Explanation, Level, Sentence
+from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
 from webhook.diagnose.why.pod_status import status_findings
-from webhook.diagnose.why.redecide import redecision_findings
-from webhook.diagnose.why.request import applied_findings, rdma_requests, request_findings
+from webhook.diagnose.why.reasons import REASONS
+from webhook.diagnose.why.redecide import VERDICT_LEVELS, redecision_findings
+from webhook.diagnose.why.request import (
+    UNKNOWN_CODE,
+    applied_findings,
+    rdma_requests,
+    request_findings,
+)
 from webhook.diagnose.why.runtime_evidence import (
+    MEMORY_REGISTERED,
+    MIXED_TRANSPORTS,
+    RDMA_IN_USE,
+    SOCKETS_IN_USE,
     cause_before_rdma,
     log_findings,
     process_findings,
     rdma_in_use,
 )
-from webhook.diagnose.why.webhook_call import call_finding
+from webhook.diagnose.why.webhook_call import CALLED, call_finding
+from webhook.model.decision import Rdma
+from webhook.model.finding import Code, Finding
 
-_LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", "no": "problem"}
+NOT_READ = Code(
+    "NotRead", "An object or a log could not be read, so the explanation may lack something."
+)
+CODES = (NOT_READ,)
 
 
 def explain_pod(evidence: PodEvidence) -> Explanation:
     """Explain why a pod has RDMA, or has not."""
     called = call_finding(evidence)
     rdma, answer = _answer(evidence, called)
-    chapters = {
-        "asked": tuple(request_findings(evidence)),
-        "called": (called,),
-        "done": tuple(applied_findings(evidence)),
-        "now": tuple(status_findings(evidence)),
+    chapters: dict[ChapterName, tuple[Finding, ...]] = {
+        "requested": tuple(request_findings(evidence)),
+        "webhookCall": (called,),
+        "applied": tuple(applied_findings(evidence)),
+        "status": tuple(status_findings(evidence)),
         "processes": tuple(process_findings(evidence)),
         "log": tuple(log_findings(evidence)),
-        "today": tuple(redecision_findings(evidence)),
-        "lacking": tuple(Sentence("NotRead", "fact", text) for text in evidence.lacking),
+        "redecision": tuple(redecision_findings(evidence)),
+        "unread": tuple(NOT_READ.finding("info", text) for text in evidence.unread),
     }
     return Explanation(
         namespace=evidence.namespace_name,
@@ -43,42 +58,43 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         owners=tuple(owner.title for owner in evidence.owners),
         rdma=rdma,
         answer=answer,
-        chapters=tuple(
-            Chapter(name, sentences) for name, sentences in chapters.items() if sentences
-        ),
+        chapters=tuple(Chapter(name, findings) for name, findings in chapters.items() if findings),
     )
 
 
-def _answer(evidence: PodEvidence, called: Sentence) -> tuple[str, Sentence]:
-    """Return the answer as a word and as a sentence."""
-    rdma, code = rdma_in_use(evidence)
-    status = evidence.status if called.code == "Called" else None
-    if rdma and (status is None or status.rdma != rdma):
-        return rdma, _by_use(rdma, code, status)
+def _answer(evidence: PodEvidence, called: Finding) -> tuple[Rdma, Finding]:
+    """Return the verdict, and the answer as a finding."""
+    status = evidence.status if called.code == CALLED.code else None
+    in_use = rdma_in_use(evidence)
+    if in_use and (status is None or status.rdma != in_use[0]):
+        return in_use[0], _by_use(*in_use, status)
     requests = rdma_requests(evidence)
     expected = requests if status is None else status.rdma in ("yes", "unsure")
-    if not rdma and expected and (cause := cause_before_rdma(evidence)):
+    if not in_use and expected and (cause := cause_before_rdma(evidence)):
         remedy = cause.remedy if status else called.remedy
-        text = f"RDMA did not work ({_before(status)}). {cause.means}"
-        return "no", Sentence(cause.code, "problem", text, remedy)
+        text = f"RDMA did not work ({_before(status)}). {cause.meaning}"
+        return "no", cause.finding("error", text, remedy)
     if status is not None:
         return status.rdma, _by_status(status)
+    return _by_call(called, requests)
+
+
+def _by_call(called: Finding, requests: list[str]) -> tuple[Rdma, Finding]:
+    """Return the answer for a pod that the webhook was not called for."""
     if requests:
         text = (
             f"RDMA is not certain: the webhook was not called, but the pod requests {requests[0]} "
             "itself. Whether it has everything else that RDMA needs was not checked."
         )
-        return "unsure", Sentence(called.code, "unsure", text, called.remedy)
+        return "unsure", called._replace(level="unsure", text=text)
     if called.level == "unsure":
-        text = f"RDMA is not certain. {called.text}"
-        return "unsure", Sentence(called.code, "unsure", text, called.remedy)
+        reason = called.text.removeprefix("Not certain: ")
+        return "unsure", called._replace(text=f"RDMA is not certain: {reason}")
     reason = called.text.removeprefix("No: ")
-    text = f"No RDMA, since the webhook was not called: {reason}"
-    return "no", Sentence(called.code, "problem", text, called.remedy)
+    return "no", called._replace(text=f"No RDMA, since the webhook was not called: {reason}")
 
 
-def _by_status(status: StatusAnnotation) -> Sentence:
-    code = status.because
+def _by_status(status: StatusAnnotation) -> Finding:
     over = f" over {status.fabric}" if status.fabric else ""
     starts = {
         "yes": f"The pod is equipped for RDMA{over}",
@@ -86,37 +102,42 @@ def _by_status(status: StatusAnnotation) -> Sentence:
         "unsure": f"RDMA{over} is not certain",
         "none": "The pod itself needs no RDMA",
     }
-    text = f"{starts[status.rdma]}: {_when(code)} ({code})."
-    return Sentence(code or "Status", _LEVELS[status.rdma], text, remedy_of(code))
+    start, level = starts[status.rdma], VERDICT_LEVELS[status.rdma]
+    rows = REASONS.get(status.because)
+    if rows is None:
+        suffix = f" ({status.because})" if status.because else ""
+        text = f"{start}: the reason is unknown to this version of rdma-webhook{suffix}."
+        return UNKNOWN_CODE.finding(level, text)
+    reason = rows[0].reason
+    text = f"{start}: {_uncapitalized(reason.sentence)} ({reason.code})."
+    return Finding(level, reason.code, text, reason.remedy)
 
 
-def _when(code: str) -> str:
-    if code not in CODES:
-        return "this version of rdma-webhook does not know why"
-    sentence = next(row.when for row in CODE_ROWS if row.code == code).removesuffix(".")
-    # An acronym stays as it is.
+def _uncapitalized(sentence: str) -> str:
+    """Return a sentence with a small letter at its start, unless that begins an acronym."""
     return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]
 
 
-def _by_use(rdma: str, code: str, status: StatusAnnotation | None) -> Sentence:
-    """Return the sentence for RDMA or sockets in use, against or without a verdict at admission."""
-    texts = {
-        "MemoryRegistered": "RDMA is in use: a process of the pod holds registered memory",
-        "RdmaInUse": "The log shows that RDMA is in use",
-        "SocketsInUse": "RDMA is not in use: the log shows TCP sockets",
-        "MixedTransports": "RDMA is only partly in use: the log shows TCP sockets too",
-    }
-    text = f"{texts[code]} ({_before(status)})."
-    remedy = "" if rdma == "yes" else "The section on the log below says why, if it is known."
-    return Sentence(code, _LEVELS[rdma], text, remedy)
+_USES = {
+    MEMORY_REGISTERED: "RDMA is in use: a process of the pod has registered memory",
+    RDMA_IN_USE: "The log shows that RDMA is in use",
+    SOCKETS_IN_USE: "RDMA is not in use: the log shows TCP sockets",
+    MIXED_TRANSPORTS: "RDMA is only partly in use: the log shows TCP sockets, too",
+}
+
+
+def _by_use(rdma: Rdma, code: Code, status: StatusAnnotation | None) -> Finding:
+    """Return the finding for RDMA or sockets in use, against or without a verdict at admission."""
+    remedy = "" if rdma == "yes" else LOG_CHAPTER
+    return code.finding(VERDICT_LEVELS[rdma], f"{_USES[code]} ({_before(status)}).", remedy)
 
 
 def _before(status: StatusAnnotation | None) -> str:
     """Return the clause on the verdict at admission."""
     clauses = {
-        "yes": "at admission it was equipped",
-        "no": "at admission it was not equipped",
-        "unsure": "at admission this was not certain",
-        "none": "at admission it was taken for a launcher",
+        "yes": "at admission, the pod was equipped",
+        "no": "at admission, the pod was not equipped",
+        "unsure": "at admission, this was not certain",
+        "none": "at admission, the pod was taken for a launcher",
     }
     return clauses[status.rdma] if status is not None else "the webhook was not called"

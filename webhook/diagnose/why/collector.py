@@ -114,7 +114,7 @@ class Collector:
             logs=self._logs(bare, namespace) if options.logs else None,
             fabrics=options.fabrics,
             facts=live_facts.facts(Facts()) if live_facts else Facts(),
-            lacking=tuple(dict.fromkeys(map(_lacking, self._permitted.unread))),
+            unread=tuple(dict.fromkeys(map(_unread, self._permitted.unread))),
         )
 
     def _pod(self, namespace: str, name: str) -> Pod:
@@ -139,7 +139,7 @@ class Collector:
             owner = event.about
             if owner.name and name.startswith(owner.name):
                 return f"{absent}; {owner.title} could not create a pod: {event.text}"
-        return f"{absent}; to list its pods: kubectl get pods -n {namespace}"
+        return f"{absent}; to list the pods: kubectl get pods -n {namespace}"
 
     def _facts(self, namespace: str, fabrics: Fabrics) -> BestEffortFacts:
         """Read the facts for a decision on the pod, like `preview --live`."""
@@ -225,8 +225,7 @@ class Collector:
                 command = ["/bin/sh", "-c", SCRIPT]
                 output = self._inside.run(namespace, bare.name, name, command)
             except ClusterError as error:
-                needed = "this needs the right to pods/exec, and a shell in the image"
-                problem = f"{reason_of(error)} ({needed})"
+                problem = f"{reason_of(error)} ({_EXEC_REQUIREMENTS})"
                 containers.append(ContainerProcesses(name, problem=problem))
             else:
                 containers.append(read_processes(name, output))
@@ -259,17 +258,16 @@ class Collector:
         return text
 
 
+_EXEC_REQUIREMENTS = "this requires the right to create pods/exec, and a shell in the image"
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 
-def _lacking(unread: ReadFailure) -> str:
+def _unread(failure: ReadFailure) -> str:
     """Return a sentence on an object that could not be read."""
-    title = unread.subject
-    if unread.code == FORBIDDEN:
-        return f"You do not have the right to read {title}."
-    if unread.code == NOT_FOUND:
-        return f"{title[0].upper()}{title[1:]}: no longer there."
-    return f"{title[0].upper()}{title[1:]}: {unread.message}."
+    if failure.code == FORBIDDEN:
+        return f"You do not have the right to read {failure.subject}."
+    message = "not found" if failure.code == NOT_FOUND else failure.message
+    return f"Could not read {failure.subject}: {message}."
 
 
 class _ReadNode(NamedTuple):
@@ -299,9 +297,8 @@ def read_processes(container: str, output: str) -> ContainerProcesses:
         elif words[:1] == ["hidden"]:
             hidden = words[-1]
     if hidden is None:
-        problem = (
-            "the image has no ls" if "no-ls" in output else f"it answered {output.strip()!r:.120}"
-        )
+        printed = f"the script printed {output.strip()!r:.120}"
+        problem = "the image has no ls" if "no-ls" in output else printed
         return ContainerProcesses(container, problem=problem)
     if hidden != "0" and not pinned:
         problem = f"{hidden} of its processes belong to another user and cannot be inspected"

@@ -55,10 +55,10 @@ class ContainerProcesses(NamedTuple):
 
 
 class ContainerLog(NamedTuple):
-    """The findings from the log of a container."""
+    """The report on the log of a container."""
 
     container: str
-    findings: LogReport
+    report: LogReport
     #: Whether it is the log from before the last restart.
     previous: bool = False
 
@@ -103,7 +103,7 @@ class PodEvidence:
     #: The facts for a decision today: the namespace, its rules and claims, and the nodes.
     facts: Facts = _NO_FACTS
     #: Sentences on what could not be read.
-    lacking: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

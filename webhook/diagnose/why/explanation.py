@@ -1,39 +1,24 @@
-"""An explanation as values: the answer, and chapters of sentences, for every output."""
+"""An explanation as values: the answer, and chapters of findings, for every output."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-Level = Literal["good", "fact", "unsure", "problem"]
-#: The chapters in their order, with their headings.
-HEADINGS = {
-    "asked": "What the pod asked for",
-    "called": "Whether the webhook was called",
-    "done": "What the webhook did",
-    "now": "What the cluster says now",
-    "processes": "What its processes hold",
-    "log": "What its log says",
-    "today": "What would be decided today",
-    "lacking": "What could not be read",
-}
+from webhook.model.decision import Rdma
+from webhook.model.finding import Finding
 
-
-class Sentence(NamedTuple):
-    """A statement, and its remedy."""
-
-    #: A stable word for programs: a reason code, a cause, or another code of `why.schema.json`.
-    code: str
-    level: Level
-    text: str
-    #: "" if no action is needed.
-    remedy: str = ""
+ChapterName = Literal[
+    "requested", "webhookCall", "applied", "status", "processes", "log", "redecision", "unread"
+]
+#: In the order of the output.
+CHAPTERS: tuple[ChapterName, ...] = get_args(ChapterName)
 
 
 class Chapter(NamedTuple):
-    """The sentences under one heading."""
+    """The findings under one heading."""
 
-    name: str
-    sentences: tuple[Sentence, ...]
+    name: ChapterName
+    findings: tuple[Finding, ...]
 
 
 class Explanation(NamedTuple):
@@ -43,19 +28,18 @@ class Explanation(NamedTuple):
     pod: str
     #: The pod's controllers, nearest first, such as "Job train".
     owners: tuple[str, ...]
-    #: yes, no, unsure or none.
-    rdma: str
-    #: The verdict as a sentence; its code is the reason.
-    answer: Sentence
+    rdma: Rdma
+    #: The verdict as a finding; its code is the reason.
+    answer: Finding
     chapters: tuple[Chapter, ...]
 
     @property
     def well(self) -> bool:
         """Whether the pod has RDMA, or needs none, and nothing keeps it from running."""
-        stuck = any(
-            sentence.level == "problem"
+        has_error = any(
+            finding.level == "error"
             for chapter in self.chapters
-            if chapter.name == "now"
-            for sentence in chapter.sentences
+            if chapter.name == "status"
+            for finding in chapter.findings
         )
-        return self.rdma in ("yes", "none") and not stuck
+        return self.rdma in ("yes", "none") and not has_error

@@ -1,82 +1,92 @@
-"""An explanation as JSON and as text.
-
-The JSON is stable and described by `why.schema.json`: keys may be added, but neither keys nor codes
-are ever renamed.
-"""
+"""An explanation as JSON and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
-from webhook.diagnose.codes import CodeExplanation
-from webhook.diagnose.why.explanation import HEADINGS, Explanation, Level, Sentence
-from webhook.model.json import JsonObject
-from webhook.text.terminal import Sheet, Span
+from typing_extensions import TypedDict
 
-_SCHEMA = Path(__file__).with_name("why.schema.json")
+from webhook.diagnose.why.code_output import CodeForm
+from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
+from webhook.model.decision import Rdma
+from webhook.text.findings import FindingForm, finding_form
+from webhook.text.terminal import Sheet, Span, write_finding
+
+# Keys, chapters and codes may be added, but are never renamed.
 
 
-def why_form(explanations: Iterable[Explanation]) -> JsonObject:
+class ChapterForm(TypedDict):
+    """The findings under one heading."""
+
+    name: ChapterName
+    findings: list[FindingForm]
+
+
+class PodForm(TypedDict):
+    """The reasons why a pod has RDMA, or has not."""
+
+    namespace: str
+    name: str
+    owners: list[str]
+    """The pod's controllers, nearest first, such as "Job train"."""
+    rdma: Rdma
+    """Whether the pod has RDMA; none: it needs none of its own."""
+    well: bool
+    """Whether rdma is yes or none, and nothing keeps the pod from running."""
+    answer: FindingForm
+    chapters: list[ChapterForm]
+    """In the order of the enum; a chapter without findings is left out."""
+
+
+class WhyForm(TypedDict):
+    """Explanations of pods and of codes."""
+
+    pods: list[PodForm]
+    codes: list[CodeForm]
+
+
+def why_form(explanations: Iterable[Explanation], codes: Iterable[CodeForm] = ()) -> WhyForm:
     """Return explanations as plain JSON values."""
-    return {"pods": [_pod(explanation) for explanation in explanations]}
+    return WhyForm(pods=[_pod(explanation) for explanation in explanations], codes=list(codes))
 
 
-def _pod(explanation: Explanation) -> JsonObject:
-    return {
-        "namespace": explanation.namespace,
-        "name": explanation.pod,
-        "owners": list(explanation.owners),
-        "rdma": explanation.rdma,
-        "well": explanation.well,
-        "answer": _sentence_form(explanation.answer),
-        "chapters": [
-            {
-                "name": chapter.name,
-                "sentences": [_sentence_form(sentence) for sentence in chapter.sentences],
-            }
-            for chapter in explanation.chapters
-        ],
-    }
+def _pod(explanation: Explanation) -> PodForm:
+    return PodForm(
+        namespace=explanation.namespace,
+        name=explanation.pod,
+        owners=list(explanation.owners),
+        rdma=explanation.rdma,
+        well=explanation.well,
+        answer=finding_form(explanation.answer),
+        chapters=[_chapter(chapter) for chapter in explanation.chapters],
+    )
 
 
-def _sentence_form(sentence: Sentence) -> dict[str, str]:
-    return {
-        "code": sentence.code,
-        "level": sentence.level,
-        "text": sentence.text,
-        "remedy": sentence.remedy,
-    }
-
-
-def code_form(explanation: CodeExplanation) -> JsonObject:
-    """Return the meaning of a code as plain JSON values."""
-    return {
-        "code": explanation.code,
-        "rdma": explanation.rdma,
-        "meaning": explanation.meaning,
-        "rows": [{"part": row.part, "when": row.when} for row in explanation.rows],
-        "remedy": explanation.remedy,
-    }
+def _chapter(chapter: Chapter) -> ChapterForm:
+    findings = [finding_form(finding) for finding in chapter.findings]
+    return ChapterForm(name=chapter.name, findings=findings)
 
 
 def why_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of both forms."""
-    return _SCHEMA.read_text(encoding="utf-8")
+    """Return the JSON Schema of the output of `why -o json`."""
+    from webhook.text.schema import form_schema  # noqa: PLC0415 -- only for this output
+
+    return form_schema(WhyForm, "The output of rdma-webhook why -o json")
 
 
 # An explanation as text.
 
-_SIGNS: dict[Level, Span] = {
-    "good": Span("✔", "green"),
-    "fact": Span("·", "dim"),
-    "unsure": Span("?", "yellow"),
-    "problem": Span("✘", "bold red"),
+_HEADINGS: dict[ChapterName, str] = {
+    "requested": "What the pod requests",
+    "webhookCall": "Whether the webhook was called",
+    "applied": "What the webhook changed",
+    "status": "What the cluster reports",
+    "processes": "Which processes use RDMA",
+    "log": "What the log shows",
+    "redecision": "What would be decided today",
+    "unread": "What could not be read",
 }
-_ARROW = Span("→", "bold")
-_INDENT = 2
 _NARROWEST = 40
-_DO_NOTHING = "There is nothing to do."
 
 
 def why_text(explanations: Iterable[Explanation], *, width: int = 100, colour: bool = False) -> str:
@@ -94,31 +104,11 @@ def _write(sheet: Sheet, explanation: Explanation) -> None:
     if explanation.owners:
         heading.append(Span(f"  (of {', of '.join(explanation.owners)})", "dim"))
     sheet.paragraph(*heading)
-    _sentence(sheet, explanation.answer)
+    write_finding(sheet, explanation.answer)
     for chapter in explanation.chapters:
         sheet.blank()
-        sheet.paragraph(Span(HEADINGS[chapter.name], "bold"))
-        for sentence in chapter.sentences:
-            remedy = "" if sentence.remedy == explanation.answer.remedy else sentence.remedy
-            _sentence(sheet, sentence._replace(remedy=remedy))
-
-
-def _sentence(sheet: Sheet, sentence: Sentence) -> None:
-    sheet.paragraph(Span(sentence.text), sign=_SIGNS[sentence.level], indent=_INDENT)
-    if sentence.remedy:
-        sheet.paragraph(Span(sentence.remedy), sign=_ARROW, indent=2 * _INDENT)
-
-
-def code_text(explanation: CodeExplanation, *, width: int = 100, colour: bool = False) -> str:
-    """Return the meaning of a reason code as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), colour=colour)
-    sheet.paragraph(Span(explanation.code, "bold"))
-    if explanation.meaning:
-        sheet.paragraph(Span(explanation.meaning), indent=_INDENT)
-    whens: dict[str, list[str]] = {}
-    for row in explanation.rows:
-        whens.setdefault(row.when, []).append(row.part)
-    for when, parts in whens.items():
-        sheet.paragraph(Span(when), sign=Span(f"{', '.join(parts)}:", "dim"), indent=_INDENT)
-    sheet.paragraph(Span(explanation.remedy or _DO_NOTHING), sign=_ARROW, indent=_INDENT)
-    return sheet.text
+        sheet.paragraph(Span(_HEADINGS[chapter.name], "bold"))
+        for finding in chapter.findings:
+            # The remedy of the answer is not repeated.
+            remedy = "" if finding.remedy == explanation.answer.remedy else finding.remedy
+            write_finding(sheet, finding._replace(remedy=remedy))

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from webhook.decide.verdict.devices import TEMPLATE_MISSING
 from webhook.diagnose.why.evidence import ClaimFailure, PodEvidence
-from webhook.diagnose.why.explanation import Sentence
 from webhook.kube.objects import Pod
+from webhook.model.finding import Code, Finding
 
 #: The reason of the controller's Event about a pod whose claim it could not create.
 NOT_CREATED = "FailedResourceClaimCreation"
@@ -27,55 +27,92 @@ _OF_TEMPLATE = re.compile(
     r'^PodResourceClaim (\S{1,63}): resource claim template "([^"]{1,253})": '
 )
 _RETRY_NOTE = (
-    "Kubernetes tries again in ever longer intervals, of up to 17 minutes: it is quicker to create "
-    "the pod again."
+    "Kubernetes retries at growing intervals of up to 17 minutes, so creating the pod again is "
+    "quicker."
+)
+
+CLAIM_MISSING = Code(
+    "ClaimMissing",
+    "The pod is pending: a ResourceClaim that it names does not exist, or is being deleted. The "
+    "scheduler does not report this.",
+    "Create the claim, or create the pod again with another resourceClaimName.",
+)
+CLAIM_NOT_CREATED = Code(
+    "ClaimNotCreated",
+    "The pod is pending: Kubernetes has not created all of its claims, or could not.",
+    f"Correct what the message names. {_RETRY_NOTE}",
+)
+DEVICE_CLASS_MISSING = Code(
+    "DeviceClassMissing",
+    "The pod is pending: a claim names a DeviceClass that does not exist.",
+    "List them: kubectl get deviceclasses. Correct deviceClassName in the claim, or in its "
+    "template, or ask the cluster administrator whether the DRA driver is installed.",
+)
+CLAIMS_NOT_ALLOCATED = Code(
+    "ClaimsNotAllocated",
+    "The pod is pending: no node has free devices for all of its claims, or none that they select.",
+    "Wait until another job ends, or claim fewer devices. If no pod with such a claim has ever "
+    "started, compare its requests with what the DRA drivers offer (kubectl get resourceslices "
+    "-o yaml): the DeviceClass, the selectors, the number of devices on a node, and the attribute "
+    "that matchAttribute names.",
+)
+CLAIM_ELSEWHERE = Code(
+    "ClaimElsewhere",
+    "The pod is pending: a claim already has devices of other nodes.",
+    "Find these nodes: kubectl get resourceclaim -o yaml. Let the pod run there, or give it a "
+    "claim of its own, with resourceClaimTemplateName.",
+)
+CLAIM_IN_USE = Code(
+    "ClaimInUse",
+    "The pod is pending: as many pods use a claim as may share one.",
+    "Wait until one of them ends, or give the pod a claim of its own, with "
+    "resourceClaimTemplateName.",
+)
+CODES = (
+    CLAIM_MISSING,
+    CLAIM_NOT_CREATED,
+    DEVICE_CLASS_MISSING,
+    CLAIMS_NOT_ALLOCATED,
+    CLAIM_ELSEWHERE,
+    CLAIM_IN_USE,
 )
 
 
-class _Cause(NamedTuple):
+class _Pattern(NamedTuple):
     """A message of the scheduler about claims, and its meaning."""
 
-    pattern: re.Pattern[str]  #: its groups fill {0}, {1} of the text
-    code: str
-    text: str
-    remedy: str
+    regex: re.Pattern[str]
+    code: Code
+    #: A clause about the pod; the groups of `regex` fill {0} and {1}.
+    clause: str
 
 
-_CAUSES = (
-    _Cause(
+_PATTERNS = (
+    _Pattern(
         re.compile(r"request (\S{1,130}): device class (\S{1,253}) does not exist"),
-        "DeviceClassMissing",
-        "its claim's request {0} names the DeviceClass {1}, which does not exist",
-        "List them: kubectl get deviceclasses. Correct deviceClassName in the claim, or in its "
-        "template, or ask whoever runs the cluster whether the DRA driver is installed.",
+        DEVICE_CLASS_MISSING,
+        "request {0} of its claim names the DeviceClass {1}, which does not exist",
     ),
-    _Cause(
+    _Pattern(
         re.compile("cannot allocate all claims"),
-        "ClaimsNotAllocated",
+        CLAIMS_NOT_ALLOCATED,
         "no node has free devices for all of its claims{claims}",
-        "Wait until another job ends, or claim fewer devices. If no pod with such a claim has ever "
-        "started, compare its requests with what the DRA drivers offer (kubectl get resourceslices "
-        "-o yaml): the DeviceClass and the selectors, the number for one node, and the attribute "
-        "that matchAttribute wants to be the same.",
     ),
-    _Cause(
+    _Pattern(
         re.compile("resourceclaim not available on the node"),
-        "ClaimElsewhere",
+        CLAIM_ELSEWHERE,
         "one of its claims{claims} already has devices of other nodes",
-        "See which nodes: kubectl get resourceclaim -o yaml. Let the pod run there, or give it its "
-        "own claim, by resourceClaimTemplateName.",
     ),
-    _Cause(
+    _Pattern(
         # The scheduler lets any number of pods share a claim; the API server does not.
         re.compile(r"status\.reservedFor: Too many"),
-        "ClaimInUse",
-        "one of its claims{claims} is used by as many pods as may share a claim",
-        "Wait until one of them ends, or give the pod its own claim, by resourceClaimTemplateName.",
+        CLAIM_IN_USE,
+        "as many pods use one of its claims{claims} as may share a claim",
     ),
 )
 
 
-def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Sentence]:
+def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     """Yield the reasons why claims keep a pod pending; `message` is the scheduler's, or ""."""
     pod = evidence.pod
     if not pod.waits_for_node:
@@ -85,29 +122,29 @@ def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Sentence]:
     if not failed and not message and (templates := _not_yet_used(pod)):
         yield _not_yet(templates)
     yield from map(_missing, evidence.claim_failures)
-    for cause in _CAUSES:
-        if match := cause.pattern.search(message):
+    for pattern in _PATTERNS:
+        if match := pattern.regex.search(message):
             names = _unique(claim.name for claim in pod.spec.resource_claims)
-            means = cause.text.format(*match.groups(), claims=_listed(names))
-            text = f"The pod is pending: {means}. The scheduler says: {message}"
-            yield Sentence(cause.code, "problem", text, cause.remedy)
+            clause = pattern.clause.format(*match.groups(), claims=_listed(names))
+            text = f"The pod is pending: {clause}. The scheduler reports: {message}"
+            yield pattern.code.finding("error", text)
 
 
-def _missing(claim: ClaimFailure) -> Sentence:
+def _missing(claim: ClaimFailure) -> Finding:
     predicate = "is being deleted" if claim.is_ending else "does not exist"
     text = (
-        f"The pod is pending: its ResourceClaim {claim.name} {predicate}. Meanwhile, the scheduler "
-        "leaves the pod aside without a word."
+        f"The pod is pending: its ResourceClaim {claim.name} {predicate}. The scheduler does not "
+        "report this."
     )
-    when = "Once it is gone, create it again" if claim.is_ending else "Create it"
+    action = "Once it is gone, create it again" if claim.is_ending else "Create it"
     remedy = (
-        f"{when}, and the pod starts by itself; or create the pod again with another "
+        f"{action}; the pod then starts by itself. Or create the pod again with another "
         "resourceClaimName in its resourceClaims."
     )
-    return Sentence("ClaimMissing", "problem", text, remedy)
+    return CLAIM_MISSING.finding("error", text, remedy)
 
 
-def _not_created(evidence: PodEvidence) -> Iterator[Sentence]:
+def _not_created(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield each claim that Kubernetes could not create, from the newest Event about it."""
     newest: dict[str, str] = {}
     for event in evidence.events or ():
@@ -117,19 +154,17 @@ def _not_created(evidence: PodEvidence) -> Iterator[Sentence]:
     yield from map(_failure, newest.values())
 
 
-def _failure(message: str) -> Sentence:
+def _failure(message: str) -> Finding:
     template = _OF_TEMPLATE.match(message)
     if template and message.endswith("not found"):
         claim, name = template.groups()
         text = (
-            f"The pod is pending: its claim {claim} is of ResourceClaimTemplate {name}, which the "
-            f"namespace does not have. Kubernetes says: {message}"
+            f"The pod is pending: its claim {claim} names the ResourceClaimTemplate {name}, which "
+            f"the namespace does not have. Kubernetes reports: {message}"
         )
-        return Sentence(TEMPLATE_MISSING.code, "problem", text, TEMPLATE_MISSING.remedy)
-    text = f"The pod is pending: Kubernetes could not create one of its claims. It says: {message}"
-    return Sentence(
-        "ClaimNotCreated", "problem", text, f"Correct what the message names. {_RETRY_NOTE}"
-    )
+        return Finding("error", TEMPLATE_MISSING.code, text, TEMPLATE_MISSING.remedy)
+    text = f"The pod is pending: Kubernetes could not create one of its claims: {message}"
+    return CLAIM_NOT_CREATED.finding("error", text)
 
 
 def _not_yet_used(pod: Pod) -> list[str]:
@@ -142,14 +177,14 @@ def _not_yet_used(pod: Pod) -> list[str]:
     )
 
 
-def _not_yet(templates: list[str]) -> Sentence:
+def _not_yet(templates: list[str]) -> Finding:
     """Return the finding for a claim that does not exist yet, and has no Event."""
-    text = "The pod is pending: Kubernetes has not made all of its claims yet."
+    text = "The pod is pending: Kubernetes has not created all of its claims yet."
     remedy = (
-        f"See whether the namespace has its ResourceClaimTemplate{_listed(templates)}: kubectl get "
-        f"resourceclaimtemplates. If it has not, create it. {_RETRY_NOTE}"
+        f"Check that the namespace has its ResourceClaimTemplate{_listed(templates)}: kubectl get "
+        f"resourceclaimtemplates. If it is missing, create it. {_RETRY_NOTE}"
     )
-    return Sentence("ClaimNotCreated", "problem", text, remedy)
+    return CLAIM_NOT_CREATED.finding("error", text, remedy)
 
 
 def _unique(names: Iterable[str]) -> list[str]:

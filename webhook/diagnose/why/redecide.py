@@ -11,49 +11,65 @@ from collections.abc import Iterator
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.explanation import Level, Sentence
 from webhook.kube.objects import Pod
-from webhook.model.decision import Decision
+from webhook.model.decision import Decision, Rdma
 from webhook.model.fabric import Fabrics
+from webhook.model.finding import Code, Finding, Level
 from webhook.model.pod import PodManifest
 from webhook.preview.workloads.controllers import expected_pods
 from webhook.preview.workloads.templates import templates_of
 
+NOT_COMPARABLE = Code(
+    "NotComparable",
+    "The webhook has already changed the pod, and the pod's template could not be read.",
+    "Preview the manifest that the pod was created from: rdma-webhook preview -c FABRICS FILE.",
+)
+WOULD_BE = Code(
+    "WouldBe", "The webhook was not called for the pod; this is what it would decide today."
+)
+SAME_TODAY = Code("SameToday", "Today, the webhook would decide as it did at admission.")
+OTHER_TODAY = Code(
+    "OtherToday",
+    "Today, the webhook would decide otherwise than at admission.",
+    "Create the pod again to get today's decision.",
+)
+CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY)
+
+#: The level of a verdict.
+VERDICT_LEVELS: dict[Rdma, Level] = {"yes": "ok", "none": "ok", "unsure": "unsure", "no": "error"}
 _WORDS = {"no": "no RDMA", "unsure": "RDMA not certain", "none": "a launcher"}
-_LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", "no": "problem"}
 
 
-def redecision_findings(evidence: PodEvidence) -> Iterator[Sentence]:
+def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Compare today's decision with the status; yield nothing without a fabrics file."""
     if evidence.fabrics is None:
         return
     source, manifest = _template(evidence)
     if manifest is None:
         text = (
-            "Not comparable: the pod is already patched, and the template that it was made from "
-            "could not be read."
+            "Unknown: the webhook has already changed the pod, and the template that it was "
+            "created from could not be read."
         )
-        remedy = "Preview the manifest that it was made from: rdma-webhook preview -c FABRICS FILE."
-        yield Sentence("NotComparable", "fact", text, remedy)
+        yield NOT_COMPARABLE.finding("info", text)
         return
     decision = decide(manifest, _context(evidence, evidence.fabrics))
     yield _compared(evidence, source, decision)
 
 
-def _compared(evidence: PodEvidence, source: str, decision: Decision) -> Sentence:
+def _compared(evidence: PodEvidence, source: str, decision: Decision) -> Finding:
     verdict = decision.verdict
     assert verdict is not None  # the pod is decided on as if it had opted in
     because, status = verdict.because.code, evidence.status
-    level, outcome = _LEVELS[verdict.rdma], _words(decision)
+    level, outcome = VERDICT_LEVELS[verdict.rdma], _words(decision)
     remedy = verdict.because.remedy
     if status is None:
         text = f"If the webhook were called for {source}: {outcome} ({because})."
-        return Sentence("WouldBe", level, text, remedy)
+        return WOULD_BE.finding(level, text, remedy)
     if (status.rdma, status.because) == (verdict.rdma, because):
-        return Sentence("SameToday", "fact", f"The same, from {source}: {outcome} ({because}).")
-    text = f"From {source}, it would be: {outcome} ({because})."
-    new_remedy = f"Create the pod again to get that. {remedy}".strip()
-    return Sentence("OtherToday", level, text, new_remedy)
+        text = f"The same as at admission, from {source}: {outcome} ({because})."
+        return SAME_TODAY.finding("info", text)
+    text = f"A different decision, from {source}: {outcome} ({because})."
+    return OTHER_TODAY.finding(level, text, f"{OTHER_TODAY.remedy} {remedy}".strip())
 
 
 def _words(decision: Decision) -> str:

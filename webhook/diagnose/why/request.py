@@ -1,4 +1,8 @@
-"""The requests of the pod: its annotations, and the resources of its containers."""
+"""The requests of the pod, and what the webhook did with them.
+
+The requests are the pod's annotations and the resources of its containers; the annotation
+`rdma.lab/status` has the webhook's changes, and its reasons for making none.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,26 @@ import json
 from collections.abc import Iterator
 
 from webhook.decide.mutations import MUTATIONS
-from webhook.diagnose.codes import CODE_ROWS, is_code, remedy_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
-from webhook.diagnose.why.explanation import Sentence
+from webhook.diagnose.why.reasons import REASONS
 from webhook.kube.objects import Container, PodSpec
 from webhook.model.annotations import ENABLE, PREFIX, WRITTEN
+from webhook.model.finding import Code, Finding
 from webhook.model.quantity import is_zero
+
+NO_DEVICE_REQUESTED = Code(
+    "NoDeviceRequested", "No container requests a GPU, an RDMA resource or another device."
+)
+REQUESTS = Code("Requests", "A container requests extended resources, such as GPUs and NICs.")
+ANNOTATIONS = Code("Annotations", "The pod has annotations of the webhook, other than its status.")
+NO_ANNOTATIONS = Code("NoAnnotations", f"The pod has no annotation {ENABLE}.")
 
 _LONGEST = 120
 
 
-def request_findings(evidence: PodEvidence) -> Iterator[Sentence]:
+def request_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield findings on the annotations, and on the extended resources of each container."""
-    yield from _annotations(evidence)
+    yield _annotations(evidence)
     requests = [
         f"{container.name or field} requests {', '.join(amounts)}"
         for field, containers in _containers(evidence.pod.spec)
@@ -26,10 +37,9 @@ def request_findings(evidence: PodEvidence) -> Iterator[Sentence]:
         if (amounts := _amounts_text(extended_requests(container)))
     ]
     if not requests:
-        text = "No container requests a GPU, an RDMA resource or another device."
-        yield Sentence("NoDeviceRequested", "fact", text)
+        yield NO_DEVICE_REQUESTED.finding("info", NO_DEVICE_REQUESTED.meaning)
     for text in requests:
-        yield Sentence("Requests", "fact", f"Container {text}{_by_us(evidence, text)}.")
+        yield REQUESTS.finding("info", f"Container {text}{_by_us(evidence, text)}.")
 
 
 def _containers(spec: PodSpec) -> Iterator[tuple[str, tuple[Container, ...]]]:
@@ -39,22 +49,21 @@ def _containers(spec: PodSpec) -> Iterator[tuple[str, tuple[Container, ...]]]:
     yield "ephemeralContainers", spec.ephemeral_containers
 
 
-def _annotations(evidence: PodEvidence) -> Iterator[Sentence]:
+def _annotations(evidence: PodEvidence) -> Finding:
     annotations = [
         f"{key}: {json.dumps(value[:_LONGEST], ensure_ascii=False)}"
         for key, value in evidence.annotations.items()
         if key.startswith(PREFIX) and key not in WRITTEN
     ]
     if annotations:
-        yield Sentence("Annotations", "fact", f"The pod has {', '.join(sorted(annotations))}.")
-    else:
-        yield Sentence("NoAnnotations", "fact", f"The pod has no annotation {ENABLE}.")
+        return ANNOTATIONS.finding("info", f"The pod sets {', '.join(sorted(annotations))}.")
+    return NO_ANNOTATIONS.finding("info", NO_ANNOTATIONS.meaning)
 
 
 def _by_us(evidence: PodEvidence, text: str) -> str:
     applied = evidence.status.applied if evidence.status else ()
     if isinstance(applied, tuple) and "rdma-resources" in applied and "rdma" in text:
-        return " (the webhook wrote the RDMA resource)"
+        return " (the webhook added the RDMA resource)"
     return ""
 
 
@@ -92,57 +101,81 @@ def rdma_requests(evidence: PodEvidence) -> list[str]:
 
 # The changes of the webhook to the pod, and its reasons for making none, from `rdma.lab/status`.
 
+NOTHING = Code("Nothing", "The webhook did nothing with the pod: it was not called for it.")
+NOTHING_APPLIED = Code("NothingApplied", "The webhook was called for the pod, but changed nothing.")
+APPLIED = Code("Applied", "The webhook applied a mutation to the pod.")
+SHORTENED = Code(
+    "Shortened",
+    "The annotation rdma.lab/status only counts mutations or reasons: their names do not fit.",
+    "Run rdma-webhook preview on the pod's manifest to see all of them.",
+)
+UNKNOWN_CODE = Code(
+    "UnknownCode",
+    "The annotation rdma.lab/status has a reason code that this version of rdma-webhook does not "
+    "know.",
+    "Use the version of rdma-webhook that runs in the cluster.",
+)
+
 _SUMMARIES = {mutation.name: mutation.summary for mutation in MUTATIONS}
 
 
-def applied_findings(evidence: PodEvidence) -> Iterator[Sentence]:
+def applied_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield each applied mutation, and each other code of the status once."""
     status = evidence.status
     if status is None:
-        yield Sentence("Nothing", "fact", "Nothing.")
+        yield NOTHING.finding("info", "Nothing.")
         return
     yield from _applied(status.applied)
     reported = {status.because}
     for codes in (_pod_reasons(status), status.skipped, status.warned):
         if isinstance(codes, int):
-            text = f"{codes} more reasons, for which the annotation has no room."
-            yield Sentence("Shortened", "unsure", text, _PREVIEW)
+            text = f"{codes} more reasons do not fit into the annotation."
+            yield SHORTENED.finding("unsure", text)
             continue
         for code in codes:
             if code not in reported:
                 reported.add(code)
-                yield code_finding(code, status)
-
-
-_PREVIEW = "Run rdma-webhook preview on the pod's manifest to see all of them."
+                yield reason_finding(code, status)
 
 
 def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:
     return (status.reason,) if status.reason else ()
 
 
-def _applied(names: tuple[str, ...] | int) -> Iterator[Sentence]:
+def _applied(names: tuple[str, ...] | int) -> Iterator[Finding]:
     if not names:
-        yield Sentence("NothingApplied", "fact", "It changed nothing.")
+        yield NOTHING_APPLIED.finding("info", "It was called, but changed nothing.")
     elif isinstance(names, int):
-        text = f"It applied {names} mutations; the annotation has no room for their names."
-        yield Sentence("Shortened", "unsure", text, _PREVIEW)
+        text = f"It applied {names} mutations; their names do not fit into the annotation."
+        yield SHORTENED.finding("unsure", text)
     else:
         for name in names:
-            summary = _SUMMARIES.get(name, "not known to this version of rdma-webhook")
-            yield Sentence("Applied", "good", f"{name}: {summary}.")
+            summary = _SUMMARIES.get(name, "unknown to this version of rdma-webhook")
+            yield APPLIED.finding("ok", f"{name}: {summary}.")
 
 
-def code_finding(code: str, status: StatusAnnotation) -> Sentence:
-    """Return the meaning of a code of the status, in the mutations that were not applied."""
-    if not is_code(code):
-        text = f"{code}: not known to this version of rdma-webhook."
-        return Sentence(
-            code, "unsure", text, "Use the version of rdma-webhook that runs in the cluster."
-        )
-    rows = [row for row in CODE_ROWS if row.code == code and not row.quiet]
+def reason_finding(code: str, status: StatusAnnotation) -> Finding:
+    """Return the meaning of a reason of the status, in the mutations that were not applied."""
+    rows = REASONS.get(code)
+    if rows is None:
+        text = f"{code}: unknown to this version of rdma-webhook."
+        return UNKNOWN_CODE.finding("unsure", text)
     applied = () if isinstance(status.applied, int) else status.applied
-    skipped = [row for row in rows if row.part not in applied] or rows
-    whens = " Or: ".join(dict.fromkeys(row.when for row in skipped))
-    remedy = remedy_of(code)
-    return Sentence(code, "unsure" if remedy else "fact", f"{code}: {whens}", remedy)
+    loud = [row for row in rows if not row.reason.quiet]
+    skipped = [row for row in loud if row.part not in applied] or loud
+    whens = " Or: ".join(dict.fromkeys(row.reason.when for row in skipped))
+    remedy = rows[0].reason.remedy
+    return Finding("unsure" if remedy else "info", code, f"{code}: {whens}", remedy)
+
+
+CODES = (
+    ANNOTATIONS,
+    NO_ANNOTATIONS,
+    REQUESTS,
+    NO_DEVICE_REQUESTED,
+    NOTHING,
+    NOTHING_APPLIED,
+    APPLIED,
+    SHORTENED,
+    UNKNOWN_CODE,
+)

@@ -8,35 +8,94 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.diagnose.tools.causes import LAYERS, Cause
+from webhook.diagnose.tools.causes import LAYERS, Cause, CauseKind
 from webhook.diagnose.tools.logs import LogReport
 from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PodEvidence
-from webhook.diagnose.why.explanation import Level, Sentence
+from webhook.model.decision import Rdma
+from webhook.model.finding import Code, Finding, Level
+
+_RUN_AGAIN = (
+    "Run this command again while the job communicates. If nothing changes, search its log: --logs."
+)
+_USE_INFO = (
+    "Set NCCL_DEBUG=INFO (for UCX: UCX_LOG_LEVEL=info) in the container's env, and run the job "
+    "again."
+)
+NOT_INSPECTED = Code(
+    "NotInspected",
+    "The processes of a container could not be inspected, for the reason in the message.",
+)
+MEMORY_REGISTERED = Code(
+    "MemoryRegistered", "A process has an RDMA device open and has registered memory: it uses RDMA."
+)
+NOTHING_REGISTERED = Code(
+    "NothingRegistered",
+    "Processes of a container have an RDMA device open, but none has registered memory.",
+    _RUN_AGAIN,
+)
+NO_DEVICE_OPEN = Code(
+    "NoDeviceOpen", "No process of a container has an RDMA device open.", _RUN_AGAIN
+)
+RDMA_IN_USE = Code("RdmaInUse", "The log shows that the traffic uses RDMA.")
+SOCKETS_IN_USE = Code(
+    "SocketsInUse",
+    "The log shows that the traffic uses TCP sockets, not RDMA.",
+    "The next lines give the cause, if it is known. If there are none, run the job again with "
+    "NCCL_DEBUG=INFO.",
+)
+MIXED_TRANSPORTS = Code(
+    "MixedTransports",
+    "The log shows both RDMA and TCP sockets.",
+    "Compare the ranks: all pods of the job need RDMA and the same NCCL_IB_HCA.",
+)
+TRANSPORT_UNKNOWN = Code(
+    "TransportUnknown",
+    "The log has lines of NCCL, but does not show the network, since NCCL_DEBUG is not INFO.",
+    _USE_INFO,
+)
+NO_CHANNEL = Code(
+    "NoChannel",
+    "The log shows no channel of NCCL to another node.",
+    "If the job runs on several nodes, run this command again once it communicates.",
+)
+NOTHING_LOGGED = Code("NothingLogged", "The log has no lines of NCCL or UCX.", _USE_INFO)
+CODES = (
+    NOT_INSPECTED,
+    MEMORY_REGISTERED,
+    NOTHING_REGISTERED,
+    NO_DEVICE_OPEN,
+    RDMA_IN_USE,
+    SOCKETS_IN_USE,
+    MIXED_TRANSPORTS,
+    TRANSPORT_UNKNOWN,
+    NO_CHANNEL,
+    NOTHING_LOGGED,
+)
 
 _LONGEST = 200
 _KIB = 1024
 _MOST_PROCESSES = 5
 
 
-def process_findings(evidence: PodEvidence) -> Iterator[Sentence]:
+def process_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the processes that hold registered memory."""
     for inspection in evidence.processes or ():
         yield from _processes(inspection)
 
 
-def _processes(inspection: ContainerProcesses) -> Iterator[Sentence]:
+def _processes(inspection: ContainerProcesses) -> Iterator[Finding]:
     name = inspection.container
     if inspection.problem:
         text = f"Container {name} could not be inspected: {inspection.problem}."
-        yield Sentence("NotLookedInto", "unsure", text)
+        yield NOT_INSPECTED.finding("unsure", text)
         return
     holding = [process for process in inspection.pinned if process.kibibytes]
     for process in holding[:_MOST_PROCESSES]:
         text = (
-            f"In container {name}, process {process.pid} ({process.name}) holds "
-            f"{_amount(process.kibibytes)} of registered memory: it uses RDMA."
+            f"In container {name}, process {process.pid} ({process.name}) has registered "
+            f"{_amount(process.kibibytes)} of memory: it uses RDMA."
         )
-        yield Sentence("MemoryRegistered", "good", text)
+        yield MEMORY_REGISTERED.finding("ok", text)
     if holding:
         return
     if inspection.pinned:
@@ -44,16 +103,10 @@ def _processes(inspection: ContainerProcesses) -> Iterator[Sentence]:
             f"In container {name}, {len(inspection.pinned)} processes have an RDMA device open, "
             "but none has registered memory."
         )
-        remedy = (
-            "Ask again while the job communicates. If this does not change, read its log: --logs."
-        )
-        yield Sentence("NothingRegistered", "unsure", text, remedy)
+        yield NOTHING_REGISTERED.finding("unsure", text)
     else:
         text = f"In container {name}, no process has an RDMA device open."
-        remedy = (
-            "Ask again while the job communicates. If this does not change, read its log: --logs."
-        )
-        yield Sentence("NoDeviceOpen", "unsure", text, remedy)
+        yield NO_DEVICE_OPEN.finding("unsure", text)
 
 
 def _amount(kibibytes: int) -> str:
@@ -62,94 +115,82 @@ def _amount(kibibytes: int) -> str:
     return f"{kibibytes / _KIB:,.0f} MiB"
 
 
-def log_findings(evidence: PodEvidence) -> Iterator[Sentence]:
+def log_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the known lines of NCCL, UCX and others in the logs."""
     for log in evidence.logs or ():
         yield from _log(log)
 
 
-def _log(log: ContainerLog) -> Iterator[Sentence]:
-    findings = log.findings
-    suffix = ", before its last restart," if log.previous else ""
+def _log(log: ContainerLog) -> Iterator[Finding]:
+    report = log.report
+    suffix = " from before its last restart" if log.previous else ""
     title = f"The log of container {log.container}{suffix}"
-    if findings.transport or findings.nccl or not findings.seen:
-        yield _transport(findings, title)
-    for line in findings.seen:
+    if report.transport or report.nccl or not report.matched_lines:
+        yield _transport(report, title)
+    for line in report.matched_lines:
         cause = line.cause
         times = f" ({line.times} times)" if line.times > 1 else ""
-        text = f"{cause.means}{times} In the log: {line.line:.{_LONGEST}}"
-        yield Sentence(cause.code, _LEVELS[cause.sort], text, cause.remedy)
+        text = f"{cause.meaning} In the log{times}: {line.line:.{_LONGEST}}"
+        yield cause.finding(_LEVELS[cause.sort], text)
 
 
-_LEVELS: dict[str, Level] = {
-    "transport": "fact",
-    "setting": "problem",
+_LEVELS: dict[CauseKind, Level] = {
+    "transport": "info",
+    "setting": "error",
     "slower": "unsure",
-    "trouble": "problem",
+    "trouble": "error",
 }
 
 
-def _transport(findings: LogReport, title: str) -> Sentence:
-    if findings.transport == "yes":
+def _transport(report: LogReport, title: str) -> Finding:
+    if report.transport == "yes":
         suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
-        text = f"{title} shows RDMA{suffixes[findings.gpu_direct]}."
-        return Sentence("RdmaInUse", "good", text)
-    if findings.transport == "no":
-        return Sentence("SocketsInUse", "problem", f"{title} shows TCP sockets, not RDMA.", _ABOVE)
-    if findings.transport == "mixed":
-        text = f"{title} shows both RDMA and TCP sockets."
-        return Sentence("MixedTransports", "unsure", text, _MIXED)
-    if findings.nccl and not findings.info:
-        text = f"{title} does not say which network NCCL uses, since NCCL_DEBUG is not INFO."
-        return Sentence("NotTold", "unsure", text, _INFO)
-    if findings.nccl:
-        text = f"{title} shows no NCCL channel to another machine."
-        remedy = "If the job runs on several machines, ask again once it communicates."
-        return Sentence("NoChannel", "unsure", text, remedy)
-    text = f"{title} has no lines of NCCL or UCX."
-    return Sentence("NothingTold", "unsure", text, _INFO)
+        text = f"{title} shows RDMA{suffixes[report.gpu_direct]}."
+        return RDMA_IN_USE.finding("ok", text)
+    if report.transport == "no":
+        return SOCKETS_IN_USE.finding("error", f"{title} shows TCP sockets, not RDMA.")
+    if report.transport == "mixed":
+        return MIXED_TRANSPORTS.finding("unsure", f"{title} shows both RDMA and TCP sockets.")
+    if report.nccl and not report.info:
+        text = f"{title} does not show which network NCCL uses, since NCCL_DEBUG is not INFO."
+        return TRANSPORT_UNKNOWN.finding("unsure", text)
+    if report.nccl:
+        return NO_CHANNEL.finding("unsure", f"{title} shows no NCCL channel to another node.")
+    return NOTHING_LOGGED.finding("unsure", f"{title} has no lines of NCCL or UCX.")
 
 
-_ABOVE = "If lines follow, they give the cause. If not, run the job again with NCCL_DEBUG=INFO."
-_MIXED = "Compare the ranks: all pods of the job need RDMA, and the same NCCL_IB_HCA."
-_INFO = (
-    "Set NCCL_DEBUG=INFO (for UCX: UCX_LOG_LEVEL=info) in the container's env, and run the job "
-    "again."
-)
-
-
-def rdma_in_use(evidence: PodEvidence) -> tuple[str, str]:
-    """Return whether RDMA is in use ("yes", "no", "unsure" or "" if unknown), and the code for it.
+def rdma_in_use(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
+    """Return whether RDMA is in use, with the code for it; None if unknown.
 
     Registered memory proves RDMA. A log covers the whole run; logs from before a restart are left
     out.
     """
     for inspection in evidence.processes or ():
         if any(process.kibibytes for process in inspection.pinned):
-            return "yes", "MemoryRegistered"
-    transports = [log.findings.transport for log in evidence.logs or () if not log.previous]
+            return "yes", MEMORY_REGISTERED
+    transports = [log.report.transport for log in evidence.logs or () if not log.previous]
     if "no" in transports:
-        return "no", "SocketsInUse"
+        return "no", SOCKETS_IN_USE
     if "mixed" in transports:
-        return "unsure", "MixedTransports"
-    return ("yes", "RdmaInUse") if "yes" in transports else ("", "")
+        return "unsure", MIXED_TRANSPORTS
+    return ("yes", RDMA_IN_USE) if "yes" in transports else None
 
 
 #: Layers whose failures come before any RDMA traffic.
 _BELOW_TRAFFIC = ("link", "gid", "memory", "verbs")
 #: Codes of killed processes, which may have used RDMA before.
-_KILLED = frozenset({"KilledForMemory", "OomKilled", "ExitCode137", "ProcessKilled"})
+_KILLED = frozenset({"KilledForMemory", "OOMKilled", "ExitCode137", "ProcessKilled"})
 
 
 def cause_before_rdma(evidence: PodEvidence) -> Cause | None:
     """Return the lowest cause in the logs of a pod that failed before it used RDMA, or None."""
     if evidence.pod.status.phase != "Failed":
         return None
-    logs = [log.findings for log in evidence.logs or () if not log.previous]
+    reports = [log.report for log in evidence.logs or () if not log.previous]
     causes = [
         line.cause
-        for findings in logs
-        for line in findings.seen
+        for report in reports
+        for line in report.matched_lines
         if line.cause.sort == "trouble"
         and line.cause.layer in _BELOW_TRAFFIC
         and line.cause.code not in _KILLED

@@ -6,19 +6,108 @@ from collections.abc import Iterator
 
 from webhook.admission.match import MIRROR
 from webhook.admission.registration import EXCLUDED
+from webhook.decide.examine import MIRROR_POD, WINDOWS_POD
+from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.explanation import Sentence
 from webhook.kube.objects import KubernetesObject
 from webhook.model.annotations import ENABLE, STATUS, opted_in
-from webhook.model.decision import Denial
+from webhook.model.decision import Denial, Reason
 from webhook.model.facts import LABEL
+from webhook.model.finding import Code, Finding
 from webhook.preview.workloads.hints import OptInHints
 from webhook.preview.workloads.templates import Template, templates_of
+
+CALLED = Code("Called", "The webhook was called for the pod, which has its rdma.lab/status.")
+STATUS_UNREADABLE = Code(
+    "StatusUnreadable",
+    "The pod has an rdma.lab/status that this version of rdma-webhook cannot read.",
+    "Remove rdma.lab/status from the pod's template, and create the pod again.",
+)
+OPTED_OUT = Code(
+    "OptedOut",
+    f'The pod sets {ENABLE}: "false".',
+    f'If the pod needs RDMA, set {ENABLE}: "true" in its template, and create the pod again.',
+)
+ANNOTATION_MISSPELT = Code(
+    "AnnotationMisspelt",
+    f"The pod or its controller has a key similar to {ENABLE}, or {ENABLE} itself in a place where "
+    "it has no effect.",
+    f'Set {ENABLE}: "true" under metadata.annotations of the pod template, and create the pod '
+    "again.",
+)
+NAMESPACE_EXCLUDED = Code(
+    "NamespaceExcluded",
+    "The webhook is never called for the pod's namespace.",
+    "Run the job in another namespace.",
+)
+NAMESPACE_NOT_LABELLED = Code(
+    "NamespaceNotLabelled",
+    f'The pod\'s namespace lacks the label {LABEL}: "true".',
+    f"Ask an administrator of the namespace to run: kubectl label namespace NAME {LABEL}=true. "
+    "Then create the pod again.",
+)
+NOT_INSTALLED = Code(
+    "NotInstalled",
+    "The webhook is not installed in the cluster.",
+    "Ask the cluster administrator to install rdma-webhook (docs/installation.md).",
+)
+NO_CA_BUNDLE = Code(
+    "NoCaBundle",
+    "The webhook configuration has no caBundle, so the API server cannot call the webhook.",
+    "Ask the cluster administrator to run: rdma-webhook certs status.",
+)
+CREATED_BEFORE_WEBHOOK = Code(
+    "CreatedBeforeWebhook",
+    "The pod was created before the webhook was installed.",
+    "Create the pod again; the webhook will then be called.",
+)
+ANNOTATED_LATER = Code(
+    "AnnotatedLater",
+    f"The annotation {ENABLE} was set after the pod was created.",
+    "Set the annotation in the pod's template, and create the pod again.",
+)
+CREATED_BEFORE_LABEL = Code(
+    "CreatedBeforeLabel",
+    f"The pod was created before its namespace got the label {LABEL}.",
+    CREATED_BEFORE_WEBHOOK.remedy,
+)
+CREATED_EARLIER = Code(
+    "CreatedEarlier",
+    "The pod was created before the annotation or the label was set, or before the webhook was "
+    "installed.",
+    CREATED_BEFORE_WEBHOOK.remedy,
+)
+DID_NOT_ANSWER = Code(
+    "DidNotAnswer",
+    "The webhook did not respond when the pod was created, and its failurePolicy is Ignore.",
+    "Check that the webhook is ready, and create the pod again.",
+)
+NOT_CALLED = Code(
+    "NotCalled",
+    "The pod has the annotation, but no rdma.lab/status, for an unknown reason.",
+    f'Check that the namespace has the label {LABEL}: "true", and create the pod again.',
+)
+CODES = (
+    CALLED,
+    STATUS_UNREADABLE,
+    OPTED_OUT,
+    ANNOTATION_MISSPELT,
+    NAMESPACE_EXCLUDED,
+    NAMESPACE_NOT_LABELLED,
+    NOT_INSTALLED,
+    NO_CA_BUNDLE,
+    CREATED_BEFORE_WEBHOOK,
+    ANNOTATED_LATER,
+    CREATED_BEFORE_LABEL,
+    CREATED_EARLIER,
+    DID_NOT_ANSWER,
+    NOT_CALLED,
+)
 
 _CREATE_AGAIN = "create the pod again"
 
 
-def call_finding(evidence: PodEvidence) -> Sentence:
+def call_finding(evidence: PodEvidence) -> Finding:
     """Return whether the webhook was called; the code is the reason if it was not."""
     annotations = evidence.annotations
     if malformed := _malformed_value(evidence):
@@ -28,59 +117,58 @@ def call_finding(evidence: PodEvidence) -> Sentence:
     if never := _never(evidence):
         return never
     if evidence.status is not None:
-        return Sentence("Called", "good", "Yes: the pod has the webhook's rdma.lab/status.")
+        return CALLED.finding("ok", "Yes: the webhook has set rdma.lab/status on the pod.")
     if STATUS in annotations:
-        text = f"Not certain: {STATUS} is there, but this version of the webhook did not write it."
-        return Sentence("StatusUnreadable", "unsure", text, _remove_status(evidence))
+        text = (
+            f"Not certain: the pod has an {STATUS} that this version of rdma-webhook cannot read."
+        )
+        return STATUS_UNREADABLE.finding("unsure", text, _remove_status(evidence))
     return next(_not_called_reasons(evidence))
 
 
-def _malformed_value(evidence: PodEvidence) -> Sentence | None:
+def _malformed_value(evidence: PodEvidence) -> Finding | None:
     """Return a finding if the annotation has a value that the webhook denies."""
     try:
         opted_in(evidence.pod.metadata.annotations)
     except Denial as denial:
         text = f"No: {denial}. The webhook denies such pods, so it was not called for this one."
-        remedy = f'Write {ENABLE}: "true" in {_template_title(evidence)}, and {_CREATE_AGAIN}.'
-        return _no(denial.reason.code, text, remedy)
+        remedy = f'Set {ENABLE}: "true" in {_template_title(evidence)}, and {_CREATE_AGAIN}.'
+        return _no(denial.reason, text, remedy)
     return None
 
 
-def _never(evidence: PodEvidence) -> Sentence | None:
+def _never(evidence: PodEvidence) -> Finding | None:
     """Return a finding if the API server never calls the webhook for such a pod."""
     if MIRROR in evidence.annotations:
-        text = "No: the pod is the mirror of a static pod, and a change to it has no effect."
-        return _no("MirrorPod", text, "Write what RDMA needs into the file on the node.")
+        text = "No: this is the mirror pod of a static pod, so changing it has no effect."
+        return _no(MIRROR_POD, text, "Add what RDMA needs to the static pod's file on the node.")
     if evidence.pod.spec.os.name == "windows":
-        text = "No: the pod runs on Windows, where there is no RDMA."
-        return _no("WindowsPod", text, "Run the job in a Linux container.")
+        text = "No: the pod runs on Windows; the webhook equips only Linux pods."
+        return _no(WINDOWS_POD, text, "Run the job in a Linux container.")
     if evidence.namespace_name in EXCLUDED:
         text = f"No: the webhook is never called for namespace {evidence.namespace_name}."
-        return _no("NamespaceExcluded", text, "Run the job in another namespace.")
+        return _no(NAMESPACE_EXCLUDED, text)
     return None
 
 
-def _no(code: str, text: str, remedy: str) -> Sentence:
-    return Sentence(code, "problem", text, remedy)
+def _no(code: Code | Reason, text: str, remedy: str = "") -> Finding:
+    """Return the finding that the webhook was not called; the remedy of the code is the default."""
+    return Finding("error", code.code, text, remedy or code.remedy)
 
 
-def _not_opted_in(evidence: PodEvidence) -> Sentence:
+def _not_opted_in(evidence: PodEvidence) -> Finding:
     """Return why a pod has not opted in: no annotation, or a misspelt or misplaced one."""
     hint = _hint(evidence)
     copied = (
-        " Its rdma.lab/status was copied or written by hand."
-        if STATUS in evidence.annotations
-        else ""
+        " Its rdma.lab/status was copied or set by hand." if STATUS in evidence.annotations else ""
     )
     template = _template_title(evidence)
-    remedy = (
-        f'Write {ENABLE}: "true" under metadata.annotations of {template}, and {_CREATE_AGAIN}.'
-    )
+    remedy = f'Set {ENABLE}: "true" under metadata.annotations of {template}, and {_CREATE_AGAIN}.'
     if not hint:
         text = f"No: the pod has no annotation {ENABLE}.{copied}"
-        return _no("NotOptedIn", text, remedy)
-    refused = evidence.annotations.get(ENABLE) == "false"
-    code = "OptedOut" if refused else "AnnotationMisspelt"
+        return _no(NOT_OPTED_IN, text, remedy)
+    has_opted_out = evidence.annotations.get(ENABLE) == "false"
+    code = OPTED_OUT if has_opted_out else ANNOTATION_MISSPELT
     return _no(code, f"No: {hint}.{copied}", remedy)
 
 
@@ -111,7 +199,7 @@ def _remove_status(evidence: PodEvidence) -> str:
     return f"Remove {STATUS} from {_template_title(evidence)}, and {_CREATE_AGAIN}."
 
 
-def _not_called_reasons(evidence: PodEvidence) -> Iterator[Sentence]:
+def _not_called_reasons(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the reasons why a pod with the annotation was missed, the most certain first."""
     yield from _unlabelled(evidence)
     yield from _not_installed(evidence)
@@ -119,35 +207,35 @@ def _not_called_reasons(evidence: PodEvidence) -> Iterator[Sentence]:
     yield from _not_answered(evidence)
 
 
-def _unlabelled(evidence: PodEvidence) -> Iterator[Sentence]:
+def _unlabelled(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.namespace is None:
         return
     name = evidence.namespace_name
     value = evidence.namespace.metadata.labels.get(LABEL)
     if value == "true":
         return
-    suffix = "" if value is None else f"; its value is {value!r:.80}"
-    text = f'No: namespace {name} does not have the label {LABEL}: "true"{suffix}.'
+    suffix = "" if value is None else f" (its value is {value!r:.80})"
+    text = f'No: namespace {name} lacks the label {LABEL}: "true"{suffix}.'
     remedy = (
         "Ask an administrator of the namespace to run: kubectl label --overwrite namespace "
         f"{name} {LABEL}=true. Then {_CREATE_AGAIN}."
     )
-    yield _no("NamespaceNotLabelled", text, remedy)
+    yield _no(NAMESPACE_NOT_LABELLED, text, remedy)
 
 
-def _not_installed(evidence: PodEvidence) -> Iterator[Sentence]:
+def _not_installed(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.webhooks == ():
-        text = "No: this cluster has no webhook pods.rdma.lab."
-        remedy = "Ask whoever runs the cluster to install rdma-webhook: docs/installation.md."
-        yield _no("NotInstalled", text, remedy)
+        yield _no(NOT_INSTALLED, "No: the cluster has no webhook pods.rdma.lab.")
     for registration in evidence.webhooks or ():
         if not registration.webhook.client_config.ca_bundle:
-            text = "No: the webhook's configuration has no caBundle, so it cannot be called."
-            remedy = "Ask whoever runs the cluster to run: rdma-webhook certs status."
-            yield _no("NoCaBundle", text, remedy)
+            text = (
+                "No: the webhook configuration has no caBundle, so the API server cannot call the "
+                "webhook."
+            )
+            yield _no(NO_CA_BUNDLE, text)
 
 
-def _too_early(evidence: PodEvidence) -> Iterator[Sentence]:
+def _too_early(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the prerequisites that are newer than the pod: webhook, annotation and label."""
     created = evidence.pod.metadata.creation_timestamp
     if not created:
@@ -155,62 +243,57 @@ def _too_early(evidence: PodEvidence) -> Iterator[Sentence]:
     labelled = evidence.namespace.metadata.label_written(LABEL) if evidence.namespace else ""
     annotated = evidence.pod.metadata.annotation_written(ENABLE)
     installed = min((webhook.created for webhook in evidence.webhooks or ()), default="")
-    create_again = f"{_CREATE_AGAIN[0].upper()}{_CREATE_AGAIN[1:]}: the webhook will now be called."
     if installed > created:
         text = (
             f"No: the pod was created at {created}, before the webhook was installed, at "
             f"{installed}."
         )
-        yield _no("CreatedBeforeWebhook", text, create_again)
+        yield _no(CREATED_BEFORE_WEBHOOK, text)
     if annotated > created:
         text = (
-            f"No: the annotation {ENABLE} was written at {annotated}, after the pod had been "
-            f"created at {created}; the webhook changes pods only when they are created."
+            f"No: the annotation {ENABLE} was set at {annotated}, after the pod was created at "
+            f"{created}; the webhook changes pods only when they are created."
         )
-        remedy = f"Write it in {_template_title(evidence)}, and {_CREATE_AGAIN}."
-        yield _no("AnnotatedLater", text, remedy)
+        remedy = f"Set it in {_template_title(evidence)}, and {_CREATE_AGAIN}."
+        yield _no(ANNOTATED_LATER, text, remedy)
     if labelled > created:
         text = (
             f"No: the pod was created at {created}, before namespace {evidence.namespace_name} "
-            f"got the label {LABEL} (its labels were last written at {labelled})."
+            f"got the label {LABEL} (its labels were last changed at {labelled})."
         )
-        yield _no("CreatedBeforeLabel", text, create_again)
+        yield _no(CREATED_BEFORE_LABEL, text)
 
 
-def _not_answered(evidence: PodEvidence) -> Iterator[Sentence]:
+def _not_answered(evidence: PodEvidence) -> Iterator[Finding]:
     if any(
         registration.webhook.failure_policy == "Ignore" for registration in evidence.webhooks or ()
     ):
         text = (
-            "No: the webhook did not answer when the pod was created, and with failurePolicy "
-            "Ignore the API server then creates the pod as it is."
+            "No: the webhook did not respond when the pod was created. With failurePolicy: Ignore, "
+            "the API server then creates the pod unchanged."
         )
-        remedy = f"Check that the webhook is ready, and {_CREATE_AGAIN}."
-        yield _no("DidNotAnswer", text, remedy)
+        yield _no(DID_NOT_ANSWER, text)
     missing = [
         title
         for title, prerequisite in (
             (f"the label of namespace {evidence.namespace_name}", evidence.namespace),
-            ("the webhook's configuration", evidence.webhooks),
+            ("the webhook configuration", evidence.webhooks),
         )
         if prerequisite is None
     ]
     if missing:
         text = (
-            "No: the pod has the annotation, but no rdma.lab/status. The reason is not certain, "
-            f"since {' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not known."
+            "No: the pod has the annotation, but no rdma.lab/status. The reason is unknown without "
+            f"{' and '.join(missing)}."
         )
         remedy = (
             f'Check that the namespace has the label {LABEL}: "true" (kubectl get namespace '
             f"{evidence.namespace_name} --show-labels), and {_CREATE_AGAIN}."
         )
-        yield _no("NotCalled", text, remedy)
+        yield _no(NOT_CALLED, text, remedy)
     else:
         text = (
             "No: the pod has the annotation and its namespace the label, but it was created "
             "before one of them was set, or before the webhook was installed."
         )
-        create_again = (
-            f"{_CREATE_AGAIN[0].upper()}{_CREATE_AGAIN[1:]}: the webhook will now be called."
-        )
-        yield _no("CreatedEarlier", text, create_again)
+        yield _no(CREATED_EARLIER, text)

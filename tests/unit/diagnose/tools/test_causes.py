@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.diagnose.codes import CODES
 from webhook.diagnose.tools.causes import CAUSES, TRANSPORTS, Cause
 from webhook.diagnose.tools.logs import LogReport, read_log
+from webhook.diagnose.why.reasons import REASONS
 
 
 def read(*lines: str) -> LogReport:
@@ -20,14 +20,14 @@ each_cause = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(caus
 @each_cause
 def test_the_example_is_recognised(cause: Cause) -> None:
     """The line of a row is of that kind, and of no other."""
-    (matched,) = read(cause.example).seen
+    (matched,) = read(cause.example).matched_lines
     assert (matched.cause, matched.line, matched.times) == (cause, cause.example, 1)
 
 
 @each_cause
 def test_rows_are_whole(cause: Cause) -> None:
     """Every failure has a remedy, and each text is a sentence that fits in a table cell."""
-    texts = [cause.means, cause.remedy] if cause.remedy else [cause.means]
+    texts = [cause.meaning, cause.remedy] if cause.remedy else [cause.meaning]
     assert cause.remedy or cause.rdma
     assert all(text.endswith(".") and not {"\n", "|"} & set(text) for text in texts)
     assert cause.source
@@ -38,7 +38,7 @@ def test_codes_are_unique() -> None:
     """A code has one meaning, so a cause does not share one with a reason."""
     codes = [cause.code for cause in CAUSES]
     assert len(set(codes)) == len(codes)
-    assert not {code.lower() for code in codes} & {code.lower() for code in CODES}
+    assert not {code.lower() for code in codes} & {code.lower() for code in REASONS}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_codes_are_unique() -> None:
 )
 def test_other_lines_tell_nothing(line: str) -> None:
     """A line that only looks similar is no cause."""
-    assert read(line).seen == ()
+    assert read(line).matched_lines == ()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_other_lines_tell_nothing(line: str) -> None:
 )
 def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
     """The shells dash and busybox print only that word, bash and mpirun more."""
-    assert [matched.cause.code for matched in read(line).seen] == ["ProcessKilled"]
+    assert [matched.cause.code for matched in read(line).matched_lines] == ["ProcessKilled"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,8 @@ def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
 def test_networks_of_nccl(network: str, rdma: bool | None) -> None:
     """NET/IB, the plugins of HPC-X, libfabric and Google are RDMA; NET/Socket is not."""
     line = f"n:1:1 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/{network}"
-    assert [matched.cause.rdma for matched in read(line).seen] == [rdma] * (rdma is not None)
+    transports = [matched.cause.rdma for matched in read(line).matched_lines]
+    assert transports == ([] if rdma is None else [rdma])
 
 
 _RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (cause.example for cause in TRANSPORTS)
@@ -150,13 +151,13 @@ def test_what_nccl_was_asked_to_tell() -> None:
 def test_lines_are_counted() -> None:
     """The report has the first line of a kind, and the number of such lines."""
     other = _SOCKET.replace("00/0", "01/0")
-    (matched,) = read(f"  {_SOCKET}  ", other, other).seen
+    (matched,) = read(f"  {_SOCKET}  ", other, other).matched_lines
     assert (matched.line, matched.times) == (_SOCKET, 3)
 
 
 def test_long_lines_are_cut() -> None:
     """Only the start of a line is read, so that no line takes long."""
-    assert read("x" * 5000 + _SOCKET).seen == ()
+    assert read("x" * 5000 + _SOCKET).matched_lines == ()
 
 
 def test_refused_memory_is_reported_once() -> None:
@@ -165,10 +166,10 @@ def test_refused_memory_is_reported_once() -> None:
         "ib_iface.c:1060 UCX  ERROR ibv_create_cq(cqe=4096) failed: Cannot allocate memory : "
         "Please set max locked memory (ulimit -l) to 'unlimited' (current: 64 kbytes)"
     )
-    assert [matched.cause.code for matched in read(line).seen] == ["MemlockTooSmall"]
+    assert [matched.cause.code for matched in read(line).matched_lines] == ["MemlockTooSmall"]
 
 
 def test_lines_that_overwrite_each_other() -> None:
     """A progress bar ends its lines with a carriage return."""
-    (matched,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").seen
+    (matched,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").matched_lines
     assert matched.line == _SOCKET

@@ -27,7 +27,7 @@ def tables() -> str:
 
 def _entry(cause: Cause) -> list[str]:
     quoted = ["```text", cause.example, "```"]
-    meaning = f"**{cause.means}** {cause.remedy or _NO_ACTION}"
+    meaning = f"**{cause.meaning}** {cause.remedy or _NO_ACTION}"
     return [*quoted, "", f"{meaning} (`{cause.code}`; {cause.source})", ""]
 
 

@@ -32,7 +32,7 @@ def test_every_known_failure(cause: Cause) -> None:
     result = only_result(f"x\n{cause.example}\n")
     assert (result.finding.level, result.finding.code) == ("error", cause.code)
     assert result.finding.location == Location("a", 2)
-    assert result.finding.text.startswith(f"{cause.means} Output: ")
+    assert result.finding.text.startswith(f"{cause.meaning} Output: ")
     assert (result.finding.remedy, result.source, result.layer) == (
         cause.remedy,
         cause.source,
@@ -68,7 +68,7 @@ def test_failures_without_a_run() -> None:
     evaluation = evaluated(output)
     expected = [("error", "PerftestNoMemory"), ("ok", "AtRate"), ("error", "ExitCode137")]
     assert codes(evaluation) == expected
-    assert evaluation.results[2].also == ("OomKilled",)
+    assert evaluation.results[2].also == ("OOMKilled",)
 
 
 def test_a_run_that_fails_among_its_rows() -> None:

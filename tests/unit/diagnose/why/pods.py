@@ -8,8 +8,9 @@ from typing import Any
 
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.evidence import PodEvidence, registrations
-from webhook.diagnose.why.explanation import Explanation, Sentence
+from webhook.diagnose.why.explanation import Explanation
 from webhook.kube.objects import Event, KubernetesObject, Node, Pod
+from webhook.model.finding import Finding
 
 CREATED = "2026-11-22T10:00:00Z"
 EARLIER, LATER = "2026-11-22T09:00:00Z", "2026-11-22T11:00:00Z"
@@ -149,12 +150,12 @@ def explain(
     return explain_pod(evidence)
 
 
-def chapter_sentences(explanation: Explanation, name: str) -> list[Sentence]:
-    """Return the sentences of a chapter."""
+def chapter_findings(explanation: Explanation, name: str) -> list[Finding]:
+    """Return the findings of a chapter."""
     chapters = [chapter for chapter in explanation.chapters if chapter.name == name]
-    return list(chapters[0].sentences) if chapters else []
+    return list(chapters[0].findings) if chapters else []
 
 
 def codes(explanation: Explanation, name: str) -> list[str]:
-    """Return the codes of a chapter's sentences."""
-    return [sentence.code for sentence in chapter_sentences(explanation, name)]
+    """Return the codes of a chapter's findings."""
+    return [finding.code for finding in chapter_findings(explanation, name)]

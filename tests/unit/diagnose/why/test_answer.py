@@ -9,7 +9,7 @@ import pytest
 from tests.unit.diagnose.why.pods import (
     ASKED,
     OWNED,
-    chapter_sentences,
+    chapter_findings,
     codes,
     explain,
     job,
@@ -18,10 +18,11 @@ from tests.unit.diagnose.why.pods import (
     status,
     unseen,
 )
-from webhook.diagnose.codes import explained
 from webhook.diagnose.tools.causes import TRANSPORTS
 from webhook.diagnose.tools.logs import read_log
 from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PinnedProcess
+from webhook.diagnose.why.reasons import REASONS
+from webhook.model.finding import Finding, Level
 
 RDMA, SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
 
@@ -44,7 +45,7 @@ IDLE = ContainerProcesses("main")
         (
             "yes",
             "Equipped",
-            "good",
+            "ok",
             (
                 "The pod is equipped for RDMA over v100-ib: device, memory, network and "
                 "environment "
@@ -54,7 +55,7 @@ IDLE = ContainerProcesses("main")
         (
             "no",
             "FabricAmbiguous",
-            "problem",
+            "error",
             ("No RDMA: the pod matches several fabrics: set rdma.lab/fabric (FabricAmbiguous)."),
         ),
         (
@@ -69,7 +70,7 @@ IDLE = ContainerProcesses("main")
         (
             "none",
             "Launcher",
-            "good",
+            "ok",
             (
                 "The pod itself needs no RDMA: the pod only starts work in other pods; their "
                 "verdicts count (Launcher)."
@@ -77,11 +78,12 @@ IDLE = ContainerProcesses("main")
         ),
     ],
 )
-def test_the_status_answers(rdma: str, because: str, level: str, text: str) -> None:
+def test_the_status_answers(rdma: str, because: str, level: Level, text: str) -> None:
     """The answer is the verdict of admission, with its reason and its remedy."""
     explanation = explain(live(status(rdma, because)))
     assert explanation.rdma == rdma
-    assert explanation.answer == (because, level, text, explained(because).remedy)
+    remedy = REASONS[because][0].reason.remedy
+    assert explanation.answer == Finding(level, because, text, remedy)
     assert explanation.well == (rdma in ("yes", "none"))
 
 
@@ -90,7 +92,7 @@ def test_a_status_of_another_version() -> None:
     explanation = explain(live(status("no", "Sorcery")))
     assert explanation.rdma == "no"
     assert explanation.answer.text == (
-        "No RDMA: this version of rdma-webhook does not know why (Sorcery)."
+        "No RDMA: the reason is unknown to this version of rdma-webhook (Sorcery)."
     )
 
 
@@ -99,7 +101,7 @@ def test_a_pod_that_was_not_seen() -> None:
     explanation = explain(unseen(), namespace=namespace({}))
     assert (explanation.rdma, explanation.answer.code) == ("no", "NamespaceNotLabelled")
     assert explanation.answer.text == (
-        "No RDMA, since the webhook was not called: namespace lab does not have the label "
+        "No RDMA, since the webhook was not called: namespace lab lacks the label "
         'rdma.lab/enable: "true".'
     )
     assert "kubectl label" in explanation.answer.remedy
@@ -164,31 +166,29 @@ def test_a_log_without_the_webhook() -> None:
     assert (explanation.rdma, explanation.answer.remedy) == ("yes", "")
     denied = explain(live(status()), logs=(log(SOCKETS),))
     assert denied.answer.text == (
-        "RDMA is not in use: the log shows TCP sockets (at admission it was equipped)."
+        "RDMA is not in use: the log shows TCP sockets (at admission, the pod was equipped)."
     )
     assert denied.answer.remedy
 
 
 def test_processes() -> None:
-    """Each container has sentences on the memory of its processes."""
+    """Each container has findings on the memory of its processes."""
     hidden = ContainerProcesses("sidecar", problem="the image has no ls")
-    sentences = chapter_sentences(
-        explain(live(), processes=(HOLDS, OPEN, IDLE, hidden)), "processes"
-    )
-    assert [sentence.code for sentence in sentences] == [
+    findings = chapter_findings(explain(live(), processes=(HOLDS, OPEN, IDLE, hidden)), "processes")
+    assert [finding.code for finding in findings] == [
         "MemoryRegistered",
         "NothingRegistered",
         "NoDeviceOpen",
-        "NotLookedInto",
+        "NotInspected",
     ]
-    assert sentences[0].text == (
-        "In container main, process 7 (python) holds 2,048 MiB of registered memory: it uses RDMA."
+    assert findings[0].text == (
+        "In container main, process 7 (python) has registered 2,048 MiB of memory: it uses RDMA."
     )
-    assert sentences[3].text == "Container sidecar could not be inspected: the image has no ls."
+    assert findings[3].text == "Container sidecar could not be inspected: the image has no ls."
     small = ContainerProcesses("main", (PinnedProcess(7, "python", 64),))
     assert (
-        "holds 64 KiB of"
-        in chapter_sentences(explain(live(), processes=(small,)), "processes")[0].text
+        "has registered 64 KiB of"
+        in chapter_findings(explain(live(), processes=(small,)), "processes")[0].text
     )
 
 
@@ -200,49 +200,47 @@ def test_processes() -> None:
         ([TRANSPORTS[2].example], "RdmaInUse", "shows RDMA."),
         ([SOCKETS], "SocketsInUse", "shows TCP sockets, not RDMA."),
         ([RDMA, SOCKETS], "MixedTransports", "shows both"),
-        (["NCCL version 2.27.5"], "NotTold", "since NCCL_DEBUG is not INFO"),
-        (["a:1:1 [0] NCCL INFO comm"], "NoChannel", "no NCCL channel to another machine"),
-        (["hello"], "NothingTold", "has no lines of NCCL or UCX"),
+        (["NCCL version 2.27.5"], "TransportUnknown", "since NCCL_DEBUG is not INFO"),
+        (["a:1:1 [0] NCCL INFO comm"], "NoChannel", "no NCCL channel to another node"),
+        (["hello"], "NothingLogged", "has no lines of NCCL or UCX"),
     ],
     ids=str,
 )
 def test_transports_of_a_log(lines: list[str], code: str, says: str) -> None:
-    """The first sentence on a log names the network that it shows."""
-    sentence = chapter_sentences(explain(live(), logs=(log(*lines),)), "log")[0]
-    assert sentence.code == code
-    assert says in sentence.text
-    assert sentence.remedy or code == "RdmaInUse"
+    """The first finding on a log names the network that it shows."""
+    finding = chapter_findings(explain(live(), logs=(log(*lines),)), "log")[0]
+    assert finding.code == code
+    assert says in finding.text
+    assert finding.remedy or code == "RdmaInUse"
 
 
 def test_causes_in_a_log() -> None:
     """Each cause has its first line, the number of its lines, and its remedy."""
     line = "n:1:1 [0] NCCL INFO NET/IB : No device found."
-    sentences = chapter_sentences(
-        explain(live(), logs=(log(line, line), log(previous=True))), "log"
-    )
-    assert [sentence.code for sentence in sentences] == [
+    findings = chapter_findings(explain(live(), logs=(log(line, line), log(previous=True))), "log")
+    assert [finding.code for finding in findings] == [
         "NoChannel",
         "NoDeviceFound",
-        "NothingTold",
+        "NothingLogged",
     ]
-    assert sentences[1].level == "problem"
-    assert sentences[1].text.endswith(f"(2 times) In the log: {line}")
-    assert sentences[1].remedy.startswith("If the container has no /dev/infiniband")
-    assert "before its last restart" in sentences[2].text
+    assert findings[1].level == "error"
+    assert findings[1].text.endswith(f"In the log (2 times): {line}")
+    assert findings[1].remedy.startswith("If the container has no /dev/infiniband")
+    assert "from before its last restart" in findings[2].text
 
 
 def test_a_cause_needs_no_network_beside_it() -> None:
     """For a failed benchmark, the absence of lines from NCCL and UCX does not matter."""
-    sentences = chapter_sentences(explain(live(), logs=(log(NO_MEMORY),)), "log")
-    assert [sentence.code for sentence in sentences] == ["PerftestNoMemory"]
+    findings = chapter_findings(explain(live(), logs=(log(NO_MEMORY),)), "log")
+    assert [finding.code for finding in findings] == ["PerftestNoMemory"]
 
 
 @pytest.mark.parametrize(
     ("annotations", "before", "remedy"),
     [
-        (status(), "at admission it was equipped", "needs the capability IPC_LOCK"),
-        (status("unsure"), "at admission this was not certain", "needs the capability IPC_LOCK"),
-        ({}, "the webhook was not called", 'Write rdma.lab/enable: "true"'),
+        (status(), "at admission, the pod was equipped", "needs the capability IPC_LOCK"),
+        (status("unsure"), "at admission, this was not certain", "needs the capability IPC_LOCK"),
+        ({}, "the webhook was not called", 'Set rdma.lab/enable: "true"'),
     ],
     ids=["equipped", "unsure", "not called"],
 )
@@ -291,7 +289,7 @@ def test_owners_are_named() -> None:
 
 
 def test_what_could_not_be_read() -> None:
-    """The last chapter has a sentence for each."""
-    explanation = explain(live(), lacking=("You do not have the right to read nodes.",))
-    assert explanation.chapters[-1].name == "lacking"
-    assert codes(explanation, "lacking") == ["NotRead"]
+    """The last chapter has a finding for each."""
+    explanation = explain(live(), unread=("You do not have the right to read nodes.",))
+    assert explanation.chapters[-1].name == "unread"
+    assert codes(explanation, "unread") == ["NotRead"]

@@ -120,10 +120,10 @@ def collect(api: FakeCluster, **options: Any) -> PodEvidence:
 
 
 def test_with_all_rights() -> None:
-    """Namespace, webhooks, owner and events are read, and nothing is lacking."""
+    """Namespace, webhooks, owner and events are read, and nothing is missing."""
     pod = unseen(metadata=OWNED)
     evidence = collect(FakeCluster(everything(pod)))
-    assert evidence.lacking == ()
+    assert evidence.unread == ()
     assert evidence.pod == Pod.read(pod)
     assert evidence.namespace == KubernetesObject.read(namespace())
     assert [owner.kind for owner in evidence.owners] == ["Job"]
@@ -139,7 +139,7 @@ def test_with_the_right_to_read_pods_only() -> None:
     pod = unseen(metadata=OWNED, phase="Pending")
     api = FakeCluster(dict.fromkeys(everything(pod), 403) | {f"{LAB}/pods/train-0": pod})
     evidence = collect(api, logs=True)
-    assert evidence.lacking == (
+    assert evidence.unread == (
         "You do not have the right to read the kinds of batch/v1.",
         "You do not have the right to read namespace lab.",
         "You do not have the right to read mutatingwebhookconfigurations.",
@@ -153,7 +153,7 @@ def test_with_the_right_to_read_pods_only() -> None:
 def test_only_what_is_needed() -> None:
     """For a running pod with a status, neither namespace, webhooks nor nodes are read."""
     api = FakeCluster(everything(live()))
-    assert collect(api).lacking == ()
+    assert collect(api).unread == ()
     assert [path for path, _ in api.asked] == [f"{LAB}/pods/train-0", f"{LAB}/events"]
 
 
@@ -166,7 +166,7 @@ def test_for_what_would_be_decided() -> None:
         ),
     }
     evidence = collect(FakeCluster(answers), fabrics=fabrics(V100))
-    assert evidence.lacking == ()
+    assert evidence.unread == ()
     assert evidence.nodes is None
     assert list(evidence.facts.nodes) == ["n"]
     required = evidence.facts.namespace("lab").memory_limit_required
@@ -239,7 +239,7 @@ def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -
     missing = (ClaimFailure("mine"), ClaimFailure("ending", is_ending=True))
     assert evidence.claim_failures == (missing if is_asked else ())
     assert len(paths) == (5 if is_asked else 0)
-    sentences = [sentence for sentence in evidence.lacking if "ResourceClaim" in sentence]
+    sentences = [sentence for sentence in evidence.unread if "ResourceClaim" in sentence]
     forbidden = ["You do not have the right to read ResourceClaim of-others."]
     assert sentences == (forbidden if is_asked else [])
 
@@ -272,7 +272,7 @@ def test_owners_of_owners() -> None:
     }
     evidence = collect(FakeCluster(answers))
     assert [owner.kind for owner in evidence.owners] == ["Job"]
-    assert evidence.lacking == ("JobSet set: no longer there.",)
+    assert evidence.unread == ("Could not read JobSet set: not found.",)
     answers["/apis/jobset.x-k8s.io/v1alpha2/namespaces/lab/jobsets/set"] = {
         "metadata": {"name": "set"}
     }
@@ -298,7 +298,7 @@ def test_a_node_is_no_owner() -> None:
         "/api/v1": {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False}]}
     }
     evidence = collect(FakeCluster(answers))
-    assert (evidence.owners, evidence.lacking) == ((), ())
+    assert (evidence.owners, evidence.unread) == ((), ())
 
 
 def test_a_pod_that_is_not_there() -> None:
@@ -306,7 +306,7 @@ def test_a_pod_that_is_not_there() -> None:
     with pytest.raises(NoPodError) as caught:
         collect(FakeCluster({}))
     assert str(caught.value) == (
-        "there is no pod train-0 in namespace lab; to list its pods: kubectl get pods -n lab"
+        "there is no pod train-0 in namespace lab; to list the pods: kubectl get pods -n lab"
     )
 
 
@@ -334,7 +334,9 @@ def test_other_refusals() -> None:
     with pytest.raises(RefusedError):
         collect(FakeCluster({f"{LAB}/pods/train-0": 500}))
     answers = everything(live()) | {f"{LAB}/events": ClusterError("it is silent")}
-    assert collect(FakeCluster(answers)).lacking == ("The events of Pod train-0: it is silent.",)
+    assert collect(FakeCluster(answers)).unread == (
+        "Could not read the events of Pod train-0: it is silent.",
+    )
 
 
 def running(**fields: Any) -> dict[str, Any]:
@@ -359,8 +361,8 @@ def test_processes_that_may_not_be_read() -> None:
     api = FakeCluster(everything(running()), output=ClusterError("Handshake status 403 Forbidden"))
     (inspection,) = collect(api, processes=True).processes or ()
     assert inspection.problem == (
-        "Handshake status 403 Forbidden (this needs the right to pods/exec, and a shell in "
-        "the image)"
+        "Handshake status 403 Forbidden (this requires the right to create pods/exec, and a shell "
+        "in the image)"
     )
 
 
@@ -380,7 +382,7 @@ def test_processes_of_the_node() -> None:
         ("hidden 3\n", [], "3 of its processes belong to another user and cannot be inspected"),
         ("process 8 12 a\nhidden 3\n", [(8, "a", 12)], ""),
         ("no-ls\n", [], "the image has no ls"),
-        ("exec failed: no such file\n", [], "it answered 'exec failed: no such file'"),
+        ("exec failed: no such file\n", [], "the script printed 'exec failed: no such file'"),
         ("process x y z\nprocess 1\nhidden 0", [], ""),
     ],
 )
@@ -419,7 +421,7 @@ def test_logs() -> None:
         log=lambda query: TRANSPORTS[1 if "previous" in query else 0].example,
     )
     logs = collect(api, logs=True).logs or ()
-    assert [(log.container, log.previous, log.findings.transport) for log in logs] == [
+    assert [(log.container, log.previous, log.report.transport) for log in logs] == [
         ("main", False, "yes"),
         ("main", True, "no"),
         ("done", False, "yes"),
@@ -433,7 +435,7 @@ def test_long_logs() -> None:
         return TRANSPORTS[1].example if "tailLines" in query else "x\n" * (HEAD // 2)
 
     (log, _) = collect(FakeCluster(everything(running()), log=long), logs=True).logs or ()
-    assert log.findings.transport == "no"
+    assert log.report.transport == "no"
 
 
 def test_logs_that_may_not_be_read() -> None:
@@ -441,7 +443,7 @@ def test_logs_that_may_not_be_read() -> None:
     api = FakeCluster(everything(running(restarts=1)), log=RefusedError(403, "no"))
     evidence = collect(api, logs=True)
     assert evidence.logs == ()
-    assert evidence.lacking == (
+    assert evidence.unread == (
         "You do not have the right to read the log of container main.",
         "You do not have the right to read the log of container done.",
     )

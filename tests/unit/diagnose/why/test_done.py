@@ -8,21 +8,21 @@ import pytest
 
 from tests.unit.diagnose.why.pods import (
     ASKED,
-    chapter_sentences,
+    chapter_findings,
     codes,
     explain,
     live,
     status,
     unseen,
 )
-from webhook.diagnose.codes import CODE_ROWS, explained
 from webhook.diagnose.why.evidence import read_status
+from webhook.diagnose.why.reasons import REASONS
 
 
 def done(**fields: Any) -> list[tuple[str, str, str]]:
-    """Return code, level and text of each sentence."""
-    sentences = chapter_sentences(explain(live(status(**fields))), "done")
-    return [(sentence.code, sentence.level, sentence.text) for sentence in sentences]
+    """Return code, level and text of each finding."""
+    findings = chapter_findings(explain(live(status(**fields))), "applied")
+    return [(finding.code, finding.level, finding.text) for finding in findings]
 
 
 def test_what_was_applied() -> None:
@@ -30,23 +30,23 @@ def test_what_was_applied() -> None:
     assert done(applied=["ipc-lock", "hcoll"]) == [
         (
             "Applied",
-            "good",
+            "ok",
             "ipc-lock: adds the IPC_LOCK capability, without which registering memory fails.",
         ),
-        ("Applied", "good", "hcoll: switches off Open MPI's hcoll."),
+        ("Applied", "ok", "hcoll: switches off Open MPI's hcoll."),
     ]
 
 
 def test_each_code_once() -> None:
     """The verdict's code is in the answer; `reason`, `skipped` and `warned` follow, each once."""
-    sentences = done(
+    findings = done(
         rdma="no",
         because="FabricUnknown",
         reason="NoTarget",
         skipped=["FabricUnknown", "NoTarget", "UserMount"],
         warned=["UserMount", "GuaranteedLost"],
     )
-    assert [code for code, *_ in sentences] == [
+    assert [code for code, *_ in findings] == [
         "NothingApplied",
         "NoTarget",
         "UserMount",
@@ -55,18 +55,18 @@ def test_each_code_once() -> None:
 
 
 def test_a_code_says_what_it_means_and_what_to_do() -> None:
-    """The sentence is the one in docs/reasons.md, and the remedy belongs to the code."""
-    (sentence,) = chapter_sentences(explain(live(status(warned=["GuaranteedLost"]))), "done")[1:]
-    assert sentence.text == (
+    """The finding is the one in docs/reasons.md, and the remedy belongs to the code."""
+    (finding,) = chapter_findings(explain(live(status(warned=["GuaranteedLost"]))), "applied")[1:]
+    assert finding.text == (
         "GuaranteedLost: Without the limit, the pod is Burstable: no exclusive CPUs, no"
         " NUMA-aligned memory."
     )
-    assert (sentence.level, sentence.remedy) == ("unsure", explained("GuaranteedLost").remedy)
+    assert (finding.level, finding.remedy) == ("unsure", REASONS["GuaranteedLost"][0].reason.remedy)
 
 
 def test_a_code_of_several_mutations() -> None:
     """Only mutations that were not applied can have been skipped, and quiet rows are not listed."""
-    whens = {row.part: row.when for row in CODE_ROWS if row.code == "EnvFrom"}
+    whens = {row.part: row.reason.when for row in REASONS["EnvFrom"]}
     everywhere = f"EnvFrom: {whens['env']} Or: {whens['hcoll']} Or: {whens['nvlink']}"
     assert done(skipped=["EnvFrom"])[1][2] == everywhere
     applied = ["env", "nvlink"]
@@ -78,26 +78,26 @@ def test_a_code_of_several_mutations() -> None:
 def test_a_status_of_another_version() -> None:
     """Unknown names are reported as unknown to this version."""
     first, second = done(applied=["magic"], skipped=["Sorcery"])
-    assert first[2] == "magic: not known to this version of rdma-webhook."
+    assert first[2] == "magic: unknown to this version of rdma-webhook."
     assert second == (
-        "Sorcery",
+        "UnknownCode",
         "unsure",
-        "Sorcery: not known to this version of rdma-webhook.",
+        "Sorcery: unknown to this version of rdma-webhook.",
     )
 
 
 def test_a_status_without_room() -> None:
     """Counts replace lists."""
-    assert [sentence[2] for sentence in done(applied=4, skipped=2, warned=["NonRoot"])] == [
-        "It applied 4 mutations; the annotation has no room for their names.",
-        "2 more reasons, for which the annotation has no room.",
+    assert [finding[2] for finding in done(applied=4, skipped=2, warned=["NonRoot"])] == [
+        "It applied 4 mutations; their names do not fit into the annotation.",
+        "2 more reasons do not fit into the annotation.",
         "NonRoot: IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
     ]
 
 
 def test_nothing() -> None:
     """Nothing was done to a pod that the webhook was not called for."""
-    assert [sentence.text for sentence in chapter_sentences(explain(unseen()), "done")] == [
+    assert [finding.text for finding in chapter_findings(explain(unseen()), "applied")] == [
         "Nothing."
     ]
 
@@ -130,8 +130,8 @@ def test_fields_of_any_type() -> None:
 
 
 def requests(**fields: Any) -> list[str]:
-    """Return the sentences on the requests of a pod."""
-    return [sentence.text for sentence in chapter_sentences(explain(live(**fields)), "asked")]
+    """Return the findings on the requests of a pod."""
+    return [finding.text for finding in chapter_findings(explain(live(**fields)), "requested")]
 
 
 def test_what_was_asked_for() -> None:
@@ -144,17 +144,16 @@ def test_what_was_asked_for() -> None:
     }
     limits = {"cpu": "4", "nvidia.com/v100": "4", "rdma/rdma_v100": "1", "rdma/none": "0"}
     assert requests(annotations=annotations, limits=limits) == [
-        'The pod has rdma.lab/enable: "true", rdma.lab/fabric: "v100\\"ib".',
+        'The pod sets rdma.lab/enable: "true", rdma.lab/fabric: "v100\\"ib".',
         (
             "Container main requests nvidia.com/v100: 4, rdma/rdma_v100: 1 (the webhook "
-            "wrote the RDMA "
-            "resource)."
+            "added the RDMA resource)."
         ),
     ]
 
 
 def test_nothing_was_asked_for() -> None:
-    """There are sentences on the absence of annotations and requests."""
+    """There are findings on the absence of annotations and requests."""
     assert requests(annotations={}) == [
         "The pod has no annotation rdma.lab/enable.",
         "No container requests a GPU, an RDMA resource or another device.",
@@ -177,4 +176,4 @@ def test_resources_of_any_shape() -> None:
     for resources in shapes:
         container = {"name": "main", "resources": resources}
         pod = live(spec={"containers": [container, "x"], "initContainers": "x"})
-        assert codes(explain(pod), "asked")[0] == "Annotations"
+        assert codes(explain(pod), "requested")[0] == "Annotations"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from tests.unit.diagnose.why.pods import chapter_sentences, event, explain, live
+from tests.unit.diagnose.why.pods import chapter_findings, event, explain, live
 from tests.unit.diagnose.why.test_pod_status import node, pending
 from webhook.diagnose.why.evidence import ClaimFailure
-from webhook.diagnose.why.explanation import Sentence
+from webhook.model.finding import Finding
 
 CLAIMS = [
     {"name": "nic", "resourceClaimTemplateName": "rdma-nics"},
@@ -30,10 +30,10 @@ def of_nodes(reason: str) -> str:
     )
 
 
-def now(message: str, *events: Any, **evidence_fields: Any) -> list[Sentence]:
+def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
     """Explain a pod with claims, with this message of the scheduler."""
     pod = pending(message, resourceClaims=CLAIMS)
-    return chapter_sentences(explain(pod, events=events, **evidence_fields), "now")
+    return chapter_findings(explain(pod, events=events, **evidence_fields), "status")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Sentence]:
             of_nodes("3 resourceclaim not available on the node"),
             "ClaimElsewhere",
             "one of its claims (nic, own) already has devices of other nodes.",
-            "by resourceClaimTemplateName",
+            "with resourceClaimTemplateName",
         ),
         (
             (
@@ -58,13 +58,13 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Sentence]:
                 "257: must have at most 256 items"
             ),
             "ClaimInUse",
-            "is used by as many pods as may share a claim.",
+            "as many pods use one of its claims (nic, own) as may share a claim.",
             "Wait until one of them ends",
         ),
         (
             of_nodes("request nics: device class roce.lab does not exist"),
             "DeviceClassMissing",
-            "its claim's request nics names the DeviceClass roce.lab, which does not exist.",
+            "request nics of its claim names the DeviceClass roce.lab, which does not exist.",
             "kubectl get deviceclasses",
         ),
     ],
@@ -73,9 +73,9 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Sentence]:
 def test_what_the_scheduler_says(message: str, code: str, says: str, remedy: str) -> None:
     """Each cause has a code, a sentence with the scheduler's message, and a remedy."""
     (finding,) = now(message)
-    assert (finding.code, finding.level) == (code, "problem")
+    assert (finding.code, finding.level) == (code, "error")
     assert says in finding.text
-    assert finding.text.endswith(f"The scheduler says: {message}")
+    assert finding.text.endswith(f"The scheduler reports: {message}")
     assert remedy in finding.remedy
 
 
@@ -89,44 +89,42 @@ def test_claims_that_are_missing() -> None:
     statuses = [{"name": "nic", "resourceClaimName": "made"}]
     missing = (ClaimFailure("mine"), ClaimFailure("yours", is_ending=True))
     pod = silent(resourceClaimStatuses=statuses)
-    findings = chapter_sentences(explain(pod, claim_failures=missing), "now")
+    findings = chapter_findings(explain(pod, claim_failures=missing), "status")
     assert [(finding.code, finding.level) for finding in findings] == [
-        ("ClaimMissing", "problem")
+        ("ClaimMissing", "error")
     ] * 2
     assert findings[0].text == (
-        "The pod is pending: its ResourceClaim mine does not exist. Meanwhile, the scheduler "
-        "leaves the pod aside without a word."
+        "The pod is pending: its ResourceClaim mine does not exist. The scheduler does not "
+        "report this."
     )
     assert findings[0].remedy == (
-        "Create it, and the pod starts by itself; or create the pod again with another "
+        "Create it; the pod then starts by itself. Or create the pod again with another "
         "resourceClaimName in its resourceClaims."
     )
     assert "its ResourceClaim yours is being deleted." in findings[1].text
-    assert findings[1].remedy.startswith("Once it is gone, create it again, and the pod starts")
+    assert findings[1].remedy.startswith("Once it is gone, create it again; the pod then starts")
     codes = {
         finding.code
-        for finding in chapter_sentences(explain(silent("Failed"), claim_failures=missing), "now")
+        for finding in chapter_findings(explain(silent("Failed"), claim_failures=missing), "status")
     }
     assert codes == {"Failed"}
 
 
 def test_claims_that_are_not_made_yet() -> None:
     """The pod's status lacks them, and there is no readable Event with the reason."""
-    (finding,) = chapter_sentences(explain(silent()), "now")
-    assert (finding.code, finding.level) == ("ClaimNotCreated", "problem")
-    assert finding.text == "The pod is pending: Kubernetes has not made all of its claims yet."
+    (finding,) = chapter_findings(explain(silent()), "status")
+    assert (finding.code, finding.level) == ("ClaimNotCreated", "error")
+    assert finding.text == "The pod is pending: Kubernetes has not created all of its claims yet."
     assert "ResourceClaimTemplate (rdma-nics): kubectl get resourceclaimtemplates" in finding.remedy
-    assert "create the pod again" in finding.remedy
+    assert finding.remedy.endswith("so creating the pod again is quicker.")
 
 
 def test_a_template_that_is_missing() -> None:
     """The Event names it; it is reported once, with the remedy of the verdict."""
     (finding,) = now("", event(REASON, MISSING), event(REASON, MISSING))
-    assert (finding.code, finding.level) == ("ClaimTemplateMissing", "problem")
-    assert (
-        "its claim nic is of ResourceClaimTemplate rdma-nics, which the namespace" in finding.text
-    )
-    assert finding.text.endswith(f"Kubernetes says: {MISSING}")
+    assert (finding.code, finding.level) == ("ClaimTemplateMissing", "error")
+    assert "its claim nic names the ResourceClaimTemplate rdma-nics, which" in finding.text
+    assert finding.text.endswith(f"Kubernetes reports: {MISSING}")
     assert "Create the ResourceClaimTemplate in the pod's namespace" in finding.remedy
 
 
@@ -136,16 +134,16 @@ def test_another_failure_of_the_controller() -> None:
     other = event(REASON, 'PodResourceClaim gpu: resource claim template "gpus": timed out')
     findings = now("", event(REASON, MISSING), event(REASON, quota), other)
     assert [(finding.code, finding.level) for finding in findings[:2]] == [
-        ("ClaimNotCreated", "problem")
+        ("ClaimNotCreated", "error")
     ] * 2
-    assert findings[0].text.endswith(f"It says: {quota}")
-    assert findings[0].remedy.startswith("Correct what the message names. Kubernetes tries again")
+    assert findings[0].text.endswith(f"could not create one of its claims: {quota}")
+    assert findings[0].remedy.startswith("Correct what the message names. Kubernetes retries")
 
 
 def test_the_event_alone_is_enough() -> None:
     """The scheduler may not have looked at the pod yet."""
     pod = live(phase="Pending", spec={"nodeName": "", "resourceClaims": CLAIMS})
-    (finding,) = chapter_sentences(explain(pod, events=(event(REASON, MISSING),)), "now")
+    (finding,) = chapter_findings(explain(pod, events=(event(REASON, MISSING),)), "status")
     assert finding.code == "ClaimTemplateMissing"
 
 
@@ -154,15 +152,15 @@ def test_an_event_of_the_newer_kind() -> None:
     old = event(REASON, MISSING)
     new = {key: old[key] for key in old if key not in ("involvedObject", "message")}
     new |= {"regarding": old["involvedObject"], "note": MISSING}
-    findings = chapter_sentences(explain(silent(), events=(new,)), "now")
-    assert findings[0].text.endswith(f"Kubernetes says: {MISSING}")
+    findings = chapter_findings(explain(silent(), events=(new,)), "status")
+    assert findings[0].text.endswith(f"Kubernetes reports: {MISSING}")
 
 
 def test_many_claims() -> None:
     """The first five are named."""
     claims = [{"name": f"nic-{number}"} for number in range(6)]
     pod = pending(of_nodes("1 cannot allocate all claims"), resourceClaims=claims)
-    (finding,) = chapter_sentences(explain(pod), "now")
+    (finding,) = chapter_findings(explain(pod), "status")
     assert "all of its claims (nic-0, nic-1, nic-2, nic-3, nic-4). The scheduler" in finding.text
 
 
@@ -171,14 +169,16 @@ def test_a_pod_that_has_a_node_had_its_claims() -> None:
     starting = live(phase="Pending", spec={"resourceClaims": CLAIMS})
     codes = [
         finding.code
-        for finding in chapter_sentences(explain(starting, events=(event(REASON, MISSING),)), "now")
+        for finding in chapter_findings(
+            explain(starting, events=(event(REASON, MISSING),)), "status"
+        )
     ]
     assert codes == ["Starting"]
-    (finding,) = chapter_sentences(explain(live(), events=(event(REASON, MISSING),)), "now")
+    (finding,) = chapter_findings(explain(live(), events=(event(REASON, MISSING),)), "status")
     assert finding.code == "Running"
     about_owner = event(REASON, MISSING, "PodGroup", "group")
     codes = [finding.code for finding in now(of_nodes("3 node(s) were unschedulable"), about_owner)]
-    assert codes == ["Unschedulable", REASON]
+    assert codes == ["Unschedulable", "Event"]
 
 
 def test_other_resources_are_reported_with_the_claims() -> None:
@@ -190,7 +190,7 @@ def test_other_resources_are_reported_with_the_claims() -> None:
 
 def test_a_pod_without_claims_in_its_manifest() -> None:
     """As an extended resource that a driver provides (KEP-5004)."""
-    (finding,) = chapter_sentences(
-        explain(pending(of_nodes("1 cannot allocate all claims"))), "now"
+    (finding,) = chapter_findings(
+        explain(pending(of_nodes("1 cannot allocate all claims"))), "status"
     )
     assert "devices for all of its claims. The scheduler" in finding.text

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import chapter_sentences, codes, event, explain, live
-from webhook.diagnose.why.explanation import Sentence
+from tests.unit.diagnose.why.pods import chapter_findings, codes, event, explain, live
+from webhook.model.finding import Finding
 
 SCHEDULER_MESSAGE = (
     "0/3 nodes are available: 1 Insufficient nvidia.com/v100, 2 Insufficient rdma/rdma_v100. "
@@ -32,17 +32,17 @@ def node(name: str, **allocatable: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {}}, "status": {"allocatable": amounts}}
 
 
-def now(pod: dict[str, Any], **evidence_fields: Any) -> list[Sentence]:
+def now(pod: dict[str, Any], **evidence_fields: Any) -> list[Finding]:
     """Return the sentences."""
-    return chapter_sentences(explain(pod, **evidence_fields), "now")
+    return chapter_findings(explain(pod, **evidence_fields), "status")
 
 
 def test_each_lacking_resource_is_reported() -> None:
     """Without the nodes, it is unknown whether any of them offers it."""
     findings = now(pending())
     assert [finding.code for finding in findings] == ["Insufficient", "Insufficient"]
-    assert "pending on nvidia.com/v100: no node has enough of it free, or none" in findings[0].text
-    assert "pending on rdma/rdma_v100:" in findings[1].text
+    assert "waiting for nvidia.com/v100: no node has enough of it free, or none" in findings[0].text
+    assert "waiting for rdma/rdma_v100:" in findings[1].text
     assert "1 Insufficient nvidia.com/v100, 2 Insufficient rdma/rdma_v100." in findings[1].text
     assert "kubectl get nodes -o yaml | grep rdma/rdma_v100" in findings[1].remedy
 
@@ -88,7 +88,7 @@ def test_scheduling_gates() -> None:
         ({"phase": "Failed"}, "Failed", "failed on node node-1"),
         ({"phase": "Pending"}, "Starting", "pending on node node-1"),
         ({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}, "Evicted", "low on"),
-        ({"phase": ""}, "NoStatus", "not come from a cluster"),
+        ({"phase": ""}, "NoStatus", "not read from a cluster"),
     ],
     ids=str,
 )
@@ -102,7 +102,7 @@ def test_phases(state: dict[str, Any], code: str, says: str) -> None:
 def test_a_pod_that_is_deleted() -> None:
     """The deletion comes first."""
     pod = live(metadata={"deletionTimestamp": "2026-11-22T10:00:00Z"})
-    assert codes(explain(pod), "now") == ["Terminating", "Running"]
+    assert codes(explain(pod), "status") == ["Terminating", "Running"]
 
 
 def of_main(**fields: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def ended(code: int, reason: str = "Error", **fields: Any) -> dict[str, Any]:
         (
             {"state": {"waiting": {"reason": "CreateContainerConfigError", "message": "no key"}}},
             "CreateContainerConfigError",
-            "a ConfigMap, a Secret or a key that it names is missing",
+            "a ConfigMap, a Secret or a key that it refers to does not exist",
             "Create",
         ),
         (
@@ -173,7 +173,7 @@ def test_where_the_log_is_searched() -> None:
     assert now(first)[1].remedy.startswith("Search its log for known errors")
     assert now(restarted)[1].remedy.startswith("Read the log from before the restart")
     for pod in (first, restarted, live(phase="Failed")):
-        assert now(pod, logs=())[-1].remedy.startswith("The section on its log below")
+        assert now(pod, logs=())[-1].remedy.startswith("The cause, if known, is below")
 
 
 def test_a_container_that_exceeded_its_limit() -> None:
@@ -208,7 +208,7 @@ def test_the_status_of_a_container_without_a_name() -> None:
 def test_a_container_that_completed() -> None:
     """It is not a problem."""
     pod = live(phase="Succeeded", containerStatuses=[{"name": "main", "state": ended(0)}])
-    assert codes(explain(pod), "now") == ["Succeeded"]
+    assert codes(explain(pod), "status") == ["Succeeded"]
 
 
 def test_events() -> None:
@@ -231,10 +231,11 @@ def test_events() -> None:
 
 
 def test_many_events() -> None:
-    """The answer has the newest six."""
+    """The answer has the newest six; a reason without a code of its own is only in the text."""
     events = tuple(event(f"Reason{number}", "x") for number in range(8))
-    assert codes(explain(live(), events=events), "now")[1:] == [
-        f"Reason{number}" for number in range(2, 8)
+    findings = now(live(), events=events)[1:]
+    assert [(finding.code, finding.text) for finding in findings] == [
+        ("Event", f"Event of the pod: Reason{number}: x") for number in range(2, 8)
     ]
 
 
@@ -256,4 +257,4 @@ def test_any_shape(status: object) -> None:
     """A file may contain anything."""
     pod = live()
     pod["status"] = status
-    assert codes(explain(pod), "now") == ["NoStatus"]
+    assert codes(explain(pod), "status") == ["NoStatus"]

@@ -8,7 +8,7 @@ from tests.builders import V100, fabrics
 from tests.unit.diagnose.why.pods import (
     ASKED,
     OWNED,
-    chapter_sentences,
+    chapter_findings,
     explain,
     job,
     live,
@@ -16,80 +16,81 @@ from tests.unit.diagnose.why.pods import (
     status,
     unseen,
 )
-from webhook.diagnose.why.explanation import Sentence
 from webhook.model.facts import Facts
+from webhook.model.finding import Finding
 
 GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": "1"}}}
 FABRICS = fabrics(V100)
 
 
-def today(pod: Any, *objects: Any, **evidence_fields: Any) -> Sentence:
-    """Return the sentence; `objects` are facts of the cluster."""
+def today(pod: Any, *objects: Any, **evidence_fields: Any) -> Finding:
+    """Return the finding; `objects` are facts of the cluster."""
     facts = Facts().extended(objects, "lab")
-    (sentence,) = chapter_sentences(
-        explain(pod, fabrics=FABRICS, facts=facts, **evidence_fields), "today"
+    (finding,) = chapter_findings(
+        explain(pod, fabrics=FABRICS, facts=facts, **evidence_fields), "redecision"
     )
-    return sentence
+    return finding
 
 
 def test_only_with_fabrics() -> None:
     """Without a fabrics file nothing is decided."""
-    assert chapter_sentences(explain(live()), "today") == []
+    assert chapter_findings(explain(live()), "redecision") == []
 
 
 def test_a_patched_pod_without_a_template() -> None:
     """A new decision on it would count our values as the user's."""
-    sentence = today(live())
-    assert sentence.code == "NotComparable"
-    assert "rdma-webhook preview" in sentence.remedy
+    finding = today(live())
+    assert finding.code == "NotComparable"
+    assert "rdma-webhook preview" in finding.remedy
 
 
 def test_the_same() -> None:
     """The decision on the template equals the status."""
-    sentence = today(live(metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
-    assert sentence.text == (
-        "The same, from the template of Job train: equipped for RDMA over v100-ib (Equipped)."
+    finding = today(live(metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
+    assert finding.text == (
+        "The same as at admission, from the template of Job train: equipped for RDMA over "
+        "v100-ib (Equipped)."
     )
 
 
 def test_another_decision() -> None:
     """After a change of template or fabrics, a new pod would get another decision."""
     annotations = status("no", "FabricUnknown")
-    sentence = today(live(annotations, metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
-    assert (sentence.code, sentence.level) == ("OtherToday", "good")
-    assert sentence.text.startswith(
-        "From the template of Job train, it would be: equipped for RDMA"
+    finding = today(live(annotations, metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
+    assert (finding.code, finding.level) == ("OtherToday", "ok")
+    assert finding.text.startswith(
+        "A different decision, from the template of Job train: equipped for RDMA"
     )
-    assert sentence.remedy == "Create the pod again to get that."
+    assert finding.remedy == "Create the pod again to get today's decision."
     worse = today(live(metadata=OWNED), owners=(job(asked=ASKED),))
-    assert worse.level == "problem"
+    assert worse.level == "error"
     assert "no RDMA: " in worse.text
     assert "(NoTarget)." in worse.text
-    assert worse.remedy.startswith("Create the pod again to get that. Request a GPU")
+    assert worse.remedy.startswith("Create the pod again to get today's decision. Request a GPU")
     container_fields = {**GPU, "securityContext": {"runAsUser": 1000}}
     unsure = today(live(metadata=OWNED), owners=(job(asked=ASKED, **container_fields),))
     assert unsure.level == "unsure"
-    assert "it would be: RDMA not certain: " in unsure.text
+    assert "Job train: RDMA not certain: " in unsure.text
 
 
 def test_a_pod_that_was_not_seen() -> None:
     """It is decided on unchanged, as if it had opted in."""
     pod = unseen(limits={"nvidia.com/v100": "1"})
-    sentence = today(pod, namespace=namespace({}))
-    assert sentence.code == "WouldBe"
-    assert sentence.text.startswith(
+    finding = today(pod, namespace=namespace({}))
+    assert finding.code == "WouldBe"
+    assert finding.text.startswith(
         "If the webhook were called for this pod: equipped for RDMA over v100-ib (Equipped)."
     )
     assert today(live({}, limits={"nvidia.com/v100": "1"})).code == "WouldBe"
 
 
 def test_a_pod_that_would_be_denied() -> None:
-    """The sentence has the denial."""
+    """The finding has the denial."""
     pod = unseen()
     pod["metadata"]["annotations"]["rdma.lab/fabric"] = "nowhere"
-    sentence = today(pod)
-    assert "were called for this pod: denied: " in sentence.text
-    assert "(InvalidAnnotation)." in sentence.text
+    finding = today(pod)
+    assert "were called for this pod: denied: " in finding.text
+    assert "(InvalidAnnotation)." in finding.text
 
 
 def test_facts_count() -> None:
@@ -100,8 +101,8 @@ def test_facts_count() -> None:
     assert "equipped" in today(pod, labelled).text
     assert "equipped" not in today(pod).text
     bare = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {}}}
-    sentence = today(pod, labelled, bare)
-    assert "(FabricWithoutNodes)" in sentence.text
+    finding = today(pod, labelled, bare)
+    assert "(FabricWithoutNodes)" in finding.text
 
 
 def test_a_template_of_other_containers() -> None:

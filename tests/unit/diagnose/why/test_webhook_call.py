@@ -13,7 +13,7 @@ from tests.unit.diagnose.why.pods import (
     LATER,
     OWNED,
     Item,
-    chapter_sentences,
+    chapter_findings,
     configuration,
     explain,
     job,
@@ -22,17 +22,17 @@ from tests.unit.diagnose.why.pods import (
     unseen,
 )
 from webhook.admission.registration import WEBHOOK_NAME
-from webhook.diagnose.why.explanation import Sentence
+from webhook.model.finding import Finding
 from webhook.serve.options import PODS
 
 INSTALLED = (configuration(),)
 IGNORING = (configuration("Ignore"),)
 
 
-def called(pod: Item, **evidence: Any) -> Sentence:
-    """Return the sentence."""
-    (sentence,) = chapter_sentences(explain(pod, **evidence), "called")
-    return sentence
+def called(pod: Item, **evidence: Any) -> Finding:
+    """Return the finding."""
+    (finding,) = chapter_findings(explain(pod, **evidence), "webhookCall")
+    return finding
 
 
 def test_the_webhook_has_its_name() -> None:
@@ -43,7 +43,7 @@ def test_the_webhook_has_its_name() -> None:
 def test_a_pod_with_a_status() -> None:
     """The webhook was called, whatever the other evidence."""
     assert called(live()).code == "Called"
-    assert called(live(), namespace=namespace({}), webhooks=()).level == "good"
+    assert called(live(), namespace=namespace({}), webhooks=()).level == "ok"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_pod_with_a_status() -> None:
             "NotOptedIn",
             "No: the pod has no annotation rdma.lab/enable.",
             (
-                'Write rdma.lab/enable: "true" under metadata.annotations of the pod, '
+                'Set rdma.lab/enable: "true" under metadata.annotations of the pod, '
                 "and create the "
                 "pod again."
             ),
@@ -71,7 +71,7 @@ def test_a_pod_with_a_status() -> None:
             live({"rdma.lab/status": '{"rdma":"yes","because":"Equipped"}'}),
             {},
             "NotOptedIn",
-            "Its rdma.lab/status was copied or written by hand.",
+            "Its rdma.lab/status was copied or set by hand.",
             "",
         ),
         (
@@ -113,7 +113,7 @@ def test_a_pod_with_a_status() -> None:
             {},
             "MirrorPod",
             "static pod",
-            "the file on the node",
+            "the static pod's file on the node",
         ),
         (
             unseen(spec={"os": {"name": "windows"}}),
@@ -133,21 +133,21 @@ def test_a_pod_with_a_status() -> None:
             unseen(),
             {"namespace": namespace({})},
             "NamespaceNotLabelled",
-            'No: namespace lab does not have the label rdma.lab/enable: "true".',
+            'No: namespace lab lacks the label rdma.lab/enable: "true".',
             "kubectl label --overwrite namespace lab rdma.lab/enable=true",
         ),
         (
             unseen(),
             {"namespace": namespace({"rdma.lab/enable": "True"}), "webhooks": ()},
             "NamespaceNotLabelled",
-            "its value is 'True'.",
+            "(its value is 'True').",
             "",
         ),
         (
             unseen(),
             {"namespace": namespace(), "webhooks": ()},
             "NotInstalled",
-            "this cluster has no webhook pods.rdma.lab",
+            "the cluster has no webhook pods.rdma.lab",
             "docs/installation.md",
         ),
         (
@@ -171,15 +171,15 @@ def test_a_pod_with_a_status() -> None:
             (
                 f"created at {CREATED}, before namespace lab got the label rdma.lab/enable "
                 f"(its labels "
-                f"were last written at {LATER})"
+                f"were last changed at {LATER})"
             ),
-            "Create the pod again: the webhook will now be called.",
+            "Create the pod again; the webhook will then be called.",
         ),
         (
             unseen(),
             {"namespace": namespace(), "webhooks": IGNORING},
             "DidNotAnswer",
-            "the webhook did not answer when the pod was created, and with failurePolicy Ignore",
+            "the webhook did not respond when the pod was created. With failurePolicy: Ignore",
             "Check that the webhook is ready",
         ),
         (
@@ -193,14 +193,14 @@ def test_a_pod_with_a_status() -> None:
             unseen(),
             {},
             "NotCalled",
-            "the label of namespace lab and the webhook's configuration are not known",
+            "unknown without the label of namespace lab and the webhook configuration.",
             "kubectl get namespace lab --show-labels",
         ),
         (
             unseen(),
             {"namespace": namespace()},
             "NotCalled",
-            "since the webhook's configuration is not known",
+            "unknown without the webhook configuration.",
             "",
         ),
     ],
@@ -208,7 +208,7 @@ def test_a_pod_with_a_status() -> None:
 def test_why_not(pod: Item, known: dict[str, Any], code: str, says: str, remedy: str) -> None:
     """The finding has the most certain reason, and its remedy."""
     finding = called(pod, **known)
-    assert (finding.code, finding.level) == (code, "problem")
+    assert (finding.code, finding.level) == (code, "error")
     assert says in finding.text
     assert remedy in finding.remedy
     assert finding.remedy.endswith(".")
@@ -242,8 +242,8 @@ def test_an_annotation_that_came_later() -> None:
     pod = unseen(metadata={"managedFields": [{"time": LATER, "fieldsV1": fields}], **OWNED})
     finding = called(pod, namespace=namespace(), webhooks=INSTALLED)
     assert finding.code == "AnnotatedLater"
-    assert f"written at {LATER}, after the pod had been created at {CREATED}" in finding.text
-    assert finding.remedy == "Write it in the pod template of Job train, and create the pod again."
+    assert f"set at {LATER}, after the pod was created at {CREATED}" in finding.text
+    assert finding.remedy == "Set it in the pod template of Job train, and create the pod again."
 
 
 @pytest.mark.parametrize(
@@ -263,9 +263,9 @@ def test_other_values(value: object, says: str) -> None:
     pod = unseen(metadata=OWNED)
     pod["metadata"]["annotations"] = {"rdma.lab/enable": value}
     finding = called(pod, namespace=namespace({}))
-    assert (finding.code, finding.level) == ("InvalidAnnotation", "problem")
+    assert (finding.code, finding.level) == ("InvalidAnnotation", "error")
     assert finding.text.startswith(says)
-    assert finding.remedy.startswith('Write rdma.lab/enable: "true" in the pod template of Job')
+    assert finding.remedy.startswith('Set rdma.lab/enable: "true" in the pod template of Job')
 
 
 def test_a_status_that_cannot_be_read() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,35 +10,34 @@ from jsonschema import Draft202012Validator
 
 from tests.builders import V100, fabrics
 from tests.unit.diagnose.why.pods import ASKED, OWNED, event, explain, job, live, namespace, unseen
-from webhook.diagnose.codes import CODES, explained
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
-from webhook.diagnose.why.output import code_form, code_text, why_form, why_schema, why_text
+from webhook.diagnose.why.output import why_form, why_schema, why_text
 from webhook.kube.objects import KubernetesObject
 
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 
 UNLABELLED = """\
 Pod lab/train-0  (of Job train)
-  ✘ No RDMA, since the webhook was not called: namespace lab does not have the label
-    rdma.lab/enable: "true".
+  ✘ No RDMA, since the webhook was not called: namespace lab lacks the label rdma.lab/enable:
+    "true".
     → Ask an administrator of the namespace to run: kubectl label --overwrite namespace lab
       rdma.lab/enable=true. Then create the pod again.
 
-What the pod asked for
-  · The pod has rdma.lab/enable: "true".
+What the pod requests
+  · The pod sets rdma.lab/enable: "true".
   · No container requests a GPU, an RDMA resource or another device.
 
 Whether the webhook was called
-  ✘ No: namespace lab does not have the label rdma.lab/enable: "true".
+  ✘ No: namespace lab lacks the label rdma.lab/enable: "true".
 
-What the webhook did
+What the webhook changed
   · Nothing.
 
-What the cluster says now
+What the cluster reports
   ✔ The pod is running on node node-1.
   ? Event of Job train: FailedCreate: quota
-    → Correct what the message names: until then, the controller cannot create pods.
+    → Correct what the message names; until then, the controller cannot create pods.
 
 What could not be read
   · You do not have the right to read nodes.
@@ -53,7 +51,7 @@ def test_text() -> None:
         namespace=namespace({}),
         owners=(job(),),
         events=(event("FailedCreate", "quota", "Job", "train"),),
-        lacking=("You do not have the right to read nodes.",),
+        unread=("You do not have the right to read nodes.",),
     )
     assert why_text([explanation]) == UNLABELLED
 
@@ -72,61 +70,35 @@ def test_characters_that_hide_something() -> None:
     assert "\u202e" not in text
 
 
-def test_a_code() -> None:
-    """The text has its meaning, the places where it occurs, and the remedy."""
-    assert code_text(explained("GuaranteedLost"), width=200) == (
-        "GuaranteedLost\n"
-        "  This code alone does not decide whether the pod has RDMA.\n"
-        "  memory-limit: Without the limit, the pod is Burstable: no exclusive CPUs, no"
-        " NUMA-aligned memory.\n"
-        "  → If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise, no "
-        "action is needed.\n"
-    )
-    assert code_text(explained("Equipped")).endswith("  → There is nothing to do.\n")
-    assert code_text(explained("PortDown")).startswith("PortDown\n  log: The port of this RDMA")
-
-
-def test_a_code_that_denies_a_pod() -> None:
-    """Its meaning does not mention traffic over sockets: there is no pod."""
-    denied, ambiguous = explained("InvalidAnnotation"), explained("FabricAmbiguous")
-    assert denied.meaning.startswith("The webhook denies the pod")
-    assert ambiguous.meaning.startswith("The pod has no RDMA")
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_codes_fit_the_schema(code: str) -> None:
-    """The form of `-o json` for every code fits."""
-    VALIDATOR.validate({"pods": [], "codes": [code_form(explained(code))]})
-
-
 def test_pods_fit_the_schema() -> None:
     """The form of `-o json` for a pod fits."""
-    explanation = explain(unseen(), namespace=namespace({}), lacking=("x",))
-    form = {**why_form([explanation]), "codes": []}
+    explanation = explain(unseen(), namespace=namespace({}), unread=("x",))
+    form = why_form([explanation])
     VALIDATOR.validate(form)
     (pod,) = form["pods"]
     assert (pod["rdma"], pod["well"]) == ("no", False)
     assert pod["answer"]["code"] == "NamespaceNotLabelled"
     assert [chapter["name"] for chapter in pod["chapters"]] == [
-        "asked",
-        "called",
-        "done",
-        "now",
-        "lacking",
+        "requested",
+        "webhookCall",
+        "applied",
+        "status",
+        "unread",
     ]
-    assert pod["chapters"][1]["sentences"] == [
+    assert pod["chapters"][1]["findings"] == [
         {
+            "level": "error",
             "code": "NamespaceNotLabelled",
-            "level": "problem",
-            "text": 'No: namespace lab does not have the label rdma.lab/enable: "true".',
+            "text": 'No: namespace lab lacks the label rdma.lab/enable: "true".',
             "remedy": pod["answer"]["remedy"],
+            "location": {},
         }
     ]
 
 
 def test_the_schema_notices() -> None:
     """A key that is not described, or a missing one, is an error."""
-    form = {**why_form([explain(live())]), "codes": []}
+    form: Any = why_form([explain(live())])
     form["pods"][0]["more"] = 1
     assert not VALIDATOR.is_valid(form)
     assert not VALIDATOR.is_valid({"pods": []})
@@ -183,7 +155,7 @@ def test_nonsense(field: str, odd: Any) -> None:
     """A pod of any shape is explained, and the result fits the schema."""
     for pod in ({**live(), field: odd}, {**unseen(), field: odd}):
         for evidence in collect_from_objects([pod], "lab", fabrics(V100)):
-            form = {**why_form([explain_pod(evidence)]), "codes": []}
+            form = why_form([explain_pod(evidence)])
             VALIDATOR.validate(form)
 
 
@@ -199,12 +171,4 @@ def test_nonsense_inside(odd: Any) -> None:
     events = [{"kind": "Event", "type": "Warning", "involvedObject": odd, "reason": odd}]
     space = {"kind": "Namespace", "metadata": odd}
     (evidence,) = collect_from_objects([pod, *events, space], "lab", fabrics(V100))
-    VALIDATOR.validate({**why_form([explain_pod(evidence)]), "codes": []})
-
-
-def test_the_schema_is_shipped() -> None:
-    """The file is next to the code."""
-    assert (
-        why_schema()
-        == (Path(__file__).parents[4] / "webhook/diagnose/why/why.schema.json").read_text()
-    )
+    VALIDATOR.validate(why_form([explain_pod(evidence)]))

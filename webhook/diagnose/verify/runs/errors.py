@@ -59,7 +59,7 @@ POD_CODES = (
     *(NOT_CALLED, NO_RDMA, INTERRUPTED),
 )
 
-_KILLED = next(cause for cause in CAUSES if cause.code == "OomKilled")
+_KILLED = next(cause for cause in CAUSES if cause.code == "OOMKilled")
 _LONGEST = 400
 
 
@@ -137,7 +137,7 @@ def pod_failed(role: str, node: str, pod: Pod, before: str = "it ran") -> Measur
 
 def killed_for_memory(role: str, node: str) -> MeasurementError:
     """Return the error for a pod that had too little memory."""
-    text = f"The {role} on {node} was killed. {_KILLED.means}"
+    text = f"The {role} on {node} was killed. {_KILLED.meaning}"
     finding = Finding("error", _KILLED.code, text, _KILLED.remedy)
     return MeasurementError(BenchmarkResult(finding, source=_KILLED.source, layer=_KILLED.layer))
 

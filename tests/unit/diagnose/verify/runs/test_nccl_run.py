@@ -132,7 +132,7 @@ def test_a_launcher_that_is_deleted() -> None:
 def test_a_launcher_that_was_killed() -> None:
     """The kernel killed it because memory was short."""
     dead = container(terminated={"exitCode": 137, "reason": "OOMKilled", "startedAt": "x"})
-    assert the_only(FakeOperator(launcher=[RUNNING, dead])).finding.code == "OomKilled"
+    assert the_only(FakeOperator(launcher=[RUNNING, dead])).finding.code == "OOMKilled"
 
 
 def test_a_launcher_that_never_ran() -> None:

@@ -206,7 +206,7 @@ def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
         (
             FakePods(stories(client=[running(), ended(137, "OOMKilled")])),
             "error",
-            "OomKilled",
+            "OOMKilled",
             "The client on a was killed.",
         ),
         (
@@ -262,7 +262,7 @@ def test_a_server_that_is_killed_for_memory_meanwhile() -> None:
     result = only(FakePods(stories(server), logs(client_log())))
     assert (result.finding.level, result.finding.code, result.layer) == (
         "error",
-        "OomKilled",
+        "OOMKilled",
         "memory",
     )
     assert result.finding.text.startswith("The server on b was killed.")

@@ -1,0 +1,122 @@
+"""The meaning of codes, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from typing_extensions import TypedDict
+
+from webhook.model.decision import Rdma
+from webhook.model.finding import Code
+from webhook.text.terminal import Sheet, Span, TableColumn, write_remedy
+
+
+class CodeRow(NamedTuple):
+    """A code, in one tool or in one part of a decision."""
+
+    #: "webhook" for decisions on pods, else the command that prints the code.
+    tool: str
+    #: Of a decision: a mutation, "verdict", "decision", or "request" for the pod's annotations and
+    #: namespace. "log" for a line of a library's log. Else "".
+    part: str
+    code: Code
+    #: The verdict that the code explains, if any.
+    rdma: Rdma | None = None
+
+    @property
+    def label(self) -> str:
+        """The most exact place where the code occurs."""
+        return self.part or self.tool
+
+
+class CodeExplanation(NamedTuple):
+    """All rows of a code."""
+
+    code: str
+    #: The verdict that the code explains, if any; the same in all rows that have one.
+    rdma: Rdma | None
+    #: What the code says about a pod's RDMA, as a sentence; "" for codes that are not reasons.
+    effect: str
+    rows: tuple[CodeRow, ...]
+
+
+class CodeRowForm(TypedDict):
+    """A code, in one tool or in one part of a decision."""
+
+    tool: str
+    """webhook for decisions on pods, else the command that prints the code."""
+    part: str
+    """Of a decision: a mutation, verdict, decision or request; log for a line of a log; else ""."""
+    meaning: str
+    """When a finding or an outcome has the code."""
+    remedy: str
+    """What to do; empty if no action is needed."""
+
+
+class CodeForm(TypedDict):
+    """The meaning of a code."""
+
+    code: str
+    rdma: Rdma | None
+    """The verdict that the code explains, if any."""
+    effect: str
+    """What the code says about a pod's RDMA; empty for codes that are not reasons of decisions."""
+    rows: list[CodeRowForm]
+
+
+def code_form(explanation: CodeExplanation) -> CodeForm:
+    """Return the meaning of a code as plain JSON values."""
+    return CodeForm(
+        code=explanation.code,
+        rdma=explanation.rdma,
+        effect=explanation.effect,
+        rows=[
+            CodeRowForm(
+                tool=row.tool, part=row.part, meaning=row.code.meaning, remedy=row.code.remedy
+            )
+            for row in explanation.rows
+        ],
+    )
+
+
+_INDENT = 2
+_NARROWEST = 40
+_NO_ACTION = "No action is needed."
+
+
+def code_text(explanation: CodeExplanation, *, width: int = 100, colour: bool = False) -> str:
+    """Return the meaning of a code as lines of at most `width` columns."""
+    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    sheet.paragraph(Span(explanation.code, "bold"))
+    if explanation.effect:
+        sheet.paragraph(Span(explanation.effect), indent=_INDENT)
+    labels: dict[str, dict[str, list[str]]] = {}
+    for row in explanation.rows:
+        meanings = labels.setdefault(row.code.remedy, {})
+        meanings.setdefault(row.code.meaning, []).append(row.label)
+    for remedy, meanings in labels.items():
+        for meaning, parts in meanings.items():
+            sign = Span(f"{', '.join(parts)}:", "dim")
+            sheet.paragraph(Span(meaning), sign=sign, indent=_INDENT)
+        write_remedy(sheet, remedy or _NO_ACTION)
+    return sheet.text
+
+
+def codes_text(
+    explanations: Iterable[CodeExplanation], *, width: int = 100, colour: bool = False
+) -> str:
+    """Return a table of codes, with one row for each tool that has the code."""
+    meanings: dict[tuple[str, str], str] = {}
+    for explanation in explanations:
+        for row in explanation.rows:
+            meanings.setdefault((explanation.code, row.tool), row.code.meaning)
+    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    sheet.table(
+        [TableColumn("CODE"), TableColumn("TOOL"), TableColumn("MEANING")],
+        [
+            (Span(code, "bold"), Span(tool), Span(meaning))
+            for (code, tool), meaning in meanings.items()
+        ],
+    )
+    return sheet.text

@@ -1,0 +1,27 @@
+"""All codes of findings of `why`, besides reasons of decisions and causes in logs."""
+
+from __future__ import annotations
+
+from webhook.diagnose.why import (
+    answer,
+    container_status,
+    pending_claims,
+    pod_status,
+    redecide,
+    request,
+    runtime_evidence,
+    webhook_call,
+)
+from webhook.model.finding import Code
+
+_MODULES = (
+    webhook_call,
+    request,
+    pod_status,
+    container_status,
+    pending_claims,
+    runtime_evidence,
+    redecide,
+    answer,
+)
+CODES: tuple[Code, ...] = tuple(code for module in _MODULES for code in module.CODES)

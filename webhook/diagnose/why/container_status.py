@@ -1,0 +1,175 @@
+"""The containers of a pod that cannot start, have ended or have restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.diagnose.why.evidence import PodEvidence
+from webhook.kube.objects import ContainerStatus, Pod, Terminated
+from webhook.model.finding import Code, Finding
+
+_CHECK_IMAGE = (
+    "Check the image's name and tag, and whether the namespace has the registry's pull secret."
+)
+_CORRECT = "Correct what the message names."
+#: The reasons for which the kubelet cannot start a container, with the cause as a clause.
+_START_FAILURES = (
+    (
+        Code("ErrImagePull", "The image of a container cannot be pulled.", _CHECK_IMAGE),
+        "its image cannot be pulled",
+    ),
+    (
+        Code(
+            "ImagePullBackOff",
+            "The image of a container cannot be pulled; the kubelet waits before the next attempt.",
+            _CHECK_IMAGE,
+        ),
+        "its image cannot be pulled",
+    ),
+    (
+        Code("InvalidImageName", "The image of a container has an invalid name.", _CHECK_IMAGE),
+        "its image has an invalid name",
+    ),
+    (
+        Code(
+            "ErrImageNeverPull",
+            "The image of a container is not on the node, and its imagePullPolicy is Never.",
+            "Load the image onto the node, or change imagePullPolicy.",
+        ),
+        "its image is not on the node, and its imagePullPolicy is Never",
+    ),
+    (
+        Code(
+            "CreateContainerConfigError",
+            "A container refers to a ConfigMap, a Secret or a key that does not exist.",
+            "Create the object that the message names.",
+        ),
+        "a ConfigMap, a Secret or a key that it refers to does not exist",
+    ),
+    (
+        Code("CreateContainerError", "The runtime could not create a container.", _CORRECT),
+        "the runtime could not create it",
+    ),
+    (
+        Code("RunContainerError", "The runtime could not start a container.", _CORRECT),
+        "the runtime could not start it",
+    ),
+)
+_CODES_AND_CAUSES = {code.code: (code, cause) for code, cause in _START_FAILURES}
+
+RESTARTED = Code(
+    "Restarted",
+    "A container has restarted.",
+    "Read the log from before the restart: rdma-webhook why POD --logs searches it too.",
+)
+KILLED = Code(
+    "Killed",
+    "A container was killed, with exit code 137.",
+    "Read its log. If memory was the cause, the kernel log of the node has a line with "
+    '"out of memory".',
+)
+CONTAINER_FAILED = Code(
+    "ContainerFailed",
+    "A container ended with an exit code other than 0.",
+    "Search its log for known errors: rdma-webhook why POD --logs.",
+)
+OOM_KILLED = Code(
+    "OOMKilled",
+    "A container was killed because it used more memory than its limit, or because the node ran "
+    "out of memory. Registered memory counts against the limit.",
+    "Raise limits.memory, or request as much memory as the job uses.",
+)
+CODES = (
+    *(code for code, _ in _START_FAILURES),
+    RESTARTED,
+    KILLED,
+    CONTAINER_FAILED,
+    OOM_KILLED,
+)
+
+_LONGEST = 400
+_SIGKILL, _SIGSEGV = 137, 139
+
+
+def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield findings on each container that does not run as it should."""
+    status = evidence.pod.status
+    for container in (*status.init_container_statuses, *status.container_statuses):
+        yield from _container(evidence, container)
+
+
+def _container(evidence: PodEvidence, container: ContainerStatus) -> Iterator[Finding]:
+    name, restarts = container.name, container.restart_count
+    waiting = container.state.waiting
+    if waiting and waiting.reason in _CODES_AND_CAUSES:
+        code, cause = _CODES_AND_CAUSES[waiting.reason]
+        text = f"Container {name} cannot start: {cause} ({code.code}): {cut(waiting.message)}"
+        yield code.finding("error", text)
+    ended = container.state.terminated or container.last_state.terminated
+    if ended is not None and not _is_good_end(ended):
+        yield _end(evidence, name, ended, restarts)
+    elif restarts:
+        text = f"Container {name} has restarted {_times(restarts)}."
+        yield RESTARTED.finding("unsure", text)
+
+
+def log_remedy(evidence: PodEvidence) -> str:
+    """Return where to search the log for the cause."""
+    if evidence.logs is None:
+        return CONTAINER_FAILED.remedy
+    return LOG_CHAPTER
+
+
+#: The remedy of a finding whose cause may be in the log, if the log was searched.
+LOG_CHAPTER = 'The cause, if known, is below, under "What the log shows".'
+
+
+def _is_good_end(ended: Terminated) -> bool:
+    return ended.exit_code == 0 and ended.reason != "OOMKilled"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _end(evidence: PodEvidence, name: str, ended: Terminated, restarts: int) -> Finding:
+    exit_code = ended.exit_code
+    times = f", and has restarted {_times(restarts)}" if restarts else ""
+    if ended.reason == "OOMKilled":
+        return _oom(evidence.pod, name, times)
+    if exit_code == _SIGKILL:
+        return KILLED.finding("error", f"Container {name} was killed (exit code 137){times}.")
+    crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""
+    message = cut(ended.message)
+    text = f"Container {name} ended with exit code {exit_code}{crash}{times}."
+    text = f"{text} {message}" if message else text
+    remedy = RESTARTED.remedy if restarts and evidence.logs is None else log_remedy(evidence)
+    return CONTAINER_FAILED.finding("error", text, remedy)
+
+
+def _oom(pod: Pod, name: str, times: str) -> Finding:
+    limit = _memory_limit(pod, name)
+    if limit:
+        text = (
+            f"Container {name} used more memory than its limit of {limit} and was killed "
+            f"(OOMKilled){times}. Registered memory counts against the limit."
+        )
+        remedy = (
+            "Raise limits.memory. Or let the webhook remove the limit: remove the annotation "
+            "rdma.lab/memory-limit: keep, and use a namespace that does not require a limit."
+        )
+    else:
+        text = f"Container {name} was killed because the node ran out of memory (OOMKilled){times}."
+        remedy = "Request as much memory as the job uses."
+    return OOM_KILLED.finding("error", text, remedy)
+
+
+def _memory_limit(pod: Pod, name: str) -> str:
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    matches = (container for container in containers if name and container.name == name)
+    return next((container.memory_limit for container in matches), "")
+
+
+def cut(message: str) -> str:
+    """Return a message on one line, and not too long."""
+    return " ".join(message.split())[:_LONGEST]
