@@ -183,7 +183,9 @@ class Conditions(Record):
 
     def condition(self, name: str) -> Condition:
         """Return the condition of this type; an empty one if missing."""
-        return next((entry for entry in self.conditions if entry.type == name), Condition())
+        return next(
+            (condition for condition in self.conditions if condition.type == name), Condition()
+        )
 
     @property
     def is_ready(self) -> bool:

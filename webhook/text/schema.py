@@ -42,4 +42,4 @@ def unwrapped(node: Json) -> Json:
             else unwrapped(value)
             for key, value in node.items()
         }
-    return [unwrapped(item) for item in node] if isinstance(node, list) else node
+    return [unwrapped(child) for child in node] if isinstance(node, list) else node

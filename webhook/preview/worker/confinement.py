@@ -55,9 +55,9 @@ def allow_seconds(seconds: int = SECONDS) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
 
 
-def _prctl(option: int, value: int) -> None:
+def _prctl(option: int, argument: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     unused = ctypes.c_ulong(0)
-    if libc.prctl(option, ctypes.c_ulong(value), unused, unused, unused) != 0:
+    if libc.prctl(option, ctypes.c_ulong(argument), unused, unused, unused) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

@@ -90,7 +90,7 @@ class Rewriter:
             return False
         dashes = self._dashes(node)
         column = self.edits.column(dashes[0])
-        ends = [self._end(item) for item in node.children]
+        ends = [self._end(child) for child in node.children]
         for before, after in pairs:
             slot = Slot(node.children[before], dashes[before] + 1, column, dash=True)
             self._change(slot, old[before], new[after])
@@ -238,17 +238,17 @@ class FlowRewriter:
         pairs = pairs_of(old, new)
         if not pairs:
             return False
-        as_json = any(_quotes(item) for item in node.children)
+        as_json = any(_quotes(child) for child in node.children)
         for before, after in pairs:
             self._change(node.children[before], old[before], new[after], as_json=as_json)
-        spans = [(item.start, item.end) for item in node.children]
+        spans = [(child.start, child.end) for child in node.children]
         stays = {before for before, _ in pairs}
         self._drop(spans, [index in stays for index in range(len(old))])
         written = [self._written(value, spans, as_json=as_json) for value in new]
         first = pairs[0][1]
         between = self._separator(spans)
         start = spans[0][0]
-        self._edits.replace(start, start, "".join(item + between for item in written[:first]))
+        self._edits.replace(start, start, "".join(piece + between for piece in written[:first]))
         for (before, after), (_, until) in zip(pairs, [*pairs[1:], (0, len(new))], strict=True):
             self._insert_after(spans, before, written[after + 1 : until])
         return True
@@ -271,7 +271,7 @@ class FlowRewriter:
     def _insert_after(self, spans: list[Span], index: int, written: list[str]) -> None:
         end = spans[index][1]
         between = self._separator(spans)
-        self._edits.replace(end, end, "".join(between + item for item in written))
+        self._edits.replace(end, end, "".join(between + piece for piece in written))
 
     def _separator(self, spans: list[Span]) -> str:
         """Return the separator of entries, with a line break if the first has its own line."""

@@ -186,7 +186,7 @@ def _add_variables(
             pod_field_variable("RAY_CLOUD_INSTANCE_ID", "metadata.name"),
             pod_field_variable("RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']"),
             *variables(KUBERAY_GEN_RAY_START_CMD=command),
-            *(item for item in defaults if item["name"] not in names),
+            *(variable for variable in defaults if variable["name"] not in names),
         ],
     )
 

@@ -183,7 +183,7 @@ def _put_first(draft: Draft, group_env: list[dict[str, object]]) -> None:
     names = [variable["name"] for variable in group_env]
     for field in (INIT_CONTAINERS, CONTAINERS):
         for container in containers_in(draft.pod, field):
-            user_env = [item for item in container.env if item.get("name") not in names]
+            user_env = [variable for variable in container.env if variable.get("name") not in names]
             draft.set((*container.path, "env"), [*group_env, *user_env])
 
 

@@ -155,7 +155,9 @@ def _make_launcher(draft: Draft, workload: Workload, first: TemplateContainer) -
     intel = variables(
         I_MPI_HYDRA_BOOTSTRAP="rsh", I_MPI_HYDRA_BOOTSTRAP_EXEC=f"{_SCRIPTS}/kubexec.sh"
     )
-    add_env(draft, FIRST, [*ours, *(item for item in intel if item["name"] not in names)])
+    add_env(
+        draft, FIRST, [*ours, *(variable for variable in intel if variable["name"] not in names)]
+    )
     kubectl = {"name": "mpi-job-kubectl", "emptyDir": {}}
     add_mount(draft, FIRST, kubectl, _KUBECTL)
     add_mount(draft, FIRST, _scripts(workload), _SCRIPTS)

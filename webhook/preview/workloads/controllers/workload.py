@@ -97,7 +97,9 @@ class TemplateContainer(NamedTuple):
 def containers_in(pod: PodManifest, field: Path) -> list[TemplateContainer]:
     """List the containers in a field of a pod; raise ShapeError if it is not a list of mappings."""
     manifests = items(pod, field)
-    return [TemplateContainer((*field, index), item) for index, item in enumerate(manifests)]
+    return [
+        TemplateContainer((*field, index), container) for index, container in enumerate(manifests)
+    ]
 
 
 class ExpectedPod(NamedTuple):
