@@ -106,7 +106,7 @@ class LiveApi:
 
     @contextmanager
     def outage(self) -> Iterator[None]:
-        """Refuse connections during the block, and cut those that are open."""
+        """Cut the open connections, and refuse new ones during the block."""
         self._server.cut()
         yield
         self._server = _Server(self._port, self.cluster)

@@ -17,7 +17,7 @@ PODS = "/api/v1/namespaces/lab/pods"
 
 
 class PodsApi(ThreadingHTTPServer):
-    """Serves pods, and prepared objects for other paths; 403 if there is none."""
+    """Serves pods, and prepared objects for other paths; 403 for the remaining ones."""
 
     daemon_threads = True
 

@@ -48,7 +48,7 @@ def listed(*items: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """Serve a cluster whose fabrics are those of the example."""
+    """Serve a cluster with the fabrics of the example."""
     answers = {
         HOOKS: listed(SHIPPED),
         OBJECT: yaml.safe_load(EXAMPLE.read_text()),

@@ -123,7 +123,7 @@ def test_a_client_measures_in_sequence(pod: Pod) -> None:
 
 
 def test_settings_of_the_webhook(pod: Pod) -> None:
-    """GID index, service level and traffic class are those that NCCL would use."""
+    """GID index, service level and traffic class are what NCCL would use."""
     env = {"NCCL_IB_GID_INDEX": "3", "NCCL_IB_SL": "2", "NCCL_IB_TC": "106"}
     _, lines = pod.run("client", "mlx5_0", address="fd00::1", env=env)
     assert commands(lines)[0].endswith("-x 3 -S 2 --tclass=106 --ipv6-addr fd00::1")

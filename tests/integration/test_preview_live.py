@@ -171,7 +171,7 @@ def test_a_cluster_without_the_webhook(desk: Desk) -> None:
 
 
 def test_fabrics_that_cannot_be_used(desk: Desk) -> None:
-    """They are an error, like those of a file."""
+    """They are an error, like invalid fabrics of a file."""
     desk.api.answers[SITE] = {"kind": "FabricConfiguration"}
     answer = desk.run("--live")
     assert (answer.code, answer.out) == (2, "")

@@ -107,7 +107,7 @@ def test_a_flood_of_the_other_ports_leaves_the_probes_alone(small: Running) -> N
 
 
 def test_a_connection_in_use_stays(small: Running) -> None:
-    """A connection in use outlives those that are not."""
+    """A connection in use outlives idle connections."""
     used = small.connect()
     with ExitStack() as stack, closing(used):
         idle = [stack.enter_context(_dial(small, "mutate")) for _ in range(3)]

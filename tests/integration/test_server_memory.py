@@ -62,7 +62,7 @@ def _open(served: Process, stack: ExitStack, name: str, *, tls: bool) -> socket.
 def _flood(
     name: str, count: int, payload: bytes, *, tls: bool = False, times: int = 1
 ) -> Callable[[Process, ExitStack], None]:
-    """Make an attack: `count` connections, each of which sends `payload` and reads nothing."""
+    """Make an attack: each of `count` connections sends `payload` and reads nothing."""
 
     def attack(served: Process, stack: ExitStack) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -159,7 +159,7 @@ def test_scripts_of_this_machine() -> None:
 
 
 def _sample(names: list[judges.Name]) -> list[judges.Name]:
-    """Choose plain names, but not those that declare variables: launchers accept no arrays."""
+    """Choose plain names, except names that declare variables: launchers accept no arrays."""
     plain = [
         name for name in names if name.word and name.word.isascii() and name.word.isidentifier()
     ]

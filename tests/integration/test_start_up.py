@@ -1,4 +1,4 @@
-"""The third-party packages that a command loads, each of which its start has to wait for."""
+"""The third-party packages that a command loads; its start waits for each of them."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_a_run(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_forms_and_exit_codes(lab: Lab) -> None:
-    """The same as those of `verify judge`; --quiet leaves out the progress."""
+    """They are the same as for `verify judge`; --quiet leaves out the progress."""
     answer = lab.run("-o", "json", "-q")
     assert (answer.code, answer.err) == (0, "")
     assert json.loads(answer.out)["code"] == "OverRdma"

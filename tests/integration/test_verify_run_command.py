@@ -141,7 +141,7 @@ def test_a_run(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_forms_and_exit_codes(lab: Lab) -> None:
-    """The same as those of `verify judge`; --quiet leaves out the progress."""
+    """They are the same as for `verify judge`; --quiet leaves out the progress."""
     answer = lab.run("-o", "json", "-q", "--nodes", "gpu-0,gpu-1")
     assert (answer.code, answer.err) == (0, "")
     form = json.loads(answer.out)
@@ -233,7 +233,7 @@ def test_the_fabrics_of_the_cluster(lab: Lab) -> None:
 
 
 def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are used, with a note, if those of the cluster cannot be read."""
+    """They are used, with a note, if the cluster's fabrics cannot be read."""
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(EXAMPLE))
     answer = lab("run", "--fabric", "v100-ib", "-n", "lab")
     assert answer.code == 0

@@ -19,10 +19,10 @@ BOLD, DIM, RED, GREEN, YELLOW = (f"\x1b[{style}m" for style in (1, 2, 31, 32, 33
 LOUD, END = "\x1b[1;31m", "\x1b[0m"
 
 
-def change(before: Side, after: Side, *leaves: Leaf, **more: Any) -> PodChange:
+def change(before: Side, after: Side, *leaves: Leaf, **fields: Any) -> PodChange:
     """Make a change of a pod without a template."""
     named: dict[str, Any] = {"kind": "Pod", "namespace": "lab", "name": "a", "path": "", "role": ""}
-    return PodChange(**{**named, **more}, before=before, after=after, leaves=leaves)
+    return PodChange(**{**named, **fields}, before=before, after=after, leaves=leaves)
 
 
 def text(*changes: PodChange, **how: Any) -> list[str]:
@@ -30,8 +30,8 @@ def text(*changes: PodChange, **how: Any) -> list[str]:
     return changes_text(Comparison(compared=9, changes=changes), **how).splitlines()
 
 
-def test_what_becomes_of_a_pod() -> None:
-    """The object, both verdicts, why, both fabrics, and each value behind a sign."""
+def test_a_changed_pod() -> None:
+    """The object, both verdicts, the reason, both fabrics, and each value after a sign."""
     role = {"path": "spec.template", "role": "launcher"}
     assert text(change(EQUIPPED, LOST, *LEAVES, **role)) == [
         "Pod lab/a  spec.template launcher",
@@ -59,12 +59,12 @@ def test_what_becomes_of_a_pod() -> None:
     ]
 
 
-def test_colours_say_it_again() -> None:
-    """What is lost is red, what is gained is green; on a terminal only."""
+def test_colours_repeat_the_text() -> None:
+    """Losses are red, gains are green; on a terminal only."""
     notes = ("read",)
-    found = Comparison(compared=9, changes=(change(EQUIPPED, LOST, *LEAVES[:3]),), notes=notes)
-    shown = changes_text(found, colour=True).splitlines()
-    assert shown == [
+    comparison = Comparison(compared=9, changes=(change(EQUIPPED, LOST, *LEAVES[:3]),), notes=notes)
+    lines = changes_text(comparison, colour=True).splitlines()
+    assert lines == [
         f"{BOLD}Pod lab/a{END}",
         f"  RDMA {GREEN}yes (Equipped){END} → {LOUD}no (NoTarget){END}",
         "  no fabric",
@@ -84,16 +84,16 @@ def test_colours_say_it_again() -> None:
 
 
 def test_twelve_values_are_listed() -> None:
-    """One more is counted; a value of sixty characters is whole."""
+    """A thirteenth is counted; a value of sixty characters is whole."""
     twelve = [Leaf(f"spec.x{number}", None, "x" * 60) for number in range(12)]
     listed = text(change(LOST, LOST, *twelve))
     assert listed[-3] == f"  + spec.x11: {'x' * 60}"
-    more = text(change(LOST, LOST, *twelve, LEAVES[0]))
-    assert more[-4:-2] == [f"  + spec.x11: {'x' * 60}", "    and 1 more"]
+    thirteen = text(change(LOST, LOST, *twelve, LEAVES[0]))
+    assert thirteen[-4:-2] == [f"  + spec.x11: {'x' * 60}", "    and 1 more"]
 
 
 def test_a_narrow_terminal_has_forty_columns() -> None:
     """A line of forty is whole; a longer one is broken."""
-    fits, long = (Leaf("spec.a", None, "x" * many) for many in (28, 29))
+    fits, long = (Leaf("spec.a", None, "x" * length) for length in (28, 29))
     assert f"  + spec.a: {'x' * 28}" in text(change(LOST, LOST, fits), width=7)
     assert f"    {'x' * 29}" in text(change(LOST, LOST, long), width=7)

@@ -51,18 +51,18 @@ def previewed(value: dict[str, Any], fabrics: Fabrics = FABRICS) -> tuple[Docume
 
 def outcomes(report: Report) -> list[dict[str, list[str]]]:
     """List the mutations of each pod by their status."""
-    found: list[dict[str, list[str]]] = []
+    by_pod: list[dict[str, list[str]]] = []
     for preview in report.previews:
-        told: dict[str, list[str]] = {}
-        for one in preview.decision.outcomes:
-            told.setdefault(one.status, []).append(one.mutation)
-        found.append(told)
-    return found
+        by_status: dict[str, list[str]] = {}
+        for outcome in preview.decision.outcomes:
+            by_status.setdefault(outcome.status, []).append(outcome.mutation)
+        by_pod.append(by_status)
+    return by_pod
 
 
 def test_every_controller_has_a_workload_here() -> None:
     """The laws below hold for each row of the table."""
-    kinds = {f"{one['apiVersion']} {one['kind']}" for one in WORKLOADS.values()}
+    kinds = {f"{value['apiVersion']} {value['kind']}" for value in WORKLOADS.values()}
     assert all(controller.kinds & kinds for controller in CONTROLLERS)
 
 
@@ -88,13 +88,13 @@ def test_a_document_that_was_written_once_is_not_written_again(value: dict[str, 
     """The controller makes the same pods of it, and they have everything that can be written."""
     document, report = previewed(value)
     (rewritten,) = rewrite([document], report)
-    (again,) = read_documents(rewritten.text)
-    second = preview_documents([again], PreviewOptions(fabrics=FABRICS))
-    assert patches([again], second) == [[]]
+    (document_again,) = read_documents(rewritten.text)
+    second = preview_documents([document_again], PreviewOptions(fabrics=FABRICS))
+    assert patches([document_again], second) == [[]]
 
 
 def test_a_worker_is_decided_on_with_its_role_and_sshd() -> None:
-    """Without them, nothing would say that sshd starts its processes: the file is mounted."""
+    """Without them, nothing would show that sshd starts its processes: the file is mounted."""
     _, report = previewed(MPI_JOB)
     first, second = outcomes(report)
     assert first == {"applied": ["env", "hcoll"], "skipped": ["request"], "warned": ["env"]}
@@ -103,20 +103,20 @@ def test_a_worker_is_decided_on_with_its_role_and_sshd() -> None:
 
 
 def test_the_object_is_the_live_pod() -> None:
-    """The JSON form has the pod as the API server would store it; the document's patch is apart."""
+    """The JSON form has the pod as the API server would store it, separate from the patch."""
     _, report = previewed(MPI_JOB)
     _, worker = form(report)["decisions"]
     container = worker["object"]["spec"]["containers"][0]
     assert container["command"] == ["/usr/sbin/sshd", "-De"]
-    assert [one["mountPath"] for one in container["volumeMounts"]] == [
+    assert [mount["mountPath"] for mount in container["volumeMounts"]] == [
         "/root/.ssh",
         "/etc/nccl.conf",
     ]
     assert (worker["controller"], worker["role"]) == ("mpi-operator", "")
 
 
-def test_a_template_of_two_kinds_of_pods_has_two_decisions_and_one_edit() -> None:
-    """What the launcher needs is written beside what the workers need, and nothing twice."""
+def test_a_template_of_two_kinds_of_pods_has_two_decisions_and_a_single_edit() -> None:
+    """The needs of the launcher and of the workers are written, and nothing twice."""
     document, report = previewed(OLD_MPI_JOB)
     assert [preview.role for preview in report.previews] == ["worker", "launcher"]
     worker, launching = outcomes(report)
@@ -143,53 +143,53 @@ def test_what_only_the_second_kind_of_pod_needs_is_written() -> None:
 
 def test_a_denied_pod_is_not_written_in_part() -> None:
     """Mutations before the one that denies the pod have operations, which are void."""
-    made = template(**GPU)
-    made["metadata"]["annotations"]["rdma.lab/nccl-conf"] = "mine"
-    value = workload("kubeflow.org/v2beta1 MPIJob", {"mpiReplicaSpecs": replicas(Worker=made)})
+    worker = template(**GPU)
+    worker["metadata"]["annotations"]["rdma.lab/nccl-conf"] = "mine"
+    value = workload("kubeflow.org/v2beta1 MPIJob", {"mpiReplicaSpecs": replicas(Worker=worker)})
     document, report = previewed(value)
     (preview,) = report.previews
     assert preview.decision.reason.code == "MutationFailed"
-    assert any(one.ops for one in preview.decision.outcomes)
+    assert any(outcome.ops for outcome in preview.decision.outcomes)
     assert patches([document], report) == [[]]
 
 
 def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:
-    """KubeRay moves the words into a script, so the flag of the live pod has no place here."""
+    """KubeRay moves the words into a script, so the live pod's flag has no place here."""
     document, report = previewed(RAY)
     container = at(report.previews[1].pod, ("spec", "containers", 0))
     assert "mpirun -mca coll_hcoll_enable 0" in container["args"][0]
     (ops,) = patches([document], report)
     assert not [op for op in ops if "/command" in op["path"] or "/args" in op["path"]]
-    where = "spec.workerGroupSpecs[0].template"
-    told = (
-        f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {where}: hcoll: "
+    path = "spec.workerGroupSpecs[0].template"
+    note = (
+        f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {path}: hcoll: "
         "completed only at admission, since KubeRay writes some of the fields"
     )
-    assert ("note", told) in asides(report)
+    assert ("note", note) in asides(report)
 
 
 @pytest.mark.parametrize("kind", ["example.com/v1 Job", "kubeflow.org/v3 MPIJob"])
-def test_a_kind_that_is_not_known_is_told(kind: str) -> None:
+def test_an_unknown_kind_is_noted(kind: str) -> None:
     """Its controller may add anything; two templates of one object get one note."""
     tasks = [{"template": template(**GPU)}, {"template": template(**GPU)}]
     _, report = previewed(workload(kind, {"tasks": tasks}))
     word = kind.rpartition(" ")[2]
-    told = (
+    note = (
         f"{word} job: decided as written: if its controller adds a command, labels or variables, "
         "the live pod may get a different decision"
     )
-    assert report.notes == (told,)
+    assert report.notes == (note,)
 
 
 def test_a_runtime_gets_its_gpus_from_a_trainjob() -> None:
-    """Its templates have none, so what is said of them is not said of the pods."""
+    """Its templates have none, so a decision on them does not apply to the pods."""
     kind = "trainer.kubeflow.org/v1alpha1 ClusterTrainingRuntime"
     _, report = previewed(workload(kind, {"template": template()}))
-    told = (
+    note = (
         "ClusterTrainingRuntime job: decided as written: a TrainJob adds GPUs, a command and"
         " variables, so the live pod may get a different decision"
     )
-    assert report.notes == (told,)
+    assert report.notes == (note,)
 
 
 @pytest.mark.parametrize(
@@ -201,22 +201,24 @@ def test_a_runtime_gets_its_gpus_from_a_trainjob() -> None:
     ],
     ids=["not opted in", "known", "no object"],
 )
-def test_nothing_is_told_without_need(value: dict[str, Any]) -> None:
-    """A pod that has not opted in gets no outcome that could be another."""
+def test_there_is_no_note_without_need(value: dict[str, Any]) -> None:
+    """A pod that has not opted in gets no outcome that could differ."""
     assert previewed(value)[1].notes == ()
 
 
-def test_a_misshapen_template_is_decided_on_as_it_is() -> None:
-    """The decision says what is wrong with it."""
-    made = template()
-    made["metadata"]["labels"] = ["x"]
-    _, report = previewed(workload("kubeflow.org/v1 TFJob", {"tfReplicaSpecs": replicas(W=made)}))
+def test_a_misshapen_template_is_decided_on_unchanged() -> None:
+    """The decision explains what is wrong with it."""
+    misshapen = template()
+    misshapen["metadata"]["labels"] = ["x"]
+    _, report = previewed(
+        workload("kubeflow.org/v1 TFJob", {"tfReplicaSpecs": replicas(W=misshapen)})
+    )
     (preview,) = report.previews
     assert (preview.controller, preview.decision.reason.code) == ("", "InvalidPod")
 
 
 def test_the_text_names_the_controller() -> None:
-    """The heading says who creates the pod, and which of two it is."""
+    """The heading names the controller, and the role of the pod."""
     lines = report_text(previewed(OLD_MPI_JOB)[1], width=200).splitlines()
     headings = [line for line in lines if line.startswith("MPIJob lab/job")]
     assert [heading.rpartition("  ")[2] for heading in headings] == [
@@ -250,9 +252,9 @@ def test_an_annotation_around_a_pod_spec_may_reach_the_pods() -> None:
     """That depends on the controller: KServe's does not copy it."""
     value = {**LLM, "metadata": {**LLM["metadata"], "annotations": {"rdma.lab/enable": "true"}}}
     hints = {preview.hint for preview in previewed(value)[1].previews}
-    where = "metadata.annotations of LLMInferenceService job"
+    place = "metadata.annotations of LLMInferenceService job"
     assert hints == {
-        f"rdma.lab/enable is in {where}: it has an effect if the controller copies it to the pods"
+        f"rdma.lab/enable is in {place}: it has an effect if the controller copies it to the pods"
     }
 
 
@@ -265,13 +267,13 @@ def test_a_pod_spec_is_edited_except_for_annotations() -> None:
     assert all(op["path"].startswith(("/spec/template/", "/spec/worker/")) for op in ops)
     assert "nccl.conf" not in rewritten.text
     assert "NCCL_IB_HCA" in rewritten.text
-    where = "LLMInferenceService lab/job spec.template, LLMInferenceService lab/job spec.worker"
-    why = "applied only at admission, since the document has no place for the pods' annotations"
-    assert ("note", f"{where}: config-files: {why}") in asides(report)
+    places = "LLMInferenceService lab/job spec.template, LLMInferenceService lab/job spec.worker"
+    reason = "applied only at admission, since the document has no place for the pods' annotations"
+    assert ("note", f"{places}: config-files: {reason}") in asides(report)
 
 
 def test_a_denied_pod_spec_is_not_edited() -> None:
-    """As for any pod that is denied."""
+    """This holds for any denied pod."""
     bare = {"containers": [{"name": "main", "env": "none", **GPU}]}
     value = workload("serving.kserve.io/v1alpha1 LLMInferenceService", {"template": bare})
     document, report = enabled(value)

@@ -77,9 +77,9 @@ def only(text: str, **options: Any) -> Preview:
 
 
 def namespaces(**labels: dict[str, str]) -> Facts:
-    """Make facts that know these namespaces and no other."""
-    known = {name: NamespaceFacts(name=name, labels=found) for name, found in labels.items()}
-    return Facts(namespaces=known, complete=True)
+    """Make facts with these namespaces and no other."""
+    facts = {name: NamespaceFacts(name=name, labels=pairs) for name, pairs in labels.items()}
+    return Facts(namespaces=facts, complete=True)
 
 
 def test_a_template_is_placed_and_decided() -> None:
@@ -104,21 +104,21 @@ def test_the_namespace_is_the_objects_own_then_the_options(
     assert only(text, **options).namespace == namespace
 
 
-def test_without_facts_nothing_is_known_nor_held_against_the_namespace() -> None:
+def test_without_facts_the_call_is_open() -> None:
     """It is open whether the webhook is called; the decision is that for a known namespace."""
     preview = only(DEPLOYMENT)
     assert preview.called is None
-    assert "NamespaceUnknown" not in {one.reason.code for one in preview.decision.outcomes}
+    assert "NamespaceUnknown" not in {outcome.reason.code for outcome in preview.decision.outcomes}
 
 
 def test_given_labels_settle_the_call() -> None:
-    """`--namespace-label rdma.lab/enable=true` stands for the namespace's own label."""
+    """`--namespace-label rdma.lab/enable=true` replaces the namespace's own label."""
     assert only(DEPLOYMENT, namespace_labels={"rdma.lab/enable": "true"}).called is True
     assert only(DEPLOYMENT, namespace_labels={"team": "x"}).called is False
 
 
 def test_given_labels_lie_over_those_of_the_facts() -> None:
-    """A given label overrides the one in the facts; the others stay."""
+    """A given label overrides its value in the facts; the others stay."""
     facts = namespaces(lab={"rdma.lab/enable": "true"})
     assert only(DEPLOYMENT, facts=facts).called is True
     assert only(DEPLOYMENT, facts=facts, namespace_labels={"team": "x"}).called is True
@@ -126,10 +126,10 @@ def test_given_labels_lie_over_those_of_the_facts() -> None:
 
 
 def test_a_namespace_that_the_facts_lack_is_unknown() -> None:
-    """Then the memory limit is kept, and the decision says so."""
+    """Then the memory limit is kept, with a reason in the decision."""
     preview = only(DEPLOYMENT, facts=namespaces(other={}))
     assert preview.called is None
-    assert "NamespaceUnknown" in {one.reason.code for one in preview.decision.outcomes}
+    assert "NamespaceUnknown" in {outcome.reason.code for outcome in preview.decision.outcomes}
 
 
 def test_enable_supposes_the_annotation_for_the_decision_and_for_the_call() -> None:
@@ -150,9 +150,9 @@ def test_enable_leaves_a_misshapen_pod_to_the_decision(metadata: str) -> None:
 def review(**request: Any) -> str:
     """Wrap the pod in an AdmissionReview."""
     (pod,) = read_documents(POD)
-    whole = {"uid": "1", "operation": "CREATE", "namespace": "lab", "object": pod.value, **request}
+    fields = {"uid": "1", "operation": "CREATE", "namespace": "lab", "object": pod.value, **request}
     return json.dumps(
-        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": whole}
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": fields}
     )
 
 
@@ -166,7 +166,7 @@ def test_an_admission_review_is_a_call() -> None:
 @pytest.mark.parametrize(
     ("request_", "because"), [({"operation": "DELETE"}, "'DELETE'"), ({"uid": ""}, "request.uid")]
 )
-def test_an_admission_review_that_nobody_sends_is_no_call(
+def test_an_admission_review_that_is_never_sent_is_not_a_call(
     request_: dict[str, Any], because: str
 ) -> None:
     """The webhook is registered for the creation of pods only; an incomplete review is an error."""
@@ -183,20 +183,20 @@ def test_a_document_without_templates_is_noted() -> None:
 
 
 def test_documents_are_counted_over_all_inputs() -> None:
-    """Empty documents are not counted, so that the numbers match those of `-o yaml`."""
+    """Empty documents are not counted, so that `-o yaml` has the same numbers."""
     documents = [*read_documents(f"{SERVICE}---\n---\n{POD}"), *read_documents(DEPLOYMENT)]
     report = preview_documents(documents, PreviewOptions(fabrics=FABRICS))
     assert [preview.document for preview in report.previews] == [1, 2]
 
 
-def test_what_is_no_kubernetes_object_is_refused() -> None:
+def test_other_documents_are_refused() -> None:
     """The error is one line with the document and the line."""
     with pytest.raises(DocumentError, match=r"^input.yaml: document 2, line 5: not a Kubernetes "):
         report_on(f"{SERVICE}---\nreplicas: 3\n")
 
 
 def test_a_pod_that_only_seems_to_have_opted_in_is_given_a_hint() -> None:
-    """Only the preview can say so, since the webhook is not called for such a pod."""
+    """Only the preview can show it, since the webhook is not called for such a pod."""
     seeming = DEPLOYMENT.replace("rdma.lab/enable", "rdma.lab/enabled")
     assert "did you mean rdma.lab/enable?" in only(seeming).hint
     assert only(seeming, enable=True).hint == ""
@@ -215,7 +215,7 @@ def test_a_repeated_key_is_noted() -> None:
     assert note.startswith("input.yaml: document 1, line 5: the mapping has the key name twice")
 
 
-def both(**options: Any) -> tuple[list[Document], Report]:
+def previewed(**options: Any) -> tuple[list[Document], Report]:
     """Preview a service, a deployment and a pod."""
     documents = read_documents(f"{SERVICE}---\n{DEPLOYMENT}---\n{POD}")
     return documents, preview_documents(documents, PreviewOptions(fabrics=FABRICS, **options))
@@ -223,7 +223,7 @@ def both(**options: Any) -> tuple[list[Document], Report]:
 
 def test_the_patch_of_a_document_applies_to_the_document() -> None:
     """Its pointers begin at the document, so that any RFC 6902 tool can apply it."""
-    documents, report = both()
+    documents, report = previewed()
     service, deployment, pod = patches(documents, report)
     assert (service, pod) == ([], [])
     patched = jsonpatch.apply_patch(documents[1].value, deployment)
@@ -232,13 +232,16 @@ def test_the_patch_of_a_document_applies_to_the_document() -> None:
 
 def test_the_text_of_a_document_keeps_comments_and_order() -> None:
     """Reading it gives the patched documents; unpatched ones stay the same, byte for byte."""
-    documents, report = both()
+    documents, report = previewed()
     texts = [rewritten.text for rewritten in rewrite(documents, report)]
     assert (texts[0], texts[2]) == (documents[0].text, documents[2].text)
     assert "# trains at night" in texts[1]
     assert "# one is enough" in texts[1]
-    again = read_documents(joined(texts))
-    assert again[1].value["spec"]["template"] == without_status(report.previews[0].decision.pod)[0]
+    documents_again = read_documents(joined(texts))
+    assert (
+        documents_again[1].value["spec"]["template"]
+        == without_status(report.previews[0].decision.pod)[0]
+    )
 
 
 def defaulted(pod: dict[str, Any]) -> dict[str, Any]:
@@ -270,7 +273,7 @@ RESOURCES = [
 
 
 @pytest.mark.parametrize("resources", RESOURCES)
-def test_preview_and_admission_come_to_the_same(resources: dict[str, Any]) -> None:
+def test_preview_and_admission_make_the_same_pod(resources: dict[str, Any]) -> None:
     """default(apply(preview's patch, doc)) equals apply(mutate's patch, default(doc))."""
     fabrics = index(
         (
@@ -299,9 +302,9 @@ def test_preview_and_admission_come_to_the_same(resources: dict[str, Any]) -> No
     assert comparable(defaulted(previewed)) == comparable(admitted)
 
 
-def live_facts(*objects: dict[str, Any], **more: Any) -> LiveFacts:
+def live_facts(*objects: dict[str, Any], **fields: Any) -> LiveFacts:
     """Return objects as read from a cluster."""
-    return LiveFacts(objects, **more)
+    return LiveFacts(objects, **fields)
 
 
 def named(kind: str, name: str, **fields: Any) -> dict[str, Any]:
@@ -317,54 +320,56 @@ LIMITED = named(
 )
 
 
-def kept(report: Report) -> bool:
+def keeps_limit(report: Report) -> bool:
     """Return whether the memory limit stays."""
-    (one,) = report.previews
-    found = [each for each in one.decision.outcomes if each.mutation == "memory-limit"]
-    return all(each.status != "applied" for each in found)
+    (preview,) = report.previews
+    outcomes = [
+        outcome for outcome in preview.decision.outcomes if outcome.mutation == "memory-limit"
+    ]
+    return all(outcome.status != "applied" for outcome in outcomes)
 
 
-def test_what_was_read_of_a_cluster_counts() -> None:
-    """Its namespaces and rules decide, and its notes come first."""
+def test_facts_of_a_cluster_count() -> None:
+    """The cluster's namespaces and rules decide, and its notes come first."""
     read = live_facts(LABELLED, LIMITED, notes=("read by somebody",))
-    found = report_on(DEPLOYMENT, live=read)
-    assert found.previews[0].called is True
-    assert kept(found)
-    assert found.notes == ("read by somebody",)
-    assert not kept(report_on(DEPLOYMENT, live=live_facts(LABELLED)))
+    report = report_on(DEPLOYMENT, live=read)
+    assert report.previews[0].called is True
+    assert keeps_limit(report)
+    assert report.notes == ("read by somebody",)
+    assert not keeps_limit(report_on(DEPLOYMENT, live=live_facts(LABELLED)))
 
 
 def test_a_namespace_that_could_not_be_read_restricts_nothing() -> None:
-    """It is as without a cluster, except for what could be read of it."""
-    found = report_on(DEPLOYMENT, live=live_facts(named("Namespace", "other")))
-    assert (found.previews[0].called, kept(found)) == (None, False)
-    assert not found.previews[0].labels_known
-    assert kept(report_on(DEPLOYMENT, live=live_facts(LIMITED)))
+    """The preview is as without a cluster, except for what could be read."""
+    report = report_on(DEPLOYMENT, live=live_facts(named("Namespace", "other")))
+    assert (report.previews[0].called, keeps_limit(report)) == (None, False)
+    assert not report.previews[0].labels_known
+    assert keeps_limit(report_on(DEPLOYMENT, live=live_facts(LIMITED)))
 
 
 def test_the_input_takes_precedence_over_the_cluster() -> None:
     """The same Namespace, or the LimitRange of the same name, is about to be replaced."""
     read = live_facts(LABELLED, LIMITED)
     mine = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n"
-    found = report_on(DEPLOYMENT + mine, live=read)
-    assert (found.previews[0].called, kept(found)) == (False, True)
+    report = report_on(DEPLOYMENT + mine, live=read)
+    assert (report.previews[0].called, keeps_limit(report)) == (False, True)
     head = "---\napiVersion: v1\nkind: LimitRange\n"
     mine = head + "metadata: {name: %s, namespace: lab}\nspec: {limits: []}\n"
-    assert not kept(report_on(DEPLOYMENT + mine % "site", live=read))
-    assert kept(report_on(DEPLOYMENT + mine % "another", live=read))
+    assert not keeps_limit(report_on(DEPLOYMENT + mine % "site", live=read))
+    assert keeps_limit(report_on(DEPLOYMENT + mine % "another", live=read))
     homeless = mine.replace(", namespace: lab", "") % "site"
-    assert not kept(report_on(DEPLOYMENT + homeless, live=read, namespace="lab"))
-    assert kept(report_on(DEPLOYMENT + homeless, live=read))
+    assert not keeps_limit(report_on(DEPLOYMENT + homeless, live=read, namespace="lab"))
+    assert keeps_limit(report_on(DEPLOYMENT + homeless, live=read))
 
 
 def test_a_facts_file_takes_precedence_over_the_cluster() -> None:
-    """For the namespaces that it has; of others the cluster tells."""
+    """This holds for the namespaces that it has; for others, the cluster counts."""
     given = namespaces(lab={})
     read = live_facts(LABELLED, LIMITED)
-    found = report_on(DEPLOYMENT, facts=given, live=read)
-    assert (found.previews[0].called, kept(found)) == (False, False)
-    found = report_on(DEPLOYMENT, facts=namespaces(other={}), live=read)
-    assert (found.previews[0].called, kept(found)) == (True, True)
+    report = report_on(DEPLOYMENT, facts=given, live=read)
+    assert (report.previews[0].called, keeps_limit(report)) == (False, False)
+    report = report_on(DEPLOYMENT, facts=namespaces(other={}), live=read)
+    assert (report.previews[0].called, keeps_limit(report)) == (True, True)
 
 
 def test_the_registration_of_a_cluster_counts() -> None:
@@ -380,5 +385,5 @@ def test_a_condition_that_is_not_evaluated() -> None:
     """Whether the webhook is called stays open, though the labels are known."""
     condition = {"name": "x", "expression": "true"}
     setup = read_setup({}, {**SHIPPED.webhook, "matchConditions": [condition]})
-    (found,) = report_on(DEPLOYMENT, live=live_facts(LABELLED, webhooks=(setup,))).previews
-    assert (found.called, found.labels_known) == (None, True)
+    (preview,) = report_on(DEPLOYMENT, live=live_facts(LABELLED, webhooks=(setup,))).previews
+    assert (preview.called, preview.labels_known) == (None, True)

@@ -54,13 +54,13 @@ def named(**values: str) -> list[dict[str, str]]:
     ids=case_name,
 )
 def test_leaves_that_differ(before: Any, after: Any, expected: list[Leaf]) -> None:
-    """Items with names of their own are told apart by them, wherever they stand."""
+    """Items with names are compared by name, in any order."""
     assert differing(before, after) == expected
 
 
 @given(JSON, JSON)
 def test_only_equal_values_have_no_difference(before: Any, after: Any) -> None:
-    """But for the order of named items, and what looks alike as text."""
+    """The exceptions are the order of named items, and values with the same text."""
     assert differing(before, before) == []
-    found = differing({"a": before}, {"b": after})
-    assert {one.place[0] for one in found} == {"a", "b"}
+    leaves = differing({"a": before}, {"b": after})
+    assert {leaf.place[0] for leaf in leaves} == {"a", "b"}

@@ -29,9 +29,9 @@ INSTEAD = "used: the fabrics of mine.yaml"
 
 
 class PreparedReads:
-    """Answers with these objects, status codes or errors, and 404 for all else.
+    """Answers with these objects, status codes or errors, and 404 for other paths.
 
-    It stands for an API server over HTTP, which the integration tests and tests/e2e have.
+    It replaces an API server over HTTP, which the integration tests and tests/e2e have.
     """
 
     def __init__(self, answers: dict[str, Any]) -> None:
@@ -42,23 +42,23 @@ class PreparedReads:
         """Return an object."""
         path += query.get("continue", "")
         self.asked.append(path)
-        found = self._answers.get(path, 404)
-        if isinstance(found, int):
-            raise RefusedError(found, "no")
-        if isinstance(found, ClusterError):
-            raise found
-        return dict(found)
+        answer = self._answers.get(path, 404)
+        if isinstance(answer, int):
+            raise RefusedError(answer, "no")
+        if isinstance(answer, ClusterError):
+            raise answer
+        return dict(answer)
 
 
 def hook(**client: Any) -> dict[str, Any]:
-    """Return a list of configurations, one of which is the webhook's."""
+    """Return a list of configurations with the webhook's."""
     service = {"service": {"namespace": "rdma-webhook"}, "caBundle": "Q0E=", **client}
     webhook = {"name": "pods.rdma.lab", "clientConfig": service}
     return {"items": [{"metadata": {"name": "zz"}, "webhooks": [webhook]}]}
 
 
 def everything() -> dict[str, Any]:
-    """Return the answers to a reader who may read all; lists are without the kinds of items."""
+    """Return the answers to a reader with all rights; lists do not contain the kinds of items."""
     limit = {"metadata": {"name": "limits", "namespace": "lab"}, "spec": {"limits": []}}
     quota = {"metadata": {"name": "quota", "namespace": "lab"}, "spec": {"hard": {}}}
     return {
@@ -78,45 +78,49 @@ def node(name: str, **offered: str) -> dict[str, Any]:
     labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
     offered = offered or {"v100": "8", "rdma_v100": "63"}
     keys = {key: f"{'rdma' if key.startswith('rdma') else 'nvidia.com'}/{key}" for key in offered}
-    amounts = {keys[key]: many for key, many in offered.items()}
+    amounts = {keys[key]: amount for key, amount in offered.items()}
     return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": amounts}}
 
 
 def listed(*items: Any, after: str = "") -> dict[str, Any]:
-    """Make a page of a list; `after`: where the next one begins."""
+    """Make a page of a list; `after` is the start of the next page."""
     return {"metadata": {"resourceVersion": "1", "continue": after}, "items": [*items]}
 
 
 def read(answers: dict[str, Any], *namespaces: str, instead: str = INSTEAD) -> LiveReading:
-    """Read the facts of the namespaces, by default those of lab."""
+    """Read the facts of the namespaces, by default of lab."""
     return read_live(PreparedReads(answers), namespaces or ("lab",), fabrics_instead=instead)
 
 
 def test_with_all_rights() -> None:
-    """All is read, each thing once, and the fabrics' source is told."""
+    """Everything is read once, and a note names the source of the fabrics."""
     api = PreparedReads(everything())
-    found = read_live(api, ["lab"], fabrics_instead=INSTEAD)
-    assert [one["kind"] for one in found.facts.objects] == [
+    reading = read_live(api, ["lab"], fabrics_instead=INSTEAD)
+    assert [manifest["kind"] for manifest in reading.facts.objects] == [
         "Namespace",
         "LimitRange",
         "ResourceQuota",
     ]
-    assert [one.name for one in found.facts.webhooks or ()] == ["zz"]
-    assert found.configuration is not None
-    assert list(found.configuration.fabrics.fabrics) == ["v100-ib", "a100-ib"]
-    assert found.facts.notes == (
+    assert [webhook.name for webhook in reading.facts.webhooks or ()] == ["zz"]
+    assert reading.configuration is not None
+    assert list(reading.configuration.fabrics.fabrics) == ["v100-ib", "a100-ib"]
+    assert reading.facts.notes == (
         ("fabrics from the cluster (fabricconfigurations.rdma.lab/default): v100-ib, a100-ib"),
     )
-    assert dict(found.facts.nodes) == {"n1": node_of(node("n1"))}
+    assert dict(reading.facts.nodes) == {"n1": node_of(node("n1"))}
     assert api.asked == [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas", NODES]
 
 
 def test_with_no_rights() -> None:
-    """Each right is told, in one line, with what is assumed."""
+    """One line names each missing right, with what is assumed."""
     api = PreparedReads(dict.fromkeys(everything(), 403))
-    found = read_live(api, ["lab"], fabrics_instead=INSTEAD)
-    assert (found.facts.objects, found.facts.webhooks, found.configuration) == ((), None, None)
-    assert found.facts.notes == (
+    reading = read_live(api, ["lab"], fabrics_instead=INSTEAD)
+    assert (reading.facts.objects, reading.facts.webhooks, reading.configuration) == (
+        (),
+        None,
+        None,
+    )
+    assert reading.facts.notes == (
         (
             "mutatingwebhookconfigurations: not read, as you lack the right to list "
             "mutatingwebhookconfigurations; assumed: the webhook is registered as in its "
@@ -143,15 +147,15 @@ def test_with_no_rights() -> None:
             "fabrics remain unknown"
         ),
     )
-    assert found.facts.nodes == {}
+    assert reading.facts.nodes == {}
 
 
-def test_what_is_not_there() -> None:
-    """A namespace that will be created, and a cluster without fabrics, are told as such."""
-    nothing = {f"{LAB}/limitranges": {}, f"{LAB}/resourcequotas": {}, NODES: listed()}
-    found = read({HOOKS: {"items": []}, **nothing})
-    assert found.facts.webhooks == ()
-    assert found.facts.notes == (
+def test_missing_objects() -> None:
+    """A namespace that will be created, and a cluster without fabrics, get their own notes."""
+    empty_lists = {f"{LAB}/limitranges": {}, f"{LAB}/resourcequotas": {}, NODES: listed()}
+    reading = read({HOOKS: {"items": []}, **empty_lists})
+    assert reading.facts.webhooks == ()
+    assert reading.facts.notes == (
         "fabricconfigurations.rdma.lab/default: does not exist; used: the fabrics of mine.yaml",
         (
             "namespace lab: does not exist; assumed: no Pod Security level and no fabric of its "
@@ -161,14 +165,17 @@ def test_what_is_not_there() -> None:
 
 
 def test_an_error_of_the_api_server() -> None:
-    """What it said is told, and the other requests follow."""
-    found = read(everything() | {LAB: 500})
-    (_, note) = found.facts.notes
+    """A note has its message, and the other requests follow."""
+    reading = read(everything() | {LAB: 500})
+    (_, note) = reading.facts.notes
     assert note == (
         "namespace lab: not read: the API server answered 500: no; assumed: no Pod Security "
         "level and no fabric of its own; its labels remain unknown"
     )
-    assert [one["kind"] for one in found.facts.objects] == ["LimitRange", "ResourceQuota"]
+    assert [manifest["kind"] for manifest in reading.facts.objects] == [
+        "LimitRange",
+        "ResourceQuota",
+    ]
 
 
 @pytest.mark.parametrize("silence", [ClusterError("it is silent"), 401], ids=str)
@@ -179,26 +186,26 @@ def test_an_error_of_the_api_server() -> None:
         *(TEMPLATES, CLAIMS, NODES),
     ],
 )
-def test_no_request_follows_one_without_an_answer(at: str, silence: Any) -> None:
-    """Waiting for each of many timeouts would help nobody; nor would asking as nobody."""
+def test_no_request_follows_a_request_without_an_answer(at: str, silence: Any) -> None:
+    """Waiting for many timeouts would not help, and neither would requests without credentials."""
     api = PreparedReads(everything() | {at: silence})
-    found = read_live(api, ["lab", "other"], fabrics_instead=INSTEAD, claims=True)
+    reading = read_live(api, ["lab", "other"], fabrics_instead=INSTEAD, claims=True)
     assert api.asked[-1] == at
-    said = "the API server answered 401: no" if silence == 401 else "it is silent"
-    told = f"{said}; everything not read yet is assumed as without a cluster"
-    assert [note for note in found.facts.notes if said in note] == [told]
-    assert found.facts.notes[-1] == told
+    message = "the API server answered 401: no" if silence == 401 else "it is silent"
+    expected = f"{message}; everything not read yet is assumed as without a cluster"
+    assert [note for note in reading.facts.notes if message in note] == [expected]
+    assert reading.facts.notes[-1] == expected
 
 
-def test_fabrics_that_are_not_wanted() -> None:
-    """With -c, those of the cluster are not read."""
+def test_fabrics_that_are_not_needed() -> None:
+    """With -c, the cluster's fabrics are not read."""
     api = PreparedReads(everything())
     assert read_live(api, []).configuration is None
     assert api.asked == [HOOKS]
 
 
 def test_a_configuration_without_fabrics() -> None:
-    """It is the cluster's all the same: nothing is decided by other fabrics."""
+    """It is the cluster's nevertheless: nothing is decided by other fabrics."""
     without = {**everything()[FABRICS], "spec": {"fabrics": []}}
     reading = read({**everything(), FABRICS: without})
     assert reading.configuration is not None
@@ -209,7 +216,7 @@ def test_a_configuration_without_fabrics() -> None:
 
 
 def test_fabrics_that_cannot_be_used() -> None:
-    """Every error is told, with its place; nothing is decided by other fabrics."""
+    """Every error is shown, with its place; nothing is decided by other fabrics."""
     with pytest.raises(InvalidConfiguration) as caught:
         read({**everything(), FABRICS: {"kind": "FabricConfiguration"}})
     assert str(caught.value).startswith("fabricconfigurations.rdma.lab/default: ")
@@ -217,19 +224,22 @@ def test_fabrics_that_cannot_be_used() -> None:
 
 def test_a_webhook_that_cannot_be_called() -> None:
     """Without a caBundle the API server trusts no certificate of it."""
-    found = read({**everything(), HOOKS: hook(caBundle="")})
-    assert found.facts.notes[0] == (
+    reading = read({**everything(), HOOKS: hook(caBundle="")})
+    assert reading.facts.notes[0] == (
         "zz: the API server cannot call pods.rdma.lab, which has no caBundle; this report "
         "assumes that the cluster administrator will fix that (rdma-webhook certs status)"
     )
 
 
 def test_an_object_that_no_cluster_has() -> None:
-    """It is left out, and told."""
+    """It is left out, with a note."""
     odd = {"metadata": {"name": "odd", "namespace": "lab"}, "spec": {"limits": 7}}
-    found = read(everything() | {f"{LAB}/limitranges": {"items": [odd]}})
-    assert [one["kind"] for one in found.facts.objects] == ["Namespace", "ResourceQuota"]
-    assert found.facts.notes[1] == (
+    reading = read(everything() | {f"{LAB}/limitranges": {"items": [odd]}})
+    assert [manifest["kind"] for manifest in reading.facts.objects] == [
+        "Namespace",
+        "ResourceQuota",
+    ]
+    assert reading.facts.notes[1] == (
         "LimitRange odd: not used as a fact about the cluster: spec.limits must be a list, but is "
         "a number (7)"
     )
@@ -239,9 +249,9 @@ def test_a_bound() -> None:
     """A dump of a whole cluster does not lead to thousands of requests."""
     names = [f"team-{number}" for number in range(MOST_NAMESPACES + 2)]
     api = PreparedReads({HOOKS: hook(), NODES: listed()})
-    found = read_live(api, names)
+    reading = read_live(api, names)
     assert len(api.asked) == 2 + 3 * MOST_NAMESPACES
-    assert found.facts.notes[-1] == (
+    assert reading.facts.notes[-1] == (
         "2 more namespaces: not read, as there are too many; assumed: no Pod Security level and no "
         "fabric of its own; its labels remain unknown"
     )
@@ -258,7 +268,7 @@ ON, OFF = '{rdma.lab/enable: "true"}', '{rdma.lab/enable: "false"}'
 
 
 def test_the_namespaces_that_matter() -> None:
-    """Those of the pods that ask, each once, in the order of the input."""
+    """The namespaces of pods that opted in, each once, in the order of the input."""
     pods = [
         ("a", "lab", ON),
         ("b", "web", "{}"),
@@ -277,40 +287,40 @@ def claim(name: str, **metadata: Any) -> dict[str, Any]:
 
 
 def test_templates_and_claims_are_read_where_a_fabric_has_claims() -> None:
-    """By the file that the caller has, or by the fabrics of the cluster."""
+    """The fabrics come from the caller's file, or from the cluster."""
     answers = everything() | {TEMPLATES: listed(claim("nics")), CLAIMS: listed(claim("mine"))}
-    found = read_live(PreparedReads(answers), ["lab"], claims=True)
-    assert found.facts.objects[-2:] == (
+    reading = read_live(PreparedReads(answers), ["lab"], claims=True)
+    assert reading.facts.objects[-2:] == (
         {**claim("nics"), "kind": "ResourceClaimTemplate"},
         {**claim("mine"), "kind": "ResourceClaim"},
     )
-    assert found.facts.listed == ("lab",)
+    assert reading.facts.listed == ("lab",)
     text = (
         "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nmetadata: {name: default}\n"
         "spec:\n  fabrics:\n"
         "  - {name: ib, mode: dra, claims: [{template: nics}]}\n"
     )
-    own = read(answers | {FABRICS: yaml.safe_load(text)})
-    assert own.facts.listed == ("lab",)
+    reading_by_cluster = read(answers | {FABRICS: yaml.safe_load(text)})
+    assert reading_by_cluster.facts.listed == ("lab",)
     assert read(answers).facts.listed == ()
 
 
 def test_claims_of_pods_do_not_count() -> None:
     """Kubernetes made them from a template for one pod; no other pod names them."""
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "train", "controller": True}
-    made = claim("train-nic-x7", ownerReferences=[owner])
-    kept = claim("mine", ownerReferences=[{**owner, "kind": "JobSet"}])
-    answers = everything() | {TEMPLATES: listed(), CLAIMS: listed(made, kept)}
-    found = read_live(PreparedReads(answers), ["lab"], claims=True)
-    assert [key_of(one)[1] for one in found.facts.objects[-2:]] == ["quota", "mine"]
+    of_pod = claim("train-nic-x7", ownerReferences=[owner])
+    of_jobset = claim("mine", ownerReferences=[{**owner, "kind": "JobSet"}])
+    answers = everything() | {TEMPLATES: listed(), CLAIMS: listed(of_pod, of_jobset)}
+    reading = read_live(PreparedReads(answers), ["lab"], claims=True)
+    assert [key_of(manifest)[1] for manifest in reading.facts.objects[-2:]] == ["quota", "mine"]
 
 
 def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:
-    """A note says so; nothing is asked of an API server that is silent."""
+    """There is a note; an API server without an answer gets no more requests."""
     refused = everything() | {TEMPLATES: 403, CLAIMS: 403}
-    found = read_live(PreparedReads(refused), ["lab"], claims=True)
-    assert found.facts.listed == ()
-    assert found.facts.notes == (
+    reading = read_live(PreparedReads(refused), ["lab"], claims=True)
+    assert reading.facts.listed == ()
+    assert reading.facts.notes == (
         (
             "resourceclaimtemplates of namespace lab: not read, as you lack the right to list "
             "resourceclaimtemplates; whether the fabrics' templates exist remains unknown"
@@ -326,7 +336,7 @@ def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:
 
 
 def test_nodes_come_in_pages() -> None:
-    """They are read once, and only if a pod asks."""
+    """They are read once, and only if a pod opted in."""
     answers = everything() | {
         NODES: listed(node("n1"), after="2"),
         f"{NODES}2": listed(node("n2")),
@@ -357,7 +367,7 @@ spec: {containers: [{name: main, resources: {limits: {%s: 1}}}]}
     ids=["all that is needed", "no RDMA resource", "no node of the fabric", "no nodes"],
 )
 def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: str) -> None:
-    """What the cluster has is the same to both, so the whole decision is."""
+    """Both see the same cluster, so the whole decision is equal."""
     document = (GPU % gpu).encode()
     reading = read(everything() | {NODES: listed(*nodes)})
     assert reading.configuration is not None
@@ -366,7 +376,7 @@ def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: s
     (previewed,) = preview_documents(read_documents(document), options).previews
 
     space = {**everything()[LAB], "kind": "Namespace"}
-    facts = Facts.from_objects([space, *({**one, "kind": "Node"} for one in nodes)])
+    facts = Facts.from_objects([space, *({**item, "kind": "Node"} for item in nodes)])
     state = configured(fabrics, facts)
     pod = yaml.safe_load(document)
     context = state.context_for("lab", pod)

@@ -14,8 +14,8 @@ NAMESPACES = "/api/v1/namespaces"
 
 def controlled(kind: str, name: str, version: str = "batch/v1") -> dict[str, Any]:
     """Write the reference to a controller."""
-    one = {"apiVersion": version, "kind": kind, "name": name, "uid": "u", "controller": True}
-    return {"ownerReferences": [one]}
+    reference = {"apiVersion": version, "kind": kind, "name": name, "uid": "u", "controller": True}
+    return {"ownerReferences": [reference]}
 
 
 def owned(kind: str, name: str, version: str = "batch/v1", **metadata: Any) -> dict[str, Any]:
@@ -47,16 +47,16 @@ def read(answers: dict[str, Any], namespace: str = "lab") -> LiveTemplates:
     return live_templates(FakeCluster({PODS: listed(), **empty, **answers}), namespace)
 
 
-def titles(found: LiveTemplates) -> list[str]:
+def titles(templates: LiveTemplates) -> list[str]:
     """Return kind and name of each object."""
-    return [f"{one['kind']} {key_of(one)[1]}" for one in found.objects]
+    return [f"{manifest['kind']} {key_of(manifest)[1]}" for manifest in templates.objects]
 
 
 def test_the_owners_of_living_pods() -> None:
-    """The uppermost with a template, of any kind, once; pods that did not ask do not count."""
+    """The uppermost with a template, of any kind, once; pods that did not opt in do not count."""
     crd = {"resources": [{"name": "pytorchjobs", "kind": "PyTorchJob", "namespaced": True}]}
     jobs = "/apis/batch/v1/namespaces/lab/jobs"
-    found = read(
+    templates = read(
         {
             PODS: listed(
                 owned("PyTorchJob", "fit", "kubeflow.org/v1"),
@@ -70,13 +70,13 @@ def test_the_owners_of_living_pods() -> None:
             f"{jobs}/train": workload("train", **controlled("CronJob", "nightly")),
         }
     )
-    assert titles(found) == ["PyTorchJob fit", "Job train"]
-    assert found.namespaces == ["lab"]
+    assert titles(templates) == ["PyTorchJob fit", "Job train"]
+    assert templates.namespaces == ["lab"]
 
 
 def test_workloads_without_a_pod_at_the_moment() -> None:
-    """Scaled to zero, or between two runs; what a controller made is seen through it."""
-    found = read(
+    """They are scaled to zero, or between two runs; objects of a controller are left out."""
+    templates = read(
         {
             "/apis/apps/v1/namespaces/lab/deployments": listed(workload("serve")),
             "/apis/batch/v1/namespaces/lab/jobs": listed(
@@ -89,49 +89,51 @@ def test_workloads_without_a_pod_at_the_moment() -> None:
             ),
         }
     )
-    assert titles(found) == ["Deployment serve", "Job one"]
+    assert titles(templates) == ["Deployment serve", "Job one"]
 
 
 def test_a_pod_of_no_template_is_counted() -> None:
-    """It is patched already, so it says nothing about a decision of tomorrow."""
+    """It is patched already, so it does not predict a decision."""
     bare = {"metadata": {"name": "bare", "namespace": "lab", **ENABLED}}
-    found = read({PODS: listed(bare)})
-    assert found.objects == []
-    assert found.notes[0].startswith("1 pod of lab: not compared, since no template can be read")
+    templates = read({PODS: listed(bare)})
+    assert templates.objects == []
+    assert templates.notes[0].startswith(
+        "1 pod of lab: not compared, since no template can be read"
+    )
     assert read({PODS: listed(bare, bare)}).notes[0].startswith("2 pods of lab: ")
 
 
 def test_all_namespaces_with_the_label() -> None:
-    """The API server selects them; without any, it is said."""
-    asked: list[Any] = []
+    """The API server selects them; without any, there is a note."""
+    selectors: list[Any] = []
 
     def labelled(query: Any) -> Any:
-        asked.append(query["labelSelector"])
+        selectors.append(query["labelSelector"])
         return listed({"metadata": {"name": "lab"}})
 
-    found = read({NAMESPACES: labelled}, "")
-    assert (found.namespaces, asked) == (["lab"], ["rdma.lab/enable=true"])
+    templates = read({NAMESPACES: labelled}, "")
+    assert (templates.namespaces, selectors) == (["lab"], ["rdma.lab/enable=true"])
     none = read({NAMESPACES: listed()}, "")
     assert none.notes == [
         "no namespace has the label rdma.lab/enable=true: the webhook is called for no pod"
     ]
 
 
-def test_what_may_not_be_read_is_told() -> None:
-    """The rest is compared."""
+def test_a_missing_right_is_noted() -> None:
+    """Everything else is compared."""
     deployments = "/apis/apps/v1/namespaces/lab/deployments"
-    found = read({PODS: 403, deployments: listed(workload("serve"))})
-    assert titles(found) == ["Deployment serve"]
-    assert found.objects[0]["apiVersion"] == "apps/v1"
-    said = "not read: the API server answered 403: no"
-    assert found.notes == [f"the pods of lab: {said}"]
-    assert read({deployments: 403}).notes == [f"the deployments of lab: {said}"]
-    assert read({NAMESPACES: 403}, "").notes == [f"the namespaces with the label: {said}"]
+    templates = read({PODS: 403, deployments: listed(workload("serve"))})
+    assert titles(templates) == ["Deployment serve"]
+    assert templates.objects[0]["apiVersion"] == "apps/v1"
+    reason = "not read: the API server answered 403: no"
+    assert templates.notes == [f"the pods of lab: {reason}"]
+    assert read({deployments: 403}).notes == [f"the deployments of lab: {reason}"]
+    assert read({NAMESPACES: 403}, "").notes == [f"the namespaces with the label: {reason}"]
 
 
 def test_each_object_is_read_once() -> None:
-    """One that a pod led to and that is listed, too; another kind of the same name is another."""
-    found = read(
+    """This includes a listed owner of a pod; another kind with the same name is another object."""
+    templates = read(
         {
             PODS: listed(owned("Job", "train")),
             "/apis/batch/v1": BATCH,
@@ -140,11 +142,11 @@ def test_each_object_is_read_once() -> None:
             "/apis/apps/v1/namespaces/lab/deployments": listed(workload("train")),
         }
     )
-    assert titles(found) == ["Job train", "Deployment train", "Job other"]
+    assert titles(templates) == ["Job train", "Deployment train", "Job other"]
 
 
-def test_a_template_that_says_no_has_not_opted_in() -> None:
-    """As a pod without the annotation."""
+def test_a_template_that_sets_false_has_not_opted_in() -> None:
+    """It counts as a pod without the annotation."""
     refusing = workload("serve")
     refusing["spec"]["template"]["metadata"] = {"annotations": {"rdma.lab/enable": "false"}}
     deployments = "/apis/apps/v1/namespaces/lab/deployments"
@@ -159,7 +161,7 @@ def test_only_the_uppermost_owner_is_compared() -> None:
         "metadata": {"name": "nightly", "namespace": "lab"},
         "spec": {"jobTemplate": {"spec": workload("unused")["spec"]}},
     }
-    found = read(
+    templates = read(
         {
             PODS: listed(owned("Job", "train")),
             "/apis/batch/v1": {"resources": kinds},
@@ -167,4 +169,4 @@ def test_only_the_uppermost_owner_is_compared() -> None:
             "/apis/batch/v1/namespaces/lab/cronjobs/nightly": cron,
         }
     )
-    assert titles(found) == ["CronJob nightly"]
+    assert titles(templates) == ["CronJob nightly"]

@@ -56,17 +56,17 @@ def containers_of(value: Any) -> set[int]:
     return {id(value)}.union(*map(containers_of, value)) if isinstance(value, list) else set()
 
 
-def test_the_pod_that_is_shown_is_made_by_jsonpatch() -> None:
+def test_the_shown_pod_is_made_by_jsonpatch() -> None:
     """It is made from the input and the patch, and shares nothing with the decision's pod."""
     (document,) = read_documents(SHARING)
     report = preview_documents([document], OPTIONS)
-    (one,) = report.previews
+    (preview,) = report.previews
     before = json.loads(json.dumps(document.value["items"][0]))
-    (shown,) = form(report)["decisions"]
+    (decision,) = form(report)["decisions"]
 
-    assert one.decision.patch
-    assert shown["object"] == jsonpatch.apply_patch(before, one.decision.patch)
-    assert not containers_of(shown["object"]) & containers_of(one.decision.pod)
+    assert preview.decision.patch
+    assert decision["object"] == jsonpatch.apply_patch(before, preview.decision.patch)
+    assert not containers_of(decision["object"]) & containers_of(preview.decision.pod)
     assert document.value == read_documents(SHARING)[0].value
 
 
@@ -124,8 +124,8 @@ def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch
         rewrite(documents, report)
 
 
-@pytest.mark.parametrize("name", [one.name for one in SERVED])
-def test_the_worker_tells_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [output.name for output in SERVED])
+def test_the_worker_reports_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is a 500 with a trace for the log, and shows no pod at all."""
 
     def broken(*given: Any) -> Any:
@@ -134,8 +134,8 @@ def test_the_worker_tells_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(preview, "decide", broken)
     worker = Operations()
     worker.answer({"operation": "configure"}, EXAMPLE.read_bytes())
-    asked = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "example": False}
-    answer = worker.answer({"operation": "preview", "format": name, **asked}, SHARING.encode())
+    head = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "example": False}
+    answer = worker.answer({"operation": "preview", "format": name, **head}, SHARING.encode())
 
     assert (answer.head["status"], answer.head["error"]) == (500, "PatchMismatchError")
     assert any("patches.py" in line for line in answer.head["trace"])

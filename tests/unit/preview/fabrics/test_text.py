@@ -33,7 +33,7 @@ EMPTY = FabricCapacity(
     free={"rdma/h100": 0},
     findings=(Finding("error", "FabricWithoutNodes", "no node belongs to the fabric"),),
 )
-FOUND = FabricInventory(
+INVENTORY = FabricInventory(
     fabrics=(V100, EMPTY),
     unassigned_nodes=(
         UnassignedNodes(("p1", "p2"), (), "v100-ib", "nvidia.com/v100 is not offered"),
@@ -45,10 +45,10 @@ FOUND = FabricInventory(
 )
 
 
-def test_the_table_and_what_is_wrong() -> None:
+def test_the_table_and_the_findings() -> None:
     """A line for each fabric, each problem, and each kind of node outside."""
-    shown = fabrics_text(FOUND, width=160).splitlines()
-    assert [re.split(" {2,}", line) for line in shown[:3]] == [
+    lines = fabrics_text(INVENTORY, width=160).splitlines()
+    assert [re.split(" {2,}", line) for line in lines[:3]] == [
         ["fabric", "nodes", "GPUs", "RDMA resources", "free", "which"],
         [
             *("v100-ib", "5", "nvidia.com/v100: 40", "rdma/v100: 252"),
@@ -56,8 +56,8 @@ def test_the_table_and_what_is_wrong() -> None:
         ],
         ["h100", "0", "none", "rdma/h100: 0", "rdma/h100: 0"],
     ]
-    without, several = (FOUND.findings[number].remedy for number in (0, 1))
-    assert shown[3:] == [
+    without, several = (INVENTORY.findings[number].remedy for number in (0, 1))
+    assert lines[3:] == [
         f"  ✘ v100-ib: 1 node has {LACKING} (node-5)",
         "    → Check the plugin.",
         "  ✘ h100: no node belongs to the fabric",
@@ -74,12 +74,12 @@ def test_the_table_and_what_is_wrong() -> None:
     ]
 
 
-def test_without_pods_nothing_is_said_of_what_is_free() -> None:
+def test_without_pods_the_free_amounts_are_left_out() -> None:
     """The column is missing; `wide` names all nodes."""
-    found = FOUND._replace(
+    inventory = INVENTORY._replace(
         fabrics=(V100._replace(free=None),), unassigned_nodes=(), nodes=1, others=2
     )
-    table, row, *_, last = fabrics_text(found, width=200, wide=True).splitlines()
+    table, row, *_, last = fabrics_text(inventory, width=200, wide=True).splitlines()
     assert table.split("  ")[-1] == "which"
     assert "free" not in table
     assert row.endswith("node-1, node-2, node-3, node-4, node-5")
@@ -89,31 +89,31 @@ def test_without_pods_nothing_is_said_of_what_is_free() -> None:
 def test_nodes_outside_are_named_as_in_the_table() -> None:
     """Three and a count; all of them with `wide`."""
     outside = UnassignedNodes(NODES, (), "", "there are no fabrics")
-    found = FabricInventory((), (outside,), 5, 0)
-    some, every = (fabrics_text(found, width=200, wide=wide) for wide in (False, True))
+    inventory = FabricInventory((), (outside,), 5, 0)
+    short, every = (fabrics_text(inventory, width=200, wide=wide) for wide in (False, True))
     text = "✘ 5 nodes fit no fabric: there are no fabrics"
-    assert f"{text} (node-1, node-2, node-3 and 2 more)\n" in some
+    assert f"{text} (node-1, node-2, node-3 and 2 more)\n" in short
     assert f"{text} ({', '.join(NODES)})\n" in every
 
 
-def test_colours_say_it_again() -> None:
-    """Names of fabrics are bold, what is wrong has a red sign, the sum is dim."""
+def test_colours_repeat_the_text() -> None:
+    """Names of fabrics are bold, errors have a red sign, the sum is dim."""
     bold, dim, red, end = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
-    shown = fabrics_text(FOUND, width=160, colour=True).splitlines()
-    assert shown[1].startswith(f"{bold}v100-ib{end} ")
-    assert shown[5] == f"  {red}✘{end} {bold}h100: {end}no node belongs to the fabric"
-    assert shown[-1] == f"{dim}{fabrics_text(FOUND, width=160).splitlines()[-1]}{end}"
+    lines = fabrics_text(INVENTORY, width=160, colour=True).splitlines()
+    assert lines[1].startswith(f"{bold}v100-ib{end} ")
+    assert lines[5] == f"  {red}✘{end} {bold}h100: {end}no node belongs to the fabric"
+    assert lines[-1] == f"{dim}{fabrics_text(INVENTORY, width=160).splitlines()[-1]}{end}"
 
 
 def test_anonymous_text_names_no_node() -> None:
-    """As the anonymous form."""
-    shown = anonymous_text(FOUND, width=160).splitlines()
-    assert [re.split(" {2,}", line) for line in shown[:3]] == [
+    """The anonymous form does not either."""
+    lines = anonymous_text(INVENTORY, width=160).splitlines()
+    assert [re.split(" {2,}", line) for line in lines[:3]] == [
         ["fabric", "nodes", "GPUs", "RDMA resources"],
         ["v100-ib", "5", "nvidia.com/v100: 40", "rdma/v100: 252"],
         ["h100", "0", "none", "rdma/h100: 0"],
     ]
-    assert shown[3:] == [
+    assert lines[3:] == [
         f"  ✘ v100-ib: 1 node has {LACKING}",
         "    → Check the plugin.",
         "  ✘ h100: no node belongs to the fabric",
@@ -127,9 +127,9 @@ def test_without_fabrics() -> None:
 
 
 def test_the_json_form_fits_its_schema() -> None:
-    """With what is free, and without."""
+    """With free amounts, and without."""
     validator = Draft202012Validator(json.loads(fabrics_schema()))
-    form = fabrics_form(FOUND)
+    form = fabrics_form(INVENTORY)
     validator.validate(form)
     assert form["fabrics"][0]["free"] == {"nvidia.com/v100": 8, "rdma/v100": 200}
     assert form["fabrics"][0]["findings"][0]["location"] == {"nodes": ["node-5"]}
@@ -146,7 +146,7 @@ def test_the_json_form_fits_its_schema() -> None:
 
 def test_the_anonymous_form_names_no_node() -> None:
     """Amounts and counts only."""
-    form = anonymous_form(FOUND)
+    form = anonymous_form(INVENTORY)
     assert "node-" not in json.dumps(form)
     assert form["fabrics"][0] == {
         "name": "v100-ib",

@@ -26,9 +26,9 @@ def outcome(
     return Outcome(mutation, container, status, Reason(code, "", "", quiet=quiet), message, ops)
 
 
-def patched(*outcomes: Outcome, **more: Any) -> Decision:
-    """Make a decision for fabric v100-ib with these outcomes and their operations as patch."""
-    ops = tuple(op for one in outcomes for op in one.ops)
+def patched(*outcomes: Outcome, **fields: Any) -> Decision:
+    """Make a decision for fabric v100-ib with these outcomes and their operations as its patch."""
+    ops = tuple(op for outcome in outcomes for op in outcome.ops)
     given: dict[str, Any] = {
         "allowed": True,
         "reason": PATCHED,
@@ -39,13 +39,13 @@ def patched(*outcomes: Outcome, **more: Any) -> Decision:
         "patch": ops,
         "pod": {"spec": {"containers": []}},
     }
-    return Decision(**{**given, **more})
+    return Decision(**{**given, **fields})
 
 
-def judged(rdma: Rdma, sentence: str, *outcomes: Outcome, **more: Any) -> Decision:
+def judged(rdma: Rdma, sentence: str, *outcomes: Outcome, **fields: Any) -> Decision:
     """Make such a decision with another verdict, whose reason code is Because."""
     verdict = Verdict.of(Reason("Because", "", "", rdma=rdma), sentence)
-    return patched(*outcomes, verdict=verdict, **more)
+    return patched(*outcomes, verdict=verdict, **fields)
 
 
 def not_opted_in() -> Decision:
@@ -61,7 +61,7 @@ def denied(message: str = "two fabrics") -> Decision:
     )
 
 
-def preview(decision: Decision, **more: Any) -> Preview:
+def preview(decision: Decision, **fields: Any) -> Preview:
     """Make the preview of Deployment lab/trainer in train.yaml with this decision."""
     given: dict[str, Any] = {
         "source": "train.yaml",
@@ -76,4 +76,4 @@ def preview(decision: Decision, **more: Any) -> Preview:
         "decision": decision,
         "pod": decision.pod,
     }
-    return Preview(**{**given, **more})
+    return Preview(**{**given, **fields})

@@ -56,17 +56,17 @@ def test_the_form_of_a_patched_pod() -> None:
     }
 
 
-def test_where_the_webhook_is_not_called_the_form_says_no() -> None:
+def test_without_a_call_the_form_has_no_rdma() -> None:
     """Readers of `rdma` alone learn what the pod gets, like readers of the text."""
-    (one,) = form(Report(previews=(preview(APPLIED, called=False, called_because="why"),)))[
+    (decision,) = form(Report(previews=(preview(APPLIED, called=False, called_because="why"),)))[
         "decisions"
     ]
-    assert (one["rdma"], one["called"]) == ("no", False)
-    assert one["because"] == {
+    assert (decision["rdma"], decision["called"]) == ("no", False)
+    assert decision["because"] == {
         "reason": "NotCalled",
         "message": "the webhook would not be called: why",
     }
-    assert one["ifCalled"] == {"rdma": "yes", "reason": "Equipped", "message": "all is right"}
+    assert decision["ifCalled"] == {"rdma": "yes", "reason": "Equipped", "message": "all is right"}
     (none,) = form(Report(previews=(preview(not_opted_in(), called=False),)))["decisions"]
     assert (none["rdma"], none["because"], none["ifCalled"]) == (None, None, None)
 
@@ -84,7 +84,7 @@ def test_every_form_keeps_to_the_schema(report: Report) -> None:
     VALIDATOR.validate(json.loads(form_text(report)))
 
 
-def test_the_schema_is_one_and_describes_every_key() -> None:
+def test_the_schema_is_valid_and_describes_every_key() -> None:
     """The schema rejects a key that it does not describe, so it is complete."""
     Draft202012Validator.check_schema(json.loads(form_schema()))
     broken = form(Report(previews=(preview(APPLIED),)))

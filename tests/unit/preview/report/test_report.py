@@ -11,8 +11,8 @@ from tests.unit.preview.report.reports import (
 from webhook.preview.report.record import Preview, Report, asides
 
 
-def test_a_report_is_denied_where_one_pod_would_not_be_created() -> None:
-    """Only a denial does that."""
+def test_a_report_is_denied_where_any_pod_would_not_be_created() -> None:
+    """No other result does that."""
     assert not Report(previews=(preview(not_opted_in()), preview(patched()))).denied
     assert Report(previews=(preview(patched()), preview(denied()))).denied
 
@@ -27,17 +27,17 @@ def test_a_report_is_denied_where_one_pod_would_not_be_created() -> None:
         ((preview(patched()), preview(not_opted_in(), hint="it is a label")), False),
         ((preview(patched()), preview(patched(), called=False)), False),
         ((preview(patched()), preview(patched(), called=None)), True),
-        *((((preview(patched()), preview(judged(one, ""))), False)) for one in ("no", "unsure")),
+        *((((preview(patched()), preview(judged(rdma, ""))), False)) for rdma in ("no", "unsure")),
     ],
 )
 def test_a_report_is_equipped_where_all_that_opted_in_are(
     previews: tuple[Preview, ...], equipped: bool
 ) -> None:
-    """A pod that seems to have meant to opt in counts; one that did not, does not."""
+    """A pod that seems to have meant to opt in counts; a pod without a hint does not."""
     assert Report(previews=previews).equipped is equipped
 
 
-def test_a_path_is_written_as_people_write_it() -> None:
+def test_a_path_is_written_with_dots() -> None:
     """The path of a bare pod is empty."""
     assert (
         preview(patched(), steps=("items", 0, "spec", "template")).path == "items[0].spec.template"
@@ -45,7 +45,7 @@ def test_a_path_is_written_as_people_write_it() -> None:
     assert preview(patched(), steps=()).path == ""
 
 
-def test_asides_tell_what_a_patch_cannot() -> None:
+def test_asides_contain_what_a_patch_cannot() -> None:
     """Denials, warnings, webhooks that are not called, and notes come in the order of the input."""
     previews = (
         preview(denied("two fabrics")),
@@ -66,16 +66,16 @@ def test_asides_tell_what_a_patch_cannot() -> None:
     ]
 
 
-def test_asides_say_once_what_holds_for_many() -> None:
+def test_asides_join_equal_notes() -> None:
     """The first names are listed and the rest counted; so are notes beyond the first few."""
     pods = [
         preview(patched(), steps=(), name=name, called=False, called_because="no label")
         for name in "abcde"
     ]
-    same = [f"Service {name}: no pod template" for name in "ab"]
-    notes = (*same, "odd", *(f"Job {name}: {name}" for name in "abcdefg"))
-    found = asides(Report(previews=tuple(pods), notes=notes))
-    assert found[:3] == [
+    alike = [f"Service {name}: no pod template" for name in "ab"]
+    notes = (*alike, "odd", *(f"Job {name}: {name}" for name in "abcdefg"))
+    lines = asides(Report(previews=tuple(pods), notes=notes))
+    assert lines[:3] == [
         (
             "warning",
             (
@@ -86,11 +86,11 @@ def test_asides_say_once_what_holds_for_many() -> None:
         ("note", "Service a, Service b: no pod template"),
         ("note", "odd"),
     ]
-    assert found[-1] == ("note", "1 more notes (see the text output)")
+    assert lines[-1] == ("note", "1 more notes (see the text output)")
 
 
-def test_asides_tell_what_only_looks_like_opting_in() -> None:
-    """They do so even in outputs for programs."""
+def test_asides_contain_hints() -> None:
+    """This holds even for outputs for programs."""
     hinted = preview(not_opted_in(), hint="it is a label")
     assert list(asides(Report(previews=(hinted,)))) == [
         ("warning", "Deployment lab/trainer spec.template: it is a label")

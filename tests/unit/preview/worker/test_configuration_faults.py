@@ -1,4 +1,4 @@
-"""Tests of what is said about an object: what `check-config` says of the same file."""
+"""Tests of the messages about an object, which equal `check-config`'s about the same file."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def configuration(fabrics: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_the_same_is_said_as_about_the_file(count: int) -> None:
+def test_messages_are_those_of_the_file(count: int) -> None:
     """All errors and warnings are there, with the same words; a file's lines are left out."""
     item = configuration(FABRICS[:count])
     try:
-        found: Loaded | InvalidConfiguration = parse_fabrics(json.dumps(item), "f.yaml")
+        expected: Loaded | InvalidConfiguration = parse_fabrics(json.dumps(item), "f.yaml")
     except InvalidConfiguration as error:
-        found = error
+        expected = error
     faults = configuration_faults(item)
-    said = [f"{path}: {sentence}" for path, sentence in (*faults.errors, *faults.warnings)]
-    assert sorted(said) == sorted(
-        f"{finding.location.path}: {finding.text}" for finding in found.findings
+    messages = [f"{path}: {sentence}" for path, sentence in (*faults.errors, *faults.warnings)]
+    assert sorted(messages) == sorted(
+        f"{finding.location.path}: {finding.text}" for finding in expected.findings
     )
     assert bool(faults.errors) == (count > 1)
-    assert Truncation(faults.more_errors, faults.more_warnings) == found.truncation
+    assert Truncation(faults.more_errors, faults.more_warnings) == expected.truncation
 
 
-def test_what_has_no_room_is_counted() -> None:
-    """A hundred are told, errors before warnings."""
-    wrong = {"name": "A", "hcas": ["mlx5_0", "mlx5_0"], "resources": [{"name": "rdma/a"}]}
-    faults = configuration_faults(configuration([wrong] * 120))
+def test_surplus_errors_are_counted() -> None:
+    """A hundred are shown, errors before warnings."""
+    invalid = {"name": "A", "hcas": ["mlx5_0", "mlx5_0"], "resources": [{"name": "rdma/a"}]}
+    faults = configuration_faults(configuration([invalid] * 120))
     assert (len(faults.errors), faults.more_errors) == (100, 259)
     assert (len(faults.warnings), faults.more_warnings) == (0, 119)
 
 
-def test_what_is_about_no_field_is_about_the_object() -> None:
+def test_an_error_without_a_field_is_about_the_object() -> None:
     """There is a maximum of fabrics."""
     faults = configuration_faults(configuration([{"name": "a"}] * (MOST_FABRICS + 1)))
     ((path, sentence),) = faults.errors

@@ -1,4 +1,4 @@
-"""Tests of what the worker process cannot do any more, made in a process that is confined."""
+"""Tests of what the worker process can no longer do, run in a confined process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhook.preview.worker.confinement import ADDRESS_SPACE, SECONDS
 from webhook.preview.worker.frames import begun, read_frame
 
 GOLDEN = Path(__file__).parents[3] / "golden"
-#: Tries a few things after confining itself. It closes standard error first, so that a
+#: Tries a few actions after confining itself. It closes standard error first, so that a
 #: descriptor's number is free.
 PROGRAM = """\
 import ctypes, errno, json, os, resource, signal, socket, subprocess, sys, tempfile
@@ -56,15 +56,15 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux i
 
 
 @pytest.fixture(scope="module")
-def told() -> Any:
-    """Return what one such process reports."""
+def report() -> Any:
+    """Return the report of a confined process."""
     command = [sys.executable, "-I", "-c", PROGRAM % ADDRESS_SPACE]
     # The environment is empty, as when the server starts it.
     return json.loads(subprocess.run(command, env={}, capture_output=True, check=True).stdout)
 
 
 @pytest.mark.parametrize(
-    ("what", "error"),
+    ("action", "error"),
     [
         ("file", "EMFILE"),
         ("socket", "EMFILE"),
@@ -73,24 +73,24 @@ def told() -> Any:
         ("copy", "EINVAL"),  # fcntl(2), F_DUPFD
     ],
 )
-def test_nothing_can_be_opened(told: Any, what: str, error: str) -> None:
+def test_nothing_can_be_opened(report: Any, action: str, error: str) -> None:
     """Even a closed descriptor's number cannot be used: there is no token on disk, no network."""
-    assert told[what] == error
+    assert report[action] == error
 
 
-def test_memory_has_an_end(told: Any) -> None:
+def test_memory_has_an_end(report: Any) -> None:
     """Too large an allocation is a MemoryError; the pod does not end."""
-    assert told["memory"] == "MemoryError"
+    assert report["memory"] == "MemoryError"
 
 
-def test_no_process_can_be_made(told: Any) -> None:
+def test_no_process_can_be_made(report: Any) -> None:
     """The limit applies to all users except root, and the image does not run as root."""
-    assert told["fork"] in ("root", "EAGAIN")
+    assert report["fork"] in ("root", "EAGAIN")
 
 
-def test_there_is_no_way_back(told: Any) -> None:
+def test_limits_cannot_be_raised(report: Any) -> None:
     """Soft and hard limits are equal; there are no core dumps and no new privileges."""
-    assert told["limits"] == {
+    assert report["limits"] == {
         "AS": [ADDRESS_SPACE, ADDRESS_SPACE],
         "CORE": [0, 0],
         "CPU": [-1, -1],
@@ -98,18 +98,18 @@ def test_there_is_no_way_back(told: Any) -> None:
         "NOFILE": [0, 0],
         "NPROC": [0, 0],
     }
-    dumpable, no_new_privileges = told["prctl"]
+    dumpable, no_new_privileges = report["prctl"]
     assert (dumpable, no_new_privileges) == (0, 1)
 
 
-def test_it_dies_with_the_server(told: Any) -> None:
+def test_it_dies_with_the_server(report: Any) -> None:
     """The kernel sends it SIGKILL, which needs no handler."""
-    assert told["dies by"] == 9
+    assert report["dies by"] == 9
 
 
-def test_a_request_has_so_much_processor_time(told: Any) -> None:
+def test_processor_time_of_a_request_is_limited(report: Any) -> None:
     """The limit counts from the time used so far, so the process may live for any time."""
-    assert SECONDS <= told["seconds"] <= SECONDS + 60
+    assert SECONDS <= report["seconds"] <= SECONDS + 60
 
 
 def _cases() -> Iterator[tuple[bytes, bytes]]:
@@ -131,7 +131,7 @@ UNREADABLE = [
 def test_everything_that_it_needs_is_there() -> None:
     """No module is missing for any golden pod in any format, or for unreadable input."""
     command = [sys.executable, "-I", "-m", "webhook.preview.worker"]
-    asked = {
+    request = {
         "operation": "preview",
         "namespace": "训练",
         "labels": {},
@@ -154,12 +154,12 @@ def test_everything_that_it_needs_is_there() -> None:
             return answered[0]
 
         assert read_frame(answers.read, 0) == ({"status": 200}, b"")
-        for one, (fabrics, pod) in zip(cycle(SERVED), _cases(), strict=False):
+        for output, (fabrics, pod) in zip(cycle(SERVED), _cases(), strict=False):
             assert answer({"operation": "configure"}, fabrics)["status"] == 200
-            assert answer({**asked, "format": one.name}, pod) == {"status": 200}
+            assert answer({**request, "format": output.name}, pod) == {"status": 200}
             wide = pod.replace(b"name: ", "name: 训练👩‍👧".encode())
-            assert answer({**asked, "format": one.name}, wide)["status"] in (200, 400)
+            assert answer({**request, "format": output.name}, wide)["status"] in (200, 400)
         for body in UNREADABLE:
-            assert answer({**asked, "format": "text"}, body)["status"] == 400
+            assert answer({**request, "format": "text"}, body)["status"] == 400
         worker.stdin.close()
         assert worker.wait() == 0

@@ -27,12 +27,12 @@ def test_what_is_written_is_read() -> None:
 
 def test_the_end_within_a_frame_is_the_end() -> None:
     """If the other side stops within a frame, the frame is dropped."""
-    whole = begun({"status": 200}, 3) + b"abc"
-    for size in range(len(whole)):
-        assert read_frame(io.BytesIO(whole[:size]).read, 3) is None
+    frame = begun({"status": 200}, 3) + b"abc"
+    for size in range(len(frame)):
+        assert read_frame(io.BytesIO(frame[:size]).read, 3) is None
 
 
-def test_what_is_longer_than_it_may_be_is_not_read() -> None:
+def test_a_frame_beyond_the_limits_is_not_read() -> None:
     """This holds for head and body; no memory is allocated for them."""
     assert lengths(HEAD_BYTES.to_bytes(4) + (5).to_bytes(4), 5) == (HEAD_BYTES, 5)
     for head, body in ((HEAD_BYTES + 1, 0), (2, 6), (1 << 31, 1 << 31)):

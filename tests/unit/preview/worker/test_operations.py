@@ -21,7 +21,7 @@ SECRET = "hunter2"
 def _ask(body: bytes = POD, **head: Any) -> Reply:
     there = Operations()
     assert there.answer({"operation": "configure"}, FABRICS).head["status"] == 200
-    asked = {
+    request = {
         "operation": "preview",
         "namespace": "a",
         "labels": {},
@@ -29,13 +29,13 @@ def _ask(body: bytes = POD, **head: Any) -> Reply:
         "most": 9,
         "example": False,
     }
-    return there.answer({**asked, "format": "json", **head}, body)
+    return there.answer({**request, "format": "json", **head}, body)
 
 
 @pytest.mark.parametrize(
     ("name", "begins"), [("json", b"{"), ("yaml", b"# warning: Pod a/a"), ("text", b"Pod a/a")]
 )
-def test_a_preview_has_the_format_that_is_asked_for(name: str, begins: bytes) -> None:
+def test_a_preview_has_the_requested_format(name: str, begins: bytes) -> None:
     """This holds for each format that is served."""
     answer = _ask(format=name)
 
@@ -43,7 +43,7 @@ def test_a_preview_has_the_format_that_is_asked_for(name: str, begins: bytes) ->
     assert answer.body.startswith(begins)
 
 
-def test_yaml_begins_with_what_it_has_no_place_for() -> None:
+def test_yaml_begins_with_warnings() -> None:
     """The warning about a rewritten document comes first, as on the command line."""
     limits = b"{name: a, resources: {limits: &x {nvidia.com/gpu: 1}, requests: *x}}"
     body = POD.replace(b"[{name: a}]", b"[" + limits + b"]") + b"unknown: *x\n"
@@ -85,7 +85,7 @@ def _raiser(error: BaseException) -> Any:
     return fail
 
 
-def test_a_defect_is_told_without_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_is_reported_without_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log gets its type and place but no message, which could quote a pod."""
     monkeypatch.setattr(operations, "preview_documents", _raiser(ValueError(SECRET)))
     answer = _ask()
@@ -95,21 +95,21 @@ def test_a_defect_is_told_without_its_message(monkeypatch: pytest.MonkeyPatch) -
     assert SECRET not in str(answer)
 
 
-def test_a_defect_of_a_decision_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_of_a_decision_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """If `decide` raises for one pod, nothing is shown of the other pods either."""
     monkeypatch.setattr(preview, "decide", _raiser(ZeroDivisionError(SECRET)))
 
     assert _ask().head["error"] == "ZeroDivisionError"
 
 
-def test_what_nobody_can_ask_is_a_defect() -> None:
+def test_an_unknown_request_is_a_defect() -> None:
     """Operations and formats come from fixed tables."""
     assert _ask(format="xml").head["error"] == "KeyError"
     assert Operations().answer({"operation": "eval"}, b"1").head["error"] == "KeyError"
     assert Operations().answer({}, b"").head["status"] == 500
 
 
-def test_no_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_memory_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller should send less; the next request can still work."""
     monkeypatch.setattr(operations, "read_documents", _raiser(MemoryError()))
 
@@ -119,25 +119,25 @@ def test_no_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_answer_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server would have to hold a longer answer in memory."""
     size = len(_ask().body)
-    for most, head in (
+    for limit, head in (
         (size, {"status": 200}),
         (size - 1, {"status": 413, "sentence": TOO_LARGE}),
     ):
-        monkeypatch.setattr(operations, "ANSWER_BYTES", most)
+        monkeypatch.setattr(operations, "ANSWER_BYTES", limit)
         assert _ask().head == head
 
 
 def test_an_object_is_read_as_json() -> None:
-    """It may hold characters that are not allowed in YAML, and is refused as a file."""
+    """It may contain characters that YAML does not allow, and is refused as a file."""
     written = yaml.safe_load(FABRICS)
     written["metadata"] = {"name": "default"}
     written["spec"]["fabrics"][0]["env"] = {"SITE": "a\x81b"}
     text = json.dumps(written, ensure_ascii=False).encode()
     there = Operations()
-    asked = [{"operation": "configure", "object": one} for one in (True, False)]
+    heads = [{"operation": "configure", "object": as_object} for as_object in (True, False)]
 
-    assert [there.answer(one, text).head["status"] for one in asked] == [200, 500]
-    assert there.answer(asked[0], text).head["config"] == (
+    assert [there.answer(head, text).head["status"] for head in heads] == [200, 500]
+    assert there.answer(heads[0], text).head["config"] == (
         parse_object(written, "fabrics").fabrics.config_hash
     )
 
@@ -169,11 +169,11 @@ def test_a_validation_answers_with_a_review() -> None:
     assert (answer.head["status"], response["uid"], response["allowed"]) == (200, "u", False)
     assert answer.head["errors"] == len(causes)
     assert answer.head["warnings"] == 0
-    assert "spec.fabrics[0].hcass" in {one["field"] for one in causes}
+    assert "spec.fabrics[0].hcass" in {cause["field"] for cause in causes}
 
 
-def test_a_validation_without_memory_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message speaks of a check, not of a preview."""
+def test_a_validation_without_memory_has_its_own_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names a check, not a preview."""
     monkeypatch.setattr(operations, "configuration_faults", _raiser(MemoryError()))
     head = {"operation": "validate", "uid": "u", "about": {}}
     answer = Operations().answer(head, b"{}")

@@ -1,4 +1,4 @@
-"""What is read of an object has a type and a default, whatever the object is."""
+"""Fields that are read from an object have a type and a default, whatever the object is."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_fields_are_read_under_their_names_in_kubernetes() -> None:
     ids=["null", "list", "items", "fraction", "zero", "long", "mapping"],
 )
 def test_a_field_of_another_type_counts_as_absent(junk: Any) -> None:
-    """So does one whose parents are of another type."""
+    """So does a field whose parents have another type."""
     fields = ("slotsPerWorker", "isElastic", "image", "startParams")
     value = {**dict.fromkeys(fields, junk), "spec": {"runtimeRef": junk}}
     assert (
@@ -68,19 +68,19 @@ def test_a_field_of_another_type_counts_as_absent(junk: Any) -> None:
 
 @pytest.mark.parametrize("flag", [1, "true", "True", "x", None], ids=repr)
 def test_only_true_is_true(flag: Any) -> None:
-    """A string that says so is not: the API server refuses it."""
+    """The string "true" is not: the API server rejects it."""
     assert not Job.model_validate({"isElastic": flag}).is_elastic
 
 
 def test_text_may_have_half_of_a_surrogate_pair() -> None:
-    """JSON can write one, and it is passed on as it is."""
+    """JSON can contain one, and it is passed on unchanged."""
     job = Job.model_validate({"slotsPerWorker": "\ud800", "image": "\ud800"})
     assert (job.slots_per_worker, job.image) == ("\ud800", "\ud800")
 
 
 @pytest.mark.parametrize("node", [None, [], "metadata", 7, {}, {"metadata": ["name"]}], ids=str)
 def test_the_header_of_anything(node: Any) -> None:
-    """What has no metadata has an empty header."""
+    """A value without metadata has an empty header."""
     assert Header.of(node)._asdict() == EMPTY
 
 
@@ -103,11 +103,11 @@ def test_mappings_are_passed_on_themselves() -> None:
     ids=["both", "number", "namespace", "none"],
 )
 def test_the_place_of_an_object(metadata: dict[str, Any], place: str) -> None:
-    """It is for a message, and names what there is."""
+    """It is for messages, and has the names that exist."""
     assert Header.of({"metadata": metadata}).place == place
 
 
 def test_nodes_on_a_path() -> None:
-    """From the value itself to what is at the path."""
+    """They lead from the value itself to the value at the path."""
     value = {"a": [{"b": 1}]}
     assert nodes_on(value, ("a", 0, "b")) == [value, [{"b": 1}], {"b": 1}, 1]

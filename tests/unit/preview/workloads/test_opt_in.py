@@ -8,35 +8,35 @@ from webhook.preview.workloads.hints import OptInHints
 from webhook.preview.workloads.templates import templates_of
 
 ENABLE = "rdma.lab/enable"
-WHERE = "spec.template.metadata.annotations"
+PLACE = "spec.template.metadata.annotations"
 
 
-def deployment(own: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
+def deployment(metadata_of_deployment: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
     """Make a Deployment with this metadata, and with that of its pod template."""
     spec = {"template": {"metadata": template, "spec": {"containers": []}}}
-    metadata = {"name": "trainer", **own}
+    metadata = {"name": "trainer", **metadata_of_deployment}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-def hint(own: dict[str, Any], template: dict[str, Any]) -> str:
+def hint(metadata_of_deployment: dict[str, Any], template: dict[str, Any]) -> str:
     """Return the hint for the only template."""
-    value = deployment(own, template)
-    (found,) = templates_of(value)
-    return OptInHints(value).of(found)
+    value = deployment(metadata_of_deployment, template)
+    (source,) = templates_of(value)
+    return OptInHints(value).of(source)
 
 
-def test_what_does_not_look_like_opting_in_needs_no_hint() -> None:
+def test_other_keys_need_no_hint() -> None:
     """Other annotations and labels are not mistakes."""
     for key in ("team", "rdma.lab/fabric", "rdma.lab/disable", "x.io/enable", "sidecar/enabled"):
         assert hint({"labels": {key: "true"}}, {"annotations": {key: "true"}}) == ""
 
 
-def test_a_pod_that_says_false_is_told_so() -> None:
+def test_a_pod_that_sets_false_gets_a_hint() -> None:
     """The hint quotes the line that the user has to change."""
-    assert hint({}, {"annotations": {ENABLE: "false"}}) == f'{WHERE} sets {ENABLE}: "false"'
+    assert hint({}, {"annotations": {ENABLE: "false"}}) == f'{PLACE} sets {ENABLE}: "false"'
 
 
-def test_a_label_of_the_pod_is_no_annotation() -> None:
+def test_a_label_of_the_pod_is_not_an_annotation() -> None:
     """The namespace needs a label of this name, the pod an annotation."""
     assert hint({}, {"labels": {ENABLE: "true"}}) == (
         "rdma.lab/enable is in spec.template.metadata.labels: on a pod it must be an annotation"
@@ -50,19 +50,19 @@ def test_a_label_of_the_pod_is_no_annotation() -> None:
         "rdma-lab/enable", "rdma-enable", "rmda.lab/enable", "rdma.lab/enalbe", "rdma.lab/enable ",
     ],
 )  # fmt: skip
-def test_a_near_miss_is_told_what_may_be_meant(key: str) -> None:
+def test_a_near_miss_gets_a_suggestion(key: str) -> None:
     """Kubernetes accepts any key, and the webhook is not called for this one."""
     assert hint({}, {"annotations": {key: "true"}}) == (
-        f"{key!r} in {WHERE} has no effect (did you mean rdma.lab/enable?)"
+        f"{key!r} in {PLACE} has no effect (did you mean rdma.lab/enable?)"
     )
 
 
 @pytest.mark.parametrize("field", ["annotations", "labels"])
-def test_the_metadata_of_the_object_around_reach_no_pod(field: str) -> None:
+def test_the_metadata_of_the_outer_object_reach_no_pod(field: str) -> None:
     """The most common mistake is to use the first metadata in the file."""
     assert hint({field: {ENABLE: "true"}}, {}) == (
         f"rdma.lab/enable is in metadata.{field} of Deployment trainer, where it reaches no pod: "
-        f"move it to {WHERE}"
+        f"move it to {PLACE}"
     )
 
 

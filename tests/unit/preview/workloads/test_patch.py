@@ -30,36 +30,36 @@ VARIABLE: PatchOp = {
     "path": "/spec/containers/0/env/-",
     "value": {"name": "NCCL_DEBUG", "value": "WARN"},
 }
-BOTH: list[tuple[Path, list[PatchOp]]] = [(("items", 0), [VARIABLE]), (("items", 1), [VARIABLE])]
+CHANGES: list[tuple[Path, list[PatchOp]]] = [(("items", 0), [VARIABLE]), (("items", 1), [VARIABLE])]
 
 
 def names(value: Any) -> list[list[str]]:
     """List the names of the variables of each pod."""
     pods = value["items"]
-    return [[one["name"] for one in pod["spec"]["containers"][0]["env"]] for pod in pods]
+    return [[variable["name"] for variable in pod["spec"]["containers"][0]["env"]] for pod in pods]
 
 
 def test_two_pods_that_share_an_anchor_each_get_a_variable_once() -> None:
     """Shared parts are copied, and the original document does not change."""
     (document,) = read_documents(TWO_PODS)
-    assert names(patched(document.value, BOTH)) == [["HOME", "NCCL_DEBUG"]] * 2
+    assert names(patched(document.value, CHANGES)) == [["HOME", "NCCL_DEBUG"]] * 2
     assert names(document.value) == [["HOME"]] * 2
 
 
 def test_in_place_they_would_get_it_twice() -> None:
     """This is why `patched` does not use jsonpatch, which edits the one list of both pods."""
     (document,) = read_documents(TWO_PODS)
-    whole = [
-        {**op, "path": f"/items/{index}{op['path']}"} for (_, index), ops in BOTH for op in ops
+    ops = [
+        {**op, "path": f"/items/{index}{op['path']}"} for (_, index), ops in CHANGES for op in ops
     ]
-    made = jsonpatch.apply_patch(document.value, whole, in_place=True)
-    assert names(made) == [["HOME", "NCCL_DEBUG", "NCCL_DEBUG"]] * 2
+    result = jsonpatch.apply_patch(document.value, ops, in_place=True)
+    assert names(result) == [["HOME", "NCCL_DEBUG", "NCCL_DEBUG"]] * 2
 
 
-def test_what_is_not_patched_is_not_copied() -> None:
+def test_unpatched_parts_are_not_copied() -> None:
     """The text editor skips parts that are the same object."""
     value: dict[str, Any] = {"a": {"x": 1}, "b": [{"y": [1]}, {"z": 2}]}
-    made = patched(value, [(("b", 0), [{"op": "add", "path": "/y/0", "value": 0}])])
-    assert made == {"a": {"x": 1}, "b": [{"y": [0, 1]}, {"z": 2}]}
-    assert made["a"] is value["a"]
-    assert made["b"][1] is value["b"][1]
+    result = patched(value, [(("b", 0), [{"op": "add", "path": "/y/0", "value": 0}])])
+    assert result == {"a": {"x": 1}, "b": [{"y": [0, 1]}, {"z": 2}]}
+    assert result["a"] is value["a"]
+    assert result["b"][1] is value["b"][1]

@@ -1,4 +1,4 @@
-"""Pod templates are found by shape."""
+"""Pod templates are recognized by their shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def workload(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dic
     return {"apiVersion": "x.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def found(value: Any) -> list[tuple[str, str, str, str | None]]:
+def listed(value: Any) -> list[tuple[str, str, str, str | None]]:
     """List the templates by path, with kind, name and namespace of their objects."""
     return [(dotted(t.path), t.kind, t.name, t.namespace) for t in templates_of(value)]
 
@@ -30,28 +30,28 @@ def found(value: Any) -> list[tuple[str, str, str, str | None]]:
 def test_a_bare_pod_is_the_document_itself() -> None:
     """Its path is empty, and the pod is the same object as the document."""
     value = workload("Pod", "p", pod()["spec"], namespace="lab")
-    assert found(value) == [("", "Pod", "p", "lab")]
+    assert listed(value) == [("", "Pod", "p", "lab")]
     assert templates_of(value)[0].pod is value
 
 
 def test_templates_of_kinds_that_nobody_listed() -> None:
-    """They are found at any depth, in the order of the document, each with its owner."""
+    """They may be at any depth; the order is that of the document, each with its owner."""
     value = workload(
         "Fleet", "f", {"roles": [{"template": pod()}, {"template": pod()}], "last": {"t": pod()}}
     )
-    assert found(value) == [
+    assert listed(value) == [
         ("spec.roles[0].template", "Fleet", "f", None),
         ("spec.roles[1].template", "Fleet", "f", None),
         ("spec.last.t", "Fleet", "f", None),
     ]
 
 
-def test_the_nearest_object_is_named_and_takes_the_namespace_from_around() -> None:
+def test_the_nearest_object_is_named_with_the_namespace_of_its_wrapper() -> None:
     """A Job in a wrapper is named as a Job; items of a List have their own names."""
     job = workload("Job", "j", {"template": pod()})
     wrapper = workload("AppWrapper", "w", {"components": [{"template": job}]}, namespace="lab")
     value = {"apiVersion": "v1", "kind": "List", "items": [{"kind": "Service"}, wrapper, job]}
-    assert found(value) == [
+    assert listed(value) == [
         ("items[1].spec.components[0].template.spec.template", "Job", "j", "lab"),
         ("items[2].spec.template", "Job", "j", None),
     ]
@@ -60,40 +60,40 @@ def test_the_nearest_object_is_named_and_takes_the_namespace_from_around() -> No
 def test_a_generated_name_will_do() -> None:
     """Jobs often have only a generated name."""
     value = workload("Job", "", {"template": pod()}, generateName="train-")
-    assert found(value) == [("spec.template", "Job", "train-", None)]
+    assert listed(value) == [("spec.template", "Job", "train-", None)]
 
 
-def test_a_template_that_calls_itself_a_pod_belongs_to_what_is_around() -> None:
+def test_a_template_with_the_kind_pod_belongs_to_its_workload() -> None:
     """Some kinds require apiVersion and kind of the pod in the template."""
     inner = {"apiVersion": "v1", "kind": "Pod", **pod()}
-    assert found(workload("ElasticJob", "e", {"template": inner})) == [
+    assert listed(workload("ElasticJob", "e", {"template": inner})) == [
         ("spec.template", "ElasticJob", "e", None)
     ]
 
 
 @pytest.mark.parametrize("spec", [{"containers": {"name": "main"}}, {"nodeName": "x"}, None, 5])
 def test_a_pod_without_a_list_of_containers_is_a_pod(spec: Any) -> None:
-    """A dash may be missing: the decision then says so, while skipping the pod would hide it."""
+    """A dash may be missing: the decision reports that, while skipping the pod would hide it."""
     value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
-    assert found(value) == [("", "Pod", "p", None)]
-    assert found({"apiVersion": "v1", "kind": "List", "items": [value]})[0][0] == "items[0]"
+    assert listed(value) == [("", "Pod", "p", None)]
+    assert listed({"apiVersion": "v1", "kind": "List", "items": [value]})[0][0] == "items[0]"
 
 
 def test_a_template_without_a_list_of_containers_is_a_template() -> None:
     """The key `template` makes it one; elsewhere such a mapping may be anything."""
     spec = {"containers": {"name": "main"}}
-    assert found(workload("Job", "j", {"template": {"spec": spec}}))[0][0] == "spec.template"
-    assert found(workload("Job", "j", {"other": {"spec": spec}})) == []
+    assert listed(workload("Job", "j", {"template": {"spec": spec}}))[0][0] == "spec.template"
+    assert listed(workload("Job", "j", {"other": {"spec": spec}})) == []
 
 
-def test_nothing_is_found_inside_a_pod() -> None:
+def test_no_template_is_inside_a_pod() -> None:
     """A pod inside another pod's spec is data of that pod."""
     outer = pod()
     outer["spec"]["x"] = {"template": pod()}
-    assert found({"template": outer}) == [("template", "", "", None)]
+    assert listed({"template": outer}) == [("template", "", "", None)]
 
 
-def test_of_a_review_only_the_new_object_is_searched() -> None:
+def test_only_the_new_object_of_a_review_is_searched() -> None:
     """The decision is about the new object; the namespace is the request's."""
     value = {
         "apiVersion": "admission.k8s.io/v1",
@@ -104,21 +104,21 @@ def test_of_a_review_only_the_new_object_is_searched() -> None:
             "oldObject": workload("Pod", "p", pod()["spec"]),
         },
     }
-    assert found(value) == [("request.object", "Pod", "p-", "lab")]
+    assert listed(value) == [("request.object", "Pod", "p-", "lab")]
 
 
 def test_metadata_and_status_hold_no_pods() -> None:
     """The fields that an API server adds to an object are not searched."""
     value = workload("Job", "j", {}) | {"status": {"t": pod()}}
     value["metadata"]["managedFields"] = [pod()]
-    assert found(value) == []
+    assert listed(value) == []
 
 
 @pytest.mark.parametrize("kind", ["MiniCluster", "ServingRuntime"])
 def test_containers_right_under_another_kind_are_no_template(kind: str) -> None:
     """The metadata next to them is not the pods' metadata."""
     value = workload(kind, "m", {"containers": [{"image": "a"}, {"image": "b", "command": "x"}]})
-    assert found(value) == []
+    assert listed(value) == []
 
 
 @pytest.mark.parametrize("key", ["template", "worker", "podSpec"])
@@ -149,16 +149,16 @@ def test_what_is_not_certainly_a_pod_spec(spec: dict[str, Any]) -> None:
 
 
 def test_a_train_job_has_no_template() -> None:
-    """Its partial containers are merged into those of a runtime, which has the template."""
+    """Its partial containers are merged into a runtime's, which has the template."""
     patches = [{"template": pod()}]
     value = workload("TrainJob", "t", {"runtimeRef": {"name": "torch"}, "runtimePatches": patches})
-    assert found(value) == []
+    assert listed(value) == []
 
 
 @pytest.mark.parametrize(
     "text", ["a: 1", "services: {web: {image: x}}", "kind: Pod", "apiVersion: v1"]
 )
-def test_what_is_no_kubernetes_object_is_told_with_its_line(text: str) -> None:
+def test_other_documents_are_refused_with_their_line(text: str) -> None:
     """A Helm values file or a compose file is a common mistake."""
     _, document = read_documents(f"a: 1\n---\n{text}", "values.yaml")
     assert not_kubernetes(document) == (

@@ -11,9 +11,9 @@ from webhook.model.decision import PatchOp
 from webhook.preview.workloads.patch import to_template
 
 
-def pod(*containers: dict[str, Any], **more: Any) -> dict[str, Any]:
+def pod(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """Make a pod or template."""
-    return {"spec": {"containers": list(containers), **more}}
+    return {"spec": {"containers": list(containers), **fields}}
 
 
 def add(path: str, value: Any) -> PatchOp:
@@ -23,25 +23,25 @@ def add(path: str, value: Any) -> PatchOp:
 
 def test_an_append_creates_a_list_that_the_template_lacks() -> None:
     """The controller made the list in the live pod; the template gets its own."""
-    one = {"name": "A", "value": "1"}
-    made = to_template(
+    variable = {"name": "A", "value": "1"}
+    result = to_template(
         pod({"name": "main"}),
         pod({"name": "main", "env": [{"name": "ROLE"}]}),
-        [add("/spec/containers/0/env/-", one), add("/spec/containers/0/env/-", {"name": "B"})],
+        [add("/spec/containers/0/env/-", variable), add("/spec/containers/0/env/-", {"name": "B"})],
     )
-    assert made.ops == (
-        add("/spec/containers/0/env", [one]),
+    assert result.ops == (
+        add("/spec/containers/0/env", [variable]),
         add("/spec/containers/0/env/-", {"name": "B"}),
     )
-    assert made.pod == pod({"name": "main", "env": [one, {"name": "B"}]})
-    assert made.deferred == ()
+    assert result.pod == pod({"name": "main", "env": [variable, {"name": "B"}]})
+    assert result.deferred == ()
 
 
 def test_a_key_gets_the_parents_that_the_template_lacks() -> None:
-    """As with `set` of a draft, one operation adds them."""
+    """One operation adds them, as `set` of a draft does."""
     live = {"metadata": {"annotations": {"of": "controller"}}}
-    made = to_template({"spec": {}}, live, [add("/metadata/annotations/a~1b", "1")])
-    assert made.ops == (add("/metadata", {"annotations": {"a/b": "1"}}),)
+    result = to_template({"spec": {}}, live, [add("/metadata/annotations/a~1b", "1")])
+    assert result.ops == (add("/metadata", {"annotations": {"a/b": "1"}}),)
 
 
 def test_words_of_a_command_that_both_have_are_edited_in_both() -> None:
@@ -49,9 +49,9 @@ def test_words_of_a_command_that_both_have_are_edited_in_both() -> None:
     command = ["mpirun", "rank"]
     ops = [add("/spec/containers/0/command/1", "-mca"), add("/spec/containers/0/command/2", "x")]
     template = pod({"name": "main", "command": command})
-    made = to_template(template, pod({"name": "main", "command": command, "env": []}), ops)
-    assert made.ops == tuple(ops)
-    assert made.pod["spec"]["containers"][0]["command"] == ["mpirun", "-mca", "x", "rank"]
+    result = to_template(template, pod({"name": "main", "command": command, "env": []}), ops)
+    assert result.ops == tuple(ops)
+    assert result.pod["spec"]["containers"][0]["command"] == ["mpirun", "-mca", "x", "rank"]
     assert command == ["mpirun", "rank"]
 
 
@@ -114,9 +114,9 @@ def test_what_the_controller_wrote_is_left_to_admission(
     template: dict[str, Any], live: dict[str, Any], op: PatchOp
 ) -> None:
     """An edit of it has no place in the template."""
-    made = to_template(template, live, [op, add("/metadata/x", "1")])
-    assert made.deferred == (op,)
-    assert made.pod == {**template, "metadata": {**template.get("metadata", {}), "x": "1"}}
+    result = to_template(template, live, [op, add("/metadata/x", "1")])
+    assert result.deferred == (op,)
+    assert result.pod == {**template, "metadata": {**template.get("metadata", {}), "x": "1"}}
 
 
 def test_jsonpatch_makes_the_same_template() -> None:
@@ -129,6 +129,6 @@ def test_jsonpatch_makes_the_same_template() -> None:
         add("/spec/volumes/-", {"name": "v"}),
         add("/spec/containers/0/env/-", {"name": "A"}),
     ]
-    made = to_template(template, live, ops)
-    assert jsonpatch.apply_patch(template, list(made.ops)) == made.pod
-    assert made.deferred == ()
+    result = to_template(template, live, ops)
+    assert jsonpatch.apply_patch(template, list(result.ops)) == result.pod
+    assert result.deferred == ()

@@ -1,4 +1,4 @@
-"""A workload may be any JSON: what is misshapen is left to the decision, which says so."""
+"""A workload may be any JSON: misshapen parts are left to the decision, which reports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.preview.workloads.controllers import expected_pods
 from webhook.preview.workloads.objects import word
 from webhook.preview.workloads.templates import templates_of
 
-#: Of each type one, and a number that Python does not convert to a string.
+#: A value of each type, and a number that Python does not convert to a string.
 JUNK: tuple[Any, ...] = (
     None,
     True,
@@ -40,13 +40,13 @@ def places(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def replaced(value: Any, path: Path, junk: Any) -> Any:
-    """Return a copy with something else at a place."""
-    made = deepcopy(value)
-    node = made
+    """Return a copy with another value at a place."""
+    changed = deepcopy(value)
+    node = changed
     for step in path[:-1]:
         node = node[step]
     node[path[-1]] = junk
-    return made
+    return changed
 
 
 RICH = {
@@ -80,12 +80,12 @@ RICH = {
 @pytest.mark.parametrize("value", RICH.values(), ids=RICH)
 def test_no_shape_is_an_exception(value: dict[str, Any]) -> None:
     """Whatever a field contains, the result is pods: if need be, the templates themselves."""
-    assert any(found for found in templates_of(value))
+    assert any(source for source in templates_of(value))
     for path in places(value):
         for junk in JUNK:
             spoilt = replaced(value, path, junk)
-            for found in templates_of(spoilt):
-                assert expected_pods(found)
+            for source in templates_of(spoilt):
+                assert expected_pods(source)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from webhook.preview.workloads.templates import templates_of
 GPU = {"limits": {"nvidia.com/gpu": 4}, "requests": {"memory": "1Gi"}}
 
 
-def et(replica: str, made: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+def et(replica: str, pod_template: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     """Make a TrainingJob of et-operator."""
-    replicas = {replica: {"template": made or template()}}
+    replicas = {replica: {"template": pod_template or template()}}
     return workload(
         "kai.alibabacloud.com/v1alpha1 TrainingJob", {"etReplicaSpecs": replicas, **spec}
     )
@@ -48,7 +48,7 @@ def test_roles_are_labels() -> None:
 def test_how_the_launcher_reaches_workers(
     mode: str | None, script: str, agent: dict[str, str], keys: list[str]
 ) -> None:
-    """By ssh, unless the job says otherwise."""
+    """By ssh, unless the job sets another mode."""
     spec: dict[str, Any] = {} if mode is None else {"launcherAttachMode": mode}
     worker, launcher = first(et("worker", **spec)), first(et("launcher", **spec))
     assert worker["command"] == ["sh", "-c", script]
@@ -59,7 +59,7 @@ def test_how_the_launcher_reaches_workers(
 
 
 def test_a_worker_with_a_command_keeps_it() -> None:
-    """Only one without gets the operator's."""
+    """Only a worker without a command gets the operator's."""
     assert first(et("worker", template(command=["x"])))["command"] == ["x"]
 
 
@@ -77,10 +77,10 @@ def mpi(**container: Any) -> dict[str, Any]:
     return workload(kind, {"replicas": 2, "template": template(**container)})
 
 
-def test_one_template_makes_workers_and_a_launcher() -> None:
+def test_a_single_template_makes_workers_and_a_launcher() -> None:
     """The workers get the resources and sleep; the launcher gets the command, and no resources."""
-    (found,) = templates_of(mpi(command=["mpirun", "x"], resources=GPU))
-    (worker, launcher) = expected_pods(found)
+    (source,) = templates_of(mpi(command=["mpirun", "x"], resources=GPU))
+    (worker, launcher) = expected_pods(source)
     assert (worker.role, launcher.role) == ("worker", "launcher")
     sleeping, running = (live.pod["spec"]["containers"][0] for live in (worker, launcher))
     assert (sleeping["command"], sleeping["args"]) == (["sleep"], ["365d"])
@@ -107,6 +107,6 @@ def test_one_template_makes_workers_and_a_launcher() -> None:
     ids=["no container", "elsewhere", "MPIJob elsewhere", "MPIJob without containers"],
 )
 def test_nothing_is_added_elsewhere(value: dict[str, Any]) -> None:
-    """The pod is made as it is written."""
+    """The pod is created as written."""
     (pod,) = lives(value)
     assert "labels" not in pod.get("metadata", {})

@@ -24,12 +24,14 @@ EXCLUSIVE = {
 
 def jobs(metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     """Make a set with one replicated Job; `metadata` is that of the Job's template."""
-    made = {"spec": {"template": template(), **spec}, "metadata": metadata or {}}
-    return workload(KIND, {"replicatedJobs": [{"name": "w", "replicas": 2, "template": made}]})
+    job_template = {"spec": {"template": template(), **spec}, "metadata": metadata or {}}
+    return workload(
+        KIND, {"replicatedJobs": [{"name": "w", "replicas": 2, "template": job_template}]}
+    )
 
 
-def test_pods_know_their_set_and_their_job() -> None:
-    """Labels and annotations say the same, and the Job is an indexed one."""
+def test_pods_have_their_set_and_their_job() -> None:
+    """Labels and annotations are equal, and the Job is indexed."""
     (pod,) = lives(jobs())
     marks = {
         f"{PREFIX}/jobset-name": "job",
@@ -45,14 +47,14 @@ def test_pods_know_their_set_and_their_job() -> None:
 
 
 def test_a_job_that_is_not_indexed() -> None:
-    """Its pods do not know an index."""
+    """Its pods have no index."""
     (pod,) = lives(jobs(completionMode="NonIndexed"))
     assert "env" not in pod["spec"]["containers"][0]
 
 
 @pytest.mark.parametrize("place", ["set", "job"])
 def test_exclusive_placement_by_node_selector(place: str) -> None:
-    """Either the set or one of its Jobs may ask for it."""
+    """Either the set or one of its Jobs may request it."""
     value = jobs({"annotations": EXCLUSIVE} if place == "job" else None)
     if place == "set":
         value["metadata"]["annotations"] = EXCLUSIVE

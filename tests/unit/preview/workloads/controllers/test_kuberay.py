@@ -24,19 +24,19 @@ PORTS = " --dashboard-agent-listen-port=52365 {}--metrics-export-port=8080 "
 STARTED = "ray start --head  --block " + PORTS.format(" --dashboard-host=0.0.0.0  ")
 
 
-def head(made: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+def head(pod_template: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     """Make a cluster with a head."""
-    return workload(KIND, {"headGroupSpec": {"template": made or template()}, **spec})
+    return workload(KIND, {"headGroupSpec": {"template": pod_template or template()}, **spec})
 
 
-def worker(made: dict[str, Any] | None = None, **group: Any) -> dict[str, Any]:
+def worker(pod_template: dict[str, Any] | None = None, **group: Any) -> dict[str, Any]:
     """Make a cluster with a group of workers."""
-    groups = [{"groupName": "gpus", "template": made or template(), **group}]
+    groups = [{"groupName": "gpus", "template": pod_template or template(), **group}]
     return workload(KIND, {"workerGroupSpecs": groups})
 
 
 def test_a_head() -> None:
-    """Labels, variables, the command that starts Ray, and memory to share objects in."""
+    """It has labels, variables, the command that starts Ray, and shared memory."""
     (pod,) = lives(head())
     container = pod["spec"]["containers"][0]
     assert labels(pod) == {
@@ -59,9 +59,11 @@ def test_a_head() -> None:
 
 
 def test_a_worker() -> None:
-    """It knows the head, and an init container with its variables waits for that."""
-    made = template(env=[{"name": "A", "value": "1"}], volumeMounts=[{"mountPath": "/data"}])
-    (pod,) = lives(worker(made, rayStartParams={"num-gpus": "8"}))
+    """It has the head's address, and an init container with its variables waits for the head."""
+    pod_template = template(
+        env=[{"name": "A", "value": "1"}], volumeMounts=[{"mountPath": "/data"}]
+    )
+    (pod,) = lives(worker(pod_template, rayStartParams={"num-gpus": "8"}))
     container, (wait,) = pod["spec"]["containers"][0], pod["spec"]["initContainers"]
     flags = f" --address={HEAD}:6379  --block {PORTS.format(' ')} --num-gpus=8 "
     assert container["args"] == [f"ulimit -n 65536; ray start {flags}"]
@@ -96,14 +98,14 @@ def test_a_worker() -> None:
         ({"limits": {"cpu": "many", "nvidia.com/v100": 8}}, ""),
     ],
 )
-def test_ray_learns_what_the_container_has(resources: Any, flags: str) -> None:
+def test_ray_gets_the_resources_of_the_container(resources: Any, flags: str) -> None:
     """Numbers are rounded up; what is not a quantity is not a number."""
-    made = ray_start({}, Resources.model_validate(resources), head="")
-    assert sorted(made.split()) == sorted([*STARTED.split(), *flags.split()])
+    command = ray_start({}, Resources.model_validate(resources), head="")
+    assert sorted(command.split()) == sorted([*STARTED.split(), *flags.split()])
 
 
 def test_parameters_of_the_user() -> None:
-    """They win; true and false are switches, except where they are values."""
+    """They take precedence; true and false are switches, except where they are values."""
     given = {
         "block": "false",
         "num-cpus": "0",
@@ -136,12 +138,12 @@ def test_a_command_that_starts_ray_stays() -> None:
 
 def test_labels_and_variables_of_the_user() -> None:
     """KubeRay keeps the user's, except the labels that it selects pods by."""
-    made = template(env=[{"name": "RAY_PORT", "value": "1"}])
-    made["metadata"]["labels"] = {"ray.io/node-type": "x", "app.kubernetes.io/name": "mine"}
-    (pod,) = lives(head(made))
+    pod_template = template(env=[{"name": "RAY_PORT", "value": "1"}])
+    pod_template["metadata"]["labels"] = {"ray.io/node-type": "x", "app.kubernetes.io/name": "mine"}
+    (pod,) = lives(head(pod_template))
     assert labels(pod)["ray.io/node-type"] == "head"
     assert labels(pod)["app.kubernetes.io/name"] == "mine"
-    names = [one["name"] for one in pod["spec"]["containers"][0]["env"]]
+    names = [variable["name"] for variable in pod["spec"]["containers"][0]["env"]]
     assert names.count("RAY_PORT") == 1
 
 
@@ -160,7 +162,7 @@ def test_shared_memory_is_as_large_as_the_container(resources: Any, size: str) -
 
 
 def test_a_mount_at_dev_shm_stays() -> None:
-    """Then no volume is added."""
+    """No volume is added in that case."""
     (pod,) = lives(head(template(volumeMounts=[{"name": "own", "mountPath": "/dev/shm"}])))
     assert "volumes" not in pod["spec"]
 
@@ -186,7 +188,7 @@ def test_a_head_that_autoscales_has_a_second_container() -> None:
     ids=["job", "service", "fleet"],
 )
 def test_kinds_that_make_clusters(value: dict[str, Any]) -> None:
-    """Their clusters' heads are heads."""
+    """The heads of their clusters are treated as heads."""
     (pod,) = lives(value)
     assert labels(pod)["ray.io/node-type"] == "head"
 

@@ -11,25 +11,25 @@ from tests.unit.preview.workloads.controllers.workloads import env, lives, templ
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
-def job(mode: str | None, made: dict[str, Any] | None = None) -> dict[str, Any]:
+def job(mode: str | None, pod_template: dict[str, Any] | None = None) -> dict[str, Any]:
     """Make a Job."""
     given = {} if mode is None else {"completionMode": mode}
-    return workload("batch/v1 Job", {**given, "template": made or template()})
+    return workload("batch/v1 Job", {**given, "template": pod_template or template()})
 
 
-def test_the_containers_of_an_indexed_job_know_their_index() -> None:
+def test_the_containers_of_an_indexed_job_have_their_index() -> None:
     """So do the init containers; a variable that is there already stays."""
-    made = template()
-    own = {"name": "own", "env": [{"name": "JOB_COMPLETION_INDEX", "value": "7"}]}
-    made["spec"]["containers"].append(own)
-    made["spec"]["initContainers"] = [{"name": "init"}]
-    (pod,) = lives(job("Indexed", made))
-    one, two = pod["spec"]["containers"]
+    pod_template = template()
+    with_index = {"name": "own", "env": [{"name": "JOB_COMPLETION_INDEX", "value": "7"}]}
+    pod_template["spec"]["containers"].append(with_index)
+    pod_template["spec"]["initContainers"] = [{"name": "init"}]
+    (pod,) = lives(job("Indexed", pod_template))
+    main, other = pod["spec"]["containers"]
     (init,) = pod["spec"]["initContainers"]
     reference = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
-    assert one["env"] == [{"name": "JOB_COMPLETION_INDEX", "valueFrom": reference}]
-    assert init["env"] == one["env"]
-    assert env(two) == {"JOB_COMPLETION_INDEX": "7"}
+    assert main["env"] == [{"name": "JOB_COMPLETION_INDEX", "valueFrom": reference}]
+    assert init["env"] == main["env"]
+    assert env(other) == {"JOB_COMPLETION_INDEX": "7"}
     assert pod["metadata"]["annotations"] == {"rdma.lab/enable": "true", INDEX: "0"}
     assert pod["metadata"]["labels"] == {INDEX: "0"}
 
@@ -51,7 +51,7 @@ def test_so_do_those_of_a_cron_jobs_indexed_job() -> None:
     ],
     ids=["job", "not indexed", "deployment", "pod"],
 )
-def test_other_pods_are_made_as_they_are_written(value: dict[str, Any]) -> None:
+def test_other_pods_are_created_as_written(value: dict[str, Any]) -> None:
     """They are the templates themselves."""
     (pod,) = lives(value)
     assert "env" not in pod["spec"]["containers"][0]

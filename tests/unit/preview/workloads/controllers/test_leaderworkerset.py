@@ -21,12 +21,12 @@ def group(**templates: Any) -> dict[str, Any]:
     return workload(KIND, {"leaderWorkerTemplate": {"size": 4, **templates}})
 
 
-def test_leader_and_worker_know_their_group() -> None:
-    """The variables stand first, in all containers."""
-    own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "9"}]
-    made = template(env=own)
-    made["spec"]["initContainers"] = [{"name": "init"}]
-    leader, worker = lives(group(leaderTemplate=made, workerTemplate=template()))
+def test_leader_and_worker_have_their_group() -> None:
+    """The variables come first, in all containers."""
+    variables = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "9"}]
+    pod_template = template(env=variables)
+    pod_template["spec"]["initContainers"] = [{"name": "init"}]
+    leader, worker = lives(group(leaderTemplate=pod_template, workerTemplate=template()))
     ours = {
         "LWS_LEADER_ADDRESS": "job-0.job.lab",
         "LWS_GROUP_SIZE": "4",

@@ -20,9 +20,9 @@ KIND = "kubeflow.org/v2beta1 MPIJob"
 ROLE = "training.kubeflow.org/job-role"
 
 
-def job(replica: str, made: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+def job(replica: str, pod_template: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     """Make a job with one kind of replicas."""
-    replicas = {replica: {"template": made or template()}}
+    replicas = {replica: {"template": pod_template or template()}}
     return workload(KIND, {"mpiReplicaSpecs": replicas, **spec})
 
 
@@ -42,11 +42,13 @@ def test_a_worker_without_a_command_runs_sshd() -> None:
     assert pod["spec"]["volumes"] == [{"name": "ssh-auth", "secret": {"secretName": "job-ssh"}}]
 
 
-@pytest.mark.parametrize("own", [{"command": ["run"]}, {"args": ["run"]}], ids=["command", "args"])
-def test_a_worker_with_words_of_its_own_keeps_them(own: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "words", [{"command": ["run"]}, {"args": ["run"]}], ids=["command", "args"]
+)
+def test_a_worker_with_its_own_words_keeps_them(words: dict[str, Any]) -> None:
     """Only a container without both gets sshd."""
-    container = first(job("Worker", template(**own)))
-    assert {key: container[key] for key in ("command", "args") if key in container} == own
+    container = first(job("Worker", template(**words)))
+    assert {key: container[key] for key in ("command", "args") if key in container} == words
 
 
 def test_the_launcher_of_open_mpi() -> None:
@@ -83,16 +85,16 @@ def test_the_launcher_of_open_mpi() -> None:
     ],
 )
 def test_another_implementation_has_other_variables(implementation: str, names: list[str]) -> None:
-    """The variables are those of `mpiImplementation`; one that is not known has none."""
+    """`mpiImplementation` determines the variables; an unknown implementation has none."""
     spec: dict[str, Any] = {"mpiImplementation": implementation, "runLauncherAsWorker": True}
     assert list(env(first(job("Launcher", **spec)))) == ["K_MPI_JOB_ROLE", *names]
 
 
-def test_what_the_user_wrote_stays_in_front() -> None:
+def test_the_users_variables_stay_first() -> None:
     """Labels and variables are added; a label of the same name is overwritten."""
-    made = template(env=[{"name": "A", "value": "1"}])
-    made["metadata"]["labels"] = {"app": "x", ROLE: "mine"}
-    (pod,) = lives(job("Worker", made, sshAuthMountPath="/home/mpi/.ssh"))
+    pod_template = template(env=[{"name": "A", "value": "1"}])
+    pod_template["metadata"]["labels"] = {"app": "x", ROLE: "mine"}
+    (pod,) = lives(job("Worker", pod_template, sshAuthMountPath="/home/mpi/.ssh"))
     assert labels(pod)["app"] == "x"
     assert labels(pod)[ROLE] == "worker"
     assert list(env(pod["spec"]["containers"][0])) == ["A", "K_MPI_JOB_ROLE"]
@@ -102,9 +104,9 @@ def test_what_the_user_wrote_stays_in_front() -> None:
 @pytest.mark.parametrize("host_network", [True, False])
 def test_dns_in_the_hosts_network(host_network: bool) -> None:
     """With hostNetwork the pods resolve the names of their peers."""
-    made = template()
-    made["spec"]["hostNetwork"] = host_network
-    (pod,) = lives(job("Worker", made))
+    pod_template = template()
+    pod_template["spec"]["hostNetwork"] = host_network
+    (pod,) = lives(job("Worker", pod_template))
     assert ("dnsPolicy" in pod["spec"]) is host_network
 
 

@@ -23,8 +23,8 @@ RANKS = ["WORLD_SIZE", "RANK", "PET_NODE_RANK"]
 
 def job(kind: str, field: str, *replicas: str, **spec: Any) -> dict[str, Any]:
     """Make a job with replicas of these types."""
-    made = {replica: {"template": template()} for replica in replicas}
-    return workload(f"kubeflow.org/v1 {kind}", {field: made, **spec})
+    specs = {replica: {"template": template()} for replica in replicas}
+    return workload(f"kubeflow.org/v1 {kind}", {field: specs, **spec})
 
 
 def torch(*replicas: str, **spec: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def torch(*replicas: str, **spec: Any) -> dict[str, Any]:
     return job("PyTorchJob", "pytorchReplicaSpecs", *replicas, **spec)
 
 
-def test_labels_tell_type_and_role() -> None:
+def test_labels_have_type_and_role() -> None:
     """The master has a role; without a master, worker 0 has it."""
     master, worker = lives(torch("Master", "Worker"))
     (alone,) = lives(torch("Worker"))
@@ -48,17 +48,17 @@ def test_labels_tell_type_and_role() -> None:
 
 
 def test_pytorch_with_a_master() -> None:
-    """All replicas learn where it is, and workers wait for its name."""
+    """All replicas get its address, and workers wait for its name."""
     master, worker = lives(torch("Master", "Worker", nprocPerNode="8"))
     names = ["PYTHONUNBUFFERED", *MASTER, *RANKS, "PET_NPROC_PER_NODE", "PET_NNODES"]
     assert list(env(master["spec"]["containers"][0])) == names
     assert list(env(worker["spec"]["containers"][0])) == names
     assert "initContainers" not in master["spec"]
-    assert [one["name"] for one in worker["spec"]["initContainers"]] == ["init-pytorch"]
+    assert [container["name"] for container in worker["spec"]["initContainers"]] == ["init-pytorch"]
 
 
 def test_elastic_pytorch() -> None:
-    """It meets by a rendezvous instead."""
+    """Its replicas meet by a rendezvous instead."""
     names = ["PYTHONUNBUFFERED", "PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND", "PET_NNODES"]
     assert list(env(first(torch("Worker", elasticPolicy={})))) == names
 
@@ -110,18 +110,18 @@ def test_variables_of_other_frameworks(value: dict[str, Any], names: list[str]) 
         ("MXJob", "mxReplicaSpecs", "mxnet", "MX_CONFIG"),
     ],
 )
-def test_variables_of_one_container(kind: str, field: str, container: str, name: str) -> None:
-    """It is found by its name."""
-    made = template("other")
-    made["spec"]["containers"].append({"name": container})
-    value = workload(f"kubeflow.org/v1 {kind}", {field: {"Worker": {"template": made}}})
+def test_variables_of_a_single_container(kind: str, field: str, container: str, name: str) -> None:
+    """The container is chosen by its name."""
+    pod_template = template("other")
+    pod_template["spec"]["containers"].append({"name": container})
+    value = workload(f"kubeflow.org/v1 {kind}", {field: {"Worker": {"template": pod_template}}})
     (pod,) = lives(value)
-    assert [list(env(one)) for one in pod["spec"]["containers"]] == [[], [name]]
+    assert [list(env(created)) for created in pod["spec"]["containers"]] == [[], [name]]
 
 
-def mpi(made: dict[str, Any] | None = None, replica: str = "Launcher") -> dict[str, Any]:
+def mpi(pod_template: dict[str, Any] | None = None, replica: str = "Launcher") -> dict[str, Any]:
     """Make an MPIJob v1."""
-    replicas = {replica: {"template": made or template()}}
+    replicas = {replica: {"template": pod_template or template()}}
     return workload("kubeflow.org/v1 MPIJob", {"mpiReplicaSpecs": replicas})
 
 
@@ -139,29 +139,29 @@ def test_the_launcher_of_an_mpi_job() -> None:
         "I_MPI_HYDRA_BOOTSTRAP_EXEC": "/etc/mpi/kubexec.sh",
     }
     assert mounts(container) == ["/opt/kube", "/etc/mpi"]
-    assert [one["name"] for one in pod["spec"]["initContainers"]] == ["kubectl-delivery"]
+    assert [init["name"] for init in pod["spec"]["initContainers"]] == ["kubectl-delivery"]
 
 
 def test_a_launcher_with_gpus_sees_them() -> None:
-    """Then it runs ranks itself. Variables of Intel MPI that are there stay alone."""
+    """It runs ranks itself. Existing variables of Intel MPI are not changed."""
     gpus = {"limits": {"nvidia.com/gpu": 1}}
-    own = [{"name": "I_MPI_HYDRA_BOOTSTRAP", "value": "ssh"}]
-    found = env(first(mpi(template(resources=gpus, env=own))))
-    assert "NVIDIA_VISIBLE_DEVICES" not in found
-    assert found["I_MPI_HYDRA_BOOTSTRAP"] == "ssh"
+    variables = [{"name": "I_MPI_HYDRA_BOOTSTRAP", "value": "ssh"}]
+    launcher_env = env(first(mpi(template(resources=gpus, env=variables))))
+    assert "NVIDIA_VISIBLE_DEVICES" not in launcher_env
+    assert launcher_env["I_MPI_HYDRA_BOOTSTRAP"] == "ssh"
 
 
 @pytest.mark.parametrize(
-    ("own", "command", "args"),
+    ("words", "command", "args"),
     [
         ({}, ["sleep"], ["365d"]),
         ({"args": ["x"]}, ["sleep"], ["365d"]),
         ({"command": ["x"]}, ["x"], None),
     ],
 )
-def test_a_worker_without_a_command_sleeps(own: Any, command: Any, args: Any) -> None:
+def test_a_worker_without_a_command_sleeps(words: Any, command: Any, args: Any) -> None:
     """The launcher runs the ranks in it."""
-    container = first(mpi(template(**own), "Worker"))
+    container = first(mpi(template(**words), "Worker"))
     assert (container["command"], container.get("args")) == (command, args)
     assert mounts(container) == ["/etc/mpi"]
 

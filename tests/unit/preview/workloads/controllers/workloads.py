@@ -33,14 +33,14 @@ def workload(
 
 def lives(value: dict[str, Any]) -> list[PodManifest]:
     """Return the pods that the controller makes of all templates in an object."""
-    return [live.pod for found in templates_of(value) for live in expected_pods(found)]
+    return [live.pod for source in templates_of(value) for live in expected_pods(source)]
 
 
 def first(value: dict[str, Any]) -> dict[str, Any]:
     """Return the first container of the only pod."""
     (pod,) = lives(value)
-    found: dict[str, Any] = pod["spec"]["containers"][0]
-    return found
+    container: dict[str, Any] = pod["spec"]["containers"][0]
+    return container
 
 
 def labels(pod: PodManifest) -> dict[str, str]:
@@ -50,12 +50,12 @@ def labels(pod: PodManifest) -> dict[str, str]:
 
 def env(container: Mapping[str, Any]) -> dict[str, Any]:
     """Return a container's literal variables by name; None for the others."""
-    return {one["name"]: one.get("value") for one in container.get("env", [])}
+    return {variable["name"]: variable.get("value") for variable in container.get("env", [])}
 
 
 def mounts(container: Mapping[str, Any]) -> list[str]:
     """List the paths where the container mounts something."""
-    return [one["mountPath"] for one in container.get("volumeMounts", [])]
+    return [mount["mountPath"] for mount in container.get("volumeMounts", [])]
 
 
 GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": 1, "memory": "64Gi"}}}
@@ -64,14 +64,14 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "8", "train"]
 
 def launcher() -> dict[str, Any]:
     """Make the template of a launcher that names its fabric."""
-    made = template("launcher", command=MPIRUN)
-    made["metadata"]["annotations"]["rdma.lab/fabric"] = "v100-ib"
-    return made
+    pod_template = template("launcher", command=MPIRUN)
+    pod_template["metadata"]["annotations"]["rdma.lab/fabric"] = "v100-ib"
+    return pod_template
 
 
 def replicas(**templates: Any) -> dict[str, Any]:
     """Write replica specs."""
-    return {name: {"template": made} for name, made in templates.items()}
+    return {name: {"template": pod_template} for name, pod_template in templates.items()}
 
 
 MPI_JOB = workload(
