@@ -183,9 +183,7 @@ class Conditions(Record):
 
     def condition(self, name: str) -> Condition:
         """Return the condition of this type; an empty one if missing."""
-        return next(
-            (condition for condition in self.conditions if condition.type == name), Condition()
-        )
+        return next((entry for entry in self.conditions if entry.type == name), Condition())
 
     @property
     def is_ready(self) -> bool:
