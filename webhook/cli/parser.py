@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from textwrap import wrap
 from typing import NoReturn
 
 from webhook import __version__
 from webhook.cli.output import program_name
+from webhook.model.nearest import nearest, suggestion
 from webhook.text.escape import visible
 
 _USAGE = 2
@@ -62,21 +62,23 @@ class CommandParser(argparse.ArgumentParser):
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Report unrecognized words."""
         options = [word for action in self._actions for word in action.option_strings]
-        hint = _suggestion(words[0].partition("=")[0], options)
+        hint = _option_suggestion(words[0].partition("=")[0], options)
         self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Check a word against its choices; the message begins with the word."""
         choices = [str(choice) for choice in action.choices or ()]
         if choices and value not in choices:
-            hint = _suggestion(str(value), choices)
+            hint = suggestion(value, choices)
             message = f"{value!r:.80} is not one of {', '.join(choices)}{hint}"
             raise argparse.ArgumentError(action, message)
 
 
-def _suggestion(word: str, candidates: Iterable[str]) -> str:
-    close = get_close_matches(word[:80], list(candidates), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+def _option_suggestion(word: str, options: Iterable[str]) -> str:
+    """Compare names without their dashes, which would make all options alike."""
+    by_name = {option.lstrip("-"): option for option in options}
+    names = nearest(word.lstrip("-"), by_name)
+    return f" (did you mean {by_name[names[0]]}?)" if names else ""
 
 
 def parse_words(words: Sequence[str]) -> argparse.Namespace:

@@ -17,10 +17,11 @@ from webhook.config.findings import (
     UNKNOWN_FIELD,
     invalid_configuration,
 )
-from webhook.config.messages import instead_of, show_value, suggestion
+from webhook.config.messages import instead_of, show_value
 from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
 from webhook.config.schema import Schema, json_schema, structural
 from webhook.model.finding import Code
+from webhook.model.nearest import suggestion
 from webhook.model.pod import Path
 from webhook.text.yaml.tree import TextLimits
 
@@ -52,9 +53,8 @@ def foreign(data: Mapping[str, object]) -> Iterator[Misplaced]:
         if actual == expected:
             continue
         if actual:
-            message = (
-                f"must be {expected}, not {show_value(actual)}{suggestion(actual, (expected,))}"
-            )
+            hint = suggestion(actual, (expected,))
+            message = f"must be {expected}, not {show_value(actual)}{hint}"
         else:
             message = f"is missing: write {key}: {expected}{instead_of(key, data)}"
         yield Misplaced((key,), NOT_A_CONFIGURATION, message)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from functools import cache
-from itertools import islice
 from typing import NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from webhook.config.model import FabricConfigurationSpec
+from webhook.model.nearest import nearest, suggestion
 from webhook.text.yaml.emit import flow
 from webhook.text.yaml.hints import misread_key
 from webhook.text.yaml.values import literal_value
 
-#: Longer words are truncated in messages, and not compared with others.
+#: Longer words are truncated in messages.
 _LONGEST_WORD = 80
-#: The maximum number of known words that an unknown word is compared with.
-_MOST_WORDS = 200
 #: The maximum number of pairs of a list, and of characters, in a proposed mapping.
 _MOST_PAIRS, _LONGEST_REMEDY = 4, 300
 #: Common names of the link layers; the file uses the words of `ibstat`.
@@ -82,33 +79,10 @@ def listed(words: Sequence[str], limit: int = 20) -> str:
     return ", ".join(map(brief, words[:limit])) + suffix
 
 
-def suggestion(word: object, candidates: Iterable[str]) -> str:
-    """Suggest the closest candidate, ignoring case; return "" if none is close.
-
-    The search is quadratic in the length of the words and compares with each candidate, so both
-    are limited.
-    """
-    likely = _meant(str(word), candidates)
-    return f" (did you mean {likely}?)" if likely else ""
-
-
-def _meant(word: str, candidates: Iterable[str]) -> str:
-    lower = word.lower()
-    if len(lower) > _LONGEST_WORD:
-        return ""
-    by_lower = {name.lower(): name for name in candidates if len(name) <= _LONGEST_WORD}
-    close = [lower] if lower in by_lower else _closest(lower, by_lower)
-    return by_lower[close[0]] if close else ""
-
-
-def _closest(word: str, candidates: Iterable[str]) -> list[str]:
-    return get_close_matches(word, list(islice(candidates, _MOST_WORDS)), n=1)
-
-
 def instead_of(key: str, given: Iterable[str]) -> str:
     """Name the given key that is probably a misspelling of a missing key; "" without a match."""
-    likely = _meant(key, (word for word in given if word != key))
-    return f" instead of {quoted(likely)}" if likely else ""
+    likely = nearest(key, (word for word in given if word != key))
+    return f" instead of {quoted(likely[0])}" if likely else ""
 
 
 def intended_field(place: tuple[int | str, ...]) -> str:
@@ -119,7 +93,7 @@ def intended_field(place: tuple[int | str, ...]) -> str:
     word, home = str(place[-1]), _home(place[:-1])
     if any(row.name == word for row in rows()):
         return word
-    return _meant(word, [row.name for row in rows() if _parent(row) == home])
+    return "".join(nearest(word, [row.name for row in rows() if _parent(row) == home]))
 
 
 def _wrong_type(kind: str, value: object) -> str:

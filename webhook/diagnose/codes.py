@@ -6,7 +6,6 @@ Each tool defines its codes next to its checks; this module only collects them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 
 from webhook.config.findings import FILE_CODES
 from webhook.config.rules import RULES
@@ -21,6 +20,7 @@ from webhook.errors import WebhookError
 from webhook.model import inventory
 from webhook.model.decision import Rdma, Reason
 from webhook.model.finding import Code
+from webhook.model.nearest import nearest
 from webhook.preview.report.record import NOT_CALLED
 
 #: The effect of each verdict, as a sentence.
@@ -98,7 +98,7 @@ def _effect(rows: tuple[CodeRow, ...], rdma: Rdma | None) -> str:
 
 
 def _nearest(word: str) -> str:
-    matches = get_close_matches(word.lower()[:80], _BY_LOWER, n=3)
+    matches = nearest(word, _BY_LOWER.values(), limit=3, compared=len(_BY_LOWER))
     if not matches:
         return "; to list all of them: rdma-webhook why --codes"
-    return f": did you mean {' or '.join(_BY_LOWER[match] for match in matches)}?"
+    return f": did you mean {' or '.join(matches)}?"

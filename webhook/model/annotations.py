@@ -12,10 +12,10 @@ Opting in (the namespace also needs the label, which the API server checks):
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Literal, NamedTuple, TypeVar
 
 from webhook.model.decision import Denial, Reason
+from webhook.model.nearest import suggestion
 from webhook.model.pod import describe, text
 
 PREFIX = "rdma.lab/"
@@ -173,7 +173,7 @@ def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[st
     unknown = [name for name in names if name not in mutations]
     if unknown:
         valid = ", ".join(sorted(mutations))
-        meant = "".join(_meant(name, mutations) for name in unknown[:_LISTING_LIMIT])
+        meant = "".join(suggestion(name, mutations) for name in unknown[:_LISTING_LIMIT])
         raise _malformed(SKIP, ", ".join(unknown), f"one or more of {valid}{meant}")
     return frozenset(names)
 
@@ -182,7 +182,7 @@ def _unknown(ours: Iterable[str]) -> Iterable[str]:
     unknown = [key for key in ours if key not in REQUESTED and key not in WRITTEN]
     for key in unknown[:_LISTING_LIMIT]:
         requests = [word.removeprefix(PREFIX) for word in REQUESTED]
-        meant = _meant(key.removeprefix(PREFIX), requests, PREFIX)
+        meant = suggestion(key.removeprefix(PREFIX), requests, PREFIX)
         yield f"unknown annotation {key!r:.80}{meant}"
     if len(unknown) > _LISTING_LIMIT:
         yield f"{len(unknown) - _LISTING_LIMIT} more unknown annotations {PREFIX}*"
@@ -191,11 +191,3 @@ def _unknown(ours: Iterable[str]) -> Iterable[str]:
 #: The number of unknown keys that are listed: the search for a suggestion takes 0.2 ms for each,
 #: and more for longer words.
 _LISTING_LIMIT = 8
-_LONGEST = 64  # the longest word that gets a suggestion
-
-
-def _meant(word: str, candidates: Iterable[str], prefix: str = "") -> str:
-    if len(word) > _LONGEST:
-        return ""
-    close = get_close_matches(word, list(candidates), n=1)
-    return f" (did you mean {prefix}{close[0]}?)" if close else ""

@@ -145,6 +145,12 @@ def test_a_usage_error_is_a_single_line(shell: Shell, arguments: list[str]) -> N
             "unrecognized arguments: --enabled (did you mean --enable?)",
         ),
         (["preview", "--enabled", "pod.yaml"], "(see rdma-webhook preview --help)"),
+        (["why", "--enabel"], "unrecognized arguments: --enabel (see rdma-webhook why --help)"),
+        (
+            ["preview", "--name", "lab"],
+            "unrecognized arguments: --name (did you mean --namespace?)",
+        ),
+        (["check", "fabrics.yaml"], "(did you mean check-config?)"),
         (["preview", "-o", "yml", "pod.yaml"], "(did you mean yaml?)"),
         (
             ["certs"],

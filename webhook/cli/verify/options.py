@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from difflib import get_close_matches
 
 from webhook.cli.options import namespace_name, object_name, request_timeout
 from webhook.diagnose.verify.results import PortRate
 from webhook.errors import ConfigError
 from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.nearest import suggestion
 
 # Options.
 
@@ -126,9 +126,7 @@ def fabric_named(name: str, fabrics: Fabrics, source: str) -> Fabric:
     """Return the fabric with a name; ConfigError if the `source` has no such fabric."""
     by_name = fabrics.fabrics
     if name not in by_name:
-        near = get_close_matches(name[:80], list(by_name), n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
-        raise ConfigError(f"{source}: no fabric {name!r:.80}{meant}")
+        raise ConfigError(f"{source}: no fabric {name!r:.80}{suggestion(name, by_name)}")
     return by_name[name]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,9 +22,12 @@ from webhook.errors import ConfigError, DocumentError
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import FORBIDDEN, BestEffortReads
 from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.nearest import suggestion
 from webhook.preview.live import read_live
 
 _MOST_LISTED = 8
+#: Names of nodes differ in their ends, so all of them are searched for a mistyped name.
+_MOST_COMPARED = 10_000
 _INSTEAD = "pass -c FABRICS"
 
 
@@ -103,9 +105,8 @@ def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
     """Reject names of unknown nodes, and note the obstacles on a node."""
     for name in given:
         if name not in members.names:
-            near = get_close_matches(name[:80], sorted(members.names), n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            raise DocumentError(f"--nodes: node {name!r:.80} does not exist{meant}")
+            hint = suggestion(name, sorted(members.names), compared=_MOST_COMPARED)
+            raise DocumentError(f"--nodes: node {name!r:.80} does not exist{hint}")
         if obstacle := members.unfit.get(name):
             print_status("note", f"node {name} {obstacle}")
         elif name not in members.fit:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import listed, quoted, suggestion
+from webhook.config.messages import listed, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK
+from webhook.model.nearest import suggestion
 from webhook.model.pod import Path
 
 _PLUGIN_DOMAIN = "rdma/"

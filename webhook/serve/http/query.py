@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.config.messages import suggestion
 from webhook.config.names import LABEL_FORM, is_dns_label
 from webhook.errors import RequestError
+from webhook.model.nearest import suggestion
 from webhook.preview.formats import SERVED, OutputFormat
 
 NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
