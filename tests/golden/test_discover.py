@@ -67,7 +67,7 @@ def test_a_site_is_discovered(
     code, fresh = discovered(site, monkeypatch, capsysbinary, "-o", form)
     check(site / RESULTS[form], fresh)
     answer = json.loads(discovered(site, monkeypatch, capsysbinary, "-o", "json")[1])
-    assert code == int(any(finding["severity"] == "error" for finding in answer["findings"]))
+    assert code == int(any(finding["level"] == "error" for finding in answer["findings"]))
     assert not list(Draft202012Validator(json.loads(discover_schema())).iter_errors(answer))
 
 

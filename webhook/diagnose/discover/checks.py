@@ -23,103 +23,124 @@ from webhook.diagnose.discover.port_checks import (
     unknown_states,
 )
 from webhook.diagnose.discover.port_selection import PortSelection
-from webhook.diagnose.discover.site import FindingLevel, SiteFinding, SiteNode, gbps
+from webhook.diagnose.discover.site import SiteNode, gbps
 from webhook.diagnose.discover.used_ports import most_common
+from webhook.model.finding import Code, Finding, Location, severity
 from webhook.model.names import shortened_list
 
 # Find nodes that are in no fabric, or in a slower one than nodes with the same cards.
 
+NODE_WITHOUT_RDMA_DEVICE = Code(
+    "NodeWithoutRdmaDevice",
+    "No tool shows an RDMA device on the node.",
+    "Check that the node has a network card (lspci -nn) and that its RDMA driver is loaded "
+    "(mlx5_ib for NVIDIA), or collect again with all tools: rdma-webhook discover script.",
+)
+LINK_LAYER_UNKNOWN = Code(
+    "LinkLayerUnknown",
+    "No tool shows the link layer of any port of the node, so the node is in no fabric.",
+    "Add the output of ibstat, ibstatus or ibv_devinfo, or collect again: rdma-webhook discover "
+    "script.",
+)
+CARD_WITHOUT_RDMA_DEVICE = Code(
+    "CardWithoutRdmaDevice",
+    "A network card of a node with RDMA devices has none itself.",
+    "Load its RDMA driver (mlx5_ib for NVIDIA), unless the card is not meant for RDMA.",
+)
+NODES_SLOWER = Code(
+    "NodesSlower",
+    "All ports of a node run slower than the ports of nodes with the same GPUs and cards.",
+    "Compare the cables and switch ports. A job on both groups of nodes runs at the slower rate.",
+)
 
-def outside_fabrics(choice: PortSelection) -> Iterator[SiteFinding]:
+
+def outside_fabrics(choice: PortSelection) -> Iterator[Finding]:
     """Yield why a node is in no fabric, and its cards without an RDMA device."""
     node = choice.node
     if not any(port.device for port in node.ports):
-        yield SiteFinding(
-            "error",
-            (node.name,),
-            "no tool shows an RDMA device",
-            "Check that a network card is there (lspci -nn) and that its RDMA driver is loaded "
-            "(mlx5_ib for NVIDIA), or collect again with all tools: rdma-webhook discover script.",
-        )
+        text = "no tool shows an RDMA device"
+        yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=choice.location())
     elif choice.card is None:
-        yield SiteFinding(
-            "error",
-            (node.name,),
-            "no tool says the link layer of any port, so the node is in no fabric",
-            "Add the output of ibstat, ibstatus or ibv_devinfo, or collect again: rdma-webhook "
-            "discover script.",
-        )
+        text = "no tool shows the link layer of any port, so the node is in no fabric"
+        yield LINK_LAYER_UNKNOWN.finding("error", text, location=choice.location())
     for port in node.ports:
         if port.device is None and any(other.device for other in node.ports):
-            yield SiteFinding(
-                "warning",
-                (node.name,),
-                f"{port.model or 'a card'} at {port.pci} has no RDMA device",
-                "Load its RDMA driver (mlx5_ib for NVIDIA), or leave it to other traffic.",
-            )
+            text = f"{port.model or 'a card'} at {port.pci} has no RDMA device"
+            yield CARD_WITHOUT_RDMA_DEVICE.finding("warning", text, location=choice.location())
 
 
-def slower_nodes(groups: Iterable[Group]) -> Iterator[SiteFinding]:
+def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
     """Yield nodes whose ports run slower than the ports of nodes with the same GPUs and cards."""
     fastest_by_card: dict[tuple[object, ...], Group] = {}
     ordered = sorted(groups, key=lambda group: -(group.rate or 0))
     for group in ordered:
         fastest = fastest_by_card.setdefault((group.product, group.card), group)
         if group.rate is not None and fastest.rate is not None and group.rate < fastest.rate:
-            yield SiteFinding(
-                "warning",
-                group.nodes,
-                f"all ports run at {gbps(group.rate)}, where the same cards of "
-                f"{shortened_list(fastest.nodes)} run at {gbps(fastest.rate)}",
-                "Compare cables and switches; a job over both runs at the slower rate.",
+            text = (
+                f"all ports run at {gbps(group.rate)}, but the same cards of "
+                f"{shortened_list(fastest.nodes)} run at {gbps(fastest.rate)}"
             )
+            yield NODES_SLOWER.finding("warning", text, location=Location(nodes=group.nodes))
 
 
 # Find settings and drivers of nodes that keep containers from RDMA.
 
+RDMA_NETNS_EXCLUSIVE = Code(
+    "RdmaNetnsExclusive",
+    "Each RDMA device belongs to one network namespace, so containers cannot share it.",
+    "Run rdma system set netns shared, and add options ib_core netns_mode=1 to a file in "
+    "/etc/modprobe.d.",
+)
+NODE_MEMLOCK_LIMITED = Code(
+    "NodeMemlockLimited",
+    "containerd limits the memory that containers may lock.",
+    "Set LimitMEMLOCK=infinity in a drop-in of containerd.service, restart containerd, and set "
+    "`defaults.memlock: unlimited` in the fabrics file.",
+)
+PEER_MEMORY_NOT_LOADED = Code(
+    "PeerMemoryNotLoaded",
+    "The kernel module nvidia_peermem is not loaded on a node with GPUs.",
+    "Load it (modprobe nvidia_peermem), or check that NCCL's log shows GDRDMA.",
+)
+DRIVERS_DIFFER = Code(
+    "DriversDiffer",
+    "The RDMA driver of a node is not the one that most nodes of the fabric have.",
+    "Install the same driver on all nodes of the fabric.",
+)
 
-def exclusive_devices(plan: FabricPlan) -> Iterator[SiteFinding]:
+
+def exclusive_devices(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes on which containers cannot share RDMA devices."""
+    text = (
+        "RDMA devices belong to one network namespace (netns exclusive), so the RDMA shared device "
+        "plugin offers none"
+    )
     for choice in plan.group.choices:
         if plan.mode == "shared-device" and choice.node.settings.get("netns") == "exclusive":
-            yield SiteFinding(
-                "error",
-                (choice.node.name,),
-                "RDMA devices belong to one network namespace (netns exclusive): the RDMA shared "
-                "device plugin offers none",
-                "Run rdma system set netns shared, and write options ib_core netns_mode=1 into "
-                "/etc/modprobe.d.",
-            )
+            yield RDMA_NETNS_EXCLUSIVE.finding("error", text, location=choice.location())
 
 
-def limited_memlock(plan: FabricPlan) -> Iterator[SiteFinding]:
+def limited_memlock(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes on which containerd limits the memory that containers may lock."""
     for choice in plan.group.choices:
         memlock = choice.node.settings.get("memlock")
         if memlock is not None and memlock != "infinity":
-            yield SiteFinding(
-                "note",
-                (choice.node.name,),
-                f"containerd limits locked memory to {memlock} bytes, which stops RDMA in "
-                "containers that do not run as root, since IPC_LOCK does nothing there",
-                "Write LimitMEMLOCK=infinity into a drop-in of containerd.service and restart it; "
-                "then set defaults.memlock: unlimited.",
+            text = (
+                f"containerd limits locked memory to {memlock} bytes, so RDMA fails in containers "
+                "that do not run as root: IPC_LOCK has no effect there"
             )
+            yield NODE_MEMLOCK_LIMITED.finding("info", text, location=choice.location())
 
 
-def missing_peer_memory(plan: FabricPlan) -> Iterator[SiteFinding]:
+def missing_peer_memory(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with GPUs on which the module for GPUDirect RDMA is not loaded."""
+    text = "nvidia_peermem is not loaded, so GPUDirect RDMA needs DMA-BUF"
     for choice in plan.group.choices:
         if choice.node.gpus and choice.node.settings.get("peermem") == "no":
-            yield SiteFinding(
-                "note",
-                (choice.node.name,),
-                "nvidia_peermem is not loaded: GPUDirect RDMA then needs DMA-BUF",
-                "Load nvidia_peermem (modprobe nvidia_peermem), or check that NCCL says GDRDMA.",
-            )
+            yield PEER_MEMORY_NOT_LOADED.finding("info", text, location=choice.location())
 
 
-def different_drivers(plan: FabricPlan) -> Iterator[SiteFinding]:
+def different_drivers(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with an RDMA driver other than the most common one."""
     drivers = Counter(
         driver
@@ -132,19 +153,25 @@ def different_drivers(plan: FabricPlan) -> Iterator[SiteFinding]:
     for choice in plan.group.choices:
         driver = choice.node.settings.get("driver", usual)
         if driver != usual:
-            yield SiteFinding(
-                "warning",
-                (choice.node.name,),
-                f"the RDMA driver is {driver}, where most nodes have {usual}",
-                "Install one driver on all nodes of the fabric.",
-            )
+            text = f"the RDMA driver is {driver}, but most nodes have {usual}"
+            yield DRIVERS_DIFFER.finding("warning", text, location=choice.location())
 
+
+NODE_CODES = (
+    NODE_WITHOUT_RDMA_DEVICE,
+    LINK_LAYER_UNKNOWN,
+    CARD_WITHOUT_RDMA_DEVICE,
+    NODES_SLOWER,
+    RDMA_NETNS_EXCLUSIVE,
+    NODE_MEMLOCK_LIMITED,
+    PEER_MEMORY_NOT_LOADED,
+    DRIVERS_DIFFER,
+)
 
 # All checks, and the findings of a site.
 
-_RANK = {"error": 0, "warning": 1, "note": 2}
-#: In the order in which findings of one severity are shown.
-_CHECKS: tuple[Callable[[FabricPlan], Iterable[SiteFinding]], ...] = (
+#: In the order in which findings of one level are shown.
+_CHECKS: tuple[Callable[[FabricPlan], Iterable[Finding]], ...] = (
     ports_down,
     devices_missing,
     slow_ports,
@@ -166,10 +193,10 @@ def site_findings(
     nodes: Iterable[SiteNode],
     choices: Iterable[PortSelection],
     plans: Sequence[FabricPlan],
-    earlier: Iterable[SiteFinding] = (),
-) -> list[SiteFinding]:
+    earlier: Iterable[Finding] = (),
+) -> list[Finding]:
     """Return all findings, the most severe first, with equal findings of several nodes merged."""
-    findings: list[SiteFinding] = [*earlier]
+    findings: list[Finding] = [*earlier]
     for node in nodes:
         findings += node.findings
     for choice in choices:
@@ -178,16 +205,16 @@ def site_findings(
         for check in _CHECKS:
             findings += check(plan)
     findings += slower_nodes([plan.group for plan in plans])
-    return _together(findings)
+    return sorted(_merged(findings), key=lambda finding: -severity(finding.level))
 
 
-def _together(findings: Iterable[SiteFinding]) -> list[SiteFinding]:
-    nodes: dict[tuple[FindingLevel, str, str], dict[str, None]] = {}
+def _merged(findings: Iterable[Finding]) -> list[Finding]:
+    """Merge findings that differ only in their nodes."""
+    nodes: dict[Finding, dict[str, None]] = {}
     for finding in findings:
-        key = (finding.severity, finding.message, finding.remedy)
-        nodes.setdefault(key, {}).update(dict.fromkeys(finding.nodes))
-    merged = [
-        SiteFinding(severity, tuple(node_names), message, remedy)
-        for (severity, message, remedy), node_names in nodes.items()
+        anywhere = finding._replace(location=finding.location._replace(nodes=()))
+        nodes.setdefault(anywhere, {}).update(dict.fromkeys(finding.location.nodes))
+    return [
+        finding._replace(location=finding.location._replace(nodes=tuple(names)))
+        for finding, names in nodes.items()
     ]
-    return sorted(merged, key=lambda finding: _RANK[finding.severity])

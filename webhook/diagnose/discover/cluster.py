@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.discover.site import ClaimableDevices, KubeNode, SiteFinding
+from webhook.diagnose.discover.site import ClaimableDevices, KubeNode
 from webhook.errors import ClusterError
 from webhook.kube.api import ApiReader, RefusedError
 from webhook.model.claims import is_nic_class
+from webhook.model.finding import Code, Finding, Location
 
 # Nodes, and the objects of their device plugins.
 
@@ -58,30 +59,46 @@ def _counts(value: object) -> dict[str, int]:
     }
 
 
-def cluster_findings(items: Sequence[Item]) -> list[SiteFinding]:
-    """Return notes on the objects of device plugins and DRA drivers."""
-    findings: list[SiteFinding] = []
+OPERATOR_REPLACES_DRIVER = Code(
+    "OperatorReplacesDriver",
+    "A NicClusterPolicy replaces the RDMA driver of nodes with one from a container.",
+    "Remove ofedDriver from the policy if the nodes have a driver that works.",
+)
+DEVICE_PLUGIN_CONFIGURED = Code(
+    "DevicePluginConfigured",
+    "An object of the cluster configures the RDMA shared device plugin.",
+)
+DRA_DEVICES_NOT_RDMA = Code(
+    "DraDevicesNotRdma",
+    "A DRA driver offers devices, but none that is known as an RDMA device.",
+)
+DRA_DRIVER_WITHOUT_CLASS = Code(
+    "DraDriverWithoutClass",
+    "A DRA driver offers RDMA devices, but no DeviceClass selects them, so pods cannot claim them.",
+    "Create a DeviceClass that selects the driver's devices; discover then plans a fabric with "
+    "claims.",
+)
+CLUSTER_CODES = (
+    OPERATOR_REPLACES_DRIVER,
+    DEVICE_PLUGIN_CONFIGURED,
+    DRA_DEVICES_NOT_RDMA,
+    DRA_DRIVER_WITHOUT_CLASS,
+)
+
+
+def cluster_findings(items: Sequence[Item]) -> list[Finding]:
+    """Return the facts about device plugins and DRA drivers that their objects show."""
+    findings: list[Finding] = []
     for item in items:
+        owner = f"{item.get('kind')} {value_at(item, 'metadata', 'name')}"
         if item.get("kind") == "NicClusterPolicy" and value_at(item, "spec", "ofedDriver"):
-            findings.append(
-                SiteFinding(
-                    "note",
-                    (),
-                    f"NicClusterPolicy {value_at(item, 'metadata', 'name')} has ofedDriver: it "
-                    "replaces the nodes' RDMA driver with one from a container",
-                    "Leave it out where the nodes have a driver that works.",
-                )
-            )
-        findings += (_configured(item, name) for name in _plugin_resources(item))
+            text = f"{owner} has ofedDriver, which replaces the nodes' RDMA driver"
+            findings.append(OPERATOR_REPLACES_DRIVER.finding("info", text))
+        for name in _plugin_resources(item):
+            text = f"{owner} configures the RDMA shared device plugin for rdma/{name}"
+            findings.append(DEVICE_PLUGIN_CONFIGURED.finding("info", text))
     findings += _dra_drivers(items)
     return list(dict.fromkeys(findings))
-
-
-def _configured(item: Item, resource: str) -> SiteFinding:
-    owner = f"{item.get('kind')} {value_at(item, 'metadata', 'name')}"
-    return SiteFinding(
-        "note", (), f"{owner} configures the RDMA shared device plugin for rdma/{resource}"
-    )
 
 
 def _plugin_resources(item: Item) -> Iterator[str]:
@@ -100,8 +117,8 @@ def _plugin_resources(item: Item) -> Iterator[str]:
     yield from (name for name in names if isinstance(name, str))
 
 
-def _dra_drivers(items: Sequence[Item]) -> Iterator[SiteFinding]:
-    """Yield a note for each driver whose devices no fabric claims, with the reason."""
+def _dra_drivers(items: Sequence[Item]) -> Iterator[Finding]:
+    """Yield a finding for each driver whose devices no fabric claims."""
     drivers: dict[str, dict[str, None]] = {}
     for item in items:
         driver = value_at(item, "spec", "driver")
@@ -111,14 +128,12 @@ def _dra_drivers(items: Sequence[Item]) -> Iterator[SiteFinding]:
     for driver, nodes in drivers.items():
         if driver.startswith(("gpu.", "compute-domain.")) or classes.get(driver):
             continue
-        reason = "none is known as an RDMA device"
+        code, reason = DRA_DEVICES_NOT_RDMA, "none is known as an RDMA device"
         if driver in classes:
-            reason = "no DeviceClass selects them: create one, and discover writes claims"
-        yield SiteFinding(
-            "note",
-            tuple(node for node in nodes if node),
-            f"the DRA driver {driver} offers devices, but {reason}",
-        )
+            code, reason = DRA_DRIVER_WITHOUT_CLASS, "no DeviceClass selects them"
+        location = Location(nodes=tuple(node for node in nodes if node))
+        text = f"the DRA driver {driver} offers devices, but {reason}"
+        yield code.finding("info", text, location=location)
 
 
 # Read the RDMA devices and GPUs that DRA drivers offer on nodes, from ResourceSlices.
@@ -262,17 +277,15 @@ def read_cluster(reads: ApiReader) -> LiveCluster:
             items += _all(reads, path, kind)
         except RefusedError as error:
             if name == _NEEDED:
-                raise ClusterError(_without_nodes(error)) from error
+                raise ClusterError(_refusal_of_nodes(error)) from error
             if error.code != _NO_SUCH_KIND:
-                unread.append(f"cannot list {name}, and goes on without them: {error}")
+                unread.append(f"cannot list {name}, so they are not used: {error}")
     return LiveCluster(tuple(items), tuple(unread))
 
 
-def _without_nodes(error: RefusedError) -> str:
-    all_it_needs = (
-        ": the right to list nodes is all that --nodes needs" if error.code == _FORBIDDEN else ""
-    )
-    return f"cannot list nodes: {error}{all_it_needs}"
+def _refusal_of_nodes(error: RefusedError) -> str:
+    needed = "; --nodes needs only the right to list nodes" if error.code == _FORBIDDEN else ""
+    return f"cannot list nodes: {error}{needed}"
 
 
 def _all(reads: ApiReader, path: str, kind: str) -> Iterator[Item]:

@@ -15,10 +15,10 @@ from webhook.diagnose.discover.port_selection import PortSelection, select_ports
 from webhook.diagnose.discover.site import (
     DiscoverOptions,
     KubeNode,
-    SiteFinding,
     SiteNode,
     SourcedObservation,
 )
+from webhook.model.finding import Finding
 from webhook.model.names import natural_key
 
 
@@ -28,7 +28,7 @@ class Discovery(NamedTuple):
     nodes: tuple[SiteNode, ...]
     choices: tuple[PortSelection, ...]
     plans: tuple[FabricPlan | Refused, ...]
-    findings: tuple[SiteFinding, ...]
+    findings: tuple[Finding, ...]
     #: The fabrics file.
     text: str
     #: Its fabrics.
@@ -48,14 +48,14 @@ class Discovery(NamedTuple):
     @property
     def needs_a_fix(self) -> bool:
         """Whether jobs would fail or run slower than possible."""
-        return any(finding.severity == "error" for finding in self.findings)
+        return any(finding.level == "error" for finding in self.findings)
 
 
 def discover_site(
     observations: Mapping[str, Sequence[SourcedObservation]],
     kube: Mapping[str, KubeNode],
     wishes: DiscoverOptions,
-    earlier: Sequence[SiteFinding] = (),
+    earlier: Sequence[Finding] = (),
 ) -> Discovery:
     """Merge the observations of all nodes and plan their fabrics; keep the `earlier` findings."""
     paired = _paired(observations, kube)
@@ -110,12 +110,12 @@ def unplaced_nodes(discovery: Discovery) -> Iterator[tuple[str, str]]:
     for choice in discovery.choices:
         name = choice.node.name
         if name not in placed:
-            yield name, "refused, see above" if name in refused else "; ".join(_lacking(choice))
+            yield name, "see the findings" if name in refused else "; ".join(_lacking(choice))
 
 
 def _lacking(choice: PortSelection) -> Iterator[str]:
     if not choice.node.ports:
-        yield "no RDMA device"
+        yield "no tool shows an RDMA device"
     reasons: dict[str, list[str]] = {}
     for port, because in choice.left_out.items():
         reasons.setdefault(because, []).append(port.name)

@@ -11,9 +11,10 @@ from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import API_VERSION, KIND
 from webhook.diagnose.discover.groups import Group
-from webhook.diagnose.discover.plan import FabricPlan, Refused
+from webhook.diagnose.discover.plan import FabricPlan, Refused, describe_group
 from webhook.diagnose.discover.plan_fields import FabricEntry, MatchEntry
 from webhook.diagnose.discover.used_ports import rails_of
+from webhook.model.names import shortened_list
 from webhook.text.escape import visible
 
 #: Words that YAML reads only as text, except for `_NOT_TEXT`.
@@ -65,9 +66,11 @@ def _file(plans: Sequence[FabricPlan | Refused], suspect: dict[int, str], nodes:
     lines.append("fabrics:" if live else "fabrics: []")
     for place, plan in enumerate(plans):
         if isinstance(plan, Refused):
-            lines += _comment(f"{plan.finding.message}. {plan.finding.remedy}", "")
+            lines += _comment(
+                f"{describe_group(plan.group)}: {plan.finding.text}. {plan.finding.remedy}", ""
+            )
         elif place in suspect:
-            lines += _comment(f"check-config does not accept this one: {suspect[place]}", "")
+            lines += _comment(f"commented out, since check-config reports: {suspect[place]}", "")
             lines += (f"# {line}" for line in _fabric(plan))
         else:
             lines += _fabric(plan)
@@ -77,8 +80,8 @@ def _file(plans: Sequence[FabricPlan | Refused], suspect: dict[int, str], nodes:
 
 def _head(nodes: int) -> Iterator[str]:
     count = f"{nodes} node{'s' * (nodes != 1)}"
-    yield f"# Written by rdma-webhook discover from what tools showed of {count}."
-    yield "# Each comment says where a value comes from."
+    yield f"# Written by rdma-webhook discover from the output of tools on {count}."
+    yield "# Each comment gives the source of a value, or the reason for it."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
     yield f"metadata: {{name: {NAME}}}"
@@ -113,11 +116,11 @@ def _fabric(plan: FabricPlan) -> Iterator[str]:
 
 def _about(plan: FabricPlan) -> Iterator[str]:
     for device, because in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
-        yield f"left out: {device}: {because}"
+        yield f"{device} is unused: {because}"
     for rail in rails_of(plan):
         yield rail.words
     for needed in plan.requirements:
-        yield f"needs: {needed}"
+        yield f"needs {needed}"
 
 
 def others_left_out(plan: FabricPlan) -> dict[str, str]:
@@ -131,7 +134,7 @@ def others_left_out(plan: FabricPlan) -> dict[str, str]:
         name: next(iter(nodes_by_reason))
         if len(nodes_by_reason) == 1
         else "; ".join(
-            f"{reason} (on {', '.join(nodes[:3])})" for reason, nodes in nodes_by_reason.items()
+            f"{reason} (on {shortened_list(nodes)})" for reason, nodes in nodes_by_reason.items()
         )
         for name, nodes_by_reason in sorted(by_port.items())
     }

@@ -139,7 +139,7 @@ def _foreign(choice: PortSelection) -> dict[str, SitePort]:
 
 def _two_cards(device: str, foreign: PortSelection, ours: PortSelection) -> str:
     return (
-        f"{device} is {_described(ours.devices[device][0])} on {ours.node.name}, and "
+        f"{device} is {_described(ours.devices[device][0])} on {ours.node.name}, but "
         f"{_described(_foreign(foreign)[device])} on {foreign.node.name}"
     )
 
@@ -190,7 +190,7 @@ def _useless(instances: Sequence[SitePort], group: Group) -> str:
     rates = {port.rate_gbps for port in active}
     if group.rate not in rates and None not in rates:
         other_rates = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
-        return f"{other_rates}{everywhere}: the fabric's rate is {gbps(group.rate)}"
+        return f"{other_rates}{everywhere}; the fabric's rate is {gbps(group.rate)}"
     return ""
 
 

@@ -26,21 +26,22 @@ from webhook.diagnose.tools.transcripts.commands import short_answers
 _EXCERPT_LENGTH = 60
 #: Characters of a text that are searched for its type, if it is not the output of tools.
 _BEGINNING = 4000
-#: Texts that people give by mistake: a pattern, and what to do with such a text.
+#: Texts that people pass by mistake: a pattern, and a description.
 _OTHER_TEXTS = (
     (re.compile(r"[\0\ufffd]"), "is not text"),
     (
         re.compile(r"^kind: FabricConfiguration\b|^fabrics:", re.MULTILINE),
-        "is a fabrics file, which discover writes (rdma-webhook check-config checks it)",
+        "is a fabrics file, the output of discover (rdma-webhook check-config checks it)",
     ),
     (
         re.compile(r'^\s{0,8}(?:- )?"?kind"?: "?(?:Node|NodeList|List)\b', re.MULTILINE),
-        "is what kubectl prints (give it behind --nodes)",
+        "is output of kubectl (pass it with --nodes)",
     ),
 )
 _TOOLS = (
     "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, lspci -nn, mst status -v, nvidia-smi "
-    "-L, nvidia-smi topo -m, show_gids, ip -br a, and what rdma-webhook discover script collects"
+    "-L, nvidia-smi topo -m, show_gids, ip -br a, or of the script that rdma-webhook discover "
+    "script prints"
 )
 
 
@@ -118,14 +119,17 @@ def _name(part: NodeOutput, observations: Sequence[Observation], alone: str | No
 def _problem(text: NodeText) -> str:
     for pattern, description in _OTHER_TEXTS:
         if pattern.search(text.text[:_BEGINNING]):
-            return f"{text.name}: {description}: expected the output of {_TOOLS}"
+            return f"{text.name}: {description}; expected the output of {_TOOLS}"
     lines = [line.strip() for line in text.text.splitlines()]
     number = next((at for at, line in enumerate(lines, 1) if line), 0)
     if not number:
-        return f"{text.name}: is empty: expected the output of {_TOOLS}"
+        return f"{text.name}: is empty; expected the output of {_TOOLS}"
     excerpt = lines[number - 1]
     excerpt = f"{excerpt[:_EXCERPT_LENGTH]}..." if len(excerpt) > _EXCERPT_LENGTH else excerpt
-    return f"{text.name}:{number}: {excerpt!r} is not the output of a known tool: expected {_TOOLS}"
+    return (
+        f"{text.name}:{number}: {excerpt!r} is not the output of a known tool; expected the output "
+        f"of {_TOOLS}"
+    )
 
 
 # Collect the output of tools on nodes: a script, and a DaemonSet that runs it on each node.

@@ -12,10 +12,10 @@ from webhook.diagnose.discover.site import (
     GpuCount,
     KubeNode,
     Reconciled,
-    SiteFinding,
     SiteNode,
     SourcedObservation,
     Statement,
+    disagreement,
     reconcile,
 )
 from webhook.diagnose.tools.observations import (
@@ -31,15 +31,20 @@ from webhook.diagnose.tools.observations import (
     SettingObservation,
 )
 from webhook.diagnose.tools.products import machine_type_of
+from webhook.model.finding import Code, Finding, Location
 from webhook.model.names import natural_key
 
 _Kind = TypeVar("_Kind", bound=Observation)
 #: Characters that GPU feature discovery removes from a product name (k8s-device-plugin,
 #: internal/lm).
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9\-_. ]")
-_COLLECT = "Collect both again at the same time; until they agree, neither is used."
-_OTHER_NODE = "Check that the output is of this node, and restart GPU feature discovery there."
 _GPU_COLUMN = re.compile(r"GPU\d{1,4}")
+
+GPU_PRODUCT_DIFFERS = Code(
+    "GpuProductDiffers",
+    "The node label nvidia.com/gpu.product names another product than the GPUs that tools show.",
+    "Check that the output is from this node, and restart GPU feature discovery on it.",
+)
 
 
 def merge_node(
@@ -81,7 +86,7 @@ def _all(observations: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple
 
 def _settings(
     node: str, observations: Iterable[SourcedObservation]
-) -> tuple[dict[Setting, str], list[SiteFinding]]:
+) -> tuple[dict[Setting, str], list[Finding]]:
     by_setting: dict[Setting, list[Statement[str | None]]] = {}
     for file, observation in observations:
         if isinstance(observation, SettingObservation):
@@ -90,25 +95,15 @@ def _settings(
             )
             by_setting.setdefault(observation.setting, []).append(statement)
     settings: dict[Setting, str] = {}
-    findings: list[SiteFinding] = []
+    findings: list[Finding] = []
     for setting, statements in by_setting.items():
         result: Reconciled[str] = reconcile(statements)
         if result.value is not None:
             settings[setting] = result.value
-        findings += _differ(node, f"the setting {setting!r}", result)
+        if result.conflict is not None:
+            location = Location(nodes=(node,))
+            findings.append(disagreement(location, f"the setting {setting}", result.conflict))
     return settings, findings
-
-
-def _differ(node: str, topic: str, result: Reconciled[str]) -> Iterator[SiteFinding]:
-    if result.conflict is not None:
-        first, second = result.conflict
-        yield SiteFinding(
-            "warning",
-            (node,),
-            f"tools differ on {topic}: {first.sentence(first.value)}, "
-            f"{second.sentence(second.value)}",
-            _COLLECT,
-        )
 
 
 def product_label(product: str) -> str:
@@ -121,25 +116,21 @@ _Counted = tuple[GpuCount, ...]
 
 def _gpus(
     node: str, observations: Sequence[SourcedObservation], kube: KubeNode | None
-) -> tuple[_Counted, list[SiteFinding]]:
+) -> tuple[_Counted, list[Finding]]:
     """Count the GPUs by product: as nvidia-smi and other tools list them, else by the labels."""
     listed: Reconciled[_Counted] = reconcile(_counted(observations))
+    location = Location(nodes=(node,))
     if listed.conflict is not None:
-        first, second = listed.conflict
-        words = (
-            f"tools differ on the GPUs: {first.sentence(_gpu_words(first.value))}, "
-            f"{second.sentence(_gpu_words(second.value))}"
-        )
-        return (), [SiteFinding("warning", (node,), words, _COLLECT)]
+        return (), [disagreement(location, "the GPUs", listed.conflict, _gpu_words)]
     if listed.value is None:
         return _by_label_or_topology(observations, kube), []
     label = kube.gpu_product if kube else None
     if label and label not in {gpu.product for gpu in listed.value}:
-        words = (
-            f"nvidia-smi shows {_gpu_words(listed.value)}, the label nvidia.com/gpu.product of "
-            f"the node says {label}"
+        text = (
+            f"tools show {_gpu_words(listed.value)}, but the node's label nvidia.com/gpu.product "
+            f"is {label}"
         )
-        return (), [SiteFinding("warning", (node,), words, _OTHER_NODE)]
+        return (), [GPU_PRODUCT_DIFFERS.finding("warning", text, location=location)]
     return listed.value, []
 
 

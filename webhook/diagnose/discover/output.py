@@ -2,81 +2,134 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+
+from typing_extensions import TypedDict
 
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.fabrics_yaml import others_left_out
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import SiteFinding, SiteNode, SitePort
+from webhook.diagnose.discover.plan_fields import FabricEntry
+from webhook.diagnose.discover.site import SiteNode, SitePort
 from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes, rails_of
+from webhook.diagnose.tools.observations import LinkLayer, PortState
+from webhook.model.finding import Level
 from webhook.model.names import natural_key, shortened_list
-from webhook.text.terminal import Sheet, Span, TableColumn
+from webhook.text.findings import FindingForm, finding_form
+from webhook.text.terminal import Sheet, Span, TableColumn, write_finding
 
-# The stable JSON form, described by `discover.schema.json`.
-#
-# Keys may be added, but are never renamed. A value that no tool showed is null.
-
-_SCHEMA = Path(__file__).with_name("discover.schema.json")
+# The discovery for programs. Keys and codes may be added, but are never renamed. A value that no
+# tool shows, or that tools show differently, is null.
 
 
-def discover_form(discovery: Discovery) -> dict[str, object]:
+class GpusForm(TypedDict):
+    """The GPUs of one product in a node."""
+
+    product: str | None
+    """As GPU feature discovery writes it in the label nvidia.com/gpu.product."""
+    count: int | None
+    """The number of these GPUs."""
+
+
+class PortForm(TypedDict):
+    """A port of an RDMA device, or a card without one."""
+
+    device: str | None
+    """The RDMA device, such as mlx5_0; null for a card without one."""
+    port: int | None
+    """The number of the port, from 1."""
+    netdev: str | None
+    """The network interface; a bond before its members."""
+    state: PortState | None
+    """The state of the RDMA port, not of its network interface."""
+    linkLayer: LinkLayer | None
+    rateGbps: float | None
+    """In Gb/s; null unless the port is Active, since the rate of other ports has no meaning."""
+    pci: str | None
+    """The PCI address, with the domain if a tool shows it."""
+    model: str | None
+    """The model of the card."""
+    firmware: str | None
+    """The version of the firmware."""
+    numa: int | None
+    """The NUMA node of the card."""
+    virtual: bool | None
+    """Whether it is a virtual function."""
+    sources: list[str]
+    """The tools that show the port."""
+
+
+class NodeForm(TypedDict):
+    """A node, as all tools together describe it."""
+
+    name: str
+    machineType: str | None
+    """A known type of machine, such as DGX H100."""
+    gpus: list[GpusForm]
+    ports: list[PortForm]
+    findings: list[FindingForm]
+    """Contradictions between tools; the findings of the discovery have them, too."""
+
+
+class DiscoveryForm(TypedDict):
+    """What tools show of nodes, and the fabrics that follow from it."""
+
+    nodes: list[NodeForm]
+    fabrics: list[FabricEntry]
+    """The fabrics as in the fabrics file, which `rdma-webhook schema fabrics` describes."""
+    findings: list[FindingForm]
+    """Faults and facts, the most severe first."""
+
+
+def discover_form(discovery: Discovery) -> DiscoveryForm:
     """Return the discovery as plain JSON values."""
-    return {
-        "nodes": [_node_form(node) for node in discovery.nodes],
-        "fabrics": list(discovery.entries),
-        "findings": [_finding_form(finding) for finding in discovery.findings],
-    }
+    return DiscoveryForm(
+        nodes=[_node_form(node) for node in discovery.nodes],
+        fabrics=list(discovery.entries),
+        findings=[finding_form(finding) for finding in discovery.findings],
+    )
 
 
 def discover_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of the form."""
-    return _SCHEMA.read_text(encoding="utf-8")
+    """Return the JSON Schema of the output of `discover -o json`."""
+    from webhook.text.schema import form_schema  # noqa: PLC0415 -- only for this output
+
+    return form_schema(DiscoveryForm, "The output of rdma-webhook discover -o json")
 
 
-def _node_form(node: SiteNode) -> dict[str, object]:
-    return {
-        "name": node.name,
-        "machineType": node.machine_type,
-        "gpus": [{"product": gpu.product, "count": gpu.number} for gpu in node.gpus],
-        "ports": [_port_form(port) for port in node.ports],
-        "findings": [_finding_form(finding) for finding in node.findings],
-    }
+def _node_form(node: SiteNode) -> NodeForm:
+    return NodeForm(
+        name=node.name,
+        machineType=node.machine_type,
+        gpus=[GpusForm(product=gpu.product, count=gpu.number) for gpu in node.gpus],
+        ports=[_port_form(port) for port in node.ports],
+        findings=[finding_form(finding) for finding in node.findings],
+    )
 
 
-def _port_form(port: SitePort) -> dict[str, object]:
-    return {
-        "device": port.device,
-        "port": port.port,
-        "netdev": port.netdevs[0] if port.netdevs else None,
-        "state": port.state,
-        "linkLayer": port.link_layer,
-        "rateGbps": port.rate_gbps,
-        "pci": port.pci,
-        "model": port.model,
-        "firmware": port.firmware,
-        "numa": port.numa,
-        "virtual": port.virtual,
-        "sources": list(port.sources),
-    }
-
-
-def _finding_form(finding: SiteFinding) -> dict[str, object]:
-    return {
-        "severity": finding.severity,
-        "nodes": list(finding.nodes),
-        "message": finding.message,
-        "remedy": finding.remedy,
-    }
+def _port_form(port: SitePort) -> PortForm:
+    return PortForm(
+        device=port.device,
+        port=port.port,
+        netdev=port.netdevs[0] if port.netdevs else None,
+        state=port.state,
+        linkLayer=port.link_layer,
+        rateGbps=port.rate_gbps,
+        pci=port.pci,
+        model=port.model,
+        firmware=port.firmware,
+        numa=port.numa,
+        virtual=port.virtual,
+        sources=list(port.sources),
+    )
 
 
 # The text report: what to fix first, then each fabric with its nodes and ports.
 
-_SIGNS = {
-    "error": Span("✘", "bold red"),
-    "warning": Span("!", "bold yellow"),
-    "note": Span("-", "dim"),
-}
+#: A fact needs no action, so the summary does not count it.
+_COUNTED_LEVELS: tuple[Level, ...] = ("error", "warning")
+UNPLACED_TITLE = "In no fabric"
 _WIDEST_CELL = 40
 #: Characters for a state such as Down, and for the other details of a node.
 _RATE, _DETAILS = 4, 40
@@ -86,42 +139,36 @@ _ODD = {"down": "bold red", "slow": "bold red"}
 def discover_text(discovery: Discovery, *, width: int, colour: bool) -> str:
     """Return the report."""
     sheet = Sheet(width, colour=colour)
-    sheet.paragraph(Span(_summary(discovery), "bold"))
+    sheet.paragraph(Span(summary(discovery), "bold"))
     if discovery.findings:
         sheet.blank()
-        sheet.paragraph(
-            Span("What to fix first", "bold") if discovery.needs_a_fix else Span("Findings")
-        )
+        sheet.paragraph(Span(findings_title(discovery), "bold"))
         for finding in discovery.findings:
-            _finding(sheet, finding)
+            write_finding(sheet, finding, subject=shortened_list(finding.location.nodes))
     for plan in discovery.fabrics:
         _fabric(sheet, plan, width)
     _unplaced(sheet, discovery)
     return sheet.text
 
 
-def _summary(discovery: Discovery) -> str:
+def summary(discovery: Discovery) -> str:
+    """Count nodes, fabrics and faults: "5 nodes, 2 fabrics, 2 errors, 1 warning"."""
+    levels = Counter(finding.level for finding in discovery.findings)
     counts = [
         _count(len(discovery.nodes), "node"),
         _count(len(discovery.fabrics), "fabric"),
-        *(
-            _count(number, severity)
-            for severity in ("error", "warning", "note")
-            if (number := sum(finding.severity == severity for finding in discovery.findings))
-        ),
+        *(_count(levels[level], level) for level in _COUNTED_LEVELS if levels[level]),
     ]
     return ", ".join(counts)
 
 
+def findings_title(discovery: Discovery) -> str:
+    """Return the title of the findings."""
+    return "What to fix first" if discovery.needs_a_fix else "Findings"
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def _finding(sheet: Sheet, finding: SiteFinding) -> None:
-    nodes = f"{shortened_list(finding.nodes)}: " if finding.nodes else ""
-    sheet.paragraph(Span(nodes, "bold"), Span(finding.message), sign=_SIGNS[finding.severity])
-    if finding.remedy:
-        sheet.paragraph(Span(finding.remedy), sign=Span("→"), indent=2)
 
 
 def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
@@ -139,7 +186,7 @@ def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     for rail in rails_of(plan):
         sheet.paragraph(Span(rail.words), indent=2)
     for device, because in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
-        sheet.paragraph(Span(f"left out {device}", "bold"), Span(f": {because}"), indent=2)
+        sheet.paragraph(Span(f"{device} is unused", "bold"), Span(f": {because}"), indent=2)
     for needed in plan.requirements:
         sheet.paragraph(Span("needs", "bold"), Span(f" {needed}"), indent=2)
 
@@ -185,7 +232,7 @@ def _ports_words(group: EqualNodes) -> str:
     """Return the ports by their rate or state: "400: mlx5_0, mlx5_1; Down: mlx5_2"."""
     by_state: dict[str, list[str]] = {}
     for port in group.ports:
-        lead = f"not used ({port.words})" if port.standing == "unused" else port.words
+        lead = f"unused ({port.words})" if port.standing == "unused" else port.words
         by_state.setdefault(lead, []).append(port.name)
     ports = "; ".join(f"{words}: {', '.join(names)}" for words, names in by_state.items())
     return f"{ports}; {_details(group)}"
@@ -206,6 +253,6 @@ def _unplaced(sheet: Sheet, discovery: Discovery) -> None:
     if not unplaced:
         return
     sheet.blank()
-    sheet.paragraph(Span("In no fabric", "bold"))
+    sheet.paragraph(Span(UNPLACED_TITLE, "bold"))
     for name, reason in unplaced:
         sheet.paragraph(Span(name, "bold"), Span(f": {reason}"), indent=2)

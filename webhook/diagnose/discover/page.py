@@ -7,10 +7,11 @@ from html import escape
 from pathlib import Path
 
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
+from webhook.diagnose.discover.output import UNPLACED_TITLE, findings_title, summary
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import SiteFinding
 from webhook.diagnose.discover.svg import picture
 from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes
+from webhook.model.finding import Finding
 from webhook.model.names import natural_key, shortened_list
 from webhook.text.escape import visible, visible_lines
 
@@ -31,16 +32,16 @@ def site_page(discovery: Discovery) -> str:
 
 def _parts(discovery: Discovery) -> Iterator[str]:
     yield f"{_HEAD}<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
-    yield f"<h1>{len(discovery.nodes)} nodes, {len(discovery.fabrics)} fabrics</h1>\n"
+    yield f"<h1>{_escaped(summary(discovery))}</h1>\n"
     yield f'<div class="picture">\n{picture(discovery.fabrics)}</div>\n'
     if discovery.findings:
-        yield "<h2>What to fix, and what to know</h2>\n"
+        yield f"<h2>{findings_title(discovery)}</h2>\n"
         yield f'<ul class="findings">\n{"".join(map(_finding, discovery.findings))}</ul>\n'
     for plan in discovery.fabrics:
         yield f"<h2>{_escaped(plan.name)}</h2>\n<p>{_escaped(plan.reasons['name'])}</p>\n"
         yield _table(plan)
     if unplaced := "".join(_unplaced(discovery)):
-        yield f"<h2>In no fabric</h2>\n<ul>\n{unplaced}</ul>\n"
+        yield f"<h2>{UNPLACED_TITLE}</h2>\n<ul>\n{unplaced}</ul>\n"
     yield f"<h2>fabrics.yaml</h2>\n<pre>{escape(visible_lines(discovery.text))}</pre>\n"
 
 
@@ -53,11 +54,12 @@ def _escaped(words: str) -> str:
     return escape(visible(words))
 
 
-def _finding(finding: SiteFinding) -> str:
-    nodes = f"<b>{_escaped(shortened_list(finding.nodes))}</b>: " if finding.nodes else ""
+def _finding(finding: Finding) -> str:
+    names = shortened_list(finding.location.nodes)
+    nodes = f"<b>{_escaped(names)}</b>: " if names else ""
     remedy = f'<br><span class="remedy">{_escaped(finding.remedy)}</span>' if finding.remedy else ""
-    severity = finding.severity
-    return f'<li class="{severity}">{severity}: {nodes}{_escaped(finding.message)}{remedy}</li>\n'
+    level = finding.level
+    return f'<li class="{level}">{level}: {nodes}{_escaped(finding.text)}{remedy}</li>\n'
 
 
 def _table(plan: FabricPlan) -> str:

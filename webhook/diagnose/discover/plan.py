@@ -22,8 +22,9 @@ from webhook.diagnose.discover.plan_fields import (
     match_entry,
     matches,
 )
-from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, SiteFinding, gbps
+from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, gbps
 from webhook.model.fabric import Mode
+from webhook.model.finding import Code, Finding, Location
 from webhook.model.names import shortened_list
 
 #: In these modes each pod has its own devices, so no list can name them.
@@ -51,7 +52,7 @@ class Refused(NamedTuple):
     """A group without a fabric, and the finding that explains it."""
 
     group: Group
-    finding: SiteFinding
+    finding: Finding
 
 
 def plan_fabrics(groups: Sequence[Group], wishes: DiscoverOptions) -> list[FabricPlan | Refused]:
@@ -81,7 +82,7 @@ def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> Fab
     if mode == "shared-device" and (finding := _without_networks(group, devices, wishes)):
         return Refused(group, finding)
     entry: FabricEntry = {"name": name, "match": match_entry(match), "mode": mode}
-    reasons = {"name": _about(group), "mode": because}
+    reasons = {"name": describe_group(group), "mode": because}
     reasons |= {f"match.{field}": reason for field, reason in match.reasons.items()}
     offered = claimable_of(group)
     if mode == "dra" and offered is not None:
@@ -90,11 +91,12 @@ def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> Fab
         resources, reason = _resources(name, group, devices, mode, wishes)
         entry["resources"], reasons["resources"] = resources, reason
     entry["linkLayer"] = group.card.link_layer
-    reasons["linkLayer"] = f"of the ports of {_used(devices)}"
+    reasons["linkLayer"] = f"from the ports of {_used(devices)}"
     if group.rate is not None and group.rate.is_integer():
         entry["rateGbps"], reasons["rateGbps"] = int(group.rate), _rate_reason(group)
     elif group.rate is not None:
-        reasons["linkLayer"] += f"; {gbps(group.rate)}, but rateGbps takes whole numbers only"
+        omission = f"rateGbps is omitted, since {gbps(group.rate)} is not a whole number"
+        reasons["linkLayer"] += f"; {omission}"
     if mode not in _OWN_DEVICE:
         chosen = hca_list(group, devices)
         entry[chosen.field], reasons[chosen.field] = list(chosen.names), chosen.because
@@ -103,7 +105,7 @@ def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> Fab
         entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
     if mode == "shared-device" and group.card.link_layer == "Ethernet":
         entry["networks"] = list(wishes.networks)
-        reasons["networks"] = "as given by --network: one interface in the pod for each RoCE device"
+        reasons["networks"] = "set by --network: one interface in the pod for each RoCE device"
     if not entry["match"]:
         del entry["match"]
     return FabricPlan(
@@ -111,25 +113,25 @@ def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> Fab
     )
 
 
-_ETH0 = "the pod network's interface, as nearly all CNI plugins name it"
+_ETH0 = "the interface of the pod network; nearly all CNI plugins use this name"
 
 
 def _mode(group: Group, wishes: DiscoverOptions) -> tuple[Mode, str]:
     if wishes.mode is not None:
-        return wishes.mode, "as given by --mode"
+        return wishes.mode, "set by --mode"
     offered = claimable_of(group)
     if offered is not None and not _offered(group):
-        return "dra", f"the DRA driver {offered.driver} offers RDMA devices on all of these nodes"
+        return "dra", f"the DRA driver {offered.driver} offers RDMA devices on all these nodes"
     if group.card.link_layer == "InfiniBand":
-        return "shared-device", "InfiniBand works in the pod network without another network"
+        return "shared-device", "InfiniBand needs no additional network in the pod"
     if wishes.networks:
-        return "shared-device", "RoCE with an interface in the pod for each device (--network)"
+        return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
     virtual = any(port.virtual for choice in group.choices for port in choice.left_out)
     if virtual:
-        return "sr-iov", "RoCE, and the nodes have virtual functions already"
+        return "sr-iov", "RoCE, and the nodes already have virtual functions"
     return "host-network", (
-        "RoCE in a pod network needs an interface there for each device: give --network for each, "
-        "or --mode sr-iov; only pods with hostNetwork use this fabric as it is"
+        "RoCE needs an interface in the pod for each device: give --network for each, or --mode "
+        "sr-iov. Until then, only pods with hostNetwork can use this fabric"
     )
 
 
@@ -155,49 +157,53 @@ def _add_claims(
     name, gpus = entry["name"], offered.gpu_class if not by_plugin else ""
     if gpus:
         entry["match"] |= {"gpuResources": [], "deviceClasses": [gpus]}
-        reasons["match.deviceClasses"] = "what selects the GPUs that a DRA driver offers"
+        reasons["match.deviceClasses"] = "the DeviceClass that selects the GPUs of a DRA driver"
         reasons["match.gpuResources"] = "no device plugin offers GPUs"
     if gpus and offered.aligned:
         entry["claims"] = [{"template": f"{name}-gpu-nic"}]
         reasons["claims"] = (
-            "a GPU with the NIC at its PCIe root; for more of them in a container, repeat both "
+            "a GPU with the NIC at its PCIe root; for several pairs in a container, repeat both "
             "requests and their constraint in the template"
         )
         return
     entry["claims"] = [{"template": f"{name}-nics", "request": NIC_REQUEST}]
     reason = (
-        "the GPUs come from a device plugin" if by_plugin else "no GPU can be claimed with its NIC"
+        "a device plugin offers the GPUs" if by_plugin else "no GPU can be claimed with its NIC"
     )
-    nics = f"the {offered.nics} NICs of a node" if offered.nics > 1 else "the NIC of a node"
-    reasons["claims"] = f"{nics}, since {reason}; where pods share nodes, request fewer"
+    nics = f"all {offered.nics} NICs of a node" if offered.nics > 1 else "the NIC of a node"
+    reasons["claims"] = f"{nics}, because {reason}; request fewer where pods share nodes"
 
 
-def _without_networks(
-    group: Group, devices: Devices, wishes: DiscoverOptions
-) -> SiteFinding | None:
+ROCE_NETWORKS_MISSING = Code(
+    "RoceNetworksMissing",
+    "RoCE in mode shared-device needs a Multus network for each device, and --network gives fewer.",
+    "Give --network once for each device (a macvlan network on the device's interface), or choose "
+    "--mode sr-iov or --mode host-network.",
+)
+
+
+def _without_networks(group: Group, devices: Devices, wishes: DiscoverOptions) -> Finding | None:
     """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
     if group.card.link_layer != "Ethernet" or len(wishes.networks) >= _device_count(devices):
         return None
-    return SiteFinding(
-        "error",
-        group.nodes,
-        f"{_about(group)}: RoCE in mode shared-device needs a Multus network for each of "
-        f"{_device_count(devices)} devices, {len(wishes.networks)} given: no fabric is written",
-        "Give --network once for each device (a macvlan on its interface), or --mode sr-iov, "
-        "or --mode host-network.",
+    text = (
+        "no fabric was written: RoCE in mode shared-device needs a Multus network for each of "
+        f"{_device_count(devices)} devices, but --network gives {len(wishes.networks)}"
     )
+    return ROCE_NETWORKS_MISSING.finding("error", text, location=Location(nodes=group.nodes))
 
 
 def _device_count(devices: Devices) -> int:
     return len({name.partition(":")[0] for name in devices.used})
 
 
-def _about(group: Group) -> str:
+def describe_group(group: Group) -> str:
     """Describe a group: "2 nodes (a, b), NVIDIA-H100-80GB-HBM3, InfiniBand 400 Gb/s"."""
     count = f"{len(group.nodes)} node{'s' * (len(group.nodes) > 1)}"
     gpus = group.product or ("no GPU" if group.without_gpus else "GPUs unknown")
-    link = f"{group.card.link_layer} {gbps(group.rate)}"
-    split = f"; apart since {group.split_reason}" if group.split_reason else ""
+    rate = ", rate unknown" if group.rate is None else f" {gbps(group.rate)}"
+    link = f"{group.card.link_layer}{rate}"
+    split = f"; a separate fabric because {group.split_reason}" if group.split_reason else ""
     hardware = f"{gpus}, {group.model or 'card unknown'}, {link}"
     return f"{count} ({shortened_list(group.nodes)}): {hardware}{split}"
 
@@ -216,7 +222,7 @@ def _rate_reason(group: Group) -> str:
     ]
     tools = sorted({tool for port in active for tool in port.sources})
     if not active:
-        return "no tool gives the state of the ports"
+        return "no tool shows the state of the ports"
     return f"{len(active)} Active port{'s' * (len(active) > 1)} ({', '.join(tools)})"
 
 
@@ -232,7 +238,10 @@ def _resources(
             }
             for rail in range(_device_count(devices))
         ]
-        return rails, "one virtual function of each device; --plugin writes policies and networks"
+        return (
+            rails,
+            "a virtual function of each device; --plugin writes the policies and networks",
+        )
     if mode == "host-device":
         return [
             {
@@ -243,8 +252,8 @@ def _resources(
         ], "all devices of a node for one pod; --plugin writes the network"
     offered = _offered(group)
     if offered:
-        return [{"name": offered}], "the nodes offer it already"
-    return [{"name": f"rdma/{short}"}], "what the device plugin will offer with --plugin's files"
+        return [{"name": offered}], "already offered by the nodes"
+    return [{"name": f"rdma/{short}"}], "offered by the device plugin with the files of --plugin"
 
 
 def _offered(group: Group) -> str:
@@ -261,7 +270,7 @@ def _offered(group: Group) -> str:
 def _add_interfaces(
     entry: FabricEntry, reasons: dict[str, str], group: Group, chosen: HcaList, mode: Mode
 ) -> None:
-    """Add the socket interfaces, and leave out UCX if none is known for it."""
+    """Add the socket interfaces, and omit UCX if none is known for it."""
     host: HostInterface = host_interface(group)
     if mode == "shared-device":
         entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
@@ -272,27 +281,27 @@ def _add_interfaces(
     elif chosen.field == "hcas":
         entry["libraries"] = ["nccl", "gloo"]
         reasons["libraries"] = (
-            f"without ucx, which needs hostSocketInterface beside hcas: {host.because}"
+            f"without ucx, which needs hostSocketInterface in addition to hcas; {host.because}"
         )
 
 
 def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
     if mode == "shared-device":
         yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
-        yield "the network namespace mode of RDMA is shared (rdma system show)"
+        yield "RDMA devices shared between network namespaces (rdma system show: netns shared)"
         if group.card.link_layer == "Ethernet":
-            yield f"Multus, and a network for each of {_device_count(devices)} devices"
+            yield f"Multus, with a network for each of {_device_count(devices)} devices"
     elif mode == "host-network":
         yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
         yield "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet"
     elif mode == "sr-iov":
-        yield "SR-IOV in the firmware of the cards and in the BIOS, and the SR-IOV network operator"
+        yield "SR-IOV enabled in the BIOS and the cards' firmware, and the SR-IOV network operator"
         yield "Multus, and an IPAM plugin for the networks"
     elif mode == "dra":
-        yield "the ResourceClaimTemplate in the namespaces of the pods (--plugin writes it)"
+        yield "the ResourceClaimTemplate in each namespace with such pods (--plugin writes it)"
     else:
         yield "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin"
-        yield "cards that nothing else on the node uses: a pod takes the whole device"
+        yield "cards that nothing else on the node uses, since a pod gets the whole device"
 
 
 # Names for fabrics and resources, short enough to type.

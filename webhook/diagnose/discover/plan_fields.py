@@ -10,7 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from os.path import commonprefix
-from typing import Literal, NamedTuple, Required, TypedDict
+from typing import Literal, NamedTuple, Required
+
+from typing_extensions import TypedDict
 
 from webhook.config.names import intended_product, is_interface, is_label_glob
 from webhook.diagnose.discover.groups import Devices, Group
@@ -44,12 +46,17 @@ def hca_list(group: Group, devices: Devices) -> HcaList:
     if len(devices.used) <= _MAX_DEVICES:
         return HcaList("hcas", devices.used, _exact(group, devices))
     prefix = _prefix(devices, other_devices)
-    excess = f"{len(devices.used)} names on {len(group.nodes)} nodes, and NCCL takes {_MAX_DEVICES}"
+    excess = (
+        f"{len(devices.used)} device names on {len(group.nodes)} nodes, but NCCL reads only "
+        f"{_MAX_DEVICES}"
+    )
     if prefix:
-        return HcaList("hcaPrefixes", (prefix,), f"{excess}; no other device begins with {prefix}")
+        return HcaList("hcaPrefixes", (prefix,), f"{excess}; no other name begins with {prefix}")
     if other_devices and len(other_devices) <= _MAX_DEVICES:
-        return HcaList("excludeHcas", other_devices, f"{excess}: all devices but these")
-    return HcaList("hcas", devices.used[:_MAX_DEVICES], f"{excess}: the first {_MAX_DEVICES}")
+        return HcaList("excludeHcas", other_devices, f"{excess}; all devices except these")
+    return HcaList(
+        "hcas", devices.used[:_MAX_DEVICES], f"{excess}; these are the first {_MAX_DEVICES}"
+    )
 
 
 def _other_devices(group: Group) -> tuple[str, ...]:
@@ -76,14 +83,16 @@ def _exact(group: Group, devices: Devices) -> str:
         for name in devices.used
     }
     parts = [
-        f"{name} is not on {shortened_list(nodes)}, where NCCL skips it"
+        f"{name} is missing on {shortened_list(nodes)}, where NCCL skips it"
         for name, nodes in absent.items()
         if nodes
     ]
     if len(parts) > 2:  # noqa: PLR2004
-        return "names differ between nodes; NCCL skips those that a node lacks"
-    location = "on the node" if len(group.nodes) == 1 else f"on all {len(group.nodes)} nodes"
-    return "; ".join(parts) or f"the {group.model or 'same'} cards {location}"
+        return "names differ between nodes; NCCL skips the names that a node lacks"
+    count = len(group.nodes)
+    nodes = {1: "the node", 2: "both nodes"}.get(count, f"all {count} nodes")
+    cards = "card" if count == len(devices.used) == 1 else "cards"
+    return "; ".join(parts) or f"the {f'{group.model} ' if group.model else ''}{cards} on {nodes}"
 
 
 # The interface of the nodes that connects pods with hostNetwork (ip -br a).
@@ -109,9 +118,11 @@ def host_interface(group: Group) -> HostInterface:
     """
     with_interfaces = [choice for choice in group.choices if choice.node.interfaces]
     if not with_interfaces:
-        return HostInterface("", "no tool lists the interfaces: add the output of ip -br a")
+        return HostInterface("", "no tool lists the interfaces (add the output of ip -br a)")
     if len(with_interfaces) < len(group.choices):
-        return HostInterface("", "not all nodes list their interfaces (ip -br a)")
+        return HostInterface(
+            "", "the interfaces of some nodes are unknown (add the output of ip -br a)"
+        )
     separate = set.intersection(
         *(_reached(choice) - _of_rdma(choice) for choice in with_interfaces)
     )
@@ -120,13 +131,13 @@ def host_interface(group: Group) -> HostInterface:
     )
     if len(common) != 1:
         listed = ", ".join(sorted(common)) or "none"
-        return HostInterface("", f"interfaces that all nodes have with an address: {listed}")
+        return HostInterface("", f"interfaces with an address on all nodes: {listed}")
     (name,) = common
     if not is_interface(name):
-        return HostInterface("", f"{name!r} cannot be written in a list")
-    suffix = "" if separate else ", an RDMA port's own"
+        return HostInterface("", f"{name!r} is not valid in a list of interfaces")
+    suffix = "" if separate else "; it belongs to an RDMA port"
     return HostInterface(
-        name, f"the only interface with an address that is up on all nodes{suffix}"
+        name, f"the only interface that is up and has an address on all nodes{suffix}"
     )
 
 
@@ -199,11 +210,9 @@ def _by_gpus(group: Group) -> Match:
     reasons: dict[str, str] = {}
     resources = _resources(group)
     if resources is not None:
-        reasons["gpuResources"] = (
-            "what the nodes offer" if resources else "the nodes offer no GPU, so GPUs say nothing"
-        )
+        reasons["gpuResources"] = "offered by the nodes" if resources else "the nodes have no GPUs"
     if group.product:
-        reasons["gpuProducts"] = "the label nvidia.com/gpu.product of GPU feature discovery"
+        reasons["gpuProducts"] = "as in the node label nvidia.com/gpu.product"
     return Match(resources, group.product, {}, reasons)
 
 
@@ -251,10 +260,10 @@ def _distinguishing_label(groups: Sequence[Group]) -> tuple[str, str]:
         values = [set(_values(group, key)) for group in groups]
         every = [label for labels in values for label in labels]
         if all(values) and "" not in every and len(every) == len(set(every)):
-            return key, "GPUs alone do not tell the fabrics apart, and this label does"
+            return key, "the GPUs do not distinguish the fabrics, but this label does"
     return _HOSTNAME, (
-        "GPUs alone do not tell the fabrics apart; better label the nodes yourself and write that "
-        "label here"
+        "the GPUs do not distinguish the fabrics; consider a label of your own on the nodes, and "
+        "use it here"
     )
 
 

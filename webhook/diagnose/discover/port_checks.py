@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.ports import pci_key
-from webhook.diagnose.discover.site import SiteFinding, SiteNode, SitePort, gbps
+from webhook.diagnose.discover.site import SiteNode, SitePort, gbps
 from webhook.diagnose.discover.used_ports import most_common, used_devices, used_ports
 from webhook.diagnose.tools.hardware import card_model, data_rate, expected_rate
 from webhook.diagnose.tools.observations import CardObservation, PcieLink
+from webhook.model.finding import Code, Finding, Location
 
 # Cards, slots and cables that slow a fabric down, or soon will.
 
@@ -28,8 +29,29 @@ _BAD_COUNTERS = frozenset(
     }
 )
 
+FIRMWARE_DIFFERS = Code(
+    "FirmwareDiffers",
+    "The firmware of a card is not the one that most cards of the fabric have.",
+    "Install the same firmware on all cards of the fabric (mlxfwmanager, mlxup).",
+)
+PCIE_LINK_SLOW = Code(
+    "PcieLinkSlow",
+    "The PCI Express link of a card is too slow for the rate of its port.",
+    "Reseat the card or move it to a slot with more lanes, and check the BIOS settings.",
+)
+PORT_ERRORS_COUNTED = Code(
+    "PortErrorsCounted",
+    "An error counter of a port is not zero.",
+    "Check the counter again in an hour. If it grows, replace the cable or the transceiver.",
+)
+CABLE_BELOW_CAPABILITY = Code(
+    "CableBelowCapability",
+    "iblinkinfo reports that a link could be faster or wider.",
+    "Reseat or replace the cable.",
+)
 
-def different_firmware(plan: FabricPlan) -> Iterator[SiteFinding]:
+
+def different_firmware(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes whose cards have a firmware other than the most common one."""
     versions = Counter(port.firmware for _, port in used_ports(plan) if port.firmware)
     if len(versions) < 2:  # noqa: PLR2004
@@ -39,15 +61,12 @@ def different_firmware(plan: FabricPlan) -> Iterator[SiteFinding]:
         nodes = dict.fromkeys(
             choice.node.name for choice, port in used_ports(plan) if port.firmware == other
         )
-        yield SiteFinding(
-            "warning",
-            tuple(nodes),
-            f"firmware {other}, where most of the {plan.group.model or 'same'} cards have {usual}",
-            "Give all cards of the fabric one firmware (mlxfwmanager, mlxup).",
-        )
+        cards = f"{plan.group.model} cards" if plan.group.model else "cards"
+        text = f"the firmware is {other}, but most {cards} have {usual}"
+        yield FIRMWARE_DIFFERS.finding("warning", text, location=Location(nodes=tuple(nodes)))
 
 
-def slow_slots(plan: FabricPlan) -> Iterator[SiteFinding]:
+def slow_slots(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports whose PCI Express link is too slow for their rate."""
     for choice, port in used_ports(plan):
         card = _card_of(choice.node, port)
@@ -58,14 +77,12 @@ def slow_slots(plan: FabricPlan) -> Iterator[SiteFinding]:
         expected = expected_rate(port.rate_gbps or 0, port.link_layer, card.link)
         too_slow = expected.gbps < _ENOUGH * data_rate(port.rate_gbps or 0, port.link_layer)
         if expected.limit == "PCIe" and too_slow:
-            yield SiteFinding(
-                "error",
-                (choice.node.name,),
-                f"the PCI Express link of {port.name} ({_link(card.link)}) carries "
+            text = (
+                f"the PCI Express link of {port.name} ({_link(card.link)}) carries only "
                 f"{expected.gbps:.0f} of {gbps(port.rate_gbps)}"
-                f"{f'; the card can {_link(best_link)}' if best_link else ''}",
-                "Reseat the card, or put it into a slot with more lanes; look at the BIOS.",
+                f"{f'; the card supports {_link(best_link)}' if best_link else ''}"
             )
+            yield PCIE_LINK_SLOW.finding("error", text, location=choice.location(port))
 
 
 def _card_of(node: SiteNode, port: SitePort) -> CardObservation | None:
@@ -79,64 +96,104 @@ def _link(link: PcieLink) -> str:
     return f"x{link.width} at {link.speed:g} GT/s"
 
 
-def bad_counters(plan: FabricPlan) -> Iterator[SiteFinding]:
+def bad_counters(plan: FabricPlan) -> Iterator[Finding]:
     """Yield error counters that are not zero."""
     for choice in plan.group.choices:
         used = used_devices(choice, plan)
         for counter in choice.node.counters:
             if counter.device in used and counter.counter in _BAD_COUNTERS and counter.value > 0:
-                yield SiteFinding(
-                    "warning",
-                    (choice.node.name,),
-                    f"{counter.device}: {counter.counter} is {counter.value}",
-                    "Look again in an hour: if it grows, replace the cable or transceiver.",
-                )
+                text = f"{counter.counter} of {counter.device} is {counter.value}"
+                location = Location(nodes=(choice.node.name,), device=counter.device)
+                yield PORT_ERRORS_COUNTED.finding("warning", text, location=location)
 
 
-def bad_cables(plan: FabricPlan) -> Iterator[SiteFinding]:
+def bad_cables(plan: FabricPlan) -> Iterator[Finding]:
     """Yield cables that could be faster or wider according to iblinkinfo."""
     for choice in plan.group.choices:
         for cable in choice.node.cables:
             if cable.complaint:
-                yield SiteFinding(
-                    "warning",
-                    (choice.node.name,),
-                    f"iblinkinfo says of {cable.device or f'port {cable.port}'} to "
-                    f"{cable.switch or 'the switch'}: {cable.complaint}",
-                    "Reseat or replace the cable.",
+                text = (
+                    f"iblinkinfo reports on the link from {cable.device or f'port {cable.port}'} "
+                    f"to {cable.switch or 'the switch'}: {cable.complaint}"
                 )
+                location = Location(nodes=(choice.node.name,), device=cable.device or "")
+                yield CABLE_BELOW_CAPABILITY.finding("warning", text, location=location)
 
 
 # Find ports that are down, slow or missing on some nodes of a fabric.
 
-_UNKNOWN_STATE = (
-    "Add the output of ibstat, ibv_devinfo or rdma link: (Up) and (Down) of ibdev2netdev are the "
-    "network interface's."
+PORT_IS_DOWN = Code(
+    "PortIsDown",
+    "A port that the fabric uses is Down.",
+    "Check the cable, the transceiver and the switch port; then ibstat must show LinkUp and "
+    "Active.",
 )
-_CABLE = "Check cable, transceiver and switch port; then ibstat must say LinkUp and Active."
+PORT_NOT_ACTIVE = Code(
+    "PortNotActive",
+    "The link of a port is up, but no subnet manager has configured the port.",
+    "Start a subnet manager (opensm, or the one of a switch).",
+)
+PORTS_NEVER_UP = Code(
+    "PortsNeverUp",
+    "Ports are Down on all nodes, so the fabric does not use them.",
+    "If the fabric is meant to use them, connect them on all nodes and run discover again.",
+)
+PORT_STATE_UNKNOWN = Code(
+    "PortStateUnknown",
+    "No tool shows the state of a port.",
+    "Add the output of ibstat, ibv_devinfo or rdma link. (Up) and (Down) of ibdev2netdev are the "
+    "state of the network interface, not of the port.",
+)
+PORT_SLOW = Code(
+    "PortSlow",
+    "A port runs slower than the fabric.",
+    "Reseat or replace the cable, and check the speed of the switch port.",
+)
+CARD_MISSING = Code(
+    "CardMissing",
+    "A node has fewer of the fabric's devices than most nodes.",
+    "Look for the missing card in the output of lspci and dmesg.",
+)
+ROCE_GID_MISSING = Code(
+    "RoceGidMissing",
+    "A RoCE port has no RoCE v2 GID, so nothing can connect to it.",
+    "Give the network interface of the port an IP address.",
+)
+PORT_CODES = (
+    PORT_IS_DOWN,
+    PORT_NOT_ACTIVE,
+    PORTS_NEVER_UP,
+    PORT_STATE_UNKNOWN,
+    PORT_SLOW,
+    CARD_MISSING,
+    ROCE_GID_MISSING,
+    FIRMWARE_DIFFERS,
+    PCIE_LINK_SLOW,
+    PORT_ERRORS_COUNTED,
+    CABLE_BELOW_CAPABILITY,
+)
+#: Physical state → the remedy for a port that is Down.
 _WHEN_DOWN = {
-    "Disabled": "Enable the port (ibportstate, or mlxlink), or plug in its cable.",
-    "Polling": "It finds no partner: check cable, transceiver and the switch's port.",
+    "Disabled": "Enable the port (ibportstate or mlxlink), or plug in its cable.",
+    "Polling": "The port finds no link partner: check the cable, the transceiver and the switch "
+    "port.",
 }
 
 
-def ports_down(plan: FabricPlan) -> Iterator[SiteFinding]:
+def ports_down(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports that are not Active."""
     for choice, port in used_ports(plan):
-        if port.state not in ("Active", None):
-            physical = f", {port.physical_state}" if port.physical_state else ""
-            yield SiteFinding(
-                "error",
-                (choice.node.name,),
-                f"{port.name} is {port.state}{physical}",
-                _WHEN_DOWN.get(port.physical_state or "", _CABLE)
-                if port.state == "Down"
-                else "Start a subnet manager (opensm, or the switch's): the link is up, and has "
-                "no address yet.",
-            )
+        physical = f" ({port.physical_state})" if port.physical_state else ""
+        text = f"{port.name} is {port.state}{physical}"
+        location = choice.location(port)
+        if port.state == "Down":
+            remedy = _WHEN_DOWN.get(port.physical_state or "")
+            yield PORT_IS_DOWN.finding("error", text, remedy, location)
+        elif port.state not in ("Active", None):
+            yield PORT_NOT_ACTIVE.finding("error", text, location=location)
 
 
-def ports_never_up(plan: FabricPlan) -> Iterator[SiteFinding]:
+def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
     """Yield devices that are down on all nodes, one finding for each reason."""
     reasons: dict[str, list[str]] = {}
     for device, because in plan.devices.left_out.items():
@@ -144,54 +201,47 @@ def ports_never_up(plan: FabricPlan) -> Iterator[SiteFinding]:
             reasons.setdefault(because, []).append(device)
     for because, devices in reasons.items():
         verb, it = ("is", "it") if len(devices) == 1 else ("are", "them")
-        yield SiteFinding(
-            "warning",
-            plan.group.nodes,
-            f"{', '.join(devices)} {verb} {because}, so the fabric does not use {it}",
-            f"Connect {it} on all nodes and discover again, or leave {it} so.",
+        text = f"{', '.join(devices)} {verb} {because}, so the fabric does not use {it}"
+        remedy = (
+            f"If the fabric is meant to use {it}, connect {it} on all nodes and run discover again."
         )
+        yield PORTS_NEVER_UP.finding("warning", text, remedy, Location(nodes=plan.group.nodes))
 
 
-def unknown_states(plan: FabricPlan) -> Iterator[SiteFinding]:
+def unknown_states(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with a port whose state no tool shows."""
     for choice in plan.group.choices:
         if any(port.state is None for port in choice.ports):
-            yield SiteFinding(
-                "warning",
-                (choice.node.name,),
-                "the state of RDMA ports is unknown",
-                _UNKNOWN_STATE,
-            )
+            text = "the state of RDMA ports is unknown"
+            yield PORT_STATE_UNKNOWN.finding("warning", text, location=choice.location())
 
 
-def slow_ports(plan: FabricPlan) -> Iterator[SiteFinding]:
+def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports slower than the fabric."""
     for choice, port in used_ports(plan):
         if port.rate_gbps is not None and port.rate_gbps < (plan.group.rate or 0):
-            yield SiteFinding(
-                "error",
-                (choice.node.name,),
-                f"{port.name} runs at {gbps(port.rate_gbps)}, the fabric at "
-                f"{gbps(plan.group.rate)}",
-                "Reseat or replace the cable, and compare the switch port's speed.",
+            text = (
+                f"{port.name} runs at {gbps(port.rate_gbps)}, but the fabric runs at "
+                f"{gbps(plan.group.rate)}"
             )
+            yield PORT_SLOW.finding("error", text, location=choice.location(port))
 
 
-def devices_missing(plan: FabricPlan) -> Iterator[SiteFinding]:
+def devices_missing(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with fewer devices than most nodes of the group."""
     counts = {choice.node.name: len(used_devices(choice, plan)) for choice in plan.group.choices}
     usual = most_common(counts.values())
     for node, count in counts.items():
         if count < usual:
-            yield SiteFinding(
-                "error",
-                (node,),
-                f"{count} of the fabric's devices, where other nodes have {usual}",
-                "Look for the missing card in lspci and dmesg.",
+            present = "is present" if count < 2 else "are present"  # noqa: PLR2004
+            text = (
+                f"{f'only {count}' if count else 'none'} of the fabric's devices {present}, but "
+                f"most nodes have {usual}"
             )
+            yield CARD_MISSING.finding("error", text, location=Location(nodes=(node,)))
 
 
-def missing_gids(plan: FabricPlan) -> Iterator[SiteFinding]:
+def missing_gids(plan: FabricPlan) -> Iterator[Finding]:
     """Yield RoCE ports without a RoCE v2 GID in their table."""
     if plan.group.card.link_layer != "Ethernet":
         return
@@ -200,9 +250,6 @@ def missing_gids(plan: FabricPlan) -> Iterator[SiteFinding]:
         table = [gid for gid in rows if gid.version is not None]  # ibstatus shows one GID only
         usable = any(gid.version == "v2" and gid.gid.strip("0:") for gid in table)
         if table and not usable and port.state == "Active":
-            yield SiteFinding(
-                "error",
-                (choice.node.name,),
-                f"{port.name} has no RoCE v2 GID",
-                f"Give {', '.join(port.netdevs) or 'its interface'} an IP address.",
-            )
+            text = f"{port.name} has no RoCE v2 GID"
+            remedy = f"Give {', '.join(port.netdevs)} an IP address." if port.netdevs else None
+            yield ROCE_GID_MISSING.finding("error", text, remedy, choice.location(port))

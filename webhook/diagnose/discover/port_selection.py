@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from webhook.diagnose.discover.site import SiteNode, SitePort, gbps
 from webhook.diagnose.tools.observations import LinkLayer
+from webhook.model.finding import Location
 
 #: The distances of nvidia-smi topo -m, nearest first.
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
@@ -38,6 +39,10 @@ class PortSelection(NamedTuple):
     ports: tuple[SitePort, ...]
     #: Port → the reason for leaving it out.
     left_out: Mapping[SitePort, str]
+
+    def location(self, port: SitePort | None = None) -> Location:
+        """Return the node, with the device of a port, as the location of a finding."""
+        return Location(nodes=(self.node.name,), device=(port and port.device) or "")
 
     @property
     def devices(self) -> dict[str, list[SitePort]]:
@@ -120,17 +125,17 @@ def _exclusion_reason(
     if port.device is None or card_of(port) is None:
         return _unusable_reason(port)
     if port.virtual and not usable_virtual:
-        return "a virtual function: it belongs to the pod that gets it"
+        return "a virtual function, which a single pod gets"
     rate = gbps(port.rate_gbps) if port.state in ("Active", None) else port.state
     if port.link_layer != fabric_card.link_layer:
-        bond = ", a bond" if "_bond_" in port.device else ""
-        return f"{port.link_layer}{bond}, {rate}: the fabric is {fabric_card.link_layer}"
+        bond = " bond" if "_bond_" in port.device else ""
+        return f"{port.link_layer}{bond}, {rate}; the fabric is {fabric_card.link_layer}"
     if card_of(port) != fabric_card:
-        return f"{port.model or 'another card'}, {rate}: not the fabric's card"
-    return f"no GPU is near it (nvidia-smi topo -m: {distances.get(port.device)})"
+        return f"{port.model or 'another card'}, {rate}; not a card of the fabric"
+    return f"not near a GPU (nvidia-smi topo -m: {distances.get(port.device)})"
 
 
 def _unusable_reason(port: SitePort) -> str:
     if port.device is None:
         return "no tool shows an RDMA device for it"
-    return "no tool says its link layer: add the output of ibstat or ibv_devinfo"
+    return "no tool shows its link layer (add the output of ibstat or ibv_devinfo)"

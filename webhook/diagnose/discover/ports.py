@@ -7,19 +7,21 @@ the PCI address, with or without its domain, or by the network interface.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.site import (
     Reconciled,
-    SiteFinding,
     SitePort,
     SourcedObservation,
     Statement,
     Value,
+    disagreement,
     reconcile,
 )
 from webhook.diagnose.tools.hardware import NVIDIA, card_model
 from webhook.diagnose.tools.observations import CardObservation, PortObservation, PortState
+from webhook.model.finding import Finding, Location
 from webhook.model.names import natural_key
 
 _PortOrCard = TypeVar("_PortOrCard", bound=PortObservation | CardObservation)
@@ -40,7 +42,7 @@ class JoinedPorts(NamedTuple):
     """The ports of a node, and a finding for each difference between tools."""
 
     ports: tuple[SitePort, ...]
-    findings: tuple[SiteFinding, ...]
+    findings: tuple[Finding, ...]
 
 
 def pci_key(address: str) -> str:
@@ -140,11 +142,11 @@ def _numbers(evidence: Sequence[_PortEvidence]) -> list[int | None]:
 class _Joining:
     """A port in the making, from the observations of it and of its device."""
 
-    def __init__(self, node: str, about: str, evidence: Sequence[_PortEvidence]) -> None:
-        self._node = node
-        self._about = about
+    def __init__(self, node: str, port: SitePort, evidence: Sequence[_PortEvidence]) -> None:
+        self._location = Location(nodes=(node,), device=port.device or "")
+        self._name = port.name
         self.evidence = evidence
-        self.findings: list[SiteFinding] = []
+        self.findings: list[Finding] = []
 
     def field(
         self,
@@ -197,25 +199,16 @@ class _Joining:
     def _note(self, name: str, result: Reconciled[Value]) -> None:
         if result.conflict is None:
             return
-        (first, second), words = result.conflict, _WORDS[name]
-        self.findings.append(
-            SiteFinding(
-                "warning",
-                (self._node,),
-                f"{self._about}: tools differ on {words}: "
-                f"{first.sentence(_field_text(name, first.value))}, "
-                f"{second.sentence(_field_text(name, second.value))}",
-                "Collect both again at the same time; until they agree, neither is used.",
-            )
-        )
+        topic, spell = _TOPICS[name].format(self._name), partial(_field_text, name)
+        self.findings.append(disagreement(self._location, topic, result.conflict, spell))
 
 
 def _port(
     node: str, device: str | None, number: int | None, evidence: Sequence[_PortEvidence]
-) -> tuple[SitePort, list[SiteFinding]]:
+) -> tuple[SitePort, list[Finding]]:
     """Merge the observations of one port and of its device."""
     of_port = [filed for filed in evidence if _port_number(filed) in (None, number)]
-    joining = _Joining(node, SitePort(device=device, port=number).name, of_port)
+    joining = _Joining(node, SitePort(device=device, port=number), of_port)
     ports = [(file, port) for file, port in of_port if isinstance(port, PortObservation)]
     state: PortState | None = joining.field("state", ports, lambda port: port.state)
     rates = [(file, port) for file, port in ports if _active(port)]
@@ -292,20 +285,20 @@ def _is_reported(
     return any(read(observation) is not None for _, observation in observations)
 
 
-#: The name of a field in a message.
-_WORDS = {
-    "state": "the state",
-    "physical_state": "the physical state",
-    "rate_gbps": "the rate in Gb/s",
-    "link_layer": "the link layer",
-    "vendor_id": "the vendor's id",
-    "device_id": "the device id",
-    "board_id": "the PSID",
-    "firmware": "the firmware",
-    "numa": "the NUMA node",
-    "virtual": "whether it is a virtual function",
-    "pci": "the PCI address",
-    "netdevs": "the network interface",
+#: The name of a field of a port in a message.
+_TOPICS = {
+    "state": "the state of {}",
+    "physical_state": "the physical state of {}",
+    "rate_gbps": "the rate of {} in Gb/s",
+    "link_layer": "the link layer of {}",
+    "vendor_id": "the vendor ID of {}",
+    "device_id": "the device ID of {}",
+    "board_id": "the PSID of {}",
+    "firmware": "the firmware of {}",
+    "numa": "the NUMA node of {}",
+    "virtual": "whether {} is a virtual function",
+    "pci": "the PCI address of {}",
+    "netdevs": "the network interface of {}",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from webhook.diagnose.tools.observations import (
     CableObservation,
@@ -19,24 +19,11 @@ from webhook.diagnose.tools.observations import (
     Setting,
 )
 from webhook.model.fabric import Mode
+from webhook.model.finding import Code, Finding, Location
 
 # Records of what tools showed, without interpretation.
 #
 # A field that no tool showed, or that two tools show differently, is None.
-
-#: error: jobs fail or run slower until it is fixed. warning: probably a mistake. note: a fact.
-FindingLevel = Literal["error", "warning", "note"]
-
-
-class SiteFinding(NamedTuple):
-    """A fault, or a fact worth knowing, about nodes."""
-
-    severity: FindingLevel
-    #: In the order of the nodes; () for the site as a whole.
-    nodes: tuple[str, ...]
-    message: str
-    #: What to do; "" for a note that requires no action.
-    remedy: str = ""
 
 
 class SourcedObservation(NamedTuple):
@@ -145,7 +132,7 @@ class SiteNode(NamedTuple):
     machine_type: str | None = None
     gpus: tuple[GpuCount, ...] = ()
     ports: tuple[SitePort, ...] = ()
-    findings: tuple[SiteFinding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     settings: Mapping[Setting, str] = {}
     interfaces: tuple[InterfaceObservation, ...] = ()
     distances: tuple[DistanceObservation, ...] = ()
@@ -201,8 +188,8 @@ class Statement(NamedTuple, Generic[Value]):
     line: int
 
     def sentence(self, spelling: object) -> str:
-        """Return the statement as a sentence: "ibstat says Down (node1.txt:12)"."""
-        return f"{self.tool} says {spelling} ({self.file}{f':{self.line}' if self.line else ''})"
+        """Return the statement as a sentence: "ibstat shows Down (node1.txt:12)"."""
+        return f"{self.tool} shows {spelling} ({self.file}{f':{self.line}' if self.line else ''})"
 
 
 class Reconciled(NamedTuple, Generic[Value]):
@@ -240,6 +227,25 @@ def reconcile(
             key=lambda value: (len(str(value)), str(value)),
         )
     )
+
+
+TOOLS_DISAGREE = Code(
+    "ToolsDisagree",
+    "Two tools, or two files, show different values of the same property of a node.",
+    "Collect the output of both again at the same time. Until they agree, neither value is used.",
+)
+
+
+def disagreement(
+    location: Location,
+    topic: str,
+    conflict: tuple[Statement[Value], Statement[Value]],
+    spell: Callable[[Value], object] = str,
+) -> Finding:
+    """Return the finding on two statements that differ, with both values and their places."""
+    first, second = (statement.sentence(spell(statement.value)) for statement in conflict)
+    text = f"tools disagree on {topic}: {first}, {second}"
+    return TOOLS_DISAGREE.finding("warning", text, location=location)
 
 
 def _stated(statements: Iterable[Statement[Value | None]]) -> Iterator[Statement[Value]]:

@@ -61,13 +61,13 @@ def test_objects_of_device_plugins_are_reported() -> None:
             {"kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n1"}},
         ]
     )  # fmt: skip
-    assert [finding.message.partition(":")[0] for finding in findings] == [
-        "NicClusterPolicy p has ofedDriver",
+    assert [finding.text for finding in findings] == [
+        "NicClusterPolicy p has ofedDriver, which replaces the nodes' RDMA driver",
         "NicClusterPolicy p configures the RDMA shared device plugin for rdma/ib",
         "ConfigMap c configures the RDMA shared device plugin for rdma/ib",
         "the DRA driver dra.net offers devices, but none is known as an RDMA device",
     ]
-    assert all(finding.severity == "note" for finding in findings)
+    assert all(finding.level == "info" for finding in findings)
 
 
 class _Api:
@@ -103,7 +103,7 @@ def test_all_pages_of_a_cluster_are_read() -> None:
 def test_refused_lists_are_reported() -> None:
     """Each refused list has a sentence; a missing kind would have none."""
     assert read_cluster(_Api(NODES)).unread == tuple(
-        f"cannot list {name}, and goes on without them: the API server answered 403: refused"
+        f"cannot list {name}, so they are not used: the API server answered 403: refused"
         for name in ("nicclusterpolicies", "configmaps", "resourceslices", "deviceclasses")
     )
 
@@ -111,7 +111,7 @@ def test_refused_lists_are_reported() -> None:
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (403, "403: refused: the right to list nodes is all that --nodes needs"),
+        (403, "403: refused; --nodes needs only the right to list nodes"),
         (401, "401: refused"),
     ],
     ids=["forbidden", "unauthorized"],

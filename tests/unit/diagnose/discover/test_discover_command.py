@@ -111,10 +111,10 @@ def test_nothing_recognised_says_what_was_expected(discover: Discover) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("%PDF-1.7\n\0\n", "n1.txt: is not text: expected the output of ibstat"),
-        ("# Ours\nfabrics:\n- name: a\n", "n1.txt: is a fabrics file, which discover writes"),
-        (NODES, "n1.txt: is what kubectl prints (give it behind --nodes)"),
-        ('{\n  "kind": "List"\n}\n', "n1.txt: is what kubectl prints (give it behind --nodes)"),
+        ("%PDF-1.7\n\0\n", "n1.txt: is not text; expected the output of ibstat"),
+        ("# Ours\nfabrics:\n- name: a\n", "n1.txt: is a fabrics file, the output of discover"),
+        (NODES, "n1.txt: is output of kubectl (pass it with --nodes)"),
+        ('{\n  "kind": "List"\n}\n', "n1.txt: is output of kubectl (pass it with --nodes)"),
     ],
     ids=["binary", "fabrics", "nodes", "list"],
 )

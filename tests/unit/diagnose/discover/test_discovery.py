@@ -43,12 +43,12 @@ def entries(discovery: Discovery) -> dict[str, FabricEntry]:
     return {fabric["name"]: fabric for fabric in discovery.entries}
 
 
-def messages(discovery: Discovery, severity: str) -> list[str]:
-    """Return the messages of findings of a severity, with their nodes."""
+def messages(discovery: Discovery, level: str) -> list[str]:
+    """Return the texts of findings of a level, with their nodes."""
     return [
-        f"{','.join(finding.nodes)}: {finding.message}"
+        f"{','.join(finding.location.nodes)}: {finding.text}"
         for finding in discovery.findings
-        if finding.severity == severity
+        if finding.level == level
     ]
 
 
@@ -70,15 +70,15 @@ def test_a_bond_of_another_link_layer_is_left_out() -> None:
     assert fabric["mode"] == "shared-device"
     assert fabric["match"] == {"gpuProducts": ["NVIDIA-A100-SXM4-40GB"]}
     assert fabric["resources"] == [{"name": "rdma/a100_ib"}]
-    assert "left out: mlx5_bond_0: Ethernet, a bond, 10 Gb/s: the fabric is" in discovery.text
+    assert "mlx5_bond_0 is unused: Ethernet bond, 10 Gb/s; the fabric is" in discovery.text
 
 
 def test_a_port_that_is_down_on_some_nodes_stays_in_the_list() -> None:
     """NCCL skips it there; the state Down is an error."""
     discovery = discovered(a100_nodes())
     assert messages(discovery, "error") == [
-        "a100-1: mlx5_1 is Down, Disabled",
-        "a100-2: mlx5_0 is Down, Disabled",
+        "a100-1: mlx5_1 is Down (Disabled)",
+        "a100-2: mlx5_0 is Down (Disabled)",
     ]
     assert discovery.needs_a_fix
 
@@ -91,7 +91,7 @@ def test_a_port_that_is_down_on_all_nodes_is_left_out() -> None:
     }
     discovery = discovered(nodes)
     assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0"]
-    assert "left out: mlx5_1: Down on all nodes (Polling)" in discovery.text
+    assert "mlx5_1 is unused: Down on all nodes (Polling)" in discovery.text
     assert messages(discovery, "warning") == [
         "n1,n2: mlx5_1 is Down on all nodes (Polling), so the fabric does not use it"
     ]
@@ -106,7 +106,7 @@ def test_a_port_of_unknown_state_on_a_node_stays_in_the_list() -> None:
     }
     discovery = discovered(nodes)
     assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
-    assert "left out" not in discovery.text
+    assert "unused" not in discovery.text
     assert messages(discovery, "error") == ["n2: mlx5_1 is Down"]
     assert messages(discovery, "warning") == ["n1: the state of RDMA ports is unknown"]
 
@@ -119,7 +119,7 @@ def test_ports_that_are_never_up_share_a_warning() -> None:
     assert messages(discovery, "warning") == [
         "n1: mlx5_1, mlx5_2 are Down, so the fabric does not use them"
     ]
-    assert "left out: mlx5_8: Ethernet, Down: the fabric is InfiniBand" in discovery.text
+    assert "mlx5_8 is unused: Ethernet, Down; the fabric is InfiniBand" in discovery.text
 
 
 def test_where_all_ports_are_down_all_are_listed() -> None:
@@ -273,7 +273,7 @@ def test_a_name_for_two_cards_makes_two_fabrics() -> None:
     hcas = sorted(fabric["hcas"] for fabric in entries(discovery).values())
     assert hcas == [["mlx5_0", "mlx5_1"], ["mlx5_0", "mlx5_2"]]
     assert (
-        "mlx5_1 is ConnectX-6 InfiniBand 200 Gb/s on n1, and ConnectX-4 Lx Ethernet 25 Gb/s on n2"
+        "mlx5_1 is ConnectX-6 InfiniBand 200 Gb/s on n1, but ConnectX-4 Lx Ethernet 25 Gb/s on n2"
     ) in " ".join(discovery.text.replace("#", "").split())
 
 
@@ -286,7 +286,7 @@ def test_a_name_that_was_another_card_before_makes_two_fabrics() -> None:
     }
     words = " ".join(discovered(nodes).text.replace("#", "").split())
     assert (
-        "mlx5_1 is ConnectX-6 InfiniBand 200 Gb/s on n2, and ConnectX-4 Lx Ethernet 25 Gb/s on n1"
+        "mlx5_1 is ConnectX-6 InfiniBand 200 Gb/s on n2, but ConnectX-4 Lx Ethernet 25 Gb/s on n1"
     ) in words
 
 
@@ -298,7 +298,7 @@ def test_names_that_some_nodes_lack_are_listed_for_all() -> None:
     }
     discovery = discovered(nodes)
     assert entries(discovery)["a100-ib"]["hcas"] == ["ibp12s0", "ibp14s0"]
-    assert "ibp12s0 is not on n2, where NCCL skips it" in discovery.text
+    assert "ibp12s0 is missing on n2, where NCCL skips it" in discovery.text
 
 
 def test_too_many_names_become_a_prefix() -> None:
@@ -330,8 +330,8 @@ def test_a_port_that_topo_does_not_list_stays() -> None:
     ports = map(port, ("mlx5_0", "mlx5_1", "mlx5_2"))
     discovery = discovered({"n1": observed(*ports, cells, gpus())})
     assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_2"]
-    left_out = [line for line in discovery.text.splitlines() if "left out" in line]
-    assert left_out == ["  # left out: mlx5_1: no GPU is near it (nvidia-smi topo -m: SYS)"]
+    unused = [line for line in discovery.text.splitlines() if "unused" in line]
+    assert unused == ["  # mlx5_1 is unused: not near a GPU (nvidia-smi topo -m: SYS)"]
 
 
 def test_cards_near_gpus_are_the_fabrics() -> None:
@@ -340,7 +340,7 @@ def test_cards_near_gpus_are_the_fabrics() -> None:
     nodes = {"n1": observed(port("mlx5_0"), port("mlx5_1"), port("mlx5_2"), cells, gpus())}
     discovery = discovered(nodes)
     assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
-    assert "left out: mlx5_2: no GPU is near it (nvidia-smi topo -m: SYS)" in discovery.text
+    assert "mlx5_2 is unused: not near a GPU (nvidia-smi topo -m: SYS)" in discovery.text
     assert "rail 0: mlx5_0, near GPU0 (PIX)" in discovery.text
     assert "rail 1: mlx5_1, near GPU1 (PXB)" in discovery.text
 
@@ -353,7 +353,9 @@ def test_a_slower_port_is_an_error_where_others_are_faster() -> None:
     }
     discovery = discovered(nodes)
     assert entries(discovery)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
-    assert messages(discovery, "error") == ["n2: mlx5_1 runs at 100 Gb/s, the fabric at 200 Gb/s"]
+    assert messages(discovery, "error") == [
+        "n2: mlx5_1 runs at 100 Gb/s, but the fabric runs at 200 Gb/s"
+    ]
 
 
 def test_virtual_functions_are_left_out_on_bare_metal() -> None:
@@ -361,7 +363,7 @@ def test_virtual_functions_are_left_out_on_bare_metal() -> None:
     virtual = port("mlx5_2", device_id=0x101C)
     discovery = discovered({"n1": observed(port("mlx5_0"), virtual)})
     assert entries(discovery)["rdma-ib"]["hcas"] == ["mlx5_0"]
-    because = "# left out: mlx5_2: a virtual function: it belongs to the pod that gets it\n"
+    because = "# mlx5_2 is unused: a virtual function, which a single pod gets\n"
     assert because in discovery.text
     assert entries(discovered({"n1": observed(virtual)}))["rdma-ib"]["hcas"] == ["mlx5_2"]
 
@@ -388,12 +390,12 @@ def test_the_interface_of_a_roce_port_carries_tcp_where_there_is_no_other() -> N
     discovery = discovered({"n1": observed(roce, interface("ens1np0"), gpus())})
     fabric = entries(discovery)["a100-roce"]
     assert fabric["hostSocketInterface"] == "ens1np0"
-    assert "is up on all nodes, an RDMA port's own" in discovery.text
+    assert "it belongs to an RDMA port" in " ".join(discovery.text.replace("#", "").split())
     two_interfaces = discovered(
         {"n1": observed(roce, interface("ens1np0"), interface("eno1"), gpus())}
     )
     assert entries(two_interfaces)["a100-roce"]["hostSocketInterface"] == "eno1"
-    assert "an RDMA port's own" not in two_interfaces.text
+    assert "belongs to an RDMA" not in two_interfaces.text
 
 
 def test_an_interface_of_infiniband_is_not_taken_for_tcp() -> None:
@@ -410,7 +412,7 @@ def test_roce_in_shared_mode_needs_a_network_for_each_device() -> None:
     discovery = discovered(nodes, mode="shared-device", networks=("rdma/rail0",))
     assert entries(discovery) == {}
     (message,) = messages(discovery, "error")
-    assert "needs a Multus network for each of 2 devices, 1 given" in message
+    assert "needs a Multus network for each of 2 devices, but --network gives 1" in message
     enough = discovered(nodes, networks=("rdma/rail0", "rdma/rail1"))
     assert entries(enough)["a100-roce"]["mode"] == "shared-device"
     assert entries(enough)["a100-roce"]["networks"] == ["rdma/rail0", "rdma/rail1"]
@@ -451,7 +453,9 @@ def test_a_label_that_contradicts_the_output_is_reported() -> None:
     kube = {"n1": KubeNode("n1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, {})}
     discovery = discovered({"n1": observed(port("mlx5_0"), gpus())}, kube)
     assert discovery.nodes[0].product is None
-    assert "the label nvidia.com/gpu.product" in messages(discovery, "warning")[0]
+    assert (
+        "label nvidia.com/gpu.product is Tesla-V100-SXM2-32GB" in messages(discovery, "warning")[0]
+    )
 
 
 def test_without_a_link_layer_there_is_no_fabric() -> None:
@@ -463,7 +467,7 @@ def test_without_a_link_layer_there_is_no_fabric() -> None:
     discovery = discovered({"n1": observations})
     assert entries(discovery) == {}
     assert discovery.nodes[0].ports[0].state is None
-    assert "no tool says the link layer" in messages(discovery, "error")[0]
+    assert "no tool shows the link layer" in messages(discovery, "error")[0]
 
 
 def test_an_unknown_state_is_reported() -> None:
@@ -493,7 +497,7 @@ def test_a_rate_that_is_no_whole_number_is_not_written() -> None:
     """One lane of SDR has 2.5 Gb/s: 2 would be wrong, and rateGbps takes no fraction."""
     discovery = discovered({"n1": observed(port("mlx5_0", rate_gbps=2.5), gpus())})
     assert "rateGbps" not in entries(discovery)["a100-ib"]
-    assert "2.5 Gb/s, but rateGbps takes whole numbers only" in " ".join(discovery.text.split())
+    assert "rateGbps is omitted, since 2.5 Gb/s is not a whole" in discovery.text
 
 
 def test_unlimited_memlock_is_written() -> None:
@@ -521,17 +525,17 @@ def test_findings_of_a_group() -> None:
     }
     discovery = discovered(nodes)
     assert [message.partition(",")[0] for message in messages(discovery, "warning")] == [
-        "n3: firmware 20.28.1002",
+        "n3: the firmware is 20.28.1002",
         "n3: the RDMA driver is OFED 24.10-0.7.0",
-        "n3: mlx5_0: symbol_error is 12",
+        "n3: symbol_error of mlx5_0 is 12",
     ]
     assert messages(discovery, "error")[0].startswith("n3: RDMA devices belong to one network")
-    assert messages(discovery, "note") == [
+    assert messages(discovery, "info") == [
         (
-            "n3: containerd limits locked memory to 65536 bytes, which stops RDMA in containers "
-            "that do not run as root, since IPC_LOCK does nothing there"
+            "n3: containerd limits locked memory to 65536 bytes, so RDMA fails in containers that "
+            "do not run as root: IPC_LOCK has no effect there"
         ),
-        "n3: nvidia_peermem is not loaded: GPUDirect RDMA then needs DMA-BUF",
+        "n3: nvidia_peermem is not loaded, so GPUDirect RDMA needs DMA-BUF",
     ]
 
 
@@ -544,13 +548,11 @@ def test_settings_that_two_files_show_differently_are_not_used() -> None:
         ]
     }
     (finding,) = discovered(nodes).findings
-    assert finding.message == (
-        "tools differ on the setting 'netns': sysfs says shared (later.txt), "
-        "sysfs says exclusive (node.txt)"
+    assert finding.text == (
+        "tools disagree on the setting netns: sysfs shows shared (later.txt), "
+        "sysfs shows exclusive (node.txt)"
     )
-    assert finding.remedy == (
-        "Collect both again at the same time; until they agree, neither is used."
-    )
+    assert finding.remedy.startswith("Collect the output of both again at the same time.")
 
 
 def test_a_missing_card_is_an_error() -> None:
@@ -560,7 +562,7 @@ def test_a_missing_card_is_an_error() -> None:
         {"n1": two_devices, "n2": two_devices, "n3": observed(port("mlx5_0"), gpus())}
     )
     assert messages(discovery, "error") == [
-        "n3: 1 of the fabric's devices, where other nodes have 2"
+        "n3: only 1 of the fabric's devices is present, but most nodes have 2"
     ]
 
 
@@ -618,7 +620,7 @@ def test_a_gpu_with_two_products_has_none(products: tuple[str, str]) -> None:
     listed = [gpu for product in products for gpu in gpus(product, 1)]
     discovery = discovered({"n1": observed(port("mlx5_0"), listed)})
     assert [node.gpus for node in discovery.nodes] == [()]
-    first = "nvidia-smi -L says 1 NVIDIA-H100-80GB-HBM3 (node.txt:1)"
-    other = "nvidia-smi -L says 1 Tesla-V100-SXM2-32GB (node.txt:1)"
-    message = f"n1: tools differ on the GPUs: {first}, {other}"
+    first = "nvidia-smi -L shows 1 NVIDIA-H100-80GB-HBM3 (node.txt:1)"
+    other = "nvidia-smi -L shows 1 Tesla-V100-SXM2-32GB (node.txt:1)"
+    message = f"n1: tools disagree on the GPUs: {first}, {other}"
     assert messages(discovery, "warning") == [message]

@@ -138,7 +138,10 @@ def test_the_page_lists_nodes_in_no_fabric() -> None:
     """Each has its reason, as in the report."""
     nodes = {"n1": observed(port("mlx5_0"), gpus()), "n2": observed(gpus())}
     page = site_page(discovered(nodes))
-    assert "<h2>In no fabric</h2>\n<ul>\n<li><b>n2</b>: no RDMA device</li>\n</ul>" in page
+    assert (
+        "<h2>In no fabric</h2>\n<ul>\n<li><b>n2</b>: no tool shows an RDMA device</li>\n</ul>"
+        in page
+    )
     assert "In no fabric" not in site_page(discovered({"n1": nodes["n1"]}))
 
 

@@ -105,8 +105,10 @@ def test_an_unused_port_is_reported_if_it_cannot_be_excluded() -> None:
     """One of two ports with the same id and no interface is down on all nodes."""
     nodes = {"n1": observed(port("mlx5_0"), down("mlx5_1"), gpus())}
     side = plugin_side(discovered(nodes).written, DiscoverOptions())
-    assert side.notes == ("fabric a100-ib: the selectors are not right for mlx5_1 on n1",)
-    assert "# WRONG, and no selectors are right" in side.files[0].text
+    assert side.notes == (
+        "fabric a100-ib: the device plugin's selectors wrongly include or omit mlx5_1 on n1",
+    )
+    assert "# WRONG, and no selectors would be right" in side.files[0].text
 
 
 def test_devices_without_ids_and_interfaces_cannot_be_selected() -> None:
@@ -214,7 +216,7 @@ def test_a_macvlan_needs_the_same_interface_on_all_nodes() -> None:
     side = plugin_side(discovery.written, DiscoverOptions(networks=("rail0",)))
     text = next(file.text for file in side.files if file.name == "networks-a100-roce.yaml")
     assert list(yaml.safe_load_all(text)) in ([], [None])
-    assert "the interface of mlx5_0 is not one on all nodes: ens1, ens7" in text
+    assert "the interface of mlx5_0 differs between nodes: ens1, ens7" in text
 
 
 #: The fields of the operators' CRDs that are used here, and the required fields.

@@ -11,6 +11,7 @@ from tests.unit.diagnose.discover.seen import down, ethernet, observed, port
 from webhook.diagnose.discover.ports import join_ports
 from webhook.diagnose.discover.site import SitePort, SourcedObservation
 from webhook.diagnose.tools.observations import CardObservation, Origin, PcieLink, PortObservation
+from webhook.model.finding import Location
 
 IBDEV = Origin("ibdev2netdev", 4)
 LSPCI = Origin("lspci", 9)
@@ -89,19 +90,34 @@ def test_a_rate_seen_while_down_is_no_contradiction() -> None:
             "state",
             "Active",
             "Down",
-            "the state: ibstat says Active (node.txt:1), x says Down",
+            "the state of mlx5_0: ibstat shows Active (node.txt:1), x shows Down",
         ),
-        ("rate_gbps", 200.0, 100.0, "the rate in Gb/s: ibstat says 200.0"),
-        ("link_layer", "InfiniBand", "Ethernet", "the link layer: ibstat says InfiniBand"),
-        ("device_id", 0x101B, 0x1015, "the device id: ibstat says 0x101b"),
-        ("firmware", "20.31.1014", "20.28.1002", "the firmware: ibstat says 20.31.1014"),
-        ("numa", 0, 1, "the NUMA node: ibstat says 0"),
-        ("board_id", "MT_0000000223", "MT_0000000224", "the PSID"),
-        ("netdevs", ("ib0",), ("ib1",), "the network interface: ibstat says ib0"),
-        ("pci", "0000:3b:00.0", "0000:5e:00.0", "the PCI address: ibstat says 0000:3b:00.0"),
-        ("virtual", True, False, "whether it is a virtual function: ibstat says True"),
-        ("vendor_id", 0x15B3, 0x14E4, "the vendor's id: ibstat says 0x15b3"),
-        ("physical_state", "LinkUp", "Polling", "the physical state: ibstat says LinkUp"),
+        ("rate_gbps", 200.0, 100.0, "the rate of mlx5_0 in Gb/s: ibstat shows 200.0"),
+        (
+            "link_layer",
+            "InfiniBand",
+            "Ethernet",
+            "the link layer of mlx5_0: ibstat shows InfiniBand",
+        ),
+        ("device_id", 0x101B, 0x1015, "the device ID of mlx5_0: ibstat shows 0x101b"),
+        ("firmware", "20.31.1014", "20.28.1002", "the firmware of mlx5_0: ibstat shows 20.31.1014"),
+        ("numa", 0, 1, "the NUMA node of mlx5_0: ibstat shows 0"),
+        ("board_id", "MT_0000000223", "MT_0000000224", "the PSID of mlx5_0"),
+        ("netdevs", ("ib0",), ("ib1",), "the network interface of mlx5_0: ibstat shows ib0"),
+        (
+            "pci",
+            "0000:3b:00.0",
+            "0000:5e:00.0",
+            "the PCI address of mlx5_0: ibstat shows 0000:3b:00.0",
+        ),
+        ("virtual", True, False, "whether mlx5_0 is a virtual function: ibstat shows True"),
+        ("vendor_id", 0x15B3, 0x14E4, "the vendor ID of mlx5_0: ibstat shows 0x15b3"),
+        (
+            "physical_state",
+            "LinkUp",
+            "Polling",
+            "the physical state of mlx5_0: ibstat shows LinkUp",
+        ),
     ],
     ids=lambda reported: reported if isinstance(reported, str) and reported.islower() else "",
 )
@@ -113,11 +129,11 @@ def test_what_tools_say_differently_is_reported_and_not_used(
     first = port("mlx5_0", **{field: reported})
     (joined,), (finding,) = join_ports("node1", observed(first, other))
     assert getattr(joined, field) in (None, ())
-    assert words in finding.message
-    assert "(node.txt:12)" in finding.message
-    assert finding.message.startswith("mlx5_0: tools differ on ")
-    assert finding.nodes == ("node1",)
-    assert finding.severity == "warning"
+    assert words in finding.text
+    assert "(node.txt:12)" in finding.text
+    assert finding.text.startswith("tools disagree on ")
+    assert finding.location == Location(nodes=("node1",), device="mlx5_0")
+    assert (finding.level, finding.code) == ("warning", "ToolsDisagree")
 
 
 def test_a_bond_has_two_pci_functions() -> None:

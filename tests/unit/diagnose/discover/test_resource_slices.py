@@ -195,16 +195,17 @@ def test_the_fewest_nics_of_all_nodes_are_claimed() -> None:
 
 
 def test_drivers_without_claims_are_reported() -> None:
-    """The message has the reason and a remedy."""
-    messages = [
-        finding.message for finding in cluster_findings([NICS, slices("disk.lab", device())])
-    ]
-    assert messages == [
+    """The text has the reason; the remedy depends on it."""
+    findings = cluster_findings([NICS, slices("disk.lab", device())])
+    assert [(finding.code, finding.text) for finding in findings] == [
         (
-            "the DRA driver dra.net offers devices, but no DeviceClass selects them: create one, "
-            "and discover writes claims"
+            "DraDriverWithoutClass",
+            "the DRA driver dra.net offers devices, but no DeviceClass selects them",
         ),
-        "the DRA driver disk.lab offers devices, but none is known as an RDMA device",
+        (
+            "DraDevicesNotRdma",
+            "the DRA driver disk.lab offers devices, but none is known as an RDMA device",
+        ),
     ]
     assert cluster_findings([NICS, NIC_CLASS]) == []
 

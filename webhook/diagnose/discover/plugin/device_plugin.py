@@ -17,7 +17,7 @@ import yaml
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import SitePort
 from webhook.diagnose.discover.used_ports import used_ports
-from webhook.model.names import natural_key
+from webhook.model.names import natural_key, shortened_list
 from webhook.text.escape import visible
 
 # The entries of the shared device plugin, and their files.
@@ -107,11 +107,11 @@ def _comments(entries: Sequence[SharedEntry]) -> list[str]:
     return [
         (
             "For k8s-rdma-shared-dev-plugin 1.5.3 or newer; restart its DaemonSet after a change. "
-            "Where NVIDIA's network operator runs the plugin, use nic-cluster-policy.yaml instead."
+            "If NVIDIA's network operator runs the plugin, use nic-cluster-policy.yaml instead."
         ),
         (
-            f"rdmaHcaMax: at most {_PODS} pods on a node have a resource at the same time; a unit "
-            "mounts all devices that fit the selectors."
+            f"rdmaHcaMax: at most {_PODS} pods of a node can have the resource at the same time. "
+            "Each gets all devices that match the selectors."
         ),
         *(words for shared in entries for words in _about(shared)),
     ]
@@ -120,7 +120,7 @@ def _comments(entries: Sequence[SharedEntry]) -> list[str]:
 def _separate_comments(shared: SharedEntry) -> list[str]:
     nodes = ", ".join(shared.plan.group.nodes)
     explanation = (
-        "Selectors alone cannot tell the nodes of the fabrics apart, so each fabric has its own "
+        "Selectors cannot distinguish the nodes of the fabrics, so each fabric has its own "
         "ConfigMap. Run a DaemonSet of k8s-rdma-shared-dev-plugin for each, with a nodeSelector "
         f"for these nodes: {nodes}."
     )
@@ -133,9 +133,9 @@ def _about(shared: SharedEntry) -> list[str]:
     words = [f"{resource}: {shared.plan.reasons['name']}."]
     if shared.selected.mismatches:
         words.append(
-            f"WRONG, and no selectors are right: {resource} also takes, or does not take, "
-            f"{', '.join(shared.selected.mismatches[:6])}. Give interfaces the same names on all "
-            "nodes (udev), and write ifNames."
+            f"WRONG, and no selectors would be right: {resource} wrongly includes or omits "
+            f"{shortened_list(shared.selected.mismatches, 6)}. Give the interfaces the same names "
+            "on all nodes (udev), and add ifNames."
         )
     return words
 

@@ -46,13 +46,13 @@ def plugin_side(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> PluginS
     ]
     written = {shared.plan.name for shared in entries}
     notes = [
-        f"fabric {plan.name}: no tool shows PCI ids or interfaces of its devices, so the device "
-        "plugin cannot select them: add the output of lspci -nn or ibdev2netdev"
+        f"fabric {plan.name}: no tool shows PCI IDs or interfaces of its devices, so the device "
+        "plugin cannot select them; add the output of lspci -nn or ibdev2netdev"
         for plan in plans
         if plan.mode in ("shared-device", "host-network") and plan.name not in written
     ]
     notes += [
-        f"fabric {shared.plan.name}: the selectors are not right for "
+        f"fabric {shared.plan.name}: the device plugin's selectors wrongly include or omit "
         f"{', '.join(shared.selected.mismatches)}"
         for shared in entries
         if shared.selected.mismatches
@@ -83,8 +83,8 @@ def _template(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
         f"Claims for fabric {plan.name}: {plan.reasons['name']}.",
         f"{plan.reasons['claims']}.",
         (
-            "Each namespace whose pods use the fabric needs this template: without it, its pods "
-            "stay Pending."
+            "Each namespace with pods on the fabric needs this template; without it, the pods stay "
+            "Pending."
         ),
     ]
     text = manifest(
@@ -115,10 +115,10 @@ def _request(name: str, device_class: str, count: int) -> dict[str, object]:
 # Without `ofedDriver` unless requested, since it replaces the driver of the nodes.
 
 _OFED_WARNING = (
-    "ofedDriver replaces the RDMA driver of EVERY node with an NVIDIA card by one from a "
-    "container, while jobs run there: it needs privileged pods, drains nodes, and where it fails "
-    "the node has no RDMA. A node whose card then logs errors without end can fill its system "
-    "disk. Leave it out where the nodes have a driver that works; else try it on one node first."
+    "ofedDriver replaces the RDMA driver of EVERY node that has an NVIDIA card with one from a "
+    "container, even while jobs run there. It needs privileged pods and drains nodes. Where it "
+    "fails, the node has no RDMA, and a card that logs errors without end can fill the system "
+    "disk. Remove it if the nodes have a driver that works; otherwise try it on one node first."
 )
 _OFED: dict[str, object] = {
     "image": "doca-driver",
@@ -137,16 +137,16 @@ def operator_policy(
 ) -> list[PluginFile]:
     """Return the policy, if a fabric needs a plugin that the operator runs."""
     spec: dict[str, object] = {}
-    comments = ["For NVIDIA's network operator; there is one NicClusterPolicy in a cluster."]
+    comments = ["For NVIDIA's network operator. A cluster has only one NicClusterPolicy."]
     if wishes.ofed:
         spec["ofedDriver"] = _OFED
         comments.append(_OFED_WARNING)
     else:
-        comments.append("Without ofedDriver: the nodes keep the RDMA driver that they have.")
+        comments.append("Without ofedDriver, so the nodes keep the RDMA driver that they have.")
     if not share_configuration(entries):
         comments.append(
-            "Without rdmaSharedDevicePlugin, since one configuration cannot tell the nodes of the "
-            "fabrics apart: see the ConfigMaps."
+            "Without rdmaSharedDevicePlugin, since one configuration cannot distinguish the nodes "
+            "of the fabrics; see the ConfigMaps."
         )
     elif entries:
         spec["rdmaSharedDevicePlugin"] = {

@@ -20,7 +20,7 @@ from webhook.model.names import natural_key
 _OPERATOR = "nvidia-network-operator"
 _VIRTUAL_FUNCTIONS = 8
 _POOLS = (
-    "Addresses: make an IPPool of nv-ipam with each poolName, or write another ipam. No tool says "
+    "Addresses: create an nv-ipam IPPool for each poolName, or write another ipam. No tool shows "
     "which addresses are free."
 )
 
@@ -50,8 +50,8 @@ def _sriov(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
         f"SR-IOV for fabric {plan.name}: {plan.reasons['name']}.",
         (
             "For the SR-IOV network operator with resourcePrefix nvidia.com, as NVIDIA's network "
-            "operator installs it. numVfs cuts each card into that many virtual functions, and "
-            "changing it may restart nodes."
+            "operator installs it. numVfs is the number of virtual functions of each card; a "
+            "change may restart nodes."
         ),
         _POOLS,
     ]
@@ -139,7 +139,7 @@ def _host_device(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
     }
     comments = [
         f"Whole devices for pods of fabric {plan.name}: {plan.reasons['name']}.",
-        "A device that a pod has is gone from the node, and from all other pods.",
+        "While a pod has a device, neither the node nor another pod can use it.",
         _POOLS,
     ]
     return PluginFile(f"host-device-{plan.name}.yaml", manifest(comments, network))
@@ -149,7 +149,7 @@ def _macvlan(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
     """Return a network for each RoCE device, on that device's interface."""
     comments = [
         (
-            f"An interface in the pod for each RoCE device of fabric {plan.name}; not needed where "
+            f"An interface in the pod for each RoCE device of fabric {plan.name}; not needed if "
             "networks of these names exist."
         ),
         _POOLS,
@@ -159,8 +159,12 @@ def _macvlan(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
         masters = _interfaces([port for _, port in used_ports(plan) if port.device == device])
         namespace, _, name = given.partition("@")[0].rpartition("/")
         if len(masters) != 1:
-            names = ", ".join(masters) or "no tool shows it"
-            comments.append(f"{given}: the interface of {device} is not one on all nodes: {names}.")
+            reason = (
+                f"the interface of {device} differs between nodes: {', '.join(masters)}"
+                if masters
+                else f"no tool shows the interface of {device}"
+            )
+            comments.append(f"{given} is missing here, since {reason}.")
             continue
         objects.append(_attachment(name, namespace or wishes.namespace, masters[0]))
     return PluginFile(f"networks-{plan.name}.yaml", manifest(comments, *objects))

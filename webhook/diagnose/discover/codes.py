@@ -1,0 +1,20 @@
+"""All codes of `discover`."""
+
+from __future__ import annotations
+
+from webhook.diagnose.discover.checks import NODE_CODES
+from webhook.diagnose.discover.cluster import CLUSTER_CODES
+from webhook.diagnose.discover.node import GPU_PRODUCT_DIFFERS
+from webhook.diagnose.discover.plan import ROCE_NETWORKS_MISSING
+from webhook.diagnose.discover.port_checks import PORT_CODES
+from webhook.diagnose.discover.site import TOOLS_DISAGREE
+from webhook.model.finding import Code
+
+CODES: tuple[Code, ...] = (
+    *PORT_CODES,
+    *NODE_CODES,
+    TOOLS_DISAGREE,
+    GPU_PRODUCT_DIFFERS,
+    ROCE_NETWORKS_MISSING,
+    *CLUSTER_CODES,
+)
