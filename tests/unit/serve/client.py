@@ -16,7 +16,7 @@ JSON = (b"content-type", b"application/json")
 
 
 class Answer(NamedTuple):
-    """What the application sent; the status is 0 if it sent nothing."""
+    """The application's answer; the status is 0 if it sent nothing."""
 
     status: int
     headers: dict[str, str]

@@ -22,20 +22,20 @@ class Replica:
         self.released = 0
         self.stored = stored
         self.written: list[dict[str, Any]] = []
-        self.told: StatusUpdate | None = StatusUpdate(3, (VALID,), {"nodes": 4})
+        self.update: StatusUpdate | None = StatusUpdate(3, (VALID,), {"nodes": 4})
         self.problems: list[str] = []
         self.failure: Exception | None = None
         self.there = True
         self.minute = 0
         self.writer = StatusWriter(
-            lambda: (self, self), lambda: self.told, self.problems.append, self._now
+            lambda: (self, self), lambda: self.update, self.problems.append, self._now
         )
 
     def _now(self) -> datetime:
         return datetime(2026, 11, 23, 10, self.minute, tzinfo=UTC)
 
     def held(self) -> bool:
-        """Return whether it is the one to write."""
+        """Return whether it holds the Lease."""
         return self.holds
 
     def release(self) -> None:
@@ -59,8 +59,8 @@ class Replica:
         return self.there
 
 
-def test_the_holder_writes_what_has_changed() -> None:
-    """Once; then again when something else is told. The time is that of the last turn."""
+def test_the_holder_writes_changes() -> None:
+    """It writes once for each update. The time of a condition is its last transition."""
     replica = Replica()
     replica.writer.step()
     replica.minute = 1
@@ -74,22 +74,22 @@ def test_the_holder_writes_what_has_changed() -> None:
         "message": "all is well",
     }
     assert replica.written == [{"observedGeneration": 3, "conditions": [first], "nodes": 4}]
-    replica.told = StatusUpdate(4, (VALID,), {"nodes": 5})
+    replica.update = StatusUpdate(4, (VALID,), {"nodes": 5})
     replica.writer.step()
     assert replica.written[1] == {
         "observedGeneration": 4,
         "conditions": [{**first, "observedGeneration": 4}],
         "nodes": 5,
     }
-    replica.told = StatusUpdate(5, (BROKEN,), {})
+    replica.update = StatusUpdate(5, (BROKEN,), {})
     replica.writer.step()
     (condition,) = replica.written[2]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "NotUsable")
     assert condition["lastTransitionTime"] == "2026-11-23T10:01:00Z"
 
 
-def test_who_does_not_hold_the_lease_writes_nothing() -> None:
-    """And forgets what it has written, since another replica may write now."""
+def test_without_the_lease_nothing_is_written() -> None:
+    """The replica forgets what it has written, since another replica may write now."""
     replica = Replica()
     replica.holds = False
     replica.writer.step()
@@ -101,18 +101,18 @@ def test_who_does_not_hold_the_lease_writes_nothing() -> None:
     replica.holds = True
     replica.stored = {"status": {"nodes": 9}}
     replica.writer.step()
-    assert [one["nodes"] for one in replica.written] == [4, 4]
+    assert [fields["nodes"] for fields in replica.written] == [4, 4]
 
 
-def test_who_takes_over_goes_on_from_what_is_there() -> None:
-    """Nothing is written that is there already, and times of conditions stay."""
+def test_a_new_holder_continues_from_the_stored_status() -> None:
+    """Equal content is not written again, and the times of conditions stay."""
     first = Replica()
     first.writer.step()
     second = Replica({"metadata": {}, "status": first.written[0]})
     second.minute = 30
     second.writer.step()
     assert second.written == []
-    second.told = StatusUpdate(4, (VALID,), {"nodes": 4})
+    second.update = StatusUpdate(4, (VALID,), {"nodes": 4})
     second.writer.step()
     (condition,) = second.written[0]["conditions"]
     assert condition["lastTransitionTime"] == "2026-11-23T10:00:00Z"
@@ -121,8 +121,8 @@ def test_who_takes_over_goes_on_from_what_is_there() -> None:
 @pytest.mark.parametrize(
     "stored", [None, {}, {"status": None}, {"status": {"conditions": None}}], ids=str
 )
-def test_an_object_without_a_status_gets_one(stored: Any) -> None:
-    """Whatever stands in its place."""
+def test_an_object_without_a_status_gets_a_status(stored: Any) -> None:
+    """This holds whatever is in its place."""
     replica = Replica(stored)
     replica.writer.step()
     assert len(replica.written) == 1
@@ -131,10 +131,10 @@ def test_an_object_without_a_status_gets_one(stored: Any) -> None:
 def test_without_an_object_there_is_nothing_to_write() -> None:
     """It may be deleted at any moment; a new one gets its status."""
     replica = Replica()
-    replica.told = None
+    replica.update = None
     replica.writer.step()
     assert replica.written == []
-    replica.told, replica.there = StatusUpdate(1, (VALID,), {}), False
+    replica.update, replica.there = StatusUpdate(1, (VALID,), {}), False
     replica.writer.step()
     replica.there = True
     replica.writer.step()
@@ -142,8 +142,8 @@ def test_without_an_object_there_is_nothing_to_write() -> None:
     assert replica.problems == []
 
 
-def test_a_problem_is_told_once_and_is_no_end() -> None:
-    """A defect of ours has only its type; the next attempt may succeed."""
+def test_a_problem_is_reported_once_and_is_not_the_end() -> None:
+    """An internal error has only its type; the next attempt may succeed."""
     replica = Replica()
     replica.failure = ClusterError("cannot reach it")
     replica.writer.step()
@@ -161,7 +161,7 @@ def test_a_problem_is_told_once_and_is_no_end() -> None:
 
 
 def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So the next replica need not wait until the Lease ends."""
+    """The next replica thus need not wait until the Lease expires."""
     monkeypatch.setattr(status, "EVERY", 0.01)
     replica = Replica()
     replica.writer.start()
@@ -171,7 +171,7 @@ def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.Monke
     assert replica.released == 1
 
 
-def test_who_never_connected_has_nothing_to_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_connection_there_is_no_lease_to_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """The credentials may be unreadable at first."""
     monkeypatch.setattr(status, "EVERY", 0.01)
     problems: list[str] = []

@@ -13,7 +13,7 @@ from webhook.serve.dev import instructions, issue_for_development, program, stor
 PORTS = {"mutate": 1, "preview": 2, "health": 3}
 
 
-def test_certificate_is_for_this_machine_only() -> None:
+def test_certificate_is_for_this_node_only() -> None:
     """It has the loopback names, and its CA's key is not stored anywhere."""
     pair, ca = issue_for_development()
     leaf = x509.load_pem_x509_certificate(pair.certificate)
@@ -24,7 +24,7 @@ def test_certificate_is_for_this_machine_only() -> None:
 
 @pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "HOME"])
 def test_ca_is_stored_where_state_belongs(variable: str, tmp_path: Path) -> None:
-    """The XDG base directory specification says $XDG_STATE_HOME, else ~/.local/state."""
+    """The XDG base directory specification requires $XDG_STATE_HOME, else ~/.local/state."""
     file, other = (store_ca(b"ca", port, {variable: str(tmp_path)}) for port in (8443, 9443))
 
     assert file.read_bytes() == b"ca"
@@ -42,8 +42,8 @@ def test_ca_goes_to_a_temporary_folder_where_there_is_no_home(tmp_path: Path) ->
         file.parent.rmdir()
 
 
-def test_instructions_hold_a_pod_that_gets_something() -> None:
-    """The pod in the curl line requests a GPU that the fabrics know."""
+def test_instructions_contain_a_pod_that_gets_a_patch() -> None:
+    """The pod in the curl line requests a GPU of the fabrics."""
     fabrics = index((Fabric(name="ib", gpu_resources=frozenset({"example.com/gpu"})),))
     text = instructions(PORTS, Path("/a b/ca.crt"), Path("/c/fabrics.yaml"), fabrics)
     pod = yaml.safe_load(text.partition("<<'EOF'\n")[2].partition("\nEOF\n")[0])
@@ -56,7 +56,7 @@ def test_instructions_hold_a_pod_that_gets_something() -> None:
 
 
 def test_instructions_do_not_claim_to_be_ready() -> None:
-    """Without a valid fabrics file /readyz is a 503; the instructions say what is wrong."""
+    """Without a valid fabrics file /readyz is a 503; the instructions have the reason."""
     text = instructions(PORTS, Path("ca"), Path("f"), None, problem="f:3: fabrics: is missing")
 
     assert text.splitlines()[:2] == [
@@ -75,15 +75,13 @@ def test_instructions_do_not_claim_to_be_ready() -> None:
         ("-c", "rdma-webhook"),
     ],
 )
-def test_command_is_the_one_that_runs(
-    started_as: str, typed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_is_what_runs(started_as: str, typed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """After `make run` the command is not on the PATH, so it is shown with its folder."""
     monkeypatch.setenv("PATH", "/bin")
     assert program(started_as, Path("/here")) == typed
 
 
-def test_command_that_is_on_the_path_is_told_by_its_name(
+def test_command_on_the_path_is_shown_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The shell finds it, so its folder is left out."""

@@ -33,46 +33,48 @@ from webhook.serve.status import Condition, NodeSummary, fabric_status_of, statu
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
 
-def loaded(used: Fabrics, *findings: Finding, more: Truncation | None = None) -> Loaded:
+def loaded(used: Fabrics, *findings: Finding, truncation: Truncation | None = None) -> Loaded:
     """Make a configuration as it was read."""
-    return Loaded(used, findings, FabricsText(""), more or Truncation())
+    return Loaded(used, findings, FabricsText(""), truncation or Truncation())
 
 
 def conditions(
     observed: ObservedObject, used: PreparedConfiguration | None
 ) -> dict[str, Condition]:
     """Return the conditions of the status by their types."""
-    found = status_update(observed, used, NodeSummary())
-    assert found is not None
-    return {one.type: one for one in found.conditions}
+    update = status_update(observed, used, NodeSummary())
+    assert update is not None
+    return {condition.type: condition for condition in update.conditions}
 
 
 def test_a_configuration_in_use() -> None:
-    """It is valid and active; the names of its fabrics are what kubectl shows."""
+    """It is valid and active; kubectl shows the names of its fabrics."""
     used = fabrics()
-    found = status_update(ObservedObject(7, loaded(used), ""), prepared(used), NodeSummary())
-    assert found is not None
-    assert (found.generation, found.fields["fabricNames"]) == (7, "v100-ib, h100-roce")
-    valid, active = found.conditions
+    update = status_update(ObservedObject(7, loaded(used), ""), prepared(used), NodeSummary())
+    assert update is not None
+    assert (update.generation, update.fields["fabricNames"]) == (7, "v100-ib, h100-roce")
+    valid, active = update.conditions
     assert valid == Condition("Valid", True, "Accepted", "There are no findings.")
-    said = "Decisions use it (config 0123456789ab)."
-    assert active == Condition("Active", True, "InUse", said)
+    message = "Decisions use it (config 0123456789ab)."
+    assert active == Condition("Active", True, "InUse", message)
 
 
-def test_warnings_are_told() -> None:
-    """Each on a line, with its path; those that were left out are counted."""
+def test_warnings_are_in_the_message() -> None:
+    """Each has a line, with its path; the surplus is counted."""
     findings = (
         INVALID_VALUE.finding("warning", "odd", location=Location(path="spec.fabrics[0]")),
         INVALID_VALUE.finding("warning", "old"),
     )
-    observed = ObservedObject(1, loaded(fabrics(), *findings, more=Truncation(warnings=2)), "")
+    observed = ObservedObject(
+        1, loaded(fabrics(), *findings, truncation=Truncation(warnings=2)), ""
+    )
     valid = conditions(observed, None)["Valid"]
     assert valid.holds
     assert valid.message == "spec.fabrics[0]: odd\nold\nand 2 more warnings"
 
 
-def test_one_that_cannot_be_used() -> None:
-    """The reasons are told; the last good one stays in use, if there is one."""
+def test_a_configuration_that_cannot_be_used() -> None:
+    """The message has the reasons; the last valid configuration, if any, stays in use."""
     observed = ObservedObject(8, None, "wrong")
     assert conditions(observed, None) == {
         "Valid": Condition("Valid", False, "NotUsable", "wrong"),
@@ -84,15 +86,15 @@ def test_one_that_cannot_be_used() -> None:
         ),
     }
     active = conditions(observed, prepared(fabrics()))["Active"]
-    said = "The last good configuration stays in use (config 0123456789ab)."
-    assert active == Condition("Active", False, "LastGoodInUse", said)
-    found = status_update(observed, None, NodeSummary())
-    assert found is not None
-    assert found.fields["fabricNames"] == ""
+    message = "The last good configuration stays in use (config 0123456789ab)."
+    assert active == Condition("Active", False, "LastGoodInUse", message)
+    update = status_update(observed, None, NodeSummary())
+    assert update is not None
+    assert update.fields["fabricNames"] == ""
 
 
-def test_one_that_comes_into_use_in_a_moment() -> None:
-    """For three seconds, the one before it decides."""
+def test_a_configuration_that_will_take_effect() -> None:
+    """For three seconds, the configuration before it decides."""
     before = fabrics()
     after = replace(before, config_hash="ba9876543210")
     active = conditions(ObservedObject(2, loaded(after), ""), prepared(before))["Active"]
@@ -104,27 +106,27 @@ def test_a_long_message_is_cut() -> None:
     """People read its beginning."""
     message = conditions(ObservedObject(1, None, "x" * 4097), None)["Valid"].message
     assert (len(message), message[-1]) == (4096, "…")
-    whole = "x" * 4096
-    assert conditions(ObservedObject(1, None, whole), None)["Valid"].message == whole
+    longest = "x" * 4096
+    assert conditions(ObservedObject(1, None, longest), None)["Valid"].message == longest
 
 
 def node(**resources: int) -> Node:
     """Make a node of the fabric v100-ib."""
-    offered = {f"nvidia.com/{name}": many for name, many in resources.items() if name != "rdma"}
+    offered = {f"nvidia.com/{name}": amount for name, amount in resources.items() if name != "rdma"}
     if "rdma" in resources:
         offered["rdma/v100"] = resources["rdma"]
     return Node(labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, resources=offered)
 
 
-def test_what_the_nodes_offer_is_told() -> None:
-    """Added up for each fabric, with what is wrong; nothing while no node is known."""
+def test_resources_of_the_nodes_are_in_the_status() -> None:
+    """They are summed for each fabric, with the problems; there are none before nodes are known."""
     used = fabrics()
-    known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4), "n3": node(v100=1)}
-    configuration = prepared(used, known)
-    found = status_update(ObservedObject(1, loaded(used), ""), configuration, NodeSummary())
-    assert found is not None
-    assert found.fields["nodes"] == 3
-    first, second = found.fields["fabrics"]
+    known_nodes = {"n1": node(v100=8, rdma=2), "n2": node(v100=4), "n3": node(v100=1)}
+    configuration = prepared(used, known_nodes)
+    update = status_update(ObservedObject(1, loaded(used), ""), configuration, NodeSummary())
+    assert update is not None
+    assert update.fields["nodes"] == 3
+    first, second = update.fields["fabrics"]
     assert {key: first[key] for key in ("name", "nodes", "gpus", "resources")} == {
         "name": "v100-ib",
         "nodes": 3,
@@ -138,8 +140,8 @@ def test_what_the_nodes_offer_is_told() -> None:
     assert without.fields.keys() == {"fabricNames"}
 
 
-def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The status is looked at every ten seconds; only other nodes or other fabrics are counted."""
+def test_equal_nodes_and_fabrics_are_not_summed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status is computed every ten seconds; only changed nodes or fabrics are counted."""
     counted: list[tuple[object, object]] = []
 
     def noted(nodes: Mapping[str, Node], used: Fabrics) -> FabricInventory:
@@ -147,37 +149,42 @@ def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyP
         return build_inventory(nodes, used)
 
     monkeypatch.setattr(fabric_status, "build_inventory", noted)
-    one, other = fabrics(), fabrics()
-    few, many = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
+    first, second = fabrics(), fabrics()
+    small, large = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
     on_nodes = NodeSummary()
 
-    def nodes(used: Fabrics, known: Mapping[str, Node]) -> int:
-        told = on_nodes.of(prepared(used, known))
-        many: int = told["nodes"]
-        return many
+    def nodes(used: Fabrics, by_name: Mapping[str, Node]) -> int:
+        fields = on_nodes.of(prepared(used, by_name))
+        count: int = fields["nodes"]
+        return count
 
-    assert [nodes(one, few), nodes(one, few), nodes(one, many), nodes(one, many)] == [1, 1, 2, 2]
-    assert [nodes(other, many), nodes(other, many), nodes(one, many)] == [2, 2, 2]
-    expected = [(few, one), (many, one), (many, other), (many, one)]
-    assert [(id(known), id(used)) for known, used in counted] == [
-        (id(known), id(used)) for known, used in expected
+    assert [nodes(first, small), nodes(first, small), nodes(first, large), nodes(first, large)] == [
+        1,
+        1,
+        2,
+        2,
+    ]
+    assert [nodes(second, large), nodes(second, large), nodes(first, large)] == [2, 2, 2]
+    expected = [(small, first), (large, first), (large, second), (large, first)]
+    assert [(id(by_name), id(used)) for by_name, used in counted] == [
+        (id(by_name), id(used)) for by_name, used in expected
     ]
 
 
-def test_without_an_object_nothing_is_told() -> None:
-    """There is nothing to write to."""
+def test_without_an_object_there_is_no_status() -> None:
+    """It would have no place."""
     assert status_update(None, prepared(fabrics()), NodeSummary()) is None
 
 
-def test_what_the_watch_delivered_last_is_known() -> None:
-    """With its generation, whether it can be used or not; nothing once it is deleted."""
+def test_the_last_object_of_the_watch_is_known() -> None:
+    """It has its generation, whether valid or not; a deletion leaves no object."""
     cluster = Cluster()
     cluster.put(CONFIGURATIONS.path, written(generation=3))
     server = Server(cluster)
-    seen: list[Any] = []
+    observed: list[Any] = []
 
     def look(change: Any = None) -> bool:
-        seen.append(server.source.observed)
+        observed.append(server.source.observed)
         if change is not None:
             change()
         return True
@@ -187,28 +194,31 @@ def test_what_the_watch_delivered_last_is_known() -> None:
             CONFIGURATIONS.path in cluster.streams and server.state.snapshot.current is not None
         ),
         lambda: look(lambda: cluster.put(CONFIGURATIONS.path, written("no", generation=4))),
-        lambda: server.source.observed != seen[0],
+        lambda: server.source.observed != observed[0],
         lambda: look(lambda: cluster.delete(CONFIGURATIONS.path, written())),
         lambda: server.source.observed is None,
     )
-    assert [(one.generation, one.loaded is not None) for one in seen] == [(3, True), (4, False)]
-    assert "rateGbps" in seen[1].problem
+    assert [(entry.generation, entry.loaded is not None) for entry in observed] == [
+        (3, True),
+        (4, False),
+    ]
+    assert "rateGbps" in observed[1].problem
 
 
 @pytest.mark.parametrize("lacking", ["POD_NAME", "POD_NAMESPACE"])
 def test_only_a_pod_writes_the_status(lacking: str) -> None:
-    """A Lease is held in a name; outside a cluster there is none."""
+    """A Lease needs a holder's name, which does not exist outside a cluster."""
     server, options = Server(Cluster()), ServeOptions()
     state, log = State(), Lines().log
-    rest = {key: value for key, value in IN_POD.items() if key != lacking}
-    assert fabric_status_of(options, server.source, state, log, rest) == ()
+    environment = {key: value for key, value in IN_POD.items() if key != lacking}
+    assert fabric_status_of(options, server.source, state, log, environment) == ()
     assert fabric_status_of(options, object(), state, log, IN_POD) == ()
-    (made,) = fabric_status_of(options, server.source, state, log, IN_POD)
-    assert made.poll() is False
+    (writer,) = fabric_status_of(options, server.source, state, log, IN_POD)
+    assert writer.poll() is False
 
 
 class ApiServer:
-    """An API server that notes what is written, and the Leases that are held there."""
+    """An API server that records the writes and the Leases."""
 
     def __init__(self) -> None:
         self.connected: list[File | None] = []
@@ -243,13 +253,13 @@ class ApiServer:
         """Have no object."""
 
     def apply(self, _path: str, body: dict[str, Any]) -> bool:
-        """Note a write."""
+        """Record a write."""
         self.written.append(body["status"])
         return True
 
 
 def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In its own name, while it holds the Lease of the manifests; a problem is logged once."""
+    """It writes in its own name, while it holds the Lease; a problem is logged once."""
     api, used, lines = ApiServer(), fabrics(), Lines()
     monkeypatch.setattr(configuration_status, "EVERY", 0.01)
     monkeypatch.setattr(fabric_status, "_RELEASE", waiting.PATIENCE)
@@ -260,14 +270,14 @@ def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) ->
     server.source.observed = ObservedObject(7, loaded(used), "")
     options = ServeOptions(kubeconfig=File("admin.conf"))
     api.problem = "no token"
-    (made,) = fabric_status_of(options, server.source, state, lines.log, IN_POD)
-    made.start()
+    (writer,) = fabric_status_of(options, server.source, state, lines.log, IN_POD)
+    writer.start()
     try:
         until(lambda: len(api.connected) > 1)
         api.problem = ""
         until(lambda: api.written)
     finally:
-        made.stop()
+        writer.stop()
     assert api.released == 1
     (line,) = lines.read()
     assert (line["level"], line["msg"]) == ("warning", "could not write the status")
@@ -277,4 +287,4 @@ def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) ->
     (status,) = api.written
     assert (status["observedGeneration"], status["nodes"]) == (7, 1)
     assert status["fabricNames"] == "v100-ib, h100-roce"
-    assert [one["status"] for one in status["conditions"]] == ["True", "True"]
+    assert [condition["status"] for condition in status["conditions"]] == ["True", "True"]

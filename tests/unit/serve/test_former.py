@@ -17,7 +17,7 @@ def numbers(retired: RetiredConfigurations, now: float) -> list[int]:
 
 
 def test_a_configuration_is_retired_for_a_minute() -> None:
-    """Counted from its replacement; then it is gone."""
+    """The minute counts from its replacement; then it is dropped."""
     configuration = numbered(1)
     retired = RetiredConfigurations().adding(configuration, 100.0)
     assert retired.get("000000000001", 160.0) is configuration
@@ -26,7 +26,7 @@ def test_a_configuration_is_retired_for_a_minute() -> None:
 
 
 def test_the_youngest_are_retained() -> None:
-    """Of more than 32 in a minute, the oldest is forgotten; one that retires again counts anew."""
+    """Beyond 32 in a minute, the oldest is dropped; a repeated retirement counts anew."""
     retired = RetiredConfigurations()
     for number in range(32):
         retired = retired.adding(numbered(number), 100.0)
@@ -35,21 +35,21 @@ def test_the_youngest_are_retained() -> None:
     assert numbers(retired, 101.0) == [0, *range(2, 33)]
 
 
-def test_one_that_retires_again_is_as_it_was_last() -> None:
-    """Its first calls were decided with that inventory, and the minute begins anew."""
+def test_a_second_retirement_replaces_the_first() -> None:
+    """Its last calls were decided with the newer inventory, and the minute begins anew."""
     first, second = numbered(1), numbered(1)
     retired = RetiredConfigurations().adding(first, 100.0).adding(second, 130.0)
     assert retired.get("000000000001", 190.0) is second
 
 
-def test_old_ones_do_not_stay_in_memory() -> None:
-    """What cannot be asked for any more is dropped when the next one comes, and nothing else."""
+def test_expired_configurations_do_not_stay_in_memory() -> None:
+    """Configurations that can no longer be requested are dropped at the next retirement."""
     retired = RetiredConfigurations().adding(numbered(1), 100.0).adding(numbered(2), 101.0)
     assert [*retired.adding(numbered(3), 161.0)._by_hash] == ["000000000002", "000000000003"]
     assert len(retired.adding(numbered(3), 160.0)._by_hash) == 3
 
 
-def test_those_of_an_older_snapshot_do_not_change() -> None:
+def test_an_older_snapshot_does_not_change() -> None:
     """Requests may still be decided with it."""
     retired = RetiredConfigurations().adding(numbered(1), 100.0)
     retired.adding(numbered(2), 161.0)

@@ -13,7 +13,7 @@ from webhook.serve.log import Forward, Log
 SECRET = "hunter2"
 
 
-def test_line_is_one_json_object_without_what_is_none() -> None:
+def test_line_is_a_json_object_without_none() -> None:
     """The order is time, level, message, fields; other scripts are not escaped."""
     lines = Lines()
     lines.log.write("info", "decided", name="训练\n", fabric=None, applied=["env"])
@@ -32,7 +32,7 @@ def test_level_below_the_least_is_left_out() -> None:
     assert [line["msg"] for line in lines.read()] == ["broken"]
 
 
-def test_a_held_log_keeps_what_matters() -> None:
+def test_a_buffered_log_keeps_warnings() -> None:
     """A person at a terminal reads the announcement first; warnings and errors follow it."""
     lines = Lines(buffered=True)
     lines.log.write("info", "configuration loaded")
@@ -44,7 +44,7 @@ def test_a_held_log_keeps_what_matters() -> None:
     assert [line["msg"] for line in lines.read()] == ["odd", "decided"]
 
 
-def test_log_that_nobody_reads_stops_nothing() -> None:
+def test_a_log_without_a_reader_stops_nothing() -> None:
     """A closed pipe must not fail a request."""
     read, write = os.pipe()
     os.close(read)
@@ -52,39 +52,39 @@ def test_log_that_nobody_reads_stops_nothing() -> None:
     os.close(write)
 
 
-def test_a_reader_that_stands_still_stops_nothing() -> None:
-    """A full pipe takes no line, and no request waits for it; later a line counts those lost."""
+def test_a_reader_that_pauses_stops_nothing() -> None:
+    """A full pipe takes no line, and no request waits for it; later a line counts the losses."""
     read, write = os.pipe()
     log = Log("info", write)
     for number in range(2000):
         log.write("info", "decided", number=number, name="x" * 100)
-    taken = os.read(read, 1 << 20).splitlines()
+    written = os.read(read, 1 << 20).splitlines()
     log.write("info", "read again")
-    told, last = map(json.loads, os.read(read, 1 << 20).splitlines())
+    notice, last = map(json.loads, os.read(read, 1 << 20).splitlines())
 
-    assert [json.loads(line)["number"] for line in taken] == [*range(len(taken))]
-    assert (told["msg"], told["level"], told["lines"]) == (
+    assert [json.loads(line)["number"] for line in written] == [*range(len(written))]
+    assert (notice["msg"], notice["level"], notice["lines"]) == (
         *("log lines dropped", "warning"),
-        2000 - len(taken),
+        2000 - len(written),
     )
     assert last["msg"] == "read again"
-    for one in (read, write):
-        os.close(one)
+    for descriptor in (read, write):
+        os.close(descriptor)
 
 
 def _fail(secret: str) -> None:
     raise ValueError(secret)
 
 
-def test_exception_is_told_without_its_message() -> None:
+def test_exception_is_logged_without_its_message() -> None:
     """An exception's message may quote a pod; its type and trace do not."""
     with pytest.raises(ValueError, match=SECRET) as caught:
         _fail(SECRET)
-    told = crash_summary(caught.value)
+    summary = crash_summary(caught.value)
 
-    assert told["error"] == "ValueError"
-    assert told["trace"][-1].endswith("_fail")
-    assert SECRET not in json.dumps(told)
+    assert summary["error"] == "ValueError"
+    assert summary["trace"][-1].endswith("_fail")
+    assert SECRET not in json.dumps(summary)
 
 
 def test_libraries_log_through_it() -> None:

@@ -54,7 +54,7 @@ def test_series_are_there_from_the_start() -> None:
 
 def test_registries_are_independent() -> None:
     """Two servers in one process have separate counts."""
-    one, other = Metrics(), Metrics()
-    one.answered("mutate", 200, 0.1)
+    first, second = Metrics(), Metrics()
+    first.answered("mutate", 200, 0.1)
 
-    assert ("rdma_webhook_requests_total", "200", "mutate") not in _samples(other)
+    assert ("rdma_webhook_requests_total", "200", "mutate") not in _samples(second)

@@ -32,7 +32,7 @@ ODD = Reason("Odd", 'A code is quoted as it is: "\\".', "")
 
 
 def test_a_script_of_events_has_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """metrics.txt has it before the first event, and then the lines that each step changes."""
+    """metrics.txt has the text before the first event, and then each step's changed lines."""
     monkeypatch.setattr(time, "time", lambda: NOW)
     metrics = Metrics()
     before = _lines(metrics)
@@ -191,7 +191,7 @@ def _nobody() -> ApiReader:
     raise ClusterError("there is no API server")
 
 
-#: What happens, by its name; a step may return what lasts during its scrape.
+#: Events by the name of their step; a step may return a context that lasts during its scrape.
 SCRIPT: dict[str, Callable[[Metrics], AbstractContextManager[None] | None]] = {
     "during a preview": _preview,
     "after requests": _traffic,

@@ -16,26 +16,26 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_who_waits_goes_on_when_the_namespace_comes() -> None:
+def test_requests_continue_when_the_namespace_comes() -> None:
     """All requests for it continue at once; others keep waiting, and time out."""
 
     async def run() -> list[bool]:
         waiting = PendingFacts(seconds=NEVER)
-        asked = [asyncio.create_task(waiting.wait_for([name], 5_000)) for name in ("lab", "lab")]
+        tasks = [asyncio.create_task(waiting.wait_for([name], 5_000)) for name in ("lab", "lab")]
         await asyncio.sleep(0)
         waiting._seconds = 0.05
-        asked.append(asyncio.create_task(waiting.wait_for(["other"], 5_000)))
+        tasks.append(asyncio.create_task(waiting.wait_for(["other"], 5_000)))
         await asyncio.sleep(0)
         waiting.arrived({"lab", "elsewhere"})
-        found = await asyncio.gather(*asked)
+        results = await asyncio.gather(*tasks)
         assert waiting.counts == {True: 2, False: 1}
-        return found
+        return results
 
     assert asyncio.run(run()) == [True, True, False]
 
 
-def test_one_that_gives_up_leaves_the_others() -> None:
-    """A later request still learns that the namespace came."""
+def test_a_request_that_gives_up_leaves_the_others() -> None:
+    """A later request still continues when the namespace comes."""
 
     async def run() -> tuple[bool, bool]:
         waiting = PendingFacts(seconds=0.05)
@@ -51,8 +51,8 @@ def test_one_that_gives_up_leaves_the_others() -> None:
     assert asyncio.run(run()) == (False, True)
 
 
-def test_a_client_that_goes_away_is_not_told() -> None:
-    """A canceled request does not count."""
+def test_a_client_that_goes_away_does_not_count() -> None:
+    """The wait of a canceled request has no result."""
 
     async def run() -> None:
         waiting = PendingFacts(seconds=20)
@@ -66,22 +66,22 @@ def test_a_client_that_goes_away_is_not_told() -> None:
     asyncio.run(run())
 
 
-def test_so_much_waits_and_no_more() -> None:
+def test_the_memory_of_waiting_requests_is_limited() -> None:
     """Waiting bodies take memory, so a request beyond 32 MiB is decided at once."""
 
     async def run() -> None:
         waiting = PendingFacts(seconds=NEVER)
         large = (8 << 20) - (16 << 10)
         names = [f"n{number}" for number in range(4)]
-        asked = [asyncio.create_task(waiting.wait_for([name], large)) for name in names]
+        tasks = [asyncio.create_task(waiting.wait_for([name], large)) for name in names]
         await settled()
-        assert not any(task.done() for task in asked)
+        assert not any(task.done() for task in tasks)
         beyond = asyncio.create_task(waiting.wait_for(["beyond"], 0))
         await settled()
         assert beyond.done()
         assert not beyond.result()
         waiting.arrived(names)
-        assert all(await asyncio.gather(*asked))
+        assert all(await asyncio.gather(*tasks))
         assert waiting.counts == {True: 4, False: 0}
         small = asyncio.create_task(waiting.wait_for(["small"], 0))
         await settled()
@@ -92,14 +92,14 @@ def test_so_much_waits_and_no_more() -> None:
 
 
 def test_a_thousand_typical_requests_wait() -> None:
-    """A wave of pods in a namespace that was created with them."""
+    """They come from pods in a namespace that was created with them."""
 
     async def run() -> None:
         waiting = PendingFacts(seconds=NEVER)
-        asked = [asyncio.create_task(waiting.wait_for(["lab"], 16_000)) for _ in range(1000)]
+        tasks = [asyncio.create_task(waiting.wait_for(["lab"], 16_000)) for _ in range(1000)]
         await settled()
         waiting.arrived(["lab"])
-        assert all(await asyncio.gather(*asked))
+        assert all(await asyncio.gather(*tasks))
 
     asyncio.run(run())
 
@@ -110,7 +110,7 @@ def test_no_request_waits_longer_than_a_watch_needs() -> None:
 
 
 def test_requests_that_end_leave_nothing_behind() -> None:
-    """However they end, and whoever still waits: memory grows with no name that never arrives."""
+    """This holds however they end: names that never arrive do not take memory."""
 
     async def run() -> None:
         waiting = PendingFacts(seconds=0.05)
@@ -130,19 +130,24 @@ def test_requests_that_end_leave_nothing_behind() -> None:
     asyncio.run(run())
 
 
-def test_who_waits_for_several_goes_on_when_all_have_come() -> None:
-    """One wait, however many it is for: it is as long as for one."""
+def test_a_request_for_several_facts_continues_when_all_have_come() -> None:
+    """There is a single wait, as long as for a single fact."""
 
     async def run() -> tuple[bool, bool]:
         waiting = PendingFacts(seconds=NEVER)
-        both = asyncio.create_task(waiting.wait_for(["lab", claim_key("lab", "mine")], 0))
+        task = asyncio.create_task(waiting.wait_for(["lab", claim_key("lab", "mine")], 0))
         await settled()
-        for others in (["lab"], [claim_key("else", "mine")], [claim_key("lab", "other")], ["mine"]):
-            waiting.arrived(others)
+        for arrived in (
+            ["lab"],
+            [claim_key("else", "mine")],
+            [claim_key("lab", "other")],
+            ["mine"],
+        ):
+            waiting.arrived(arrived)
             await settled()
-            assert not both.done()
+            assert not task.done()
         waiting.arrived([claim_key("lab", "mine")])
-        came = await both
+        came = await task
         waiting._seconds = 0.05
         half = asyncio.create_task(waiting.wait_for(["lab", "other"], 0))
         await settled()
@@ -153,7 +158,7 @@ def test_who_waits_for_several_goes_on_when_all_have_come() -> None:
 
 
 def test_the_metric_counts_requests_by_result() -> None:
-    """The labels are those of the page on operation."""
+    """The page on operation has the labels."""
     waiting = PendingFacts()
     waiting.counts.update({True: 3, False: 2})
     registry = CollectorRegistry()

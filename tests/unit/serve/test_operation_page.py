@@ -56,7 +56,7 @@ def _table() -> str:
         if family.name.startswith("process_"):
             continue
         name = f"{family.name}_total" if family.type == "counter" else family.name
-        labels = sorted({key for one in family.samples for key in one.labels} - {"le"})
+        labels = sorted({key for sample in family.samples for key in sample.labels} - {"le"})
         written = ", ".join(f"`{label}`" for label in labels)
         lines.append(f"| `{name}` | {family.type} | {written} | {family.documentation} |")
     return "\n".join([*lines, ""])

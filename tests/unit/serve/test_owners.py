@@ -23,15 +23,15 @@ def request(
     *containers: dict[str, Any], dry_run: bool = False, annotations: dict[str, str] | None = None
 ) -> AdmissionRequest:
     """Make a request for a Job's pod."""
-    made = pod(*containers, annotations=annotations)
-    made["metadata"]["ownerReferences"] = [JOB]
-    return AdmissionRequest("0", "lab", "train-*", dry_run, "", made)
+    manifest = pod(*containers, annotations=annotations)
+    manifest["metadata"]["ownerReferences"] = [JOB]
+    return AdmissionRequest("0", "lab", "train-*", dry_run, "", manifest)
 
 
-def test_the_owner_of_a_pod_without_rdma_is_told() -> None:
-    """It learns the reason code and the sentence of the verdict."""
-    asked = request(OFF)
-    assert owner_notices(asked, decide_on(asked.pod)) == [
+def test_the_owner_of_a_pod_without_rdma_is_notified() -> None:
+    """The notice has the reason code and the sentence of the verdict."""
+    admission = request(OFF)
+    assert owner_notices(admission, decide_on(admission.pod)) == [
         WithoutRdma(
             OwnerReference("batch/v1", "Job", "train", "7"),
             "lab",
@@ -42,7 +42,7 @@ def test_the_owner_of_a_pod_without_rdma_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "admission",
     [
         request(),
         request(gpu(securityContext={"runAsUser": 1})),
@@ -53,42 +53,42 @@ def test_the_owner_of_a_pod_without_rdma_is_told() -> None:
     ],
     ids=("yes", "unsure", "none", "denied", "dry run", "not opted in"),
 )
-def test_nobody_else_is_told(asked: AdmissionRequest) -> None:
-    """A denied pod's controller says so itself; a dry run has no side effects."""
-    assert owner_notices(asked, decide_on(asked.pod)) == []
+def test_no_other_owner_is_notified(admission: AdmissionRequest) -> None:
+    """A denied pod's controller reports it itself; a dry run has no side effects."""
+    assert owner_notices(admission, decide_on(admission.pod)) == []
 
 
-def test_who_cannot_tell_says_so_in_the_log(tmp_path: Path) -> None:
+def test_a_notifier_that_fails_logs_the_reason(tmp_path: Path) -> None:
     """The log gets a line with the reason."""
     lines, file = Lines(), tmp_path / "config"
-    asked = request(OFF)
+    admission = request(OFF)
     tell = owner_notifier(ServeOptions(kubeconfig=file), lines.log, {"POD_NAME": "x"})
-    tell(asked, decide_on(asked.pod))
-    found: list[dict[str, object]] = []
+    tell(admission, decide_on(admission.pod))
+    lines_read: list[dict[str, object]] = []
 
-    def told() -> bool:
-        found.extend(lines.read())
-        return bool(found)
+    def logged() -> bool:
+        lines_read.extend(lines.read())
+        return bool(lines_read)
 
-    until(told)
-    assert found[0]["msg"] == "could not record the event"
-    assert str(found[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")
+    until(logged)
+    assert lines_read[0]["msg"] == "could not record the event"
+    assert str(lines_read[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")
 
 
-def test_a_replica_tells_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outside a pod there is nobody to tell."""
-    told: list[tuple[str, WithoutRdma]] = []
+def test_a_replica_notifies_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside a pod there is no notice."""
+    notices: list[tuple[str, WithoutRdma]] = []
 
     class Events:
         def __init__(self, reporter: str, *_: Any) -> None:
             self.reporter = reporter
 
-        def tell(self, one: WithoutRdma) -> None:
-            told.append((self.reporter, one))
+        def tell(self, notice: WithoutRdma) -> None:
+            notices.append((self.reporter, notice))
 
     monkeypatch.setattr(events, "OwnerEvents", Events)
-    asked = request(OFF)
-    decision = decide_on(asked.pod)
+    admission = request(OFF)
+    decision = decide_on(admission.pod)
     for environment in ({}, {"POD_NAME": "rdma-webhook-x"}):
-        owner_notifier(ServeOptions(), Lines().log, environment)(asked, decision)
-    assert told == [("rdma-webhook-x", one) for one in owner_notices(asked, decision)]
+        owner_notifier(ServeOptions(), Lines().log, environment)(admission, decision)
+    assert notices == [("rdma-webhook-x", notice) for notice in owner_notices(admission, decision)]

@@ -14,7 +14,7 @@ SET = {"POD_NAME": "rdma-webhook-x", "POD_NAMESPACE": "rdma-webhook", "POD_UID":
 
 
 @pytest.mark.parametrize("lacks", POD.values())
-def test_who_does_not_know_its_pod_tells_nobody(lacks: str) -> None:
+def test_without_the_pods_name_there_is_no_event(lacks: str) -> None:
     """This is so outside a cluster, or with a Deployment of an older release."""
     lines = Lines()
     environment = {name: value for name, value in SET.items() if name != lacks}
@@ -22,19 +22,19 @@ def test_who_does_not_know_its_pod_tells_nobody(lacks: str) -> None:
     assert lines.read() == []
 
 
-def test_who_cannot_tell_says_so_in_the_log(
+def test_a_reporter_that_fails_logs_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log gets one line, after the last attempt."""
     monkeypatch.setattr(events, "ATTEMPTS", 1)
     lines, file = Lines(), tmp_path / "config"
     failure_reporter(ServeOptions(kubeconfig=file), lines.log, SET)(1, "line 3: no")
-    found: list[dict[str, object]] = []
+    lines_read: list[dict[str, object]] = []
 
-    def told() -> bool:
-        found.extend(lines.read())
-        return bool(found)
+    def logged() -> bool:
+        lines_read.extend(lines.read())
+        return bool(lines_read)
 
-    until(told)
-    assert found[0]["msg"] == "could not record the event"
-    assert str(found[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")
+    until(logged)
+    assert lines_read[0]["msg"] == "could not record the event"
+    assert str(lines_read[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")

@@ -13,7 +13,7 @@ from webhook.serve.options import ServeOptions
 
 
 @contextmanager
-def _taken() -> Iterator[int]:
+def _taken_port() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield other.getsockname()[1]
 
@@ -25,14 +25,14 @@ def test_free_ports_are_bound(host: str) -> None:
     bound = bind(options, ["mutate", "health"])
 
     assert set(bound) == {"mutate", "health"}
-    for one in bound.values():
-        with one, socket.create_connection(("127.0.0.1", one.getsockname()[1])) as client:
-            assert client.getpeername()[1] == one.getsockname()[1]
+    for listener in bound.values():
+        with listener, socket.create_connection(("127.0.0.1", listener.getsockname()[1])) as client:
+            assert client.getpeername()[1] == listener.getsockname()[1]
 
 
 def test_taken_port_names_its_flag() -> None:
-    """One line says what to change, and no port stays bound."""
-    with _taken() as port:
+    """One line names the remedy, and no port stays bound."""
+    with _taken_port() as port:
         options = ServeOptions(dev=True, port=0, preview_port=0, health_port=port)
         with pytest.raises(ConfigError) as caught:
             bind(options, ["mutate", "preview", "health"])
@@ -42,11 +42,11 @@ def test_taken_port_names_its_flag() -> None:
     )
 
 
-def test_dev_listens_on_this_machine_only() -> None:
+def test_dev_listens_on_this_node_only() -> None:
     """`--dev` has no secret to protect the server."""
-    (one,) = bind(ServeOptions(dev=True, port=0), ["mutate"]).values()
-    with one:
-        assert one.getsockname()[0] == "127.0.0.1"
+    (listener,) = bind(ServeOptions(dev=True, port=0), ["mutate"]).values()
+    with listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
 
 
 def test_dev_refuses_another_host() -> None:
@@ -61,7 +61,7 @@ def test_dev_refuses_another_host() -> None:
 
 
 def test_fabrics_file() -> None:
-    """The default is the site's file of a machine, with --dev an example; --config overrides it."""
+    """The default is the site's file, with --dev an example; --config overrides it."""
     assert ServeOptions().fabrics == INSTALLED
     assert ServeOptions(dev=True).fabrics == EXAMPLE
     assert ServeOptions(dev=True, config=INSTALLED).fabrics == INSTALLED

@@ -32,7 +32,7 @@ from webhook.serve.state import (
 )
 
 NOW = 100.0
-#: The hashes of ONE and TWO, and one of no configuration.
+#: The hashes of SMALL and LARGE, and of no configuration.
 FIRST, SECOND, THIRD = "000000000001", "000000000002", "000000000003"
 
 
@@ -43,83 +43,85 @@ def on(name: str) -> dict[str, Node]:
 
 
 OLD, NEW = on("old"), on("new")
-ONE = prepared(index((V100,), config_hash=FIRST), OLD)
-TWO = prepared(index((V100, H100), config_hash=SECOND), OLD)
-ONE_NEW, TWO_NEW = prepared(ONE.fabrics, NEW), prepared(TWO.fabrics, NEW)
+SMALL = prepared(index((V100,), config_hash=FIRST), OLD)
+LARGE = prepared(index((V100, H100), config_hash=SECOND), OLD)
+SMALL_NEW, LARGE_NEW = prepared(SMALL.fabrics, NEW), prepared(LARGE.fabrics, NEW)
 #: The same configuration, read from another text.
-ONE_AGAIN = replace(ONE, source=FabricsText("# a comment"))
-INVENTORIES = {FIRST: ONE_NEW.inventory, SECOND: TWO_NEW.inventory}
+SMALL_REREAD = replace(SMALL, source=FabricsText("# a comment"))
+INVENTORIES = {FIRST: SMALL_NEW.inventory, SECOND: LARGE_NEW.inventory}
 LAB = {"lab": NamespaceFacts(name="lab", annotations={"a": "b"})}
 IN_LAB = Facts(namespaces=LAB, nodes=OLD, complete=True)
 CLAIMS = KnownClaims({"lab": ClaimFacts(claims={"mine": {}})}, ClaimFacts(complete=True), True)
-RETIRED_ONE = RetiredConfigurations().adding(ONE, NOW)
-RETIRED_TWO = RetiredConfigurations().adding(TWO, NOW)
-RETIRED_BEFORE = RetiredConfigurations().adding(ONE, NOW - 1)
+RETIRED_SMALL = RetiredConfigurations().adding(SMALL, NOW)
+RETIRED_LARGE = RetiredConfigurations().adding(LARGE, NOW)
+RETIRED_BEFORE = RetiredConfigurations().adding(SMALL, NOW - 1)
 #: Makes a snapshot with a current configuration.
 using = partial(Snapshot, missing="")
 
 
-#: What happens → the snapshot before, the event, and the snapshot after it.
+#: Title → the snapshot before, the event, and the snapshot after it.
 TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     "a first configuration is learnt": (
         Snapshot(),
-        ConfigurationLearnt(ONE),
-        Snapshot(upcoming={FIRST: ONE}),
+        ConfigurationLearnt(SMALL),
+        Snapshot(upcoming={FIRST: SMALL}),
     ),
     "another configuration is learnt": (
-        using(current=ONE, upcoming={THIRD: ONE}),
-        ConfigurationLearnt(TWO),
-        using(current=ONE, upcoming={THIRD: ONE, SECOND: TWO}),
+        using(current=SMALL, upcoming={THIRD: SMALL}),
+        ConfigurationLearnt(LARGE),
+        using(current=SMALL, upcoming={THIRD: SMALL, SECOND: LARGE}),
     ),
     "a configuration is learnt again": (
-        Snapshot(upcoming={FIRST: ONE}),
-        ConfigurationLearnt(ONE_AGAIN),
-        Snapshot(upcoming={FIRST: ONE_AGAIN}),
+        Snapshot(upcoming={FIRST: SMALL}),
+        ConfigurationLearnt(SMALL_REREAD),
+        Snapshot(upcoming={FIRST: SMALL_REREAD}),
     ),
     "a first configuration is applied": (
         Snapshot(missing="apply one"),
-        ConfigurationApplied(ONE),
-        using(current=ONE),
+        ConfigurationApplied(SMALL),
+        using(current=SMALL),
     ),
     "another configuration is applied": (
-        using(current=ONE),
-        ConfigurationApplied(TWO),
-        using(current=TWO, retired=RETIRED_ONE),
+        using(current=SMALL),
+        ConfigurationApplied(LARGE),
+        using(current=LARGE, retired=RETIRED_SMALL),
     ),
     "the current configuration is applied again": (
-        using(current=ONE),
-        ConfigurationApplied(ONE_AGAIN),
-        using(current=ONE_AGAIN),
+        using(current=SMALL),
+        ConfigurationApplied(SMALL_REREAD),
+        using(current=SMALL_REREAD),
     ),
     "a retired configuration is applied again": (
-        using(current=TWO, retired=RETIRED_BEFORE),
-        ConfigurationApplied(ONE_NEW),
-        using(current=ONE_NEW, retired=RETIRED_BEFORE.adding(TWO, NOW)),
+        using(current=LARGE, retired=RETIRED_BEFORE),
+        ConfigurationApplied(SMALL_NEW),
+        using(current=SMALL_NEW, retired=RETIRED_BEFORE.adding(LARGE, NOW)),
     ),
     "an upcoming configuration is applied": (
-        using(current=TWO, upcoming={FIRST: ONE, THIRD: TWO}),
-        ConfigurationApplied(ONE),
-        using(current=ONE, upcoming={THIRD: TWO}, retired=RETIRED_TWO),
+        using(current=LARGE, upcoming={FIRST: SMALL, THIRD: LARGE}),
+        ConfigurationApplied(SMALL),
+        using(current=SMALL, upcoming={THIRD: LARGE}, retired=RETIRED_LARGE),
     ),
     "an upcoming configuration has newer nodes when it is applied": (
-        Snapshot(upcoming={FIRST: ONE_NEW}),
-        ConfigurationApplied(ONE_AGAIN),
-        using(current=replace(ONE_NEW, source=ONE_AGAIN.source)),
+        Snapshot(upcoming={FIRST: SMALL_NEW}),
+        ConfigurationApplied(SMALL_REREAD),
+        using(current=replace(SMALL_NEW, source=SMALL_REREAD.source)),
     ),
     "the configuration is deleted": (
-        using(current=ONE, upcoming={SECOND: TWO}),
+        using(current=SMALL, upcoming={SECOND: LARGE}),
         ConfigurationMissing("apply one"),
-        Snapshot(missing="apply one", upcoming={SECOND: TWO}, retired=RETIRED_ONE),
+        Snapshot(missing="apply one", upcoming={SECOND: LARGE}, retired=RETIRED_SMALL),
     ),
     "the first configuration is not usable": (
-        Snapshot(retired=RETIRED_TWO),
+        Snapshot(retired=RETIRED_LARGE),
         ConfigurationMissing("correct it"),
-        Snapshot(missing="correct it", retired=RETIRED_TWO),
+        Snapshot(missing="correct it", retired=RETIRED_LARGE),
     ),
     "namespaces change": (
-        using(current=ONE, upcoming={SECOND: TWO}, facts=Facts(nodes=OLD), retired=RETIRED_TWO),
+        using(
+            current=SMALL, upcoming={SECOND: LARGE}, facts=Facts(nodes=OLD), retired=RETIRED_LARGE
+        ),
         NamespacesChanged(replace(IN_LAB, nodes=NEW)),
-        using(current=ONE, upcoming={SECOND: TWO}, facts=IN_LAB, retired=RETIRED_TWO),
+        using(current=SMALL, upcoming={SECOND: LARGE}, facts=IN_LAB, retired=RETIRED_LARGE),
     ),
     "nodes come before a configuration": (
         Snapshot(facts=Facts(namespaces=LAB)),
@@ -127,44 +129,46 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         Snapshot(facts=Facts(namespaces=LAB, nodes=NEW)),
     ),
     "nodes change for the current and the upcoming configurations": (
-        using(current=ONE, upcoming={SECOND: TWO}, facts=IN_LAB),
+        using(current=SMALL, upcoming={SECOND: LARGE}, facts=IN_LAB),
         NodesChanged(NEW, INVENTORIES),
-        using(current=ONE_NEW, upcoming={SECOND: TWO_NEW}, facts=replace(IN_LAB, nodes=NEW)),
+        using(current=SMALL_NEW, upcoming={SECOND: LARGE_NEW}, facts=replace(IN_LAB, nodes=NEW)),
     ),
     "nodes change, with no inventory by the current configuration": (
-        using(current=ONE, upcoming={SECOND: TWO}),
-        NodesChanged(NEW, {SECOND: TWO_NEW.inventory}),
-        using(current=ONE, upcoming={SECOND: TWO_NEW}, facts=Facts(nodes=NEW)),
+        using(current=SMALL, upcoming={SECOND: LARGE}),
+        NodesChanged(NEW, {SECOND: LARGE_NEW.inventory}),
+        using(current=SMALL, upcoming={SECOND: LARGE_NEW}, facts=Facts(nodes=NEW)),
     ),
     "nodes change, with no inventory by the upcoming configuration": (
-        using(current=ONE, upcoming={SECOND: TWO}),
-        NodesChanged(NEW, {FIRST: ONE_NEW.inventory}),
-        using(current=ONE_NEW, upcoming={SECOND: TWO}, facts=Facts(nodes=NEW)),
+        using(current=SMALL, upcoming={SECOND: LARGE}),
+        NodesChanged(NEW, {FIRST: SMALL_NEW.inventory}),
+        using(current=SMALL_NEW, upcoming={SECOND: LARGE}, facts=Facts(nodes=NEW)),
     ),
     "nodes change after a configuration retired": (
-        using(current=TWO, retired=RETIRED_ONE),
+        using(current=LARGE, retired=RETIRED_SMALL),
         NodesChanged(NEW, INVENTORIES),
-        using(current=TWO_NEW, retired=RETIRED_ONE, facts=Facts(nodes=NEW)),
+        using(current=LARGE_NEW, retired=RETIRED_SMALL, facts=Facts(nodes=NEW)),
     ),
     "the last node goes": (
-        using(current=ONE, facts=Facts(nodes=OLD)),
+        using(current=SMALL, facts=Facts(nodes=OLD)),
         NodesChanged({}, {FIRST: NodeInventory()}),
-        using(current=replace(ONE, nodes={}, inventory=NodeInventory())),
+        using(current=replace(SMALL, nodes={}, inventory=NodeInventory())),
     ),
-    "claims change": (using(current=ONE), ClaimsChanged(CLAIMS), using(current=ONE, claims=CLAIMS)),
+    "claims change": (
+        using(current=SMALL),
+        ClaimsChanged(CLAIMS),
+        using(current=SMALL, claims=CLAIMS),
+    ),
     "claims are no longer watched": (
-        using(current=ONE, claims=CLAIMS),
+        using(current=SMALL, claims=CLAIMS),
         ClaimsChanged(None),
-        using(current=ONE),
+        using(current=SMALL),
     ),
 }
 
 
 @pytest.mark.parametrize(("before", "event", "after"), TRANSITIONS.values(), ids=TRANSITIONS)
-def test_an_event_makes_of_a_snapshot_another_one(
-    before: Snapshot, event: Event, after: Snapshot
-) -> None:
-    """Nothing else changes, nor does the snapshot before: requests may be decided with it."""
+def test_an_event_makes_a_new_snapshot(before: Snapshot, event: Event, after: Snapshot) -> None:
+    """Nothing else changes; the snapshot before stays, since requests may be decided with it."""
     as_it_was = repr(before)
     assert advance(before, event, NOW) == after
     assert repr(before) == as_it_was
@@ -176,22 +180,27 @@ def second_call(config: str) -> dict[str, object]:
     return pod(annotations={"rdma.lab/status": status})
 
 
-NOTHING_IN_USE = Snapshot(retired=RETIRED_ONE, upcoming={SECOND: TWO})
+NOTHING_IN_USE = Snapshot(retired=RETIRED_SMALL, upcoming={SECOND: LARGE})
 #: A snapshot, the configuration of the first call ("": this is the first call), the time of this
 #: call → the configuration that decides.
 CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = {
-    "a first call": (using(current=ONE), "", NOW, ONE),
+    "a first call": (using(current=SMALL), "", NOW, SMALL),
     "a first call, nothing in use": (NOTHING_IN_USE, "", NOW, None),
-    "the current one": (using(current=ONE, upcoming={SECOND: TWO}), FIRST, NOW, ONE),
-    "an upcoming one": (using(current=ONE, upcoming={SECOND: TWO}), SECOND, NOW, TWO),
-    "an upcoming one, nothing in use": (NOTHING_IN_USE, SECOND, NOW, TWO),
-    "a retired one": (using(current=TWO_NEW, retired=RETIRED_ONE), FIRST, NOW + RETENTION, ONE),
-    "a retired one, nothing in use": (NOTHING_IN_USE, FIRST, NOW + RETENTION, ONE),
+    "the current one": (using(current=SMALL, upcoming={SECOND: LARGE}), FIRST, NOW, SMALL),
+    "an upcoming one": (using(current=SMALL, upcoming={SECOND: LARGE}), SECOND, NOW, LARGE),
+    "an upcoming one, nothing in use": (NOTHING_IN_USE, SECOND, NOW, LARGE),
+    "a retired one": (
+        using(current=LARGE_NEW, retired=RETIRED_SMALL),
+        FIRST,
+        NOW + RETENTION,
+        SMALL,
+    ),
+    "a retired one, nothing in use": (NOTHING_IN_USE, FIRST, NOW + RETENTION, SMALL),
     "one that retired long ago": (
-        using(current=TWO, retired=RETIRED_ONE),
+        using(current=LARGE, retired=RETIRED_SMALL),
         FIRST,
         NOW + RETENTION + 0.1,
-        TWO,
+        LARGE,
     ),
     "one that retired long ago, nothing in use": (
         NOTHING_IN_USE,
@@ -200,18 +209,18 @@ CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = 
         None,
     ),
     "one that retired and is current again": (
-        using(current=ONE_NEW, retired=RETIRED_ONE),
+        using(current=SMALL_NEW, retired=RETIRED_SMALL),
         FIRST,
         NOW,
-        ONE_NEW,
+        SMALL_NEW,
     ),
     "one that retired and is upcoming again": (
-        using(current=TWO, retired=RETIRED_ONE, upcoming={FIRST: ONE_NEW}),
+        using(current=LARGE, retired=RETIRED_SMALL, upcoming={FIRST: SMALL_NEW}),
         FIRST,
         NOW,
-        ONE,
+        SMALL,
     ),
-    "one that nobody knows": (using(current=ONE, upcoming={SECOND: TWO}), THIRD, NOW, ONE),
+    "one that nobody knows": (using(current=SMALL, upcoming={SECOND: LARGE}), THIRD, NOW, SMALL),
     "one that nobody knows, nothing in use": (NOTHING_IN_USE, THIRD, NOW, None),
 }
 
@@ -220,7 +229,7 @@ CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = 
 def test_a_pod_is_decided_with_the_configuration_of_its_first_call(
     snapshot: Snapshot, first: str, now: float, expected: PreparedConfiguration | None
 ) -> None:
-    """With its fabrics and its inventory of nodes; with the current one if it is not known."""
+    """Its fabrics and its inventory count; if it is unknown, the current configuration decides."""
     context = snapshot.context_for("lab", second_call(first) if first else pod(), now)
     if expected is None:
         assert context is None
@@ -229,26 +238,26 @@ def test_a_pod_is_decided_with_the_configuration_of_its_first_call(
 
 
 def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
-    """Also if nodes and configuration have changed since, and changed again afterwards."""
-    snapshot = using(current=ONE, facts=Facts(nodes=OLD))
+    """This holds even if nodes and configuration have changed several times since."""
+    snapshot = using(current=SMALL, facts=Facts(nodes=OLD))
     for event in (
-        ConfigurationLearnt(TWO),
-        ConfigurationApplied(TWO),
+        ConfigurationLearnt(LARGE),
+        ConfigurationApplied(LARGE),
         NodesChanged(NEW, INVENTORIES),
         ConfigurationMissing("apply one"),
     ):
         snapshot = advance(snapshot, event, NOW)
         context = snapshot.context_for("lab", second_call(FIRST), NOW)
         assert context is not None
-        assert context.fabrics is ONE.fabrics
+        assert context.fabrics is SMALL.fabrics
         assert list(context.inventory.by_node) == ["old"], event
 
 
 @pytest.mark.parametrize(
     "snapshot",
     [
-        using(current=ONE, facts=Facts(namespaces=LAB)),
-        using(current=TWO, retired=RETIRED_ONE, facts=Facts(namespaces=LAB)),
+        using(current=SMALL, facts=Facts(namespaces=LAB)),
+        using(current=LARGE, retired=RETIRED_SMALL, facts=Facts(namespaces=LAB)),
         replace(NOTHING_IN_USE, facts=Facts(namespaces=LAB)),
     ],
     ids=["current", "retired", "nothing in use"],
@@ -257,7 +266,7 @@ def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
 def test_any_call_sees_today_s_namespaces_and_claims(
     snapshot: Snapshot, claims: KnownClaims | None
 ) -> None:
-    """Only fabrics and nodes are those of the first call."""
+    """Only fabrics and nodes come from the first call."""
     snapshot = replace(snapshot, claims=claims)
     lab = snapshot.context_for("lab", second_call(FIRST), NOW)
     assert lab is not None
@@ -269,27 +278,27 @@ def test_any_call_sees_today_s_namespaces_and_claims(
 
 
 def test_the_configurations_that_keep_up_with_nodes() -> None:
-    """The current and the upcoming ones; a retired one keeps its nodes."""
+    """The current and the upcoming ones do; a retired configuration keeps its nodes."""
     assert Snapshot().live == []
-    assert using(current=ONE, retired=RETIRED_TWO).live == [ONE]
-    assert Snapshot(upcoming={SECOND: TWO}, retired=RETIRED_ONE).live == [TWO]
-    assert using(current=ONE, upcoming={SECOND: TWO}).live == [ONE, TWO]
+    assert using(current=SMALL, retired=RETIRED_LARGE).live == [SMALL]
+    assert Snapshot(upcoming={SECOND: LARGE}, retired=RETIRED_SMALL).live == [LARGE]
+    assert using(current=SMALL, upcoming={SECOND: LARGE}).live == [SMALL, LARGE]
 
 
 def test_a_state_changes_by_events_at_the_time_of_its_clock() -> None:
-    """It starts with nothing; the clock counts both when a configuration retires and is used."""
+    """It starts empty; the clock counts when a configuration retires, and when it is used."""
     times = [NOW]
     state = State(lambda: times[-1])
     assert state.snapshot == Snapshot()
-    state.send(ConfigurationApplied(ONE))
+    state.send(ConfigurationApplied(SMALL))
     times.append(NOW + 1)
-    state.send(ConfigurationApplied(TWO))
-    retired = RetiredConfigurations().adding(ONE, NOW + 1)
-    assert state.snapshot == using(current=TWO, retired=retired)
+    state.send(ConfigurationApplied(LARGE))
+    retired = RetiredConfigurations().adding(SMALL, NOW + 1)
+    assert state.snapshot == using(current=LARGE, retired=retired)
     chosen = []
     for now in (NOW + 1 + RETENTION, NOW + 1.1 + RETENTION):
         times.append(now)
         context = state.context_for("lab", second_call(FIRST))
         assert context is not None
         chosen.append(context.fabrics)
-    assert chosen == [ONE.fabrics, TWO.fabrics]
+    assert chosen == [SMALL.fabrics, LARGE.fabrics]

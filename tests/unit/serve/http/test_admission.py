@@ -40,16 +40,20 @@ def test_another_path_is_answered_counted_and_logged(path: str) -> None:
     server = Server()
     answer = call(server.app, "POST", path, headers=[JSON])
     (line,) = server.lines.read()
-    said = "not found; POST an AdmissionReview to /mutate or /validate"
-    assert (answer.status, answer.text, "connection" in answer.headers) == (404, f"{said}\n", False)
+    problem = "not found; POST an AdmissionReview to /mutate or /validate"
+    assert (answer.status, answer.text, "connection" in answer.headers) == (
+        404,
+        f"{problem}\n",
+        False,
+    )
     assert (line["level"], line["msg"], line["status"]) == ("warning", "not decided", 404)
-    assert line["problem"] == said
+    assert line["problem"] == problem
     count = server.metrics.registry.get_sample_value
     assert count("rdma_webhook_requests_total", {"endpoint": "other", "code": "404"}) == 1
 
 
 def test_a_draining_server_closes_connections() -> None:
-    """The client then opens one to another replica."""
+    """The client then connects to another replica."""
     server = Server()
     server.state.draining = True
     assert call(server.app, "POST", "/").headers["connection"] == "close"

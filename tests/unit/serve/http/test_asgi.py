@@ -36,7 +36,7 @@ def _echo(bodies: Bodies) -> ASGIApp:
     ],
 )
 def test_bodies_within_their_limit(chunks: list[bytes], status: int, text: str) -> None:
-    """A body is counted as it arrives, whatever its head says."""
+    """A body is counted as it arrives, whatever length its head declares."""
     answer = call(_echo(Bodies(limit=5)), "POST", "/", *chunks)
 
     assert (answer.status, answer.text) == (status, text)

@@ -18,7 +18,7 @@ async def _stays() -> Message:
     raise AssertionError
 
 
-def test_work_for_who_stays_is_done() -> None:
+def test_work_for_a_client_that_stays_is_done() -> None:
     """The caller gets the work's result or error."""
 
     async def work() -> int:
@@ -32,7 +32,7 @@ def test_work_for_who_stays_is_done() -> None:
         asyncio.run(until_disconnect(fail(), _stays))
 
 
-def test_work_for_who_leaves_is_cancelled() -> None:
+def test_work_for_a_client_that_leaves_is_cancelled() -> None:
     """Other messages from the client are ignored; the work has ended before the error is raised."""
     ended: list[str] = []
 
@@ -92,8 +92,8 @@ def test_an_answer_counts_until_it_is_sent() -> None:
     assert len(_sent(ChunkedBody([b"abcd"], "text/plain", share, "a"))) == 3
 
 
-def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer stays incomplete, so the server closes the connection; it counts no longer."""
+def test_a_client_that_does_not_read_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer stays incomplete, so the server closes the connection; it no longer counts."""
     monkeypatch.setattr(asgi, "SECONDS", 0.01)
     share = Quota("answers", 10, 10)
     sent = _sent(ChunkedBody([b"abc", b"de"], "text/plain", share, "a"), after=2)

@@ -21,7 +21,7 @@ REMEDY = next(code.remedy for code in CODES if code.code == "ResourceNotOffered"
 
 
 def facts(*names: str) -> Facts:
-    """Know nodes of the fabric v100-ib."""
+    """Return facts with nodes of the fabric v100-ib."""
     labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
     status = {"allocatable": {"nvidia.com/v100": "8"}}
     return Facts.from_objects(
@@ -31,12 +31,12 @@ def facts(*names: str) -> Facts:
 
 
 def state_of(*names: str) -> State:
-    """Return the state of a server that knows these nodes."""
+    """Return the state of a server that has read these nodes."""
     return configured(fabrics(V100), facts(*names))
 
 
 def test_amounts_and_no_names() -> None:
-    """Whoever asks learns what a fabric has, but not the nodes that have it."""
+    """The answer has the amounts of a fabric, but not its nodes."""
     amounts = FabricAmounts(state_of("secret-1", "secret-2"))
     assert json.loads(asyncio.run(amounts.written("json"))) == {
         "fabrics": [
@@ -60,7 +60,7 @@ def test_amounts_and_no_names() -> None:
 
 
 def test_the_table_is_that_of_the_command_without_names() -> None:
-    """For people; `wide` has no more, since it would have the names."""
+    """It is for people; `wide` adds nothing, since it would add the names."""
     amounts = FabricAmounts(state_of("secret-1", "secret-2"))
     assert asyncio.run(amounts.written("text")).decode().splitlines() == [
         "fabric   nodes  GPUs                 RDMA resources",
@@ -71,23 +71,23 @@ def test_the_table_is_that_of_the_command_without_names() -> None:
     assert asyncio.run(amounts.written("wide")) == asyncio.run(amounts.written("text"))
 
 
-@pytest.mark.parametrize("form", [one.name for one in FABRICS_FORMATS])
+@pytest.mark.parametrize("form", [output.name for output in FABRICS_FORMATS])
 def test_no_format_names_a_node(form: str) -> None:
     """Callers are anonymous. The nodes belong to a fabric, lack its resource, and fit no fabric."""
     stray = {"kind": "Node", "metadata": {"name": "secret-9"}}
     status = {"allocatable": {"nvidia.com/v100": "8"}}
-    known = facts("secret-1").extended([{**stray, "status": status}], "")
-    state = configured(fabrics(V100), known)
+    nodes = facts("secret-1").extended([{**stray, "status": status}], "")
+    state = configured(fabrics(V100), nodes)
     assert b"secret" not in asyncio.run(FabricAmounts(state).written(form))
 
 
 def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many may ask at once; new nodes are a new inventory."""
-    made: list[PreparedConfiguration] = []
+    """Many clients may ask at once; new nodes are a new inventory."""
+    computed: list[PreparedConfiguration] = []
     compute = preview._written
 
     def counted(current: PreparedConfiguration) -> dict[str, bytes]:
-        made.append(current)
+        computed.append(current)
         return compute(current)
 
     monkeypatch.setattr(preview, "_written", counted)
@@ -101,17 +101,17 @@ def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch)
         return [*first, await amounts.written("json")]
 
     *first, last = asyncio.run(ask())
-    assert len(made) == 2
+    assert len(computed) == 2
     assert len(set(first)) == 2
     assert json.loads(last)["fabrics"][0]["nodes"] == 2
 
 
 @pytest.mark.parametrize("configured", [True, False], ids=["no nodes", "no fabrics"])
-def test_what_is_not_known_is_said(*, configured: bool) -> None:
+def test_missing_nodes_and_configuration_are_errors(*, configured: bool) -> None:
     """Without nodes, each fabric would seem to have none."""
     state = state_of() if configured else State()
     with pytest.raises(RequestError) as raised:
         asyncio.run(FabricAmounts(state).written("json"))
     assert raised.value.status == 503
-    what = "has read no nodes" if configured else "has no usable configuration"
-    assert str(raised.value) == f"the webhook {what}; see /readyz on its health port"
+    problem = "has read no nodes" if configured else "has no usable configuration"
+    assert str(raised.value) == f"the webhook {problem}; see /readyz on its health port"

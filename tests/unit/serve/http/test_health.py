@@ -21,7 +21,7 @@ CONFIGURATION = ReadinessCheck("configuration", True, "generation 1 (ib)")
 CERTIFICATE = ReadinessCheck("certificate", True, "valid until 2030-01-01T00:00:00Z")
 
 
-def test_alive_whatever_the_checks_say() -> None:
+def test_alive_whatever_the_checks_report() -> None:
     """Liveness is about the event loop only, since a restart does not repair a configuration."""
     answer = call(_health(ReadinessCheck("x", False, "broken"), draining=True), "GET", "/healthz")
 
@@ -29,7 +29,7 @@ def test_alive_whatever_the_checks_say() -> None:
 
 
 def test_ready_with_a_line_for_each_check() -> None:
-    """The lines show people what was checked, even if all is well."""
+    """The lines show what was checked, even if all is well."""
     answer = call(_health(CONFIGURATION, CERTIFICATE), "GET", "/readyz")
 
     assert (answer.status, answer.text) == (
@@ -43,8 +43,8 @@ def test_ready_with_a_line_for_each_check() -> None:
     )
 
 
-def test_one_check_that_fails_makes_unready() -> None:
-    """The line of that check says why."""
+def test_a_failing_check_makes_unready() -> None:
+    """The line of that check has the reason."""
     answer = call(
         _health(CONFIGURATION, ReadinessCheck("certificate", False, "expired")), "GET", "/readyz"
     )
@@ -65,13 +65,13 @@ def test_draining_is_unready() -> None:
     ("method", "path", "status"),
     [("GET", "/", 404), ("POST", "/healthz", 405), ("HEAD", "/healthz", 200)],
 )
-def test_what_else_is_asked(method: str, path: str, status: int) -> None:
+def test_other_requests(method: str, path: str, status: int) -> None:
     """Only three paths exist, and only for reading."""
     assert call(_health(), method, path).status == status
 
 
 def test_metrics_are_prometheus_text() -> None:
-    """The content type is the one that Prometheus asks for."""
+    """The content type is what Prometheus requests."""
     answer = call(_health(), "GET", "/metrics")
 
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"

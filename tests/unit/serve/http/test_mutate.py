@@ -148,22 +148,22 @@ def test_denied_pod_is_answered_with_200() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_fields", "why"),
+    ("request_fields", "reason"),
     [
         ({"operation": "DELETE", "object": None}, "request.operation is 'DELETE'"),
         ({"operation": "UPDATE"}, "request.operation is 'UPDATE'"),
         ({"kind": {"group": "apps", "kind": "Deployment"}}, "request.kind is 'Deployment'"),
     ],
 )
-def test_what_is_not_ours_passes_unchanged(request_fields: dict[str, Any], why: str) -> None:
+def test_other_requests_pass_unchanged(request_fields: dict[str, Any], reason: str) -> None:
     """A wrong registration does no harm: allowed, no patch, and a warning with the place."""
     server = Server()
     answer = server.post(json.dumps(_review(**request_fields)).encode())
 
     assert (answer.status, answer.response["allowed"]) == (200, True)
     assert "patch" not in answer.response
-    assert why in answer.response["warnings"][0]
-    assert why in server.lines.read()[0]["problem"]
+    assert reason in answer.response["warnings"][0]
+    assert reason in server.lines.read()[0]["problem"]
 
 
 def _nested(depth: int) -> bytes:
@@ -189,7 +189,7 @@ def _annotated(value: bytes) -> bytes:
     ],
 )
 def test_bad_bodies_with_a_legible_uid_are_answered_with_it(body: bytes, message: str) -> None:
-    """The answer is an AdmissionReview with the uid and the place, however broken the rest is."""
+    """The answer is an AdmissionReview with the uid and the place, however broken the body is."""
     answer = Server().post(body)
 
     assert (answer.status, answer.response["uid"], answer.response["allowed"]) == (200, UID, False)
@@ -219,14 +219,14 @@ def test_bad_bodies_without_a_uid_are_a_400(body: bytes, message: str) -> None:
     assert answer.text.count("\n") == 1
 
 
-def test_uid_inside_a_string_is_not_taken_for_the_requests() -> None:
+def test_uid_inside_a_string_is_not_the_requests() -> None:
     """Text in a pod that looks like a review must not determine the answer's uid."""
     fake = json.dumps(json.dumps({"request": {"uid": "fake"}})).encode()
 
     assert Server().post(b'{"object": ' + fake).status == 400
 
 
-def test_names_in_other_scripts_are_logged_as_they_are() -> None:
+def test_names_in_other_scripts_are_logged_unchanged() -> None:
     """A name is text, so it is neither rejected nor changed."""
     server = Server()
     pod = _pod()
@@ -307,7 +307,7 @@ def test_body_that_is_too_dense_is_not_parsed(body: bytes, problem: str) -> None
     "body", [_list(b"1", VALUES), b'{"a":' * OBJECTS, b"{" * SMALL, b" " * BODY_LIMIT]
 )
 def test_body_up_to_these_bounds_is_parsed(body: bytes) -> None:
-    """It is parsed and found not to be a review; a small body may have any density."""
+    """It is parsed, but is not a review; a small body may have any density."""
     assert Server().post(body).status == 400
 
 
@@ -363,7 +363,7 @@ def test_decision_that_raises_is_a_500_too() -> None:
 
 
 def test_without_configuration_failure_policy_decides() -> None:
-    """Without fabrics nothing can be decided: the answer is a 503 that says why."""
+    """Without fabrics nothing can be decided: the answer is a 503 with the reason."""
     server = Server(configured=False)
     server.state.send(ConfigurationMissing("apply them"))
     answer = server.post(_body())
@@ -381,9 +381,9 @@ def test_without_configuration_failure_policy_decides() -> None:
 def test_no_line_holds_a_value_of_the_pod() -> None:
     """Bodies, values of variables, and messages that quote them stay out of the log."""
     server = Server()
-    wrong = _pod()
-    wrong["spec"]["containers"][0]["env"] = SECRET
-    for body in (_body(), _body(wrong), _body(object=[SECRET]), _body() + SECRET.encode()):
+    invalid = _pod()
+    invalid["spec"]["containers"][0]["env"] = SECRET
+    for body in (_body(), _body(invalid), _body(object=[SECRET]), _body() + SECRET.encode()):
         server.post(body)
     server.app = Mutate(server.state, server.metrics, server.lines.log, _broken)
     server.post(_body())
@@ -393,7 +393,7 @@ def test_no_line_holds_a_value_of_the_pod() -> None:
     assert SECRET not in json.dumps(lines)
 
 
-def test_draining_asks_clients_to_dial_again() -> None:
+def test_draining_makes_clients_connect_again() -> None:
     """Connections outlive readiness, so the answer itself closes them."""
     server = Server()
     server.state.draining = True
@@ -431,7 +431,9 @@ def test_metrics_can_be_parsed() -> None:
     """Prometheus' own parser can read a scrape."""
     server = Server()
     server.post(_body())
-    families = {one.name for one in text_string_to_metric_families(server.metrics.text().decode())}
+    families = {
+        family.name for family in text_string_to_metric_families(server.metrics.text().decode())
+    }
 
     assert {"rdma_webhook_requests", "rdma_webhook_mutations"} <= families
 

@@ -30,7 +30,7 @@ STRICT = "LimitRange sizes sets max.memory"
 
 
 class Server:
-    """The application, and how often it decided."""
+    """The application, with a count of its decisions."""
 
     def __init__(self, seconds: float) -> None:
         self.decided = 0
@@ -38,14 +38,14 @@ class Server:
         self.state.pending_facts = PendingFacts(seconds)
         self._app = Mutate(self.state, Metrics(), Lines().log, self._decide)
 
-    def _decide(self, asked: Any, context: Context) -> Decision:
+    def _decide(self, manifest: Any, context: Context) -> Decision:
         self.decided += 1
-        return decide(asked, context)
+        return decide(manifest, context)
 
-    def ask(self, namespace: str = "lab", asked: Any = LIMITED) -> asyncio.Task[Answer]:
+    def ask(self, namespace: str = "lab", manifest: Any = LIMITED) -> asyncio.Task[Answer]:
         """Send a request for a pod, by default one with a memory limit."""
-        metadata = {**asked["metadata"], "namespace": namespace}
-        body = review_of({**asked, "metadata": metadata})
+        metadata = {**manifest["metadata"], "namespace": namespace}
+        body = review_of({**manifest, "metadata": metadata})
         headers = [JSON, (b"content-length", b"%d" % len(body))]
         return asyncio.create_task(request(self._app, "POST", "/mutate", body, headers=headers))
 
@@ -67,7 +67,7 @@ class Server:
 
 
 def why_kept(answer: Answer) -> list[str]:
-    """Return the status's codes for why the memory limit stays."""
+    """Return the codes in the status that explain why the memory limit stays."""
     patch = json.loads(b64decode(answer.response["patch"]))
     (status,) = (op["value"] for op in patch if "rdma.lab~1status" in op["path"])
     codes: list[str] = json.loads(status)["skipped"]
@@ -106,7 +106,7 @@ def test_others_do_not_wait() -> None:
 
 
 def test_without_the_namespace_the_limit_stays() -> None:
-    """A request waits no longer than configured; the status says what was not known."""
+    """A request waits no longer than configured; the status names what was unknown."""
 
     async def run() -> None:
         server = Server(seconds=0.1)
@@ -147,20 +147,20 @@ CLAIMING = pod(
 
 
 class ClaimServer(Server):
-    """A server whose fabric has claims, and that knows the namespace lab."""
+    """A server with a fabric with claims, which has read the namespace lab."""
 
     def __init__(self, seconds: float, *, arriving: bool = True) -> None:
         super().__init__(seconds)
         use(self.state, fabrics(NICS))
         self.bring()
-        self.know(arriving=arriving)
+        self.learn(arriving=arriving)
 
-    def know(self, *, arriving: bool = True, **claims: str) -> None:
-        """Know ResourceClaims of the namespace, each with the class that it requests."""
-        known = {name: {"": (one,)} for name, one in claims.items()}
-        facts = ClaimFacts(templates={"nics": {}}, claims=known, complete=True)
-        others = ClaimFacts(complete=True)
-        self.state.send(ClaimsChanged(KnownClaims({"lab": facts}, others, arriving)))
+    def learn(self, *, arriving: bool = True, **claims: str) -> None:
+        """Deliver ResourceClaims of the namespace, each with the class that it requests."""
+        by_name = {name: {"": (device_class,)} for name, device_class in claims.items()}
+        facts = ClaimFacts(templates={"nics": {}}, claims=by_name, complete=True)
+        elsewhere = ClaimFacts(complete=True)
+        self.state.send(ClaimsChanged(KnownClaims({"lab": facts}, elsewhere, arriving)))
         assert self.state.pending_facts is not None
         self.state.pending_facts.arrived(claim_key("lab", name) for name in claims)
 
@@ -169,19 +169,19 @@ def codes(answer: Answer, key: str) -> list[str]:
     """Return the codes of the status below a key."""
     patch = json.loads(b64decode(answer.response["patch"]))
     (status,) = (op["value"] for op in patch if "rdma.lab~1status" in op["path"])
-    found: list[str] = json.loads(status).get(key, [])
-    return found
+    listed: list[str] = json.loads(status).get(key, [])
+    return listed
 
 
 def test_it_is_decided_as_soon_as_the_claim_is_known() -> None:
-    """So a claim that was created with its pod is not claimed twice."""
+    """Otherwise a claim that was created with its pod would be claimed twice."""
 
     async def run() -> None:
         server = ClaimServer(seconds=600)
-        waiting = server.ask(asked=CLAIMING)
+        waiting = server.ask(manifest=CLAIMING)
         await asyncio.sleep(0.02)
         assert server.decided == 0
-        server.know(shared="rdma.example.com")
+        server.learn(shared="rdma.example.com")
         answer = await waiting
         assert "claims" not in codes(answer, "applied")
         assert "ClaimUnknown" not in codes(answer, "warned")
@@ -191,10 +191,10 @@ def test_it_is_decided_as_soon_as_the_claim_is_known() -> None:
 
 
 def test_without_the_claim_its_names_count() -> None:
-    """After the wait, which is as long as for a namespace, the status says what was not known."""
+    """After the wait, which is as long as for a namespace, the status names what was unknown."""
 
     async def run() -> None:
-        answer = await ClaimServer(seconds=0.05).ask(asked=CLAIMING)
+        answer = await ClaimServer(seconds=0.05).ask(manifest=CLAIMING)
         assert "ClaimUnknown" in codes(answer, "warned")
         assert "claims" in codes(answer, "applied")
 
@@ -202,7 +202,7 @@ def test_without_the_claim_its_names_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "arriving"),
+    ("manifest", "arriving"),
     [
         (CLAIMING, False),
         ({**CLAIMING, "metadata": {"name": "x", "annotations": {}}}, True),
@@ -212,12 +212,12 @@ def test_without_the_claim_its_names_count() -> None:
     ],
     ids=["not watched", "not asked", "by template", "nonsense", "no claim"],
 )
-def test_no_other_pod_waits_for_claims(asked: Any, *, arriving: bool) -> None:
-    """Where claims are not watched, a wait would be for nothing; nor if the pod names none."""
+def test_no_other_pod_waits_for_claims(manifest: Any, *, arriving: bool) -> None:
+    """A wait would be useless where claims are not watched, or if the pod names none."""
 
     async def run() -> None:
         server = ClaimServer(seconds=600, arriving=arriving)
-        await server.ask(asked=asked)
+        await server.ask(manifest=manifest)
         assert server.decided == 1
 
     asyncio.run(run())

@@ -35,8 +35,8 @@ def test_negotiate(accept: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("accept", ["image/png", "*/*;q=0", "text/plain;q=x", "nonsense"])
-def test_what_is_not_served(accept: str) -> None:
-    """The answer names what is; a format without a media type is requested by its name alone."""
+def test_other_types_are_refused(accept: str) -> None:
+    """The answer names the types; a format without a media type is requested by its name alone."""
     with pytest.raises(RequestError) as caught:
         negotiate(accept, FABRICS_FORMATS)
     assert (caught.value.status, str(caught.value)) == (

@@ -71,9 +71,9 @@ class Server:
         headers = [(b"accept", accept.encode())] if accept else []
         return self.call("POST", "/preview", body, headers=headers, query=query)
 
-    def call(self, method: str, path: str, *chunks: bytes | None, **more: Any) -> Answer:
+    def call(self, method: str, path: str, *chunks: bytes | None, **options: Any) -> Answer:
         """Send a request."""
-        return self.runner.run(request(self.app, method, path, *chunks, **more))
+        return self.runner.run(request(self.app, method, path, *chunks, **options))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -115,8 +115,8 @@ def test_yaml_is_the_patched_document() -> None:
     assert "rdma/hca" in answer.text
 
 
-def test_yaml_says_as_a_comment_what_is_denied() -> None:
-    """A denied pod is returned unchanged, with a comment that says that it is denied."""
+def test_yaml_has_a_comment_on_a_denial() -> None:
+    """A denied pod is returned unchanged, with a comment about the denial."""
     answer = Server().post(POD.replace(b'"true"', b'"yes"'), "output=yaml")
 
     assert answer.text.startswith("# denied: Pod default/trainer")
@@ -138,12 +138,12 @@ def test_text_is_for_reading() -> None:
         (POD.replace(b'"true"', b'"false"', 1), "as if it had opted in, use ?enable=true"),
     ],
 )
-def test_text_advises_what_can_be_asked_here(body: bytes, advice: str) -> None:
+def test_text_advises_query_parameters(body: bytes, advice: str) -> None:
     """The advice names query parameters, not options of the command."""
-    said = " ".join(Server().post(body, accept="text/plain").text.split())
+    text = " ".join(Server().post(body, accept="text/plain").text.split())
 
-    assert advice in said
-    assert "--" not in said
+    assert advice in text
+    assert "--" not in text
 
 
 def test_output_wins_over_accept() -> None:
@@ -162,12 +162,12 @@ def test_output_wins_over_accept() -> None:
         ("namespace=kube-system", False),
     ],
 )
-def test_called_depends_on_what_the_caller_says(query: str, *, called: bool | None) -> None:
+def test_called_depends_on_the_query(query: str, *, called: bool | None) -> None:
     """Only what the caller sends is known about namespaces."""
     assert _decision(Server().post(query=query))["called"] is called
 
 
-def test_enable_asks_what_if() -> None:
+def test_enable_supposes_the_opt_in() -> None:
     """A pod that did not opt in is decided as if it had."""
     plain = POD.replace(b'annotations: {rdma.lab/enable: "true"}', b"labels: {}")
 
@@ -175,8 +175,8 @@ def test_enable_asks_what_if() -> None:
     assert _decision(Server().post(plain, "enable=true"))["reason"] == "Patched"
 
 
-def test_nothing_of_the_cluster_is_told() -> None:
-    """Callers are anonymous, so they learn nothing that the server knows of the cluster."""
+def test_answers_reveal_nothing_of_the_cluster() -> None:
+    """Callers are anonymous, so they get nothing that the server has read of the cluster."""
     for accept in ("application/json", "application/yaml", "text/plain"):
         answer = Server().post(query="namespace=lab", accept=accept)
         assert answer.status == 200
@@ -215,7 +215,7 @@ def test_nothing_of_the_cluster_is_told() -> None:
         (b"x" * (9 << 20), "", "", 413, "the body is larger than 8388608 bytes"),
     ],
 )
-def test_bad_input_is_one_clear_line(
+def test_bad_input_is_a_single_clear_line(
     body: bytes, query: str, accept: str, status: int, message: str
 ) -> None:
     """Each mistake of the caller gives one line of text."""
@@ -228,8 +228,8 @@ def test_bad_input_is_one_clear_line(
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/x", 404), ("PUT", "/preview", 405)]
 )
-def test_what_else_is_asked(method: str, path: str, status: int) -> None:
-    """The answer to an unknown path or method says where to look."""
+def test_other_requests(method: str, path: str, status: int) -> None:
+    """The answer to an unknown path or method names the usage."""
     answer = Server().call(method, path)
 
     assert (answer.status, "GET /preview shows how to use this server" in answer.text) == (
@@ -246,28 +246,28 @@ def test_a_browser_gets_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content_type", "body", "told"),
+    ("content_type", "body", "hinted"),
     [
         (b"application/x-www-form-urlencoded", POD.replace(b"\n", b""), True),
         (b"application/x-www-form-urlencoded", b"a: [\n", False),
         (b"application/yaml", POD.replace(b"\n", b""), False),
     ],
 )
-def test_what_curl_took_the_line_breaks_out_of(
-    content_type: bytes, body: bytes, *, told: bool
+def test_a_file_without_line_breaks_from_curl(
+    content_type: bytes, body: bytes, *, hinted: bool
 ) -> None:
     """`curl -d @pod.yaml` sends the file as one line, which is not YAML."""
     answer = Server().call("POST", "/preview", body, headers=[(b"content-type", content_type)])
 
     assert answer.status == 400
-    said = (
+    hint = (
         "the body is one line and not YAML: curl -d removes the line breaks of a file, so send "
         "it with curl --data-binary\n"
     )
-    assert (answer.text == said) is told
+    assert (answer.text == hint) is hinted
 
 
-def test_a_server_with_example_fabrics_says_so() -> None:
+def test_a_server_with_example_fabrics_marks_its_answers() -> None:
     """Its text and JSON are marked; documents to apply are refused."""
     server = Server(example=True)
 
@@ -283,7 +283,7 @@ def test_a_server_with_example_fabrics_says_so() -> None:
 
 
 def test_objects_of_the_cluster_in_the_body_are_facts() -> None:
-    """A caller may send what the server does not tell: the namespace and its rules."""
+    """A caller may send what the server does not reveal: the namespace and its rules."""
     space = (
         b"apiVersion: v1\nkind: Namespace\nmetadata: {name: lab, labels: {rdma.lab/enable: 'true'}}"
         b"\n---\n"
@@ -324,7 +324,7 @@ def test_usage() -> None:
 def test_the_formats_of_fabrics(
     query: str, accept: str, status: int, media_type: str, begins: str
 ) -> None:
-    """They are requested as those of a preview are, and what is not served is refused as there."""
+    """They are requested like a preview's formats, and other formats are refused alike."""
     headers = [(b"accept", accept.encode())] if accept else []
     answer = Server().call("GET", "/fabrics", query=query, headers=headers)
     assert (answer.status, answer.headers["content-type"]) == (status, media_type)
@@ -343,34 +343,36 @@ def test_too_many_at_once_are_sent_away() -> None:
     """Previews wait in a bounded queue, so that they cannot take memory or time from /mutate."""
     server = Server()
 
-    async def many() -> list[int]:
-        one = (
+    async def flood() -> list[int]:
+        requests = (
             request(server.app, "POST", "/preview", POD, client=f"192.0.2.{number % 3}")
             for number in range(PENDING + 5)
         )
-        return sorted(answer.status for answer in await asyncio.gather(*one))
+        return sorted(answer.status for answer in await asyncio.gather(*requests))
 
-    statuses = server.runner.run(many())
+    statuses = server.runner.run(flood())
 
     assert statuses == [200] * PENDING + [503] * 5
 
 
-def test_too_many_of_one_address_leave_room_for_others() -> None:
+def test_too_many_of_an_address_leave_room_for_others() -> None:
     """One client cannot take all places in the queue."""
     server = Server()
 
-    async def many() -> list[Answer]:
+    async def flood() -> list[Answer]:
         addresses = ["192.0.2.1"] * (EACH_PENDING + 1) + ["192.0.2.2"]
-        one = (request(server.app, "POST", "/preview", POD, client=own) for own in addresses)
-        return await asyncio.gather(*one)
+        requests = (
+            request(server.app, "POST", "/preview", POD, client=address) for address in addresses
+        )
+        return await asyncio.gather(*requests)
 
-    answers = server.runner.run(many())
+    answers = server.runner.run(flood())
 
-    assert [one.status for one in answers] == [200] * EACH_PENDING + [429, 200]
+    assert [answer.status for answer in answers] == [200] * EACH_PENDING + [429, 200]
     assert "from your address: wait for the other answers" in answers[EACH_PENDING].text
 
 
-def test_draining_asks_clients_to_dial_again() -> None:
+def test_draining_makes_clients_connect_again() -> None:
     """The connection is closed, as on the other listeners."""
     server = Server()
     server.state.draining = True
@@ -378,7 +380,7 @@ def test_draining_asks_clients_to_dial_again() -> None:
     assert server.post().headers["connection"] == "close"
 
 
-def test_client_that_goes_away_is_no_defect() -> None:
+def test_client_that_goes_away_is_not_a_defect() -> None:
     """A body that broke off is not logged as an error."""
     server = Server()
 
@@ -387,7 +389,7 @@ def test_client_that_goes_away_is_no_defect() -> None:
 
 
 def test_a_body_holds_a_bounded_number_of_pods() -> None:
-    """An answer's memory grows with the pods, so PODS are accepted, and one more is not."""
+    """An answer's memory grows with the pods, so at most PODS are accepted."""
     server = Server()
     allowed, refused = (b"---\n".join([POD] * number) for number in (PODS, PODS + 1))
     assert server.post(allowed).status == 200

@@ -8,12 +8,12 @@ from webhook.preview.formats import FORMATS
 from webhook.serve.http.query import PARAMETERS, Query, read_query, requested_format
 
 
-def test_nothing_asked() -> None:
+def test_no_parameters() -> None:
     """Each parameter has a default."""
     assert read_query([]) == Query(namespace="default", labels={}, enable=False, output=None)
 
 
-def test_everything_asked() -> None:
+def test_all_parameters() -> None:
     """A label may be repeated, and its value may contain an equals sign."""
     query = read_query(
         [
@@ -59,7 +59,7 @@ def test_everything_asked() -> None:
         ("namespace-label", "=v", "namespace-label='=v': write KEY=VALUE"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(name: str, value: str, message: str) -> None:
+def test_invalid_parameters_are_refused(name: str, value: str, message: str) -> None:
     """Ignoring a parameter would answer a different question."""
     with pytest.raises(RequestError) as caught:
         read_query([(name, value)])
@@ -77,12 +77,12 @@ def test_long_values_are_cut(name: str) -> None:
 
 
 def test_same_parameter_twice_is_refused() -> None:
-    """It would be unclear which one counts."""
+    """It would be unclear which value counts."""
     with pytest.raises(RequestError, match="namespace is given 2 times: use it once"):
         read_query([("namespace", "a"), ("namespace", "b")])
 
 
-def test_an_address_with_one_parameter() -> None:
+def test_an_address_with_a_single_parameter() -> None:
     """It has its own formats, and refuses the parameters of others."""
     assert requested_format([], FABRICS_FORMATS) is None
     assert requested_format([("output", "wide")], FABRICS_FORMATS) is FABRICS_FORMATS[2]

@@ -24,7 +24,7 @@ from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-GOOD: dict[str, Any] = {
+VALID: dict[str, Any] = {
     "name": "ib",
     "match": {"gpuResources": ["nvidia.com/gpu"]},
     "resources": [{"name": "rdma/hca"}],
@@ -67,7 +67,7 @@ class Server:
 
 
 class Instead:
-    """A worker that does something else."""
+    """A worker with a prepared answer."""
 
     def __init__(self, answer: Callable[[], WorkerAnswer]) -> None:
         self._answer = answer
@@ -99,17 +99,17 @@ def item(*fabrics: Any, **spec: Any) -> dict[str, Any]:
     }
 
 
-def review(new: Any, **asked: Any) -> bytes:
+def review(new: Any, **fields: Any) -> bytes:
     """Return the review of an object's creation, with changes."""
-    whole = {
+    complete = {
         "uid": UID,
         "kind": {"group": "rdma.lab", "version": "v1alpha1", "kind": "FabricConfiguration"},
         "operation": "CREATE",
         "name": "default",
         "object": new,
-        **asked,
+        **fields,
     }
-    document = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": whole}
+    document = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": complete}
     return json.dumps(document).encode()
 
 
@@ -117,7 +117,7 @@ def test_a_good_object_is_allowed_logged_and_counted(monkeypatch: pytest.MonkeyP
     """There is one line in the log, and the metrics of all endpoints."""
     monkeypatch.setattr(validate, "perf_counter", iter((5.0, 5.0123456)).__next__)
     server = Server()
-    answer = server.post(review(item(GOOD), dryRun=True), (b"traceparent", TRACE.encode()))
+    answer = server.post(review(item(VALID), dryRun=True), (b"traceparent", TRACE.encode()))
     (line,) = server.lines.read()
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert answer.response == {"uid": UID, "allowed": True}
@@ -141,14 +141,14 @@ def test_a_good_object_is_allowed_logged_and_counted(monkeypatch: pytest.MonkeyP
 
 
 def test_errors_reject_it() -> None:
-    """Each has its path and what would be right, with the nearest name of an unknown field."""
+    """Each has its path and the remedy, with the nearest name of an unknown field."""
     server = Server()
-    bad = {**GOOD, "hcass": [], "rateGbps": 0}
+    bad = {**VALID, "hcass": [], "rateGbps": 0}
     response = server.post(review(item(bad))).response
     assert response["allowed"] is False
     assert response["status"]["code"] == 422
     details = response["status"]["details"]
-    causes = {one["field"]: one["message"] for one in details.pop("causes")}
+    causes = {cause["field"]: cause["message"] for cause in details.pop("causes")}
     assert details == {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
     assert causes == {
         "spec.fabrics[0].hcass": "unknown field (did you mean hcas?)",
@@ -160,26 +160,26 @@ def test_errors_reject_it() -> None:
 
 
 def test_warnings_allow_it() -> None:
-    """Those of `check-config` come back as admission warnings."""
+    """The warnings of `check-config` come back as admission warnings."""
     server = Server()
-    response = server.post(review(item({**GOOD, "hcas": []}))).response
+    response = server.post(review(item({**VALID, "hcas": []}))).response
     assert response["allowed"] is True
-    assert any(one.startswith("spec.fabrics[0]") for one in response["warnings"])
+    assert any(warning.startswith("spec.fabrics[0]") for warning in response["warnings"])
     (line,) = server.lines.read()
     assert (line["errors"], line["warnings"] > 0) == (0, True)
 
 
-def test_a_field_beside_spec_is_named() -> None:
+def test_a_field_next_to_spec_is_named() -> None:
     """The API server keeps it, since its schema preserves unknown fields."""
-    response = Server().post(review({**item(GOOD), "nvlink": {}})).response
+    response = Server().post(review({**item(VALID), "nvlink": {}})).response
     assert response["status"]["message"] == (
         "nvlink: is a field of spec: put it below `spec:`, indented"
     )
 
 
 def test_an_object_of_another_name_is_rejected() -> None:
-    """The definition says the same, unless somebody changed it."""
-    other = {**item(GOOD), "metadata": {"name": "lab"}}
+    """The definition has the same rule, unless somebody changed it."""
+    other = {**item(VALID), "metadata": {"name": "lab"}}
     response = Server().post(review(other, name="lab")).response
     assert "metadata.name: must be default, not 'lab'" in response["status"]["message"]
     assert response["status"]["details"]["name"] == "lab"
@@ -188,7 +188,7 @@ def test_an_object_of_another_name_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("new", "why"),
+    ("new", "reason"),
     [
         (item({"name": 1}), "the spec is unchanged"),
         (
@@ -198,22 +198,22 @@ def test_an_object_of_another_name_is_rejected() -> None:
     ],
     ids=["unchanged", "deleted"],
 )
-def test_what_need_not_be_right_needs_no_worker(new: dict[str, Any], why: str) -> None:
+def test_an_object_that_need_not_be_valid_needs_no_worker(new: dict[str, Any], reason: str) -> None:
     """An invalid object can be deleted, finalizers included, and can get a label."""
     server = Server(Instead(lambda: pytest.fail("the worker is not needed")))
-    asked = review(new, operation="UPDATE", oldObject=item({"name": 1}))
-    answer = server.post(asked)
+    body = review(new, operation="UPDATE", oldObject=item({"name": 1}))
+    answer = server.post(body)
     assert (answer.status, answer.response) == (200, {"uid": UID, "allowed": True})
     (line,) = server.lines.read()
-    assert (line["msg"], line["because"], line["allowed"]) == ("validated", why, True)
+    assert (line["msg"], line["because"], line["allowed"]) == ("validated", reason, True)
     assert (line["errors"], line["warnings"]) == (0, 0)
 
 
 def test_a_deletion_is_allowed_with_a_warning() -> None:
-    """Nobody should ask: we are registered only for what changes the configuration."""
+    """It should not come: the registration has only changes of the configuration."""
     server = Server()
-    asked = review(None, operation="DELETE", oldObject=item())
-    response = server.post(asked).response
+    body = review(None, operation="DELETE", oldObject=item())
+    response = server.post(body).response
     assert (response["uid"], response["allowed"]) == (UID, True)
     assert "request.operation is 'DELETE'" in response["warnings"][0]
     (line,) = server.lines.read()
@@ -223,45 +223,51 @@ def test_a_deletion_is_allowed_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "said"),
+    ("body", "status", "message"),
     [
         (b"{", 400, "the body is not JSON"),
-        (review(item(GOOD), uid=""), 400, "request.uid is"),
+        (review(item(VALID), uid=""), 400, "request.uid is"),
         (review(7), 200, "request.object is"),
-        (review(item(GOOD)).replace(b'"fabrics": [', b'"fabrics": [' + b"[" * 300, 1), 200, "JSON"),
+        (
+            review(item(VALID)).replace(b'"fabrics": [', b'"fabrics": [' + b"[" * 300, 1),
+            200,
+            "JSON",
+        ),
     ],
     ids=["no JSON", "no uid", "no object", "broken, with a uid"],
 )
-def test_a_malformed_body_is_answered_as_by_mutate(body: bytes, status: int, said: str) -> None:
-    """One line of text, or a rejection with the uid."""
+def test_a_malformed_body_is_answered_like_by_mutate(
+    body: bytes, status: int, message: str
+) -> None:
+    """The answer is one line of text, or a rejection with the uid."""
     server = Server()
     answer = server.post(body)
-    assert (answer.status, said in answer.text) == (status, True)
+    assert (answer.status, message in answer.text) == (status, True)
     if status == 200:
         assert answer.response["status"]["code"] == 400
     assert server.lines.read()[0]["msg"] == "not validated"
 
 
-def test_what_is_no_review_at_all_is_refused() -> None:
-    """A line of text says why; a client whose body nobody reads has to open a new connection."""
-    server, body = Server(), review(item(GOOD))
+def test_other_requests_are_refused() -> None:
+    """A line of text has the reason; a client whose body is not read has to connect again."""
+    server, body = Server(), review(item(VALID))
     length = (b"content-length", b"%d" % len(body))
-    for method, headers, status, said, ends in (
+    for method, headers, status, message, ends in (
         ("GET", [length], 405, "/validate accepts only POST\n", None),
         ("POST", [JSON], 411, "content-length is missing", "close"),
         ("POST", [(b"content-type", b"text/xml"), length], 415, "content-type is 'text/xml'", None),
     ):
-        asked = request(server.app, method, "/validate", body, headers=headers)
-        answer = Server.runner.run(asked)
+        exchange = request(server.app, method, "/validate", body, headers=headers)
+        answer = Server.runner.run(exchange)
         assert (answer.status, answer.headers.get("connection")) == (status, ends)
-        assert answer.text.startswith(said)
+        assert answer.text.startswith(message)
         (line,) = server.lines.read()
         assert (line["msg"], line["status"]) == ("not validated", status)
         assert f"{line['problem']}\n" == answer.text
 
 
 def test_a_deep_object_is_rejected() -> None:
-    """No depth can make an error of ours."""
+    """No depth leads to an internal error."""
     deep: Any = 1
     for _ in range(DEPTH + 60):
         deep = [deep]
@@ -274,7 +280,7 @@ def test_a_deep_object_is_rejected() -> None:
 
 
 def test_a_large_object_is_rejected() -> None:
-    """It has a maximum, as a file has; what is far above it does not reach the worker."""
+    """It has a maximum, like a file; an object far above it does not reach the worker."""
     for server, size in (
         (Server(), LIMITS.octets),
         (Server(Instead(lambda: pytest.fail("too large"))), 4 * LIMITS.octets),
@@ -296,7 +302,7 @@ def _raiser(error: Exception) -> Callable[[], WorkerAnswer]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (_raiser(RequestError(504, "it took long")), "it took long"),
         (lambda: WorkerAnswer(413, {"sentence": "no memory"}), "no memory"),
@@ -305,14 +311,14 @@ def _raiser(error: Exception) -> Callable[[], WorkerAnswer]:
     ids=["no answer", "no memory", "late"],
 )
 def test_without_an_answer_failure_policy_decides(
-    answer: Callable[[], WorkerAnswer], said: str
+    answer: Callable[[], WorkerAnswer], message: str
 ) -> None:
-    """A Status with 503; its message is what the user reads."""
+    """The answer is a Status with 503; the user reads its message."""
     server = Server(Instead(answer))
-    got = server.post(review(item(GOOD)))
+    got = server.post(review(item(VALID)))
     status = json.loads(got.body)
     assert (got.status, status["kind"], status["code"]) == (503, "Status", 503)
-    assert status["message"] == NOT_CHECKED + said
+    assert status["message"] == NOT_CHECKED + message
     (line,) = server.lines.read()
     assert (line["msg"], line["status"], line["uid"]) == ("not validated", 503, UID)
     assert line["problem"] == status["message"]
@@ -329,9 +335,9 @@ def test_without_an_answer_failure_policy_decides(
     ids=["in the worker", "here", "a malformed answer"],
 )
 def test_a_defect_is_logged_and_counted(answer: Callable[[], WorkerAnswer]) -> None:
-    """The answer says where to look, and nothing else."""
+    """The answer names the log, and nothing else."""
     server = Server(Instead(answer))
-    got = server.post(review(item(GOOD)), (b"traceparent", TRACE.encode()))
+    got = server.post(review(item(VALID)), (b"traceparent", TRACE.encode()))
     status = json.loads(got.body)
     assert (got.status, status["kind"]) == (500, "Status")
     assert UID in status["message"]
@@ -342,32 +348,32 @@ def test_a_defect_is_logged_and_counted(answer: Callable[[], WorkerAnswer]) -> N
     assert server.count("internal_errors_total") == 1
 
 
-def test_a_flood_from_one_address_ends() -> None:
-    """Each address may have a few validations at once; the others are told to try again."""
+def test_a_flood_from_an_address_ends() -> None:
+    """Each address may have a few validations at once; the others are answered with a 503."""
 
     async def flood() -> list[Answer]:
         server = Server()
         async with server.turns.turn("preview", 60, urgent=True):
-            asked = [
-                asyncio.create_task(server.posted(review(item(GOOD))))
+            tasks = [
+                asyncio.create_task(server.posted(review(item(VALID))))
                 for _ in range(EACH_PENDING + 1)
             ]
-            done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait(asked)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks)
         assert len(done) == 1
-        return [one.result() for one in asked]
+        return [task.result() for task in tasks]
 
     answers = Server.runner.run(flood())
-    assert sorted(one.status for one in answers) == [200] * EACH_PENDING + [503]
-    (refused,) = (one.text for one in answers if one.status == 503)
+    assert sorted(answer.status for answer in answers) == [200] * EACH_PENDING + [503]
+    (refused,) = (answer.text for answer in answers if answer.status == 503)
     assert "too many validations at once from your address" in refused
     assert 4 * LIMITS.octets <= EACH_BYTES
 
 
 def test_other_addresses_are_not_concerned_by_a_flood() -> None:
-    """The API servers of a cluster have an address each."""
+    """Each API server of a cluster has its own address."""
 
-    async def asked() -> list[Answer]:
+    async def flood() -> list[Answer]:
         server = Server()
         async with server.turns.turn("preview", 60, urgent=True):
             body = review(item("x" * (EACH_BYTES // 2)))
@@ -378,60 +384,60 @@ def test_other_addresses_are_not_concerned_by_a_flood() -> None:
             done, _ = await asyncio.wait(posted, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait(posted)
         assert len(done) == 1
-        return [one.result() for one in posted]
+        return [task.result() for task in posted]
 
-    first, second, other = Server.runner.run(asked())
+    first, second, other = Server.runner.run(flood())
     assert "too many large validations at once from your address" in second.text
     assert (first.status, second.status, other.status) == (200, 503, 200)
 
 
 class NotingTurns(FairQueue):
-    """Turns that note what was asked for."""
+    """Turns that record the requests for them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[tuple[str, float, bool]] = []
+        self.requests: list[tuple[str, float, bool]] = []
 
     @asynccontextmanager
     async def turn(
         self, address: str, seconds: float, *, urgent: bool = False
     ) -> AsyncIterator[None]:
-        """Note it, and wait for a turn."""
-        self.asked.append((address, seconds, urgent))
+        """Record it, and wait for a turn."""
+        self.requests.append((address, seconds, urgent))
         async with super().turn(address, seconds, urgent=urgent):
             yield
 
 
 class NotingWorker:
-    """A worker that notes what it is asked."""
+    """A worker that records its requests."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Job, float]] = []
+        self.requests: list[tuple[Job, float]] = []
 
     async def ask(self, job: Job, *, patience: float) -> WorkerAnswer:
         """Answer in two pieces."""
-        self.asked.append((job, patience))
+        self.requests.append((job, patience))
         return WorkerAnswer(200, {"errors": 0, "warnings": 0}, (b'{"response":', b'"whole"}'))
 
 
-def test_the_worker_gets_what_has_to_be_checked() -> None:
-    """Not what the API server adds. A validation comes before previews, since somebody waits."""
+def test_the_worker_gets_only_the_parts_to_check() -> None:
+    """The API server's additions are left out. A validation is urgent, since its client waits."""
     worker, turns = NotingWorker(), NotingTurns()
     server = Server(worker, turns)
-    assert server.post(review(item(GOOD))).response == "whole"
-    ((job, patience),) = worker.asked
-    checked = {**item(GOOD), "metadata": {"name": "default"}}
+    assert server.post(review(item(VALID))).response == "whole"
+    ((job, patience),) = worker.requests
+    checked = {**item(VALID), "metadata": {"name": "default"}}
     del checked["status"]
     assert json.loads(job.body) == checked
     about = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
     assert (job.operation, job.parameters) == ("validate", {"uid": UID, "about": about})
     assert job.message("{noun}: {advice}") == "validation: apply it again"
     assert patience == validate.PATIENCE
-    assert turns.asked == [("10.0.0.1", validate.SECONDS, True)]
+    assert turns.requests == [("10.0.0.1", validate.SECONDS, True)]
 
 
-def test_a_worker_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The turn has come, and the time is over all the same."""
+def test_a_worker_that_never_answers_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn has come, but the time is over nevertheless."""
     monkeypatch.setattr(validate, "SECONDS", 0.01)
 
     class Silent:
@@ -439,17 +445,17 @@ def test_a_worker_that_never_answers_is_not_waited_for(monkeypatch: pytest.Monke
             await asyncio.Event().wait()
             raise AssertionError
 
-    assert "it took longer than 0.01 s" in Server(Silent()).post(review(item(GOOD))).text
+    assert "it took longer than 0.01 s" in Server(Silent()).post(review(item(VALID))).text
 
 
 def test_the_wait_for_the_worker_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends before the API server's own wait, so that the user reads our sentence."""
+    """It ends before the API server's own timeout, so that the user reads our message."""
     monkeypatch.setattr(validate, "SECONDS", 0.01)
 
     async def late() -> Answer:
         server = Server()
         async with server.turns.turn("other", 60, urgent=True):
-            return await server.posted(review(item(GOOD)))
+            return await server.posted(review(item(VALID)))
 
     answer = Server.runner.run(late())
     assert "it took longer than 0.01 s" in answer.text
@@ -458,18 +464,18 @@ def test_the_wait_for_the_worker_has_an_end(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_client_that_leaves_costs_no_turn() -> None:
     """The API server leaves when its timeout is over."""
 
-    async def left() -> Answer:
+    async def leave() -> Answer:
         server = Server()
-        body = review(item(GOOD))
+        body = review(item(VALID))
         headers = [JSON, (b"content-length", b"%d" % len(body))]
         async with server.turns.turn("other", 60, urgent=True):
             return await request(server.app, "POST", "/validate", body, None, headers=headers)
 
-    assert Server.runner.run(left()).status == 0
+    assert Server.runner.run(leave()).status == 0
 
 
 def test_a_draining_server_closes_connections() -> None:
-    """The API server then opens one to another replica."""
+    """The API server then connects to another replica."""
     server = Server()
     server.state.draining = True
-    assert server.post(review(item(GOOD))).headers["connection"] == "close"
+    assert server.post(review(item(VALID))).headers["connection"] == "close"

@@ -1,4 +1,4 @@
-"""Run a source whose reflectors are threads, until what a test waits for has come true."""
+"""Run a source whose reflectors are threads, until a test's conditions have become true."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tests import waiting
 
-#: Seconds between two looks, and between two attempts of a reflector.
+#: Seconds between two checks, and between two attempts of a reflector.
 PAUSE = 0.001
 
 
@@ -32,8 +32,8 @@ async def _run(source: Runs, steps: Iterable[Callable[[], Any]]) -> None:
     try:
         for step in steps:
             async with asyncio.timeout(waiting.PATIENCE):
-                while not step():  # noqa: ASYNC110 -- other threads bring it about
+                while not step():  # noqa: ASYNC110 -- other threads make it true
                     await asyncio.sleep(PAUSE)
-            await asyncio.sleep(0)  # what those threads have handed to the loop by now
+            await asyncio.sleep(0)  # callbacks from those threads run first
     finally:
         source.stop()

@@ -21,46 +21,46 @@ def _object(version: int, **content: Any) -> dict[str, Any]:
 
 
 def test_each_object_is_watched_by_its_name() -> None:
-    """RBAC with resourceNames allows no other list; the Secret is that of the namespace."""
-    assert [(one.path, one.selector) for one in kinds(INSTALLATION)] == [
+    """RBAC with resourceNames allows no other list; the Secret is in the namespace."""
+    assert [(resource.path, resource.selector) for resource in kinds(INSTALLATION)] == [
         (SECRETS, "metadata.name=rdma-webhook-ca"),
         (MUTATING, "metadata.name=zz-rdma-webhook"),
         (VALIDATING, "metadata.name=rdma-webhook"),
     ]
 
 
-def test_no_key_is_kept() -> None:
-    """Only which object it is, and which version of it."""
+def test_no_key_is_stored() -> None:
+    """Only the identity and the version of the object are."""
     secret = _object(5, data={"ca.key": "hunter2"})
-    assert [one.project(secret) for one in kinds(INSTALLATION)] == [("7e57", "5")] * 3
+    assert [resource.project(secret) for resource in kinds(INSTALLATION)] == [("7e57", "5")] * 3
 
 
-def test_changes_are_told_while_all_is_well() -> None:
+def test_changes_are_reported_while_all_is_well() -> None:
     """It is current as soon as everything is listed, and not while a list or a watch fails."""
-    cluster, told = Cluster(), [0]
+    cluster, calls = Cluster(), [0]
     cluster.failures.append(ClusterError("not yet"))
     feed = Informers(lambda: cluster, lambda: iter([0.01] * 1000), kinds=kinds(INSTALLATION))
     watch: Watch = CertificateWatch(feed)
 
     def changed() -> None:
-        told[0] += 1
+        calls[0] += 1
 
     assert not watch.current
     watch.start(changed)
     until(lambda: watch.current)
     until(lambda: all(path in cluster.streams for path in (SECRETS, MUTATING, VALIDATING)))
     for path in (SECRETS, MUTATING, VALIDATING):
-        before = told[0]
+        before = calls[0]
         cluster.put(path, _object(7))
-        until(lambda before=before: told[0] > before)  # type: ignore[misc]
-    before = told[0]
+        until(lambda before=before: calls[0] > before)  # type: ignore[misc]
+    before = calls[0]
     cluster.failures += [ClusterError("gone")] * 3
     cluster.watch(SECRETS).send(ClusterError("the connection was closed"))
     until(lambda: feed.reflectors[0].failures > 1)
     until(lambda: watch.current)
-    until(lambda: told[0] > before)
+    until(lambda: calls[0] > before)
     watch.stop()
-    assert all(one.join(60) for one in feed.reflectors)
+    assert all(reflector.join(60) for reflector in feed.reflectors)
 
 
 def test_nothing_is_sent_before_the_start() -> None:

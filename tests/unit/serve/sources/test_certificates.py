@@ -48,20 +48,20 @@ class Server:
         check = self.certificate.check()
         return check.ready, check.detail
 
-    def told(self) -> list[tuple[str, str, str | None]]:
+    def logged(self) -> list[tuple[str, str, str | None]]:
         """Return level, message and problem of the lines logged since the last call."""
         return [(line["level"], line["msg"], line.get("problem")) for line in self.lines.read()]
 
 
 def test_unready_before_the_first_round() -> None:
-    """The line in `/readyz` says why, as every line there does."""
+    """The line in `/readyz` has the reason, as every line there does."""
     check = Server().certificate.check()
 
     assert (check.name, check.ready, check.detail) == ("certificate", False, "not tried yet")
 
 
 def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
-    """Until then the line says what is missing; each change is one line of the log."""
+    """Until then the line names what is missing; each change is one line of the log."""
     server, missing = Server(), "MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
 
     assert server.round() == (False, missing)
@@ -70,7 +70,7 @@ def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
     ready, detail = server.round()
     assert ready
     assert re.fullmatch(r"valid until 20[-0-9T:]+Z, its CA is in caBundle", detail)
-    assert server.told() == [
+    assert server.logged() == [
         ("info", "certificates changed", None),
         ("info", "certificate loaded", None),
         ("warning", "certificate not trusted yet", missing),
@@ -84,14 +84,14 @@ def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
 
 
 def test_without_the_second_configuration_it_is_ready() -> None:
-    """Pods are served; what is missing is in the line, in the log once, and in the metric."""
+    """Pods are decided; the missing object is in the line, in the log once, and in the metric."""
     server, missing = Server(), "ValidatingWebhookConfiguration rdma-webhook does not exist yet"
     server.api.install(MUTATING)
     for _ in range(2):
         ready, detail = server.round()
         assert ready
         assert detail.endswith(f"its CA is in caBundle; problem: {missing}")
-    problems = [line for line in server.told() if line[2]]
+    problems = [line for line in server.logged() if line[2]]
     assert problems == [("warning", "certificate at risk", missing)]
     measured = f"rdma_webhook_{METRICS[0]}"
     assert server.metrics.registry.get_sample_value(measured) == 0
@@ -101,12 +101,14 @@ def test_without_the_second_configuration_it_is_ready() -> None:
 
 
 def test_what_is_measured() -> None:
-    """Metrics have the CA's end, whether all is well, and whether a rotation is in progress."""
+    """Metrics show the CA's expiry, whether all is well, and whether a rotation is in progress."""
     server = Server()
 
     def measured() -> list[float | None]:
         server.round()
-        return [server.metrics.registry.get_sample_value(f"rdma_webhook_{one}") for one in METRICS]
+        return [
+            server.metrics.registry.get_sample_value(f"rdma_webhook_{name}") for name in METRICS
+        ]
 
     problem = measured()
     server.api.configure()
@@ -135,7 +137,7 @@ def test_whether_it_watches_is_measured() -> None:
     assert server.metrics.registry.get_sample_value(watched) == 1
 
 
-def test_stays_ready_when_the_api_server_is_gone() -> None:
+def test_stays_ready_during_an_outage_of_the_api_server() -> None:
     """Removing replicas from the Service would not help; problem and recovery are logged."""
     server = Server()
     server.api.configure()
@@ -148,13 +150,13 @@ def test_stays_ready_when_the_api_server_is_gone() -> None:
     assert detail.endswith("its CA is in caBundle; problem: no route to host")
     server.api.broken = None
     assert server.round()[0]
-    assert server.told()[-2:] == [
+    assert server.logged()[-2:] == [
         ("warning", "certificate at risk", "no route to host"),
         ("info", "certificate trusted", None),
     ]
 
 
-def test_a_defect_is_counted_and_told_without_its_text() -> None:
+def test_a_defect_is_counted_and_logged_without_its_text() -> None:
     """Only the type and lines of code are logged, since the text may quote a secret."""
     server = Server()
     server.api.broken = ValueError("-----BEGIN PRIVATE KEY-----")
@@ -167,7 +169,7 @@ def test_a_defect_is_counted_and_told_without_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "environment", "why"),
+    ("options", "environment", "message"),
     [
         ({}, {}, "no certificate: use --tls-cert and --tls-key, or --dev to try it"),
         ({"tls_cert": Path("a")}, {}, "--tls-cert and --tls-key belong together"),
@@ -184,13 +186,13 @@ def test_a_defect_is_counted_and_told_without_its_text() -> None:
 def test_what_cannot_start(
     options: dict[str, object],
     environment: dict[str, str],
-    why: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One line says which options are missing."""
+    """One line names the missing options."""
     monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)  # since tests may run in a pod
-    with pytest.raises(ConfigError, match=f"^{re.escape(why)}"):
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
         certificate_of(
             ServeOptions(**options),  # type: ignore[arg-type]
             ServingContext(),
@@ -199,7 +201,7 @@ def test_what_cannot_start(
         )
 
 
-def test_in_a_cluster_it_looks_after_its_own() -> None:
+def test_in_a_cluster_it_manages_its_own() -> None:
     """No option is needed there; the API server is not called before the start."""
     options = ServeOptions(namespace="lab")
     chosen = certificate_of(options, ServingContext(), State(), {IN_CLUSTER: "10.0.0.1"})

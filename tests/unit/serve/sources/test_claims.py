@@ -29,7 +29,8 @@ BY_CLAIM = fabrics(fabric("h100", mode="dra", claims=(DeviceClaim(template="nics
 def template(name: str = "nics", space: str = "lab", **classes: str) -> dict[str, Any]:
     """Make a template, with a device class for each request."""
     requests = [
-        {"name": request, "exactly": {"deviceClassName": one}} for request, one in classes.items()
+        {"name": request, "exactly": {"deviceClassName": device_class}}
+        for request, device_class in classes.items()
     ]
     spec = {"spec": {"devices": {"requests": requests}}}
     return {"metadata": {"name": name, "namespace": space}, "spec": spec}
@@ -37,15 +38,15 @@ def template(name: str = "nics", space: str = "lab", **classes: str) -> dict[str
 
 def claim(name: str, space: str = "lab", **classes: str) -> dict[str, Any]:
     """Make a ResourceClaim."""
-    whole = template(name, space, **classes)
-    return {**whole, "spec": whole["spec"]["spec"]}
+    whole_template = template(name, space, **classes)
+    return {**whole_template, "spec": whole_template["spec"]["spec"]}
 
 
 def made_for(kind: str, item: dict[str, Any]) -> dict[str, Any]:
-    """Return a claim as Kubernetes makes it for a pod, or for a group of pods."""
+    """Return a claim as Kubernetes creates it for a pod, or for a group of pods."""
     owner = {"kind": kind, "name": "x", "uid": "u", "controller": True}
-    made = {"resource.kubernetes.io/pod-claim-name": "nic"} if kind == "PodGroup" else {}
-    metadata = {**item["metadata"], "ownerReferences": [owner], "annotations": made}
+    annotations = {"resource.kubernetes.io/pod-claim-name": "nic"} if kind == "PodGroup" else {}
+    metadata = {**item["metadata"], "ownerReferences": [owner], "annotations": annotations}
     return {**item, "metadata": metadata}
 
 
@@ -80,7 +81,7 @@ class Server:
         run_steps(self.source, map(self._polling, steps))
 
     def _polling(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """Return the step, each time with what the server does every second before it."""
+        """Return the step, preceded by what the server does every second."""
 
         def polled() -> Any:
             self.poll()
@@ -94,18 +95,18 @@ class Server:
             self.source.apply(self.metrics, self.lines.log)
 
     def knows(self, space: str = "lab") -> ClaimFacts:
-        """Return what a decision would know about the claims of a namespace."""
+        """Return the claims of a namespace that a decision would see."""
         context = self.state.context_for(space, pod())
         assert context is not None
         return context.namespace.claims
 
-    def told(self) -> list[str]:
+    def logged(self) -> list[str]:
         """Return the logged messages."""
         return [line["msg"] for line in self.lines.read()]
 
 
 def test_where_the_kind_is() -> None:
-    """In the group that RBAC names; a template that requests nothing is there, too."""
+    """It is in the group that RBAC names; a template without requests is kept, too."""
     assert CLAIM_TEMPLATES.path == PATH
     assert CLAIM_TEMPLATES.project(template(nic="roce")) == ({"nic": ("roce",)},)
     assert CLAIM_TEMPLATES.project(template())
@@ -114,7 +115,7 @@ def test_where_the_kind_is() -> None:
 
 
 def test_nothing_is_read_where_no_fabric_has_claims() -> None:
-    """Neither without a configuration nor with other modes; and not before the server serves."""
+    """This holds without a configuration, with other modes, and before the server serves."""
     server = Server(Cluster())
     server.poll()
     server.use(fabrics(V100))
@@ -130,7 +131,7 @@ def test_nothing_is_read_where_no_fabric_has_claims() -> None:
 
 
 def test_templates_are_read_as_soon_as_a_fabric_has_claims() -> None:
-    """What is not listed does not exist from then on; each change is in use."""
+    """Objects that are not listed do not exist from then on; each change is in use."""
     cluster = Cluster()
     cluster.put(PATH, template(nic="roce.lab"), template("gone"), template("other", "else"))
     server = Server(cluster)
@@ -159,7 +160,7 @@ def test_templates_are_read_as_soon_as_a_fabric_has_claims() -> None:
     )
     assert server.knows("else").templates == {"other": {}}
     assert server.knows("empty") == ClaimFacts(complete=True)
-    assert server.told() == []
+    assert server.logged() == []
     objects = server.metrics.registry.get_sample_value(
         "rdma_webhook_facts_objects", {"resource": "resourceclaimtemplates"}
     )
@@ -174,12 +175,12 @@ def test_a_cluster_without_the_kind_leaves_them_unknown(code: int) -> None:
     cluster.put(PATH, template(nic="roce.lab"))
     server = Server(cluster)
     server.use(BY_CLAIM)
-    server.run(lambda: "claims not current" in server.told(), lambda: len(cluster.asked) > 5)
+    server.run(lambda: "claims not current" in server.logged(), lambda: len(cluster.asked) > 5)
     assert server.knows() == ClaimFacts()
 
 
 def test_a_kind_that_comes_is_read() -> None:
-    """As after an upgrade of the cluster."""
+    """An upgrade of the cluster may add it."""
     cluster = Cluster()
     cluster.failures += [refused(404)] * 3
     server = Server(cluster)
@@ -187,8 +188,8 @@ def test_a_kind_that_comes_is_read() -> None:
     server.run(lambda: server.knows().complete)
 
 
-def test_a_problem_is_told_once() -> None:
-    """The last state stays in use; a defect of the webhook counts as such."""
+def test_a_problem_is_logged_once() -> None:
+    """The last state stays in use; a defect of the webhook is counted as a defect."""
     cluster = Cluster()
     cluster.put(PATH, template(nic="roce.lab"))
     server = Server(cluster)
@@ -206,21 +207,21 @@ def test_a_problem_is_told_once() -> None:
     server.run(
         lambda: server.knows().complete and PATH in cluster.streams,
         broken,
-        lambda: "claims not current" in server.told(),
+        lambda: "claims not current" in server.logged(),
         repaired,
-        lambda: "claims current" in server.told(),
+        lambda: "claims current" in server.logged(),
     )
     assert server.knows().templates == {"nics": {"nic": ("roce.lab",)}}
     defects = Cluster()
     defects.failures += [ValueError("x")] * 10_000
     other = Server(defects)
     other.use(BY_CLAIM)
-    other.run(lambda: "internal error" in other.told())
+    other.run(lambda: "internal error" in other.logged())
     assert other.metrics.internal_errors._value.get() >= 1
 
 
-def test_a_claim_that_exists_is_known_as_long_as_it_exists() -> None:
-    """Beside the templates of its namespace; those that were made for pods are not even kept."""
+def test_a_claim_is_known_as_long_as_it_exists() -> None:
+    """So are the templates of its namespace; claims that were created for pods are not kept."""
     cluster = Cluster()
     cluster.put(PATH, template(nic="roce.lab"))
     cluster.put(CLAIMED, claim("mine", gpu="h100.lab"), claim("theirs", "else", nic="roce.lab"))
@@ -233,7 +234,7 @@ def test_a_claim_that_exists_is_known_as_long_as_it_exists() -> None:
         cluster.delete(CLAIMED, claim("mine"))
         return True
 
-    def made() -> bool:
+    def create() -> bool:
         cluster.put(CLAIMED, made_for("Pod", claim("train-nic-x9")), claim("new"))
         return True
 
@@ -242,7 +243,7 @@ def test_a_claim_that_exists_is_known_as_long_as_it_exists() -> None:
         lambda: server.knows().claims == {"mine": {"gpu": ("h100.lab",)}},
         deleted,
         lambda: not server.knows().claims,
-        made,
+        create,
         lambda: server.knows().claims == {"new": {}},
     )
     assert server.knows().templates == {"nics": {"nic": ("roce.lab",)}}
@@ -254,14 +255,14 @@ def test_a_claim_that_exists_is_known_as_long_as_it_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "known"),
+    ("path", "expected"),
     [
         (PATH, ClaimFacts(claims={"mine": {}})),
         (CLAIMED, ClaimFacts(templates={"nics": {}}, complete=True)),
     ],
     ids=["no templates", "no claims"],
 )
-def test_a_kind_that_may_not_be_read_hides_no_other(path: str, known: ClaimFacts) -> None:
+def test_an_unreadable_kind_hides_no_other(path: str, expected: ClaimFacts) -> None:
     """The role of an older release permits templates alone."""
     cluster = Cluster()
     cluster.put(PATH, template())
@@ -269,21 +270,21 @@ def test_a_kind_that_may_not_be_read_hides_no_other(path: str, known: ClaimFacts
     cluster.forbidden.add(path)
     server = Server(cluster)
     server.use(BY_CLAIM)
-    server.run(lambda: server.knows() == known, lambda: "claims not current" in server.told())
+    server.run(lambda: server.knows() == expected, lambda: "claims not current" in server.logged())
     assert server.state.snapshot.claims is not None
     assert server.state.snapshot.claims.arriving is (path == PATH)
 
 
-def test_who_waits_for_a_claim_goes_on_when_it_comes() -> None:
+def test_a_request_for_a_claim_continues_when_it_comes() -> None:
     """The claim is known before its pod's request is answered."""
     cluster = Cluster()
     server = Server(cluster)
     server.use(BY_CLAIM)
     server.state.pending_facts = waiting = PendingFacts(seconds=600)
-    asked: list[asyncio.Task[bool]] = []
+    tasks: list[asyncio.Task[bool]] = []
 
     def asks() -> bool:
-        asked.append(asyncio.create_task(waiting.wait_for([claim_key("lab", "mine")], 0)))
+        tasks.append(asyncio.create_task(waiting.wait_for([claim_key("lab", "mine")], 0)))
         return True
 
     def comes() -> bool:
@@ -298,13 +299,13 @@ def test_who_waits_for_a_claim_goes_on_when_it_comes() -> None:
         ),
         asks,
         comes,
-        lambda: asked[0].done() and asked[0].result(),
+        lambda: tasks[0].done() and tasks[0].result(),
     )
     assert server.knows().claims == {"mine": {}}
 
 
-def test_nothing_is_watched_any_more_once_no_fabric_has_claims() -> None:
-    """A minute later, since second calls may be decided with the configuration before."""
+def test_nothing_is_watched_once_no_fabric_has_claims() -> None:
+    """The watch ends a minute later, since second calls may need the configuration before."""
     cluster = Cluster()
     cluster.put(PATH, template())
     server = Server(cluster)
@@ -325,18 +326,18 @@ def test_nothing_is_watched_any_more_once_no_fabric_has_claims() -> None:
         lambda: server.knows().complete and len(cluster.streams) == 2,
         changed,
         later,
-        lambda: "claims no longer watched" in server.told(),
+        lambda: "claims no longer watched" in server.logged(),
     )
     assert server.knows() == ClaimFacts()
-    assert all(one.join(waiting.PATIENCE) for one in server.feeds[0].reflectors)
+    assert all(reflector.join(waiting.PATIENCE) for reflector in server.feeds[0].reflectors)
     heard = server.metrics.registry.get_sample_value(
         "rdma_webhook_facts_objects", {"resource": "resourceclaims"}
     )
     assert heard is None
 
 
-def test_a_watch_that_was_let_go_begins_anew() -> None:
-    """What the old one still delivers does not count."""
+def test_a_stopped_watch_begins_anew() -> None:
+    """Late events of the old watch do not count."""
     cluster = Cluster()
     cluster.put(PATH, template("old"))
     server = Server(cluster)
@@ -363,7 +364,7 @@ def test_a_watch_that_was_let_go_begins_anew() -> None:
 
 
 def test_a_configuration_that_is_about_to_be_used_counts() -> None:
-    """So that the claims are known when it is in use."""
+    """Its claims are thus known when it is in use."""
     cluster = Cluster()
     server = Server(cluster)
     server.use(fabrics(V100))

@@ -55,7 +55,7 @@ class Server:
         return self.facts.synced and len(self.cluster.streams) == 3
 
     def knows(self, name: str) -> NamespaceFacts:
-        """Return what a decision would know about a namespace."""
+        """Return the facts of a namespace that a decision would see."""
         return self.state.snapshot.facts.namespace(name)
 
     def metric(self, name: str, resource: str = "namespaces") -> float | None:
@@ -65,7 +65,7 @@ class Server:
 
 
 def test_ready_as_soon_as_all_lists_are_there() -> None:
-    """Until then no namespace is known: one without its rules would be misleading."""
+    """Until then no namespace is known: a namespace without its rules would mislead."""
     cluster = Cluster()
     cluster.put(NAMESPACES, namespace("lab"))
     cluster.put(LIMIT_RANGES, limit_range(max={"memory": "1Gi"}))
@@ -86,7 +86,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     assert server.poll() == []
 
 
-def test_one_list_that_is_refused_keeps_it_unready() -> None:
+def test_a_refused_list_keeps_it_unready() -> None:
     """If RBAC lacks a kind, the line in `/readyz` names it."""
     cluster = Cluster()
     server = Server(cluster)
@@ -113,23 +113,23 @@ def test_a_change_becomes_a_new_snapshot() -> None:
     baseline = {"pod-security.kubernetes.io/enforce": "baseline"}
 
     def change() -> bool:
-        seen.append(server.state.snapshot)
+        snapshots.append(server.state.snapshot)
         cluster.put(NAMESPACES, namespace("lab", labels=baseline))
         return True
 
-    seen: list[Snapshot] = []
+    snapshots: list[Snapshot] = []
     server.run(
         server.synced,
         change,
         lambda: server.knows("lab").enforced_pod_security == "baseline",
     )
-    (before,) = seen
+    (before,) = snapshots
     after = server.state.snapshot
     assert before.facts.namespace("lab").enforced_pod_security == ""
     assert after.current is before.current
 
 
-def test_facts_stay_while_the_api_server_is_gone() -> None:
+def test_facts_stay_during_an_outage_of_the_api_server() -> None:
     """It stays ready, with the reason in its line; the log has a line at the start and the end."""
     cluster = Cluster()
     cluster.put(NAMESPACES, namespace("lab"))
@@ -154,11 +154,14 @@ def test_facts_stay_while_the_api_server_is_gone() -> None:
         return True
 
     def current() -> bool:
-        return all(one.lists > 1 and not one.problem for one in server.facts._feed.reflectors)
+        return all(
+            reflector.lists > 1 and not reflector.problem
+            for reflector in server.facts._feed.reflectors
+        )
 
     server.run(server.synced, leave, problem, come_back, current)
     logged.extend(server.poll())
-    assert [one for one in logged if one != "facts not current"] == [
+    assert [message for message in logged if message != "facts not current"] == [
         "facts synced",
         "facts current",
     ]
@@ -167,7 +170,7 @@ def test_facts_stay_while_the_api_server_is_gone() -> None:
     assert (server.metric("lists_total") or 0) >= 2
 
 
-def test_old_facts_are_told_and_stay_in_use() -> None:
+def test_old_facts_are_logged_and_stay_in_use() -> None:
     """There is one warning after the bound; the metric is the time of the last contact."""
     server = Server(Cluster())
     server.run(server.synced)
@@ -185,7 +188,7 @@ def test_old_facts_are_told_and_stay_in_use() -> None:
     assert server.metric("objects") == 0
 
 
-def test_a_defect_of_ours_is_counted_and_logged_by_its_type() -> None:
+def test_a_defect_is_counted_and_logged_by_its_type() -> None:
     """An object with a shape that no API server sends does not end the watch."""
     cluster = Cluster()
     cluster.put(NAMESPACES, {"metadata": {"name": "lab", "labels": "hunter2"}})
@@ -206,12 +209,14 @@ def test_a_defect_of_ours_is_counted_and_logged_by_its_type() -> None:
         (ServeOptions(dev=True), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False),
     ],
 )
-def test_who_watches(options: ServeOptions, environment: dict[str, str], watched: bool) -> None:
+def test_when_facts_are_watched(
+    options: ServeOptions, environment: dict[str, str], watched: bool
+) -> None:
     """It watches in a cluster or with a kubeconfig, unless disabled; else it is ready without."""
     state = State()
     sources = facts_of(options, state, Metrics(), environment)
     kinds = ["ClusterFacts", "ClusterClaims", "ClusterNodes"]
-    assert [type(one).__name__ for one in sources] == kinds * watched
+    assert [type(source).__name__ for source in sources] == kinds * watched
     assert len(state.probes) == 2 * watched
 
 

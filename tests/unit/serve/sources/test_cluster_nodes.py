@@ -28,7 +28,7 @@ HOME = frozenset({"v100-ib"})
 
 
 class Server:
-    """A state whose nodes are those of a cluster in memory."""
+    """A state that follows the nodes of a cluster in memory."""
 
     def __init__(self, cluster: Cluster, *, configured: bool = True) -> None:
         self.cluster = cluster
@@ -52,7 +52,7 @@ class Server:
 
     @property
     def inventory(self) -> NodeInventory:
-        """What decisions know of the nodes."""
+        """The inventory that decisions use."""
         assert self.state.snapshot.current is not None
         return self.state.snapshot.current.inventory
 
@@ -108,8 +108,8 @@ def test_nodes_become_evidence_once_their_list_is_whole() -> None:
 
 
 @pytest.mark.parametrize("code", [403, 404])
-def test_nodes_that_may_not_be_read_are_as_none_known(code: int) -> None:
-    """A site may leave the right out: the server is ready, and says nothing of what nodes offer."""
+def test_nodes_that_may_not_be_read_are_unknown(code: int) -> None:
+    """A site may leave the right out: the server is ready, and decides without nodes' resources."""
     cluster = equipped("a")
     cluster.failures += [refused(code)] * 10_000
     server = Server(cluster)
@@ -120,8 +120,8 @@ def test_nodes_that_may_not_be_read_are_as_none_known(code: int) -> None:
     assert "nodes not current" in server.poll()
 
 
-def test_an_api_server_that_does_not_answer_keeps_nobody_unready() -> None:
-    """The reason is in the line."""
+def test_an_api_server_without_an_answer_does_not_make_unready() -> None:
+    """The line has the reason."""
     cluster = Cluster()
     cluster.failures += [ClusterError("cannot reach it")] * 10_000
     server = Server(cluster)
@@ -135,10 +135,10 @@ def test_nodes_come_change_and_go() -> None:
     """Each change reaches the decisions; the inventory before it is not changed."""
     cluster = equipped("a")
     server = Server(cluster)
-    seen: list[NodeInventory] = []
+    inventories: list[NodeInventory] = []
 
     def add() -> bool:
-        seen.append(server.inventory)
+        inventories.append(server.inventory)
         cluster.put(NODES, node("b", VOLTA, v100="4"))
         return True
 
@@ -159,12 +159,12 @@ def test_nodes_come_change_and_go() -> None:
         remove,
         lambda: server.knows("b"),
     )
-    assert seen[0].by_node == {"a": HOME}
+    assert inventories[0].by_node == {"a": HOME}
     assert server.inventory.inhabited == HOME
 
 
-def test_what_is_known_stays_while_the_api_server_is_gone() -> None:
-    """Its age is told, and that it is still in use; it is never a reason not to be ready."""
+def test_nodes_stay_during_an_outage_of_the_api_server() -> None:
+    """The line has their age; they stay in use, and are never a reason to be unready."""
     cluster = equipped("a")
     server = Server(cluster)
 
@@ -190,13 +190,13 @@ def test_what_is_known_stays_while_the_api_server_is_gone() -> None:
 
 
 def test_a_heartbeat_makes_no_inventory() -> None:
-    """Ten thousand kubelets report every few minutes; nothing that is kept changes."""
+    """Ten thousand kubelets report every few minutes; no stored field changes."""
     cluster = equipped("a")
     server = Server(cluster)
-    made: list[NodeInventory] = []
+    inventories: list[NodeInventory] = []
 
     def beat() -> bool:
-        made.append(server.inventory)
+        inventories.append(server.inventory)
         for number in range(100):
             item = node("a", VOLTA, v100="8")
             item["status"]["conditions"] = [{"type": "Ready", "lastHeartbeatTime": number}]
@@ -207,12 +207,12 @@ def test_a_heartbeat_makes_no_inventory() -> None:
     server.run(
         lambda: server.knows("a") and server.watching(), beat, lambda: server.knows("a", "b")
     )
-    assert made[0] is not server.inventory
+    assert inventories[0] is not server.inventory
     assert server.nodes._feed.reflectors[0].objects == 2
 
 
 def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are made in another thread, with pauses; the last one has all changes."""
+    """They are built in another thread, with pauses; the last has all changes."""
     cluster = equipped("a")
     server = Server(cluster)
     server.nodes._pause = 0.05
@@ -220,9 +220,9 @@ def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.Mon
 
     def counted(*given: Any) -> NodeInventory:
         threads.append(threading.current_thread().name)
-        return made(*given)
+        return build(*given)
 
-    made = inventory_of
+    build = inventory_of
     monkeypatch.setattr(cluster_nodes, "inventory_of", counted)
 
     def burst() -> bool:
@@ -239,8 +239,8 @@ def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.Mon
     assert "MainThread" not in threads
 
 
-def test_a_configuration_that_comes_gets_new_nodes_too() -> None:
-    """Until it is in use, and then: it had been prepared with the nodes of before."""
+def test_an_upcoming_configuration_gets_new_nodes_too() -> None:
+    """This holds before and after its use begins: it was prepared with the older nodes."""
     server = Server(equipped("a"))
     coming = prepared(replace(fabrics(), config_hash="ba9876543210"))
     server.state.send(ConfigurationLearnt(coming))
@@ -258,8 +258,8 @@ def test_a_configuration_that_comes_gets_new_nodes_too() -> None:
     assert server.poll() == ["nodes synced"]
 
 
-def test_a_configuration_prepared_with_older_nodes_is_caught_up_with() -> None:
-    """No node has to change for it; until then, decisions know the older ones."""
+def test_a_configuration_prepared_with_older_nodes_gets_the_newer() -> None:
+    """No node has to change for it; until then, decisions use the older nodes."""
     server = Server(equipped("a"))
     late = prepared(replace(fabrics(), config_hash="ba9876543210"))
 
@@ -275,7 +275,7 @@ def test_a_configuration_prepared_with_older_nodes_is_caught_up_with() -> None:
     assert server.poll() == []
 
 
-def test_a_configuration_that_is_about_to_be_used_is_caught_up_with() -> None:
+def test_an_upcoming_configuration_with_older_nodes_gets_the_newer() -> None:
     """No node has to change for it: it has the nodes before it is in use."""
     server = Server(equipped("a"))
     late = prepared(replace(fabrics(), config_hash="ba9876543210"))
@@ -301,8 +301,8 @@ def test_nodes_come_before_the_configuration() -> None:
     assert server.knows("a")
 
 
-def test_namespaces_and_nodes_are_learnt_apart() -> None:
-    """Changes of one do not take the other away."""
+def test_namespaces_and_nodes_are_independent() -> None:
+    """Changes of one do not remove the other."""
     server = Server(equipped("a"))
     lab = NamespaceFacts(name="lab", labels={"x": "y"})
     server.state.send(NamespacesChanged(Facts(namespaces={"lab": lab}, complete=True)))
@@ -311,16 +311,16 @@ def test_namespaces_and_nodes_are_learnt_apart() -> None:
     assert list(server.state.snapshot.facts.nodes) == ["a"]
 
 
-def test_a_defect_is_told_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_is_logged_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next change is still used."""
     cluster = equipped("a")
     server = Server(cluster)
-    made, broken = inventory_of, [ValueError("secret")]
+    build, broken = inventory_of, [ValueError("secret")]
 
     def once(*given: Any) -> NodeInventory:
         if broken:
             raise broken.pop()
-        return made(*given)
+        return build(*given)
 
     monkeypatch.setattr(cluster_nodes, "inventory_of", once)
 

@@ -20,7 +20,7 @@ from webhook.serve.sources.configuration import ConfigWatch, FileConfiguration
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.state import ReadinessCheck, State
 
-GOOD = EXAMPLE.read_text()
+VALID = EXAMPLE.read_text()
 CA = issue_ca()
 
 
@@ -34,7 +34,7 @@ class Server:
         self.state = State()
         self.broken: list[tuple[int, str]] = []
         in_use = ConfigurationInUse(
-            self.state, self.metrics, self.lines.log, lambda *told: self.broken.append(told)
+            self.state, self.metrics, self.lines.log, lambda *failure: self.broken.append(failure)
         )
         self.configuration = FileConfiguration(ConfigWatch(self.file), self.state, in_use)
 
@@ -49,11 +49,11 @@ class Server:
 
 
 def test_first_configuration_makes_ready(tmp_path: Path) -> None:
-    """Without a file it is unready and says why; with one it is ready, in metrics and log too."""
+    """Without a file it is unready, with the reason; a file makes it ready, log and metrics too."""
     server = Server(tmp_path)
     server.poll()
     before, missing = server.configuration.check(), server.configuration.missing
-    server.file.write_text(GOOD)
+    server.file.write_text(VALID)
     server.poll()
 
     assert (before.ready, str(server.file) in before.detail) == (False, True)
@@ -74,14 +74,14 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
 def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     """It stays ready, with the error in line, metric and log, until the file is repaired."""
     server = Server(tmp_path)
-    server.file.write_text(GOOD)
+    server.file.write_text(VALID)
     server.poll()
-    good, detail = server.state.snapshot.current, server.configuration.check().detail
-    server.file.write_text(GOOD.replace("rateGbps: 100", "rateGbps: fast"))
+    before, detail = server.state.snapshot.current, server.configuration.check().detail
+    server.file.write_text(VALID.replace("rateGbps: 100", "rateGbps: fast"))
     server.poll()
     broken = server.configuration.check()
 
-    assert server.state.snapshot.current is good
+    assert server.state.snapshot.current is before
     assert broken.ready
     assert broken.detail.startswith(f"{detail}; still in use, because")
     assert "fabrics[0].rateGbps" in broken.detail
@@ -89,7 +89,7 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     assert [server.value("generation"), server.value("last_reload_successful")] == [1, 0]
     ((generation, problem),) = server.broken
     assert (generation, "fabrics[0].rateGbps" in problem) == (1, True)
-    server.file.write_text(GOOD)
+    server.file.write_text(VALID)
     server.poll()
     assert server.configuration.check().detail == detail
     assert server.value("last_reload_successful") == 1
@@ -98,7 +98,9 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
 def test_warnings_are_logged_with_their_file(tmp_path: Path) -> None:
     """The file and line let a person go from the log to the place."""
     server = Server(tmp_path)
-    server.file.write_text(GOOD.replace("hcas: [mlx5_0, mlx5_1]", "hcas: [mlx5_0, mlx5_bond_0]", 1))
+    server.file.write_text(
+        VALID.replace("hcas: [mlx5_0, mlx5_1]", "hcas: [mlx5_0, mlx5_bond_0]", 1)
+    )
     server.poll()
     (line,) = server.lines.read()
 
@@ -109,7 +111,7 @@ def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
     """Facts from a file are used in every decision."""
     namespace = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"a": "b"}}}
     server = Server(tmp_path)
-    server.file.write_text(GOOD)
+    server.file.write_text(VALID)
     learn(server.state, Facts.from_objects([namespace]))
     server.poll()
 
@@ -121,9 +123,9 @@ def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
 def test_a_file_is_prepared_where_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That is not in the event loop, which thousands of nodes would hold up."""
+    """That is outside the event loop, which thousands of nodes would block."""
     server = Server(tmp_path)
-    server.file.write_text(GOOD)
+    server.file.write_text(VALID)
     learn(server.state, Facts(nodes={"n1": Node(labels={}, resources={})}))
     assert server.configuration.poll()
     with monkeypatch.context() as only:
@@ -135,10 +137,10 @@ def test_a_file_is_prepared_where_it_is_read(
     assert current.inventory.by_node == {"n1": frozenset()}
 
 
-def test_a_file_without_fabrics_is_valid_and_decides_nothing(tmp_path: Path) -> None:
-    """The server is ready, and says of each pod that opted in what is missing, and where."""
+def test_a_file_without_fabrics_is_valid_but_decides_nothing(tmp_path: Path) -> None:
+    """The server is ready, and its answer for each pod that opted in names the missing field."""
     server = Server(tmp_path)
-    server.file.write_text(GOOD)
+    server.file.write_text(VALID)
     server.poll()
     server.file.write_text(below_spec("fabrics: []\n"))
     server.poll()
@@ -152,9 +154,9 @@ def test_a_file_without_fabrics_is_valid_and_decides_nothing(tmp_path: Path) -> 
 
 
 def test_before_the_first_good_file_the_reason_is_in_the_log(tmp_path: Path) -> None:
-    """Whoever creates a pod meanwhile reads which file is meant, but no value of it."""
+    """The message for a pod created meanwhile names the file, but no value in it."""
     server = Server(tmp_path)
-    server.file.write_text(GOOD.replace("rateGbps: 100", "rateGbps: fast"))
+    server.file.write_text(VALID.replace("rateGbps: 100", "rateGbps: fast"))
     server.poll()
 
     reason = f"{server.file} is not usable, for the reason in the webhook's log"
@@ -168,22 +170,22 @@ def _write(folder: Path, pair: KeyPair) -> None:
     (folder / "tls.key").write_bytes(pair.key)
 
 
-def test_certificate_makes_ready_and_a_broken_one_keeps_the_last(tmp_path: Path) -> None:
-    """Without one it is unready; after a failed renewal the last one is still served."""
+def test_certificate_makes_ready_and_a_broken_renewal_keeps_the_last(tmp_path: Path) -> None:
+    """Without a certificate it is unready; after a failed renewal the last is still served."""
     state, serving, metrics, lines = State(), ServingContext(), Metrics(), Lines()
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key", serving)
     certificate = FileCertificate(serving, files, state)
-    seen = [certificate.check()]
+    checks = [certificate.check()]
     for pair in (issue_leaf(CA, ["a"]), KeyPair(certificate=b"?", key=b"?")):
         _write(tmp_path, pair)
         assert certificate.poll()
         certificate.apply(metrics, lines.log)
-        seen.append(certificate.check())
+        checks.append(certificate.check())
 
-    assert [check.ready for check in seen] == [False, True, True]
-    assert seen[0].detail == "not read yet"
-    assert seen[1].detail.startswith("valid until 20")
-    assert seen[2].detail.endswith("the certificate is not a PEM certificate")
+    assert [check.ready for check in checks] == [False, True, True]
+    assert checks[0].detail == "not read yet"
+    assert checks[1].detail.startswith("valid until 20")
+    assert checks[2].detail.endswith("the certificate is not a PEM certificate")
     assert serving.not_after is not None
     expiry = "rdma_webhook_certificate_not_after_timestamp_seconds"
     assert metrics.registry.get_sample_value(expiry) == serving.not_after.timestamp()

@@ -22,10 +22,12 @@ def chosen(options: ServeOptions, environment: dict[str, str]) -> tuple[type[Any
     """Return the source, and the kinds that it watches."""
     state, metrics = State(), Metrics()
     in_use = ConfigurationInUse(state, metrics, Lines().log, lambda *_: None)
-    made = configuration.configuration_source(options, state, metrics, in_use, environment)
-    assert [one().name for one in state.probes] == ["configuration"]
-    watched = [one.kind.resource for feed in metrics.watches._feeds for one in feed.reflectors]
-    return type(made), watched
+    source = configuration.configuration_source(options, state, metrics, in_use, environment)
+    assert [probe().name for probe in state.probes] == ["configuration"]
+    watched = [
+        reflector.kind.resource for feed in metrics.watches._feeds for reflector in feed.reflectors
+    ]
+    return type(source), watched
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def chosen(options: ServeOptions, environment: dict[str, str]) -> tuple[type[Any
     ids=["nowhere", "a try in a pod", "a file in a pod", "a file beside a kubeconfig"],
 )
 def test_a_file(options: ServeOptions, environment: dict[str, str]) -> None:
-    """It is read wherever one is given, and where there is no cluster."""
+    """It is read wherever an option names it, and where there is no cluster."""
     assert chosen(options, environment) == (FileConfiguration, [])
 
 
@@ -57,10 +59,10 @@ def test_the_object(options: ServeOptions, environment: dict[str, str]) -> None:
     assert chosen(options, environment) == (ObjectConfiguration, ["fabricconfigurations"])
 
 
-def test_a_file_where_one_is_looked_for_elsewhere(
+def test_the_default_file_counts_only_outside_a_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a cluster, only a file that was named counts."""
+    """In a cluster, only a file that an option names counts."""
     monkeypatch.setattr("webhook.serve.options.INSTALLED", tmp_path / "fabrics.yaml")
     (tmp_path / "fabrics.yaml").write_text("")
     assert chosen(ServeOptions(), IN_POD)[0] is ObjectConfiguration

@@ -43,11 +43,11 @@ SPEC = yaml.safe_load(EXAMPLE.read_text())["spec"]
 
 
 def written(
-    rate: Any = 100, *, generation: int = 1, fabrics: int = 2, managed: Any = (), **more: Any
+    rate: Any = 100, *, generation: int = 1, fabrics: int = 2, managed: Any = (), **fields: Any
 ) -> Any:
     """Write the object as the API server does, with another rate of the first fabric."""
-    first, *others = SPEC["fabrics"]
-    listed = [{**first, "rateGbps": rate}, *others][:fabrics]
+    first, *remaining = SPEC["fabrics"]
+    listed = [{**first, "rateGbps": rate}, *remaining][:fabrics]
     return {
         "apiVersion": "rdma.lab/v1alpha1",
         "kind": "FabricConfiguration",
@@ -58,7 +58,7 @@ def written(
             "managedFields": [*managed],
         },
         "spec": {**SPEC, "fabrics": listed},
-        **more,
+        **fields,
     }
 
 
@@ -73,7 +73,7 @@ class Server:
         self.state = State()
         self.broken: list[tuple[int, str]] = []
         self.in_use = ConfigurationInUse(
-            self.state, self.metrics, self.lines.log, lambda *told: self.broken.append(told)
+            self.state, self.metrics, self.lines.log, lambda *failure: self.broken.append(failure)
         )
         pauses = lambda: iter([PAUSE] * 100_000)  # noqa: E731
         feed = Informers(lambda: cluster, pauses, kinds=(CONFIGURATIONS,))
@@ -104,7 +104,7 @@ class Server:
         return step
 
     def later(self, seconds: float) -> Callable[[], bool]:
-        """Return a step that lets time pass, to the next look at what is due."""
+        """Return a step that lets time pass, to the next check of due changes."""
 
         def step() -> bool:
             self.now += seconds
@@ -141,8 +141,8 @@ def server() -> Server:
     return Server(cluster)
 
 
-def seen(server: Server, rates: list[float | None]) -> Callable[[], bool]:
-    """Return a step that notes the rate in use."""
+def note_rate(server: Server, rates: list[float | None]) -> Callable[[], bool]:
+    """Return a step that records the rate in use."""
 
     def step() -> bool:
         rates.append(server.rate())
@@ -166,7 +166,7 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
         True,
         f"generation 1, config {used} (v100-ib, a100-ib)",
     )
-    assert [server.value(one) for one in ("configured", "config_generation")] == [1, 1]
+    assert [server.value(name) for name in ("configured", "config_generation")] == [1, 1]
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info", {"config": used})
     assert server.poll() == ["configuration loaded"]
     assert server.source.missing == ""
@@ -174,30 +174,30 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
 
 
 def test_only_the_object_of_that_name_is_read(server: Server) -> None:
-    """The API server is asked for no other object, by list and watch."""
+    """No list or watch requests another object."""
     server.run(server.watching)
     assert [query["fieldSelector"] for path, query in server.cluster.asked if path == PATH] == [
         "metadata.name=default"
     ] * 2
 
 
-def test_a_change_is_used_three_seconds_after_it_was_learnt(server: Server) -> None:
-    """Not a moment earlier, so that every replica knows it before one uses it."""
+def test_a_change_is_used_three_seconds_after_it_was_read(server: Server) -> None:
+    """It is not used earlier, so that every replica has read it before any uses it."""
     rates: list[float | None] = []
     server.run(
         server.watching,
         server.put(written(200, generation=2)),
         server.later(DELAY - 0.001),
-        seen(server, rates),
+        note_rate(server, rates),
         server.later(0.001),
-        seen(server, rates),
+        note_rate(server, rates),
     )
     assert rates == [100, 200]
     assert DELAY == 3.0
 
 
-def test_a_change_is_known_as_soon_as_it_was_learnt(server: Server) -> None:
-    """A pod that another replica has decided with it is decided with it here, too."""
+def test_a_change_decides_second_calls_as_soon_as_it_was_read(server: Server) -> None:
+    """A pod that another replica decided with it is decided with it here, too."""
     hashes: list[str] = []
     config = parse_object(written(200), "").fabrics.config_hash
     stated: Any = {
@@ -210,8 +210,8 @@ def test_a_change_is_known_as_soon_as_it_was_learnt(server: Server) -> None:
     decided = pod(annotations={"rdma.lab/status": json.dumps(stated, separators=(",", ":"))})
 
     def note() -> bool:
-        contexts = [server.state.context_for("lab", one) for one in (decided, pod())]
-        hashes.extend(one.fabrics.config_hash for one in contexts if one is not None)
+        contexts = [server.state.context_for("lab", manifest) for manifest in (decided, pod())]
+        hashes.extend(context.fabrics.config_hash for context in contexts if context is not None)
         return True
 
     server.run(server.watching, server.put(written(200)), note)
@@ -219,7 +219,7 @@ def test_a_change_is_known_as_soon_as_it_was_learnt(server: Server) -> None:
 
 
 def test_the_event_loop_sorts_no_nodes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With thousands of them, all requests would wait: the thread of the watch has sorted them."""
+    """With thousands of nodes, all requests would wait: the thread of the watch sorts them."""
     threads: list[str] = []
 
     def noted(*given: Any) -> NodeInventory:
@@ -238,10 +238,10 @@ def test_the_event_loop_sorts_no_nodes(server: Server, monkeypatch: pytest.Monke
     assert threads == ["fabricconfigurations"] * 2
 
 
-def test_a_defect_in_sorting_nodes_leaves_the_last_good_one(
+def test_a_defect_in_sorting_nodes_leaves_the_last_valid_object(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told as a reason, and the watch goes on."""
+    """The line has it as a reason, and the watch goes on."""
 
     def broken(*_: Any) -> NodeInventory:
         raise ValueError("secret")
@@ -266,7 +266,7 @@ def test_a_defect_in_sorting_nodes_leaves_the_last_good_one(
     )
 
 
-def test_changes_come_into_use_in_order_each_after_its_own_delay(server: Server) -> None:
+def test_changes_take_effect_in_order_each_after_its_own_delay(server: Server) -> None:
     """The second of two within three seconds does not replace the first before its time."""
     rates: list[float | None] = []
     server.run(
@@ -275,20 +275,20 @@ def test_changes_come_into_use_in_order_each_after_its_own_delay(server: Server)
         server.later(1.0),
         server.put(written(400)),
         server.later(DELAY - 1.0),
-        seen(server, rates),
+        note_rate(server, rates),
         server.later(0.5),
-        seen(server, rates),
+        note_rate(server, rates),
         server.later(0.5),
-        seen(server, rates),
+        note_rate(server, rates),
     )
     assert rates == [200, 200, 400]
     assert server.value("config_generation") == 3
 
 
-def test_the_timer_brings_a_change_into_use(
+def test_the_timer_puts_a_change_into_effect(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody has to ask: the event loop looks when a change is due."""
+    """No request is needed: the event loop checks when a change is due."""
     monkeypatch.setattr(configuration_object, "DELAY", 0.05)
     server.source._clock = time.monotonic
 
@@ -301,11 +301,11 @@ def test_the_timer_brings_a_change_into_use(
 
 
 def test_a_timer_that_is_early_looks_again(server: Server) -> None:
-    """The clock of the event loop is another one than that of the changes."""
-    asked = iter([1000.0, 1000.0, 1002.9999, 1003.0, 1003.0])
+    """The event loop's clock is not the clock of the changes."""
+    readings = iter([1000.0, 1000.0, 1002.9999, 1003.0, 1003.0])
     server.run(server.watching, server.put(written(200)))
     calls: list[float] = []
-    server.source._clock = lambda: next(asked)
+    server.source._clock = lambda: next(readings)
     server.source._loop = Timers(calls)  # type: ignore[assignment]
     for _ in range(4):
         server.source.use_due()
@@ -314,21 +314,21 @@ def test_a_timer_that_is_early_looks_again(server: Server) -> None:
 
 
 class Timers:
-    """An event loop that only notes for when it is asked."""
+    """An event loop that only records its timers."""
 
     def __init__(self, calls: list[float]) -> None:
         self._calls = calls
 
     def call_later(self, seconds: float, _: Callable[[], None]) -> None:
-        """Note the seconds."""
+        """Record the seconds."""
         self._calls.append(seconds)
 
 
 @pytest.mark.parametrize(
-    ("age", "held"), [(0.0, True), (59.0, True), (-500.0, True), (61.0, False)], ids=str
+    ("age", "delayed"), [(0.0, True), (59.0, True), (-500.0, True), (61.0, False)], ids=str
 )
-def test_what_was_written_a_moment_ago_delays_the_start(age: float, held: bool) -> None:
-    """Until the others use it, too: this process knows nothing of what they use until then."""
+def test_a_recent_write_delays_the_start(age: float, delayed: bool) -> None:
+    """The start waits until all replicas use it: this process cannot see what they use."""
     cluster = Cluster()
     entries = [
         {"manager": "a", "time": "2026-01-01T00:00:00Z"},
@@ -348,19 +348,19 @@ def test_what_was_written_a_moment_ago_delays_the_start(age: float, held: bool) 
     server.run(lambda: server.rate() == 100, note, server.later(SETTLED - 0.001), note)
     server.now += 0.001
     checks.append(server.source.check())
-    assert [one.ready for one in checks] == [not held, not held, True]
-    assert ("was written a moment ago" in checks[0].detail) == held
+    assert [check.ready for check in checks] == [not delayed, not delayed, True]
+    assert ("was written a moment ago" in checks[0].detail) == delayed
     assert server.value("configured") == 1
 
 
 def test_a_write_without_a_time_delays_nothing(server: Server) -> None:
-    """No API server of today leaves it out; one that does must not keep replicas from starting."""
+    """Today's API servers always set it; another one must not keep replicas from starting."""
     server.run(server.watching)
     assert server.source.check().ready
 
 
 def test_a_change_of_labels_is_read_once(server: Server) -> None:
-    """The time at which an object was written is no part of it."""
+    """The time of a write is not part of the object."""
     labelled = written(managed=[{"manager": "a", "time": "2026-01-01T00:00:00Z"}])
 
     def note() -> bool:
@@ -372,7 +372,7 @@ def test_a_change_of_labels_is_read_once(server: Server) -> None:
 
 
 def test_a_change_of_status_changes_nothing(server: Server) -> None:
-    """Nor do managedFields or labels: nothing is read again."""
+    """Nor does a change of managedFields or labels: nothing is read again."""
     noted = written(status={"nodes": 7})
     noted["metadata"] |= {"managedFields": [{"manager": "x"}], "labels": {"a": "b"}}
     rates: list[float | None] = []
@@ -382,14 +382,18 @@ def test_a_change_of_status_changes_nothing(server: Server) -> None:
         return True
 
     server.run(
-        server.watching, note, server.put(written(200)), server.later(DELAY), seen(server, rates)
+        server.watching,
+        note,
+        server.put(written(200)),
+        server.later(DELAY),
+        note_rate(server, rates),
     )
     assert rates == [200]
     assert server.value("config_generation") == 2
 
 
-def test_an_unusable_object_leaves_the_last_good_one_in_use(server: Server) -> None:
-    """Line, metric, Event and log say so, until the object is correct again."""
+def test_an_unusable_object_leaves_the_last_valid_object_in_use(server: Server) -> None:
+    """Line, metric, Event and log report it, until the object is correct again."""
     server.run(
         server.watching,
         server.put(written("fast")),
@@ -408,7 +412,7 @@ def test_an_unusable_object_leaves_the_last_good_one_in_use(server: Server) -> N
 
 
 def test_it_is_used_again_once_it_is_correct(server: Server) -> None:
-    """Even if that is the one that stayed in use."""
+    """This holds even if it is the configuration that stayed in use."""
     server.run(
         server.watching,
         server.put(written("fast")),
@@ -420,7 +424,7 @@ def test_it_is_used_again_once_it_is_correct(server: Server) -> None:
     assert server.value("config_last_reload_successful") == 1
 
 
-def test_without_a_good_one_an_unusable_object_is_as_none() -> None:
+def test_without_a_valid_object_an_unusable_object_counts_as_missing() -> None:
     """The replica is ready, and no pod can be decided; the text names no value of the object."""
     cluster = Cluster()
     cluster.put(PATH, written("fast"))
@@ -435,8 +439,8 @@ def test_without_a_good_one_an_unusable_object_is_as_none() -> None:
     assert server.logged() == ["configuration not usable"]
 
 
-def test_an_object_without_fabrics_is_as_none(server: Server) -> None:
-    """`fabrics: []` cannot be what was meant: the text says what to add, and to what."""
+def test_an_object_without_fabrics_counts_as_missing(server: Server) -> None:
+    """`fabrics: []` cannot be intended: the text names what to add, and where."""
     server.run(
         server.watching,
         server.put(written(fabrics=0)),
@@ -452,14 +456,14 @@ def test_an_object_without_fabrics_is_as_none(server: Server) -> None:
     assert server.broken == [(2, NO_FABRICS)]
 
 
-def test_a_deleted_object_decides_no_more(server: Server) -> None:
+def test_a_deleted_object_no_longer_decides(server: Server) -> None:
     """Three seconds after its deletion: ready, with what to apply in text, line, log and Event."""
     rates: list[float | None] = []
     server.run(
         server.watching,
         server.put(None),
         server.later(DELAY - 0.001),
-        seen(server, rates),
+        note_rate(server, rates),
         server.later(0.001),
     )
     check = server.source.check()
@@ -468,14 +472,14 @@ def test_a_deleted_object_decides_no_more(server: Server) -> None:
     assert server.state.snapshot.missing == NO_OBJECT
     assert (check.ready, check.detail) == (True, NO_OBJECT)
     assert "kubectl apply -f fabrics.yaml" in NO_OBJECT
-    assert [one.failures for one in server.source._feed.reflectors] == [0]
+    assert [reflector.failures for reflector in server.source._feed.reflectors] == [0]
     assert server.value("configured") == 0
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info") is None
     assert server.broken == [(1, NO_OBJECT)]
     assert server.logged() == ["configuration loaded", "no fabrics"]
 
 
-def test_without_an_object_it_is_ready_and_says_what_to_apply() -> None:
+def test_without_an_object_it_is_ready_and_names_what_to_apply() -> None:
     """The first object that is applied is used three seconds later."""
     server = Server(Cluster())
     checks = []
@@ -503,7 +507,7 @@ class WithoutKind(Cluster):
 
 
 def test_without_the_kind_it_is_ready_and_names_the_definition() -> None:
-    """Once both are there, the object is used; while the kind is missing, one line tells it."""
+    """Once both exist, the object is used; while the kind is missing, one line reports it."""
     cluster = WithoutKind()
     server = Server(cluster)
     checks = []
@@ -530,7 +534,7 @@ def test_without_the_kind_it_is_ready_and_names_the_definition() -> None:
 
 
 def test_a_kind_that_goes_takes_its_object_along(server: Server) -> None:
-    """Deleting the definition is deleting the object, however the watch ends."""
+    """Deleting the definition deletes the object, however the watch ends."""
     cluster = WithoutKind()
     cluster.missing = 0
     cluster.put(PATH, written())
@@ -548,7 +552,7 @@ def test_a_kind_that_goes_takes_its_object_along(server: Server) -> None:
     assert server.source.check().detail == NO_KIND
 
 
-def test_a_missing_right_is_not_taken_for_a_missing_object() -> None:
+def test_a_missing_right_is_not_a_missing_object() -> None:
     """A replica that may not read the object stays unready: its predecessors go on."""
     cluster = WithoutKind()
     cluster.missing = 403

@@ -1,4 +1,4 @@
-"""Pods are decided while nodes change, hundreds of times: nobody waits, and nothing is missed."""
+"""Pods are decided while nodes change, hundreds of times: none waits, and no change is missed."""
 
 from __future__ import annotations
 
@@ -23,54 +23,54 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import PendingFacts, State
 
 EVENTS = 600
-#: The event after which a watch breaks, and others are lost with it.
+#: The number of the event after which a watch breaks, and events are lost.
 LOST = 301
-#: The nodes that change, and what each of them is in turns: of one fabric, the other one, gone.
+#: The nodes that change, and their states in turn: in one fabric, in the other, deleted.
 NAMES = [f"n{number}" for number in range(10)]
 PRODUCTS = ("Tesla-V100-SXM2", "NVIDIA-H100-80GB-HBM3", "")
-#: Only a pod's node tells which fabric it is on.
+#: Only a pod's node determines its fabric.
 GPU = "nvidia.com/gpu"
-FABRICS = fabrics(*(replace(one, gpu_resources=frozenset({GPU})) for one in (V100, H100)))
+FABRICS = fabrics(*(replace(member, gpu_resources=frozenset({GPU})) for member in (V100, H100)))
 FACTS = Facts.from_objects([{"kind": "Namespace", "metadata": {"name": "lab"}}])
 
 
 def equipped(name: str, product: str) -> dict[str, Any]:
-    """Make a node with what the fabric of its product has."""
-    made = node(name, product, gpu="8", rail0="8")
-    made["status"]["allocatable"]["rdma/v100"] = "63"
-    return made
+    """Make a node with the resources of its product's fabric."""
+    equipped_node = node(name, product, gpu="8", rail0="8")
+    equipped_node["status"]["allocatable"]["rdma/v100"] = "63"
+    return equipped_node
 
 
-#: These stay, so that what a decision says depends on the pod's own node alone.
-LASTING = [equipped(f"lasting-{number}", PRODUCTS[number]) for number in range(2)]
+#: These stay, so that a decision depends on the pod's own node alone.
+PERMANENT = [equipped(f"lasting-{number}", PRODUCTS[number]) for number in range(2)]
 
 
-def asked(name: str) -> bytes:
+def review_on(name: str) -> bytes:
     """Write the review of a pod on this node."""
-    made = pod(container(resources=amounts({GPU: "1"})), nodeName=name)
-    return review_of(made)
+    manifest = pod(container(resources=amounts({GPU: "1"})), nodeName=name)
+    return review_of(manifest)
 
 
 def application(state: State) -> Mutate:
     """Make the application for pods."""
-    return Mutate(state, Metrics(), Lines("error").log, decide)  # nobody reads the lines
+    return Mutate(state, Metrics(), Lines("error").log, decide)  # no test reads the lines
 
 
 def expected(product: str) -> bytes:
-    """Return the answer for a pod on a node of this product, by a state that knows the nodes."""
-    items = [*LASTING, *([equipped("n0", product)] if product else [])]
-    state = configured(FABRICS, replace(FACTS, nodes=known(items)))
-    return application(state).answer(asked("n0")).body
+    """Return the answer for a pod on a node of this product, by a state that has read the nodes."""
+    items = [*PERMANENT, *([equipped("n0", product)] if product else [])]
+    state = configured(FABRICS, replace(FACTS, nodes=kept_nodes(items)))
+    return application(state).answer(review_on("n0")).body
 
 
-def known(items: list[dict[str, Any]]) -> Mapping[str, Node]:
-    """Return what is kept of nodes."""
+def kept_nodes(items: list[dict[str, Any]]) -> Mapping[str, Node]:
+    """Return the stored fields of nodes."""
     project = watched_resources.NODES.project
-    return {item["metadata"]["name"]: kept for item in items if (kept := project(item))}
+    return {item["metadata"]["name"]: fields for item in items if (fields := project(item))}
 
 
 def without_waiting(answering: Coroutine[Any, Any, Answer]) -> Answer:
-    """Run until the answer is there; nothing may be awaited but the turn of others."""
+    """Run until the answer is there; it may await nothing but the turns of others."""
     while True:
         try:
             awaited = answering.send(None)
@@ -81,11 +81,11 @@ def without_waiting(answering: Coroutine[Any, Any, Answer]) -> Answer:
 
 
 class Rolling:
-    """A server, and nodes that become others one after another."""
+    """A server, and nodes that change one after another."""
 
     def __init__(self) -> None:
         self.cluster = Cluster()
-        self.cluster.put(NODES, *LASTING)
+        self.cluster.put(NODES, *PERMANENT)
         self.server = Server(self.cluster, configured=False)
         state = self.server.state
         learn(state, FACTS)
@@ -97,12 +97,12 @@ class Rolling:
 
     def items(self) -> list[dict[str, Any]]:
         """Return the nodes as they are now."""
-        changed = [equipped(*one) for one in self.products.items() if one[1]]
-        return [*LASTING, *changed]
+        changed = [equipped(*change) for change in self.products.items() if change[1]]
+        return [*PERMANENT, *changed]
 
     def ask(self, name: str) -> Answer:
         """Decide a pod on this node, at once."""
-        body = asked(name)
+        body = review_on(name)
         headers = [JSON, (b"content-length", b"%d" % len(body))]
         return without_waiting(request(self._app, "POST", "/mutate", body, headers=headers))
 
@@ -120,15 +120,15 @@ class Rolling:
         return len(self.answers) in (LOST, EVENTS)
 
     def lose(self) -> bool:
-        """Lose the events of three nodes, one of which is gone, and the watch."""
+        """Lose the watch, and the events of three nodes, with a deletion among them."""
         self.products.update(zip(NAMES, PRODUCTS, strict=False))
         self.cluster.forget(NODES, *self.items())
         self.cluster.watch(NODES).send(gone())
         return True
 
     def up_to_date(self) -> bool:
-        """Return whether decisions know exactly the nodes that there are."""
-        return self.server.inventory == inventory_of(known(self.items()), FABRICS)
+        """Return whether decisions use exactly the nodes that exist."""
+        return self.server.inventory == inventory_of(kept_nodes(self.items()), FABRICS)
 
 
 def rolled() -> Rolling:
@@ -146,10 +146,10 @@ def rolled() -> Rolling:
     return rolling
 
 
-def test_no_decision_waits_fails_or_is_made_by_half_of_a_change() -> None:
-    """Each one is by what the pod's node is, or was; once the last event is taken, by what it is.
+def test_no_decision_waits_fails_or_sees_half_of_a_change() -> None:
+    """Each sees a present or past state of the pod's node; after the last event, the present one.
 
-    The answer for each thing that a node can be is another one, so that none can stand for two.
+    Each state of a node has a different answer, so that no answer fits two states.
     """
     rolling = rolled()
     answers = {expected(product): product for product in PRODUCTS}
@@ -166,7 +166,7 @@ def test_no_decision_waits_fails_or_is_made_by_half_of_a_change() -> None:
 
 
 def body_for_any(body: bytes, name: str) -> str:
-    """Return an answer without the name of the node, which some of its sentences have."""
+    """Return an answer without the name of the node, which some of its sentences contain."""
     response = json.loads(body)["response"]
     patch = b64decode(response.pop("patch")).decode()
     return json.dumps(response).replace(name, "NODE") + patch.replace(name, "NODE")

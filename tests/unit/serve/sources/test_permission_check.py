@@ -24,7 +24,7 @@ from webhook.serve.state import State
 
 MAY = "this account may change more than caBundle of"
 APPLY = "apply the policy and the binding rdma-webhook-guard (manifests/base/guard.yaml)"
-BOTH = f"{MUTATING} and {VALIDATING}"
+BOTH_CONFIGURATIONS = f"{MUTATING} and {VALIDATING}"
 
 
 class Server:
@@ -56,13 +56,15 @@ class Server:
         return pause, detail
 
     def measured(self) -> list[float | None]:
-        """Return the metric of each configuration; None if there is none."""
+        """Return the metric of each configuration; None without one."""
         return [
-            self.metrics.registry.get_sample_value("rdma_webhook_guarded", {"kind": one.kind})
-            for one in INSTALLATION.configurations
+            self.metrics.registry.get_sample_value(
+                "rdma_webhook_guarded", {"kind": configuration.kind}
+            )
+            for configuration in INSTALLATION.configurations
         ]
 
-    def told(self) -> list[tuple[str, str, Any]]:
+    def logged(self) -> list[tuple[str, str, Any]]:
         """Return level, message and content of the lines since the last call."""
         return [
             (line["level"], line["msg"], line.get("problem") or line.get("configurations"))
@@ -73,46 +75,46 @@ class Server:
 @pytest.fixture
 def server() -> Server:
     """Return a server that has connected at its second attempt."""
-    made = Server()
-    assert made.attempt() == (UNKNOWN, "unknown: no service account")
-    assert made.measured() == [None, None]
-    assert made.told() == []
-    made.connections, made.reachable = 0, True
-    return made
+    connected = Server()
+    assert connected.attempt() == (UNKNOWN, "unknown: no service account")
+    assert connected.measured() == [None, None]
+    assert connected.logged() == []
+    connected.connections, connected.reachable = 0, True
+    return connected
 
 
 def test_what_is_forbidden_is_guarded(server: Server) -> None:
-    """It is measured, said once in the log, and tried again after an hour."""
-    well = (WELL, f"this account may change at most caBundle of {BOTH}")
+    """It is measured, logged once, and tried again after an hour."""
+    well = (WELL, f"this account may change at most caBundle of {BOTH_CONFIGURATIONS}")
     assert [server.attempt(), server.attempt()] == [well, well]
     assert server.measured() == [1, 1]
-    assert server.told() == [("info", "guarded", [str(MUTATING), str(VALIDATING)])]
+    assert server.logged() == [("info", "guarded", [str(MUTATING), str(VALIDATING)])]
     assert server.connections == 1
 
 
 def test_what_is_allowed_is_a_warning(server: Server) -> None:
-    """It is said once; the API server may need a while to apply a new policy: it is tried twice."""
+    """It is logged once; a new policy may take effect late, so it is tried twice."""
     server.codes[VALIDATING.path] = 200
     assert server.attempt()[0] == CONFIRM
-    assert (server.measured(), server.told()) == ([None, None], [])
+    assert (server.measured(), server.logged()) == ([None, None], [])
     problem = f"{MAY} {VALIDATING}: {APPLY}"
     for _ in range(2):
         assert server.attempt() == (MAY_CHANGE, f"warning: {problem}")
     assert server.measured() == [1, 0]
-    assert server.told() == [("warning", "not guarded", problem)]
+    assert server.logged() == [("warning", "not guarded", problem)]
 
     server.codes[MUTATING.path] = 200
     server.attempt()
     assert server.measured() == [0, 0]
-    assert server.told() == [("warning", "not guarded", f"{MAY} {BOTH}: {APPLY}")]
+    assert server.logged() == [("warning", "not guarded", f"{MAY} {BOTH_CONFIGURATIONS}: {APPLY}")]
 
     server.codes |= dict.fromkeys(server.codes, 403)
     server.attempt()
     assert server.measured() == [1, 1]
-    assert server.told() == [("info", "guarded", [str(MUTATING), str(VALIDATING)])]
+    assert server.logged() == [("info", "guarded", [str(MUTATING), str(VALIDATING)])]
 
 
-def test_the_first_finding_of_all_is_checked_again() -> None:
+def test_the_first_warning_is_checked_again() -> None:
     """Everything may have been installed a moment ago."""
     server = Server()
     server.reachable = True
@@ -122,21 +124,21 @@ def test_the_first_finding_of_all_is_checked_again() -> None:
     assert server.measured() == [0, 0]
 
 
-def test_a_guard_that_comes_late_is_no_warning(server: Server) -> None:
-    """As when everything is installed at once."""
+def test_a_late_guard_is_not_a_warning(server: Server) -> None:
+    """This happens when everything is installed at once."""
     server.codes[MUTATING.path] = 200
     server.attempt()
     server.codes[MUTATING.path] = 403
     assert server.attempt()[0] == WELL
-    assert [level for level, *_ in server.told()] == ["info"]
+    assert [level for level, *_ in server.logged()] == ["info"]
 
 
-def test_what_is_not_known_is_tried_soon(server: Server) -> None:
-    """A configuration that is missing is said; what was known of it before, stays."""
+def test_an_unknown_state_is_tried_soon(server: Server) -> None:
+    """A missing configuration is reported; its previous state stays."""
     server.codes[VALIDATING.path] = 404
     missing = "unknown: the API server answered 404: why"
     assert server.attempt() == (UNKNOWN, missing)
-    assert (server.measured(), server.told()) == ([1, None], [])
+    assert (server.measured(), server.logged()) == ([1, None], [])
     server.codes[VALIDATING.path] = 200
     server.attempt()
     server.attempt()
@@ -146,7 +148,7 @@ def test_what_is_not_known_is_tried_soon(server: Server) -> None:
 
 
 def test_it_begins_with_the_server_and_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first attempt is at the start, in a thread, which then waits for the next one."""
+    """The first attempt is at the start, in a thread, which then waits for the next."""
     monkeypatch.setattr(permission_check, "UNKNOWN", 0.01)
     server = Server()
     server.proof.start()
@@ -166,10 +168,10 @@ def test_it_begins_with_the_server_and_ends_with_it(monkeypatch: pytest.MonkeyPa
     ],
     ids=["in a cluster", "with a kubeconfig", "without a cluster", "for a try"],
 )
-def test_where_there_is_something_to_try(
+def test_when_there_is_a_check(
     options: dict[str, Any], environment: dict[str, str], count: int
 ) -> None:
-    """Only with an API server; nothing is sent before the start."""
+    """It needs an API server; no request is sent before the start."""
     state = State()
-    found = guard_of(ServeOptions(**options), state, environment)
-    assert (len(found), len(state.probes)) == (count, count)
+    checks = guard_of(ServeOptions(**options), state, environment)
+    assert (len(checks), len(state.probes)) == (count, count)

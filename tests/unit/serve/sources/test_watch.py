@@ -34,7 +34,7 @@ def swap(folder: Path, number: int, content: str) -> None:
     fresh.rename(folder / "..data")
 
 
-def test_a_changed_file_is_taken_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
+def test_only_a_changed_file_is_taken(tmp_path: Path) -> None:
     """Each new content counts once, with the time when it was loaded."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(text(fabric("a")))
@@ -74,11 +74,11 @@ def test_an_editors_rename_and_the_same_size_and_time_are_seen(tmp_path: Path) -
     assert state(config) == (["b"], 2, 2.0, "")
 
 
-def test_a_bad_file_keeps_the_last_good_one(tmp_path: Path) -> None:
+def test_an_invalid_file_keeps_the_last_valid_file(tmp_path: Path) -> None:
     """The error is reported once and stays until the file is good, even with its old content."""
     path = tmp_path / "fabrics.yaml"
-    good = text(fabric("a"))
-    path.write_text(good)
+    content = text(fabric("a"))
+    path.write_text(content)
     config = watch(path)
     assert config.poll()
     path.write_text("fabrics: ]")
@@ -86,7 +86,7 @@ def test_a_bad_file_keeps_the_last_good_one(tmp_path: Path) -> None:
     assert state(config)[:3] == (["a"], 1, 1.0)
     assert config.error.startswith(f"{path}:1:10: is not YAML: ")
     assert not config.poll()
-    path.write_text(good)
+    path.write_text(content)
     assert config.poll()
     assert state(config) == (["a"], 1, 1.0, "")
 
@@ -106,8 +106,8 @@ def test_a_file_that_is_missing_for_a_moment_changes_nothing(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("content", [None, b"\xff", b"", b"[" * 100_000])
-def test_a_start_without_a_good_file_is_no_end(tmp_path: Path, content: bytes | None) -> None:
-    """The watch waits for the first good file, and says why it has none."""
+def test_a_start_without_a_valid_file_is_not_the_end(tmp_path: Path, content: bytes | None) -> None:
+    """The watch waits for the first valid file, and has the reason."""
     path = tmp_path / "fabrics.yaml"
     if content is not None:
         path.write_bytes(content)
@@ -120,7 +120,7 @@ def test_a_start_without_a_good_file_is_no_end(tmp_path: Path, content: bytes | 
     assert state(config) == ([], 1, 1.0, "")
 
 
-def test_whatever_is_raised_polling_goes_on(tmp_path: Path) -> None:
+def test_polling_survives_any_exception(tmp_path: Path) -> None:
     """A path that the system rejects, or a defect, becomes an error text, and polling goes on."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(text(fabric("a")))

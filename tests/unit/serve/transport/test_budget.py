@@ -4,11 +4,11 @@ import pytest
 
 from webhook.serve.transport.budget import Budget, ConnectionUsage, Limits, address_key
 
-#: Ten connections in all, of which one address may have six.
+#: Ten connections in total, six per address.
 LIMITS = Limits(connection=10, in_all=100, per_address=60)
 
 
-class Held(ConnectionUsage):
+class RecordedUsage(ConnectionUsage):
     """A share that records whether it was ended."""
 
     __slots__ = ("ended",)
@@ -22,15 +22,15 @@ class Held(ConnectionUsage):
         self.ended = True
 
 
-def _ended(shares: list[Held]) -> list[int]:
+def _ended(shares: list[RecordedUsage]) -> list[int]:
     return [number for number, share in enumerate(shares) if share.ended]
 
 
 def test_the_longest_of_a_full_address_goes_first() -> None:
-    """A new connection is accepted; the one without a complete request for longest is ended."""
+    """A new connection is accepted; the connection without a request for longest is ended."""
     budget = Budget(LIMITS)
-    stranger = Held(budget, "192.0.2.2")
-    shares = [Held(budget) for _ in range(8)]
+    stranger = RecordedUsage(budget, "192.0.2.2")
+    shares = [RecordedUsage(budget) for _ in range(8)]
 
     assert _ended(shares) == [0, 1]
     assert (stranger.ended, budget.octets) == (False, 70)
@@ -40,19 +40,19 @@ def test_the_longest_of_a_full_address_goes_first() -> None:
 def test_a_full_listener_ends_the_longest_of_all() -> None:
     """The address does not matter."""
     budget = Budget(LIMITS)
-    shares = [Held(budget, f"192.0.2.{number % 4}") for number in range(11)]
+    shares = [RecordedUsage(budget, f"192.0.2.{number % 4}") for number in range(11)]
 
     assert _ended(shares) == [0]
     assert budget.octets == 100
 
 
-def test_who_asked_last_stays() -> None:
-    """An answer moves a connection behind all others that wait for a request."""
+def test_the_last_request_stays() -> None:
+    """An answer moves a connection after all others that wait for a request."""
     budget = Budget(LIMITS)
-    shares = [Held(budget) for _ in range(6)]
+    shares = [RecordedUsage(budget) for _ in range(6)]
     shares[0].serve()
     shares[0].wait()
-    Held(budget)
+    RecordedUsage(budget)
 
     assert _ended(shares) == [1]
 
@@ -60,19 +60,19 @@ def test_who_asked_last_stays() -> None:
 def test_a_complete_request_is_never_broken_off() -> None:
     """If all others have a complete request, the new connection is ended."""
     budget = Budget(LIMITS)
-    shares = [Held(budget) for _ in range(6)]
+    shares = [RecordedUsage(budget) for _ in range(6)]
     for share in shares:
         share.serve()
-    late = Held(budget)
+    late = RecordedUsage(budget)
 
     assert _ended(shares) == []
     assert (late.ended, late.left, budget.octets) == (True, True, 60)
 
 
 def test_what_a_request_holds_counts() -> None:
-    """An arriving body ends other connections, and finally its own; freed memory counts no more."""
+    """An arriving body ends other connections, and finally its own; freed memory does not count."""
     budget = Budget(LIMITS)
-    shares = [Held(budget) for _ in range(3)]
+    shares = [RecordedUsage(budget) for _ in range(3)]
     shares[1].grow(30)
     assert _ended(shares) == []
     shares[1].grow(10)
@@ -84,10 +84,10 @@ def test_what_a_request_holds_counts() -> None:
     assert (budget.octets, shares[2].octets) == (10, 10)
 
 
-def test_who_left_holds_nothing() -> None:
+def test_a_closed_connection_holds_nothing() -> None:
     """Later calls have no effect, and addresses without connections are not remembered."""
     budget = Budget(LIMITS)
-    share = Held(budget)
+    share = RecordedUsage(budget)
     share.leave()
     share.leave()
     share.grow(5)
@@ -107,7 +107,7 @@ def test_descriptors_bound_connections_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("first", "second", "equal"),
     [
         ("192.0.2.1", "192.0.2.1", True),
         ("192.0.2.1", "192.0.2.2", False),
@@ -118,6 +118,6 @@ def test_descriptors_bound_connections_too() -> None:
         ("fe80::1%eth0", "fe80::2", True),
     ],
 )
-def test_what_is_one_address(one: str, other: str, same: bool) -> None:
+def test_which_addresses_are_equal(first: str, second: str, equal: bool) -> None:
     """One host can use a whole IPv6 /64; IPv4 on a dual-stack socket is the same address."""
-    assert (address_key(one) == address_key(other)) is same
+    assert (address_key(first) == address_key(second)) is equal

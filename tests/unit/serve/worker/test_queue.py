@@ -11,15 +11,15 @@ from webhook.serve.worker import queue as turns_module
 from webhook.serve.worker.queue import FairQueue, Quota
 
 
-def test_a_share_has_an_end_for_all_and_for_each() -> None:
+def test_a_quota_limits_the_total_and_each_address() -> None:
     """Beyond the common share a request gets a 503, and beyond that of its address a 429."""
     share = Quota("cakes", 4, 3)
     with share.take("a"), share.take("a", 2):
-        with pytest.raises(RequestError) as own, share.take("a"):
+        with pytest.raises(RequestError) as address_error, share.take("a"):
             pass
         with share.take("b"), pytest.raises(RequestError) as all_, share.take("b"):
             pass
-    assert (own.value.status, str(own.value)) == (
+    assert (address_error.value.status, str(address_error.value)) == (
         429,
         "too many cakes at once from your address: wait for the other answers",
     )
@@ -36,7 +36,7 @@ def test_a_share_is_given_back() -> None:
 
 
 async def _order(*addresses: str) -> list[str]:
-    """Let these wait behind one that has the turn; return the order in which they get it."""
+    """Let these wait behind a request with the turn; return the order of their turns."""
     turns, called = FairQueue(), []
 
     async def wait(number: int, address: str) -> None:
@@ -57,19 +57,19 @@ def test_addresses_take_turns() -> None:
     assert asyncio.run(_order("a", "a", "a", "b", "c", "b")) == ["a0", "b3", "c4", "a1", "b5", "a2"]
 
 
-def test_nobody_waits_where_nobody_works() -> None:
+def test_a_free_turn_needs_no_wait() -> None:
     """Each of several turns, one after the other, is free at once."""
 
-    async def one_after_the_other() -> None:
+    async def in_sequence() -> None:
         turns = FairQueue()
         for _ in range(3):
             async with turns.turn("a", 0):
                 pass
 
-    asyncio.run(one_after_the_other())
+    asyncio.run(in_sequence())
 
 
-def test_who_waits_too_long_is_told_and_passed_over() -> None:
+def test_a_request_that_waits_too_long_is_passed_over() -> None:
     """The next waiting request then gets the turn."""
 
     async def late() -> None:
@@ -84,7 +84,7 @@ def test_who_waits_too_long_is_told_and_passed_over() -> None:
     asyncio.run(late())
 
 
-def test_who_leaves_just_when_called_passes_the_turn_on() -> None:
+def test_a_request_canceled_when_called_passes_the_turn_on() -> None:
     """If a request is called and canceled at the same moment, the turn is not lost."""
 
     async def leave() -> None:
@@ -107,7 +107,7 @@ def test_who_leaves_just_when_called_passes_the_turn_on() -> None:
 
 
 async def _mixed(*waiting: str) -> list[str]:
-    """Let these wait behind one that has the turn, capitals as urgent; return the order."""
+    """Let these wait behind a request with the turn, capitals as urgent; return the order."""
     turns, called = FairQueue(), []
 
     async def wait(name: str) -> None:
@@ -129,7 +129,7 @@ def test_urgent_requests_come_first() -> None:
 
 
 def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has the turn keeps it for a moment more; the next one that waits is not ended."""
+    """The request with the turn keeps it for a moment; the next waiting request is not ended."""
     monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
 
     async def interrupted() -> None:
@@ -152,7 +152,7 @@ def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -
     asyncio.run(interrupted())
 
 
-def test_only_who_is_not_urgent_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_requests_that_are_not_urgent_are_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Urgent ones wait for each other, and a request that is done in time is not interrupted."""
     monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
 

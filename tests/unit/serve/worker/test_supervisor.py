@@ -1,6 +1,6 @@
 """Tests of the server's side of the worker.
 
-Most children here run a test program that does what each request says, since the real worker
+Most children here run a test program that executes each request, since the real worker
 does not crash, hang or send nonsense on demand; the last test uses the real one.
 """
 
@@ -40,7 +40,7 @@ spec:
     resources: [{name: rdma/hca}]
     hcas: [mlx5_0]
 """
-#: Reports that it is ready, accepts any configuration, and executes what each request says.
+#: Reports that it is ready, accepts any configuration, and executes each request.
 PROGRAM = """\
 import hashlib, json, os, signal, sys, time
 from webhook.preview.worker.frames import begun, read_frame
@@ -63,7 +63,7 @@ def _job(program: str = "") -> Job:
     return Job("preview", {}, program.encode(), "cake", "bake a smaller one")
 
 
-def _said(template: str, seconds: float = 0.0) -> str:
+def _message(template: str, seconds: float = 0.0) -> str:
     return _job().message(template, seconds)
 
 
@@ -119,7 +119,7 @@ Test = Callable[[Bench], Coroutine[None, None, None]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Test], None]:
-    """Run a test with a worker whose children execute what requests say."""
+    """Run a test with a worker whose children execute requests."""
     monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
     monkeypatch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
 
@@ -136,7 +136,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Test], None]:
 PID = 'say({"status": 200}, b"%d" % os.getpid())'
 
 
-def test_one_child_answers_one_after_the_other(run: Callable[[Test], None]) -> None:
+def test_a_child_answers_requests_in_sequence(run: Callable[[Test], None]) -> None:
     """The child is started when it is first needed, and kept."""
 
     async def test(bench: Bench) -> None:
@@ -153,24 +153,24 @@ def test_a_child_has_nothing_of_the_server(
     run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has no variables, descriptors or folder of the server, and the lowest priority."""
-    told = 'os.listdir("/proc/self/fd"), os.getcwd(), os.nice(0), os.getpgrp() == os.getpid()'
-    program = f'say({{"status": 200}}, json.dumps([dict(os.environ), {told}]).encode())'
+    facts = 'os.listdir("/proc/self/fd"), os.getcwd(), os.nice(0), os.getpgrp() == os.getpid()'
+    program = f'say({{"status": 200}}, json.dumps([dict(os.environ), {facts}]).encode())'
     monkeypatch.setattr(child, "NICEST", NICEST)
-    kept = os.open("/dev/null", os.O_RDONLY)
-    os.set_inheritable(kept, True)
+    descriptor = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(descriptor, True)
 
     async def test(bench: Bench) -> None:
-        variables, descriptors, *rest = json.loads(await bench.ask(program))
+        variables, descriptors, *state = json.loads(await bench.ask(program))
         assert variables.keys() - {"LC_CTYPE"} == {"MALLOC_ARENA_MAX"}
         # The last descriptor is that of the listing itself.
         assert sorted(map(int, descriptors))[:3] == [0, 1, 2]
         assert len(descriptors) == 4
-        assert rest == ["/", 19, True]
+        assert state == ["/", 19, True]
 
     try:
         run(test)
     finally:
-        os.close(kept)
+        os.close(descriptor)
 
 
 @pytest.mark.parametrize(
@@ -183,17 +183,17 @@ def test_a_child_has_nothing_of_the_server(
         ("answers.write(begun({'status': 200}, 10) + b'12345'); answers.flush(); os._exit(0)", {}),
     ],
 )
-def test_a_crash_costs_one_request(
+def test_a_crash_costs_a_single_request(
     run: Callable[[Test], None],
     program: str,
     how: dict[str, Any],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """The message says what to do, the log how the child ended; another child answers the next."""
+    """The message has the remedy, the log the child's end; another child answers the next."""
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
-        assert await bench.refused(program) == (503, _said(supervisor.CRASHED))
+        assert await bench.refused(program) == (503, _message(supervisor.CRASHED))
         line = await bench.ended()
         assert (line["level"], line["reason"], line["pid"]) == ("warning", "crash", int(before))
         assert how.items() <= line.items()
@@ -245,19 +245,19 @@ def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> N
     """What is not an answer, or is larger than allowed, is not accepted as one."""
 
     async def test(bench: Bench) -> None:
-        assert await bench.refused(program) == (503, _said(supervisor.CRASHED))
+        assert await bench.refused(program) == (503, _message(supervisor.CRASHED))
         assert (await bench.ended())["reason"] == "malformed"
 
     run(test)
 
 
-def test_who_takes_too_long_is_ended(run: Callable[[Test], None]) -> None:
-    """The child is killed; the answer says what to do, and another child answers the next."""
+def test_a_child_that_takes_too_long_is_ended(run: Callable[[Test], None]) -> None:
+    """The child is killed; the answer has the remedy, and another child answers the next."""
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
         bench.worker._seconds = 0.05
-        assert await bench.refused("time.sleep(1000)") == (504, _said(supervisor.TOO_LONG, 0.05))
+        assert await bench.refused("time.sleep(1000)") == (504, _message(supervisor.TOO_LONG, 0.05))
         bench.worker._seconds = 120.0
         line = await bench.ended()
         assert (line["reason"], line["signal"], line["pid"]) == ("timeout", "SIGKILL", int(before))
@@ -271,11 +271,11 @@ def test_a_cancelled_request_ends_the_child(run: Callable[[Test], None]) -> None
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
-        asked = asyncio.create_task(bench.ask("time.sleep(1000)"))
+        task = asyncio.create_task(bench.ask("time.sleep(1000)"))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        asked.cancel()
-        await asyncio.wait([asked])
+        task.cancel()
+        await asyncio.wait([task])
         line = await bench.ended()
         assert (line["level"], line["reason"], line["pid"]) == ("info", "client", int(before))
         assert await bench.ask(PID) != before
@@ -283,16 +283,16 @@ def test_a_cancelled_request_ends_the_child(run: Callable[[Test], None]) -> None
     run(test)
 
 
-def test_stopping_ends_the_child_and_who_waits(run: Callable[[Test], None]) -> None:
+def test_stopping_ends_the_child_and_waiting_requests(run: Callable[[Test], None]) -> None:
     """Waiting requests are answered at once, and no other child is started."""
 
     async def test(bench: Bench) -> None:
         before = int(await bench.ask(PID))
-        asked = asyncio.create_task(bench.refused("time.sleep(1000)"))
+        task = asyncio.create_task(bench.refused("time.sleep(1000)"))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         await bench.worker.stop()
-        assert await asked == (503, supervisor.STOPPING)
+        assert await task == (503, supervisor.STOPPING)
         with pytest.raises(ProcessLookupError):
             os.kill(before, 0)
         assert await bench.refused(PID) == (503, supervisor.STOPPING)
@@ -305,13 +305,13 @@ def test_stopping_ends_the_child_and_who_waits(run: Callable[[Test], None]) -> N
 def test_a_child_that_starts_is_not_wasted(
     steps: int, run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If whoever asked leaves meanwhile, at whatever moment, the next gets the same child."""
+    """If the client leaves meanwhile, at any moment, the next gets the same child."""
     slow = PROGRAM.replace('say({"status": 200})\n', 'time.sleep(0.2)\nsay({"status": 200})\n', 1)
     monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", slow))
 
     async def test(bench: Bench) -> None:
         asking = asyncio.create_task(bench.ask(PID))
-        while bench.worker._child is None:  # noqa: ASYNC110 -- nothing tells of it
+        while bench.worker._child is None:  # noqa: ASYNC110 -- no event signals it
             await asyncio.sleep(0)  # one turn of the event loop
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -353,15 +353,15 @@ def test_stopping_ends_a_pause(run: Callable[[Test], None]) -> None:
 
     async def test(bench: Bench) -> None:
         bench.worker._not_before = asyncio.get_running_loop().time() + 1000
-        asked = asyncio.create_task(bench.refused(PID))
+        task = asyncio.create_task(bench.refused(PID))
         await asyncio.sleep(0)
         await bench.worker.stop()
-        assert await asked == (503, supervisor.STOPPING)
+        assert await task == (503, supervisor.STOPPING)
 
     run(test)
 
 
-def test_what_does_not_start_is_paced(
+def test_failing_starts_are_paced(
     run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pauses between starts grow until there is an answer; each request gets a message."""
@@ -377,7 +377,7 @@ def test_what_does_not_start_is_paced(
     async def test(bench: Bench) -> None:
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", "raise SystemExit(3)"))
         for number in range(3):
-            assert await bench.refused(PID) == (503, _said(supervisor.NOT_STARTED))
+            assert await bench.refused(PID) == (503, _message(supervisor.NOT_STARTED))
             assert len(paused) == number + 1
         assert (await bench.ended())["exit"] == 3
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
@@ -388,19 +388,19 @@ def test_what_does_not_start_is_paced(
     run(test)
 
 
-def test_what_cannot_be_started_is_told(
+def test_a_program_that_cannot_start_has_a_message(
     run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A missing program, or no memory for another process, gives the same message."""
 
     async def test(bench: Bench) -> None:
         monkeypatch.setattr(child, "COMMAND", ("/nonexistent",))
-        assert await bench.refused(PID) == (503, _said(supervisor.NOT_STARTED))
+        assert await bench.refused(PID) == (503, _message(supervisor.NOT_STARTED))
 
     run(test)
 
 
-def test_who_starts_too_slowly_is_ended(
+def test_a_child_that_starts_too_slowly_is_ended(
     run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The start has its own time limit, since it takes long on a busy node."""
@@ -409,7 +409,7 @@ def test_who_starts_too_slowly_is_ended(
         bench.worker._seconds = 0.01
         hangs = "import time; time.sleep(1000)"
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", hangs))
-        assert await bench.refused(PID) == (503, _said(supervisor.NOT_STARTED))
+        assert await bench.refused(PID) == (503, _message(supervisor.NOT_STARTED))
         assert (await bench.ended())["reason"] == "timeout"
 
     run(test)
@@ -434,9 +434,9 @@ def test_another_configuration_than_the_servers_is_not_used(run: Callable[[Test]
     """A child that computes another hash decides nothing, and the server records a defect."""
 
     async def test(bench: Bench) -> None:
-        wrong = prepared(_configuration().fabrics, source=FabricsText("#000000000000"))
+        mismatched = prepared(_configuration().fabrics, source=FabricsText("#000000000000"))
         with pytest.raises(RequestError, match="cannot use the configuration"):
-            await bench.ask(PID, wrong)
+            await bench.ask(PID, mismatched)
         messages = [line["msg"] for line in bench.lines.read()]
         assert messages[-1] == "preview worker not configured"
         assert bench.metrics.registry.get_sample_value("rdma_webhook_internal_errors_total") == 1
