@@ -11,6 +11,7 @@ from webhook.config.findings import FILE_CODES
 from webhook.config.rules import RULES
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
 from webhook.decide.reasons import DENIALS
+from webhook.diagnose.discover import codes as discover
 from webhook.diagnose.tools.causes import CAUSES
 from webhook.diagnose.verify import codes as verify
 from webhook.diagnose.why import codes as why
@@ -62,6 +63,7 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     *_rows("why", (Code(cause.code, cause.meaning, cause.remedy) for cause in CAUSES), "log"),
     *_rows("why", why.CODES),
     *_rows("fabrics", inventory.CODES),
+    *_rows("discover", discover.CODES),
     *_rows("verify", verify.CODES),
     *_rows(_CHECK_CONFIG, FILE_CODES),
     *_rows(_CHECK_CONFIG, (_rule_code(rule.code) for rule in RULES)),
