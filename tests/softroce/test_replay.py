@@ -260,7 +260,7 @@ def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: Lab) ->
     assert (explained["rdma"], explained["answer"]["code"]) == ("no", "PerftestNoMemory")
     assert "NotOptedIn" in _codes(explained)
     assert 'Set rdma.lab/enable: "true"' in text
-    assert "needs the capability IPC_LOCK" in text
+    assert "Run the process as root with the capability IPC_LOCK" in text
 
 
 def test_without_the_annotation_there_is_no_device(lab: Lab) -> None:

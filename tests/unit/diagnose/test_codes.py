@@ -197,4 +197,4 @@ def test_the_list_of_codes() -> None:
         ["FabricWithoutNodes", "fabrics"],
         ["NoDeviceFound", "why"],
     ]
-    assert lines[-1].endswith("NCCL found no RDMA device, and silently uses TCP sockets.")
+    assert lines[-1].endswith("NCCL found no RDMA device and silently uses TCP sockets.")

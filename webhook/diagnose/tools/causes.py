@@ -67,20 +67,19 @@ class Cause(NamedTuple):
 _NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB|OFI|(?:AWS )?Libfabric)"
 _NET_IB = "nccl, src/transport/net_ib"
 _NCCL_ENV = "NCCL documentation, Environment Variables"
-_TEXT = "Run the job again with NCCL_DEBUG=INFO"
 
 TRANSPORTS = (
     Cause(
         "ChannelsOverRdma", "transport", "nccl", "via NET/",
         re.compile(rf"\bvia NET/{_NCCL_RDMA}/\d"),
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/IB/0/GDRDMA",
-        "NCCL's channels to other machines run over RDMA.",
+        "NCCL's channels to other nodes use RDMA.",
         "", "nccl, src/transport/net.cc", rdma=True,
     ),
     Cause(
         "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
-        "NCCL's channels to other machines run over TCP sockets, not over RDMA.",
+        "NCCL's channels to other nodes use TCP sockets, not RDMA.",
         "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
         "libibverbs). If there is none, run the job again with NCCL_DEBUG=INFO.",
         "nccl, src/transport/net.cc", rdma=False,
@@ -89,13 +88,13 @@ TRANSPORTS = (
         "NetworkIsRdma", "transport", "nccl", "Using network ",
         re.compile(rf"Using network {_NCCL_RDMA}\b"),
         "node-0:152:386 [0] NCCL INFO Using network IBext_v8",
-        "NCCL chose an RDMA network for its traffic to other machines.",
+        "NCCL chose an RDMA network for its traffic to other nodes.",
         "", "nccl, src/plugin/net.cc", rdma=True,
     ),
     Cause(
         "NetworkIsSocket", "transport", "nccl", "Using network Socket", None,
         "node-0:152:386 [0] NCCL INFO Using network Socket",
-        "NCCL chose TCP sockets for its traffic to other machines.",
+        "NCCL chose TCP sockets for its traffic to other nodes.",
         "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
         "libibverbs).",
         "nccl, src/plugin/net.cc", rdma=False,
@@ -105,7 +104,7 @@ TRANSPORTS = (
         re.compile(r"inter-node cfg#\d{1,6} .{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/"),
         "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
         "inter-node cfg#3 tag(rc_mlx5/mlx5_0:1)",
-        "UCX's connections to other machines run over RDMA.",
+        "UCX's connections to other nodes use RDMA.",
         "", "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=True,
     ),
     Cause(
@@ -116,9 +115,9 @@ TRANSPORTS = (
         ),
         "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
         "inter-node cfg#3 tag(tcp/eth0)",
-        "UCX's connections to other machines run over TCP.",
-        "Check that UCX_TLS, if it is set, contains rc, and that UCX_NET_DEVICES names an RDMA "
-        "device of this machine (mlx5_0:1).",
+        "UCX's connections to other nodes use TCP.",
+        "Check that UCX_TLS, if set, contains rc, and that UCX_NET_DEVICES names an RDMA device of "
+        "this node (mlx5_0:1).",
         "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=False,
     ),
 )  # fmt: skip
@@ -129,7 +128,7 @@ SETTINGS = (
         re.compile(r"NCCL_IB_DISABLE set by environment to [^0]"),
         "node-0:528:528 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
         "NCCL_IB_DISABLE turns RDMA off.",
-        "Remove the variable: it may be set in the container's env, by envFrom, in the image, or "
+        "Remove the variable. It may be set in the container's env, by envFrom, in the image, or "
         "in nccl.conf.",
         _NCCL_ENV,
     ),
@@ -138,7 +137,7 @@ SETTINGS = (
         re.compile(r"NCCL_NET set by environment to [Ss]ocket"),
         "node-0:528:528 [0] NCCL INFO NCCL_NET set by environment to Socket",
         "NCCL_NET makes NCCL use TCP sockets.",
-        "Remove the variable: it may be set in the container's env, by envFrom, in the image, or "
+        "Remove the variable. It may be set in the container's env, by envFrom, in the image, or "
         "in nccl.conf.",
         _NCCL_ENV,
     ),
@@ -149,11 +148,11 @@ SLOWER = (
         "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
-        "NCCL uses RDMA, but each message goes through the host's memory, since the NIC cannot "
+        "NCCL uses RDMA, but copies each message through the node's memory, since the NIC cannot "
         "read the GPU's memory.",
-        "Ask whoever runs the node whether nvidia-peermem is loaded or DMA-BUF is available. If "
-        "the line gives a distance, the GPU and the NIC are on different PCIe switches, and this "
-        "is expected.",
+        "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on "
+        "the node. If the line gives a distance, the GPU and the NIC are on different PCIe "
+        "switches, and this is expected.",
         _NET_IB,
     ),
 )  # fmt: skip
@@ -162,9 +161,9 @@ TROUBLES = (
     Cause(
         "NoDeviceFound", "trouble", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
-        "NCCL found no RDMA device, and silently uses TCP sockets.",
-        "If the container has no /dev/infiniband, it has no RDMA resource. If it has, "
-        "NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
+        "NCCL found no RDMA device and silently uses TCP sockets.",
+        "Check whether the container has /dev/infiniband. If not, it has no RDMA resource. If it "
+        "has, NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
         _NET_IB,
     ),
     Cause(
@@ -190,10 +189,10 @@ TROUBLES = (
         ),
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Cannot allocate memory",
-        "The kernel refused to register memory: the process would exceed its limit on locked "
+        "The kernel refused to register memory, since the process would exceed its limit on locked "
         "memory (ulimit -l).",
-        "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
-        "has LimitMEMLOCK=infinity. The memory limit of the container is not the cause.",
+        "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
+        "LimitMEMLOCK=infinity. The memory limit of the container is not the cause.",
         "linux, drivers/infiniband/core/umem.c",
     ),
     Cause(
@@ -201,9 +200,9 @@ TROUBLES = (
         "[1765653660.705652] [node-0:640743:0] ib_md.c:287 UCX  ERROR ibv_reg_mr(address="
         "0x15213b956010, length=65536, access=0xf) failed. Please set max locked memory "
         "(ulimit -l) to 'unlimited' (current: 8192 kbytes)",
-        "UCX could not register memory: the limit on locked memory is too small.",
-        "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
-        "has LimitMEMLOCK=infinity.",
+        "UCX could not register memory: the limit on locked memory is too low.",
+        "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
+        "LimitMEMLOCK=infinity.",
         "openucx/ucx, src/uct/ib/base",
     ),
     Cause(
@@ -211,17 +210,17 @@ TROUBLES = (
         re.compile(r"Couldn't allocate MR(?! with error=14\b)"),
         "Couldn't allocate MR",
         "perftest could not register memory.",
-        "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
-        "has LimitMEMLOCK=infinity.",
+        "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
+        "LimitMEMLOCK=infinity.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
         "LockedMemoryOpenMpi", "trouble", "memory", "trying to allocate some locked memory",
         re.compile(r"OpenFabrics|locked memory"),
         "initialize while trying to allocate some locked memory.  This typically can",
-        "Open MPI could not register memory: the limit on locked memory is too small.",
-        "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
-        "has LimitMEMLOCK=infinity.",
+        "Open MPI could not register memory: the limit on locked memory is too low.",
+        "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
+        "LimitMEMLOCK=infinity.",
         "open-mpi/ompi, help-mpi-btl-openib.txt",
     ),
     Cause(
@@ -230,22 +229,23 @@ TROUBLES = (
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Bad address",
         "The NIC cannot register the GPU's memory.",
-        "Ask whoever runs the node to load nvidia-peermem, or to install a driver with DMA-BUF.",
+        "Ask the cluster administrator to load nvidia-peermem on the node, or to install a driver "
+        "with DMA-BUF.",
         "linux-rdma/perftest, issue 126",
     ),
     Cause(
         "PerftestNoGpuMemory", "trouble", "memory", "Couldn't allocate MR with error=14", None,
         "Couldn't allocate MR with error=14",
         "The NIC cannot register the GPU's memory.",
-        "Ask whoever runs the node to load nvidia-peermem, or for a driver with DMA-BUF and "
-        "perftest with --use_cuda_dmabuf.",
+        "Ask the cluster administrator to load nvidia-peermem on the node, or to install a driver "
+        "with DMA-BUF; with DMA-BUF, run perftest with --use_cuda_dmabuf.",
         "linux-rdma/perftest, src/perftest_resources.c; issue 126",
     ),
     Cause(
         "KilledForMemory", "trouble", "memory", "ut of memory: Killed process", None,
         "[   63.657952] Memory cgroup out of memory: Killed process 269 (ib_write_bw) "
         "total-vm:71644kB, anon-rss:25460kB",
-        "The kernel killed a process: the memory that it registered counts against the memory "
+        "The kernel killed a process: the memory that it had registered counts against the memory "
         "limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help against this.",
         "linux, mm/oom_kill.c",
@@ -253,7 +253,7 @@ TROUBLES = (
     Cause(
         "OOMKilled", "trouble", "memory", "OOMKilled", None,
         "Reason:       OOMKilled",
-        "The container was killed: the memory that it registered counts against its memory limit.",
+        "The container was killed: registered memory counts against its memory limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help against this.",
         "Kubernetes, status of a container",
     ),
@@ -261,10 +261,10 @@ TROUBLES = (
         "ExitCode137", "trouble", "memory", "137",
         re.compile(r"[Ee]xit [Cc]ode:?\s{1,10}137\b"),
         "command terminated with exit code 137",
-        "The process was killed by a signal, as the kernel does where registered memory exceeds "
-        "the memory limit.",
-        "See whether kubectl describe pod says OOMKilled; if so, raise or remove the container's "
-        "memory limit.",
+        "A signal killed the process. The kernel does this if registered memory exceeds the memory "
+        "limit.",
+        "Check whether kubectl describe pod shows OOMKilled. If so, raise or remove the "
+        "container's memory limit.",
         "kubectl exec; Kubernetes, status of a container",
     ),
     Cause(
@@ -274,10 +274,10 @@ TROUBLES = (
             r"|exited on signal 9 \(Killed\)"
         ),
         "Killed",
-        "A process was killed by a signal, as the kernel does where registered memory exceeds the "
-        "memory limit.",
-        "See whether kubectl describe pod says OOMKilled; if so, raise or remove the container's "
-        "memory limit.",
+        "A signal killed a process. The kernel does this if registered memory exceeds the memory "
+        "limit.",
+        "Check whether kubectl describe pod shows OOMKilled. If so, raise or remove the "
+        "container's memory limit.",
         "dash, bash and busybox, run; open-mpi/ompi, help-orterun.txt",
     ),
     Cause(
@@ -285,15 +285,15 @@ TROUBLES = (
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
         "The port of this RDMA device is down.",
-        "Use another device of the node (ibstat shows those that are Active), and report the "
-        "port to whoever runs the node.",
+        "Use another device of the node (ibstat shows which ports are Active), and report this "
+        "port to the cluster administrator.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
         "PortError", "trouble", "link", "Got async event : port error", None,
         "node-0:528:5402 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
-        "The port of that RDMA device went down while NCCL used it.",
-        "Read the port's counters (link_downed), and report the port to whoever runs the node.",
+        "The port of the RDMA device went down while NCCL was using it.",
+        "Read the port's counters (link_downed), and report the port to the cluster administrator.",
         _NET_IB,
     ),
     Cause(
@@ -301,15 +301,15 @@ TROUBLES = (
         re.compile(r"\bIB device [\w.-]{1,64} not found"),
         "IB device mlx5_bond_0 not found",
         "The container has no RDMA device with that name.",
-        "Name a device that the container has: /sys/class/infiniband lists those of the node, "
-        "and /dev/infiniband has those that come with the RDMA resource.",
+        "Name a device that the container has: /sys/class/infiniband lists all devices of the "
+        "node, and /dev/infiniband those that come with the RDMA resource.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
         "NoRdmaDevice", "trouble", "verbs", "Unable to find the Infiniband/RoCE device", None,
         "Unable to find the Infiniband/RoCE device",
         "The container has no RDMA device that perftest can use.",
-        "Request the RDMA resource of the fabric; without it, the devices are listed but cannot "
+        "Request the RDMA resource of the fabric; without it, the devices are listed, but cannot "
         "be opened.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
@@ -318,19 +318,19 @@ TROUBLES = (
         re.compile(r"Failed to modify QP\b.{0,80}\bRTR|\bibv_modify_qp failed with"),
         "node-0:528:5379 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with "
         "error Invalid argument",
-        "Two machines could not connect. On RoCE, the GID does not belong to the pod's network "
-        "namespace, or NCCL_IB_GID_INDEX is right for another machine only.",
+        "Two nodes could not connect. On RoCE, the GID does not belong to the pod's network "
+        "namespace, or NCCL_IB_GID_INDEX is wrong for one of the nodes.",
         "On RoCE: give the pod a secondary network of the fabric, or hostNetwork; use NCCL 2.26 "
-        "or newer, and do not set NCCL_IB_GID_INDEX; give perftest another GID with -x. On "
-        "InfiniBand: check that both machines are on one fabric.",
+        "or newer, and do not set NCCL_IB_GID_INDEX; for perftest, choose another GID with -x. On "
+        "InfiniBand: check that both nodes are on the same fabric.",
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     Cause(
         "CompletionError", "trouble", "verbs", "Got completion from peer", None,
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
-        "A transfer over RDMA failed: with error 12, the other machine did not answer in time.",
-        "Read the log of the other rank first: it may have ended. If it is running, the two may "
+        "An RDMA transfer failed. Error 12 means that the other node did not answer in time.",
+        "Read the log of the other rank first, which may have ended. If it is running, the two may "
         "use devices on different networks (compare NCCL_IB_HCA), or packets are lost (RoCE "
         "without flow control). Error 4 points to GPUDirect on the node.",
         _NET_IB,
@@ -340,63 +340,64 @@ TROUBLES = (
         "node-0:528:528 [0] NCCL WARN NET/IB : Attempted to connect incompatible devices: "
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
         "using NCCL_IB_HCA",
-        "InfiniBand and Ethernet devices were mixed.",
-        "Set NCCL_IB_HCA to the exact devices of one fabric (=mlx5_0,mlx5_1), the same for all "
-        "pods of the job.",
+        "NCCL mixed InfiniBand and Ethernet devices.",
+        "Set NCCL_IB_HCA to the exact devices of one fabric (=mlx5_0,mlx5_1), and to the same "
+        "value in all pods of the job.",
         _NET_IB,
     ),
     Cause(
         "PeerClosed", "trouble", "nccl", "Connection closed by remote peer", None,
         "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
         "remote peer node-1<35396>",
-        "Another rank ended; this one only noticed it.",
-        "Read the log of the rank that the line names: it has the cause, often a pod of the job "
-        "without IPC_LOCK.",
+        "Another rank ended, and this rank lost its connection to it.",
+        "Look for the cause in the log of the rank that the line names; often, a pod of the job "
+        "lacks IPC_LOCK.",
         "nccl, src/misc/socket.cc",
     ),
     Cause(
         "CrashInProxy", "trouble", "nccl", "ncclProxyServiceUDS", None,
         "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
-        "NCCL crashed after another of its calls had failed.",
-        "Read the NCCL WARN lines above it, on all ranks. A known cause is memory that could not "
-        "be registered (IPC_LOCK missing).",
+        "NCCL crashed after one of its calls had failed.",
+        "Read the NCCL WARN lines above it, in the logs of all ranks. A known cause is memory that "
+        "could not be registered, since IPC_LOCK was missing.",
         "a published report on vLLM over InfiniBand",
     ),
     Cause(
         "SystemError", "trouble", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
-        "A system call failed in NCCL; this line does not say which.",
-        f"Read the NCCL WARN lines above it. If there are none: {_TEXT[0].lower()}{_TEXT[1:]}.",
+        "A system call of NCCL failed; the line does not name it.",
+        "Read the NCCL WARN lines above it. If there are none, run the job again with "
+        "NCCL_DEBUG=INFO.",
         "nccl, src/init.cc",
     ),
     Cause(
         "PeerFailedFirst", "trouble", "socket", "Couldn't read remote address", None,
         "ethernet_read_keys: Couldn't read remote address",
-        "The other side of perftest ended first.",
-        "Read the output of the other side: it has the cause.",
+        "The other end of perftest ended first.",
+        "Look for the cause in the output of the other end.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     Cause(
         "HcasNotConnected", "trouble", "gid", "Unable to Connect the HCA's through the link", None,
         "Unable to Connect the HCA's through the link",
-        "perftest's two ends could not connect their queue pairs: on RoCE, the GID does not belong "
-        "to this network namespace.",
-        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork, or name another "
-        "GID with -x. On InfiniBand: check that both ends are on one fabric.",
+        "The two ends of perftest could not connect their queue pairs. On RoCE, the GID does not "
+        "belong to this network namespace.",
+        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork, or choose "
+        "another GID with -x. On InfiniBand: check that both ends are on the same fabric.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     Cause(
         "GidUnreadable", "trouble", "gid", "read sgid of index", None,
         "can't read sgid of index 3",
         "The port has no GID with that index in this network namespace.",
-        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork. Name a GID that "
-        "show_gids lists in the pod.",
+        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork. Choose a GID "
+        "that show_gids lists in the pod.",
         "rdma-core, libibverbs/examples/rc_pingpong.c",
     ),
     Cause(
         "IbResourcesMissing", "trouble", "verbs", "Couldn't create IB resources", None,
         "Couldn't create IB resources",
-        "perftest could not create what it needs of the RDMA device.",
+        "perftest could not create the queue pairs and other resources of the RDMA device.",
         "Read the lines above it. If there are none, read the output of the other end.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
@@ -404,17 +405,17 @@ TROUBLES = (
         "TransferFailed", "trouble", "verbs", "Failed status",
         re.compile(r"Failed status \d{1,2}: wr_id"),
         "Failed status 12: wr_id 0 syndrom 0x81",
-        "A transfer over RDMA failed: with status 12, the other machine did not answer in time.",
-        "Read the output of the other end first: it may have ended. If it runs, both may use "
-        "devices on different networks, or packets are lost (RoCE without flow control).",
+        "An RDMA transfer failed. Status 12 means that the other node did not answer in time.",
+        "Read the output of the other end first, which may have ended. If it is running, the two "
+        "may use devices on different networks, or packets are lost (RoCE without flow control).",
         "linux-rdma/perftest, src/perftest_resources.h",
     ),
     Cause(
         "RdmaCmFailed", "trouble", "verbs", "cma event RDMA_CM_EVENT_",
         re.compile(r"cma event RDMA_CM_EVENT_\w{1,30}, error"),
         "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
-        "The RDMA connection manager could not connect: with ADDR_ERROR or ROUTE_ERROR the address "
-        "does not lead to an RDMA device, with REJECTED nobody listens there.",
+        "The RDMA connection manager could not connect. With ADDR_ERROR or ROUTE_ERROR, the "
+        "address does not lead to an RDMA device; with REJECTED, no process listens there.",
         "Use the address of an interface of the RDMA device (ibdev2netdev names it), and start "
         "the server first.",
         "rdma-core, librdmacm/examples/rping.c",
@@ -423,9 +424,10 @@ TROUBLES = (
         "ServerUnreachable", "trouble", "socket", "Couldn't connect to",
         re.compile(r"Couldn't connect to \S{1,255}:\d{1,5}\b"),
         "Couldn't connect to 10.244.1.17:18515",
-        "perftest's client did not reach the server over TCP, by which both arrange the test.",
-        "Start the server first, and check its address. If it runs, a firewall or a NetworkPolicy "
-        "keeps the port of that line closed.",
+        "The client of perftest could not reach the server over TCP, which both use to set up the "
+        "test.",
+        "Start the server first, and check its address. If it is running, look for a firewall or a "
+        "NetworkPolicy that blocks the port in the line.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     Cause(
@@ -433,13 +435,13 @@ TROUBLES = (
         "Unable to init the socket connection",
         "perftest could not set up the TCP connection between its two ends.",
         "Start the server first, check its address and port, and look for a firewall or a "
-        "NetworkPolicy between the two.",
+        "NetworkPolicy between the two ends.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     Cause(
         "DaemonsNotStarted", "trouble", "mpi", "unable to reliably start one or more daemons", None,
         "ORTE was unable to reliably start one or more daemons.",
-        "Open MPI could not start its daemon on another machine.",
+        "Open MPI could not start its daemon on another node.",
         "Check that ssh from the launcher to each worker works without a password, and that the "
         "workers' image has the same Open MPI.",
         "open-mpi/ompi, help-errmgr-base.txt",
@@ -457,8 +459,8 @@ TROUBLES = (
         "node-0:168:168 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
         "/dev/shm/nccl-UbzKZ9 to 9637892 bytes",
         "The volume at /dev/shm is too small; the default is 64 MiB.",
-        "Mount an emptyDir of medium Memory at /dev/shm, or ask for `sharedMemory` in the "
-        "fabrics file.",
+        "Mount an emptyDir with medium: Memory at /dev/shm, or ask the cluster administrator to "
+        "set `sharedMemory` in the configuration.",
         "NCCL documentation, Troubleshooting",
     ),
     Cause(
@@ -467,7 +469,7 @@ TROUBLES = (
         "[1669031880.738755] [node-0:588291:0] ucp_context.c:969  UCX  WARN  network device "
         "'mlx5_9:1' is not available, please use one or more of: 'eth0'(tcp), 'mlx5_0:1'(ib)",
         "UCX_NET_DEVICES names a device that the container does not have.",
-        "Name one of the devices that the line lists; if it lists no mlx5 device, the container "
+        "Choose one of the devices that the line lists. If it lists no mlx5 device, the container "
         "has no RDMA device.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
@@ -475,16 +477,16 @@ TROUBLES = (
         "UcxNothingUsable", "trouble", "ucx", "no usable transports/devices", None,
         "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
         "transports/devices (asked tcp on network:mlx5_0:1)",
-        "UCX_NET_DEVICES and UCX_TLS together leave UCX no device to use.",
-        "Add the pod's interface to UCX_NET_DEVICES (mlx5_0:1,eth0), since UCX applies it to TCP "
-        "too, or remove both variables.",
+        "UCX_NET_DEVICES and UCX_TLS together exclude all devices.",
+        "Add the pod's interface to UCX_NET_DEVICES (mlx5_0:1,eth0), which applies to TCP as "
+        "well, or remove both variables.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     Cause(
         "OtherLauncher", "trouble", "mpi", "unrecognized argument",
         re.compile(r"unrecognized argument (?:mca|x|allow-run-as-root)\b"),
         "[mpiexec@node-0] match_arg (lib/utils/args.c:166): unrecognized argument mca",
-        "This mpirun belongs to MPICH or Intel MPI, and was given an option of Open MPI.",
+        "This mpirun belongs to MPICH or Intel MPI, but was given an option of Open MPI.",
         "Remove -mca, -x and --allow-run-as-root, or use an image with Open MPI.",
         "MPICH 5.0 and Intel MPI 2021.18, run",
     ),

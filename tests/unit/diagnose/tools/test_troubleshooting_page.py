@@ -7,12 +7,12 @@ from webhook.diagnose.tools.causes import CAUSES, SETTINGS, SLOWER, TRANSPORTS, 
 
 PAGE = DOCS / "troubleshooting.md"
 TABLES: dict[str, tuple[Cause, ...]] = {
-    "Which network carries the traffic": TRANSPORTS,
-    "What turns RDMA off": SETTINGS,
-    "What makes it slower": SLOWER,
-    "What fails": TROUBLES,
+    "The network that carries the traffic": TRANSPORTS,
+    "Settings that turn RDMA off": SETTINGS,
+    "Causes of slower traffic": SLOWER,
+    "Failures": TROUBLES,
 }
-_NO_ACTION = "Nothing to do."
+_NO_ACTION = "No action is needed."
 
 
 def tables() -> str:

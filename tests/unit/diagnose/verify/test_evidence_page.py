@@ -36,7 +36,9 @@ def test_versions_are_those_that_are_built() -> None:
 
 def test_who_may_register_memory() -> None:
     """The table has the tested runs, with the same results."""
-    table = {run: cells[-1] for run, cells in rows("## Who may register memory").items()}
+    table = {
+        run: cells[-1] for run, cells in rows("## Which processes may register memory").items()
+    }
     assert table == test_memlock.TABLE
 
 

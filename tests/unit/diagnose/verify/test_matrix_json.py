@@ -32,7 +32,7 @@ def test_the_form() -> None:
     ]
     assert (form["level"], form["code"]) == ("error", "PerftestNoMemory")
     assert form["text"].startswith("perftest could not register memory.")
-    assert form["remedy"].startswith("The process needs")
+    assert form["remedy"].startswith("Run the process as root")
     assert (form["run"], form["fabric"]) == ("verify-k7", "v100-ib")
     assert (form["image"], form["nodes"]) == ("registry.example/perftest", ["a", "b", "c"])
     assert form["pairs"][0] == {

@@ -208,7 +208,7 @@ def test_a_known_cause() -> None:
     suspect = the_only(measured_run(NODES, lambda pair, _: NO_MEMORY if "c" in pair else 96))
     assert (suspect.code, suspect.location.nodes) == ("SuspectNode", ("c",))
     assert suspect.text.endswith("All others: 6 ok. Cause: PerftestNoMemory.")
-    assert suspect.remedy.startswith("The process needs the capability IPC_LOCK")
+    assert suspect.remedy.startswith("Run the process as root with the capability IPC_LOCK")
 
 
 def test_a_known_cause_beside_another_suspect() -> None:

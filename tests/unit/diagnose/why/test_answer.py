@@ -225,7 +225,7 @@ def test_causes_in_a_log() -> None:
     ]
     assert findings[1].level == "error"
     assert findings[1].text.endswith(f"In the log (2 times): {line}")
-    assert findings[1].remedy.startswith("If the container has no /dev/infiniband")
+    assert findings[1].remedy.startswith("Check whether the container has /dev/infiniband")
     assert "from before its last restart" in findings[2].text
 
 
@@ -238,8 +238,16 @@ def test_a_cause_needs_no_network_beside_it() -> None:
 @pytest.mark.parametrize(
     ("annotations", "before", "remedy"),
     [
-        (status(), "at admission, the pod was equipped", "needs the capability IPC_LOCK"),
-        (status("unsure"), "at admission, this was not certain", "needs the capability IPC_LOCK"),
+        (
+            status(),
+            "at admission, the pod was equipped",
+            "Run the process as root with the capability IPC_LOCK",
+        ),
+        (
+            status("unsure"),
+            "at admission, this was not certain",
+            "Run the process as root with the capability IPC_LOCK",
+        ),
         ({}, "the webhook was not called", 'Set rdma.lab/enable: "true"'),
     ],
     ids=["equipped", "unsure", "not called"],

@@ -106,7 +106,7 @@ def test_the_lower_layer_of_both_ends(client: str, server: str, code: str, also:
             "rdma-verify: mlx5_0 (ib_write_bw) ended with exit code 137\n",
             "error",
             "ExitCode137",
-            "The process was killed by a signal, as the kernel does",
+            "A signal killed the process. The kernel does this",
         ),
         (
             "rdma-verify: mlx5_0 (ib_write_bw) ended with exit code 139\n",
