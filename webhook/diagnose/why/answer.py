@@ -33,7 +33,7 @@ from webhook.model.decision import Rdma
 from webhook.model.finding import Code, Finding
 
 NOT_READ = Code(
-    "NotRead", "An object or a log could not be read, so the explanation may lack something."
+    "NotRead", "An object or a log could not be read, so the explanation may be incomplete."
 )
 CODES = (NOT_READ,)
 

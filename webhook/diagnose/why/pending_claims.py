@@ -39,14 +39,14 @@ CLAIM_MISSING = Code(
 )
 CLAIM_NOT_CREATED = Code(
     "ClaimNotCreated",
-    "The pod is pending: Kubernetes has not created all of its claims, or could not.",
+    "The pod is pending: Kubernetes has not created, or could not create, all of its claims.",
     f"Correct what the message names. {_RETRY_NOTE}",
 )
 DEVICE_CLASS_MISSING = Code(
     "DeviceClassMissing",
     "The pod is pending: a claim names a DeviceClass that does not exist.",
-    "List them: kubectl get deviceclasses. Correct deviceClassName in the claim, or in its "
-    "template, or ask the cluster administrator whether the DRA driver is installed.",
+    "List the DeviceClasses: kubectl get deviceclasses. Correct deviceClassName in the claim or in "
+    "its template, or ask the cluster administrator whether the DRA driver is installed.",
 )
 CLAIMS_NOT_ALLOCATED = Code(
     "ClaimsNotAllocated",

@@ -47,16 +47,16 @@ OFFERED_NOWHERE = Code(
 )
 NO_RDMA_EVENT = Code(
     "NoRdma",
-    "The webhook reported by an Event that pods of a controller get no RDMA.",
+    "An Event of the webhook reports that the pods of a controller get no RDMA.",
     "Change the template as the message says, and create the pod again.",
 )
 FAILED_CREATE = Code(
     "FailedCreate",
-    "A controller reported by an Event that it could not create a pod.",
+    "An Event reports that a controller could not create a pod.",
     "Correct what the message names; until then, the controller cannot create pods.",
 )
 OTHER_EVENT = Code(
-    "Event", "Kubernetes reported another warning about the pod or one of its controllers."
+    "Event", "Another Event of type Warning is about the pod or one of its controllers."
 )
 CODES = (
     TERMINATING,

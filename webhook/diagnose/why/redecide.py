@@ -25,12 +25,12 @@ NOT_COMPARABLE = Code(
     "Preview the manifest that the pod was created from: rdma-webhook preview -c FABRICS FILE.",
 )
 WOULD_BE = Code(
-    "WouldBe", "The webhook was not called for the pod; this is what it would decide today."
+    "WouldBe", "The webhook was not called for the pod; the finding has its decision today."
 )
 SAME_TODAY = Code("SameToday", "Today, the webhook would decide as it did at admission.")
 OTHER_TODAY = Code(
     "OtherToday",
-    "Today, the webhook would decide otherwise than at admission.",
+    "Today, the webhook would decide differently than at admission.",
     "Create the pod again to get today's decision.",
 )
 CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY)

@@ -101,7 +101,7 @@ def rdma_requests(evidence: PodEvidence) -> list[str]:
 
 # The changes of the webhook to the pod, and its reasons for making none, from `rdma.lab/status`.
 
-NOTHING = Code("Nothing", "The webhook did nothing with the pod: it was not called for it.")
+NOTHING = Code("Nothing", "The webhook did nothing with the pod, since it was not called for it.")
 NOTHING_APPLIED = Code("NothingApplied", "The webhook was called for the pod, but changed nothing.")
 APPLIED = Code("Applied", "The webhook applied a mutation to the pod.")
 SHORTENED = Code(
