@@ -107,10 +107,10 @@ def _kube(nodes: dict[str, Any]) -> dict[str, KubeNode]:
 @settings(deadline=None)
 @given(_SITES, _KUBE, _WISHES)
 def test_the_file_always_loads(
-    site: dict[str, list[Any]], nodes: Any, wishes: DiscoverOptions
+    site: dict[str, list[Any]], nodes: Any, options: DiscoverOptions
 ) -> None:
     """check-config --strict says nothing about a file that discover wrote."""
-    found = discover_site(_sighted(site), _kube(nodes), wishes)
+    found = discover_site(_sighted(site), _kube(nodes), options)
     loaded = parse_fabrics(found.text, "fabrics.yaml")
     assert loaded.findings == ()
     assert list(loaded.fabrics.fabrics) == [one["name"] for one in found.entries]

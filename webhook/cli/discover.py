@@ -85,11 +85,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default="text",
         help="a report, everything for programs, or the fabrics file (default: text)",
     )
-    _add_wishes(command)
+    _add_plan_options(command)
     add_cluster_options(command)
 
 
-def _add_wishes(command: argparse.ArgumentParser) -> None:
+def _add_plan_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add(
         "--mode",
@@ -159,11 +159,11 @@ def run(arguments: argparse.Namespace) -> int:
     kube = kube_nodes(items)
     if not inputs.nodes and not kube:
         raise DocumentError(_no_input(problems))
-    wishes = DiscoverOptions(
+    options = DiscoverOptions(
         arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
     )
-    discovery = discover_site(inputs.nodes, kube, wishes, cluster_findings(items))
-    _write_files(arguments, discovery, wishes)
+    discovery = discover_site(inputs.nodes, kube, options, cluster_findings(items))
+    _write_files(arguments, discovery, options)
     _print(discovery, arguments.output)
     if problems:
         return _UNREADABLE
@@ -241,11 +241,11 @@ def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
 
 
 def _write_files(
-    arguments: argparse.Namespace, discovery: Discovery, wishes: DiscoverOptions
+    arguments: argparse.Namespace, discovery: Discovery, options: DiscoverOptions
 ) -> None:
     """Write the files that the options name."""
     if arguments.plugin is not None:
-        _write_plugin(arguments.plugin, discovery, wishes)
+        _write_plugin(arguments.plugin, discovery, options)
     if arguments.svg is not None:
         _write_over(arguments.svg, picture(discovery.fabrics))
     if arguments.html is not None:
@@ -265,11 +265,11 @@ def _unwritable(path: Path, error: OSError | ValueError) -> DocumentError:
     return DocumentError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
-def _write_plugin(folder: Path, discovery: Discovery, wishes: DiscoverOptions) -> None:
+def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) -> None:
     """Write the device plugins' files; an existing file that differs stays."""
     if folder.is_file():
         raise DocumentError(f"{folder}: is a file: --plugin takes a folder")
-    side = plugin_side(discovery.written, wishes)
+    side = plugin_side(discovery.written, options)
     for note in side.notes:
         print_status("warning", note)
     if not side.files:

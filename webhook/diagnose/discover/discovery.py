@@ -54,7 +54,7 @@ class Discovery(NamedTuple):
 def discover_site(
     observations: Mapping[str, Sequence[SourcedObservation]],
     kube: Mapping[str, KubeNode],
-    wishes: DiscoverOptions,
+    options: DiscoverOptions,
     earlier: Sequence[Finding] = (),
 ) -> Discovery:
     """Merge the observations of all nodes and plan their fabrics; keep the `earlier` findings."""
@@ -66,7 +66,7 @@ def discover_site(
         )
     )
     choices = tuple(select_ports(node) for node in nodes)
-    plans = tuple(plan_fabrics(group_nodes(choices), wishes))
+    plans = tuple(plan_fabrics(group_nodes(choices), options))
     refused = [plan.finding for plan in plans if isinstance(plan, Refused)]
     planned = [plan for plan in plans if isinstance(plan, FabricPlan)]
     findings = site_findings(nodes, choices, planned, [*refused, *earlier])
@@ -117,7 +117,7 @@ def _lacking(choice: PortSelection) -> Iterator[str]:
     if not choice.node.ports:
         yield "no tool shows an RDMA device"
     reasons: dict[str, list[str]] = {}
-    for port, because in choice.left_out.items():
-        reasons.setdefault(because, []).append(port.name)
-    for because, names in reasons.items():
-        yield f"{', '.join(names)}: {because}"
+    for port, reason in choice.left_out.items():
+        reasons.setdefault(reason, []).append(port.name)
+    for reason, names in reasons.items():
+        yield f"{', '.join(names)}: {reason}"

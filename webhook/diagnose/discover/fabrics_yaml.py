@@ -115,8 +115,8 @@ def _fabric(plan: FabricPlan) -> Iterator[str]:
 
 
 def _about(plan: FabricPlan) -> Iterator[str]:
-    for device, because in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
-        yield f"{device} is unused: {because}"
+    for device, reason in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
+        yield f"{device} is unused: {reason}"
     for rail in rails_of(plan):
         yield rail.words
     for needed in plan.requirements:
@@ -127,9 +127,9 @@ def others_left_out(plan: FabricPlan) -> dict[str, str]:
     """Return the devices of other cards with the reasons; "(on NODE)" where nodes differ."""
     by_port: dict[str, dict[str, list[str]]] = {}
     for choice in plan.group.choices:
-        for port, because in choice.left_out.items():
+        for port, reason in choice.left_out.items():
             name = port.name
-            by_port.setdefault(name, {}).setdefault(because, []).append(choice.node.name)
+            by_port.setdefault(name, {}).setdefault(reason, []).append(choice.node.name)
     return {
         name: next(iter(nodes_by_reason))
         if len(nodes_by_reason) == 1
@@ -143,25 +143,25 @@ def others_left_out(plan: FabricPlan) -> dict[str, str]:
 def _match(match: MatchEntry, reasons: dict[str, str]) -> Iterator[str]:
     yield "  match:"
     for key, value in match.items():
-        because = reasons.get(f"match.{key}", "")
+        reason = reasons.get(f"match.{key}", "")
         if key == "nodeLabels":
-            yield from _comment(because, "    ")
+            yield from _comment(reason, "    ")
             yield "    nodeLabels:"
             yield from (
                 f"      {_scalar(label)}: {_flow(values)}"
                 for label, values in match["nodeLabels"].items()
             )
         else:
-            yield from _line(f"    {key}: {_flow(value)}", because, "    ")
+            yield from _line(f"    {key}: {_flow(value)}", reason, "    ")
 
 
-def _line(written: str, because: str, indent: str) -> Iterator[str]:
+def _line(written: str, reason: str, indent: str) -> Iterator[str]:
     """Yield a line followed by its reason, or the reason above it if both do not fit."""
-    because = visible(because)
-    if because and len(written) + len(because) + 4 <= _WIDEST:
-        yield f"{written}  # {because}"
+    reason = visible(reason)
+    if reason and len(written) + len(reason) + 4 <= _WIDEST:
+        yield f"{written}  # {reason}"
         return
-    yield from _comment(because, indent)
+    yield from _comment(reason, indent)
     yield written
 
 

@@ -6,6 +6,7 @@ devices in the order of discovery. Such nodes become two groups.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -122,8 +123,8 @@ def _split(
     if len(parts) > 1:
         reasons[0] = reasons[1]
     return [
-        Group(product, card, rate, tuple(part.choices), because)
-        for part, because in zip(parts, reasons, strict=True)
+        Group(product, card, rate, tuple(part.choices), reason)
+        for part, reason in zip(parts, reasons, strict=True)
     ]
 
 
@@ -158,8 +159,8 @@ def devices_of(group: Group) -> Devices:
                 ports.setdefault((port.device, port.port), []).append(port)
     left_out: dict[tuple[str, int | None], str] = {}
     for key, instances in ports.items():
-        if because := _useless(instances, group):
-            left_out[key] = because
+        if reason := _useless(instances, group):
+            left_out[key] = reason
     used = [key for key in ports if key not in left_out]
     if not used:
         used, left_out = list(ports), {}
@@ -172,7 +173,7 @@ def devices_of(group: Group) -> Devices:
     }
     return Devices(
         tuple(sorted(names, key=natural_key)),
-        {_spelt(key): because for key, because in sorted(left_out.items(), key=str)},
+        {_spelt(key): reason for key, reason in sorted(left_out.items(), key=str)},
     )
 
 
@@ -197,3 +198,58 @@ def _useless(instances: Sequence[SitePort], group: Group) -> str:
 def _spelt(key: tuple[str, int | None]) -> str:
     device, port = key
     return device if port in (None, 1) else f"{device}:{port}"
+
+
+# Names for fabrics and resources, short enough to type.
+
+_MAKERS = ("nvidia-", "tesla-", "quadro-", "geforce-", "amd-")
+
+
+def short_product(product: str) -> str:
+    """Return the short name of a GPU: "h100" for NVIDIA-H100-80GB-HBM3."""
+    name = product.lower()
+    for maker in _MAKERS:
+        name = name.removeprefix(maker)
+    words: list[str] = []
+    for word in name.replace("_", "-").replace(".", "-").split("-"):
+        words.append(word)
+        if any(char.isdigit() for char in word):
+            break
+    return "-".join(words)
+
+
+def names_for(groups: Sequence[Group]) -> list[str]:
+    """Return a unique name for each group: `h100-ib`, with rate, card and number only if needed."""
+    forms = (_plain, _with_rate, _with_card)
+    names = [_plain(group) for group in groups]
+    for form in forms[1:]:
+        twice = {name for name, times in Counter(names).items() if times > 1}
+        names = [
+            form(group) if name in twice else name
+            for name, group in zip(names, groups, strict=True)
+        ]
+    uses: Counter[str] = Counter()
+    for at, name in enumerate(names):
+        uses[name] += 1
+        if uses[name] > 1:
+            names[at] = f"{name}-{uses[name]}"
+    return [name[:63].strip("-") for name in names]
+
+
+def _plain(group: Group) -> str:
+    return f"{_gpus(group)}-{'ib' if group.card.link_layer == 'InfiniBand' else 'roce'}"
+
+
+def _with_rate(group: Group) -> str:
+    return f"{_plain(group)}-{group.rate:g}" if group.rate else _plain(group)
+
+
+def _with_card(group: Group) -> str:
+    model = "".join(char if char.isalnum() else "-" for char in (group.model or "").lower())
+    return f"{_with_rate(group)}-{model}".replace("connectx-", "cx").strip("-")
+
+
+def _gpus(group: Group) -> str:
+    if group.product:
+        return short_product(group.product)
+    return "cpu" if group.without_gpus else "rdma"

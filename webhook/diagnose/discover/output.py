@@ -185,8 +185,8 @@ def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
             )
     for rail in rails_of(plan):
         sheet.paragraph(Span(rail.words), indent=2)
-    for device, because in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
-        sheet.paragraph(Span(f"{device} is unused", "bold"), Span(f": {because}"), indent=2)
+    for device, reason in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
+        sheet.paragraph(Span(f"{device} is unused", "bold"), Span(f": {reason}"), indent=2)
     for needed in plan.requirements:
         sheet.paragraph(Span("needs", "bold"), Span(f" {needed}"), indent=2)
 

@@ -5,12 +5,11 @@ The fields that must be right on every node of the group are in `plan_fields`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from webhook.config.names import is_plugin_resource
-from webhook.diagnose.discover.groups import Devices, Group, devices_of
+from webhook.diagnose.discover.groups import Devices, Group, devices_of, names_for
 from webhook.diagnose.discover.plan_fields import (
     FabricEntry,
     HcaList,
@@ -55,40 +54,40 @@ class Refused(NamedTuple):
     finding: Finding
 
 
-def plan_fabrics(groups: Sequence[Group], wishes: DiscoverOptions) -> list[FabricPlan | Refused]:
+def plan_fabrics(groups: Sequence[Group], options: DiscoverOptions) -> list[FabricPlan | Refused]:
     """Plan a fabric for each group."""
     names = names_for(groups)
     group_matches = matches(
-        groups, [_resource_names(*pair, wishes) for pair in zip(names, groups, strict=True)]
+        groups, [_resource_names(*pair, options) for pair in zip(names, groups, strict=True)]
     )
     return [
-        _plan(name, group, match, wishes)
+        _plan(name, group, match, options)
         for name, group, match in zip(names, groups, group_matches, strict=True)
     ]
 
 
-def _resource_names(name: str, group: Group, wishes: DiscoverOptions) -> frozenset[str]:
+def _resource_names(name: str, group: Group, options: DiscoverOptions) -> frozenset[str]:
     """Return the resources that the fabric of a group lists."""
-    mode, _ = _mode(group, wishes)
+    mode, _ = _mode(group, options)
     if mode == "dra" and claimable_of(group) is not None:
         return frozenset()
-    listed, _ = _resources(name, group, devices_of(group), mode, wishes)
+    listed, _ = _resources(name, group, devices_of(group), mode, options)
     return frozenset(resource["name"] for resource in listed)
 
 
-def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> FabricPlan | Refused:
+def _plan(name: str, group: Group, match: Match, options: DiscoverOptions) -> FabricPlan | Refused:
     devices = devices_of(group)
-    mode, because = _mode(group, wishes)
-    if mode == "shared-device" and (finding := _without_networks(group, devices, wishes)):
+    mode, mode_reason = _mode(group, options)
+    if mode == "shared-device" and (finding := _without_networks(group, devices, options)):
         return Refused(group, finding)
     entry: FabricEntry = {"name": name, "match": match_entry(match), "mode": mode}
-    reasons = {"name": describe_group(group), "mode": because}
+    reasons = {"name": describe_group(group), "mode": mode_reason}
     reasons |= {f"match.{field}": reason for field, reason in match.reasons.items()}
     offered = claimable_of(group)
     if mode == "dra" and offered is not None:
         _add_claims(entry, reasons, offered, by_plugin=bool(match.gpu_resources))
     else:
-        resources, reason = _resources(name, group, devices, mode, wishes)
+        resources, reason = _resources(name, group, devices, mode, options)
         entry["resources"], reasons["resources"] = resources, reason
     entry["linkLayer"] = group.card.link_layer
     reasons["linkLayer"] = f"from the ports of {_used(devices)}"
@@ -99,12 +98,12 @@ def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> Fab
         reasons["linkLayer"] += f"; {omission}"
     if mode not in _OWN_DEVICE:
         chosen = hca_list(group, devices)
-        entry[chosen.field], reasons[chosen.field] = list(chosen.names), chosen.because
+        entry[chosen.field], reasons[chosen.field] = list(chosen.names), chosen.reason
         _add_interfaces(entry, reasons, group, chosen, mode)
     else:
         entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
     if mode == "shared-device" and group.card.link_layer == "Ethernet":
-        entry["networks"] = list(wishes.networks)
+        entry["networks"] = list(options.networks)
         reasons["networks"] = "set by --network: one interface in the pod for each RoCE device"
     if not entry["match"]:
         del entry["match"]
@@ -116,15 +115,15 @@ def _plan(name: str, group: Group, match: Match, wishes: DiscoverOptions) -> Fab
 _ETH0 = "the interface of the pod network; nearly all CNI plugins use this name"
 
 
-def _mode(group: Group, wishes: DiscoverOptions) -> tuple[Mode, str]:
-    if wishes.mode is not None:
-        return wishes.mode, "set by --mode"
+def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
+    if options.mode is not None:
+        return options.mode, "set by --mode"
     offered = claimable_of(group)
     if offered is not None and not _offered(group):
         return "dra", f"the DRA driver {offered.driver} offers RDMA devices on all these nodes"
     if group.card.link_layer == "InfiniBand":
         return "shared-device", "InfiniBand needs no additional network in the pod"
-    if wishes.networks:
+    if options.networks:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
     virtual = any(port.virtual for choice in group.choices for port in choice.left_out)
     if virtual:
@@ -182,13 +181,13 @@ ROCE_NETWORKS_MISSING = Code(
 )
 
 
-def _without_networks(group: Group, devices: Devices, wishes: DiscoverOptions) -> Finding | None:
+def _without_networks(group: Group, devices: Devices, options: DiscoverOptions) -> Finding | None:
     """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
-    if group.card.link_layer != "Ethernet" or len(wishes.networks) >= _device_count(devices):
+    if group.card.link_layer != "Ethernet" or len(options.networks) >= _device_count(devices):
         return None
     text = (
         "no fabric was written: RoCE in mode shared-device needs a Multus network for each of "
-        f"{_device_count(devices)} devices, but --network gives {len(wishes.networks)}"
+        f"{_device_count(devices)} devices, but --network gives {len(options.networks)}"
     )
     return ROCE_NETWORKS_MISSING.finding("error", text, location=Location(nodes=group.nodes))
 
@@ -227,14 +226,14 @@ def _rate_reason(group: Group) -> str:
 
 
 def _resources(
-    name: str, group: Group, devices: Devices, mode: Mode, wishes: DiscoverOptions
+    name: str, group: Group, devices: Devices, mode: Mode, options: DiscoverOptions
 ) -> tuple[list[ResourceEntry], str]:
     short = name.replace("-", "_")
     if mode == "sr-iov":
         rails: list[ResourceEntry] = [
             {
                 "name": f"nvidia.com/{short}_rail{rail}",
-                "network": f"{wishes.namespace}/{name}-rail{rail}",
+                "network": f"{options.namespace}/{name}-rail{rail}",
             }
             for rail in range(_device_count(devices))
         ]
@@ -247,7 +246,7 @@ def _resources(
             {
                 "name": f"nvidia.com/{short}_hostdev",
                 "count": _device_count(devices),
-                "network": f"{wishes.namespace}/{name}",
+                "network": f"{options.namespace}/{name}",
             }
         ], "all devices of a node for one pod; --plugin writes the network"
     offered = _offered(group)
@@ -277,11 +276,11 @@ def _add_interfaces(
         return
     if host.name:
         entry["hostSocketInterface"] = host.name
-        reasons["hostSocketInterface"] = host.because
+        reasons["hostSocketInterface"] = host.reason
     elif chosen.field == "hcas":
         entry["libraries"] = ["nccl", "gloo"]
         reasons["libraries"] = (
-            f"without ucx, which needs hostSocketInterface in addition to hcas; {host.because}"
+            f"without ucx, which needs hostSocketInterface in addition to hcas; {host.reason}"
         )
 
 
@@ -302,58 +301,3 @@ def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
     else:
         yield "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin"
         yield "cards that nothing else on the node uses, since a pod gets the whole device"
-
-
-# Names for fabrics and resources, short enough to type.
-
-_MAKERS = ("nvidia-", "tesla-", "quadro-", "geforce-", "amd-")
-
-
-def short_product(product: str) -> str:
-    """Return the short name of a GPU: "h100" for NVIDIA-H100-80GB-HBM3."""
-    name = product.lower()
-    for maker in _MAKERS:
-        name = name.removeprefix(maker)
-    words: list[str] = []
-    for word in name.replace("_", "-").replace(".", "-").split("-"):
-        words.append(word)
-        if any(char.isdigit() for char in word):
-            break
-    return "-".join(words)
-
-
-def names_for(groups: Sequence[Group]) -> list[str]:
-    """Return a unique name for each group: `h100-ib`, with rate, card and number only if needed."""
-    forms = (_plain, _with_rate, _with_card)
-    names = [_plain(group) for group in groups]
-    for form in forms[1:]:
-        twice = {name for name, times in Counter(names).items() if times > 1}
-        names = [
-            form(group) if name in twice else name
-            for name, group in zip(names, groups, strict=True)
-        ]
-    uses: Counter[str] = Counter()
-    for at, name in enumerate(names):
-        uses[name] += 1
-        if uses[name] > 1:
-            names[at] = f"{name}-{uses[name]}"
-    return [name[:63].strip("-") for name in names]
-
-
-def _plain(group: Group) -> str:
-    return f"{_gpus(group)}-{'ib' if group.card.link_layer == 'InfiniBand' else 'roce'}"
-
-
-def _with_rate(group: Group) -> str:
-    return f"{_plain(group)}-{group.rate:g}" if group.rate else _plain(group)
-
-
-def _with_card(group: Group) -> str:
-    model = "".join(char if char.isalnum() else "-" for char in (group.model or "").lower())
-    return f"{_with_rate(group)}-{model}".replace("connectx-", "cx").strip("-")
-
-
-def _gpus(group: Group) -> str:
-    if group.product:
-        return short_product(group.product)
-    return "cpu" if group.without_gpus else "rdma"

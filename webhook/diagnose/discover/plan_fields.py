@@ -33,7 +33,7 @@ class HcaList(NamedTuple):
 
     field: Literal["hcas", "excludeHcas", "hcaPrefixes"]
     names: tuple[str, ...]
-    because: str
+    reason: str
 
 
 def hca_list(group: Group, devices: Devices) -> HcaList:
@@ -65,10 +65,10 @@ def _other_devices(group: Group) -> tuple[str, ...]:
     return tuple(sorted(names, key=natural_key))
 
 
-def _prefix(devices: Devices, others: tuple[str, ...]) -> str:
+def _prefix(devices: Devices, unused: tuple[str, ...]) -> str:
     """Return a prefix that only the fabric's devices have, or ""."""
     match = _LETTERS.match(commonprefix([*devices.used]))  # noqa: RUF071 - no paths, but names
-    if match is None or any(name.startswith(match[0]) for name in (*others, *devices.left_out)):
+    if match is None or any(name.startswith(match[0]) for name in (*unused, *devices.left_out)):
         return ""
     return "" if "mlx5_bond_0".startswith(match[0]) else match[0]
 
@@ -108,7 +108,7 @@ class HostInterface(NamedTuple):
     """An interface that all nodes have, or "" and the reason."""
 
     name: str
-    because: str
+    reason: str
 
 
 def host_interface(group: Group) -> HostInterface:
@@ -196,11 +196,11 @@ def matches(groups: Sequence[Group], resources: Sequence[frozenset[str]]) -> lis
     group_matches = [_by_gpus(group) for group in groups]
     if not _share_gpus(group_matches) and not _nameless(group_matches, resources):
         return group_matches
-    key, because = _distinguishing_label(groups)
+    key, reason = _distinguishing_label(groups)
     return [
         match._replace(
             labels={key: _values(group, key)},
-            reasons={**match.reasons, "nodeLabels": because},
+            reasons={**match.reasons, "nodeLabels": reason},
         )
         for match, group in zip(group_matches, groups, strict=True)
     ]

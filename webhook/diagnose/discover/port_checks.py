@@ -196,12 +196,12 @@ def ports_down(plan: FabricPlan) -> Iterator[Finding]:
 def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
     """Yield devices that are down on all nodes, one finding for each reason."""
     reasons: dict[str, list[str]] = {}
-    for device, because in plan.devices.left_out.items():
-        if because.startswith("Down"):
-            reasons.setdefault(because, []).append(device)
-    for because, devices in reasons.items():
+    for device, reason in plan.devices.left_out.items():
+        if reason.startswith("Down"):
+            reasons.setdefault(reason, []).append(device)
+    for reason, devices in reasons.items():
         verb, it = ("is", "it") if len(devices) == 1 else ("are", "them")
-        text = f"{', '.join(devices)} {verb} {because}, so the fabric does not use {it}"
+        text = f"{', '.join(devices)} {verb} {reason}, so the fabric does not use {it}"
         remedy = (
             f"If the fabric is meant to use {it}, connect {it} on all nodes and run discover again."
         )

@@ -241,10 +241,10 @@ def _below_ports(box: _Box) -> dict[str, int]:
     {} if the GPUs of a column do not fit below its port.
     """
     owners: dict[int, list[str]] = {}
-    seen: set[str] = set()
+    placed: set[str] = set()
     for at, port in enumerate(box.nodes.ports):
-        owners.setdefault(at % _PER_ROW, []).extend(gpu for gpu in port.gpus if gpu not in seen)
-        seen.update(port.gpus)
+        owners.setdefault(at % _PER_ROW, []).extend(gpu for gpu in port.gpus if gpu not in placed)
+        placed.update(port.gpus)
     places: dict[str, int] = {}
     for column, gpus in owners.items():
         middle = _port_place(box, column)[0] + _PORT_W // 2

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.unit.diagnose.discover.seen import (
+from tests.unit.diagnose.discover.observed_nodes import (
     discovered,
     down,
     ethernet,
@@ -60,7 +60,7 @@ class Faulty(NamedTuple):
     level: Level
     location: Location
     nodes: Mapping[str, list[SourcedObservation]]
-    wishes: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
     labels: Mapping[str, str] = {}
 
 
@@ -112,7 +112,7 @@ FAULTY = (
     Faulty("GpuProductDiffers", "warning", _ON_N1, {"n1": _NODE},
            labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}),
     Faulty("RoceNetworksMissing", "error", _ON_N1,
-           {"n1": observed(ethernet("mlx5_0"), gpus())}, wishes={"mode": "shared-device"}),
+           {"n1": observed(ethernet("mlx5_0"), gpus())}, options={"mode": "shared-device"}),
 )  # fmt: skip
 _POLICY = {
     "kind": "NicClusterPolicy",
@@ -146,7 +146,7 @@ OBJECTS = {
 def test_a_fault_has_its_code(faulty: Faulty) -> None:
     """Each site has a finding with the code, the level, the nodes and the device, and no other."""
     kube = {"n1": KubeNode("n1", faulty.labels, {})} if faulty.labels else {}
-    findings = discovered(faulty.nodes, kube, **faulty.wishes).findings
+    findings = discovered(faulty.nodes, kube, **faulty.options).findings
     assert [_identity(finding) for finding in findings] == [
         (faulty.code, faulty.level, faulty.location)
     ]

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from tests.growth import DOUBLE, lines
-from tests.unit.diagnose.discover.seen import discovered, ethernet, gpus, observed, port
+from tests.unit.diagnose.discover.observed_nodes import discovered, ethernet, gpus, observed, port
 from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.plugin.files import plugin_side

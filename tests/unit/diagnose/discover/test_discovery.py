@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.discover.seen import (
+from tests.unit.diagnose.discover.observed_nodes import (
     discovered,
     down,
     ethernet,

@@ -6,7 +6,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from tests.unit.diagnose.discover.seen import (
+from tests.unit.diagnose.discover.observed_nodes import (
     discovered,
     down,
     ethernet,

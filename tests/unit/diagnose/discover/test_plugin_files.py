@@ -7,7 +7,14 @@ from typing import Any
 
 import yaml
 
-from tests.unit.diagnose.discover.seen import discovered, down, ethernet, gpus, observed, port
+from tests.unit.diagnose.discover.observed_nodes import (
+    discovered,
+    down,
+    ethernet,
+    gpus,
+    observed,
+    port,
+)
 from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.plugin.files import plugin_side
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode
@@ -15,9 +22,9 @@ from webhook.diagnose.discover.site import DiscoverOptions, KubeNode
 BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0", "ens9"))
 
 
-def files(discovery: Discovery, **wishes: Any) -> dict[str, list[dict[str, Any]]]:
+def files(discovery: Discovery, **options: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the objects in each file; there must be no notes."""
-    side = plugin_side(discovery.written, DiscoverOptions(**wishes))
+    side = plugin_side(discovery.written, DiscoverOptions(**options))
     assert side.notes == ()
     return {file.name: list(yaml.safe_load_all(file.text)) for file in side.files}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.discover.seen import down, ethernet, observed, port
+from tests.unit.diagnose.discover.observed_nodes import down, ethernet, observed, port
 from webhook.diagnose.discover.ports import join_ports
 from webhook.diagnose.discover.site import SitePort, SourcedObservation
 from webhook.diagnose.tools.observations import CardObservation, Origin, PcieLink, PortObservation

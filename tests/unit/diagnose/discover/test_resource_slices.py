@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.case_names import case_name
-from tests.unit.diagnose.discover.seen import discovered, gpus, observed, port
+from tests.unit.diagnose.discover.observed_nodes import discovered, gpus, observed, port
 from webhook.diagnose.discover.cluster import claimable_devices, cluster_findings, kube_nodes
 from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.plugin.files import plugin_side

@@ -35,14 +35,14 @@ class PluginSide(NamedTuple):
     notes: tuple[str, ...]
 
 
-def plugin_side(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> PluginSide:
+def plugin_side(plans: Sequence[FabricPlan], options: DiscoverOptions) -> PluginSide:
     """Return the files for all fabrics."""
     entries = shared_entries(plans)
     files = [
         *shared_plugin_files(entries),
-        *operator_policy(plans, entries, wishes),
-        *network_files(plans, wishes),
-        *claim_template_files(plans, wishes),
+        *operator_policy(plans, entries, options),
+        *network_files(plans, options),
+        *claim_template_files(plans, options),
     ]
     written = {shared.plan.name for shared in entries}
     notes = [
@@ -66,12 +66,12 @@ def plugin_side(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> PluginS
 # devices of two claims cannot be aligned.
 
 
-def claim_template_files(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> list[PluginFile]:
+def claim_template_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> list[PluginFile]:
     """Return the template of each fabric whose NICs pods claim."""
-    return [_template(plan, wishes) for plan in plans if plan.mode == "dra"]
+    return [_template(plan, options) for plan in plans if plan.mode == "dra"]
 
 
-def _template(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
+def _template(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     offered = claimable_of(plan.group)
     assert offered is not None  # the mode is dra
     (claim,) = plan.entry["claims"]
@@ -92,7 +92,7 @@ def _template(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
         {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaimTemplate",
-            "metadata": {"name": name, "namespace": wishes.namespace},
+            "metadata": {"name": name, "namespace": options.namespace},
             "spec": {"spec": {"devices": devices}},
         },
     )
@@ -133,12 +133,12 @@ _OFED: dict[str, object] = {
 
 
 def operator_policy(
-    plans: Sequence[FabricPlan], entries: Sequence[SharedEntry], wishes: DiscoverOptions
+    plans: Sequence[FabricPlan], entries: Sequence[SharedEntry], options: DiscoverOptions
 ) -> list[PluginFile]:
     """Return the policy, if a fabric needs a plugin that the operator runs."""
     spec: dict[str, object] = {}
     comments = ["For NVIDIA's network operator. A cluster has only one NicClusterPolicy."]
-    if wishes.ofed:
+    if options.ofed:
         spec["ofedDriver"] = _OFED
         comments.append(_OFED_WARNING)
     else:

@@ -25,26 +25,26 @@ _POOLS = (
 )
 
 
-def network_files(plans: Sequence[FabricPlan], wishes: DiscoverOptions) -> list[PluginFile]:
+def network_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> list[PluginFile]:
     """Return the networks of all fabrics that need some."""
     files = []
     for plan in plans:
         if plan.mode == "sr-iov":
-            files.append(_sriov(plan, wishes))
+            files.append(_sriov(plan, options))
         elif plan.mode == "host-device":
-            files.append(_host_device(plan, wishes))
+            files.append(_host_device(plan, options))
         elif plan.entry.get("networks"):
-            files.append(_macvlan(plan, wishes))
+            files.append(_macvlan(plan, options))
     return files
 
 
-def _sriov(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
+def _sriov(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     objects = [
         kube_object
         for rail, (device, resource) in enumerate(
             zip(_rails(plan), plan.entry["resources"], strict=True)
         )
-        for kube_object in _rail(plan, rail, device, resource["name"], wishes)
+        for kube_object in _rail(plan, rail, device, resource["name"], options)
     ]
     comments = [
         f"SR-IOV for fabric {plan.name}: {plan.reasons['name']}.",
@@ -63,7 +63,7 @@ def _rails(plan: FabricPlan) -> list[str]:
 
 
 def _rail(
-    plan: FabricPlan, rail: int, device: str, resource: str, wishes: DiscoverOptions
+    plan: FabricPlan, rail: int, device: str, resource: str, options: DiscoverOptions
 ) -> Iterator[dict[str, object]]:
     """Yield the policy and the network of one rail."""
     infiniband = plan.group.card.link_layer == "InfiniBand"
@@ -87,7 +87,7 @@ def _rail(
         "kind": "SriovIBNetwork" if infiniband else "SriovNetwork",
         "metadata": {"name": name, "namespace": _OPERATOR},
         "spec": {
-            "networkNamespace": wishes.namespace,
+            "networkNamespace": options.namespace,
             "resourceName": short,
             **({"linkState": "enable"} if infiniband else {}),
             "ipam": _pool(name),
@@ -125,14 +125,14 @@ def _interfaces(ports: Sequence[SitePort]) -> list[str]:
     return sorted({name for port in ports if (name := own_interface(port))}, key=natural_key)
 
 
-def _host_device(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
+def _host_device(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     name = plan.entry["resources"][0]["name"].rpartition("/")[2]
     network = {
         "apiVersion": "mellanox.com/v1alpha1",
         "kind": "HostDeviceNetwork",
         "metadata": {"name": plan.name},
         "spec": {
-            "networkNamespace": wishes.namespace,
+            "networkNamespace": options.namespace,
             "resourceName": name,
             "ipam": _pool(plan.name),
         },
@@ -145,7 +145,7 @@ def _host_device(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
     return PluginFile(f"host-device-{plan.name}.yaml", manifest(comments, network))
 
 
-def _macvlan(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
+def _macvlan(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     """Return a network for each RoCE device, on that device's interface."""
     comments = [
         (
@@ -166,7 +166,7 @@ def _macvlan(plan: FabricPlan, wishes: DiscoverOptions) -> PluginFile:
             )
             comments.append(f"{given} is missing here, since {reason}.")
             continue
-        objects.append(_attachment(name, namespace or wishes.namespace, masters[0]))
+        objects.append(_attachment(name, namespace or options.namespace, masters[0]))
     return PluginFile(f"networks-{plan.name}.yaml", manifest(comments, *objects))
 
 

@@ -85,7 +85,7 @@ def observed(
 def discovered(
     nodes: Mapping[str, list[SourcedObservation]],
     kube: Mapping[str, KubeNode] | None = None,
-    **wishes: Any,
+    **options: Any,
 ) -> Discovery:
     """Discover a site."""
-    return discover_site(nodes, kube or {}, DiscoverOptions(**wishes))
+    return discover_site(nodes, kube or {}, DiscoverOptions(**options))
