@@ -92,16 +92,16 @@ def _pod_level(spec: dict[str, Any]) -> None:
 
 
 def _total(spec: dict[str, Any], name: str) -> int:
-    """Add up what the containers request; init containers run one after the other."""
-    beside = most = 0
+    """Return the peak of the containers' requests; init containers run in sequence."""
+    running = peak = 0
     for container in (*_mappings(spec, "initContainers"), *_mappings(spec, "containers")):
         amount = parse((container["resources"].get("requests") or {}).get(name))
         always = container.get("restartPolicy") == "Always"
         if container in _mappings(spec, "initContainers") and not always:
-            most = max(most, beside + amount)
+            peak = max(peak, running + amount)
         else:
-            beside += amount
-    return max(most, beside)
+            running += amount
+    return max(peak, running)
 
 
 def _quantity(amount: Any) -> Any:
@@ -126,15 +126,15 @@ def _field_ref(source: Any) -> None:
 
 
 def _filled(node: dict[str, Any], key: str, defaults: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = node[key]
+    section: dict[str, Any] = node[key]
     for name, value in defaults.items():
-        found.setdefault(name, copy.copy(value))
-    return found
+        section.setdefault(name, copy.copy(value))
+    return section
 
 
 def _mappings(node: Any, key: str) -> Iterator[dict[str, Any]]:
-    found = node.get(key) if isinstance(node, dict) else None
-    return (item for item in found or () if isinstance(item, dict))
+    listed = node.get(key) if isinstance(node, dict) else None
+    return (item for item in listed or () if isinstance(item, dict))
 
 
 def patched(pod: dict[str, Any], patch: Iterable[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Short ways to build pods and fabrics, and to read what a decision says about a mutation."""
+"""Short ways to build pods and fabrics, and to read the outcomes of a mutation."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = [
     "fabrics",
     "gpu",
     "ops",
+    "outcomes_of",
     "patched",
     "pod",
-    "told",
 ]
 
 HASH = "0123456789ab"
@@ -56,14 +56,14 @@ H100 = Fabric(
 
 
 def fabric(name: str = "plain", **fields: Any) -> Fabric:
-    """Make a fabric with these fields, and defaults for the rest."""
+    """Make a fabric with these fields, and defaults for the others."""
     return Fabric(name=name, **fields)
 
 
-def fabrics(*members: Fabric, defaults: Mapping[str, Any] | None = None, **more: Any) -> Fabrics:
+def fabrics(*members: Fabric, defaults: Mapping[str, Any] | None = None, **fields: Any) -> Fabrics:
     """Make a configuration; without members, it has V100 and H100."""
     given = Defaults(**(defaults or {}))
-    return index(members or (V100, H100), defaults=given, config_hash=HASH, **more)
+    return index(members or (V100, H100), defaults=given, config_hash=HASH, **fields)
 
 
 def context(
@@ -72,11 +72,11 @@ def context(
     namespace: NamespaceFacts | None = None,
     inventory: NodeInventory | None = None,
     enable: bool = False,
-    **more: Any,
+    **fields: Any,
 ) -> Context:
     """Make the context of a decision: everything that it depends on besides the pod."""
     return Context(
-        fabrics=fabrics(*members, defaults=defaults, **more),
+        fabrics=fabrics(*members, defaults=defaults, **fields),
         namespace=namespace or NamespaceFacts(name="lab"),
         inventory=inventory or NodeInventory(),
         enable=enable,
@@ -90,8 +90,8 @@ def container(name: str = "trainer", **fields: Any) -> dict[str, Any]:
 
 def amounts(limits: Any = None, requests: Any = None) -> dict[str, Any]:
     """Write `resources` without a section that is not given."""
-    both = {"limits": limits, "requests": requests}
-    return {section: written for section, written in both.items() if written is not None}
+    sections = {"limits": limits, "requests": requests}
+    return {section: written for section, written in sections.items() if written is not None}
 
 
 def gpu(name: str = "trainer", count: Any = "1", **fields: Any) -> dict[str, Any]:
@@ -120,10 +120,10 @@ def env(**values: str) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def decide_on(manifest: Any, where: Context | None = None) -> Decision:
+def decide_on(manifest: Any, cluster: Context | None = None) -> Decision:
     """Decide; check that the patch gives the decision's pod and that all reasons are declared."""
-    decision = decide(manifest, where or context())
-    assert all(one.reason in _DECLARED[one.mutation] for one in decision.outcomes)
+    decision = decide(manifest, cluster or context())
+    assert all(outcome.reason in _DECLARED[outcome.mutation] for outcome in decision.outcomes)
     if decision.patch:
         assert patched(manifest, list(decision.patch)) == decision.pod
     return decision
@@ -131,19 +131,21 @@ def decide_on(manifest: Any, where: Context | None = None) -> Decision:
 
 _DECLARED = {
     "request": PIPELINE_REASONS,
-    **{one.name: (*one.reasons, *PIPELINE_REASONS) for one in MUTATIONS},
+    **{mutation.name: (*mutation.reasons, *PIPELINE_REASONS) for mutation in MUTATIONS},
 }
 
 
-def told(decision: Decision, mutation: str) -> list[tuple[str, str, str, str]]:
+def outcomes_of(decision: Decision, mutation: str) -> list[tuple[str, str, str, str]]:
     """List the outcomes of one mutation: container, status, reason code, sentence."""
     return [
-        (one.container, one.status, one.reason.code, one.message)
-        for one in decision.outcomes
-        if one.mutation == mutation
+        (outcome.container, outcome.status, outcome.reason.code, outcome.message)
+        for outcome in decision.outcomes
+        if outcome.mutation == mutation
     ]
 
 
 def ops(decision: Decision, mutation: str) -> list[PatchOp]:
     """List the patch operations of one mutation."""
-    return [op for one in decision.outcomes if one.mutation == mutation for op in one.ops]
+    return [
+        op for outcome in decision.outcomes if outcome.mutation == mutation for op in outcome.ops
+    ]

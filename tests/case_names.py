@@ -17,7 +17,7 @@ from webhook.model.facts import NamespaceFacts
 _HEAD, _TAIL = 40, 80
 #: The bits of the largest number that is written out.
 _BITS = 256
-#: What the builders give to every pod and container, so it distinguishes no cases.
+#: Fields that the builders give to every pod and container, so they distinguish no cases.
 _USUAL = {
     ("image", "lab/train"),
     ("name", "job"),
@@ -31,10 +31,10 @@ def case_name(value: object) -> str:
     """Write a value briefly: as YAML without quotes, and of pods only what is unusual.
 
     The name is the same in every process: pytest-xdist compares the names that its workers find.
-    It is printable ASCII without a backslash: pytest escapes the rest once more each time it
+    It is printable ASCII without a backslash: pytest escapes other characters again each time it
     collects, and mutmut, which collects again in the same process, would not find the case.
     """
-    written = "".join(_plain(one) for one in _written(value))
+    written = "".join(_plain(character) for character in _written(value))
     if len(written) <= _HEAD + _TAIL:
         return written
     return f"{written[:_HEAD]}...{written[-_TAIL:]}"
@@ -64,13 +64,13 @@ def _(value: int) -> str:
 @_written.register(list)
 @_written.register(tuple)
 def _(value: Iterable[object]) -> str:
-    return f"[{','.join(_written(one) for one in value)}]"
+    return f"[{','.join(_written(element) for element in value)}]"
 
 
 @_written.register(set)
 @_written.register(frozenset)
 def _(value: Iterable[object]) -> str:
-    return f"[{','.join(sorted(_written(one) for one in value))}]"
+    return f"[{','.join(sorted(_written(element) for element in value))}]"
 
 
 @_written.register
@@ -94,9 +94,9 @@ def _(value: Mapping[Any, Any]) -> str:
     if "spec" in value and isinstance(metadata, Mapping):
         annotations = _written(metadata.get("annotations") or {})
         return f"{annotations} {_written(value['spec'])}".removeprefix("{} ")
-    shown = (
-        f"{_written(key)}:{_written(one)}"
-        for key, one in value.items()
-        if not (isinstance(one, str) and (key, one) in _USUAL)
+    pairs = (
+        f"{_written(key)}:{_written(member)}"
+        for key, member in value.items()
+        if not (isinstance(member, str) and (key, member) in _USUAL)
     )
-    return f"{{{','.join(shown)}}}"
+    return f"{{{','.join(pairs)}}}"

@@ -13,7 +13,7 @@ from webhook.cli import main
 
 
 class Answer(NamedTuple):
-    """What a command answered."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -22,8 +22,8 @@ class Answer(NamedTuple):
     @property
     def form(self) -> dict[str, Any]:
         """The output of -o json."""
-        found: dict[str, Any] = json.loads(self.out)
-        return found
+        parsed: dict[str, Any] = json.loads(self.out)
+        return parsed
 
 
 def run_command(*arguments: object, stdin: str = "") -> Answer:

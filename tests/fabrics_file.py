@@ -12,8 +12,8 @@ def below_spec(body: str) -> str:
     return f"{HEAD}spec:\n{indent(body, '  ')}"
 
 
-def one_fabric(name: str, gpu: str, resource: str) -> str:
-    """Write a file of one fabric, which more of its lines may follow."""
+def single_fabric(name: str, gpu: str, resource: str) -> str:
+    """Write a file with one fabric; more lines of the fabric may follow."""
     return below_spec(
         f"fabrics:\n- name: {name}\n  match: {{gpuResources: [{gpu}]}}\n"
         f"  resources: [{{name: {resource}}}]\n  hcas: [mlx5_0]\n"

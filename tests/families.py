@@ -1,4 +1,4 @@
-"""Families of pods that each grow in one place, to measure what a decision on them costs.
+"""Families of pods that each grow in one place, to measure the cost of a decision on them.
 
 All of them have opted in. `FAMILIES[name](n)` is a pod with about `n` entries in that place, which
 is within the limits of `webhook.decide.limits` for n up to 4,000. `LONG[name](n)` is a pod with a
@@ -24,8 +24,8 @@ _SHARING: dict[str, Any] = {"securityContext": {"privileged": True}, "command": 
 _PRODUCT = "nvidia.com/gpu.product"
 
 
-def where() -> Context:
-    """Return a context in which every mutation has something to do, with an inventory of nodes."""
+def busy_context() -> Context:
+    """Return a context where every mutation has work, with an inventory of nodes."""
     first = replace(
         V100,
         networks=("rails/a@net1", "rails/b@eth9"),
@@ -41,12 +41,12 @@ def where() -> Context:
     )
 
 
-def _many(n: int, make: Callable[[int], Any]) -> list[Any]:
+def _repeat(n: int, make: Callable[[int], Any]) -> list[Any]:
     return [make(index) for index in range(n)]
 
 
 def _env(n: int, make: Callable[[int], dict[str, Any]], **fields: Any) -> PodManifest:
-    return pod(gpu(env=_many(n, make), **fields))
+    return pod(gpu(env=_repeat(n, make), **fields))
 
 
 def _containers(n: int, **fields: Any) -> list[dict[str, Any]]:
@@ -85,16 +85,18 @@ FAMILIES: dict[str, Family] = {
     "env of one name": lambda n: _env(n, lambda _: {"name": "V", "value": "$(A)"}),
     "env without names": lambda n: _env(n, lambda _: {}, limits={"memory": 1}, command=["sshd"]),
     "env of a launcher": lambda n: pod(
-        container(env=_many(n, lambda i: {"name": f"OMPI_MCA_{i}"})),
+        container(env=_repeat(n, lambda i: {"name": f"OMPI_MCA_{i}"})),
         annotations={"rdma.lab/fabric": V100.name},
     ),
-    "env beside NVLink": lambda n: _sharing(gpu(env=_many(n, lambda i: {"name": f"V{i}"}))),
-    "envFrom": lambda n: pod(gpu(envFrom=_many(n, lambda i: {"configMapRef": {"name": f"c{i}"}}))),
+    "env beside NVLink": lambda n: _sharing(gpu(env=_repeat(n, lambda i: {"name": f"V{i}"}))),
+    "envFrom": lambda n: pod(
+        gpu(envFrom=_repeat(n, lambda i: {"configMapRef": {"name": f"c{i}"}}))
+    ),
     "words of a command": lambda n: pod(gpu(command=["a"] * n)),
     "words of env": lambda n: pod(gpu(command=["env"] * n)),
     "words of mpirun": lambda n: pod(gpu(command=["mpirun", "-x"] + ["A"] * n)),
     "assignments before mpirun": lambda n: pod(
-        gpu(command=["env", *_many(n, lambda i: f"A{i}=1"), "mpirun", "-x", "A", "b"])
+        gpu(command=["env", *_repeat(n, lambda i: f"A{i}=1"), "mpirun", "-x", "A", "b"])
     ),
     "capabilities": lambda n: pod(
         gpu(securityContext={"capabilities": {"add": ["A"] * (n // 2), "drop": ["B"] * (n // 2)}})
@@ -108,23 +110,23 @@ FAMILIES: dict[str, Family] = {
         ]
     ),
     "launchers": lambda n: pod(
-        *_many(n // PER_CONTAINER, lambda i: container(f"c{i}", env=[{"name": "OMPI_MCA_a"}])),
+        *_repeat(n // PER_CONTAINER, lambda i: container(f"c{i}", env=[{"name": "OMPI_MCA_a"}])),
         annotations={"rdma.lab/fabric": V100.name},
     ),
     "containers without a request": lambda n: pod(
         gpu(),
-        *_many(n // PER_CONTAINER - 1, lambda i: container(f"c{i}")),
+        *_repeat(n // PER_CONTAINER - 1, lambda i: container(f"c{i}")),
         resources={"limits": {"memory": "1Gi"}},
     ),
     "containers of aliases": lambda n: pod(
-        *_many(
+        *_repeat(
             n // PER_CONTAINER,
             lambda i: container(f"c{i}", resources={"limits": {"rdma/hca": "1"}}),
         )
     ),
     "aliases elsewhere": lambda n: pod(
         gpu(),
-        initContainers=_many(
+        initContainers=_repeat(
             n // PER_CONTAINER - 1,
             lambda i: container(f"c{i}", resources={"limits": {"rdma/hca": "1"}}),
         ),
@@ -135,25 +137,25 @@ FAMILIES: dict[str, Family] = {
     ),
     "containers and memory volumes": lambda n: pod(
         *_containers(n, volumeMounts=[{"name": "x", "mountPath": "/x"}]),
-        volumes=_many(n, lambda i: {"name": f"v{i}", "emptyDir": {"medium": "Memory"}}),
+        volumes=_repeat(n, lambda i: {"name": f"v{i}", "emptyDir": {"medium": "Memory"}}),
     ),
     "containers and directories of the node": lambda n: _sharing(
         *_containers(n, volumeMounts=[{"name": "x", "mountPath": "/tmp"}], **_SHARING),
-        volumes=_many(n, lambda i: {"name": f"v{i}", "hostPath": {"path": "/tmp"}}),
+        volumes=_repeat(n, lambda i: {"name": f"v{i}", "hostPath": {"path": "/tmp"}}),
     ),
-    "volumes": lambda n: pod(volumes=_many(n, lambda i: {"name": f"v{i}", "emptyDir": {"x": 1}})),
+    "volumes": lambda n: pod(volumes=_repeat(n, lambda i: {"name": f"v{i}", "emptyDir": {"x": 1}})),
     "projected volumes": lambda n: pod(
         gpu(limits={"memory": 1}),
         volumes=[
-            {"projected": {"sources": _many(n // 2, lambda _: {"downwardAPI": {"items": [{}]}})}}
+            {"projected": {"sources": _repeat(n // 2, lambda _: {"downwardAPI": {"items": [{}]}})}}
         ],
     ),
     "mounts": lambda n: pod(
-        gpu(volumeMounts=_many(n, lambda i: {"mountPath": f"/{i}"}), command=["sshd"])
+        gpu(volumeMounts=_repeat(n, lambda i: {"mountPath": f"/{i}"}), command=["sshd"])
     ),
     "mounts that are not clean": lambda n: pod(
         gpu(
-            volumeMounts=_many(n, lambda i: {"mountPath": f"a{i}/../nccl.conf/shm"}),
+            volumeMounts=_repeat(n, lambda i: {"mountPath": f"a{i}/../nccl.conf/shm"}),
             command=["sshd"],
         )
     ),
@@ -165,7 +167,7 @@ FAMILIES: dict[str, Family] = {
         annotations={NETWORKS: ",".join(f"a{i}" for i in range(n))},
     ),
     "networks as JSON": lambda n: _noted(
-        {NETWORKS: json.dumps(_many(n, lambda i: {"name": f"a{i}"}))}
+        {NETWORKS: json.dumps(_repeat(n, lambda i: {"name": f"a{i}"}))}
     ),
     "annotations": lambda n: _noted({f"a{i}": "x" for i in range(n)}),
     "annotations of other letters": lambda n: _noted({f"é{i}": "é" for i in range(n)}),
@@ -173,17 +175,17 @@ FAMILIES: dict[str, Family] = {
     "names to skip": lambda n: _noted({"rdma.lab/skip": ",".join(f"a{i}" for i in range(n))}),
     "nodeSelector": lambda n: pod(nodeSelector={f"a{i}": "x" for i in range(n)}),
     "terms": lambda n: _terms(
-        _many(n // 3, lambda _: {"matchExpressions": [_product("In", "Tesla-V100-SXM2")]})
+        _repeat(n // 3, lambda _: {"matchExpressions": [_product("In", "Tesla-V100-SXM2")]})
     ),
-    "empty terms": lambda n: _terms(_many(n, lambda _: {})),
+    "empty terms": lambda n: _terms(_repeat(n, lambda _: {})),
     "expressions": lambda n: _terms(
-        [{"matchExpressions": _many(n, lambda _: {"key": _PRODUCT, "operator": "Exists"})}]
+        [{"matchExpressions": _repeat(n, lambda _: {"key": _PRODUCT, "operator": "Exists"})}]
     ),
     "values": lambda n: _terms(
-        [{"matchExpressions": [_product("In", *_many(n, lambda i: f"Tesla-V100-{i}"))]}]
+        [{"matchExpressions": [_product("In", *_repeat(n, lambda i: f"Tesla-V100-{i}"))]}]
     ),
     "values not in": lambda n: _terms(
-        [{"matchExpressions": [_product("NotIn", *_many(n, lambda i: f"Tesla-{i}"))]}]
+        [{"matchExpressions": [_product("NotIn", *_repeat(n, lambda i: f"Tesla-{i}"))]}]
     ),
     "names of nodes": lambda n: _terms(
         [
@@ -192,23 +194,23 @@ FAMILIES: dict[str, Family] = {
                     {
                         "key": "metadata.name",
                         "operator": "In",
-                        "values": _many(n, lambda i: f"node-{i}"),
+                        "values": _repeat(n, lambda i: f"node-{i}"),
                     }
                 ]
             }
         ]
     ),
     "constraints beside NVLink": lambda n: _sharing(
-        gpu(**_SHARING), topologySpreadConstraints=_many(n, lambda i: {"topologyKey": f"a{i}"})
+        gpu(**_SHARING), topologySpreadConstraints=_repeat(n, lambda i: {"topologyKey": f"a{i}"})
     ),
     "claims of the pod": lambda n: _sharing(
-        gpu(**_SHARING), resourceClaims=_many(n, lambda i: {"name": f"a{i}"})
+        gpu(**_SHARING), resourceClaims=_repeat(n, lambda i: {"name": f"a{i}"})
     ),
     "claims": lambda n: pod(
         gpu(
             resources={
                 "limits": {"nvidia.com/v100": 1},
-                "claims": _many(n, lambda i: {"name": f"a{i}"}),
+                "claims": _repeat(n, lambda i: {"name": f"a{i}"}),
             }
         ),
         resourceClaims=[{"name": "a"}],
@@ -222,7 +224,7 @@ FAMILIES: dict[str, Family] = {
     "resources that are no quantities": lambda n: pod(
         gpu(limits={f"rdma/{i}": "x" for i in range(n)})
     ),
-    "tolerations": lambda n: pod(tolerations=_many(n, lambda i: {"key": f"a{i}"})),
+    "tolerations": lambda n: pod(tolerations=_repeat(n, lambda i: {"key": f"a{i}"})),
     "labels": lambda n: {
         **pod(),
         "metadata": {**pod()["metadata"], "labels": {f"a{i}": "x" for i in range(n)}},

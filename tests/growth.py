@@ -25,7 +25,7 @@ _TURNS = 5
 
 
 def lines(call: Callable[[], object]) -> int:
-    """Count the lines of Python that a call runs, and no lines of what the collector calls."""
+    """Count the lines of Python that a call runs, without callbacks of the garbage collector."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
@@ -51,15 +51,21 @@ def fourfold(small: Callable[[], object], large: Callable[[], object]) -> float:
     While `large` seems to take too long, both run again, since caches and clocks are shared with
     whatever else runs; of each, the fastest run counts.
     """
-    least, most = min(_once(small), _once(small)), _once(large)
+    small_seconds, large_seconds = (
+        min(_cpu_seconds(small), _cpu_seconds(small)),
+        _cpu_seconds(large),
+    )
     for _ in range(_TURNS):
-        if most < FOURFOLD * max(least, _SHORTEST):
+        if large_seconds < FOURFOLD * max(small_seconds, _SHORTEST):
             break
-        least, most = min(least, _once(small)), min(most, _once(large))
-    return most / max(least, _SHORTEST)
+        small_seconds, large_seconds = (
+            min(small_seconds, _cpu_seconds(small)),
+            min(large_seconds, _cpu_seconds(large)),
+        )
+    return large_seconds / max(small_seconds, _SHORTEST)
 
 
-def _once(call: Callable[[], object]) -> float:
+def _cpu_seconds(call: Callable[[], object]) -> float:
     started = time.thread_time()
     call()
     return time.thread_time() - started

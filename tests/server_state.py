@@ -1,4 +1,4 @@
-"""Short ways to bring the state of a server into a configuration, by the events of its sources."""
+"""Short ways to configure the state of a server, by the events of its sources."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 #: Seconds after which a test gives up; an idle machine needs a fraction of them.
 PATIENCE = 300.0
 #: Seconds between two checks: the first pause, and the longest. A pause is as long as the check
-#: took, or a seventh of the time waited so far: a check may start kubectl, and the processors are
-#: needed for what is waited for.
+#: took, or a seventh of the time waited so far: a check may start kubectl, and the awaited
+#: processes need the processors.
 _FIRST, _LAST = 0.002, 1.0
 
 

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from tests.benchmarks.decide import Row
-from tests.families import FAMILIES, LONG, PER_CONTAINER, where
+from tests.families import FAMILIES, LONG, PER_CONTAINER, busy_context
 from webhook.decide import decide
 from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
 from webhook.decide.scope import Context
@@ -34,7 +34,7 @@ Mixture = dict[str, float]
 
 def run() -> list[Row]:
     """Search, and return the row of the slowest pod found."""
-    context, chance = where(), random.Random(SEED)
+    context, chance = busy_context(), random.Random(SEED)
     names = [*FAMILIES, *LONG]
     timed = [_timed({name: 1.0}, context) for name in names]
     timed += [_timed(_mixture(names, chance), context) for _ in range(_FIRST)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fabrics_file import one_fabric
+from tests.fabrics_file import single_fabric
 from tests.integration.command_desk import Desk, command_desk
 
 SPACES, CLAIMS = "/api/v1/namespaces", "/apis/resource.k8s.io/v1/namespaces"
@@ -21,7 +21,7 @@ spec:
   - name: main
     resources: {limits: {nvidia.com/h100: 8}}
 """
-OLD = one_fabric("h100", "nvidia.com/h100", "rdma/rdma_h100")
+OLD = single_fabric("h100", "nvidia.com/h100", "rdma/rdma_h100")
 #: Now the NICs come by claim.
 NEW = OLD.replace("resources: [{name: rdma/rdma_h100}]", "claims: [{template: nics}]").replace(
     "hcas: [mlx5_0]", "mode: dra"

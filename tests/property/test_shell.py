@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import container, context, decide_on, pod, told
+from tests.builders import container, context, decide_on, outcomes_of, pod
 from tests.shell.judges import our_names, ours
 from tests.shell.scripts import fragments, scripts, words
 from webhook.decide.launchers.commands import Commands, Launch
@@ -82,7 +82,7 @@ def test_an_edited_launch_is_settled(script: str) -> None:
     manifest["metadata"]["labels"] = {"training.kubeflow.org/job-role": "launcher"}
     first = decide_on(manifest, where)
     assert decide_on(first.pod, where).patch == ()
-    said = [message for _, status, _, message in told(first, "hcoll") if status == "applied"]
+    said = [message for _, status, _, message in outcomes_of(first, "hcoll") if status == "applied"]
     if said and "-mca" in said[0]:
         assert accepts_mca_flag(Commands(Pod(first.pod)), FIRST, ())[0] == []
 

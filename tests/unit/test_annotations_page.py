@@ -29,16 +29,20 @@ PAGE = (ROOT / "docs" / "annotations.md").read_text(encoding="utf-8")
 PAGES = sorted(
     {*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")} - {ROOT / "docs/certificates.md"}
 )
-#: Each annotation, and what its row says about its values or content.
+#: Each annotation, and its row's description of its values or content.
 ROWS: list[tuple[str, str]] = re.findall(r"^\| `(\S+/\S+)` \| (.*?) \|", PAGE, re.MULTILINE)
-VALUES = {key: re.findall(r"`\"?([\w-]+)\"?`", said) for key, said in ROWS if key in REQUESTED}
+VALUES = {
+    key: re.findall(r"`\"?([\w-]+)\"?`", description)
+    for key, description in ROWS
+    if key in REQUESTED
+}
 
 
 def _statuses() -> list[dict[str, Any]]:
     """Return the statuses that the golden cases expect."""
     files = (ROOT / "tests" / "golden").rglob("expected.yaml")
-    found = [re.findall(rf"{STATUS}: (.*)", file.read_text(encoding="utf-8")) for file in files]
-    return [orjson.loads(yaml.safe_load(one)) for written in found for one in written]
+    matches = [re.findall(rf"{STATUS}: (.*)", file.read_text(encoding="utf-8")) for file in files]
+    return [orjson.loads(yaml.safe_load(status)) for written in matches for status in written]
 
 
 def _denial(key: str, value: str) -> Denial | None:
@@ -87,8 +91,8 @@ def test_annotations_on_other_pages_exist(page: Path) -> None:
 
 def test_the_fields_of_a_status_are_on_the_page() -> None:
     """The row of the status names each field that occurs, and the longest status."""
-    said = dict(ROWS)[STATUS]
-    named = re.findall(r"`(\w+)`", said)
+    description = dict(ROWS)[STATUS]
+    named = re.findall(r"`(\w+)`", description)
     occurring = {field for status in _statuses() for field in status}
     assert sorted(named) == sorted(occurring)
-    assert f"{LONGEST_STATUS >> 10} KiB" in said
+    assert f"{LONGEST_STATUS >> 10} KiB" in description

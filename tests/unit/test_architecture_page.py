@@ -54,8 +54,8 @@ def _pictures() -> Iterator[str]:
             yield ""
 
 
-def test_the_picture_is_that_of_the_contracts() -> None:
-    """The page shows the floors as pyproject.toml defines them: whoever is higher may import."""
+def test_the_picture_shows_the_contracts() -> None:
+    """The page shows the floors as pyproject.toml defines them: higher floors may import."""
     lines = chain(["```text"], list(_pictures())[:-1], ["```"])
     written = "".join(f"{line}\n" for line in lines)
     assert_up_to_date(_PAGE, "<!-- floors:", "<!-- end of floors -->", written)

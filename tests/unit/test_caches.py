@@ -1,4 +1,4 @@
-"""What the server remembers of users' input is bounded."""
+"""The caches of users' input are bounded."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 import certs
 import webhook
 from tests.builders import container, gpu, pod
-from tests.families import where
+from tests.families import busy_context
 from webhook.decide import decide
 from webhook.model.facts import Facts
 from webhook.model.pod import PodManifest
 from webhook.model.quantity import parse
 
 #: Each cache of the package: how many results it keeps, and what its keys are. If users' input
-#: is a key, the entry says how long a key may be, and a test below checks that bound.
+#: is a key, the entry has the longest length, and a test below checks that bound.
 DECLARED: dict[str, tuple[int | None, str]] = {
     "webhook.config.messages.rows": (None, "nothing"),
     "webhook.decide.fabric_variables.plan_for": (64, "the site's fabrics"),
@@ -39,23 +39,23 @@ REQUESTS = 60
 
 
 def _modules(package: ModuleType) -> Iterator[ModuleType]:
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not found.name.endswith("__main__"):
-            yield import_module(found.name)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith("__main__"):
+            yield import_module(module.name)
 
 
 def _caches() -> dict[str, int | None]:
     """Return `maxsize` by name for each functools cache in the modules and their classes."""
-    found: dict[str, int | None] = {}
+    sizes: dict[str, int | None] = {}
     for module in (*_modules(webhook), *_modules(certs)):
-        homes = [module, *(one for one in vars(module).values() if isinstance(one, type))]
+        homes = [module, *(member for member in vars(module).values() if isinstance(member, type))]
         for home in homes:
-            for value in tuple(vars(home).values()):  # pydantic adds to its classes when asked
+            for value in tuple(vars(home).values()):  # pydantic adds to its classes on access
                 if hasattr(value, "cache_parameters") and value.__module__.startswith(OURS):
-                    found[f"{value.__module__}.{value.__qualname__}"] = value.cache_parameters()[
+                    sizes[f"{value.__module__}.{value.__qualname__}"] = value.cache_parameters()[
                         "maxsize"
                     ]
-    return found
+    return sizes
 
 
 def test_every_cache_is_declared() -> None:
@@ -63,7 +63,7 @@ def test_every_cache_is_declared() -> None:
     assert _caches() == {name: size for name, (size, _) in DECLARED.items()}
 
 
-def test_what_has_no_bound_has_no_users_key() -> None:
+def test_unbounded_caches_have_no_users_key() -> None:
     """The keys of the two caches without a bound come from the code itself."""
     unbounded = [keys for size, keys in DECLARED.values() if size is None]
     assert unbounded == ["nothing", "names of styles in the code"]
@@ -109,7 +109,7 @@ PLACES: dict[str, Callable[[str], PodManifest]] = {
 
 def test_long_texts_are_not_kept() -> None:
     """60 pods, each with a different text of 1 MiB in one of these places, leave under 1 MiB."""
-    context, facts = where(), Facts(complete=True)
+    context, facts = busy_context(), Facts(complete=True)
     makers = list(PLACES.values())
     before, text = 0, ""
     tracemalloc.start()

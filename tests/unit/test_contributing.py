@@ -20,7 +20,7 @@ CONTRACTS: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_t
     "tool"
 ]["importlinter"]["contracts"]
 LAYERS: list[list[str]] = [layer.split(" | ") for layer in CONTRACTS[0]["layers"]]
-PURE_CONTRACT = next(one for one in CONTRACTS if one["name"].startswith("Pure"))
+PURE_CONTRACT = next(contract for contract in CONTRACTS if contract["name"].startswith("Pure"))
 
 _PATH = re.compile(r"`((?:webhook|certs|tests|manifests|docs)/[^` ]*|[A-Z]\w+\.md)`")
 
@@ -82,7 +82,7 @@ def test_names_are_in_their_files(change: str, place: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_only_the_contracts_tell_the_order_of_the_floors(page: Path) -> None:
+def test_only_the_contracts_list_the_floors_in_order(page: Path) -> None:
     """A second list of the packages, unless generated, would soon be outdated."""
     rooms = "|".join({room for layer in LAYERS for room in layer})
     lists = rf"\b(?:(?:{rooms})\b`?(?:,|;|<|>| \|| and)? `?){{4}}"
@@ -90,7 +90,7 @@ def test_only_the_contracts_tell_the_order_of_the_floors(page: Path) -> None:
     assert not re.search(lists, by_hand)
 
 
-def test_the_pure_floors_are_those_below_config() -> None:
+def test_the_pure_floors_are_below_config() -> None:
     """The contract that forbids I/O names all below `config` but `text`, and two rooms above."""
     above = next(number for number, layer in enumerate(LAYERS) if "config" in layer)
     below = {room for layer in LAYERS[above + 1 :] for room in layer}
@@ -110,11 +110,11 @@ def test_coverage_is_complete_on_the_pure_floors() -> None:
     assert set(line.split()) == packages
 
 
-def test_make_golden_rewrites_all_that_can_be() -> None:
+def test_make_golden_rewrites_all_expected_output() -> None:
     """`make golden` runs each test of the fast rings that can rewrite its expected output."""
     (recipe,) = re.findall(r"^golden:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
     given = [ROOT / word for word in recipe.split() if word.startswith("tests/")]
     for ring in ("golden", "property", "unit"):
         for file in (ROOT / "tests" / ring).rglob("test_*.py"):
             if "UPDATE_GOLDEN" in file.read_text("utf-8") and file != Path(__file__):
-                assert any(file.is_relative_to(one) for one in given), file
+                assert any(file.is_relative_to(folder) for folder in given), file

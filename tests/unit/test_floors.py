@@ -37,16 +37,16 @@ def graph() -> grimp.ImportGraph:
     return grimp.build_graph("webhook", "certs", include_external_packages=True, cache_dir=None)
 
 
-def kept(contract: dict[str, Any], graph: grimp.ImportGraph) -> bool:
+def holds(contract: dict[str, Any], graph: grimp.ImportGraph) -> bool:
     """Return whether the imports keep a contract."""
     options = {key: value for key, value in contract.items() if key not in ("name", "type")}
-    made = _TYPES[contract["type"]](contract["name"], _OPTIONS.session_options, options)
-    return bool(made.check(graph=graph, verbose=False).kept)
+    checker = _TYPES[contract["type"]](contract["name"], _OPTIONS.session_options, options)
+    return bool(checker.check(graph=graph, verbose=False).kept)
 
 
 def modules_of(layer: str, container: str) -> list[str]:
     """List the modules of a layer by their full names."""
-    return [f"{container}.{one.strip()}" for one in layer.split("|")]
+    return [f"{container}.{module.strip()}" for module in layer.split("|")]
 
 
 def violations(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[Import]:
@@ -56,23 +56,25 @@ def violations(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[I
             layers = [modules_of(layer, container) for layer in contract["layers"]]
             for higher, lower in pairwise(layers):
                 yield lower[0], higher[0]
-            yield from ((one[0], one[1]) for one in layers if len(one) > 1)
+            yield from ((layer[0], layer[1]) for layer in layers if len(layer) > 1)
     elif contract["type"] == "independence":
         siblings = sorted(graph.find_children(contract["modules"][0].removesuffix(".*")))
         yield from pairwise(siblings)
     elif contract["type"] == "protected":
         allowed = tuple(contract["allowed_importers"])
-        others = (one for one in sorted(graph.modules) if one.startswith("webhook."))
-        importer = next(one for one in others if not one.startswith(allowed))
-        yield from ((importer, one) for one in contract["protected_modules"])
+        outside = (module for module in sorted(graph.modules) if module.startswith("webhook."))
+        importer = next(module for module in outside if not module.startswith(allowed))
+        yield from ((importer, module) for module in contract["protected_modules"])
     else:
-        yield from ((contract["source_modules"][0], one) for one in contract["forbidden_modules"])
+        yield from (
+            (contract["source_modules"][0], module) for module in contract["forbidden_modules"]
+        )
 
 
-@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda one: str(one["name"]))
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: str(contract["name"]))
 def test_a_forbidden_import_is_caught(contract: dict[str, Any], graph: grimp.ImportGraph) -> None:
     """A planted import between layers, between siblings or of a forbidden module is reported."""
-    assert kept(contract, deepcopy(graph))
+    assert holds(contract, deepcopy(graph))
     planted = list(violations(contract, graph))
     assert planted
     for importer, imported in planted:
@@ -80,4 +82,4 @@ def test_a_forbidden_import_is_caught(contract: dict[str, Any], graph: grimp.Imp
         with suppress(ValueError):
             spoilt.add_module(imported, is_squashed=True)
         spoilt.add_import(importer=importer, imported=imported)
-        assert not kept(contract, spoilt), (importer, imported)
+        assert not holds(contract, spoilt), (importer, imported)

@@ -25,18 +25,18 @@ each_workflow = pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file
 
 
 def _recipe(target: str) -> str:
-    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
-    assert found, f"the Makefile has no target {target}"
-    return found[1]
+    recipe = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert recipe, f"the Makefile has no target {target}"
+    return recipe[1]
 
 
 @each_workflow
 def test_actions_are_pinned_by_commit(file: Path) -> None:
-    """Actions are pinned by commit, since a tag can move; a comment says which version it is."""
+    """Actions are pinned by commit, since a tag can move; a comment has the version."""
     uses = re.findall(r"uses: (.*)", file.read_text(encoding="utf-8"))
     assert uses
-    for one in uses:
-        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", one)
+    for action in uses:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", action)
 
 
 @each_workflow
@@ -49,7 +49,7 @@ def test_the_workflow_calls_targets_that_exist(file: Path) -> None:
 
 
 def test_the_experiments_run_each_night() -> None:
-    """What is too long for a pull request is not left to whoever remembers it."""
+    """Tests too long for a pull request do not depend on anybody's memory."""
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text("utf-8"))
     # YAML 1.1 takes `on` for a boolean.
     (schedule,) = workflow[True]["schedule"]
@@ -71,7 +71,7 @@ def test_hooks_call_what_make_lint_calls() -> None:
         assert (Path(sys.executable).parent / tool).exists()
 
 
-def test_hooks_of_others_have_one_version() -> None:
+def test_hooks_of_others_have_a_single_version() -> None:
     """Every tool that pre-commit installs is pinned to a version."""
     for hook in HOOKS:
         if hook["language"] == "python":

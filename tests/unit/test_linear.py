@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tests.families import FAMILIES, LONG, Family, where
+from tests.families import FAMILIES, LONG, Family, busy_context
 from tests.growth import FOURFOLD, fourfold, lines
 from webhook.decide import decide
 from webhook.decide.scope import Context
@@ -17,7 +17,7 @@ from webhook.decide.scope import Context
 COUNTED = (400, 800)
 #: Sizes for comparing CPU time.
 TIMED = (1000, 4000)
-CONTEXT: Context = where()
+CONTEXT: Context = busy_context()
 
 each_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 each_long = pytest.mark.parametrize("family", LONG.values(), ids=LONG)
@@ -27,8 +27,8 @@ each_long = pytest.mark.parametrize("family", LONG.values(), ids=LONG)
 def test_twice_the_entries_are_at_most_twice_the_lines(family: Family) -> None:
     """Whichever list grows, each loop over it runs a fixed number of times for each entry."""
     manifests = [family(size) for size in COUNTED]
-    assert all(decide(one, CONTEXT).reason for one in manifests)  # and fills the caches
-    small, large = (lines(partial(decide, one, CONTEXT)) for one in manifests)
+    assert all(decide(manifest, CONTEXT).reason for manifest in manifests)  # and fills the caches
+    small, large = (lines(partial(decide, manifest, CONTEXT)) for manifest in manifests)
     assert large <= 2 * small
 
 
@@ -45,7 +45,7 @@ def _growth(family: Family) -> float:
 
 @each_family
 def test_four_times_the_entries_are_about_four_times_the_work(family: Family) -> None:
-    """CPU time shows what counting lines misses: what one line searches or copies."""
+    """CPU time shows what counting lines misses: searches and copies within one line."""
     assert _growth(family) < FOURFOLD
 
 

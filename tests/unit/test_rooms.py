@@ -14,27 +14,27 @@ _ROOMS = {
     for top in ("webhook", "certs")
     for file in sorted((_ROOT / top).rglob("__init__.py"))
 }
-#: Those whose `__init__` holds no code: what to read first is in another file.
+#: Rooms without code in `__init__`, whose first module to read is another file.
 _FOLDERS = [room for room, tree in _ROOMS.items() if len(tree.body) == 1]
 
 
 @pytest.mark.parametrize("room", _ROOMS)
-def test_a_room_says_what_it_holds(room: str) -> None:
-    """The docstring has a sentence on what the room is, and one or more on what is in it."""
-    summary, _, rest = (ast.get_docstring(_ROOMS[room]) or "").partition("\n\n")
+def test_a_room_describes_its_content(room: str) -> None:
+    """The docstring has a sentence on the room, and one or more on its content."""
+    summary, _, details = (ast.get_docstring(_ROOMS[room]) or "").partition("\n\n")
     assert summary
-    assert rest
+    assert details
 
 
 @pytest.mark.parametrize("room", _FOLDERS)
-def test_a_room_says_where_to_start(room: str) -> None:
+def test_a_room_names_the_first_module_to_read(room: str) -> None:
     """The docstring ends with the modules to read first."""
     docstring = ast.get_docstring(_ROOMS[room]) or ""
     assert re.search(r"Start\swith\s`[\w.]+`(, then `[\w.]+`)?\.$", docstring)
 
 
 @pytest.mark.parametrize("room", _FOLDERS)
-def test_a_room_names_what_exists(room: str) -> None:
+def test_a_room_names_existing_modules(room: str) -> None:
     """A lower-case name in the docstring is a module, a package or a script."""
     for name in re.findall(r"`([a-z_.]+)`", ast.get_docstring(_ROOMS[room]) or ""):
         path = name.replace(".", "/")

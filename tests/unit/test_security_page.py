@@ -13,8 +13,8 @@ _NAMED = sorted(
 )
 
 
-@pytest.mark.parametrize(("file", "test"), _NAMED, ids=["::".join(one) for one in _NAMED])
-def test_is_there(file: str, test: str) -> None:
+@pytest.mark.parametrize(("file", "test"), _NAMED, ids=["::".join(names) for names in _NAMED])
+def test_exists(file: str, test: str) -> None:
     """If a test is renamed, the page no longer has a proof for its claim."""
     assert re.search(rf"^def {test or 'test_'}", (_ROOT / file).read_text(), re.MULTILINE)
 

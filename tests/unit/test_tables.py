@@ -1,4 +1,4 @@
-"""What is written for a table is in it; a file missing from its table would silently do nothing."""
+"""Each file of a table is in it; a file missing from its table would silently do nothing."""
 
 from __future__ import annotations
 
@@ -44,20 +44,22 @@ FOR_TESTS = {"preview_seconds", "poll_seconds", "request_seconds", "idle_seconds
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
     """Import the modules of a package."""
-    for found in iter_modules(package.__path__):
-        yield import_module(f"{package.__name__}.{found.name}")
+    for module in iter_modules(package.__path__):
+        yield import_module(f"{package.__name__}.{module.name}")
 
 
 def test_every_mutation_is_registered() -> None:
     """Each file has a MUTATION, which is in MUTATIONS of webhook/decide/mutations/__init__.py."""
     written = {module.MUTATION.name for module in modules(webhook.decide.mutations)}
-    assert written == {one.name for one in MUTATIONS}
+    assert written == {mutation.name for mutation in MUTATIONS}
 
 
 def test_every_format_is_registered() -> None:
     """FORMATS and the functions `write_<name>` of webhook/preview/writers.py are the same."""
     functions = [name for name in vars(writers) if name.startswith("write_")]
-    assert {name.removeprefix("write_") for name in functions} == {one.name for one in FORMATS}
+    assert {name.removeprefix("write_") for name in functions} == {
+        output.name for output in FORMATS
+    }
 
 
 def test_every_rule_is_collected() -> None:
@@ -84,7 +86,7 @@ def test_every_reader_is_registered() -> None:
     assert len(set(READERS)) == len(READERS)
 
 
-def test_each_kind_has_one_controller() -> None:
+def test_each_kind_has_a_single_controller() -> None:
     """A kind in two rows would be decided by their order."""
     kinds = [kind for controller in CONTROLLERS for kind in controller.kinds]
     assert len(set(kinds)) == len(kinds)
@@ -92,9 +94,9 @@ def test_each_kind_has_one_controller() -> None:
 
 def commands() -> list[str]:
     """List the commands of the command line."""
-    (found,) = (one for one in parser([])._actions if one.dest == "==SUPPRESS==")
-    assert found.choices is not None
-    return list(found.choices)
+    (subcommands,) = (action for action in parser([])._actions if action.dest == "==SUPPRESS==")
+    assert subcommands.choices is not None
+    return list(subcommands.choices)
 
 
 def test_every_command_is_registered() -> None:
@@ -118,15 +120,15 @@ def test_every_annotation_is_known() -> None:
     assert keys - {keys_of_pods.PREFIX} == {*keys_of_pods.REQUESTED, *keys_of_pods.WRITTEN}
 
 
-def test_what_is_served_is_told() -> None:
+def test_served_formats_are_documented() -> None:
     """The HTTP usage text and docs/operation.md name each format with its media type."""
-    for one in SERVED:
+    for output in SERVED:
         for text in (preview_endpoint.USAGE, OPERATION):
-            assert one.media_types[0] in text
-            assert re.search(rf"\b{one.name}\b", text)
+            assert output.media_types[0] in text
+            assert re.search(rf"\b{output.name}\b", text)
 
 
-def test_every_parameter_is_told() -> None:
+def test_every_parameter_is_documented() -> None:
     """USAGE in webhook/serve/http/preview.py has a line for each of PARAMETERS in query.py."""
     lines = re.findall(r"^  ([a-z-]+)=", preview_endpoint.USAGE, re.MULTILINE)
     assert set(PARAMETERS) == set(lines)
@@ -144,7 +146,7 @@ def test_every_option_of_preview_is_in_its_row() -> None:
         action.option_strings
         for action in command._actions
         if action.option_strings and common.isdisjoint(action.option_strings)
-        if not any(re.search(rf"(?<![\w-]){one}\b", row) for one in action.option_strings)
+        if not any(re.search(rf"(?<![\w-]){option}\b", row) for option in action.option_strings)
     ]
     assert missing == []
 
@@ -157,7 +159,7 @@ def _given(command: ArgumentParser) -> Iterator[str]:
             continue
         yield flag
         if action.choices is not None:
-            yield next(str(one) for one in action.choices if one != action.default)
+            yield next(str(choice) for choice in action.choices if choice != action.default)
         elif action.nargs != 0:
             yield {"duration": "77h", "port_number": "77", "positive_seconds": "77"}.get(
                 getattr(action.type, "__name__", ""), "other"

@@ -1,4 +1,4 @@
-"""A value without a type has a name that says what it is: `Json` in webhook, `Object` in certs."""
+"""Values without a type have the type name `Json` in webhook, and `Object` in certs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FILES = [file for top in ("webhook", "certs") for file in sorted((_ROOT / top).
 
 
 def _names_any(file: Path) -> bool:
-    """Whether a file imports `Any`, or has it as `typing.Any`."""
+    """Return whether a file imports `Any`, or uses `typing.Any`."""
     return any(
         (isinstance(node, ast.alias) and node.name == "Any")
         or (isinstance(node, ast.Attribute) and node.attr == "Any")
@@ -18,7 +18,7 @@ def _names_any(file: Path) -> bool:
     )
 
 
-def test_any_stands_where_it_has_a_name() -> None:
-    """Elsewhere, a value that is not checked has one of those names, or it is an `object`."""
+def test_any_is_used_only_where_it_has_a_name() -> None:
+    """Elsewhere, unchecked values have one of those names, or the type `object`."""
     naming = [str(file.relative_to(_ROOT)) for file in _FILES if _names_any(file)]
     assert naming == ["webhook/model/json.py", "certs/installation.py"]

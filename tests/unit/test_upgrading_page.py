@@ -1,4 +1,4 @@
-"""docs/upgrading.md quotes what the program says."""
+"""docs/upgrading.md quotes the messages of the program."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PAGE = " ".join((DOCS / "upgrading.md").read_text(encoding="utf-8").split())
     "reason", [NO_KIND, NO_OBJECT, NOT_USABLE], ids=["no kind", "no object", "not usable"]
 )
 def test_the_table_has_each_reason(reason: str) -> None:
-    """As it begins: what to do has its own column."""
+    """The page quotes its beginning: the remedy has its own column."""
     assert f"`{reason.partition(':')[0].partition(',')[0]}`" in PAGE
 
 
 def test_a_rejection_is_quoted_as_a_whole() -> None:
-    """It is what whoever creates a pod reads after a rollback in the wrong order."""
+    """A user who creates a pod after a rollback in the wrong order reads it."""
     assert f"{NOT_CONFIGURED}{NOT_USABLE}" in PAGE

@@ -26,7 +26,7 @@ def _joined(head: str, item: str, between: str = "", tail: str = "") -> Callable
 
 
 #: Name → a function that makes a file with `n` of something, with few values each.
-MANY: dict[str, Callable[[int], str]] = {
+GROWING: dict[str, Callable[[int], str]] = {
     "fabrics on one GPU resource": _per_fabric("- {name: fN, resources: [{name: rdma/r}]}\n"),
     "fabrics told apart": _per_fabric("- {name: fN, match: {gpuProducts: [pN]}}\n"),
     "fabrics with a glob each": _per_fabric("- {name: fN, match: {nodeLabels: {k: ['pN*']}}}\n"),

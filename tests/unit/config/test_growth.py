@@ -25,18 +25,18 @@ def judged(written: str) -> tuple[int, Truncation, str]:
     return len(loaded.findings), loaded.truncation, ""
 
 
-@pytest.mark.parametrize("name", hostile.MANY)
+@pytest.mark.parametrize("name", hostile.GROWING)
 def test_twice_as_many_is_twice_the_work(name: str) -> None:
     """No rule compares items of a file with each other, as the count of executed lines shows."""
-    small, large = (hostile.MANY[name](count) for count in (_COUNT, 2 * _COUNT))
+    small, large = (hostile.GROWING[name](count) for count in (_COUNT, 2 * _COUNT))
     judged(small)  # fills the caches
     assert lines(partial(judged, large)) <= DOUBLE * lines(partial(judged, small))
 
 
-@pytest.mark.parametrize("name", hostile.MANY)
+@pytest.mark.parametrize("name", hostile.GROWING)
 def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
     """This includes C functions that rules call, the parser, and growing sets."""
-    small, large = (hostile.MANY[name](count) for count in (2 * _COUNT, 8 * _COUNT))
+    small, large = (hostile.GROWING[name](count) for count in (2 * _COUNT, 8 * _COUNT))
     assert fourfold(partial(judged, small), partial(judged, large)) < FOURFOLD
 
 
@@ -47,11 +47,13 @@ def test_a_longer_word_is_that_much_more_work(name: str) -> None:
     assert fourfold(partial(judged, small), partial(judged, large)) < FOURFOLD
 
 
-@pytest.mark.parametrize("name", [*hostile.MANY, *hostile.LONG])
+@pytest.mark.parametrize("name", [*hostile.GROWING, *hostile.LONG])
 def test_findings_are_few_and_short(name: str) -> None:
     """There are at most a hundred findings, each with at most a few hundred characters."""
     written = (
-        hostile.MANY[name](5 * _COUNT) if name in hostile.MANY else hostile.LONG[name](_LETTERS)
+        hostile.GROWING[name](5 * _COUNT)
+        if name in hostile.GROWING
+        else hostile.LONG[name](_LETTERS)
     )
     count, _, message = judged(written)
     assert count <= MOST_FINDINGS
@@ -60,7 +62,7 @@ def test_findings_are_few_and_short(name: str) -> None:
 
 def test_the_fabrics_of_each_file_are_read() -> None:
     """Outside `spec` they would be an error, and no rule would have any work."""
-    messages = {name: judged(make(_COUNT))[2] for name, make in hostile.MANY.items()}
+    messages = {name: judged(make(_COUNT))[2] for name, make in hostile.GROWING.items()}
     assert [name for name, error in messages.items() if "is a field of spec" in error] == []
 
 
@@ -210,7 +212,7 @@ def test_many_directives_are_refused_at_once() -> None:
 def test_a_file_is_bounded() -> None:
     """The limits are 1 MiB, and as many values and fabrics as all rules check within a second."""
     values = f"{hostile.SINGLE}x: [{'a,' * 35_000}]"
-    fabrics = hostile.MANY["no fabrics"](4001)
+    fabrics = hostile.GROWING["no fabrics"](4001)
     assert LIMITS.octets == 1 << 20
     assert judged(values)[2] == "f.yaml:6: contains more than 35,000 values, the maximum"
     assert judged(fabrics)[2] == "f.yaml:4: has 4,001 fabrics: the maximum is 4,000"
@@ -218,6 +220,6 @@ def test_a_file_is_bounded() -> None:
 
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
     """They are ambiguous and name no device: two warnings each, a hundred of them shown."""
-    loaded = parse_fabrics(hostile.MANY["fabrics on one GPU resource"](4000), "f.yaml")
+    loaded = parse_fabrics(hostile.GROWING["fabrics on one GPU resource"](4000), "f.yaml")
     assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST_FINDINGS)
     assert loaded.truncation == Truncation(warnings=2 * 4000 - 1 - MOST_FINDINGS)

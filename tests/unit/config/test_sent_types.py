@@ -8,14 +8,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.case_names import case_name
-from tests.fabrics_file import one_fabric
+from tests.fabrics_file import single_fabric
 from webhook.config.crd import definition
 from webhook.config.custom_resource import type_errors
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.model.pod import dotted
 
-FILE = one_fabric("h100", "nvidia.com/h100", "rdma/rdma_h100") + "    libraries: [nccl]\n    %s\n"
+FILE = (
+    single_fabric("h100", "nvidia.com/h100", "rdma/rdma_h100") + "    libraries: [nccl]\n    %s\n"
+)
 QUOTE = "which the API server rejects: put it in quotes"
 
 

@@ -17,8 +17,8 @@ from tests.builders import (
     defaulted,
     fabric,
     gpu,
+    outcomes_of,
     pod,
-    told,
 )
 from tests.case_names import case_name
 from webhook.decide import VOCABULARY, decide
@@ -347,7 +347,7 @@ def test_the_user_may_declare_that_the_nic_is_the_fabrics() -> None:
     annotations = {"rdma.lab/fabric": "v100-ib", "rdma.lab/devices": "0"}
     decision = decide_on(pod(gpu(limits=EFA), annotations=annotations))
     assert (answer(decision), closed(decision)) == ((True, "Patched", ""), {})
-    assert told(decision, "rdma-resources") == [
+    assert outcomes_of(decision, "rdma-resources") == [
         ("trainer", "skipped", "NoDevices", 'rdma.lab/devices is "0"')
     ]
     for name, value in annotations.items():
@@ -415,7 +415,7 @@ def test_a_launcher_gets_env_and_hcoll_only() -> None:
     assert {outcome.mutation for outcome in decision.outcomes} == {"request", "env", "hcoll"}
     patched = decision.pod["spec"]["containers"][0]
     assert patched.keys() - launching.keys() == {"env"}
-    assert told(decision, "request") == [
+    assert outcomes_of(decision, "request") == [
         (
             "launcher",
             "skipped",
@@ -440,15 +440,15 @@ def test_a_launcher_needs_no_fabric() -> None:
 def test_a_launcher_that_may_run_its_ranks_itself_gets_a_hint() -> None:
     """Without hosts it is unknown where they run; with a named fabric, the pod is a target."""
     decision = decide_on(pod(container("osu", command=MPIRUN)))
-    assert told(decision, "request")[0][3] == (
+    assert outcomes_of(decision, "request")[0][3] == (
         "recognized as a launcher by mpirun in its command: "
         "if its ranks run in this pod, set rdma.lab/fabric"
     )
     named = pod(container("osu", command=MPIRUN), annotations={"rdma.lab/fabric": "v100-ib"})
     decision = decide_on(named)
-    assert told(decision, "request") == []
-    assert told(decision, "rdma-resources")[0][:3] == ("osu", "applied", "Added")
-    assert told(decision, "ipc-lock")[0][:3] == ("osu", "applied", "Added")
+    assert outcomes_of(decision, "request") == []
+    assert outcomes_of(decision, "rdma-resources")[0][:3] == ("osu", "applied", "Added")
+    assert outcomes_of(decision, "ipc-lock")[0][:3] == ("osu", "applied", "Added")
     assert decide_on(defaulted(decision.pod)).patch == ()
 
 
@@ -457,11 +457,11 @@ def test_labels_that_no_node_has_are_warned_of() -> None:
     manifest = pod(nodeSelector={"pool": "a"})
     nodes = NodeInventory(by_node={"n": frozenset()}, label_keys=frozenset({"zone"}))
     decision = decide_on(manifest, context(V100, inventory=nodes))
-    assert told(decision, "request") == [
+    assert outcomes_of(decision, "request") == [
         ("", "warned", "SelectorUnknown", "no node has the label pool, which the pod requires")
     ]
     idle = pod(container(), nodeSelector={"pool": "a"})
-    assert told(decide_on(idle, context(V100, inventory=nodes)), "request") == []
+    assert outcomes_of(decide_on(idle, context(V100, inventory=nodes)), "request") == []
 
 
 HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env=V100.env)
@@ -483,7 +483,7 @@ def test_a_launcher_needs_no_host_network() -> None:
     """Its workers need it; a pod without targets gets no warning about it."""
     launching = container(command=["mpirun", "-np", "2", "--hostfile", "/etc/mpi/hostfile", "a"])
     decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "host"}), context(HOST))
-    assert [code for _, _, code, _ in told(decision, "request")] == ["TakenForLauncher"]
+    assert [code for _, _, code, _ in outcomes_of(decision, "request")] == ["TakenForLauncher"]
     assert "HostNetworkMissing" in closed(decision).values()
 
 
@@ -493,7 +493,7 @@ def test_a_mutation_may_be_skipped_by_name() -> None:
     decision = decide_on(manifest)
     message = "The pod lists the mutation in rdma.lab/skip."
     for name in ("env", "ipc-lock"):
-        assert told(decision, name) == [("", "skipped", "SkippedByUser", message)]
+        assert outcomes_of(decision, name) == [("", "skipped", "SkippedByUser", message)]
     assert status(decision)["skipped"] == ["SkippedByUser"]
 
 
@@ -510,7 +510,7 @@ def test_unknown_annotations_are_warned_of() -> None:
     """The warning is about the pod's request, so its outcome is `request`'s."""
     decision = decide_on(pod(annotations={"rdma.lab/enabled": "true"}))
     message = "unknown annotation 'rdma.lab/enabled' (did you mean rdma.lab/enable?)"
-    assert told(decision, "request") == [("", "warned", "UnknownAnnotation", message)]
+    assert outcomes_of(decision, "request") == [("", "warned", "UnknownAnnotation", message)]
     assert decision.warnings == (f"rdma.lab: request: {message}",)
     assert status(decision)["warned"] == ["UnknownAnnotation"]
 
@@ -525,7 +525,7 @@ def test_an_unknown_namespace_is_warned_of() -> None:
         context(namespace=namespace),
     )
     assert decision.reason.code == "FabricUnknown"
-    assert told(decision, "request") == [
+    assert outcomes_of(decision, "request") == [
         (
             "",
             "warned",
@@ -552,7 +552,7 @@ def test_unknown_claims_are_warned_of() -> None:
     manifest = claiming("mine", "a", "b", "a", "c", "d")
     warned = [
         outcome
-        for outcome in told(decide_on(manifest, cluster), "request")
+        for outcome in outcomes_of(decide_on(manifest, cluster), "request")
         if outcome[1] == "warned"
     ]
     assert warned == [
@@ -564,8 +564,8 @@ def test_unknown_claims_are_warned_of() -> None:
         )
         for name in "abc"
     ]
-    assert told(decide_on(claiming("mine"), cluster), "request") == []
-    assert told(decide_on(manifest, context(namespace=namespace)), "request") == []
+    assert outcomes_of(decide_on(claiming("mine"), cluster), "request") == []
+    assert outcomes_of(decide_on(manifest, context(namespace=namespace)), "request") == []
 
 
 @pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=case_name)
@@ -575,15 +575,15 @@ def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
     manifest = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
     decision = decide_on(manifest, context(namespace=namespace))
     message = f"the namespace's annotation rdma.lab/fabric is {name!r}, which is not a fabric"
-    assert told(decision, "request") == [("", "warned", "NamespaceFabric", message)]
-    assert told(decide_on(pod(), context(namespace=namespace)), "request") == []
+    assert outcomes_of(decision, "request") == [("", "warned", "NamespaceFabric", message)]
+    assert outcomes_of(decide_on(pod(), context(namespace=namespace)), "request") == []
 
 
 def test_another_injector_is_warned_of() -> None:
     """The pod could get what both webhooks add twice."""
     decision = decide_on(pod(annotations={"rdma.ome.io/auto-inject": "true"}))
     message = "annotation rdma.ome.io/auto-inject also requests RDMA from another webhook"
-    assert told(decision, "request") == [("", "warned", "OtherInjector", message)]
+    assert outcomes_of(decision, "request") == [("", "warned", "OtherInjector", message)]
 
 
 def test_an_unknown_fabric_is_denied_even_without_targets() -> None:
@@ -599,7 +599,7 @@ def test_many_containers_cost_no_more_than_they_must() -> None:
         gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(100)
     ]
     decision = decide_on(pod(*containers))
-    assert len(told(decision, "ipc-lock")) == 100
+    assert len(outcomes_of(decision, "ipc-lock")) == 100
     assert sum(map(len, decision.warnings)) < 4096
     assert decision.warnings[-1] == "rdma.lab: more in annotation rdma.lab/status"
     assert len(decision.pod["metadata"]["annotations"][STATUS]) < 4096
@@ -634,7 +634,7 @@ def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str
         annotations={"rdma.lab/fabric": "lab", "rdma.lab/devices": "0"},
     )
     first = decide_on(manifest, cluster)
-    assert variable in told(first, "env")[0][3]
+    assert variable in outcomes_of(first, "env")[0][3]
     second = decide_on(defaulted(first.pod), cluster)
     assert second.patch == ()
     before, after = (
@@ -647,7 +647,9 @@ def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str
     )
     assert after == before
     for decision in (first, second):
-        file_outcomes = {(status, code) for _, status, code, _ in told(decision, "config-files")}
+        file_outcomes = {
+            (status, code) for _, status, code, _ in outcomes_of(decision, "config-files")
+        }
         expected = ("applied", "Mounted") if decision is first else ("already", "Present")
         assert file_outcomes == {expected if "sshd" in command[0] else ("skipped", "NotNeeded")}
 
@@ -751,7 +753,7 @@ def noted(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[s
     """List the warnings of `request`: container, code and sentence."""
     return [
         (container, code, message)
-        for container, _, code, message in told(decide_on(manifest, cluster), "request")
+        for container, _, code, message in outcomes_of(decide_on(manifest, cluster), "request")
     ]
 
 

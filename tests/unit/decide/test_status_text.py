@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import decide_on, env, gpu, pod, told
+from tests.builders import decide_on, env, gpu, outcomes_of, pod
 from tests.case_names import case_name
 from webhook.decide.scope import NO_CALL, EarlierCall
 from webhook.decide.status import configuration_named_in, earlier_call
@@ -63,10 +63,10 @@ def pod_of_earlier_call(**fields: Any) -> dict[str, Any]:
 def test_a_status_of_another_configuration_is_warned_of() -> None:
     """Existing values stay, since they may be the user's; missing ones are added."""
     decision = decide_on(pod_of_earlier_call(env=env(NCCL_IB_HCA="=mlx5_9")))
-    assert [outcome[1:3] for outcome in told(decision, "request")] == [
+    assert [outcome[1:3] for outcome in outcomes_of(decision, "request")] == [
         ("warned", "OtherConfiguration")
     ]
-    assert [outcome[1:3] for outcome in told(decision, "ipc-lock")] == [("applied", "Added")]
+    assert [outcome[1:3] for outcome in outcomes_of(decision, "ipc-lock")] == [("applied", "Added")]
     assert {"name": "NCCL_IB_HCA", "value": "=mlx5_9"} in decision.pod["spec"]["containers"][0][
         "env"
     ]
@@ -78,7 +78,7 @@ def test_a_status_of_another_configuration_is_warned_of() -> None:
 def test_the_configuration_in_use_causes_no_warning() -> None:
     """Nor does a status that we did not write."""
     for written in (FULL, "mine"):
-        assert told(decide_on(pod(annotations={STATUS: written})), "request") == []
+        assert outcomes_of(decide_on(pod(annotations={STATUS: written})), "request") == []
 
 
 def test_the_next_call_warns_of_it_too() -> None:
@@ -97,7 +97,7 @@ def test_nccl_conf_of_another_configuration_is_kept() -> None:
     assert decision.allowed
     assert decision.pod["metadata"]["annotations"][NCCL_CONF] == annotations[NCCL_CONF]
     assert ("skipped", "AnnotationKept") in [
-        outcome[1:3] for outcome in told(decision, "config-files")
+        outcome[1:3] for outcome in outcomes_of(decision, "config-files")
     ]
     assert decide_on(decision.pod).patch == ()
     assert not decide_on(pod(gpu(**started), annotations=annotations)).allowed

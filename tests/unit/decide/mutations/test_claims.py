@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, context, decide_on, defaulted, fabric, ops, pod, told
+from tests.builders import (
+    amounts,
+    container,
+    context,
+    decide_on,
+    defaulted,
+    fabric,
+    ops,
+    outcomes_of,
+    pod,
+)
 from tests.case_names import case_name
 from webhook.decide.scope import Context
 from webhook.model.claims import ClaimFacts
@@ -44,7 +54,9 @@ def listed(name: str, template: str = "", **fields: str) -> dict[str, str]:
 def test_a_fabric_without_claims_adds_none() -> None:
     """Its NICs come in another way."""
     decision = decide_on(pod(trainer()), with_claims(mode="shared-device"))
-    assert told(decision, NAME) == [("", "skipped", "NotConfigured", "fabric h100 has no claims")]
+    assert outcomes_of(decision, NAME) == [
+        ("", "skipped", "NotConfigured", "fabric h100 has no claims")
+    ]
     assert "resourceClaims" not in decision.pod["spec"]
 
 
@@ -52,7 +64,7 @@ def test_a_target_gets_a_claim_of_each_template() -> None:
     """The pod's entry comes first, then the container's entry that names it."""
     decision = decide_on(pod(trainer()), with_claims(NICS, SHARED))
     message = "claimed nics as rdma-lab-h100-0, shared as rdma-lab-h100-1"
-    assert told(decision, NAME) == [("trainer", "applied", "Added", message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "applied", "Added", message)]
     at = "/spec/containers/0/resources/claims"
     assert ops(decision, NAME) == [
         {
@@ -94,7 +106,7 @@ def test_a_users_claim_of_the_template_is_shared_too() -> None:
         trainer("a", [{"name": "mine"}]), trainer("b"), resourceClaims=[listed("mine", "shared")]
     )
     decision = decide_on(manifest, with_claims(SHARED))
-    assert [outcome[:3] for outcome in told(decision, NAME)] == [
+    assert [outcome[:3] for outcome in outcomes_of(decision, NAME)] == [
         ("a", "already", "Present"),
         ("b", "applied", "Added"),
     ]
@@ -115,7 +127,7 @@ def test_a_nic_that_is_claimed_already_is_enough(claims: list[str], template: st
     )
     decision = decide_on(manifest, with_claims(NICS))
     message = "already claims a NIC: mine"
-    assert told(decision, NAME) == [("trainer", "already", "Present", message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "already", "Present", message)]
     assert ops(decision, NAME) == []
 
 
@@ -126,13 +138,13 @@ def test_a_device_class_of_the_fabric_may_be_its_nic() -> None:
     nics = with_claims(
         NICS, templates=templates, device_classes=frozenset({"roce.lab", "h100.lab"})
     )
-    assert told(decide_on(manifest, nics), NAME)[0][1:3] == ("already", "Present")
+    assert outcomes_of(decide_on(manifest, nics), NAME)[0][1:3] == ("already", "Present")
     gpus = with_claims(
         NICS,
         templates={"two-devices": {"all": ("h100.lab",)}},
         device_classes=frozenset({"roce.lab", "h100.lab"}),
     )
-    assert told(decide_on(manifest, gpus), NAME)[0][1:3] == ("applied", "Added")
+    assert outcomes_of(decide_on(manifest, gpus), NAME)[0][1:3] == ("applied", "Added")
 
 
 @pytest.mark.parametrize("amount", ["1", "0"])
@@ -141,7 +153,7 @@ def test_an_rdma_resource_of_the_users_is_enough(amount: str) -> None:
     manifest = pod(container(resources=amounts({GPU: "1", "rdma/nic": amount})))
     decision = decide_on(manifest, with_claims(NICS))
     message = "already requests rdma/nic"
-    assert told(decision, NAME) == [("trainer", "already", "Present", message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "already", "Present", message)]
 
 
 def test_only_app_containers_get_a_claim() -> None:
@@ -153,32 +165,34 @@ def test_only_app_containers_get_a_claim() -> None:
         annotations={"rdma.lab/containers": "setup,proxy,trainer"},
     )
     decision = decide_on(manifest, with_claims(NICS))
-    assert [outcome[:3] for outcome in told(decision, NAME)] == [
+    assert [outcome[:3] for outcome in outcomes_of(decision, NAME)] == [
         ("setup", "skipped", "NotAppContainer"),
         ("proxy", "skipped", "NotAppContainer"),
         ("trainer", "applied", "Added"),
     ]
-    assert told(decision, NAME)[0][3] == "only app containers get the claim"
+    assert outcomes_of(decision, NAME)[0][3] == "only app containers get the claim"
 
 
 def test_the_site_may_claim_elsewhere() -> None:
     """`injectResources: false` holds for claims, too."""
     decision = decide_on(pod(trainer()), with_claims(NICS, inject_resources=False))
     message = "another injector adds the claim"
-    assert told(decision, NAME) == [("trainer", "skipped", "InjectedElsewhere", message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "skipped", "InjectedElsewhere", message)]
 
 
 def test_no_devices_means_no_claim() -> None:
     """The user requests no device."""
     decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "0"}), with_claims(NICS))
-    assert told(decision, NAME) == [("trainer", "skipped", "NoDevices", 'rdma.lab/devices is "0"')]
+    assert outcomes_of(decision, NAME) == [
+        ("trainer", "skipped", "NoDevices", 'rdma.lab/devices is "0"')
+    ]
 
 
 def test_another_number_of_devices_is_in_the_template() -> None:
     """The user gets the claim, with a warning."""
     decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "4"}), with_claims(NICS))
     message = "rdma.lab/devices has no effect: the template determines the number of devices"
-    assert told(decision, NAME)[1:] == [("trainer", "warned", "DevicesByTemplate", message)]
+    assert outcomes_of(decision, NAME)[1:] == [("trainer", "warned", "DevicesByTemplate", message)]
     assert used(decision.pod) == [{"name": "rdma-lab-h100-0", "request": "nic"}]
 
 
@@ -200,11 +214,11 @@ def test_the_name_of_a_claim_may_be_taken(name: str, template: str, conflicts: b
     decision = decide_on(manifest, with_claims(NICS))
     if conflicts:
         message = f"claim {name} of the pod has another template: rename it"
-        assert told(decision, NAME) == [("trainer", "skipped", "ClaimNameTaken", message)]
+        assert outcomes_of(decision, NAME) == [("trainer", "skipped", "ClaimNameTaken", message)]
         assert decision.verdict is not None
         assert decision.verdict.message == f"trainer gets no RDMA device: {message}"
     else:
-        assert told(decision, NAME)[0][2] == "Added"
+        assert outcomes_of(decision, NAME)[0][2] == "Added"
 
 
 def test_claims_of_an_earlier_call_are_passed_over() -> None:
@@ -212,7 +226,7 @@ def test_claims_of_an_earlier_call_are_passed_over() -> None:
     first = decide_on(pod(trainer("a")), with_claims(NICS)).pod
     first["spec"]["containers"].append(trainer("b"))
     second = decide_on(first, with_claims(NICS))
-    assert [outcome[:3] for outcome in told(second, NAME)] == [
+    assert [outcome[:3] for outcome in outcomes_of(second, NAME)] == [
         ("a", "already", "Present"),
         ("b", "applied", "Added"),
     ]
@@ -247,9 +261,9 @@ def test_a_template_with_a_gpu_brings_the_only_gpu(
     decision = decide_on(manifest, pairs)
     if remedy:
         message = f"template pairs includes a GPU: remove {remedy}"
-        assert told(decision, NAME) == [("trainer", "skipped", "GPUTwice", message)]
+        assert outcomes_of(decision, NAME) == [("trainer", "skipped", "GPUTwice", message)]
     else:
-        assert told(decision, NAME)[0][1:3] == ("applied", "Added")
+        assert outcomes_of(decision, NAME)[0][1:3] == ("applied", "Added")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import V100, container, context, defaulted, env, fabric, gpu, ops, pod
 from tests.builders import decide_on as all_decide_on
-from tests.builders import told as all_outcomes
+from tests.builders import outcomes_of as all_outcomes
 from tests.case_names import case_name
 from webhook.model.decision import Decision
 from webhook.model.fabric import Fabric, FabricEnv

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, decide_on, fabric, gpu, ops, pod, told
+from tests.builders import V100, container, context, decide_on, fabric, gpu, ops, outcomes_of, pod
 from webhook.model.fabric import FabricEnv, RdmaResource
 from webhook.model.pod import PodManifest
 
@@ -23,23 +23,23 @@ def launcher(*command: str, **fields: Any) -> PodManifest:
 def decided(manifest: PodManifest, **defaults: Any) -> tuple[list[Any], dict[str, Any]]:
     """Decide; return the outcomes without the container's name, and the container afterwards."""
     decision = decide_on(manifest, context(V100, defaults=defaults))
-    outcomes = [tuple(words) for _, *words in told(decision, NAME)]
+    outcomes = [tuple(words) for _, *words in outcomes_of(decision, NAME)]
     return outcomes, decision.pod["spec"]["containers"][0]
 
 
 def test_targets_get_the_variable() -> None:
     """They get it even without a sign of MPI, since a script in the image may start ranks."""
     decision = decide_on(pod(gpu()))
-    assert told(decision, NAME) == [("trainer", "applied", "AddedInCase", SET)]
+    assert outcomes_of(decision, NAME) == [("trainer", "applied", "AddedInCase", SET)]
     assert ops(decision, NAME)[-1]["value"] == SWITCH
     speaking = pod(gpu(command=["python", "-m", "mpi4py", "train.py"]))
-    assert told(decide_on(speaking), NAME) == [("trainer", "applied", "Added", SET)]
+    assert outcomes_of(decide_on(speaking), NAME) == [("trainer", "applied", "Added", SET)]
 
 
 def test_a_list_of_words() -> None:
     """The flag is three items directly after the launcher's word."""
     decision = decide_on(launcher("env", "A=b", "mpirun", "-x", "A", "a"))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("main", "applied", "Added", f"{SET}, and -mca coll_hcoll_enable 0 in command[2]")
     ]
     added = [
@@ -132,7 +132,7 @@ def test_commands_that_stay(command: str, refusal: str) -> None:
 def test_the_user_wins(entry: Any, status: str, code: str, message: str) -> None:
     """If the user sets one of these variables, with any value, nothing is written."""
     decision = decide_on(pod(gpu(command=["mpirun", "-x", "A", "a"], env=[entry])))
-    assert told(decision, NAME) == [("trainer", status, code, message)]
+    assert outcomes_of(decision, NAME) == [("trainer", status, code, message)]
 
 
 def test_env_from_may_hold_it() -> None:
@@ -140,7 +140,7 @@ def test_env_from_may_hold_it() -> None:
     sources = [{"configMapRef": {"name": "mpi"}}]
     decision = decide_on(launcher("mpirun", "-x", "A", "a", envFrom=sources))
     assert ops(decision, NAME) == []
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("main", "skipped", "EnvFrom", "envFrom may set OMPI_MCA_coll_hcoll_enable"),
         (
             *("main", "warned", "EnvFrom"),
@@ -226,7 +226,7 @@ def test_the_sites_variables_prove_nothing() -> None:
         )
     )
     first = decide_on(pod(gpu(command=["mpirun", "-np", "2", "a"])), cluster)
-    assert told(first, NAME) == [
+    assert outcomes_of(first, NAME) == [
         ("trainer", "applied", "Added", f"{SET}; no flag: mpirun is not certain to be Open MPI")
     ]
     assert decide_on(first.pod, cluster).patch == ()
@@ -240,7 +240,7 @@ def test_deciding_again_changes_nothing(command: list[str]) -> None:
     first = decide_on(launcher(*command))
     second = decide_on(first.pod)
     assert second.patch == ()
-    assert told(second, NAME) == [
+    assert outcomes_of(second, NAME) == [
         ("main", "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is already set")
     ]
 
@@ -256,15 +256,15 @@ def test_a_sites_own_switch_settles_it() -> None:
     written = decide_on(pod(container(resources=gpus)), cluster)
     command = ["mpirun", "a"]
     hidden = decide_on(pod(container(command=command, resources=gpus, envFrom=sources)), cluster)
-    assert [outcome[1:3] for outcome in told(written, "hcoll")] == [("skipped", "UserValue")]
-    assert told(hidden, "hcoll")[0][1:3] == ("skipped", "EnvFrom")
+    assert [outcome[1:3] for outcome in outcomes_of(written, "hcoll")] == [("skipped", "UserValue")]
+    assert outcomes_of(hidden, "hcoll")[0][1:3] == ("skipped", "EnvFrom")
 
 
 def test_hcoll_is_not_mentioned_without_a_sign_of_mpi() -> None:
     """A pod of JAX with envFrom has no hcoll that would stay on."""
     sources = [{"configMapRef": {"name": "x"}}]
     decision = decide_on(pod(gpu(command=["python", "train.py"], envFrom=sources)))
-    assert [outcome[1:3] for outcome in told(decision, NAME)] == [("skipped", "NoMPI")]
+    assert [outcome[1:3] for outcome in outcomes_of(decision, NAME)] == [("skipped", "NoMPI")]
     assert "NoMPI" not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
 
 
@@ -282,11 +282,17 @@ SHARP = 'hcoll, and with it SHARP, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps
 def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:
     """Hcoll was made for them; a value of the user settles it."""
     decision = decide_on(ranks(), context(V100))
-    assert [outcome[1:] for outcome in told(decision, NAME)][-1] == ("warned", "CPURanks", SHARP)
+    assert [outcome[1:] for outcome in outcomes_of(decision, NAME)][-1] == (
+        "warned",
+        "CPURanks",
+        SHARP,
+    )
     assert len(f"rdma.lab: hcoll openfoam: {SHARP}") <= 120
     for value in ("0", "1"):
         manifest = ranks(env=[{"name": "OMPI_MCA_coll_hcoll_enable", "value": value}])
-        assert [outcome[1] for outcome in told(decide_on(manifest, context(V100)), NAME)] in (
+        assert [
+            outcome[1] for outcome in outcomes_of(decide_on(manifest, context(V100)), NAME)
+        ] in (
             ["already"],
             ["skipped"],
         )
@@ -307,5 +313,5 @@ def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:
 def test_other_pods_get_no_such_warning(manifest: PodManifest) -> None:
     """With a GPU, NCCL does the work; without MPI there is no hcoll; a launcher has no ranks."""
     assert "CPURanks" not in [
-        outcome[2] for outcome in told(decide_on(manifest, context(V100)), NAME)
+        outcome[2] for outcome in outcomes_of(decide_on(manifest, context(V100)), NAME)
     ]

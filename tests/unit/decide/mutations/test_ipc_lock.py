@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, context, decide_on, defaulted, gpu, ops, pod, told
+from tests.builders import (
+    amounts,
+    container,
+    context,
+    decide_on,
+    defaulted,
+    gpu,
+    ops,
+    outcomes_of,
+    pod,
+)
 from tests.case_names import case_name
 from webhook.decide.mutations.ipc_lock import NOT_RAISED
 from webhook.decide.scope import Context
@@ -23,7 +33,9 @@ def secured(security: Any, **spec: Any) -> PodManifest:
 
 def statuses(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[str, str]]:
     """List the status and reason of each outcome of the mutation."""
-    return [(status, code) for _, status, code, _ in told(decide_on(manifest, cluster), NAME)]
+    return [
+        (status, code) for _, status, code, _ in outcomes_of(decide_on(manifest, cluster), NAME)
+    ]
 
 
 def enforcing(level: str, policy: str = "skip", **defaults: str) -> Context:
@@ -53,7 +65,7 @@ def enforcing(level: str, policy: str = "skip", **defaults: str) -> Context:
 def test_a_container_may_have_it_already(security: Any, code: str, message: str) -> None:
     """It may be privileged, or have added the name or ALL, in any case of letters."""
     decision = decide_on(secured(security))
-    assert told(decision, NAME) == [("trainer", "already", code, message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "already", code, message)]
     assert ops(decision, NAME) == []
 
 
@@ -71,7 +83,7 @@ def test_dropping_it_wins(capabilities: Any) -> None:
     """Containerd drops capabilities after adding them, so adding would have no effect."""
     decision = decide_on(secured({"capabilities": capabilities}))
     message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("trainer", "skipped", "DroppedByUser", message),
         ("trainer", "warned", "DroppedByUser", message),
     ]
@@ -93,7 +105,7 @@ def test_dropping_it_wins(capabilities: Any) -> None:
 def test_it_is_added_to_what_is_there(security: Any, op: tuple[str, str, Any]) -> None:
     """Nothing else in the securityContext changes; `drop: [ALL]` is not a conflict."""
     decision = decide_on(secured(security))
-    assert told(decision, NAME) == [("trainer", "applied", "Added", ADDED)]
+    assert outcomes_of(decision, NAME) == [("trainer", "applied", "Added", ADDED)]
     kind, path, value = op
     parent = "/spec/containers/0/securityContext"
     assert ops(decision, NAME) == [{"op": kind, "path": parent + path, "value": value}]
@@ -102,7 +114,7 @@ def test_it_is_added_to_what_is_there(security: Any, op: tuple[str, str, Any]) -
 def test_every_target_gets_it_and_nobody_else() -> None:
     """A sidecar without a GPU registers no memory."""
     decision = decide_on(pod(gpu("a"), container("proxy"), gpu("b", securityContext={})))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("a", "applied", "Added", ADDED),
         ("b", "applied", "Added", ADDED),
     ]
@@ -112,7 +124,7 @@ def test_every_target_gets_it_and_nobody_else() -> None:
 def test_the_prefixed_name_is_no_capability() -> None:
     """Containerd reads it as CAP_CAP_IPC_LOCK: the right name is added, with a warning."""
     decision = decide_on(secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}}))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("trainer", "applied", "Added", ADDED),
         (
             "trainer",
@@ -136,13 +148,13 @@ def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
     skipped = decide_on(pod(), enforcing(level))
     label = "pod-security.kubernetes.io/enforce"
     warning = f"no IPC_LOCK: namespace label {label}: {level} forbids it"
-    assert told(skipped, NAME) == [
+    assert outcomes_of(skipped, NAME) == [
         ("trainer", "skipped", "PodSecurity", message),
         ("trainer", "warned", "PodSecurity", warning),
     ]
     assert "securityContext" not in skipped.pod["spec"]["containers"][0]
     denied = decide_on(pod(), enforcing(level, "deny"))
-    assert told(denied, NAME) == [("trainer", "failed", "PodSecurity", message)]
+    assert outcomes_of(denied, NAME) == [("trainer", "failed", "PodSecurity", message)]
     assert (denied.allowed, denied.reason.code, denied.message, denied.patch) == (
         False,
         "MutationFailed",
@@ -205,7 +217,7 @@ def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(pol
     cluster = enforcing("restricted", policy, memlock="unlimited")
     message = "not added: Pod Security restricted forbids it, and memlock is unlimited"
     expected = [("trainer", "skipped", "PodSecurity", message)]
-    assert told(decide_on(pod(), cluster), NAME) == expected
+    assert outcomes_of(decide_on(pod(), cluster), NAME) == expected
 
 
 @pytest.mark.parametrize("memlock", ["unknown", "limited"])
@@ -246,11 +258,11 @@ def test_nri_raises_memlock_where_the_capability_does_nothing(
     cluster = context(defaults=NRI)
     manifest = secured(security, **spec)
     first = decide_on(manifest, cluster)
-    assert told(first, NAME) == [("trainer", "applied", *outcome)]
+    assert outcomes_of(first, NAME) == [("trainer", "applied", *outcome)]
     assert ulimits(manifest) == {f"{key}trainer": VALUE for key in KEYS}
     second = decide_on(defaulted(first.pod), cluster)
     assert second.patch == ()
-    assert [reported[1] for reported in told(second, NAME)] == ["already"]
+    assert [reported[1] for reported in outcomes_of(second, NAME)] == ["already"]
 
 
 def test_nri_is_not_needed_where_the_capability_works() -> None:
@@ -265,11 +277,11 @@ def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: st
     cluster = enforcing("baseline", policy, **NRI)
     first = decide_on(pod(), cluster)
     message = f"{BY_NRI}; Pod Security baseline forbids IPC_LOCK"
-    assert told(first, NAME) == [("trainer", "applied", "MemlockRaised", message)]
+    assert outcomes_of(first, NAME) == [("trainer", "applied", "MemlockRaised", message)]
     assert "securityContext" not in first.pod["spec"]["containers"][0]
     message = "an annotation already raises memlock"
     second = decide_on(first.pod, cluster)
-    assert told(second, NAME) == [("trainer", "already", "MemlockRaised", message)]
+    assert outcomes_of(second, NAME) == [("trainer", "already", "MemlockRaised", message)]
     assert second.patch == ()
 
 
@@ -281,17 +293,20 @@ def test_the_users_own_ulimits_stay(key: str) -> None:
     manifest = secured({"runAsUser": 1000})
     manifest["metadata"]["annotations"].update(user_annotation)
     assert ulimits(manifest) == user_annotation
-    assert told(decide_on(manifest, cluster), NAME) == [("trainer", "applied", "Added", ADDED)]
+    assert outcomes_of(decide_on(manifest, cluster), NAME) == [
+        ("trainer", "applied", "Added", ADDED)
+    ]
     assert [
-        outcome[:3] for outcome in told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
+        outcome[:3]
+        for outcome in outcomes_of(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
     ] == [("trainer", "already", "MemlockRaised")]
     user_annotation = {f"{key}trainer": "- {type: NOFILE, soft: 1, hard: 1}"}
     manifest["metadata"]["annotations"].update(user_annotation)
     assert ulimits(manifest) == user_annotation
     message = "your ulimits annotation is kept, but does not raise RLIMIT_MEMLOCK"
     warning = ("trainer", "warned", "MemlockNotRaised", message)
-    assert told(decide_on(manifest, cluster), NAME)[1:] == [warning]
-    refused = told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
+    assert outcomes_of(decide_on(manifest, cluster), NAME)[1:] == [warning]
+    refused = outcomes_of(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
     assert [outcome[1:3] for outcome in refused] == [
         ("skipped", "PodSecurity"),
         ("warned", "PodSecurity"),
@@ -307,12 +322,12 @@ def test_an_annotation_has_its_limits() -> None:
         manifest = pod(gpu(name, securityContext={"runAsUser": 1000}))
         assert bool(ulimits(manifest)) is fits
         warned = [] if fits else [(name, "warned", "MemlockNotRaised", message)]
-        assert told(decide_on(manifest, cluster), NAME)[1:] == warned
+        assert outcomes_of(decide_on(manifest, cluster), NAME)[1:] == warned
     assert "a name of at most 53 characters" in NOT_RAISED.remedy
     full = secured({"runAsUser": 1000})
     full["metadata"]["annotations"]["note"] = "x" * (256 * 1024 - 4096)
     assert ulimits(full) == {}
-    assert told(decide_on(full, cluster), NAME)[1:] == [
+    assert outcomes_of(decide_on(full, cluster), NAME)[1:] == [
         ("trainer", "warned", "MemlockNotRaised", message)
     ]
 
@@ -386,7 +401,7 @@ def test_deciding_again_changes_nothing() -> None:
     manifest = secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}, "runAsUser": 5})
     first = decide_on(defaulted(manifest))
     second = decide_on(defaulted(first.pod))
-    assert told(second, NAME)[0] == (
+    assert outcomes_of(second, NAME)[0] == (
         "trainer",
         "already",
         "Present",

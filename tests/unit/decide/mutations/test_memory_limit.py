@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, context, decide_on, defaulted, ops, pod, told
+from tests.builders import amounts, container, context, decide_on, defaulted, ops, outcomes_of, pod
 from tests.case_names import case_name
 from webhook.decide.limits import MOST_ENTRIES
 from webhook.decide.scope import Context
@@ -34,7 +34,7 @@ def outcomes(
     manifest: PodManifest, cluster: Context | None = None
 ) -> list[tuple[str, str, str, str]]:
     """List the outcomes of the mutation."""
-    return told(decide_on(manifest, cluster), NAME)
+    return outcomes_of(decide_on(manifest, cluster), NAME)
 
 
 def resources(decision: Decision, index: int = 0) -> Any:
@@ -62,7 +62,7 @@ def test_the_limit_is_dropped_and_the_request_stays() -> None:
     )
     decision = decide_on(pod(trainer))
     message = "removed limits.memory 64Gi; requests.memory stays 32Gi"
-    assert told(decision, NAME) == [("trainer", "applied", "Dropped", message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "applied", "Dropped", message)]
     assert ops(decision, NAME) == [
         {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"}
     ]
@@ -88,7 +88,7 @@ def test_only_targets_lose_theirs() -> None:
         annotations={"rdma.lab/containers": "a,setup"},
     )
     decision = decide_on(manifest)
-    assert [outcome[:3] for outcome in told(decision, NAME) if outcome[1] == "applied"] == [
+    assert [outcome[:3] for outcome in outcomes_of(decision, NAME) if outcome[1] == "applied"] == [
         ("a", "applied", "Dropped"),
         ("setup", "applied", "Dropped"),
     ]
@@ -108,7 +108,7 @@ def test_it_is_kept_on_request(
 ) -> None:
     """The reason is quiet: the status does not list it."""
     decision = decide_on(pod(limited(), annotations=annotations), context(defaults=defaults))
-    assert told(decision, NAME) == [("trainer", "skipped", "Kept", message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "skipped", "Kept", message)]
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
 
 
@@ -182,7 +182,7 @@ def test_resources_of_the_pod_make_it_guaranteed() -> None:
 def test_it_warns_where_the_pod_was_guaranteed() -> None:
     """The price of dropping it is the QoS class."""
     decision = decide_on(pod(guaranteed()))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("trainer", "applied", "Dropped", REMOVED),
         ("trainer", "warned", "GuaranteedLost", LOST),
     ]
@@ -220,7 +220,7 @@ def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
     sharing = container(resources=amounts({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
     message = "kept: other pods share the GPU, and so the node's memory"
     decision = decide_on(pod(sharing))
-    assert told(decision, NAME) == [("trainer", "skipped", "SharedGPU", message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "skipped", "SharedGPU", message)]
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
     manifest = pod(sharing, annotations={"rdma.lab/memory-limit": "drop"})
     assert outcomes(manifest) == [("trainer", "applied", "Dropped", REMOVED)]
@@ -260,7 +260,7 @@ def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> Non
         container("proxy", resources=amounts({"memory": "1Gi"})),
     )
     decision = decide_on(manifest)
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("a", "already", "NoLimit", "there is no memory limit"),
         (
             "",
@@ -293,7 +293,7 @@ def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> Non
     alone = level(container("a", resources=amounts(GPU)))
     decision = decide_on(alone)
     assert decision.pod["spec"]["resources"]["requests"] == {"memory": "1Ti"}
-    assert told(decision, NAME)[1:] == [
+    assert outcomes_of(decision, NAME)[1:] == [
         (
             "",
             "applied",
@@ -309,7 +309,7 @@ def test_zero_and_null_are_no_limit() -> None:
     for limit in ("0", None):
         limits = {**GPU, "memory": limit}
         decision = decide_on(pod(container(resources={"limits": limits})))
-        assert told(decision, NAME) == [
+        assert outcomes_of(decision, NAME) == [
             ("trainer", "already", "NoLimit", "there is no memory limit")
         ]
 
@@ -329,7 +329,7 @@ def test_a_pod_level_request_stays() -> None:
     """With a smaller request the pod was not Guaranteed."""
     decision = decide_on(level(resources={"requests": {"memory": "1Gi"}}))
     message = "removed the pod's limits.memory 1Ti; its requests.memory stays 1Gi"
-    assert told(decision, NAME)[1:] == [("", "applied", "Dropped", message)]
+    assert outcomes_of(decision, NAME)[1:] == [("", "applied", "Dropped", message)]
     assert decision.pod["spec"]["resources"] == amounts({"cpu": "8"}, {"memory": "1Gi"})
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import context, decide_on, defaulted, fabric, gpu, ops, pod, told
+from tests.builders import context, decide_on, defaulted, fabric, gpu, ops, outcomes_of, pod
 from tests.case_names import case_name
 from webhook.model.decision import Decision
 from webhook.model.fabric import RdmaResource
@@ -38,14 +38,16 @@ def annotation(decision: Decision) -> Any:
 def test_a_fabric_without_networks_adds_none() -> None:
     """The status does not mention it either."""
     decision = decide_on(attached("mine"))
-    assert told(decision, NAME) == [("", "skipped", "NotConfigured", "The fabric has no networks.")]
+    assert outcomes_of(decision, NAME) == [
+        ("", "skipped", "NotConfigured", "The fabric has no networks.")
+    ]
     assert annotation(decision) == "mine"
 
 
 def test_a_host_network_pod_is_left_alone() -> None:
     """Multus adds no networks there, so they are skipped with a reason."""
     decision = decide_on(attached(hostNetwork=True), context(STORAGE))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         (
             "",
             "skipped",
@@ -70,7 +72,7 @@ def test_a_host_network_pod_is_left_alone() -> None:
 def test_the_pod_may_be_attached_already(written: str) -> None:
     """Names are compared with the default namespace filled in, and without interfaces."""
     decision = decide_on(attached(written), context(STORAGE))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("", "already", "Present", "The pod is already attached to all networks.")
     ]
     assert ops(decision, NAME) == []
@@ -80,7 +82,7 @@ def test_the_pod_may_be_attached_already(written: str) -> None:
 def test_what_cannot_be_read_is_left_alone(written: str) -> None:
     """It is skipped with a reason; the pod cannot start anyway."""
     decision = decide_on(attached(written), context(STORAGE))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         (
             "",
             "skipped",
@@ -114,7 +116,7 @@ def test_missing_networks_are_appended(
     """They are written in the existing form, and the user's entries stay."""
     decision = decide_on(attached(written), context(STORAGE))
     value = result or f"{written},infra/storage,local@net9"
-    assert told(decision, NAME) == [("", "applied", "Appended", f"appended {appended}")]
+    assert outcomes_of(decision, NAME) == [("", "applied", "Appended", f"appended {appended}")]
     assert ops(decision, NAME) == [
         {"op": kind, "path": "/metadata/annotations/k8s.v1.cni.cncf.io~1networks", "value": value}
     ]
@@ -134,7 +136,7 @@ def test_the_requests_namespace_counts(namespace: str, pod_namespace: Any, code:
     manifest = attached("lab/local,infra/storage")
     manifest["metadata"]["namespace"] = pod_namespace
     decision = decide_on(manifest, context(STORAGE, namespace=NamespaceFacts(name=namespace)))
-    assert told(decision, NAME)[0][2] == code
+    assert outcomes_of(decision, NAME)[0][2] == code
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
     """Such a list would use up the memory, and no node has that many devices."""
     manifest = attached(None, gpu(limits={"nvidia.com/rail0": count}))
     decision = decide_on(manifest, context(RAILS))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         (
             "",
             "skipped",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import context, decide_on, defaulted, fabric, ops, pod, told
+from tests.builders import context, decide_on, defaulted, fabric, ops, outcomes_of, pod
 from tests.case_names import case_name
 from webhook.model.pod import PodManifest
 
@@ -24,7 +24,9 @@ def affine(*keys: Any) -> dict[str, Any]:
 def test_a_fabric_may_pin_nothing(pin: Any) -> None:
     """The RDMA resource keeps the pod on the right nodes."""
     decision = decide_on(pod(), context(fabric(gpu_resources=GPU, pin=pin)))
-    assert told(decision, NAME) == [("", "skipped", "NotConfigured", "The fabric has pin: never.")]
+    assert outcomes_of(decision, NAME) == [
+        ("", "skipped", "NotConfigured", "The fabric has pin: never.")
+    ]
     assert "nodeSelector" not in decision.pod["spec"]
 
 
@@ -32,7 +34,7 @@ def test_the_pod_may_select_the_fabrics_nodes_already() -> None:
     """All labels of the fabric must be there."""
     selector = {"site.lab/fabric": "ib", "site.lab/rail": "r1", "zone": "a"}
     decision = decide_on(pod(nodeSelector=selector), PINNED)
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("", "already", "Present", "The pod already selects the fabric's nodes.")
     ]
     assert ops(decision, NAME) == []
@@ -55,7 +57,7 @@ def test_the_pod_may_select_the_fabrics_nodes_already() -> None:
 def test_a_choice_of_the_user_stays(spec: dict[str, Any], keys: str) -> None:
     """One of the keys is enough: a mix of the user's and the fabric's selector suits neither."""
     decision = decide_on(pod(**spec), PINNED)
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("", "skipped", "UserSelects", f"the pod itself selects nodes by {keys}")
     ]
     assert ops(decision, NAME) == []
@@ -66,7 +68,7 @@ def test_the_selector_is_added(affinity: Any) -> None:
     """It is added regardless of other node selection."""
     decision = decide_on(pod(affinity=affinity), PINNED)
     message = "added nodeSelector site.lab/fabric=ib, site.lab/rail=r1"
-    assert told(decision, NAME) == [("", "applied", "Pinned", message)]
+    assert outcomes_of(decision, NAME) == [("", "applied", "Pinned", message)]
     assert ops(decision, NAME) == [
         {"op": "add", "path": "/spec/nodeSelector", "value": {"site.lab/fabric": "ib"}},
         {"op": "add", "path": "/spec/nodeSelector/site.lab~1rail", "value": "r1"},

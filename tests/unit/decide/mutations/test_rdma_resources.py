@@ -14,8 +14,8 @@ from tests.builders import (
     fabric,
     gpu,
     ops,
+    outcomes_of,
     pod,
-    told,
 )
 from tests.case_names import case_name
 from webhook.decide.scope import Context
@@ -51,14 +51,16 @@ def test_an_rdma_resource_that_is_there_stays(amount: Any, *, requested: bool) -
     if requested:
         written["resources"]["requests"] = {"rdma/v100": amount}
     decision = decide_on(pod(written))
-    assert told(decision, NAME) == [("trainer", "already", "Present", "already requests rdma/v100")]
+    assert outcomes_of(decision, NAME) == [
+        ("trainer", "already", "Present", "already requests rdma/v100")
+    ]
     assert decision.pod["spec"]["containers"][0]["resources"] == written["resources"]
 
 
 def test_another_rdma_resource_stays_with_a_warning() -> None:
     """It may be one that an administrator forgot to list, so there is only a warning."""
     decision = decide_on(pod(gpu(limits={"rdma/other": "1"})))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("trainer", "already", "Present", "already requests rdma/other"),
         (
             "trainer",
@@ -99,7 +101,7 @@ def test_there_may_be_nothing_to_add(
 ) -> None:
     """The pod, the fabric or another injector rules it out; the status mentions none of these."""
     decision = decide_on(pod(annotations=annotations), context(member))
-    assert told(decision, NAME) == [("trainer", "skipped", code, message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "skipped", code, message)]
     assert ops(decision, NAME) == []
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
 
@@ -107,7 +109,7 @@ def test_there_may_be_nothing_to_add(
 def test_it_is_added_to_limits_and_requests() -> None:
     """Extended resources cannot be overcommitted, so limits and requests are the same."""
     decision = decide_on(pod(gpu("a", 8), container("b")))
-    assert told(decision, NAME) == [("a", "applied", "Added", "requested rdma/v100: 1")]
+    assert outcomes_of(decision, NAME) == [("a", "applied", "Added", "requested rdma/v100: 1")]
     assert ops(decision, NAME) == [
         {"op": "add", "path": "/spec/containers/0/resources/limits/rdma~1v100", "value": "1"},
         {
@@ -143,7 +145,7 @@ def test_the_pod_may_ask_for_a_number() -> None:
     """The number holds for each target, spread over the fabric's resources."""
     decision = decide_on(asking("3", gpu("a"), gpu("b", 8)), context(RAILS))
     message = "requested nvidia.com/rail0: 2, nvidia.com/rail1: 1"
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("a", "applied", "Added", message),
         ("b", "applied", "Added", message),
     ]
@@ -171,7 +173,7 @@ def test_init_containers_and_sidecars_never_get_it() -> None:
     )
     decision = decide_on(manifest)
     message = "only app containers get the RDMA resource"
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("setup", "skipped", "NotAppContainer", message),
         ("proxy", "skipped", "NotAppContainer", message),
         ("a", "applied", "Added", "requested rdma/v100: 1"),
@@ -184,7 +186,7 @@ def test_an_alias_is_renamed_with_its_quantity() -> None:
     written = gpu(resources=amounts(*[{"nvidia.com/v100": "1", "rdma/hca": "2"}] * 2))
     decision = decide_on(pod(written))
     message = "renamed rdma/hca to rdma/v100, the name of the resource in this cluster"
-    assert told(decision, NAME) == [("trainer", "applied", "Renamed", message)]
+    assert outcomes_of(decision, NAME) == [("trainer", "applied", "Renamed", message)]
     expected = {"nvidia.com/v100": "1", "rdma/v100": "2"}
     assert decision.pod["spec"]["containers"][0]["resources"] == amounts(expected, expected)
     assert decision.evidence == "rdma/hca in container trainer"
@@ -202,12 +204,12 @@ def test_an_alias_is_renamed_for_any_request() -> None:
 def test_a_virtual_gpu_gets_a_warning_about_gpudirect() -> None:
     """The pod still gets the resource: NCCL copies through the host's memory."""
     decision = decide_on(pod(gpu(limits={"nvidia.com/gpumem": "3000"})))
-    assert told(decision, NAME) == [
+    assert outcomes_of(decision, NAME) == [
         ("trainer", "applied", "Added", "requested rdma/v100: 1"),
         ("trainer", "warned", "VirtualGPU", "a virtual GPU has no GPUDirect RDMA"),
     ]
     sliced = decide_on(pod(gpu(limits={"nvidia.com/mig-1g.5gb": "1"})))
-    assert told(sliced, NAME) == [("trainer", "applied", "Added", "requested rdma/v100: 1")]
+    assert outcomes_of(sliced, NAME) == [("trainer", "applied", "Added", "requested rdma/v100: 1")]
 
 
 def test_what_is_no_quantity_denies_the_pod() -> None:
@@ -251,7 +253,7 @@ def test_an_alias_outside_the_targets_is_warned_of() -> None:
     helper = container("helper", resources=amounts({"rdma/hca": "1"}))
     decision = decide_on(pod(gpu(), helper))
     message = "no node offers rdma/hca, and helper needs no RDMA: remove it"
-    assert ("helper", "warned", "OtherResource", message) in told(decision, NAME)
+    assert ("helper", "warned", "OtherResource", message) in outcomes_of(decision, NAME)
 
 
 PER_GPU = fabric(
@@ -279,7 +281,7 @@ PER_GPU = fabric(
 def test_fewer_devices_than_gpus_have_are_warned_of(limits: dict[str, str], have: int) -> None:
     """The traffic of all GPUs goes over them; a user who writes 0 has chosen that."""
     decision = decide_on(pod(gpu(count="2", limits=limits)), context(PER_GPU))
-    warnings = [outcome for outcome in told(decision, NAME) if outcome[1] == "warned"]
+    warnings = [outcome for outcome in outcomes_of(decision, NAME) if outcome[1] == "warned"]
     message = f"requests {have} of the 4 devices that the fabric has for its GPUs"
     assert warnings == ([("trainer", "warned", "FewDevices", message)] if have else [])
 
@@ -292,7 +294,7 @@ def test_a_shared_device_counts_for_all() -> None:
         resources=(RdmaResource(name="rdma/x", count=2),),
     )
     decision = decide_on(pod(gpu(limits={"rdma/x": "1"})), context(shared))
-    assert [outcome[1] for outcome in told(decision, NAME)] == ["already"]
+    assert [outcome[1] for outcome in outcomes_of(decision, NAME)] == ["already"]
     decision = decide_on(asking("1", gpu(count="2")), context(PER_GPU))
-    assert [outcome[1] for outcome in told(decision, NAME)] == ["applied"]
+    assert [outcome[1] for outcome in outcomes_of(decision, NAME)] == ["applied"]
     assert decide_on(decision.pod, context(PER_GPU)).patch == ()

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.fabrics_file import one_fabric
+from tests.fabrics_file import single_fabric
 from webhook.config.load import parse_object
 from webhook.errors import DocumentError
 from webhook.preview import dry_run as preview
 from webhook.preview.worker import operations
 from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Operations, Reply
 
-FABRICS = one_fabric("ib", "nvidia.com/gpu", "rdma/hca").encode()
+FABRICS = single_fabric("ib", "nvidia.com/gpu", "rdma/hca").encode()
 POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a}]}\n"
 SECRET = "hunter2"
 

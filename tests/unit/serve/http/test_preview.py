@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fabrics_file import one_fabric
+from tests.fabrics_file import single_fabric
 from tests.server_state import learn, use
 from tests.unit.serve.client import Answer, Lines, request
 from webhook.config.load import FabricsText, parse_fabrics
@@ -18,7 +18,7 @@ from webhook.serve.state import State
 from webhook.serve.worker import supervisor
 from webhook.serve.worker.supervisor import Worker
 
-FABRICS = one_fabric("ib", "nvidia.com/gpu", "rdma/hca")
+FABRICS = single_fabric("ib", "nvidia.com/gpu", "rdma/hca")
 POD = b"""\
 apiVersion: v1
 kind: Pod

@@ -42,9 +42,9 @@ def _outer(n: int) -> str:
 
 
 #: Name → a function that makes a document with `n` of something.
-MANY: dict[str, Callable[[int], str]] = {
+GROWING: dict[str, Callable[[int], str]] = {
     "containers in block style": _repeated(_POD + "  containers:\n", _BLOCK),
-    "containers in block style, CRLF": lambda n: MANY["containers in block style"](n).replace(
+    "containers in block style, CRLF": lambda n: GROWING["containers in block style"](n).replace(
         "\n", "\r\n"
     ),
     "containers on one line": _repeated(_POD + "  containers: [", _FLOW, "]\n"),
@@ -78,7 +78,7 @@ MANY: dict[str, Callable[[int], str]] = {
     "dashes": _repeated("", "- "),
     "question marks": _repeated("", "? "),
 }
-MANY["variables"] = _repeated(
+GROWING["variables"] = _repeated(
     _POD + "  containers:\n  - name: a\n    resources: {limits: {nvidia.com/v100: 1}}\n    env:\n",
     "    - {name: aN, value: b}\n",
 )

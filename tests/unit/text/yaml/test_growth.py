@@ -38,19 +38,19 @@ def previewed(written: str, *, with_diff: bool = True) -> None:
             diff("f.yaml", joined([document.text for document in documents]), after)
 
 
-@pytest.mark.parametrize("name", hostile.MANY)
+@pytest.mark.parametrize("name", hostile.GROWING)
 def test_twice_as_many_is_twice_the_work(name: str) -> None:
     """Items are never compared with each other, as the count of executed lines shows."""
-    small, large = (hostile.MANY[name](count) for count in (_COUNT, 2 * _COUNT))
+    small, large = (hostile.GROWING[name](count) for count in (_COUNT, 2 * _COUNT))
     previewed(small)  # fills the caches
     twice, once = (lines(partial(previewed, text, with_diff=False)) for text in (large, small))
     assert twice <= DOUBLE * once
 
 
-@pytest.mark.parametrize("name", hostile.MANY)
+@pytest.mark.parametrize("name", hostile.GROWING)
 def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
     """This includes work in C: the parser, searching texts and the diff."""
-    small, large = (hostile.MANY[name](count) for count in (2 * _COUNT, 8 * _COUNT))
+    small, large = (hostile.GROWING[name](count) for count in (2 * _COUNT, 8 * _COUNT))
     assert fourfold(partial(previewed, small), partial(previewed, large)) < FOURFOLD
 
 
@@ -110,7 +110,7 @@ def test_many_directives_are_refused_at_once() -> None:
 
 def test_an_answer_is_bounded() -> None:
     """A longer answer is refused before it is complete, and the message contains a remedy."""
-    documents = read_documents(hostile.MANY["pods of a list"](3))
+    documents = read_documents(hostile.GROWING["pods of a list"](3))
     report = preview_documents(documents, OPTIONS)
     with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
         form_text(report, max_characters=1000)
