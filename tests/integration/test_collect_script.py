@@ -282,7 +282,7 @@ def test_without_timeout_it_runs_and_notes_that(node: Node) -> None:
         return  # its timeout is part of its shell, so it cannot be missing
     (node.root / "bin/timeout").unlink()
     out = node.run(node.script())
-    assert "### note: timeout is not installed, so a tool that hangs stops this script" in out
+    assert "### note: timeout is not installed, so a tool that hangs makes this script hang" in out
     assert f"/{PORT}/state:4: ACTIVE" in out
 
 

@@ -53,8 +53,8 @@ _EXAMPLES = """examples:
   rdma-webhook discover --dir nodes/ --plugin device-plugin/
   rdma-webhook discover node1.txt node2.txt --nodes nodes.yaml -o json
 
-exit codes: 0 fine, 1 a finding is an error and needs a fix (a port that is down, say), 2 usage, or
-something that cannot be read
+exit codes: 0 no error, 1 a finding is an error (such as a port that is down), 2 wrong usage or
+unreadable input
 """
 
 
@@ -180,7 +180,7 @@ def _collector(arguments: argparse.Namespace) -> str:
 def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeText]:
     """Yield all texts; an unreadable input becomes a problem, and the others are still read."""
     if arguments.run:
-        yield NodeText("this machine", gethostname(), run_here())
+        yield NodeText("this node", gethostname(), run_here())
     named = [*dict.fromkeys(arguments.files), *dict.fromkeys(arguments.dir)]
     files = len(dict.fromkeys(arguments.files))
     for at, name in enumerate(named):
@@ -191,9 +191,9 @@ def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeT
 
 
 def _no_input(problems: tuple[str, ...]) -> str:
-    lead = "nothing usable in any input" if problems else "no input: name files, --dir or --run"
+    lead = "no input could be used" if problems else "no input: give files, --dir or --run"
     return (
-        f"{lead}: on each node run the script that rdma-webhook discover script prints, or at "
+        f"{lead}. On each node, run the script that rdma-webhook discover script prints, or at "
         "least: hostname; ibstat; ibdev2netdev; lspci -Dnn; nvidia-smi -L; nvidia-smi topo -m; "
         "ip -br a"
     )
@@ -216,7 +216,7 @@ def _from_file(given: str) -> list[Item]:
         raise unreadable(given, error) from None
     items = [item for value in _documents(decode(data, name), name) for item in items_of(value)]
     if not any(item.get("kind") == "Node" for item in items):
-        raise DocumentError(f"{name}: holds no Node: give what {COMMAND} prints")
+        raise DocumentError(f"{name}: contains no Node; give the output of {COMMAND}")
     return items
 
 
@@ -268,7 +268,7 @@ def _unwritable(path: Path, error: OSError | ValueError) -> DocumentError:
 def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) -> None:
     """Write the device plugins' files; an existing file that differs stays."""
     if folder.is_file():
-        raise DocumentError(f"{folder}: is a file: --plugin takes a folder")
+        raise DocumentError(f"{folder}: is a file, but --plugin takes a folder")
     side = plugin_side(discovery.written, options)
     for note in side.notes:
         print_status("warning", note)
@@ -282,7 +282,7 @@ def _write_new(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.read_text(encoding="utf-8") != text:
-            raise DocumentError(f"{path}: exists and differs: move it away, or name another folder")
+            raise DocumentError(f"{path}: exists and differs; move it away, or give another folder")
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from None

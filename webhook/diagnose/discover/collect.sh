@@ -1,7 +1,7 @@
 #!/bin/sh
-# Shows what this machine has for RDMA: network cards, ports, GPUs, drivers and limits, for
-# `rdma-webhook discover`. It prints to standard output, changes and installs nothing, sends
-# nothing over a network, and needs neither root nor any of the tools: it says what it could not
+# Shows what this node has for RDMA: network cards, ports, GPUs, drivers and limits, for
+# `rdma-webhook discover`. It prints to standard output, changes and installs nothing, and sends
+# nothing over a network. It needs neither root nor any of the tools; notes list what it could not
 # read. Run it with sh, `ansible -m script`, pdsh, or the manifest of `rdma-webhook discover
 # daemonset`, which sets DISCOVER_NODE.
 
@@ -29,7 +29,7 @@ ran() {
   [ -z "$3" ] || printf '%s\n' "$3"
 }
 
-# tool COMMAND...: run a tool, if there is one
+# tool COMMAND...: run a tool if it is installed
 tool() {
   if command -v "$1" >/dev/null 2>&1; then
     out=$(bounded "$@" 2>&1 </dev/null)
@@ -39,8 +39,8 @@ tool() {
   fi
 }
 
-# files TITLE EXPRESSION PATH...: the lines of files that fit, each after its path and a colon.
-# Many files of /sys cannot be read while they mean nothing, so the exit status of grep is not told.
+# files TITLE EXPRESSION PATH...: the matching lines of files, each after its path and a colon.
+# Many files of /sys cannot be read while they have no meaning, so grep's exit status is not shown.
 files() {
   title=$1 expression=$2
   shift 2
@@ -52,16 +52,16 @@ echo '### rdma-webhook discover: 1'
 host=${DISCOVER_NODE:-}
 [ -n "$host" ] || host=$(cat /proc/sys/kernel/hostname 2>/dev/null) || host=$(uname -n 2>/dev/null)
 printf '### host: %s\n' "${host:-unknown}"
-[ -z "${unbounded-}" ] || note "timeout is not installed, so a tool that hangs stops this script"
+[ -z "${unbounded-}" ] || note "timeout is not installed, so a tool that hangs makes this script hang"
 [ "$(id -u 2>/dev/null)" = 0 ] || note "not run as root: some tools show less"
 
-# The machine
+# The node
 files '/sys/class/dmi/id' . /sys/class/dmi/id/product_name /sys/class/dmi/id/sys_vendor \
   /sys/class/dmi/id/chassis_asset_tag
 files '/proc/sys/kernel' . /proc/sys/kernel/osrelease
 
 # Network cards, and whether there is any GPU: NVIDIA's and AMD's displays, all 3D controllers and
-# accelerators. The display of a BMC is none.
+# accelerators. The display of a BMC does not count.
 gpus=unknown
 for device in /sys/bus/pci/devices/*; do
   { read -r class <"$device/class"; } 2>/dev/null || continue
@@ -123,7 +123,7 @@ tool rdma system show
 tool ofed_info -s
 tool modinfo mlx5_core
 
-# What a container may lock in memory: what this one may, or what containerd passes on
+# The memory that a container may lock: the limit of this container, or else of containerd
 if [ -n "${DISCOVER_NODE:-}" ]; then
   tool grep 'Max locked memory' /proc/self/limits
 else
@@ -132,7 +132,7 @@ else
     case $name in containerd | crio) ids="$ids $process" ;; esac
   done
   for process in $ids; do tool grep 'Max locked memory' "$process/limits"; done
-  [ -n "$ids" ] || note "no containerd runs here: LimitMEMLOCK is not known"
+  [ -n "$ids" ] || note "neither containerd nor CRI-O is running, so LimitMEMLOCK is unknown"
 fi
 
 [ -z "$absent" ] || note "not installed:$absent"

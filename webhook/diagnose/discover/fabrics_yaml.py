@@ -14,7 +14,7 @@ from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan, Refused, describe_group
 from webhook.diagnose.discover.plan_fields import FabricEntry, MatchEntry
 from webhook.diagnose.discover.used_ports import rails_of
-from webhook.model.names import shortened_list
+from webhook.model.names import natural_key, shortened_list
 from webhook.text.escape import visible
 
 #: Words that YAML reads only as text, except for `_NOT_TEXT`.
@@ -115,15 +115,24 @@ def _fabric(plan: FabricPlan) -> Iterator[str]:
 
 
 def _about(plan: FabricPlan) -> Iterator[str]:
-    for device, reason in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
-        yield f"{device} is unused: {reason}"
+    for devices, reason in unused_devices(plan):
+        yield f"{devices}: {reason}"
     for rail in rails_of(plan):
         yield rail.words
     for needed in plan.requirements:
         yield f"needs {needed}"
 
 
-def others_left_out(plan: FabricPlan) -> dict[str, str]:
+def unused_devices(plan: FabricPlan) -> Iterator[tuple[str, str]]:
+    """Yield "mlx5_2, mlx5_3 are unused", and the reason, for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for device, reason in (*plan.devices.left_out.items(), *_other_devices(plan).items()):
+        by_reason.setdefault(reason, []).append(device)
+    for reason, devices in by_reason.items():
+        yield f"{', '.join(devices)} {'is' if len(devices) == 1 else 'are'} unused", reason
+
+
+def _other_devices(plan: FabricPlan) -> dict[str, str]:
     """Return the devices of other cards with the reasons; "(on NODE)" where nodes differ."""
     by_port: dict[str, dict[str, list[str]]] = {}
     for choice in plan.group.choices:
@@ -136,7 +145,7 @@ def others_left_out(plan: FabricPlan) -> dict[str, str]:
         else "; ".join(
             f"{reason} (on {shortened_list(nodes)})" for reason, nodes in nodes_by_reason.items()
         )
-        for name, nodes_by_reason in sorted(by_port.items())
+        for name, nodes_by_reason in sorted(by_port.items(), key=lambda port: natural_key(port[0]))
     }
 
 

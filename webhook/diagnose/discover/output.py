@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing_extensions import TypedDict
 
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
-from webhook.diagnose.discover.fabrics_yaml import others_left_out
+from webhook.diagnose.discover.fabrics_yaml import unused_devices
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.site import SiteNode, SitePort
@@ -129,7 +129,7 @@ def _port_form(port: SitePort) -> PortForm:
 
 #: A fact needs no action, so the summary does not count it.
 _COUNTED_LEVELS: tuple[Level, ...] = ("error", "warning")
-UNPLACED_TITLE = "In no fabric"
+UNPLACED_TITLE = "Nodes without a fabric"
 _WIDEST_CELL = 40
 #: Characters for a state such as Down, and for the other details of a node.
 _RATE, _DETAILS = 4, 40
@@ -185,8 +185,8 @@ def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
             )
     for rail in rails_of(plan):
         sheet.paragraph(Span(rail.words), indent=2)
-    for device, reason in (*plan.devices.left_out.items(), *others_left_out(plan).items()):
-        sheet.paragraph(Span(f"{device} is unused", "bold"), Span(f": {reason}"), indent=2)
+    for devices, reason in unused_devices(plan):
+        sheet.paragraph(Span(devices, "bold"), Span(f": {reason}"), indent=2)
     for needed in plan.requirements:
         sheet.paragraph(Span("needs", "bold"), Span(f" {needed}"), indent=2)
 

@@ -262,8 +262,8 @@ def _distinguishing_label(groups: Sequence[Group]) -> tuple[str, str]:
         if all(values) and "" not in every and len(every) == len(set(every)):
             return key, "the GPUs do not distinguish the fabrics, but this label does"
     return _HOSTNAME, (
-        "the GPUs do not distinguish the fabrics; consider a label of your own on the nodes, and "
-        "use it here"
+        "the GPUs do not distinguish the fabrics; a label of your own on the nodes would be better "
+        "than their names"
     )
 
 

@@ -137,5 +137,5 @@ def _exclusion_reason(
 
 def _unusable_reason(port: SitePort) -> str:
     if port.device is None:
-        return "no tool shows an RDMA device for it"
-    return "no tool shows its link layer (add the output of ibstat or ibv_devinfo)"
+        return "no tool shows an RDMA device"
+    return "link layer unknown (add the output of ibstat or ibv_devinfo)"

@@ -88,7 +88,7 @@ def picture(plans: Sequence[FabricPlan]) -> str:
         parts += drawn
     height = y if plans else 2 * _MARGIN + _TITLE
     if not plans:
-        parts.append(_text(_MARGIN, _MARGIN + 16, "No fabric was found.", "soft"))
+        parts.append(_text(_MARGIN, _MARGIN + 16, "No fabrics found.", "soft"))
     names = visible(", ".join(plan.name for plan in plans) or "none")
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="site" role="img" width="{_WIDTH}" '

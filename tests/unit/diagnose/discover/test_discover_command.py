@@ -105,7 +105,7 @@ def test_nothing_recognised_says_what_was_expected(discover: Discover) -> None:
     assert ran.out == ""
     first, second = ran.err.splitlines()
     assert "n1.txt:3: 'bash: ibstat: command not found' is not the output of a known" in first
-    assert "nothing usable in any input" in second
+    assert "no input could be used" in second
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_nodes_come_from_the_cluster_too(discover: Discover) -> None:
     assert fabric["match"]["gpuResources"] == ["nvidia.com/v100"]
     ran = discover("n1.txt", "--nodes", "pods.yaml")
     assert ran.code == 2
-    assert "pods.yaml: holds no Node: give what kubectl get nodes" in ran.err
+    assert "pods.yaml: contains no Node; give the output of kubectl get nodes" in ran.err
 
 
 def test_nodes_alone_are_no_fabric(discover: Discover) -> None:
@@ -243,5 +243,5 @@ def test_a_file_is_no_folder_for_the_plugins(discover: Discover) -> None:
     ran = discover("n1.txt", "--plugin", "n1.txt")
     assert (ran.code, ran.err) == (
         2,
-        "rdma-webhook: error: n1.txt: is a file: --plugin takes a folder\n",
+        "rdma-webhook: error: n1.txt: is a file, but --plugin takes a folder\n",
     )
