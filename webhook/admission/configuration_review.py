@@ -19,6 +19,7 @@ from webhook.admission.review import (
 )
 from webhook.decide.admission_warnings import LONGEST
 from webhook.model.json import JsonObject
+from webhook.model.names import counted
 
 #: The operations that can change a configuration. A deletion leaves nothing to check.
 CHECKED = ("CREATE", "UPDATE")
@@ -130,7 +131,7 @@ def configuration_answer(
 def _status(about: dict[str, str], faults: ConfigurationErrors) -> dict[str, object]:
     listed = list(faults.errors[:MOST_ERRORS])
     if omitted := len(faults.errors) - len(listed) + faults.more_errors:
-        listed.append((f"and {omitted:,} more error{'s' * (omitted > 1)}", _ALL))
+        listed.append((f"and {counted(omitted, 'more error')}", _ALL))
     causes = [
         {"reason": "FieldValueInvalid", "field": path, "message": sentence}
         for path, sentence in listed

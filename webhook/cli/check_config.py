@@ -20,6 +20,7 @@ from webhook.config.findings import (
 )
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
 from webhook.model.finding import Finding, Level
+from webhook.model.names import counted
 from webhook.text.escape import visible
 from webhook.text.findings import FindingForm, compiler_line, finding_form
 
@@ -113,13 +114,9 @@ def _tally(file: _CheckedFile, *, strict: bool) -> str:
     """Return the last line on a file: ✔ without findings, ✘ if it is invalid, else `!`."""
     errors, warnings = file.count("error"), file.count("warning")
     sign = "✘" if errors or (strict and warnings) else "!" if warnings else "✔"
-    counts = [] if file.fabrics is None else [_count(file.fabrics, "fabric")]
-    counts += [_count(errors, "error"), _count(warnings, "warning")]
+    counts = [] if file.fabrics is None else [counted(file.fabrics, "fabric")]
+    counts += [counted(errors, "error"), counted(warnings, "warning")]
     return f"{sign} {visible(file.name)}: {', '.join(counts)}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 # The findings as JSON. Keys and codes may be added, but are never renamed.

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from webhook.errors import ConfigError
 from webhook.model.finding import Code, Finding, Level, Location
+from webhook.model.names import counted
 from webhook.text.escape import visible
 from webhook.text.findings import located_text
 
@@ -77,10 +78,8 @@ class Truncation(NamedTuple):
 
     def text(self) -> str:
         """Return a text like "and 3 more errors, 1 more warning"; "" if all findings are shown."""
-        counted = ((self.errors, "error"), (self.warnings, "warning"))
-        parts = [
-            f"{number:,} more {noun}{'s' * (number != 1)}" for number, noun in counted if number
-        ]
+        numbers = ((self.errors, "error"), (self.warnings, "warning"))
+        parts = [counted(number, f"more {noun}") for number, noun in numbers if number]
         return f"and {', '.join(parts)}" if parts else ""
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.finding import Code, Finding, Location
-from webhook.model.names import natural_key
+from webhook.model.names import counted, natural_key
 from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, product_of
 from webhook.model.pod import Pod, at
 from webhook.model.resources import is_gpu, is_rdma, scheduler_requests
@@ -32,7 +32,7 @@ class UnassignedNodes(NamedTuple):
     @property
     def finding(self) -> Finding:
         """The nodes as a finding."""
-        subject = f"{_node_count(self.nodes)} {'fits' if len(self.nodes) == 1 else 'fit'}"
+        subject = f"{counted(len(self.nodes), 'node')} {'fits' if len(self.nodes) == 1 else 'fit'}"
         location = Location(nodes=self.nodes)
         if self.fits:
             text = f"{subject} {' and '.join(self.fits)}: {self.why}"
@@ -182,13 +182,9 @@ def findings_of(fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics) -
             gpus = sorted(gpu for gpu in group.resources if is_gpu(gpu, fabrics))
             defect = f"the GPU {gpus[0]}, but not {name}" if gpus else f"no {name}"
             verb = "has" if len(group.names) == 1 else "have"
-            text = f"{_node_count(group.names)} {verb} {defect}"
+            text = f"{counted(len(group.names), 'node')} {verb} {defect}"
             location = Location(nodes=tuple(group.names))
             yield _NODE_WITHOUT_RESOURCE.finding("error", text, location=location)
-
-
-def _node_count(names: Sequence[str]) -> str:
-    return "1 node" if len(names) == 1 else f"{len(names)} nodes"
 
 
 #: Node → resource → amount that its pods have reserved.

@@ -1,4 +1,4 @@
-"""Names of nodes, devices and fabrics for people: in natural order, and as short lists."""
+"""Names and counts in sentences: natural order, short lists, and nouns in the plural."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ def shortened_list(names: Sequence[str], limit: int = 4) -> str:
         return ", ".join(names)
     listed = max(limit - 1, 1)
     return f"{', '.join(names[:listed])} and {len(names) - listed} more"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 node", "1,200 nodes"; the plural must end with -s."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webhook.model.annotations import STATUS
+from webhook.model.names import counted
 from webhook.model.pod import PodManifest
 from webhook.preview.report.record import Preview, Report
 from webhook.preview.workloads.objects import Header
@@ -181,16 +182,12 @@ def changes_text(comparison: Comparison, *, width: int = 100, colour: bool = Fal
 def _summary(comparison: Comparison) -> str:
     if not comparison.compared:
         return "There are no pods to compare: none has opted in."
-    changed, pods = len(comparison.changes), _counted(comparison.compared, "pod")
+    changed, pods = len(comparison.changes), counted(comparison.compared, "pod")
     if not changed:
         return f"No change: {pods} would get the same decision."
     worse = sum(change.before.rdma == "yes" != change.after.rdma for change in comparison.changes)
     lost = f", {worse} of them would lose RDMA" if worse else ""
     return f"{changed} of {pods} would get a different decision{lost}."
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _write(sheet: Sheet, change: PodChange) -> None:

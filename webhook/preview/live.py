@@ -22,6 +22,7 @@ from webhook.kube.objects import KubernetesObject, Manifest, Webhook
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.annotations import ENABLE
 from webhook.model.facts import LABEL, key_of
+from webhook.model.names import counted
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.workloads.templates import templates_of
 from webhook.text.yaml.documents import Document
@@ -215,7 +216,7 @@ class _Reading:
             yield from owners[-1:]
         if ownerless:
             self._notes.append(
-                f"{ownerless} pod{'s' * (ownerless != 1)} of {namespace}: not compared, since no "
+                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since no "
                 "template can be read that they were made from, and they are already patched"
             )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing_extensions import TypedDict
 
 from webhook.model.finding import LEVELS, Finding, Level, Location
-from webhook.model.names import shortened_list
+from webhook.model.names import counted, shortened_list
 from webhook.text.escape import visible
 
 
@@ -102,6 +102,12 @@ def _location_form(location: Location) -> LocationForm:
 
 
 def tally(levels: Iterable[Level], order: Sequence[Level] = LEVELS) -> str:
-    """Count findings by level: "3 ok, 1 error"; levels without a finding are left out."""
+    """Count findings by level: "3 ok, 2 errors"; levels without a finding are left out."""
     counts = Counter(levels)
-    return ", ".join(f"{counts[level]} {level}" for level in order if counts[level])
+    return ", ".join(
+        counted(counts[level], level)
+        if level in ("warning", "error")
+        else f"{counts[level]} {level}"
+        for level in order
+        if counts[level]
+    )

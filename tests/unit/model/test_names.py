@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.model.names import natural_key, shortened_list
+from webhook.model.names import counted, natural_key, shortened_list
 
 
 def test_names_are_sorted_as_people_count() -> None:
@@ -36,3 +36,11 @@ def test_a_shortened_list_has_a_limited_number_of_names(
     """The count takes the place of a name, so a list never ends with "and 1 more"."""
     names = [f"n{number}" for number in range(1, count + 1)]
     assert shortened_list(names, limit) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 nodes"), (1, "1 node"), (2, "2 nodes"), (1234, "1,234 nodes")]
+)
+def test_a_count_has_its_noun_in_the_right_form(number: int, text: str) -> None:
+    """Only one is singular; thousands have a comma."""
+    assert counted(number, "node") == text

@@ -12,6 +12,7 @@ from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Violation, rule
 from webhook.model.fabric import Mode
+from webhook.model.names import counted
 from webhook.model.pod import Path
 
 #: The modes in which a network moves the device into the pod; in mode dra, the driver moves it.
@@ -32,9 +33,9 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     if networks < rails:
         yield Violation(
             ("networks",),
-            f"{networks} network{'s' * (networks != 1)} for {rails} RoCE "
-            f"device{'s' * (rails > 1)}: each device needs a Multus network (macvlan on its "
-            "interface); otherwise use mode host-network or sr-iov",
+            f"{counted(networks, 'network')} for {counted(rails, 'RoCE device')}: each device "
+            "needs a Multus network (macvlan on its interface); otherwise use mode host-network or "
+            "sr-iov",
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from webhook.model.finding import Finding
 from webhook.model.inventory import FabricCapacity, FabricInventory
-from webhook.model.names import shortened_list
+from webhook.model.names import counted, shortened_list
 from webhook.text.findings import text_with_nodes
 from webhook.text.terminal import Sheet, Span, TableColumn, write_finding
 
@@ -74,7 +74,7 @@ def _node_counts(inventory: FabricInventory) -> str:
 
 
 def _node_count_sentences(inventory: FabricInventory) -> Iterator[str]:
-    yield f"{inventory.nodes} {'node' if inventory.nodes == 1 else 'nodes'} in total"
+    yield f"{counted(inventory.nodes, 'node')} in total"
     if inventory.others:
         verb = "has" if inventory.others == 1 else "have"
         yield f"({inventory.others} of them {verb} neither GPUs nor RDMA resources)"

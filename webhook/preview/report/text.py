@@ -17,6 +17,7 @@ from webhook.decide.verdict import EQUIPPED
 from webhook.model.annotations import ENABLE
 from webhook.model.decision import Decision, Outcome, Status, Verdict
 from webhook.model.facts import LABEL
+from webhook.model.names import counted
 from webhook.model.pod import dotted
 from webhook.preview.report.record import (
     NO_TEMPLATE,
@@ -332,17 +333,13 @@ def _summary(report: Report, warnings: int) -> Iterator[Span]:
     if not report.previews:
         yield Span("the input has neither pods nor pod templates", "yellow")
         return
-    yield Span(f"{_count(len(report.previews), 'pod')}: ")
+    yield Span(f"{counted(len(report.previews), 'pod')}: ")
     headlines = [headline_of(preview) for preview in report.previews]
     counts = Counter(headline.counted for headline in headlines)
     styles = {headline.counted: headline.style for headline in headlines}
-    for index, (counted, number) in enumerate(sorted(counts.items())):
+    for index, (words, number) in enumerate(sorted(counts.items())):
         yield Span(", " if index else "")
-        yield Span(f"{number} {counted}", styles[counted])
+        yield Span(f"{number} {words}", styles[words])
     if warnings:
         yield Span("; ")
-        yield Span(_count(warnings, "warning"), "yellow")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        yield Span(counted(warnings, "warning"), "yellow")

@@ -34,7 +34,7 @@ def test_versions_are_those_that_are_built() -> None:
     assert f"Debian {SUITE}," in table["machine"][0]
 
 
-def test_who_may_register_memory() -> None:
+def test_which_processes_may_register_memory() -> None:
     """The table has the tested runs, with the same results."""
     table = {
         run: cells[-1] for run, cells in rows("## Which processes may register memory").items()

@@ -125,10 +125,10 @@ def test_what_concerns_the_whole_run(report: RunReport) -> None:
     assert match
     findings = re.findall("<li class=.(\\w+).>.*</i> (.*?)<br>", match[1])
     assert [level for level, _ in findings] == ["error", "error", "unsure"]
-    assert findings[0][1].startswith("All 6 measurements with mlx5_1 of c are bad (6 error).")
+    assert findings[0][1].startswith("All 6 measurements with mlx5_1 of c are bad (6 errors).")
     assert findings[1][1].startswith("Bad measurements of a → b (1 error).")
     assert findings[2][1] == "The run was interrupted."
-    for fact in ("verify-k7", "registry.example/perftest", "16 ok, 1 unsure, 8 error"):
+    for fact in ("verify-k7", "registry.example/perftest", "16 ok, 1 unsure, 8 errors"):
         assert f"<dd>{fact}</dd>" in page
 
 

@@ -39,7 +39,7 @@ gpu-03       ✘ 12.5  ✘ 12.5
 expected: 99.37 Gb/s = rateGbps: 100 of fabric v100-ib × 0.994 payload share at MTU 4096
 
 Check first
-  ✘ All 8 measurements with gpu-03 are bad (8 error). All others: 4 ok.
+  ✘ All 8 measurements with gpu-03 are bad (8 errors). All others: 4 ok.
     → Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its
       cables, and its other load.
 
@@ -55,7 +55,7 @@ Whole run
   ? The run was interrupted.
     → Run it again.
 
-✘ error (FarBelowRate): 4 ok, 1 unsure, 8 error
+✘ error (FarBelowRate): 4 ok, 1 unsure, 8 errors
 """
     assert matrix_text(report, width=90) == expected
 

@@ -40,7 +40,7 @@ def test_a_node() -> None:
     assert the_only(report) == Finding(
         "error",
         "SuspectNode",
-        "All 12 measurements with c are bad (12 error). All others: 12 ok.",
+        "All 12 measurements with c are bad (12 errors). All others: 12 ok.",
         "Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, "
         "and its other load.",
         Location(nodes=("c",)),
@@ -57,7 +57,8 @@ def test_a_node_that_is_partly_slow() -> None:
     suspect = the_only(measured_run(NODES, outcome))
     assert (suspect.code, suspect.location.nodes, suspect.level) == ("SuspectNode", ("c",), "error")
     assert (
-        "All 6 measurements with c are bad (2 error, 4 warning). All others: 6 ok." in suspect.text
+        "All 6 measurements with c are bad (2 errors, 4 warnings). All others: 6 ok."
+        in suspect.text
     )
 
 
@@ -66,7 +67,7 @@ def test_a_node_fails_where_others_are_slow() -> None:
     report = measured_run(NODES, lambda pair, _: 12 if "c" in pair else 80)
     assert suspects(report) == [("SuspectNode", ("c",), ""), ("AllAlike", (), "")]
     alike = localize_faults(pair_matrix(report))[1]
-    assert alike.text == "All 6 other measurements are bad (6 warning)."
+    assert alike.text == "All 6 other measurements are bad (6 warnings)."
     assert alike.level == "warning"
 
 
@@ -105,7 +106,7 @@ def test_an_hca() -> None:
         "mlx5_1",
     )
     assert suspect.text == (
-        "All 6 measurements with mlx5_1 of b are bad (6 error). All others: 18 ok."
+        "All 6 measurements with mlx5_1 of b are bad (6 errors). All others: 18 ok."
     )
 
 
@@ -120,7 +121,7 @@ def test_a_rail() -> None:
         (),
         "mlx5_1",
     )
-    assert suspect.text == ("All 12 measurements on mlx5_1 are bad (12 error). All others: 12 ok.")
+    assert suspect.text == ("All 12 measurements on mlx5_1 are bad (12 errors). All others: 12 ok.")
 
 
 def test_a_rail_is_compared_with_other_rails() -> None:
@@ -137,11 +138,11 @@ def test_a_sender_and_a_receiver() -> None:
     as_client = the_only(measured_run(NODES, lambda pair, _: 12 if pair.client == "b" else 96))
     assert (as_client.code, as_client.location.nodes) == ("SuspectSender", ("b",))
     assert as_client.text == (
-        "All 3 measurements with b as the client are bad (3 error). As the server: 3 ok."
+        "All 3 measurements with b as the client are bad (3 errors). As the server: 3 ok."
     )
     as_server = the_only(measured_run(NODES, lambda pair, _: 12 if pair.server == "b" else 96))
     assert (as_server.code, as_server.location.nodes) == ("SuspectReceiver", ("b",))
-    assert "with b as the server are bad (3 error). As the client: 3 ok." in as_server.text
+    assert "with b as the server are bad (3 errors). As the client: 3 ok." in as_server.text
 
 
 def test_a_path() -> None:
@@ -153,8 +154,8 @@ def test_a_path() -> None:
         "mlx5_0",
     )
     assert suspect.text == (
-        "Bad measurements of a → d and d → a on mlx5_0 (2 error). Good ones with other nodes: 4 of "
-        "a, 4 of d."
+        "Bad measurements of a → d and d → a on mlx5_0 (2 errors). Good ones with other nodes: 4 "
+        "of a, 4 of d."
     )
 
 
@@ -163,7 +164,7 @@ def test_a_single_direction_of_a_path() -> None:
     bad = NodePair("a", "d")
     report = measured_run(NODES, lambda pair, _: 12 if pair == bad else 96, devices=DEVICES)
     assert the_only(report).text.startswith(
-        "Bad measurements of a → d on mlx5_0, mlx5_1 (2 error)."
+        "Bad measurements of a → d on mlx5_0, mlx5_1 (2 errors)."
     )
     assert the_only(report).location.device == ""
 
@@ -175,7 +176,7 @@ def test_many_paths() -> None:
     suspect = the_only(measured_run(nodes, lambda pair, _: 12 if frozenset(pair) in bad else 96))
     assert (suspect.code, suspect.location.nodes) == ("SuspectPaths", nodes)
     assert suspect.text == (
-        "10 pairs have bad measurements (10 error), without a common node, HCA or direction: "
+        "10 pairs have bad measurements (10 errors), without a common node, HCA or direction: "
         "a → b, b → a, c → d, d → c and 6 more."
     )
 
@@ -184,7 +185,7 @@ def test_everything() -> None:
     """If all measurements are bad, no node stands out."""
     suspect = the_only(measured_run(NODES, lambda _pair, _device: 12))
     assert (suspect.code, suspect.location.nodes) == ("AllAlike", ())
-    assert suspect.text == "All 12 measurements are bad (12 error)."
+    assert suspect.text == "All 12 measurements are bad (12 errors)."
     assert "the expected rate, the image, the switches" in suspect.remedy
 
 
@@ -197,7 +198,7 @@ def test_two_bad_nodes_alone() -> None:
         "warning",
     )
     assert suspect.text == (
-        "Bad measurements of a → b, b → a (2 warning). Too few others were made to distinguish a "
+        "Bad measurements of a → b, b → a (2 warnings). Too few others were made to distinguish a "
         "node from the path."
     )
     assert suspect.remedy.endswith("with --all-pairs, or with more nodes in --nodes.")
@@ -222,7 +223,7 @@ def test_a_known_cause_beside_another_suspect() -> None:
     node, sender = localize_faults(pair_matrix(measured_run((*NODES, "e"), outcome)))
     assert (node.code, node.location.nodes) == ("SuspectNode", ("e",))
     assert (sender.code, sender.location.nodes) == ("SuspectSender", ("a",))
-    assert "All 4 measurements with a as the client are bad (4 error)." in sender.text
+    assert "All 4 measurements with a as the client are bad (4 errors)." in sender.text
     assert sender.text.endswith("Cause: PerftestNoMemory.")
 
 
