@@ -20,6 +20,8 @@ LINES = {
     "rdma-webhook verify judge --ra": ({"--rate"}, {"--live"}),
     "rdma-webhook completion ": ({"bash", "zsh", "fish"}, {"preview"}),
     "rdma-webhook check-config man": ({"manifest.yaml"}, {"other.yaml"}),
+    "rdma-webhook why FabricA": ({"FabricAmbiguous"}, {"FabricUnknown", "preview"}),
+    "rdma-webhook why train-0 ": ({"FabricAmbiguous", "PortIsDown"}, {"preview"}),
 }
 
 #: What bash does when Tab is pressed: it calls the function that the script registered.

@@ -24,6 +24,7 @@ from tests.unit.diagnose.why.pods import (
     unseen,
 )
 from webhook.config import EXAMPLE
+from webhook.diagnose.codes import CODES
 from webhook.diagnose.tools.causes import TRANSPORTS
 from webhook.diagnose.why.output import why_schema
 
@@ -104,7 +105,9 @@ def test_codes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a pod or a reason code"),
+        ([], "name a pod or a code (see rdma-webhook why --help)"),
+        (["--codes", "train"], "--codes takes neither pods nor codes"),
+        (["--codes", "-f", "pods.yaml"], "--codes takes neither pods nor codes"),
         (["FabricAmbigous"], "did you mean FabricAmbiguous"),
         (["-f", "missing.yaml"], "missing.yaml: cannot be read: No such file or directory"),
         (["train", "--kubeconfig", "missing"], "the kubeconfig missing does not exist: name one"),
@@ -232,8 +235,51 @@ def test_why_it_was_not_called(tmp_path: Path, server: AnswersApi) -> None:
 
 
 def test_a_code_that_may_be_a_pod(tmp_path: Path, server: AnswersApi) -> None:
-    """A word without capitals is a pod; if that pod does not exist, the message offers the code."""
+    """A word without capitals is a pod; if there is no such pod, it is a code."""
+    access = ("--kubeconfig", str(tmp_path / "config"), "-n", "lab")
+    code, out, err = run("launcher", *access)
+    assert (code, err) == (0, "")
+    assert out.startswith("Launcher\n")
+    server.answers[f"{LAB}/pods/launcher"] = live(metadata={"name": "launcher"})
+    code, out, _ = run("launcher", *access)
+    assert (code, out.splitlines()[0]) == (0, "Pod lab/launcher")
+
+
+def test_a_word_that_is_neither_pod_nor_code(tmp_path: Path, server: AnswersApi) -> None:
+    """The message offers near codes for a word that could be one; other words are explained."""
     assert server.answers
-    code, _, err = run("launcher", "--kubeconfig", str(tmp_path / "config"))
+    access = ("--kubeconfig", str(tmp_path / "config"), "-n", "lab")
+    code, out, err = run("fabricunknwn", "train-1", "launcher", *access)
     assert code == 2
-    assert "for the reason code: rdma-webhook why Launcher" in err
+    assert out.startswith("Launcher\n")
+    first, second = err.splitlines()
+    assert first.endswith("'fabricunknwn' is not a code: did you mean FabricUnknown?")
+    assert "train-1" in second
+    assert "code" not in second
+
+
+def test_words_without_a_cluster(tmp_path: Path) -> None:
+    """A code is explained in any case; for other words, the missing kubeconfig is named once."""
+    access = ("--kubeconfig", str(tmp_path / "missing"))
+    code, out, err = run("fabricunknown", *access)
+    assert (code, err) == (0, "")
+    assert out.startswith("FabricUnknown\n")
+    code, out, err = run("train-0", "train-1", *access)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    _, _, err = run("nonsense", *access)
+    assert err.endswith(
+        "does not exist: name one with --kubeconfig; 'nonsense' is not a code (rdma-webhook why "
+        "--codes lists all codes)\n"
+    )
+
+
+def test_the_list_of_codes() -> None:
+    """It has a line for each code and tool, or the JSON of all explanations."""
+    code, out, err = run("--codes")
+    assert (code, err) == (0, "")
+    lines = [line.split(maxsplit=2) for line in out.splitlines()]
+    assert {name for name, *_ in lines} == set(CODES)
+    assert ["FabricWithoutNodes", "fabrics", "No node belongs to the fabric."] in lines
+    code, answer = form("--codes")
+    assert code == 0
+    assert [explanation["code"] for explanation in answer["codes"]] == list(CODES)

@@ -20,6 +20,8 @@ from webhook.cli.parser import COMMANDS, parser
 _SHELLS = ("bash", "zsh", "fish")
 #: The metavars of options and arguments whose value is a file.
 FILES = frozenset({"FILE", "FABRICS"})
+#: The metavar of the arguments of `why`.
+_POD_OR_CODE = "POD|CODE"
 _EXAMPLES = """examples:
   source <(rdma-webhook completion bash)       for this shell only
   rdma-webhook completion bash > ~/.local/share/bash-completion/completions/rdma-webhook
@@ -37,19 +39,40 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the script."""
     root = parser()
-    _complete_files(root)
+    _complete_words(root)
     write(shtab.complete(root, shell=arguments.shell))
     return 0
 
 
-def _complete_files(command: argparse.ArgumentParser) -> None:
-    """Mark the arguments that are files, in this parser and its subcommands."""
+def _complete_words(command: argparse.ArgumentParser) -> None:
+    """Mark the arguments that are files or codes, in this parser and its subcommands."""
     for action in command._actions:  # noqa: SLF001 -- argparse has no other list
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             for subcommand in action.choices.values():
-                _complete_files(subcommand)
+                _complete_words(subcommand)
         elif action.metavar in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab reads it
+        elif action.metavar == _POD_OR_CODE:
+            action.complete = _candidates(code for code, _ in _codes())  # type: ignore[attr-defined]
+
+
+def _candidates(words: Iterable[str]) -> dict[str, str | dict[str, str]]:
+    """Return words as shtab's candidates; unlike argparse's choices, they allow other words."""
+    joined = " ".join(words)
+    bash = f'_rdma_webhook_codes() {{\n  compgen -W "{joined}" -- "$1"\n}}'
+    return {
+        "bash": "_rdma_webhook_codes",
+        "zsh": f"({joined})",
+        "fish": joined,
+        "preamble": {"bash": bash},
+    }
+
+
+def _codes() -> list[tuple[str, str]]:
+    """Return all codes with their first meanings; only `why` needs them, and all tools for that."""
+    from webhook.diagnose.codes import CODES, explain_code  # noqa: PLC0415 -- slow to import
+
+    return [(code, explain_code(code).rows[0].code.meaning) for code in CODES]
 
 
 # `kubectl_complete-rdma`: kubectl runs it when Tab is pressed after `kubectl rdma`.
@@ -181,5 +204,7 @@ def _values(action: argparse.Action | None) -> Offer:
     """Return the candidates for the value of an option or an argument."""
     if action is None:
         return Offer()
+    if action.metavar == _POD_OR_CODE:
+        return Offer(_codes())
     words = ((str(choice), "") for choice in action.choices or ())
     return Offer(words, files=action.metavar in FILES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,21 +12,26 @@ from webhook.cli.output import (
     colour,
     print_status,
     read_stdin,
+    terminal,
     unreadable,
     width,
     write,
     write_json,
 )
 from webhook.config.load import load_fabrics
-from webhook.diagnose.codes import explain_code, is_code
 from webhook.diagnose.why.answer import explain_pod
-from webhook.diagnose.why.code_output import CodeExplanation, code_form, code_text
+from webhook.diagnose.why.code_output import (
+    CodeExplanation,
+    code_form,
+    code_text,
+    codes_text,
+)
 from webhook.diagnose.why.collector import CollectOptions, Collector, NoPodError
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
 from webhook.diagnose.why.output import why_form, why_text
-from webhook.errors import DocumentError
+from webhook.errors import ClusterError, DocumentError
 from webhook.kube.objects import Manifest
 from webhook.model.fabric import Fabrics
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
@@ -37,7 +42,8 @@ _EXAMPLES = """examples:
   rdma-webhook why train-0-abcde -n lab        a pod in the cluster
   rdma-webhook why train-0-abcde --logs        the same, with what NCCL and UCX logged
   kubectl get pod train-0-abcde -o yaml | rdma-webhook why -f -
-  rdma-webhook why FabricAmbiguous             what a reason code means
+  rdma-webhook why FabricAmbiguous             the meaning of a code
+  rdma-webhook why --codes                     a list of all codes
 
 exit codes: 0 each pod has RDMA, or is a launcher, and nothing keeps it from running (for codes:
 always), 1 one does not, or it is not certain, 2 wrong usage, or something cannot be read
@@ -48,7 +54,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `why`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("words", nargs="*", metavar="POD|CODE", help="a pod's name, or a reason code")
+    add("words", nargs="*", metavar="POD|CODE", help="the name of a pod, or a code")
     add(
         "-f",
         "--filename",
@@ -76,6 +82,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="FABRICS",
         help="fabrics file: also say what would be decided today",
     )
+    add("--codes", action="store_true", help="list the codes of all commands, with their meaning")
     add_form(command)
     add_cluster_options(command)
 
@@ -91,13 +98,19 @@ class _Report(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """Explain the pods and codes, and return the exit code."""
     words: list[str] = arguments.words
+    if arguments.codes:
+        return _list_codes(arguments)
     if not words and not arguments.files:
-        raise DocumentError("name a pod or a reason code (see rdma-webhook why --help)")
+        raise DocumentError("name a pod or a code (see rdma-webhook why --help)")
     # A pod's name has no capitals, and a code begins with one.
-    codes = [explain_code(word) for word in words if word != word.lower()]
+    codes = _explained([word for word in words if word != word.lower()])
     pods = [word for word in words if word == word.lower()]
     fabrics = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
-    collected, failed = _collected(arguments, pods, fabrics)
+    collected, failures = _collected(arguments, pods, fabrics)
+    # A word without capitals is a code, too, if it is not a pod.
+    lower_codes = _print_failures(failures)
+    codes += _explained(lower_codes)
+    failed = len(lower_codes) < len(failures)
     report = _Report(codes, [explain_pod(evidence) for evidence in collected], failed)
     if report.codes or report.pods:
         _print(report, arguments.output)
@@ -106,26 +119,69 @@ def run(arguments: argparse.Namespace) -> int:
     return _WELL if all(pod.well for pod in report.pods) else _NOT_WELL
 
 
+def _list_codes(arguments: argparse.Namespace) -> int:
+    from webhook.diagnose.codes import CODES  # noqa: PLC0415 -- it imports all tools
+
+    if arguments.words or arguments.files:
+        raise DocumentError("--codes takes neither pods nor codes")
+    codes = _explained(CODES)
+    if arguments.output == "json":
+        write_json(why_form([], map(code_form, codes)))
+    else:
+        write(codes_text(codes, width=width() if terminal() else None, colour=colour()))
+    return _WELL
+
+
+def _explained(words: Sequence[str]) -> list[CodeExplanation]:
+    if not words:
+        return []
+    from webhook.diagnose.codes import explain_code  # noqa: PLC0415 -- it imports all tools
+
+    return [explain_code(word) for word in words]
+
+
+def _print_failures(failures: Mapping[str, str]) -> list[str]:
+    """Print the error of each word that is neither a pod nor a code; return those that are codes.
+
+    The names of codes have no punctuation, unlike those of most pods.
+    """
+    if not failures:
+        return []
+    from webhook.diagnose.codes import is_code, unknown_code  # noqa: PLC0415 -- it imports all tools
+
+    messages = {
+        f"{message}; {unknown_code(word)}" if word.isalnum() else message: None
+        for word, message in failures.items()
+        if not is_code(word)
+    }
+    for message in messages:
+        print_status("error", message)
+    return list(filter(is_code, failures))
+
+
 def _collected(
     arguments: argparse.Namespace, pods: list[str], fabrics: Fabrics | None
-) -> tuple[list[PodEvidence], bool]:
-    """Return the evidence of all pods, and whether a pod could not be read."""
+) -> tuple[list[PodEvidence], dict[str, str]]:
+    """Return the evidence of all pods, and the error for each word that is no readable pod."""
     evidence: list[PodEvidence] = []
-    failed = False
     if arguments.files:
         objects = [item for name in arguments.files for item in _objects(name)]
         evidence += collect_from_objects(objects, arguments.namespace or "default", fabrics)
         if not evidence:
             raise DocumentError(_no_pod(arguments.files))
-    collector, namespace = _collector(arguments, fabrics) if pods else (None, "")
+    if not pods:
+        return evidence, {}
+    try:
+        collector, namespace = _collector(arguments, fabrics)
+    except ClusterError as error:
+        return evidence, dict.fromkeys(pods, str(error))
+    failures: dict[str, str] = {}
     for word in pods:
-        assert collector is not None
         try:
             evidence.append(collector.collect(namespace, _name(word)))
         except NoPodError as error:
-            print_status("error", f"{error}{_maybe_code(word)}")
-            failed = True
-    return evidence, failed
+            failures[word] = str(error)
+    return evidence, failures
 
 
 def _name(word: str) -> str:
@@ -138,12 +194,6 @@ def _name(word: str) -> str:
             f"{word!r:.80} is not a pod: name one of the pods of {kind} {name} (kubectl get pods)"
         )
     return word
-
-
-def _maybe_code(word: str) -> str:
-    if not is_code(word):
-        return ""
-    return f"; for the reason code: rdma-webhook why {explain_code(word).code}"
 
 
 def _no_pod(files: list[str]) -> str:

@@ -86,7 +86,7 @@ def explain_code(word: str) -> CodeExplanation:
     """Explain a code, regardless of case; UnknownCodeError with the nearest codes if unknown."""
     code = _BY_LOWER.get(word.lower())
     if code is None:
-        raise UnknownCodeError(f"{word!r:.80} is not a code{_nearest(word)}")
+        raise UnknownCodeError(unknown_code(word))
     rows = tuple(row for row in CODE_ROWS if row.code.code == code)
     rdma = next((row.rdma for row in rows if row.rdma is not None), None)
     return CodeExplanation(code, rdma, _effect(rows, rdma), rows)
@@ -99,8 +99,10 @@ def _effect(rows: tuple[CodeRow, ...], rdma: Rdma | None) -> str:
     return _DENIED if rows[0].code.code in _DENIALS else EFFECTS[rdma]
 
 
-def _nearest(word: str) -> str:
+def unknown_code(word: str) -> str:
+    """Return the message that a word is not a code, with the nearest codes if some are near."""
+    message = f"{word!r:.80} is not a code"
     matches = nearest(word, _BY_LOWER.values(), limit=3, compared=len(_BY_LOWER))
     if not matches:
-        return "; to list all of them: rdma-webhook why --codes"
-    return f": did you mean {' or '.join(matches)}?"
+        return f"{message} (rdma-webhook why --codes lists all codes)"
+    return f"{message}: did you mean {' or '.join(matches)}?"

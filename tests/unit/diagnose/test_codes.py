@@ -147,7 +147,7 @@ def test_causes_of_logs_are_codes_too(cause: Cause) -> None:
     ("word", "message"),
     [
         ("FabricAmbigous", "'FabricAmbigous' is not a code: did you mean FabricAmbiguous?"),
-        ("Xyzzy", "'Xyzzy' is not a code; to list all of them: rdma-webhook why --codes"),
+        ("Xyzzy", "'Xyzzy' is not a code (rdma-webhook why --codes lists all codes)"),
     ],
 )
 def test_unknown_codes(word: str, message: str) -> None:
@@ -187,14 +187,27 @@ def test_codes_fit_the_schema(code: str) -> None:
 
 
 def test_the_list_of_codes() -> None:
-    """It has a row for each code and tool, with the first meaning of several."""
+    """It has a line for each code and tool, with the first meaning of several."""
     names = ("EnvFrom", "FabricWithoutNodes", "NoDeviceFound")
-    lines = codes_text([explain_code(name) for name in names], width=200).splitlines()
+    lines = codes_text([explain_code(name) for name in names]).splitlines()
     assert [line.split()[:2] for line in lines] == [
-        ["CODE", "TOOL"],
         ["EnvFrom", "webhook"],
         ["FabricWithoutNodes", "webhook"],
         ["FabricWithoutNodes", "fabrics"],
         ["NoDeviceFound", "why"],
     ]
     assert lines[-1].endswith("NCCL found no RDMA device and silently uses TCP sockets.")
+
+
+def test_the_list_of_codes_on_a_terminal() -> None:
+    """Meanings are cut to the width, but to no less than twenty characters."""
+    explanations = [explain_code("FabricWithoutNodes")]
+    whole = codes_text(explanations).splitlines()
+    lines = codes_text(explanations, width=50).splitlines()
+    assert [len(line) for line in lines] == [50, 50]
+    assert all(line.endswith("…") for line in lines)
+    assert lines[0][:-1] == whole[0][:49]
+    narrow = codes_text(explanations, width=10).splitlines()
+    assert narrow[0] == "FabricWithoutNodes  webhook  No node belongs to…"
+    wide = codes_text(explanations, width=len(whole[1]))
+    assert wide.splitlines()[1] == whole[1]

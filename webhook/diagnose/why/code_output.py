@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from webhook.model.decision import Rdma
 from webhook.model.finding import Code
-from webhook.text.terminal import Sheet, Span, TableColumn, write_remedy
+from webhook.text.terminal import Sheet, Span, write_remedy
 
 
 class CodeRow(NamedTuple):
@@ -82,6 +82,9 @@ def code_form(explanation: CodeExplanation) -> CodeForm:
 
 _INDENT = 2
 _NARROWEST = 40
+_GAP = 2
+_NARROWEST_MEANING = 20
+_WIDEST = 10_000
 _NO_ACTION = "No action is needed."
 
 
@@ -104,19 +107,31 @@ def code_text(explanation: CodeExplanation, *, width: int = 100, colour: bool = 
 
 
 def codes_text(
-    explanations: Iterable[CodeExplanation], *, width: int = 100, colour: bool = False
+    explanations: Iterable[CodeExplanation], *, width: int | None = None, colour: bool = False
 ) -> str:
-    """Return a table of codes, with one row for each tool that has the code."""
+    """Return a line for each code and tool, with the code's first meaning there.
+
+    Meanings are cut to `width` columns; None is for files and pipes, such as to grep.
+    """
     meanings: dict[tuple[str, str], str] = {}
     for explanation in explanations:
         for row in explanation.rows:
             meanings.setdefault((explanation.code, row.tool), row.code.meaning)
-    sheet = Sheet(max(width, _NARROWEST), colour=colour)
-    sheet.table(
-        [TableColumn("CODE"), TableColumn("TOOL"), TableColumn("MEANING")],
+    names = max(len(code) for code, _ in meanings)
+    tools = max(len(tool) for _, tool in meanings)
+    room = None if width is None else max(width - names - tools - 2 * _GAP, _NARROWEST_MEANING)
+    sheet = Sheet(_WIDEST, colour=colour)
+    sheet.grid(
         [
-            (Span(code, "bold"), Span(tool), Span(meaning))
+            (Span(code, "bold"), Span(tool), Span(_cut(meaning, room)))
             for (code, tool), meaning in meanings.items()
         ],
+        gap=_GAP,
     )
     return sheet.text
+
+
+def _cut(sentence: str, room: int | None) -> str:
+    if room is None or len(sentence) <= room:
+        return sentence
+    return f"{sentence[: room - 1].rstrip()}…"
