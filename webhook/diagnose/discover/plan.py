@@ -252,7 +252,7 @@ def _resources(
     offered = _offered(group)
     if offered:
         return [{"name": offered}], "already offered by the nodes"
-    return [{"name": f"rdma/{short}"}], "offered by the device plugin with the files of --plugin"
+    return [{"name": f"rdma/{short}"}], "offered by the device plugin that --plugin configures"
 
 
 def _offered(group: Group) -> str:
