@@ -1,1 +1,1 @@
-"""Our own fuzzer for the real code: `make fuzz`, and a short run in `make test`."""
+"""The fuzzer for the real code: `make fuzz`, and a short run in `make test`."""

@@ -17,12 +17,12 @@ class Violation(NamedTuple):
     """A broken law; two cases with the same law and the same place are one finding."""
 
     law: str
-    where: str
+    place: str
     message: str
 
     def same_as(self, other: Violation | None) -> bool:
-        """Whether it is the same finding."""
-        return other is not None and (self.law, self.where) == (other.law, other.where)
+        """Return whether it is the same finding."""
+        return other is not None and (self.law, self.place) == (other.law, other.place)
 
 
 class Checked(NamedTuple):
@@ -33,34 +33,34 @@ class Checked(NamedTuple):
 
 
 _ALL = (mutate.TARGET, shell.TARGET, workloads.TARGET, fabric_files.TARGET, validate.TARGET)
-TARGETS = {one.name: one for one in _ALL}
-_DRAWN = tuple(name for name, one in TARGETS.items() for _ in range(one.weight))
-#: One in this many cases is a large one.
+TARGETS = {target.name: target for target in _ALL}
+_DRAWN = tuple(name for name, target in TARGETS.items() for _ in range(target.weight))
+#: One in this many cases is large.
 LARGE = 200
-#: One in this many cases, and those over this many bytes, are weighed, which takes far longer.
+#: One in this many cases, and all over this many bytes, are weighed, which takes far longer.
 _WEIGHED, _HEAVY = 256, 16_384
 
 
 def make(seed: int, number: int, only: str = "") -> tuple[Target, Parts]:
-    """Make the case with that number, of the target `only` if one is given."""
+    """Make the case with that number, of the target `only` if it is set."""
     dice = Dice(seed, number)
-    name = dice.one(_DRAWN)
+    name = dice.pick(_DRAWN)
     target = TARGETS[only or name]
     return target, target.build(dice, large=number % LARGE == LARGE - 1)
 
 
 def check(target: Target, parts: Parts, number: int = 0) -> Checked:
-    """Run a case; an exception of the real code breaks the law that nothing is raised."""
+    """Run a case; an exception of the real code breaks the law `nothing_is_raised`."""
     law = "nothing_is_raised"
     try:
-        seen = target.observe(parts)
-        seen.weigh = number % _WEIGHED == 0 or seen.size > _HEAVY
-        for one in target.laws:
-            law = one.__name__
-            one(seen)
-        codes = tuple(target.codes(seen))
+        observed = target.observe(parts)
+        observed.weigh = number % _WEIGHED == 0 or observed.size > _HEAVY
+        for check_law in target.laws:
+            law = check_law.__name__
+            check_law(observed)
+        codes = tuple(target.codes(observed))
     except BrokenLawError as error:
-        return Checked((), Violation(law, error.where, str(error)))
+        return Checked((), Violation(law, error.place, str(error)))
     except Exception as error:  # noqa: BLE001 -- a finding, whatever it is
         return Checked((), Violation(law, _place(error), f"{type(error).__name__}: {error}"))
     return Checked(codes, None)
@@ -69,7 +69,7 @@ def check(target: Target, parts: Parts, number: int = 0) -> Checked:
 def _place(error: Exception) -> str:
     """Return the error and the innermost function of our code that it passed through."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f"{one.filename.rpartition('/webhook/')[2]}:{one.name}" for one in frames]
+    ours = [f"{frame.filename.rpartition('/webhook/')[2]}:{frame.name}" for frame in frames]
     inner = [place for place in ours if not place.startswith("/")] or ours
     return f"{type(error).__name__} in {inner[-1]}"
 

@@ -1,4 +1,4 @@
-"""The most that a case may cost, in processor time and memory, by the size of its input.
+"""The maximum cost of a case, in processor time and memory, by the size of its input.
 
 The bounds are wide: a case whose cost is linear in its input takes a tenth of them. A cost that is
 quadratic in a list of 64 KiB exceeds them.
@@ -35,7 +35,7 @@ class Allowance(NamedTuple):
 
 
 #: Bytes that may remain after a case of any size, since all caches are bounded.
-KEPT = 2_000_000
+REMAINING = 2_000_000
 _TURNS = 5
 #: A time over this many times the allowed one is not caused by other load on the machine.
 _BEYOND_DOUBT = 5
@@ -49,15 +49,15 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
 
 
 def least_time(work: Work, enough: float) -> float:
-    """Do the work without caches, again until it takes at most `enough`; return the least time."""
-    least = float("inf")
+    """Do the work without caches, until it takes at most `enough`; return the shortest time."""
+    shortest = float("inf")
     for _ in range(_TURNS):
         forget()
         with suppress(Exception):  # what it raises breaks another law
-            least = min(least, timed(work)[0])
-        if not enough < least < _BEYOND_DOUBT * enough:
+            shortest = min(shortest, timed(work)[0])
+        if not enough < shortest < _BEYOND_DOUBT * enough:
             break
-    return least
+    return shortest
 
 
 def weighed(work: Work) -> tuple[int, int]:
@@ -68,15 +68,15 @@ def weighed(work: Work) -> tuple[int, int]:
     try:
         with suppress(Exception):
             work()
-        most = tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
         gc.collect()
-        return most, tracemalloc.get_traced_memory()[0]
+        return peak, tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
 
 
 def forget() -> None:
-    """Empty every cache of the real code, so that work done again costs as much as at first."""
+    """Empty every cache of the real code, so that repeated work costs as much as at first."""
     for cache in _caches():
         cache.cache_clear()
 

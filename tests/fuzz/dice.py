@@ -12,16 +12,16 @@ T = TypeVar("T")
 class Dice:
     """Draws the parts of a case.
 
-    Unlike with coverage guidance, nothing is learned from earlier cases: so a case is determined by
-    its number alone, and any process can make it, in any order.
+    Unlike with coverage guidance, earlier cases have no influence: the number alone determines a
+    case, and any process can make it, in any order.
     """
 
     def __init__(self, seed: int, number: int) -> None:
         self._random = random.Random(f"{seed}/{number}")
 
-    def chance(self, one_in: float) -> bool:
-        """Return True once in `one_in` times on average."""
-        return self._random.random() * one_in < 1
+    def chance(self, odds: float) -> bool:
+        """Return True once in `odds` times on average."""
+        return self._random.random() * odds < 1
 
     def below(self, end: int) -> int:
         """Draw a whole number from 0 to `end` - 1."""
@@ -31,14 +31,14 @@ class Dice:
         """Draw a whole number from `low` to `high`."""
         return self._random.randint(low, high)
 
-    def few(self, most: int) -> int:
-        """Draw a whole number up to `most`, with small ones more often."""
-        return min(self.below(most + 1), self.below(most + 1))
+    def small(self, limit: int) -> int:
+        """Draw a whole number up to `limit`; smaller numbers are more likely."""
+        return min(self.below(limit + 1), self.below(limit + 1))
 
-    def one(self, among: Sequence[T]) -> T:
-        """Draw one item."""
+    def pick(self, among: Sequence[T]) -> T:
+        """Draw an item."""
         return among[self._random.randrange(len(among))]
 
-    def several(self, among: Sequence[T], most: int) -> list[T]:
-        """Draw up to `most` items, perhaps one twice."""
-        return [self.one(among) for _ in range(self.few(most))]
+    def several(self, among: Sequence[T], limit: int) -> list[T]:
+        """Draw up to `limit` items, perhaps with repetitions."""
+        return [self.pick(among) for _ in range(self.small(limit))]

@@ -20,26 +20,26 @@ FOLDER = Path(__file__).parent / "found"
 
 def keep(target: Target, parts: Parts, violation: Violation, folder: Path = FOLDER) -> Path:
     """Write a case to a file, and return its path; equal cases get the same name."""
-    told = {
+    content = {
         "target": target.name,
         "law": violation.law,
-        "where": violation.where,
+        "where": violation.place,
         "message": violation.message[:500],
         "parts": {name: _packed(value) for name, value in parts.items()},
     }
-    written = json.dumps(told, indent=1) + "\n"
-    digest = hashlib.sha256(json.dumps(told["parts"]).encode()).hexdigest()[:8]
+    written = json.dumps(content, indent=1) + "\n"
+    digest = hashlib.sha256(json.dumps(content["parts"]).encode()).hexdigest()[:8]
     path = folder / f"{target.name}-{violation.law.replace('_', '-')}-{digest}.json"
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(written)
     return path
 
 
-def kept(path: Path) -> tuple[Target, Parts]:
+def stored_case(path: Path) -> tuple[Target, Parts]:
     """Read a file written by `keep`."""
-    told = json.loads(path.read_text())
-    parts = {name: _unpacked(value) for name, value in told["parts"].items()}
-    return TARGETS[told["target"]], parts
+    content = json.loads(path.read_text())
+    parts = {name: _unpacked(value) for name, value in content["parts"].items()}
+    return TARGETS[content["target"]], parts
 
 
 def _packed(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Many of one thing, for which a loop inside a loop over users' lists would take long."""
+"""Many copies of one thing: a loop inside a loop over users' lists would take long."""
 
 from __future__ import annotations
 
@@ -88,40 +88,40 @@ _TEXTS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
 )
 
 
-def many(dice: Dice, pod: dict[str, Any], size: int) -> None:
-    """Put many of one thing into a pod, about `size` bytes of it; edit the pod in place."""
+def crowd(dice: Dice, pod: dict[str, Any], size: int) -> None:
+    """Put many copies of one thing into a pod, about `size` bytes; edit the pod in place."""
     kind = dice.below(8)
     if kind < 5:
-        path, items = dice.one(_LISTS)
-        _put(pod, path, _copies(dice.one(items), size))
+        path, items = dice.pick(_LISTS)
+        _put(pod, path, _copies(dice.pick(items), size))
     elif kind < 7:
-        path, pairs = dice.one(_MAPPINGS)
-        _put(pod, path, dict(_copies(dice.one(pairs), size)))
+        path, pairs = dice.pick(_MAPPINGS)
+        _put(pod, path, dict(_copies(dice.pick(pairs), size)))
     else:
-        path, texts = dice.one(_TEXTS)
-        _put(pod, path, _long(dice.one(texts), size))
+        path, texts = dice.pick(_TEXTS)
+        _put(pod, path, _long(dice.pick(texts), size))
 
 
 def much_text(dice: Dice, size: int) -> str:
     """Make a long script that mostly repeats one thing."""
-    return _long(dice.one(_SCRIPTS), size)
+    return _long(dice.pick(_SCRIPTS), size)
 
 
 def _long(text: tuple[str, str, str], size: int) -> str:
-    head, each, tail = text
-    return head + "".join(_copies(each, size)) + tail
+    head, piece, tail = text
+    return head + "".join(_copies(piece, size)) + tail
 
 
-def _copies(one: Any, size: int) -> list[Any]:
-    written = orjson.dumps(one).decode()
+def _copies(pattern: Any, size: int) -> list[Any]:
+    written = orjson.dumps(pattern).decode()
     count = size // (len(written) + 2)
     copies = (written.replace("@", str(number)) for number in range(count))
-    found: list[Any] = orjson.loads(f"[{','.join(copies)}]")
-    return found
+    repeated: list[Any] = orjson.loads(f"[{','.join(copies)}]")
+    return repeated
 
 
 def _put(pod: dict[str, Any], path: str, value: Any) -> None:
-    """Put the value there, beside existing ones; replace values of another type on the way."""
+    """Put the value there, next to existing ones; replace values of another type on the way."""
     steps = [step.replace("~", "/") for step in path.split("/")]
     node: Any = pod
     if steps[0] == "c":

@@ -16,13 +16,13 @@ NAMESPACES = ("lab", "lab", "lab", "bounded", "guarded", "stranger", "")
 
 
 def pod_of(dice: Dice, *, calm: bool = False) -> dict[str, Any]:
-    """Draw a pod, nearly always opted in. A `calm` one is not rejected for its annotations."""
+    """Draw a pod, nearly always opted in. A `calm` pod is not rejected for its annotations."""
     annotations = _annotations(dice, calm=calm)
     metadata: dict[str, Any] = {"name": "train", "namespace": "lab", "annotations": annotations}
     if dice.chance(4):
         metadata["generateName"] = metadata.pop("name") + "-"
     if dice.chance(3):
-        metadata["labels"] = _some(dice, words.LABELS, 2)
+        metadata["labels"] = _draw_fields(dice, words.LABELS, 2)
     spec = _spec(dice)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     if calm:
@@ -32,7 +32,7 @@ def pod_of(dice: Dice, *, calm: bool = False) -> dict[str, Any]:
         annotations["rdma.lab/nvlink"] = "share"
         _share(dice, spec)
     if dice.chance(12):
-        pod.update([dice.one(words.UNKNOWN)])
+        pod.update([dice.pick(words.UNKNOWN)])
     if dice.chance(6):
         pod["status"] = {}
     return pod
@@ -43,10 +43,10 @@ def _annotations(dice: Dice, *, calm: bool) -> dict[str, Any]:
     if calm:
         return annotations | {"k8s.v1.cni.cncf.io/networks": "storage/nfs"}
     if dice.chance(25):
-        annotations = dice.one(({}, {"rdma.lab/enable": "false"}, {"rdma.lab/enable": "yes"}))
-    annotations |= _some(dice, words.ANNOTATIONS, 3)
+        annotations = dice.pick(({}, {"rdma.lab/enable": "false"}, {"rdma.lab/enable": "yes"}))
+    annotations |= _draw_fields(dice, words.ANNOTATIONS, 3)
     if dice.chance(400):  # about the limit for all annotations together
-        annotations["description"] = dice.one("xé") * dice.number(125_000, 263_000)
+        annotations["description"] = dice.pick("xé") * dice.number(125_000, 263_000)
     return annotations
 
 
@@ -59,7 +59,7 @@ def review_of(dice: Dice, pod: Any) -> dict[str, Any]:
         "resource": {"group": "", "version": "v1", "resource": "pods"},
         "requestKind": kind,
         "name": "train",
-        "namespace": dice.one(NAMESPACES),
+        "namespace": dice.pick(NAMESPACES),
         "operation": "CREATE",
         "userInfo": {"username": "system:serviceaccount:kube-system:job-controller"},
         "object": pod,
@@ -69,9 +69,9 @@ def review_of(dice: Dice, pod: Any) -> dict[str, Any]:
     }
     review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
     if dice.chance(60):
-        request.update([dice.one(_OTHER_REQUESTS)])
+        request.update([dice.pick(_OTHER_REQUESTS)])
     if dice.chance(120):
-        review.update([dice.one(_OTHER_REVIEWS)])
+        review.update([dice.pick(_OTHER_REVIEWS)])
     return review
 
 
@@ -98,17 +98,17 @@ _OTHER_REVIEWS: tuple[tuple[str, Any], ...] = (
 )
 
 
-def _some(dice: Dice, values: Mapping[str, Sequence[Any]], most: int) -> dict[str, Any]:
+def _draw_fields(dice: Dice, values: Mapping[str, Sequence[Any]], limit: int) -> dict[str, Any]:
     """Draw some keys, each with one of its values."""
-    return {key: dice.one(values[key]) for key in dice.several(tuple(values), most)}
+    return {key: dice.pick(values[key]) for key in dice.several(tuple(values), limit)}
 
 
 def _spec(dice: Dice) -> dict[str, Any]:
-    spec = _some(dice, words.SPEC, 4)
-    names = dice.one(("a", "a", "ab", "abc"))
+    spec = _draw_fields(dice, words.SPEC, 4)
+    names = dice.pick(("a", "a", "ab", "abc"))
     spec["containers"] = [container_of(dice, name) for name in names]
     if dice.chance(20):
-        spec["containers"][-1]["name"] = dice.one(TEXTS)
+        spec["containers"][-1]["name"] = dice.pick(TEXTS)
     if dice.chance(3):
         spec["initContainers"] = [container_of(dice, "init")]
         if dice.chance(2):
@@ -121,33 +121,33 @@ def _spec(dice: Dice) -> dict[str, Any]:
         spec["resources"] = _resources(dice)
     if dice.chance(2):
         drawn = dice.several(words.VOLUMES, 4)
-        spec["volumes"] = list({str(one["name"]): one for one in drawn}.values())
+        spec["volumes"] = list({str(volume["name"]): volume for volume in drawn}.values())
     return spec
 
 
 def container_of(dice: Dice, name: str) -> dict[str, Any]:
     """Draw a container."""
-    one: dict[str, Any] = {"name": name, "image": "registry.lab/x:1"}
-    for one_in, key, draw in _FIELDS:
-        if dice.chance(one_in):
-            one[key] = draw(dice)
+    created: dict[str, Any] = {"name": name, "image": "registry.lab/x:1"}
+    for odds, key, draw in _FIELDS:
+        if dice.chance(odds):
+            created[key] = draw(dice)
     if dice.chance(12):
-        one.update([dice.one(words.UNKNOWN)])
-    return one
+        created.update([dice.pick(words.UNKNOWN)])
+    return created
 
 
 def _security(dice: Dice) -> dict[str, Any] | None:
-    return _some(dice, words.SECURITY, 3) if dice.chance(1.1) else None
+    return _draw_fields(dice, words.SECURITY, 3) if dice.chance(1.1) else None
 
 
 def _resources(dice: Dice) -> dict[str, Any]:
-    limits = dict(dice.one(words.BASES)) | _some(dice, words.LIMITS, 2)
+    limits = dict(dice.pick(words.BASES)) | _draw_fields(dice, words.LIMITS, 2)
     resources: dict[str, Any] = {}
     kind = dice.below(5)
     if kind == 0:
         resources["requests"] = dict(limits)
     elif kind == 1:
-        requests = resources["requests"] = _some(dice, words.LIMITS, 3)
+        requests = resources["requests"] = _draw_fields(dice, words.LIMITS, 3)
         if not dice.chance(6):  # else it is mostly a request without its limit, which is denied
             limits |= {name: requests[name] for name in requests if "/" in name}
     elif kind == 2 and limits:
@@ -155,17 +155,17 @@ def _resources(dice: Dice) -> dict[str, Any]:
     if limits:
         resources["limits"] = limits
     if dice.chance(12) and resources:
-        section = resources[dice.one(tuple(resources))]
-        section[dice.one(tuple(section or ("memory",)))] = dice.one(QUANTITIES)
+        section = resources[dice.pick(tuple(resources))]
+        section[dice.pick(tuple(section or ("memory",)))] = dice.pick(QUANTITIES)
     if dice.chance(12):
         resources["claims"] = dice.several(words.CLAIMS, 2)
     return resources
 
 
 def _env(dice: Dice) -> list[dict[str, Any]]:
-    plain = _some(dice, words.VARIABLES, 5)
-    found: list[dict[str, Any]] = [{"name": key, "value": plain[key]} for key in plain]
-    return found + dice.several(words.REFERENCES, 2) if dice.chance(4) else found
+    plain = _draw_fields(dice, words.VARIABLES, 5)
+    variables: list[dict[str, Any]] = [{"name": key, "value": plain[key]} for key in plain]
+    return variables + dice.several(words.REFERENCES, 2) if dice.chance(4) else variables
 
 
 #: Fields of containers; each is drawn once in this many containers.
@@ -181,19 +181,19 @@ _FIELDS: tuple[tuple[float, str, Callable[[Dice], Any]], ...] = (
 
 
 def _share(dice: Dice, spec: dict[str, Any]) -> None:
-    """Give a pod what NVLink between pods requires, sometimes not all of it."""
+    """Give a pod the fields that NVLink between pods requires, sometimes not all of them."""
     needed = {"hostIPC": True, "hostNetwork": True, "hostPID": True}
     spec.update(item for item in needed.items() if not dice.chance(8))
-    for one in spec["containers"]:
+    for member in spec["containers"]:
         if dice.chance(1.5):
-            one["resources"] = {"limits": {"nvidia.com/gpu": dice.one((1, 2, "8"))}}
-        one["securityContext"] = {"privileged": not dice.chance(12)}
-        one["command"] = ["python", "train.py"] if dice.chance(2) else argv_of(dice)
+            member["resources"] = {"limits": {"nvidia.com/gpu": dice.pick((1, 2, "8"))}}
+        member["securityContext"] = {"privileged": not dice.chance(12)}
+        member["command"] = ["python", "train.py"] if dice.chance(2) else argv_of(dice)
         if dice.chance(10):
-            one["command"] = [*wrapping(dice.one((1, 2, 8))), *one["command"]]
+            member["command"] = [*wrapping(dice.pick((1, 2, 8))), *member["command"]]
         if not dice.chance(4):
-            one.pop("volumeMounts", None)
+            member.pop("volumeMounts", None)
         if dice.chance(3):
             mount = {"name": "tmp", "mountPath": "/tmp"}
-            one["volumeMounts"] = [*one.get("volumeMounts", ()), mount]
+            member["volumeMounts"] = [*member.get("volumeMounts", ()), mount]
             spec["volumes"] = [{"name": "tmp", "hostPath": {"path": "/tmp"}}]

@@ -158,10 +158,10 @@ _BLOCKS = (
 def argv_of(dice: Dice) -> list[str]:
     """Draw a container's words: a program and its arguments, or a shell with a script."""
     if dice.chance(2):
-        return list(dice.one(ARGVS))
-    words = [*dice.one(SHELLS), script_of(dice)]
+        return list(dice.pick(ARGVS))
+    words = [*dice.pick(SHELLS), script_of(dice)]
     if dice.chance(8):
-        words += dice.one(ARGVS)
+        words += dice.pick(ARGVS)
     return words
 
 
@@ -169,33 +169,33 @@ def script_of(dice: Dice) -> str:
     """Draw a script that a shell may or may not accept."""
     kind = dice.below(8)
     if kind < 5:
-        script = "\n".join(_block(dice) for _ in range(1 + dice.few(4)))
+        script = "\n".join(_block(dice) for _ in range(1 + dice.small(4)))
         return script if kind < 3 else _noise(dice, script)
     if kind < 7:
-        return "".join(dice.one(_TRAPS) for _ in range(dice.below(30)))
+        return "".join(dice.pick(_TRAPS) for _ in range(dice.below(30)))
     return _deep(dice)
 
 
 def _block(dice: Dice) -> str:
-    block = dice.one(_BLOCKS)
+    block = dice.pick(_BLOCKS)
     while "@" in block.replace('"$@"', ""):
-        block = block.replace("@", dice.one(_LAUNCHES).replace("@", "\x01"), 1)
+        block = block.replace("@", dice.pick(_LAUNCHES).replace("@", "\x01"), 1)
     return block.replace("\x01", "@")
 
 
 def _noise(dice: Dice, script: str) -> str:
-    for _ in range(1 + dice.few(3)):
+    for _ in range(1 + dice.small(3)):
         at = dice.below(len(script) + 1)
         kind = dice.below(3)
-        cut = dice.few(6) if kind else 0
-        added = dice.one(_TRAPS) if kind < 2 else ""
+        cut = dice.small(6) if kind else 0
+        added = dice.pick(_TRAPS) if kind < 2 else ""
         script = script[:at] + added + script[at + cut :]
     return script
 
 
 def _deep(dice: Dice) -> str:
     """Repeat something many times, but rarely so often that the size alone matters."""
-    most = 4000 if dice.chance(30) else 200
-    piece = dice.one(OPENINGS) if dice.chance(2) else dice.one(_TRAPS) + dice.one(_TRAPS)
-    many = piece * dice.below(most)
-    return dice.one(("", "mpirun -x A\n")) + many + dice.one(("", "\nmpirun -x A", "a"))
+    limit = 4000 if dice.chance(30) else 200
+    piece = dice.pick(OPENINGS) if dice.chance(2) else dice.pick(_TRAPS) + dice.pick(_TRAPS)
+    repeated = piece * dice.below(limit)
+    return dice.pick(("", "mpirun -x A\n")) + repeated + dice.pick(("", "\nmpirun -x A", "a"))

@@ -16,25 +16,25 @@ Fails = Callable[[Any], bool]
 
 
 def shrunk(parts: Parts, breaks: Callable[[Parts], bool], *, seconds: float = 60) -> Parts:
-    """Return a smaller case that also `breaks` the law, or the same case if none was found.
+    """Return a smaller case that also `breaks` the law, or the same case without any.
 
     The search stops after `seconds`, with the smallest case so far.
     """
     until = monotonic() + seconds
-    best = dict(parts)
+    smallest = dict(parts)
 
     def tried(name: str, value: Any) -> bool:
         if monotonic() > until:
             raise _TimeIsUpError
-        if not breaks({**best, name: value}):
+        if not breaks({**smallest, name: value}):
             return False
-        best[name] = value
+        smallest[name] = value
         return True
 
     with suppress(_TimeIsUpError):
-        for name in sorted(parts, key=lambda one: one != "body"):
-            _shrink(best[name], partial(tried, name))
-    return best
+        for name in sorted(parts, key=lambda part: part != "body"):
+            _shrink(smallest[name], partial(tried, name))
+    return smallest
 
 
 class _TimeIsUpError(Exception):
@@ -66,12 +66,12 @@ def _shrink_bytes(data: bytes, fails: Fails) -> None:
     try:
         _fewer_lines(data.decode(), lambda text: fails(text.encode(errors="surrogatepass")))
     except UnicodeDecodeError:
-        _fewer(list(data), lambda few: fails(bytes(few)))
+        _fewer(list(data), lambda subset: fails(bytes(subset)))
 
 
 def _fewer_lines(text: str, fails: Fails) -> None:
-    lines = _fewer(text.splitlines(keepends=True), lambda few: fails("".join(few)))
-    _fewer(list("".join(lines)), lambda few: fails("".join(few)))
+    lines = _fewer(text.splitlines(keepends=True), lambda subset: fails("".join(subset)))
+    _fewer(list("".join(lines)), lambda subset: fails("".join(subset)))
 
 
 def _shrink_tree(value: Any, fails: Fails) -> None:
@@ -80,9 +80,9 @@ def _shrink_tree(value: Any, fails: Fails) -> None:
     while smaller:
         smaller = False
         for path in list(_paths(value)):
-            found = _at(value, path)
-            new = _simplest(found, partial(_fails_with, fails, value, path))
-            if new is not found:
+            old = _at(value, path)
+            new = _simplest(old, partial(_fails_with, fails, value, path))
+            if new is not old:
                 value, smaller = _with(value, path, new), True
 
 
@@ -90,22 +90,22 @@ def _fails_with(fails: Fails, value: Any, path: tuple[Any, ...], new: Any) -> bo
     return fails(_with(value, path, new))
 
 
-_GONE = object()
+_REMOVED = object()
 
 
-def _simplest(found: Any, fails: Fails) -> Any:
-    """Return something smaller that still fails in that place, else the same object."""
-    if found.__class__ is dict:
-        pairs = list(found.items())
-        few = _fewer(pairs, lambda few: fails(dict(few)))
-        return dict(few) if len(few) < len(pairs) else found
-    if found.__class__ is list:
-        few = _fewer(found, fails)
-        return few if len(few) < len(found) else found
-    if found.__class__ is str and found:
-        text = "".join(_fewer(list(found), lambda few: fails("".join(few))))
-        return text if len(text) < len(found) else found
-    return found
+def _simplest(old: Any, fails: Fails) -> Any:
+    """Return a smaller value that still fails in that place, else the same object."""
+    if old.__class__ is dict:
+        pairs = list(old.items())
+        subset = _fewer(pairs, lambda subset: fails(dict(subset)))
+        return dict(subset) if len(subset) < len(pairs) else old
+    if old.__class__ is list:
+        subset = _fewer(old, fails)
+        return subset if len(subset) < len(old) else old
+    if old.__class__ is str and old:
+        text = "".join(_fewer(list(old), lambda subset: fails("".join(subset))))
+        return text if len(text) < len(old) else old
+    return old
 
 
 def _fewer(items: list[T], fails: Callable[[list[T]], bool]) -> list[T]:
@@ -114,9 +114,9 @@ def _fewer(items: list[T], fails: Callable[[list[T]], bool]) -> list[T]:
     while size:
         start = 0
         while start < len(items):
-            left = items[:start] + items[start + size :]
-            if fails(left):
-                items = left
+            remaining = items[:start] + items[start + size :]
+            if fails(remaining):
+                items = remaining
             else:
                 start += size
         size //= 2
@@ -131,12 +131,12 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _at(value: Any, path: tuple[Any, ...]) -> Any:
-    """Return the value at a path, or _GONE if it was removed meanwhile."""
+    """Return the value at a path, or _REMOVED if it was removed meanwhile."""
     for step in path:
         try:
             value = value[step]
         except (LookupError, TypeError):
-            return _GONE
+            return _REMOVED
     return value
 
 

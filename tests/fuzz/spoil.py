@@ -92,26 +92,26 @@ Tree = dict[str, Any] | list[Any]
 
 def spoilt(dice: Dice, value: Any) -> Any:
     """Return the value with one to four changes, still JSON; edits it in place."""
-    for _ in range(1 + dice.few(3)):
+    for _ in range(1 + dice.small(3)):
         if value.__class__ not in (dict, list) or not value:
             return value
         nodes = _nodes(value)
-        parent, key = dice.one(nodes)
-        dice.one(_SPOILERS)(dice, parent, key, nodes)
+        parent, key = dice.pick(nodes)
+        dice.pick(_SPOILERS)(dice, parent, key, nodes)
     return value
 
 
 def _nodes(value: Tree) -> list[tuple[Any, Any]]:
     """List every place below, as the parent with the key or index."""
-    found: list[tuple[Any, Any]] = []
+    places: list[tuple[Any, Any]] = []
     todo: list[Any] = [value]
     while todo:
         node = todo.pop()
         for key, child in node.items() if node.__class__ is dict else enumerate(node):
-            found.append((node, key))
+            places.append((node, key))
             if child.__class__ is dict or child.__class__ is list:
                 todo.append(child)
-    return found
+    return places
 
 
 def _copied(value: Any) -> Any:
@@ -122,31 +122,31 @@ Places = list[tuple[Any, Any]]
 
 
 def _scalar(dice: Dice, parent: Any, key: Any, _: Places) -> None:
-    parent[key] = _copied(dice.one(SCALARS))
+    parent[key] = _copied(dice.pick(SCALARS))
 
 
 def _text(dice: Dice, parent: Any, key: Any, _: Places) -> None:
-    drawn = dice.one(TEXTS)
+    drawn = dice.pick(TEXTS)
     old = parent[key]
     parent[key] = old + drawn if old.__class__ is str and dice.chance(2) else drawn
 
 
-def _gone(_: Dice, parent: Any, key: Any, __: Places) -> None:
+def _removed(_: Dice, parent: Any, key: Any, __: Places) -> None:
     del parent[key]
 
 
 def _elsewhere(dice: Dice, parent: Any, key: Any, nodes: Places) -> None:
     """Copy a value from another place."""
-    other, its = dice.one(nodes)
+    other, its = dice.pick(nodes)
     parent[key] = _copied(other[its])
 
 
 def _renamed(dice: Dice, parent: Any, key: Any, nodes: Places) -> None:
-    """Give a value the key of another one, or an odd key."""
+    """Give a value the key of another value, or an odd key."""
     if parent.__class__ is not dict:
         return _turned(dice, parent, key, nodes)
-    other = dice.one(nodes)[1]
-    parent[other if other.__class__ is str and dice.chance(2) else dice.one(TEXTS)] = parent.pop(
+    other = dice.pick(nodes)[1]
+    parent[other if other.__class__ is str and dice.chance(2) else dice.pick(TEXTS)] = parent.pop(
         key
     )
     return None
@@ -171,13 +171,13 @@ def _twice(dice: Dice, parent: Any, key: Any, _: Places) -> None:
 
 def _wrapped(dice: Dice, parent: Any, key: Any, _: Places) -> None:
     """Nest a value one level deeper, or deeper than in any real pod."""
-    depth = dice.one((2, 10, 50)) if dice.chance(8) else 1
+    depth = dice.pick((2, 10, 50)) if dice.chance(8) else 1
     for _turn in range(depth):
         parent[key] = [parent[key]] if dice.chance(2) else {"x": parent[key]}
 
 
 _SPOILERS: tuple[Callable[[Dice, Any, Any, Places], None], ...] = (
-    *(_scalar, _scalar, _scalar, _text, _text, _gone, _gone, _elsewhere, _elsewhere),
+    *(_scalar, _scalar, _scalar, _text, _text, _removed, _removed, _elsewhere, _elsewhere),
     *(_renamed, _turned, _twice, _wrapped),
 )
 
@@ -186,24 +186,24 @@ _SPOILERS: tuple[Callable[[Dice, Any, Any, Places], None], ...] = (
 
 
 def grown(dice: Dice, value: Tree, size: int) -> None:
-    """Repeat the value at one place until the whole has about `size` bytes; edit it in place."""
-    kind = dice.one(_GROWING)
+    """Repeat the value at one place until there are about `size` bytes; edit it in place."""
+    kind = dice.pick(_GROWING)
     by_name: dict[str, Places] = {}
     for parent, key in _nodes(value):
         if parent[key].__class__ is kind and parent[key]:
             by_name.setdefault(str(key), []).append((parent, key))
     if not by_name:
         return
-    parent, key = dice.one(by_name[dice.one(sorted(by_name))])
-    found = parent[key]
-    if found.__class__ is str:
-        parent[key] = _longer(dice, found, size)
-    elif found.__class__ is list:
-        _repeat(dice, found, size)
+    parent, key = dice.pick(by_name[dice.pick(sorted(by_name))])
+    child = parent[key]
+    if child.__class__ is str:
+        parent[key] = _longer(dice, child, size)
+    elif child.__class__ is list:
+        _repeat(dice, child, size)
     else:
-        name, kept = dice.one(list(found.items()))
-        each = len(orjson.dumps({name: kept}, default=str)) + 5
-        found.update({f"{name}{number}": kept for number in range(size // each)})
+        name, content = dice.pick(list(child.items()))
+        entry_size = len(orjson.dumps({name: content}, default=str)) + 5
+        child.update({f"{name}{number}": content for number in range(size // entry_size)})
 
 
 #: Mostly lists, since loops run over lists.
@@ -211,33 +211,33 @@ _GROWING: tuple[type, ...] = (list, list, list, list, dict, str)
 
 
 def _longer(dice: Dice, text: str, size: int) -> str:
-    joint = dice.one(("", ",", "\n", " ", ", ", "/"))
+    joint = dice.pick(("", ",", "\n", " ", ", ", "/"))
     if dice.chance(2):
         return joint.join(f"{text}{number}" for number in range(size // (len(text) + 6)))
     return joint.join([text] * (size // (len(text) + len(joint))))
 
 
-def _repeat(dice: Dice, found: list[Any], size: int) -> None:
-    one = dice.one(found)
-    many = size // (len(orjson.dumps(one)) + 4)
-    name = one.get("name") if one.__class__ is dict else None
+def _repeat(dice: Dice, listed: list[Any], size: int) -> None:
+    sample = dice.pick(listed)
+    count = size // (len(orjson.dumps(sample)) + 4)
+    name = sample.get("name") if sample.__class__ is dict else None
     if name.__class__ is str and dice.chance(1.3):
-        found += [one | {"name": f"{name}{number}"} for number in range(many)]
-    elif one.__class__ is str and dice.chance(2):
-        found += [f"{one}{number}" for number in range(many)]
+        listed += [sample | {"name": f"{name}{number}"} for number in range(count)]
+    elif sample.__class__ is str and dice.chance(2):
+        listed += [f"{sample}{number}" for number in range(count)]
     else:
-        found += [one] * many
+        listed += [sample] * count
 
 
 # Bytes
 
 
 def written(dice: Dice, value: Any) -> bytes:
-    """Write JSON, rarely with something that no well-behaved writer would write."""
+    """Write JSON, rarely with text that no well-behaved writer would write."""
     if not dice.chance(10):
         return orjson.dumps(value)
     raw = _marked(dice, value)
-    return dice.one(_BYTES)(dice, raw) if dice.chance(1.5) else raw
+    return dice.pick(_BYTES)(dice, raw) if dice.chance(1.5) else raw
 
 
 _RAW: tuple[bytes, ...] = (
@@ -271,13 +271,13 @@ def _marked(dice: Dice, value: Any) -> bytes:
     nodes = _nodes(value) if value.__class__ in (dict, list) and value else []
     if not nodes:
         return orjson.dumps(value)
-    parent, key = dice.one(nodes)
+    parent, key = dice.pick(nodes)
     if parent.__class__ is dict and dice.chance(2):
-        other, its = dice.one(nodes)
-        parent[_MARK] = _copied(other[its]) if dice.chance(2) else dice.one(TEXTS)
+        other, its = dice.pick(nodes)
+        parent[_MARK] = _copied(other[its]) if dice.chance(2) else dice.pick(TEXTS)
         return orjson.dumps(value).replace(orjson.dumps(_MARK), orjson.dumps(key))
     parent[key] = _MARK
-    return orjson.dumps(value).replace(orjson.dumps(_MARK), dice.one(_RAW))
+    return orjson.dumps(value).replace(orjson.dumps(_MARK), dice.pick(_RAW))
 
 
 def _cut(dice: Dice, data: bytes) -> bytes:
@@ -286,33 +286,33 @@ def _cut(dice: Dice, data: bytes) -> bytes:
 
 def _flipped(dice: Dice, data: bytes) -> bytes:
     changed = bytearray(data)
-    for _ in range(1 + dice.few(4) if data else 0):
+    for _ in range(1 + dice.small(4) if data else 0):
         changed[dice.below(len(changed))] = dice.below(256)
     return bytes(changed)
 
 
 def _without(dice: Dice, data: bytes) -> bytes:
     start = dice.below(len(data) + 1)
-    return data[:start] + data[start + 1 + dice.few(40) :]
+    return data[:start] + data[start + 1 + dice.small(40) :]
 
 
 def _before(dice: Dice, data: bytes) -> bytes:
-    return dice.one((b"\xef\xbb\xbf", b" \n", b"\xff\xfe", b"[", b"\x00")) + data
+    return dice.pick((b"\xef\xbb\xbf", b" \n", b"\xff\xfe", b"[", b"\x00")) + data
 
 
 def _behind(dice: Dice, data: bytes) -> bytes:
-    return data + dice.one((b"\n", b"x", b"{}", b"\x00", b"]", b","))
+    return data + dice.pick((b"\n", b"x", b"{}", b"\x00", b"]", b","))
 
 
 def _other_coding(_: Dice, data: bytes) -> bytes:
     return data.decode(errors="replace").encode("utf-16")
 
 
-def _nothing(_: Dice, __: bytes) -> bytes:
+def _empty(_: Dice, __: bytes) -> bytes:
     return b""
 
 
 _BYTES: tuple[Callable[[Dice, bytes], bytes], ...] = (
     *(_cut, _cut, _flipped, _flipped, _without, _without, _before, _behind, _other_coding),
-    _nothing,
+    _empty,
 )

@@ -1,4 +1,4 @@
-"""The progress of a run, and what its cases reached."""
+"""The progress of a run, and the codes that its cases reached."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Progress:
 
     def __init__(self, cases: int) -> None:
         self._cases = cases
-        self._started = self._told = monotonic()
+        self._started = self._reported = monotonic()
         self._terminal = sys.stderr.isatty()
 
-    def tell(self, tally: Tally) -> None:
+    def report(self, tally: Tally) -> None:
         """Write the line if it is due."""
         now = monotonic()
-        if now - self._told < (1 if self._terminal else 60):
+        if now - self._reported < (1 if self._terminal else 60):
             return
-        self._told = now
+        self._reported = now
         end = "\r" if self._terminal else "\n"
         print(self._line(tally, now), end=end, file=sys.stderr, flush=True)
 
@@ -43,13 +43,15 @@ class Progress:
 
 
 def table(tally: Tally) -> str:
-    """Write how many cases of each target reached each code, and which codes none reached."""
+    """Write how many cases of each target reached each code, and which codes were not reached."""
     lines: list[str] = []
     for name, cases in sorted(tally.targets.items()):
         lines.append(f"\n{name}: {cases} cases")
-        own = Counter({code: count for (of, code), count in tally.codes.items() if of == name})
-        lines += _groups(own)
-        missing = sorted(TARGETS[name].expected - own.keys())
+        reached = Counter(
+            {code: count for (target, code), count in tally.codes.items() if target == name}
+        )
+        lines += _groups(reached)
+        missing = sorted(TARGETS[name].expected - reached.keys())
         lines.append(_filled("not reached", missing) if missing else "  every code was reached")
     return "\n".join(lines)
 
@@ -58,9 +60,9 @@ def _groups(codes: Counter[str]) -> list[str]:
     """Write codes as `mutation: Code count, …`, one paragraph for each mutation."""
     groups: dict[str, list[str]] = {}
     for code, count in sorted(codes.items()):
-        group, _, own = code.rpartition(": ")
-        groups.setdefault(group or "as a whole", []).append(f"{own} {count}")
-    return [_filled(group, found) for group, found in groups.items()]
+        group, _, name = code.rpartition(": ")
+        groups.setdefault(group or "as a whole", []).append(f"{name} {count}")
+    return [_filled(group, counts) for group, counts in groups.items()]
 
 
 def _filled(head: str, items: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A target of the fuzzer: how to make its cases, how to run them, and the laws that they obey."""
+"""A target of the fuzzer: a maker of its cases, a function that runs them, and their laws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Law = Callable[[Any], None]
 
 
 class Build(Protocol):
-    """Makes a case; a large one has many of one thing. Runs nothing of the real code."""
+    """Makes a case; a large case has many copies of one thing. Runs nothing of the real code."""
 
     def __call__(self, dice: Dice, *, large: bool) -> Parts:
         """Make a case from the draws of `dice`."""
@@ -21,7 +21,7 @@ class Build(Protocol):
 
 
 class Target(NamedTuple):
-    """A part of the code that reads what others write."""
+    """A part of the code that reads input of others."""
 
     name: str
     build: Build
@@ -32,5 +32,5 @@ class Target(NamedTuple):
     codes: Callable[[Any], Iterable[str]]
     #: The codes that a long enough run should reach.
     expected: frozenset[str]
-    #: Its share of the cases, relative to those of the other targets.
+    #: Its share of the cases, relative to the other targets.
     weight: int

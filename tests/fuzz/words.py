@@ -21,7 +21,7 @@ LIMITS: dict[str, tuple[Any, ...]] = {
         AMOUNTS,
     ),
 }
-#: What containers request before anything else is added: mostly GPUs.
+#: First requests of containers: mostly GPUs.
 BASES: tuple[dict[str, Any], ...] = (
     {},
     {},
@@ -202,9 +202,9 @@ CLAIMS: tuple[dict[str, Any], ...] = (
 
 
 def _terms(*expressions: dict[str, Any]) -> dict[str, Any]:
-    terms = [{"matchExpressions": [one]} for one in expressions]
-    wanted = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    return {"nodeAffinity": wanted}
+    terms = [{"matchExpressions": [expression]} for expression in expressions]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": required}
 
 
 _PRODUCT = "nvidia.com/gpu.product"

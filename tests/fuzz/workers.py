@@ -1,8 +1,8 @@
-"""Run cases in several processes, and survive what a case does to its process.
+"""Run cases in several processes, and survive a case that ends its process.
 
-It makes no difference which process runs a case, which is determined by its number. Processes get
-ranges of numbers; if a process dies, or one case keeps it busy for too long, that case is a
-finding, and the rest of its range is given to another process.
+Any process may run a case, since the number determines it. Processes get ranges of numbers; if a
+process dies, or a case keeps it busy for too long, that case is a finding, and another process
+gets the remaining range.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.fuzz.check import SURVIVES, Violation, check, make
 
 _FORK = multiprocessing.get_context("fork")
 _RANGE = 250
-#: Seconds of wall time for one case; the slowest takes less than one on an idle machine.
+#: Seconds of wall time for one case; the slowest takes less than one second on an idle machine.
 PATIENCE = 120.0
 #: Bytes of address space: a case that needs more gets a MemoryError, and the machine survives.
 _MEMORY = 8 << 30
@@ -55,13 +55,13 @@ class Tally:
         self.targets += other.targets
         self.codes += other.codes
         self.broken += other.broken
-        for key, found in other.first.items():
-            mine = self.first.setdefault(key, found)
-            self.first[key] = min(mine, found)
+        for key, theirs in other.first.items():
+            mine = self.first.setdefault(key, theirs)
+            self.first[key] = min(mine, theirs)
 
-    def found(self, target: str, number: int, violation: Violation) -> None:
+    def add_violation(self, target: str, number: int, violation: Violation) -> None:
         """Count a broken law."""
-        key = (target, violation.law, violation.where)
+        key = (target, violation.law, violation.place)
         self.broken[key] += 1
         self.first.setdefault(key, First(number, violation))
 
@@ -78,32 +78,35 @@ class _Worker:
     since: float = 0.0
 
 
-class Run(NamedTuple):
-    """Which cases to run: those of a seed, of one target or of all."""
+class Selection(NamedTuple):
+    """The cases to run: of a seed, for one target or for all."""
 
     seed: int
     only: str = ""
 
 
 def run(
-    of: Run, numbers: range, jobs: int, tell: Callable[[Tally], None] = lambda _: None
+    selection: Selection,
+    numbers: range,
+    jobs: int,
+    report: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Run the cases with these numbers; `tell` is called every second or so."""
+    """Run the cases with these numbers, and call `report` about every second."""
     ranges = [numbers[at : at + _RANGE] for at in range(0, len(numbers), _RANGE)][::-1]
     total = Tally()
-    workers = [_start(of) for _ in range(min(jobs, len(ranges)))]
+    workers = [_start(selection) for _ in range(min(jobs, len(ranges)))]
     try:
         for worker in workers:
             _hand_out(worker, ranges)
         while any(worker.numbers for worker in workers):
             for index, came in _heard(workers):
                 if came is None:
-                    _bury(workers[index], of, total, ranges)
-                    workers[index] = _start(of)
+                    _bury(workers[index], selection, total, ranges)
+                    workers[index] = _start(selection)
                 else:
                     total.add(came)
                 _hand_out(workers[index], ranges)
-            tell(total)
+            report(total)
     finally:
         for worker in workers:
             worker.process.kill()
@@ -111,10 +114,10 @@ def run(
     return total
 
 
-def _start(of: Run) -> _Worker:
+def _start(selection: Selection) -> _Worker:
     ours, theirs = _FORK.Pipe()
     at = _FORK.Value("q", -1, lock=False)
-    process = _FORK.Process(target=_work, args=(of, theirs, at), daemon=True)
+    process = _FORK.Process(target=_work, args=(selection, theirs, at), daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours, at)
@@ -128,7 +131,7 @@ def _hand_out(worker: _Worker, ranges: list[range]) -> None:
 
 
 def _heard(workers: list[_Worker]) -> Iterator[tuple[int, Tally | None]]:
-    """Yield what workers send; None for one that has died, or that hung and was killed."""
+    """Yield the results of workers; None for a worker that died, or that hung and was killed."""
     busy = {worker.connection: index for index, worker in enumerate(workers) if worker.numbers}
     for connection in wait(list(busy), timeout=1.0):
         assert isinstance(connection, Connection)
@@ -145,20 +148,20 @@ def _heard(workers: list[_Worker]) -> Iterator[tuple[int, Tally | None]]:
             worker.process.kill()
 
 
-def _bury(worker: _Worker, of: Run, total: Tally, ranges: list[range]) -> None:
-    """Count the case that ended a process, and put the rest of its range back."""
+def _bury(worker: _Worker, selection: Selection, total: Tally, ranges: list[range]) -> None:
+    """Count the case that ended a process, and put the remaining range back."""
     worker.process.join()
     number, code = worker.at.value, worker.process.exitcode
-    target, _ = make(of.seed, number, of.only)
+    target, _ = make(selection.seed, number, selection.only)
     hung = monotonic() - worker.since > PATIENCE
-    where = "time" if hung else f"exit {code}"
-    total.found(target.name, number, Violation(SURVIVES, where, f"exit code {code}"))
+    place = "time" if hung else f"exit {code}"
+    total.add_violation(target.name, number, Violation(SURVIVES, place, f"exit code {code}"))
     total.cases += 1
-    rest = [range(worker.numbers.start, number), range(number + 1, worker.numbers.stop)]
-    ranges.extend(one for one in rest if one)
+    remaining = [range(worker.numbers.start, number), range(number + 1, worker.numbers.stop)]
+    ranges.extend(part for part in remaining if part)
 
 
-def _work(of: Run, connection: Connection, at: Any) -> None:
+def _work(selection: Selection, connection: Connection, at: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
@@ -167,24 +170,24 @@ def _work(of: Run, connection: Connection, at: Any) -> None:
     parent = os.getppid()
     while os.getppid() == parent:  # end when the parent has been killed
         if connection.poll(1.0):
-            connection.send(_several(of, connection.recv(), at, parent))
+            connection.send(_run_cases(selection, connection.recv(), at, parent))
 
 
-def _several(of: Run, numbers: range, at: Any, parent: int) -> Tally:
+def _run_cases(selection: Selection, numbers: range, at: Any, parent: int) -> Tally:
     tally = Tally()
     for number in numbers:
         if os.getppid() != parent:
             break
         at.value = number
-        _one(of, number, tally)
+        _run_case(selection, number, tally)
     return tally
 
 
-def _one(of: Run, number: int, tally: Tally) -> None:
-    target, parts = make(of.seed, number, of.only)
+def _run_case(selection: Selection, number: int, tally: Tally) -> None:
+    target, parts = make(selection.seed, number, selection.only)
     checked = check(target, parts, number)
     tally.cases += 1
     tally.targets[target.name] += 1
     tally.codes.update((target.name, code) for code in set(checked.codes))
     if checked.violation is not None:
-        tally.found(target.name, number, checked.violation)
+        tally.add_violation(target.name, number, checked.violation)

@@ -139,7 +139,8 @@ _BOUNDS = (
 
 def _template(name: str, **classes: str) -> dict[str, Any]:
     requests = [
-        {"name": request, "exactly": {"deviceClassName": one}} for request, one in classes.items()
+        {"name": request, "exactly": {"deviceClassName": device_class}}
+        for request, device_class in classes.items()
     ]
     return {
         "kind": "ResourceClaimTemplate",
@@ -155,7 +156,7 @@ _TEMPLATES = (
     _template("h100", all="h100.lab"),
 )
 _GUARDED = _namespace("guarded", {"pod-security.kubernetes.io/enforce": "restricted"})
-#: Each has the objects of a cluster; None: nothing is known about the cluster.
+#: Each has the objects of a cluster; None is an unknown cluster.
 CLUSTERS: tuple[tuple[dict[str, Any], ...] | None, ...] = (
     None,
     (

@@ -15,7 +15,7 @@ _STYLES = ("block", "block", "commented", "flow", "mixed", "crlf", "json", "json
 
 def yaml_of(dice: Dice, value: Any) -> str:
     """Write one document in a random style."""
-    style = dice.one(_STYLES)
+    style = dice.pick(_STYLES)
     if style in ("json", "json-lines"):
         return json.dumps(value, indent=4 if style == "json-lines" else None, ensure_ascii=False)
     flow = {"flow": True, "mixed": None}.get(style, False)
@@ -32,8 +32,8 @@ def yaml_of(dice: Dice, value: Any) -> str:
     )
     if style == "commented":
         lines = text.splitlines(keepends=True)
-        for _ in range(1 + dice.few(3)):
-            lines.insert(dice.below(len(lines) + 1), dice.one(_LINES))
+        for _ in range(1 + dice.small(3)):
+            lines.insert(dice.below(len(lines) + 1), dice.pick(_LINES))
         return "".join(lines)
     return text.replace("\n", "\r\n") if style == "crlf" else text
 
@@ -46,7 +46,7 @@ _SIGNS = (
     *("&a [*a]", "<<: *a\n", "key: key: 1", "!x ", "--- |\n", '"\\x1b"', '"\\ud800"', "0x1"),
     *("!!int ", "{{ x }}"),
 )
-_MANY = (
+_PIECES = (
     *("a: &a [x]\n", "- a\n", "k@: v\n", "%TAG !t@! x\n", "# c\n", "---\n", "{", "[", "- ", "? "),
     *("k@: {}\n", "- *a\n", "&a", "a: b@: ", "'", '"\\n', "\n", " ", ",", "[a],", "!t@ x\n"),
     *("- - ", "a:\n"),
@@ -55,17 +55,17 @@ _MANY = (
 
 def noisy(dice: Dice, text: str) -> str:
     """Insert characters with a meaning in YAML into a text, or remove a part of it."""
-    for _ in range(1 + dice.few(3)):
+    for _ in range(1 + dice.small(3)):
         at = dice.below(len(text) + 1)
         kind = dice.below(3)
-        cut = dice.few(20) if kind else 0
-        text = text[:at] + (dice.one(_SIGNS) if kind < 2 else "") + text[at + cut :]
+        cut = dice.small(20) if kind else 0
+        text = text[:at] + (dice.pick(_SIGNS) if kind < 2 else "") + text[at + cut :]
     return text
 
 
 def swollen(dice: Dice, text: str, size: int) -> str:
-    """Insert many of one thing at the beginning, the end or inside of a text."""
-    each = dice.one(_MANY)
-    much = "".join(each.replace("@", str(number)) for number in range(size // len(each)))
-    at = dice.one((0, len(text), text.find("\n") + 1))
+    """Insert many copies of a piece at the beginning, the end or inside of a text."""
+    piece = dice.pick(_PIECES)
+    much = "".join(piece.replace("@", str(number)) for number in range(size // len(piece)))
+    at = dice.pick((0, len(text), text.find("\n") + 1))
     return text[:at] + much + text[at:]

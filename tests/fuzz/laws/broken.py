@@ -7,16 +7,16 @@ from typing import Any, NoReturn
 
 
 class BrokenLawError(AssertionError):
-    """A law does not hold; `where` distinguishes the ways of breaking it."""
+    """A law does not hold; `place` distinguishes the ways of breaking it."""
 
-    def __init__(self, message: str, where: str = "") -> None:
+    def __init__(self, message: str, place: str = "") -> None:
         super().__init__(message)
-        self.where = where
+        self.place = place
 
 
-def broken(message: str, where: str = "") -> NoReturn:
+def broken(message: str, place: str = "") -> NoReturn:
     """Report that a law is broken, and how."""
-    raise BrokenLawError(message, where)
+    raise BrokenLawError(message, place)
 
 
 def check_line(line: str) -> None:

@@ -31,7 +31,7 @@ class Loading(Costing):
         self.data = data
         self.size = len(data)
         self.weigh = True
-        self.again = self._load
+        self.repeat = self._load
         self.seconds, (self.loaded, self.findings) = cost.timed(self._load)
 
     def _load(self) -> tuple[Loaded | None, tuple[Finding, ...]]:
@@ -42,30 +42,32 @@ class Loading(Costing):
         return loaded, loaded.findings
 
 
-#: The most findings that are shown for one file.
-_SHOWN = 100
+#: The maximum of findings that are shown for a file.
+_MOST_FINDINGS = 100
 
 
-def findings_are_lines(seen: Loading) -> None:
+def findings_are_lines(observed: Loading) -> None:
     """Each finding is one line that a terminal can show, about a line that the file has."""
-    if seen.loaded is None and not any(one.level == "error" for one in seen.findings):
+    if observed.loaded is None and not any(
+        finding.level == "error" for finding in observed.findings
+    ):
         broken("refused without an error", "none")
-    if len(seen.findings) > _SHOWN:
-        broken(f"{len(seen.findings)} findings", "many")
-    lines = len(re.split(rb"\r\n|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]", seen.data))
-    for one in seen.findings:
-        check_line(compiler_line(one))
+    if len(observed.findings) > _MOST_FINDINGS:
+        broken(f"{len(observed.findings)} findings", "many")
+    lines = len(re.split(rb"\r\n|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]", observed.data))
+    for finding in observed.findings:
+        check_line(compiler_line(finding))
         # libyaml reports the end of an unfinished text on the line after the last one.
-        line = one.location.line
+        line = finding.location.line
         if line is not None and not 1 <= line <= lines + 1:
             broken(f"line {line} of {lines}", "line")
 
 
-def what_is_loaded_can_be_used(seen: Loading) -> None:
-    """Pods can be decided with the configuration, and only what the file says is added to them."""
-    if seen.loaded is None:
+def what_is_loaded_can_be_used(observed: Loading) -> None:
+    """Pods can be decided with the configuration, which adds only fields that the file allows."""
+    if observed.loaded is None:
         return
-    fabrics = seen.loaded.fabrics
+    fabrics = observed.loaded.fabrics
     facts = Facts.from_objects(_NODES)
     for namespace in ("lab", "other"):
         context = Context(fabrics, facts.namespace(namespace), facts.inventory(fabrics))
@@ -77,19 +79,19 @@ def what_is_loaded_can_be_used(seen: Loading) -> None:
                 broken("a second pass changes something", "idempotent")
 
 
-def the_hash_is_of_what_it_means(seen: Loading) -> None:
+def the_hash_is_stable(observed: Loading) -> None:
     """A file has the same hash each time it is loaded."""
-    if seen.loaded is not None:
-        again = seen.again()
-        assert isinstance(again, tuple)
-        if again[0].fabrics.config_hash != seen.loaded.fabrics.config_hash:
+    if observed.loaded is not None:
+        reloaded = observed.repeat()
+        assert isinstance(reloaded, tuple)
+        if reloaded[0].fabrics.config_hash != observed.loaded.fabrics.config_hash:
             broken("another hash of the same file")
 
 
 FABRICS_LAWS = (
     costs_little_time,
     findings_are_lines,
-    the_hash_is_of_what_it_means,
+    the_hash_is_stable,
     what_is_loaded_can_be_used,
     costs_little_memory,
 )
@@ -105,4 +107,4 @@ _PODS: tuple[dict[str, Any], ...] = tuple(
     )
     for spec in ({}, {"hostNetwork": True}, {"nodeName": "node-1"})
 )
-_NODES = [one for one in CLUSTERS[1] or () if one["kind"] == "Node"]
+_NODES = [manifest for manifest in CLUSTERS[1] or () if manifest["kind"] == "Node"]

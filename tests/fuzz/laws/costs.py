@@ -1,4 +1,4 @@
-"""The laws of every target: what a case may cost, by the size of its input."""
+"""The laws of every target: the cost of a case is bounded by the size of its input."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ class Costing:
     size: int
     seconds: float
     allowance: Allowance
-    again: Work
+    repeat: Work
     weigh: bool
 
 
-def costs_little_time(seen: Costing) -> None:
+def costs_little_time(observed: Costing) -> None:
     """Processor time is bounded by the size of the input, whatever its content."""
-    most = seen.allowance.time(seen.size)
-    if seen.seconds > most:
-        least = cost.least_time(seen.again, most)
-        if least > most:
-            broken(f"{seen.size} bytes took {least:.3f} s of processor time, not {most:.3f}")
+    allowed = observed.allowance.time(observed.size)
+    if observed.seconds > allowed:
+        shortest = cost.least_time(observed.repeat, allowed)
+        if shortest > allowed:
+            broken(
+                f"{observed.size} bytes took {shortest:.3f} s of processor time, not {allowed:.3f}"
+            )
 
 
-def costs_little_memory(seen: Costing) -> None:
+def costs_little_memory(observed: Costing) -> None:
     """Memory is bounded by the size of the input, and hardly any remains in use afterwards."""
-    if seen.weigh:
-        most, kept = cost.weighed(seen.again)
-        if most > seen.allowance.memory(seen.size):
-            broken(f"{seen.size} bytes took {most} bytes of memory", "peak")
-        if kept > cost.KEPT:
-            broken(f"{kept} bytes stay of a case of {seen.size} bytes", "kept")
+    if observed.weigh:
+        peak, remaining = cost.weighed(observed.repeat)
+        if peak > observed.allowance.memory(observed.size):
+            broken(f"{observed.size} bytes took {peak} bytes of memory", "peak")
+        if remaining > cost.REMAINING:
+            broken(f"{remaining} bytes stay of a case of {observed.size} bytes", "kept")

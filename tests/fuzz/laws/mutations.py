@@ -29,8 +29,8 @@ from webhook.serve.http.mutate import Answer, Mutate
 class World(NamedTuple):
     """The surroundings of a decision on a pod."""
 
-    replicas: tuple[Mutate, Mutate]  #: that have read the same, independently
-    own: Own
+    replicas: tuple[Mutate, Mutate]  #: with the same configuration and cluster, read separately
+    writable: Own
     fabrics: Fabrics
 
 
@@ -41,11 +41,11 @@ class Answered(Costing):
 
     def __init__(self, body: bytes, world: World) -> None:
         self.body = body
-        self.replicas, self.own, self.fabrics = world
+        self.replicas, self.writable, self.fabrics = world
         self.seconds, self.answer = cost.timed(lambda: self.replicas[0].answer(body))
         self.size = len(body)
         self.weigh = True
-        self.again = lambda: self.replicas[0].answer(body)
+        self.repeat = lambda: self.replicas[0].answer(body)
 
     @cached_property
     def document(self) -> Any:
@@ -57,14 +57,14 @@ class Answered(Costing):
 
     @cached_property
     def pod(self) -> Any:
-        """The pod in the request, if the answer is about one."""
+        """The pod in the request, if the answer is about a pod."""
         return self.document["request"]["object"]
 
     @cached_property
     def response(self) -> dict[str, Any]:
         """The response of the review."""
-        found: dict[str, Any] = orjson.loads(self.answer.body)["response"]
-        return found
+        response: dict[str, Any] = orjson.loads(self.answer.body)["response"]
+        return response
 
     @cached_property
     def patch(self) -> list[Any]:
@@ -90,42 +90,42 @@ class Answered(Costing):
 
     @cached_property
     def second_pass(self) -> tuple[Answer, ...]:
-        """The answers about the resulting pod, of this replica and of another one."""
-        return tuple(one.answer(self.body_after) for one in self.replicas)
+        """The answers about the resulting pod, of this replica and of another."""
+        return tuple(replica.answer(self.body_after) for replica in self.replicas)
 
     @property
     def is_review(self) -> bool:
-        """Whether the answer is a review, not a line of text."""
+        """Return whether the answer is a review, not a line of text."""
         return self.answer.status == 200
 
     @property
     def decided(self) -> bool:
-        """Whether the answer allows a pod after a decision."""
+        """Return whether the answer allows a pod after a decision."""
         return self.is_review and self.answer.decision is not None and self.answer.decision.allowed
 
 
-def no_defect_of_ours(seen: Answered) -> None:
+def no_defect_of_ours(observed: Answered) -> None:
     """No pod causes a defect: there is no 500 and no 503."""
-    error = seen.answer.error
+    error = observed.answer.error
     if error is not None:
         raise error
-    if seen.answer.status not in (200, 400):
-        broken(f"HTTP {seen.answer.status}", str(seen.answer.status))
+    if observed.answer.status not in (200, 400):
+        broken(f"HTTP {observed.answer.status}", str(observed.answer.status))
 
 
-def the_uid_is_right(seen: Answered) -> None:
-    """The answer has the request's uid if one can be read."""
-    request = seen.document.get("request") if seen.document.__class__ is dict else None
-    asked = request.get("uid") if request.__class__ is dict else None
-    if not seen.is_review:
-        if asked.__class__ is str and asked:
-            broken(f"no uid in the answer, {asked!r} in the request", "none")
-    elif asked.__class__ is not str or not asked:
-        quoted = json.dumps(seen.response["uid"]).encode()
-        if quoted not in seen.body:
+def the_uid_is_right(observed: Answered) -> None:
+    """The answer has the request's uid if it can be read."""
+    request = observed.document.get("request") if observed.document.__class__ is dict else None
+    uid = request.get("uid") if request.__class__ is dict else None
+    if not observed.is_review:
+        if uid.__class__ is str and uid:
+            broken(f"no uid in the answer, {uid!r} in the request", "none")
+    elif uid.__class__ is not str or not uid:
+        quoted = json.dumps(observed.response["uid"]).encode()
+        if quoted not in observed.body:
             broken(f"uid {quoted!r} stands nowhere in the body", "invented")
-    elif seen.response["uid"] != asked:
-        broken(f"uid {seen.response['uid']!r} for {asked!r}", "another")
+    elif observed.response["uid"] != uid:
+        broken(f"uid {observed.response['uid']!r} for {uid!r}", "another")
 
 
 _FIELDS = {
@@ -140,17 +140,17 @@ _FIELDS = {
 _AUDIT_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
-def the_answer_is_well_formed(seen: Answered) -> None:
+def the_answer_is_well_formed(observed: Answered) -> None:
     """The API server accepts the answer: an AdmissionReview v1, or one line of text with a 400."""
-    if not seen.is_review:
-        line = seen.answer.body.decode()
+    if not observed.is_review:
+        line = observed.answer.body.decode()
         if not line.endswith("\n") or line.count("\n") != 1:
             broken(f"not one line: {line!r:.200}", "text")
         return
-    review = orjson.loads(seen.answer.body)
+    review = orjson.loads(observed.answer.body)
     if review.keys() != {"apiVersion", "kind", "response"}:
         broken(f"keys {list(review)}", "review")
-    response = seen.response
+    response = observed.response
     for key, value in response.items():
         if value.__class__ is not _FIELDS.get(key):
             broken(f"{key}: {value!r:.80}", key)
@@ -183,45 +183,45 @@ def _check_warnings(warnings: list[Any]) -> None:
         broken("warnings of 4096 characters", "warnings")
 
 
-def the_patch_applies(seen: Answered) -> None:
+def the_patch_applies(observed: Answered) -> None:
     """Another library applies the patch, and the result is the decision's pod."""
-    if not seen.is_review:
+    if not observed.is_review:
         return
     try:
-        after = seen.after if seen.patch else None
+        after = observed.after if observed.patch else None
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError) as error:
         broken(f"{type(error).__name__}: {error}", type(error).__name__)
-    if seen.decided and seen.answer.decision is not None:
-        shown = seen.answer.decision.pod
-        if (seen.pod if after is None else after) != shown:
+    if observed.decided and observed.answer.decision is not None:
+        decided = observed.answer.decision.pod
+        if (observed.pod if after is None else after) != decided:
             broken("the pod of the decision is not what the patch makes")
 
 
-def a_second_pass_changes_nothing(seen: Answered) -> None:
-    """Called again for the result, neither this replica nor another one changes anything."""
-    if not seen.decided:
+def a_second_pass_changes_nothing(observed: Answered) -> None:
+    """Called again for the result, neither this replica nor another changes anything."""
+    if not observed.decided:
         return
-    for name, again in zip(("here", "elsewhere"), seen.second_pass, strict=True):
-        if again.error is not None:
-            raise again.error
-        found = orjson.loads(again.body)["response"]
-        if not found["allowed"]:
-            broken(f"{name}: refused: {found['status']['message']:.200}", "refused")
-        if "patch" in found:
-            ops = orjson.loads(base64.b64decode(found["patch"]))
-            broken(f"{name}: {ops!r:.300}", shapes(one["path"] for one in ops))
+    for name, answer in zip(("here", "elsewhere"), observed.second_pass, strict=True):
+        if answer.error is not None:
+            raise answer.error
+        response = orjson.loads(answer.body)["response"]
+        if not response["allowed"]:
+            broken(f"{name}: refused: {response['status']['message']:.200}", "refused")
+        if "patch" in response:
+            ops = orjson.loads(base64.b64decode(response["patch"]))
+            broken(f"{name}: {ops!r:.300}", shapes(op["path"] for op in ops))
 
 
-def only_allowed_leaves_change(seen: Answered) -> None:
-    """Only what the design lists changes; additions are in known places only."""
-    if seen.decided:
-        for change in forbidden(seen.pod, seen.after, seen.own):
+def only_allowed_leaves_change(observed: Answered) -> None:
+    """Only changes that the design lists are made; additions are in known places only."""
+    if observed.decided:
+        for change in forbidden(observed.pod, observed.after, observed.writable):
             broken(f"{change!r:.300}", f"{change.kind} {shapes([dotted(change.path)])}")
 
 
-def keys_keep_their_order(seen: Answered) -> None:
+def keys_keep_their_order(observed: Answered) -> None:
     """All keys keep their order, including unknown ones."""
-    if seen.decided and not key_orders(seen.pod, seen.after):
+    if observed.decided and not key_orders(observed.pod, observed.after):
         broken("keys stand in another order")
 
 
@@ -229,83 +229,95 @@ _POWERS = ("hostNetwork", "hostPID", "hostIPC")
 _FIELDS_OF_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
-def no_power_is_given(seen: Answered) -> None:
+def no_power_is_given(observed: Answered) -> None:
     """No capability but IPC_LOCK is added, no host namespace, and nothing privileged."""
-    if not seen.decided or not seen.patch:
+    if not observed.decided or not observed.patch:
         return
     for power in _POWERS:
-        before, after = (at(one, ("spec", power)) for one in (seen.pod, seen.after))
+        before, after = (
+            at(manifest, ("spec", power)) for manifest in (observed.pod, observed.after)
+        )
         if before != after:
             broken(f"{power} was {before} and is {after}", power)
-    for before, after in _containers(seen):
+    for before, after in _containers(observed):
         _check_security(before.get("securityContext"), after.get("securityContext"))
 
 
-def _containers(seen: Answered) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Pair the containers before and after; skip those of a wrong type."""
+def _containers(observed: Answered) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Pair the containers before and after; skip containers of a wrong type."""
     for field in _FIELDS_OF_CONTAINERS:
-        before, after = (_listed(one, ("spec", field)) for one in (seen.pod, seen.after))
+        before, after = (
+            _listed(manifest, ("spec", field)) for manifest in (observed.pod, observed.after)
+        )
         if len(before) != len(after):
             broken(f"{len(after)} {field}, and there were {len(before)}", field)
         yield from zip(before, after, strict=True)
 
 
 def _listed(node: Any, path: Path) -> list[dict[str, Any]]:
-    found = at(node, path)
-    listed = found if found.__class__ is list else []
-    return [one for one in listed if one.__class__ is dict]
+    value = at(node, path)
+    listed = value if value.__class__ is list else []
+    return [member for member in listed if member.__class__ is dict]
 
 
 def _check_security(before: Any, after: Any) -> None:
-    before, after = (one if one.__class__ is dict else {"": one or {}} for one in (before, after))
+    before, after = (
+        context if context.__class__ is dict else {"": context or {}} for context in (before, after)
+    )
     for key in (before.keys() | after.keys()) - {"capabilities"}:
         if (before.get(key) or {}) != (after.get(key) or {}):
             broken(f"{key} was {before.get(key)} and is {after.get(key)}", key)
     if at(before, ("capabilities", "drop")) != at(after, ("capabilities", "drop")):
         broken("capabilities.drop changed", "drop")
-    own, ours = (at(one, ("capabilities", "add")) or [] for one in (before, after))
-    if ours != own and (own.__class__ is not list or ours != [*own, "IPC_LOCK"]):
-        broken(f"capabilities were {own} and are {ours}", "add")
+    original, changed = (at(context, ("capabilities", "add")) or [] for context in (before, after))
+    if changed != original and (
+        original.__class__ is not list or changed != [*original, "IPC_LOCK"]
+    ):
+        broken(f"capabilities were {original} and are {changed}", "add")
 
 
-def no_name_is_doubled(seen: Answered) -> None:
-    """No variable, volume or mount is added beside one with the same name or path."""
-    if not seen.decided or not seen.patch:
+def no_name_is_doubled(observed: Answered) -> None:
+    """No variable, volume or mount is added if its name or path exists."""
+    if not observed.decided or not observed.patch:
         return
-    for before, after in _containers(seen):
+    for before, after in _containers(observed):
         _check_doubled(before, after, ("env",), "name")
         _check_doubled(before, after, ("volumeMounts",), "mountPath")
-    _check_doubled(seen.pod, seen.after, ("spec", "volumes"), "name")
+    _check_doubled(observed.pod, observed.after, ("spec", "volumes"), "name")
 
 
 def _check_doubled(before: Any, after: Any, path: Path, key: str) -> None:
     had, has = (
-        Counter(str(one.get(key)) for one in _listed(node, path)) for node in (before, after)
+        Counter(str(member.get(key)) for member in _listed(node, path)) for node in (before, after)
     )
     for name, count in has.items():
         if count > 1 and count > had[name]:
             broken(f"{dotted((*path, key))} {name} stands there {count} times", key)
 
 
-def who_did_not_opt_in_is_untouched(seen: Answered) -> None:
+def a_pod_without_opt_in_is_untouched(observed: Answered) -> None:
     """Without the annotation there is no patch and no rejection."""
-    decision = seen.answer.decision
+    decision = observed.answer.decision
     if decision is None or decision.pod.__class__ is not dict:
         return
-    parts = [at(seen.pod, path) for path in (("metadata",), ("metadata", "annotations"))]
-    in_shape = all(one is None or one.__class__ is dict for one in parts)
-    asked = at(seen.pod, ("metadata", "annotations", ENABLE))
-    if asked in (None, "false") and in_shape and (seen.patch or not seen.response["allowed"]):
+    parts = [at(observed.pod, path) for path in (("metadata",), ("metadata", "annotations"))]
+    in_shape = all(part is None or part.__class__ is dict for part in parts)
+    enabled = at(observed.pod, ("metadata", "annotations", ENABLE))
+    if (
+        enabled in (None, "false")
+        and in_shape
+        and (observed.patch or not observed.response["allowed"])
+    ):
         broken("a pod that did not opt in was touched")
 
 
-def what_was_done_is_told(seen: Answered) -> None:
+def a_changed_pod_has_a_status(observed: Answered) -> None:
     """A changed pod has a new status: bounded JSON, with the hash of this configuration."""
-    if not seen.decided or not seen.patch:
+    if not observed.decided or not observed.patch:
         return
-    annotations = seen.after["metadata"]["annotations"]
+    annotations = observed.after["metadata"]["annotations"]
     status = annotations.get(STATUS)
-    used = sum(len(str(one).encode()) for pair in annotations.items() for one in pair)
+    used = sum(len(str(text).encode()) for pair in annotations.items() for text in pair)
     if used > _ANNOTATIONS:
         return  # the API server rejects such a pod
     if status is None:
@@ -313,7 +325,7 @@ def what_was_done_is_told(seen: Answered) -> None:
             broken("no status, though there is room", "none")
     elif len(status) > _LONGEST_STATUS:
         broken(f"a status of {len(status)} letters", "long")
-    elif at(_read(status), ("config",)) != seen.fabrics.config_hash:
+    elif at(_read(status), ("config",)) != observed.fabrics.config_hash:
         broken(f"status {status!r:.200}", "config")
 
 
@@ -327,19 +339,19 @@ def _read(status: str) -> Any:
 _ANNOTATIONS, _LONGEST_STATUS = 256 * 1024, 4096
 
 
-def defaults_in_between_change_nothing(seen: Answered) -> None:
+def defaults_in_between_change_nothing(observed: Answered) -> None:
     """If the API server adds its defaults after the webhook, a second pass changes nothing."""
-    if not seen.decided or not _is_typed(seen.pod):
+    if not observed.decided or not _is_typed(observed.pod):
         return
-    body = seen.about(defaulted(seen.after))
-    found = orjson.loads(seen.replicas[0].answer(body).body)["response"]
-    ops = orjson.loads(base64.b64decode(found.get("patch", ""))) if "patch" in found else []
+    body = observed.about(defaulted(observed.after))
+    response = orjson.loads(observed.replicas[0].answer(body).body)["response"]
+    ops = orjson.loads(base64.b64decode(response.get("patch", ""))) if "patch" in response else []
     if ops:
-        broken(f"{ops!r:.300}", shapes(one["path"] for one in ops))
+        broken(f"{ops!r:.300}", shapes(op["path"] for op in ops))
 
 
 def _is_typed(pod: Any) -> bool:
-    """Whether defaulting can be emulated: all parts have the types that the API server requires."""
+    """Return whether defaulting can be emulated: all parts have the types that are required."""
     try:
         defaulted(pod)
     except Exception:  # noqa: BLE001 -- the API server rejects such a pod before the webhook
@@ -357,8 +369,8 @@ MUTATE_LAWS = (
     no_name_is_doubled,
     only_allowed_leaves_change,
     keys_keep_their_order,
-    who_did_not_opt_in_is_untouched,
-    what_was_done_is_told,
+    a_pod_without_opt_in_is_untouched,
+    a_changed_pod_has_a_status,
     a_second_pass_changes_nothing,
     defaults_in_between_change_nothing,
     costs_little_memory,

@@ -33,10 +33,10 @@ class Previewed(Costing):
         )
         self.size = len(data)
         self.weigh = True
-        self.again = self._all
+        self.repeat = self._all
         self.refusal = ""
-        self.seconds, found = cost.timed(self._all)
-        self.documents, self.report, self.rewritten, self.forms = found
+        self.seconds, outputs = cost.timed(self._all)
+        self.documents, self.report, self.rewritten, self.forms = outputs
 
     def _all(
         self,
@@ -51,40 +51,43 @@ class Previewed(Costing):
         forms = {
             "json": form_text(report),
             "text": report_text(report),
-            "yaml": joined([one.text for one in rewritten]),
+            "yaml": joined([part.text for part in rewritten]),
         }
         return documents, report, rewritten, forms
 
 
-def a_refusal_is_a_line(seen: Previewed) -> None:
+def a_refusal_is_a_line(observed: Previewed) -> None:
     """An unreadable text is rejected in one line that a terminal can show."""
-    check_line(seen.refusal)
+    check_line(observed.refusal)
 
 
-def the_forms_can_be_shown(seen: Previewed) -> None:
+def the_forms_can_be_shown(observed: Previewed) -> None:
     """The JSON form is JSON, and the text form has no character that acts as a terminal command."""
-    if seen.report is None:
+    if observed.report is None:
         return
-    json.loads(seen.forms["json"])
-    for line in seen.forms["text"].split("\n"):
+    json.loads(observed.forms["json"])
+    for line in observed.forms["text"].split("\n"):
         check_line(line)
 
 
-def the_text_reads_as_the_patched_value(seen: Previewed) -> None:
+def the_text_reads_as_the_patched_value(observed: Previewed) -> None:
     """The rewritten documents have the values that another library makes from the patches."""
-    if seen.report is None:
+    if observed.report is None:
         return
     for document, ops, rewritten in zip(
-        seen.documents, patches(seen.documents, seen.report), seen.rewritten, strict=True
+        observed.documents,
+        patches(observed.documents, observed.report),
+        observed.rewritten,
+        strict=True,
     ):
         if not ops:
             if rewritten.text != document.text:
                 broken("a document without a patch changed", "untouched")
             continue
         value = json.loads(json.dumps(document.value))
-        wanted = jsonpatch.apply_patch(value, ops, in_place=True)
+        expected = jsonpatch.apply_patch(value, ops, in_place=True)
         (read,) = read_documents(rewritten.text, "rewritten")
-        if json.dumps(read.value, sort_keys=True) != json.dumps(wanted, sort_keys=True):
+        if json.dumps(read.value, sort_keys=True) != json.dumps(expected, sort_keys=True):
             broken(f"{rewritten.text!r:.300}", "value")
 
 

@@ -25,7 +25,7 @@ class Scripted(Answered):
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
-        """The launches that were found."""
+        """The launches in the pod's commands."""
         return Commands(Pod(self.pod)).launches(_FIRST)
 
     @property
@@ -35,38 +35,38 @@ class Scripted(Answered):
 
     @property
     def edited(self) -> bool:
-        """Whether a word of the container has changed."""
+        """Return whether a word of the container has changed."""
         return _words(self.after) != self.words
 
 
 def _words(pod: Any) -> list[str]:
-    one = pod["spec"]["containers"][0]
-    return [*one["command"], *one.get("args", ())]
+    container = pod["spec"]["containers"][0]
+    return [*container["command"], *container.get("args", ())]
 
 
-def a_place_is_behind_a_launcher(seen: Scripted) -> None:
+def the_flag_follows_a_launcher(observed: Scripted) -> None:
     """The flag is inserted only directly after a launcher's word."""
-    if not seen.decided or not seen.edited:
+    if not observed.decided or not observed.edited:
         return
-    for before, after in _edited(seen):
-        ends = [found.start() for found in re.finditer(_FLAG, after)]
+    for before, after in _edited(observed):
+        ends = [match.start() for match in re.finditer(_FLAG, after)]
         for end in ends if _FLAG not in before else ():
             word = re.sub(r"\\\n|[\\\'\"]", "", after[:end])
             if not _LAUNCHES.search(word):
                 broken(f"the flag stands behind {after[:end][-40:]!r}")
 
 
-def _edited(seen: Scripted) -> list[tuple[str, str]]:
+def _edited(observed: Scripted) -> list[tuple[str, str]]:
     """Pair each changed word with its new text."""
-    pairs = zip(seen.words, _words(seen.after), strict=False)
+    pairs = zip(observed.words, _words(observed.after), strict=False)
     return [(before, after) for before, after in pairs if before != after]
 
 
-def bash_takes_both(seen: Scripted) -> None:
+def bash_takes_both(observed: Scripted) -> None:
     """A script that bash accepts is accepted with the flag, too."""
-    if not seen.decided or not seen.edited:
+    if not observed.decided or not observed.edited:
         return
-    for before, after in _edited(seen):
+    for before, after in _edited(observed):
         if _is_script(before) and not _is_script(after):
             broken(f"bash took {before!r:.200}, but not {after!r:.200}")
 
@@ -77,4 +77,4 @@ def _is_script(text: str) -> bool:
     return done.returncode == 0
 
 
-SHELL_LAWS = (a_place_is_behind_a_launcher, bash_takes_both, *MUTATE_LAWS)
+SHELL_LAWS = (the_flag_follows_a_launcher, bash_takes_both, *MUTATE_LAWS)

@@ -32,9 +32,9 @@ from webhook.serve.worker.supervisor import Job, WorkerAnswer
 
 #: How the messages name the object and the file, which is not compared.
 _NAME = "the object"
-#: What YAML would have escaped, and what may be a key too long for it.
+#: Characters that YAML would escape, and text that may be too long for a key in YAML.
 _ESCAPED = r'[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|[^"]{1000}'
-#: What the API server adds to an object, and the webhook does not read.
+#: Fields that the API server adds to an object, and the webhook does not read.
 _ADDED = ("metadata", "status")
 
 
@@ -57,7 +57,7 @@ class Validated(Costing):
         self.body = body
         self.size = len(body)
         self.weigh = True
-        self.again = self._answer
+        self.repeat = self._answer
         self.seconds, self.answer = cost.timed(self._answer)
 
     def _answer(self) -> Answer:
@@ -68,14 +68,14 @@ class Validated(Costing):
     @cached_property
     def uid(self) -> str:
         """The request's uid; "" if it cannot be read."""
-        found = at(self._document, ("request", "uid"))
-        return found if isinstance(found, str) else ""
+        uid = at(self._document, ("request", "uid"))
+        return uid if isinstance(uid, str) else ""
 
     @cached_property
     def object(self) -> dict[str, Any]:
-        """The object in the request; fails if there is none."""
-        found: dict[str, Any] = self._document["request"]["object"]
-        return found
+        """The object in the request; fails without one."""
+        manifest: dict[str, Any] = self._document["request"]["object"]
+        return manifest
 
     @cached_property
     def _document(self) -> Any:
@@ -87,18 +87,18 @@ class Validated(Costing):
     @cached_property
     def response(self) -> dict[str, Any]:
         """The response of the review; {} if the answer is a line of text."""
-        found: dict[str, Any] = self.answer.response if self.answer.status == 200 else {}
-        return found
+        response: dict[str, Any] = self.answer.response if self.answer.status == 200 else {}
+        return response
 
     @property
     def status(self) -> dict[str, Any]:
         """The status of the response."""
-        found: dict[str, Any] = self.response.get("status", {})
-        return found
+        status: dict[str, Any] = self.response.get("status", {})
+        return status
 
     @property
     def judged(self) -> bool:
-        """Whether the rules were applied to an object: it is new, or its spec has changed."""
+        """Return whether the rules were applied: the object is new, or its spec has changed."""
         if not self.response or self.status:
             return bool(self.causes)
         old = at(self._document, ("request", "oldObject"))
@@ -108,44 +108,47 @@ class Validated(Costing):
     @property
     def causes(self) -> list[dict[str, str]]:
         """The errors of a rejected object."""
-        found: list[dict[str, str]] = self.status.get("details", {}).get("causes", [])
-        return found
+        causes: list[dict[str, str]] = self.status.get("details", {}).get("causes", [])
+        return causes
 
 
 def _sorted(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def each_request_is_answered(seen: Validated) -> None:
+def each_request_is_answered(observed: Validated) -> None:
     """There is no 500 and no 503, and a review has the request's uid."""
-    if seen.answer.status not in (200, 400, 413):
-        broken(f"HTTP {seen.answer.status}: {seen.answer.body!r:.300}", str(seen.answer.status))
-    if seen.answer.status == 200 and seen.uid not in ("", seen.response["uid"]):
-        broken(f"uid {seen.response['uid']!r} for {seen.uid!r}", "uid")
-    if seen.answer.status != 200 and seen.uid:
-        broken(f"{seen.answer.body!r:.300} for {seen.uid!r}", "text")
+    if observed.answer.status not in (200, 400, 413):
+        broken(
+            f"HTTP {observed.answer.status}: {observed.answer.body!r:.300}",
+            str(observed.answer.status),
+        )
+    if observed.answer.status == 200 and observed.uid not in ("", observed.response["uid"]):
+        broken(f"uid {observed.response['uid']!r} for {observed.uid!r}", "uid")
+    if observed.answer.status != 200 and observed.uid:
+        broken(f"{observed.answer.body!r:.300} for {observed.uid!r}", "text")
 
 
-def kubectl_can_show_it(seen: Validated) -> None:
-    """A rejection says why in lines that a terminal can show; a screen has room for them."""
-    if not seen.response:
-        return check_line(seen.answer.text.removesuffix("\n"))
-    if seen.response["allowed"]:
+def kubectl_can_show_it(observed: Validated) -> None:
+    """A rejection has its reasons in lines that a terminal can show; a screen has room for them."""
+    if not observed.response:
+        return check_line(observed.answer.text.removesuffix("\n"))
+    if observed.response["allowed"]:
         return None
-    if seen.status["code"] not in (400, 422):
-        broken(f"{seen.status}", "code")
-    for line in seen.status["message"].split("\n"):
+    if observed.status["code"] not in (400, 422):
+        broken(f"{observed.status}", "code")
+    for line in observed.status["message"].split("\n"):
         check_line(line)
-    for cause in seen.causes:
+    for cause in observed.causes:
         check_line(f"{cause['field']}: {cause['message']}")
-    if (seen.status["code"] == 422) != (0 < len(seen.causes) <= MOST_ERRORS + 1):
-        broken(f"{len(seen.causes)} causes", "causes")
+    if (observed.status["code"] == 422) != (0 < len(observed.causes) <= MOST_ERRORS + 1):
+        broken(f"{len(observed.causes)} causes", "causes")
     return None
 
 
-def warnings_arrive(seen: Validated) -> None:
-    """The API server truncates no warning and drops none, as it does with one it has sent."""
-    lines = seen.response.get("warnings", [])
+def warnings_arrive(observed: Validated) -> None:
+    """The API server truncates and drops no warning, since all are within its limits."""
+    lines = observed.response.get("warnings", [])
     if sum(map(len, lines)) > WARNINGS_IN_ALL:
         broken(f"{sum(map(len, lines))} letters", "all")
     for line in lines:
@@ -155,10 +158,10 @@ def warnings_arrive(seen: Validated) -> None:
         broken(f"{lines!r:.300}", "twice")
 
 
-def what_is_allowed_can_be_used(seen: Validated) -> None:
+def what_is_allowed_can_be_used(observed: Validated) -> None:
     """A replica can use an object if, and only if, it was allowed after a check."""
-    if seen.judged and seen.response["allowed"] != _usable(seen.object):
-        broken(f"allowed: {seen.response['allowed']}", str(seen.response["allowed"]))
+    if observed.judged and observed.response["allowed"] != _usable(observed.object):
+        broken(f"allowed: {observed.response['allowed']}", str(observed.response["allowed"]))
 
 
 def _usable(item: dict[str, Any]) -> bool:
@@ -169,41 +172,41 @@ def _usable(item: dict[str, Any]) -> bool:
     return True
 
 
-def check_config_says_the_same(seen: Validated) -> None:
+def check_config_reports_the_same(observed: Validated) -> None:
     """The same object in a file has the same errors and warnings, at the same paths."""
-    if not seen.judged:
+    if not observed.judged:
         return
-    own = {key: value for key, value in seen.object.items() if key not in _ADDED}
-    own["metadata"] = {"name": at(seen.object, ("metadata", "name"))}
-    text = json.dumps(own, ensure_ascii=False)
+    content = {key: value for key, value in observed.object.items() if key not in _ADDED}
+    content["metadata"] = {"name": at(observed.object, ("metadata", "name"))}
+    text = json.dumps(content, ensure_ascii=False)
     if not _is_alike_in_yaml(text):
         return
     file = _findings(lambda: parse_fabrics(text, _NAME))
-    item = _findings(lambda: parse_object(own, _NAME))
+    item = _findings(lambda: parse_object(content, _NAME))
     if file != item:
         broken(f"{[*file - item]!r:.200} of the file, {[*item - file]!r:.200} of the object")
 
 
 def _is_alike_in_yaml(text: str) -> bool:
-    """Whether YAML reads it as JSON does.
+    """Return whether YAML reads it as JSON does.
 
     A file's fractions and largest numbers are taken as text, some characters must be escaped, and a
     key has at most 1,024 characters.
     """
     numbers: list[str] = []
     json.loads(text, parse_float=numbers.append, parse_int=numbers.append)
-    small = all(re.fullmatch(r"-?[1-9]\d{0,15}|0", one) for one in numbers)
+    small = all(re.fullmatch(r"-?[1-9]\d{0,15}|0", number) for number in numbers)
     return small and re.search(_ESCAPED, text) is None
 
 
 def _findings(load: Callable[[], Loaded]) -> set[tuple[str, str, str]]:
     """Return the severities, paths and messages of the findings."""
-    found: Loaded | InvalidConfiguration
+    loaded: Loaded | InvalidConfiguration
     try:
-        found = load()
+        loaded = load()
     except InvalidConfiguration as error:
-        found = error
-    return {(one.level, one.location.path, one.text) for one in found.findings}
+        loaded = error
+    return {(finding.level, finding.location.path, finding.text) for finding in loaded.findings}
 
 
 VALIDATE_LAWS = (
@@ -212,6 +215,6 @@ VALIDATE_LAWS = (
     kubectl_can_show_it,
     warnings_arrive,
     what_is_allowed_can_be_used,
-    check_config_says_the_same,
+    check_config_reports_the_same,
     costs_little_memory,
 )

@@ -32,20 +32,20 @@ def build(dice: Dice, *, large: bool) -> Parts:
     if kind > 6:
         text = noisy(dice, text)
     elif large:
-        text = swollen(dice, text, dice.one(_SIZES))
+        text = swollen(dice, text, dice.pick(_SIZES))
     return {"text": text.encode(errors="surrogatepass")}
 
 
 def configuration(dice: Dice, *, large: bool, spoil: bool) -> Any:
     """Make an object from valid ones."""
-    value: Any = orjson.loads(dice.one(_values()))
-    for _ in range(dice.few(6)):
+    value: Any = orjson.loads(dice.pick(_values()))
+    for _ in range(dice.small(6)):
         _fill(dice, value["spec"])
-    value = orjson.loads(orjson.dumps(value))  # fields are shared, and what follows edits in place
+    value = orjson.loads(orjson.dumps(value))  # fields are shared, and the edits are in place
     if spoil and not large:
         value = spoilt(dice, value)
     if large and dice.chance(1.5):
-        _many(dice, value["spec"], dice.one(_SIZES))
+        _crowd(dice, value["spec"], dice.pick(_SIZES))
     return value
 
 
@@ -110,18 +110,18 @@ FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
 
 
 def _fill(dice: Dice, spec: dict[str, Any]) -> None:
-    fabric = dice.one(spec["fabrics"])
-    key, values = dice.one(FIELDS)
-    fabric[key] = dice.one(values)
+    fabric = dice.pick(spec["fabrics"])
+    key, values = dice.pick(FIELDS)
+    fabric[key] = dice.pick(values)
 
 
-def _many(dice: Dice, spec: dict[str, Any], size: int) -> None:
-    """Repeat a whole fabric, each time with another name, or repeat one thing in it."""
+def _crowd(dice: Dice, spec: dict[str, Any], size: int) -> None:
+    """Repeat a whole fabric, each time with another name, or repeat a part of it."""
     if dice.chance(2):
         grown(dice, spec, size)
         return
-    one = dice.one(spec["fabrics"])
-    written = orjson.dumps(one)
+    fabric = dice.pick(spec["fabrics"])
+    written = orjson.dumps(fabric)
     spec["fabrics"] += [
         {**orjson.loads(written), "name": f"f{number}"} for number in range(size // len(written))
     ]
@@ -132,10 +132,10 @@ def observe(parts: Parts) -> Loading:
     return Loading(parts["text"])
 
 
-def codes(seen: Loading) -> Iterable[str]:
+def codes(observed: Loading) -> Iterable[str]:
     """Yield whether the file can be used, and the levels of its findings."""
-    yield "refused" if seen.loaded is None else "loaded"
-    for level in {finding.level for finding in seen.findings}:
+    yield "refused" if observed.loaded is None else "loaded"
+    for level in {finding.level for finding in observed.findings}:
         yield f"with {level}s"
 
 

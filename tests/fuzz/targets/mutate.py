@@ -10,7 +10,7 @@ import orjson
 
 from tests.fuzz.dice import Dice
 from tests.fuzz.laws.mutations import MUTATE_LAWS, Answered, World
-from tests.fuzz.many import many
+from tests.fuzz.many import crowd
 from tests.fuzz.pods import pod_of, review_of
 from tests.fuzz.spoil import grown, spoilt, written
 from tests.fuzz.target import Parts, Target
@@ -33,26 +33,26 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 
 _OF_REQUESTS = (UNKNOWN_ANNOTATION, FACTS_UNKNOWN, NAMESPACE_FABRIC, OTHER_INJECTOR)
-#: Bytes of a body that has many of one thing.
+#: Bytes of a body with many copies of one thing.
 _SIZES = (16_000, 64_000, 64_000, 64_000, 256_000)
 
 
 def build(dice: Dice, *, large: bool) -> Parts:
     """Make a case: the fabrics file, the objects of the cluster, and the body."""
-    fabrics, cluster = dice.one(FABRICS[1:] if large else FABRICS), dice.one(CLUSTERS)
-    # Words are shared objects, and what follows edits in place.
+    fabrics, cluster = dice.pick(FABRICS[1:] if large else FABRICS), dice.pick(CLUSTERS)
+    # Words are shared objects, and the edits are in place.
     pod = orjson.loads(orjson.dumps(pod_of(dice, calm=large)))
     kind = 2 if large else dice.below(10)
     if kind > 5:
         pod = spoilt(dice, pod)
-    for _ in range(large and 1 + dice.few(2)):
-        (grown if dice.chance(4) else many)(dice, pod, dice.one(_SIZES))
+    for _ in range(large and 1 + dice.small(2)):
+        (grown if dice.chance(4) else crowd)(dice, pod, dice.pick(_SIZES))
         pod = orjson.loads(orjson.dumps(pod))  # repeated values are shared objects
     review: Any = review_of(dice, pod)
     if kind == 0:
         review = spoilt(dice, review)
     body = written(dice, review) if kind in (1, 9) else orjson.dumps(review)
-    earlier = dice.one(FABRICS) if dice.chance(20) else None
+    earlier = dice.pick(FABRICS) if dice.chance(20) else None
     objects = None if cluster is None else list(cluster)
     return {"fabrics": fabrics, "earlier": earlier, "cluster": objects, "body": body}
 
@@ -68,10 +68,10 @@ def observe(parts: Parts) -> Answered:
     return Answered(body, world)
 
 
-def codes(seen: Answered) -> Iterable[str]:
-    """Yield what was reached: the HTTP status, the pod's reason, and those of its mutations."""
-    yield f"HTTP {seen.answer.status}"
-    for answer in (seen.answer, *(seen.second_pass if seen.decided else ())):
+def codes(observed: Answered) -> Iterable[str]:
+    """Yield the codes: the HTTP status, the pod's reason, and the reasons of its mutations."""
+    yield f"HTTP {observed.answer.status}"
+    for answer in (observed.answer, *(observed.second_pass if observed.decided else ())):
         decision = answer.decision
         if decision is not None:
             yield decision.reason.code
@@ -104,7 +104,11 @@ TARGET = Target(
         {
             *("HTTP 200", "HTTP 400"),
             *(reason.code for reason in DECISION_REASONS),
-            *(f"{one.name}: {reason.code}" for one in MUTATIONS for reason in one.reasons),
+            *(
+                f"{mutation.name}: {reason.code}"
+                for mutation in MUTATIONS
+                for reason in mutation.reasons
+            ),
             *(f"request: {reason.code}" for reason in _OF_REQUESTS),
         }
     ),

@@ -1,4 +1,4 @@
-"""Scripts: how they are read, and what is inserted into them."""
+"""Scripts: their reading, and the insertions into them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SIZES = (4_000, 16_000, 32_000, 64_000)
 
 def build(dice: Dice, *, large: bool) -> Parts:
     """Make a container's words: a shell with a script."""
-    words = [*dice.one(SHELLS)]
-    words.append(much_text(dice, dice.one(_SIZES)) if large else script_of(dice))
+    words = [*dice.pick(SHELLS)]
+    words.append(much_text(dice, dice.pick(_SIZES)) if large else script_of(dice))
     env = [{"name": "OMPI_MCA_btl", "value": "tcp"}] if dice.chance(2) else []
     return {"words": words, "env": env, "args": dice.chance(4)}
 
@@ -31,15 +31,15 @@ def build(dice: Dice, *, large: bool) -> Parts:
 def observe(parts: Parts) -> Scripted:
     """Call `/mutate` for a launcher pod whose container has these words."""
     words, split = parts["words"], parts["words"][:0] if parts["args"] else parts["words"]
-    one: dict[str, Any] = {"name": "a", "env": parts["env"], "command": split}
+    container: dict[str, Any] = {"name": "a", "env": parts["env"], "command": split}
     if parts["args"]:
-        one["args"] = words
+        container["args"] = words
     pod = {
         "metadata": {
             "annotations": {"rdma.lab/enable": "true"},
             "labels": {"training.kubeflow.org/job-role": "launcher"},
         },
-        "spec": {"containers": [one]},
+        "spec": {"containers": [container]},
     }
     request = {"uid": UID, "operation": "CREATE", "namespace": "lab", "object": pod}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
@@ -50,14 +50,14 @@ def observe(parts: Parts) -> Scripted:
     return Scripted(body, world_of(FABRICS[1], b"null"))
 
 
-def codes(seen: Scripted) -> Iterable[str]:
-    """Yield how many launches were found, and what happened to the script."""
-    if not seen.decided:
+def codes(observed: Scripted) -> Iterable[str]:
+    """Yield the number of launches, and whether the script was edited."""
+    if not observed.decided:
         yield "not decided"
         return
-    launches = seen.launches
+    launches = observed.launches
     yield f"{min(len(launches), 3)} launches{' or more' if len(launches) > 2 else ''}"
-    yield "edited" if seen.edited else "not edited"
+    yield "edited" if observed.edited else "not edited"
     for launch in launches:
         if launch.behind or launch.problem:
             yield f"behind {launch.behind}" if launch.behind else launch.problem

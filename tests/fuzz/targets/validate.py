@@ -45,12 +45,12 @@ def _review(dice: Dice, item: Any) -> Any:
         old = {"spec": {"fabrics": []}} if dice.chance(2) else item
         request |= {"operation": "UPDATE", "oldObject": old}
     if dice.chance(20):
-        request |= dice.one(_OTHERS)
+        request |= dice.pick(_OTHER_REQUESTS)
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
 #: Requests that the API server need not send, and an object that is being deleted.
-_OTHERS: tuple[dict[str, Any], ...] = (
+_OTHER_REQUESTS: tuple[dict[str, Any], ...] = (
     {"operation": "DELETE", "object": None},
     {"operation": "CONNECT"},
     {"subResource": "status"},
@@ -64,13 +64,13 @@ def observe(parts: Parts) -> Validated:
     return Validated(parts["body"])
 
 
-def codes(seen: Validated) -> Iterable[str]:
-    """Yield the HTTP status, and what became of the object."""
-    yield f"HTTP {seen.answer.status}"
-    if seen.response:
-        outcome = "allowed" if seen.response["allowed"] else "rejected"
-        yield f"{outcome} by the rules" if seen.judged else f"{outcome} unchecked"
-        if seen.judged and seen.response.get("warnings"):
+def codes(observed: Validated) -> Iterable[str]:
+    """Yield the HTTP status, and the result for the object."""
+    yield f"HTTP {observed.answer.status}"
+    if observed.response:
+        outcome = "allowed" if observed.response["allowed"] else "rejected"
+        yield f"{outcome} by the rules" if observed.judged else f"{outcome} unchecked"
+        if observed.judged and observed.response.get("warnings"):
             yield "with warnings"
 
 

@@ -9,7 +9,7 @@ import orjson
 
 from tests.fuzz.dice import Dice
 from tests.fuzz.laws.previews import WORKLOAD_LAWS, Previewed
-from tests.fuzz.many import many
+from tests.fuzz.many import crowd
 from tests.fuzz.pods import pod_of, review_of
 from tests.fuzz.spoil import grown, spoilt
 from tests.fuzz.target import Parts, Target
@@ -24,25 +24,25 @@ _SIZES = (8_000, 16_000, 32_000)
 
 def build(dice: Dice, *, large: bool) -> Parts:
     """Make one to three documents as one text."""
-    documents = [_document(dice, large=large) for _ in range(1 if large else 1 + dice.few(2))]
+    documents = [_document(dice, large=large) for _ in range(1 if large else 1 + dice.small(2))]
     kind = dice.below(10)
     text = "\n---\n".join(documents)
     if kind > 7:
         text = noisy(dice, text)
     if large and kind < 4:
-        text = swollen(dice, text, dice.one(_SIZES))
+        text = swollen(dice, text, dice.pick(_SIZES))
     data = text.encode(errors="surrogatepass")
     if kind == 0 and data:
         at = dice.below(len(data))
         data = data[:at] + bytes([dice.below(256)]) + data[at + 1 :]
-    return {"fabrics": dice.one(FABRICS), "enable": dice.chance(8), "text": data}
+    return {"fabrics": dice.pick(FABRICS), "enable": dice.chance(8), "text": data}
 
 
 def _document(dice: Dice, *, large: bool) -> str:
     pod = orjson.loads(orjson.dumps(pod_of(dice, calm=large or dice.chance(3))))
     if large:
-        (grown if dice.chance(4) else many)(dice, pod, dice.one(_SIZES))
-    workload: Any = dice.one(_KINDS)(dice, pod)
+        (grown if dice.chance(4) else crowd)(dice, pod, dice.pick(_SIZES))
+    workload: Any = dice.pick(_KINDS)(dice, pod)
     if not large and dice.chance(4):
         workload = spoilt(dice, orjson.loads(orjson.dumps(workload)))
     return yaml_of(dice, workload)
@@ -93,7 +93,7 @@ def _operated(dice: Dice, pod: Any) -> Any:
         "batch/v1 Job": {"completionMode": "Indexed", **template},
         "serving.kserve.io/v1alpha1 LLMInferenceService": {"template": pod.get("spec")},
     }
-    kind = dice.one(tuple(specs))
+    kind = dice.pick(tuple(specs))
     version, _, word = kind.rpartition(" ")
     return _object(word, version, spec=specs[kind])
 
@@ -119,17 +119,17 @@ def observe(parts: Parts) -> Previewed:
     return Previewed(parts["text"], world, enable=parts["enable"])
 
 
-def codes(seen: Previewed) -> Iterable[str]:
-    """Yield how the text was read, and the decision on each pod."""
-    if seen.report is None:
+def codes(observed: Previewed) -> Iterable[str]:
+    """Yield the result of reading the text, and the decision on each pod."""
+    if observed.report is None:
         yield "refused"
         return
-    yield f"{min(len(seen.documents), 3)} documents"
-    for preview in seen.report.previews:
+    yield f"{min(len(observed.documents), 3)} documents"
+    for preview in observed.report.previews:
         yield preview.decision.reason.code
-    if seen.report.notes:
+    if observed.report.notes:
         yield "notes"
-    for rewritten in seen.rewritten:
+    for rewritten in observed.rewritten:
         yield "written anew" if rewritten.warning else "edited"
 
 
@@ -141,7 +141,7 @@ TARGET = Target(
     codes=codes,
     expected=frozenset(
         {"refused", "1 documents", "2 documents", "3 documents", "notes", "edited", "written anew"}
-        | {one.code for one in DECISION_REASONS if one is not MIRROR_POD}
+        | {reason.code for reason in DECISION_REASONS if reason is not MIRROR_POD}
     ),
     weight=2,
 )

@@ -13,10 +13,10 @@ _SEED, _CASES = 1, 300
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_case_is_the_same_after_others(target: str) -> None:
-    """Cases are mutated in place, which must not change the words that they share."""
+    """Cases are mutated in place, which must not change their shared words."""
     first = [make(_SEED, number, target)[1] for number in range(_CASES)]
-    again = [make(_SEED, number, target)[1] for number in range(_CASES)]
-    assert again == first
+    second = [make(_SEED, number, target)[1] for number in range(_CASES)]
+    assert second == first
 
 
 def test_every_field_of_a_fabric_is_tried() -> None:

@@ -20,7 +20,7 @@ from tests.fuzz import check as checking
 from tests.fuzz.check import LARGE, TARGETS, Violation, check, check_apart, make
 from tests.fuzz.laws import configurations, previews, validations
 from tests.fuzz.targets import mutate
-from tests.fuzz.workers import Run, run
+from tests.fuzz.workers import Selection, run
 from webhook import decide as conclude
 from webhook import decide as pipeline
 from webhook.admission.configuration_review import configuration_answer
@@ -38,9 +38,9 @@ from webhook.model.quantity import is_zero
 from webhook.text.yaml.splice import splice
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-Wrong = Callable[[Draft, Any, tuple[Any, ...]], tuple[Any, ...]]
+Defect = Callable[[Draft, Any, tuple[Any, ...]], tuple[Any, ...]]
 _CASES = range(1, 600)
-#: The numbers of cases that have very much of one thing.
+#: The numbers of large cases.
 _LARGE = range(LARGE - 1, 60 * LARGE, LARGE)
 _BY_SIZE = ("costs_little_time", "costs_little_memory")
 
@@ -53,7 +53,7 @@ def afresh() -> Iterator[None]:
     mutate.world_of.cache_clear()
 
 
-def first_found(target: str, numbers: range) -> Violation | None:
+def first_violation(target: str, numbers: range) -> Violation | None:
     """Run cases of one target until one breaks a law."""
     for number in numbers:
         violation = check(*make(1, number, target), number).violation
@@ -62,21 +62,21 @@ def first_found(target: str, numbers: range) -> Violation | None:
     return None
 
 
-def when_appending(key: str, plant: Wrong) -> Plant:
+def when_appending(key: str, plant: Defect) -> Plant:
     """Plant a defect where values are appended to lists with this name."""
 
     def planted(patch: pytest.MonkeyPatch) -> None:
         append = Draft.append
 
-        def wrong(self: Draft, path: Any, *values: Any) -> None:
+        def defective(self: Draft, path: Any, *values: Any) -> None:
             append(self, path, *(plant(self, path, values) if path[-1] == key else values))
 
-        patch.setattr(Draft, "append", wrong)
+        patch.setattr(Draft, "append", defective)
 
     return planted
 
 
-def _more(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _added_capability(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*values, "SYS_ADMIN")
 
 
@@ -96,7 +96,7 @@ def _lost_leaf(draft: Draft, path: Any, values: tuple[Any, ...]) -> tuple[Any, .
 
 
 def _renamed(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(one | {"name": f"LD_{one['name']}"} for one in values)
+    return tuple(variable | {"name": f"LD_{variable['name']}"} for variable in values)
 
 
 def _wrong_uid(patch: pytest.MonkeyPatch) -> None:
@@ -106,19 +106,19 @@ def _wrong_uid(patch: pytest.MonkeyPatch) -> None:
 
 
 def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
-    def wrong(value: Any) -> bool:
+    def defective(value: Any) -> bool:
         if str(value).startswith("-"):
             raise OverflowError(value)
         return is_zero(value)
 
-    patch.setattr("webhook.model.resources.is_zero", wrong)
+    patch.setattr("webhook.model.resources.is_zero", defective)
 
 
 def _quadratic(patch: pytest.MonkeyPatch) -> None:
     def slow(value: Any, path: Any, under: Any) -> Any:
         checked = as_items(value, path, under)
         # This has to be slow by itself, since the longest list that is read has 5,000 entries.
-        return [[one for one in checked][at] for at in range(len(checked))]  # noqa: C416
+        return [[entry for entry in checked][at] for at in range(len(checked))]  # noqa: C416
 
     for field in (*vars(Container).values(), *vars(Pod).values()):
         if isinstance(field, Field) and field._check is as_items:
@@ -130,7 +130,7 @@ def _raw_letters(patch: pytest.MonkeyPatch) -> None:
 
 
 def _again_and_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.decide.mutations.networks._missing", lambda wanted, *_: wanted)
+    patch.setattr("webhook.decide.mutations.networks._missing", lambda networks, *_: networks)
 
 
 def _replicas_differ(patch: pytest.MonkeyPatch) -> None:
@@ -145,72 +145,74 @@ def _wrong_index(patch: pytest.MonkeyPatch) -> None:
 def _other_order(patch: pytest.MonkeyPatch) -> None:
     append = Draft.append
 
-    def wrong(self: Draft, path: Any, *values: Any) -> None:
+    def defective(self: Draft, path: Any, *values: Any) -> None:
         append(self, path, *values)
         first = next(iter(self.pod["spec"]))
         value = self.pod["spec"][first]
         self.remove(("spec", first))
         self.set(("spec", first), deepcopy(value))
 
-    patch.setattr(Draft, "append", wrong)
+    patch.setattr(Draft, "append", defective)
 
 
 def _uninvited(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pipeline, "opted_in", lambda _: True)
 
 
-def _untold(patch: pytest.MonkeyPatch) -> None:
+def _without_status(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(conclude, "_write_status", lambda *_: None)
 
 
 def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
-    def wrong(annotations: Any, outcomes: Any, whole: Any, known: Any) -> str:
-        fabric = f"{whole.fabric} {'x' * _seen[-1]}"
-        return render(annotations, outcomes, whole._replace(fabric=fabric), known)
+    def defective(annotations: Any, outcomes: Any, summary: Any, vocabulary: Any) -> str:
+        fabric = f"{summary.fabric} {'x' * _defaulted[-1]}"
+        return render(annotations, outcomes, summary._replace(fabric=fabric), vocabulary)
 
     decide = pipeline._decide
-    _seen = [0]
+    _defaulted = [0]
 
     def noting(manifest: Any, context: Any) -> Any:
-        _seen.append("schedulerName" in (manifest.get("spec") or {}))
+        _defaulted.append("schedulerName" in (manifest.get("spec") or {}))
         return decide(manifest, context)
 
-    patch.setattr("webhook.decide.render", wrong)
+    patch.setattr("webhook.decide.render", defective)
     patch.setattr(pipeline, "_decide", noting)
 
 
 def _hoarding(patch: pytest.MonkeyPatch) -> None:
     hoard: list[bytearray] = []
 
-    def wrong(document: Any) -> Any:
+    def defective(document: Any) -> Any:
         hoard.append(bytearray(3_000_000))
         return read_review(document)
 
-    patch.setattr("webhook.serve.http.mutate.read_review", wrong)
+    patch.setattr("webhook.serve.http.mutate.read_review", defective)
 
 
 def _greedy(patch: pytest.MonkeyPatch) -> None:
-    def wrong(document: Any) -> Any:
+    def defective(document: Any) -> Any:
         bytearray(3 * 10**7)
         return read_review(document)
 
-    patch.setattr("webhook.serve.http.mutate.read_review", wrong)
+    patch.setattr("webhook.serve.http.mutate.read_review", defective)
 
 
 def _misplaced(patch: pytest.MonkeyPatch) -> None:
     launches = Commands.launches
 
-    def wrong(self: Commands, path: Any) -> Any:
-        return tuple(one._replace(end=one.end and one.end - 4) for one in launches(self, path))
+    def defective(self: Commands, path: Any) -> Any:
+        return tuple(
+            launch._replace(end=launch.end and launch.end - 4) for launch in launches(self, path)
+        )
 
-    patch.setattr(Commands, "launches", wrong)
+    patch.setattr(Commands, "launches", defective)
 
 
 def _open_quote(patch: pytest.MonkeyPatch) -> None:
-    def wrong(script: str, ends: list[int], added: str) -> str:
+    def defective(script: str, ends: list[int], added: str) -> str:
         return insert_after(script, ends, added + "'")
 
-    patch.setattr("webhook.decide.mutations.hcoll.insert_after", wrong)
+    patch.setattr("webhook.decide.mutations.hcoll.insert_after", defective)
 
 
 def _raw_refusal(patch: pytest.MonkeyPatch) -> None:
@@ -222,11 +224,11 @@ def _raw_text(patch: pytest.MonkeyPatch) -> None:
 
 
 def _lost_text(patch: pytest.MonkeyPatch) -> None:
-    def wrong(document: Any, value: Any) -> Any:
+    def defective(document: Any, value: Any) -> Any:
         spliced = splice(document, value)
         return spliced._replace(text=spliced.text.replace("IPC_LOCK", "IPC_LOK"))
 
-    patch.setattr("webhook.preview.patches.splice", wrong)
+    patch.setattr("webhook.preview.patches.splice", defective)
 
 
 def _raw_finding(patch: pytest.MonkeyPatch) -> None:
@@ -234,10 +236,10 @@ def _raw_finding(patch: pytest.MonkeyPatch) -> None:
 
 
 def _another_uid(patch: pytest.MonkeyPatch) -> None:
-    def wrong(uid: str, about: Any, faults: Any) -> dict[str, Any]:
+    def defective(uid: str, about: Any, faults: Any) -> dict[str, Any]:
         return configuration_answer(uid + "0", about, faults)
 
-    patch.setattr("webhook.preview.worker.operations.configuration_answer", wrong)
+    patch.setattr("webhook.preview.worker.operations.configuration_answer", defective)
 
 
 def _raw_cause(patch: pytest.MonkeyPatch) -> None:
@@ -253,37 +255,37 @@ def _lenient(patch: pytest.MonkeyPatch) -> None:
 
 
 def _stricter_than_files(patch: pytest.MonkeyPatch) -> None:
-    def wrong(data: dict[str, Any], name: str, limits: Any) -> JsonData:
+    def defective(data: dict[str, Any], name: str, limits: Any) -> JsonData:
         return JsonData({**data, "planted": None}, name, limits)
 
-    patch.setattr("webhook.config.load.JsonData", wrong)
+    patch.setattr("webhook.config.load.JsonData", defective)
 
 
-def _slow(where: ModuleType, name: str) -> Plant:
+def _slow(module: ModuleType, name: str) -> Plant:
     """Make the clock report ten seconds."""
 
     def planted(patch: pytest.MonkeyPatch) -> None:
-        real, turns = getattr(where, name), [0]
+        real, turns = getattr(module, name), [0]
 
-        def wrong(*given: Any, **how: Any) -> Any:
+        def defective(*given: Any, **how: Any) -> Any:
             turns[0] += 1
             return real(*given, **how)
 
-        patch.setattr(where, name, wrong)
+        patch.setattr(module, name, defective)
         patch.setattr("tests.fuzz.cost.thread_time", lambda: thread_time() + 10 * turns[0])
 
     return planted
 
 
-def _large(where: ModuleType, name: str) -> Plant:
+def _large(module: ModuleType, name: str) -> Plant:
     def planted(patch: pytest.MonkeyPatch) -> None:
-        real = getattr(where, name)
+        real = getattr(module, name)
 
-        def wrong(*given: Any, **how: Any) -> Any:
+        def defective(*given: Any, **how: Any) -> Any:
             bytearray(2 * 10**8)
             return real(*given, **how)
 
-        patch.setattr(where, name, wrong)
+        patch.setattr(module, name, defective)
 
     return planted
 
@@ -302,11 +304,11 @@ _OF_MUTATE: dict[str, tuple[Plant, str]] = {
     "a quadratic loop": (_quadratic, "costs_little_time"),
     "raw letters": (_raw_letters, "the_answer_is_well_formed"),
     "appending again": (_again_and_again, "a_second_pass_changes_nothing"),
-    "replicas that differ": (_replicas_differ, "what_was_done_is_told"),
+    "replicas that differ": (_replicas_differ, "a_changed_pod_has_a_status"),
     "a wrong index": (_wrong_index, "the_patch_applies"),
     "another order": (_other_order, "keys_keep_their_order"),
-    "a pod that did not ask": (_uninvited, "who_did_not_opt_in_is_untouched"),
-    "no status": (_untold, "what_was_done_is_told"),
+    "a pod that did not ask": (_uninvited, "a_pod_without_opt_in_is_untouched"),
+    "no status": (_without_status, "a_changed_pod_has_a_status"),
     "confused by defaults": (_confused_by_defaults, "defaults_in_between_change_nothing"),
     "memory that is kept": (_hoarding, "costs_little_memory"),
     "memory at once": (_greedy, "costs_little_memory"),
@@ -314,7 +316,7 @@ _OF_MUTATE: dict[str, tuple[Plant, str]] = {
 _PLANTS: dict[str, dict[str, tuple[Plant, str]]] = {
     "mutate": _OF_MUTATE,
     "shell": {
-        "a wrong place": (_misplaced, "a_place_is_behind_a_launcher"),
+        "a wrong place": (_misplaced, "the_flag_follows_a_launcher"),
         "an open quote": (_open_quote, "bash_takes_both"),
     },
     "workloads": {
@@ -327,8 +329,8 @@ _PLANTS: dict[str, dict[str, tuple[Plant, str]]] = {
     },
     "fabrics": {
         "a raw finding": (_raw_finding, "findings_are_lines"),
-        "another hash": (_replicas_differ, "the_hash_is_of_what_it_means"),
-        "a capability": (when_appending("add", _more), "what_is_loaded_can_be_used"),
+        "another hash": (_replicas_differ, "the_hash_is_stable"),
+        "a capability": (when_appending("add", _added_capability), "what_is_loaded_can_be_used"),
         "time": (_slow(configurations, "parse_fabrics"), "costs_little_time"),
         "memory": (_large(configurations, "parse_fabrics"), "costs_little_memory"),
     },
@@ -337,7 +339,7 @@ _PLANTS: dict[str, dict[str, tuple[Plant, str]]] = {
         "a raw cause": (_raw_cause, "kubectl_can_show_it"),
         "a raw warning": (_raw_warning, "warnings_arrive"),
         "a lenient check": (_lenient, "what_is_allowed_can_be_used"),
-        "stricter than files": (_stricter_than_files, "check_config_says_the_same"),
+        "stricter than files": (_stricter_than_files, "check_config_reports_the_same"),
         "time": (_slow(validations, "request"), "costs_little_time"),
         "memory": (_large(validations, "request"), "costs_little_memory"),
     },
@@ -346,42 +348,44 @@ _NAMES = [(target, name) for target, plants in _PLANTS.items() for name in plant
 
 
 @pytest.mark.parametrize(("target", "name"), _NAMES)
-def test_a_planted_defect_is_found(target: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_defect_is_reported(
+    target: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The law that the defect breaks is reported within a bounded number of cases."""
     plant, law = _PLANTS[target][name]
     plant(monkeypatch)
-    violation = first_found(target, _LARGE if law in _BY_SIZE else _CASES)
+    violation = first_violation(target, _LARGE if law in _BY_SIZE else _CASES)
     assert violation is not None
     assert violation.law == law
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_law_has_its_defect(target: str) -> None:
-    """Every law has been seen to report a defect; scripts also have the laws of `/mutate`."""
-    seen = {law for _, law in _PLANTS[target].values()} - {"nothing_is_raised"}  # in each target
-    own = {law.__name__ for law in TARGETS[target].laws}
+    """Every law reports a planted defect; scripts also have the laws of `/mutate`."""
+    planted = {law for _, law in _PLANTS[target].values()} - {"nothing_is_raised"}  # in each target
+    laws = {law.__name__ for law in TARGETS[target].laws}
     if target == "shell":
-        own -= {law.__name__ for law in TARGETS["mutate"].laws}
-    assert seen == own
+        laws -= {law.__name__ for law in TARGETS["mutate"].laws}
+    assert planted == laws
 
 
 def _on_rails(act: Callable[[], object]) -> Callable[..., Any]:
     """Decide as usual, but call `act` first for pods that name a certain resource."""
     decide = pipeline.decide
 
-    def wrong(manifest: Any, context: Any) -> Any:
+    def defective(manifest: Any, context: Any) -> Any:
         if "nvidia.com/rail1" in str(manifest):
             act()
         return decide(manifest, context)
 
-    return wrong
+    return defective
 
 
-def test_a_case_that_kills_its_process_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_that_kills_its_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The case's number is reported, and the other cases still run."""
     killing = _on_rails(lambda: os.kill(os.getpid(), signal.SIGSEGV))
     monkeypatch.setattr(mutate, "decide", killing)
-    tally = run(Run(1, "mutate"), range(60), jobs=2)
+    tally = run(Selection(1, "mutate"), range(60), jobs=2)
     (key,) = tally.broken
     assert key == ("mutate", checking.SURVIVES, f"exit {-signal.SIGSEGV}")
     assert tally.cases == 60
@@ -390,12 +394,12 @@ def test_a_case_that_kills_its_process_is_found(monkeypatch: pytest.MonkeyPatch)
     assert violation.same_as(check_apart(target, parts, 60))
 
 
-def test_a_case_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_case_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is killed, and reported differently from a case that ends."""
     target, parts = make(1, 0, "mutate")
     assert check_apart(target, parts, 60) is None
     monkeypatch.setattr(mutate, "decide", lambda *_: threading.Event().wait())
     mutate.world_of.cache_clear()
-    found = check_apart(target, parts, 0.5)
-    assert found is not None
-    assert found.where == "time"
+    violation = check_apart(target, parts, 0.5)
+    assert violation is not None
+    assert violation.place == "time"
