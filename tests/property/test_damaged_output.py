@@ -16,8 +16,8 @@ from webhook.diagnose.tools.transcripts import split_by_node
 FIXTURES = Path(__file__).parents[1] / "unit/diagnose/tools/fixtures"
 TEXTS = {path.stem: path.read_text("utf-8") for path in sorted(FIXTURES.glob("*.txt"))}
 names = st.sampled_from(sorted(TEXTS))
-#: The tools that describe a machine; those that describe ports shorten GIDs, and leave them open.
-OF_MACHINES = frozenset(
+#: The tools that describe a node; those that describe ports shorten GIDs, and leave them open.
+OF_NODES = frozenset(
     (
         "containerd_memlock",
         "dmidecode",
@@ -36,9 +36,7 @@ OF_MACHINES = frozenset(
         "uname",
     )
 )
-of_machines = st.sampled_from(
-    sorted(name for name in TEXTS if name.partition(".")[0] in OF_MACHINES)
-)
+of_nodes = st.sampled_from(sorted(name for name in TEXTS if name.partition(".")[0] in OF_NODES))
 #: What terminals, mails and wikis do to a text.
 NOISE = st.sampled_from(
     ("\x1b[1;32m", "\r", "\t", "\x00", "|", "…", " ", "\ufeff", "'", "0", "(", ":")
@@ -86,20 +84,20 @@ def made_up(damaged: Iterable[Line], *texts: str) -> list[Fact]:
     ]
 
 
-@given(of_machines, st.integers(0, 130))
+@given(of_nodes, st.integers(0, 130))
 def test_cut_columns_make_nothing_up(name: str, width: int) -> None:
     """Lines cut at a column say less: what they still say is what was there, or its beginning."""
     cut = "\n".join(line[:width] for line in TEXTS[name].splitlines())
     assert made_up(lines_of(cut), TEXTS[name]) == []
 
 
-@given(of_machines, st.integers(0, 60), st.integers(0, 60))
+@given(of_nodes, st.integers(0, 60), st.integers(0, 60))
 def test_cut_ends_make_nothing_up(name: str, begin: int, end: int) -> None:
     """A text whose beginning and end are missing says no more than the whole."""
     assert made_up(lines_of(TEXTS[name])[begin : -end or None], TEXTS[name]) == []
 
 
-@given(of_machines, of_machines, st.lists(st.booleans(), max_size=80))
+@given(of_nodes, of_nodes, st.lists(st.booleans(), max_size=80))
 def test_two_tools_in_one_text_make_nothing_up(first: str, second: str, turns: list[bool]) -> None:
     """Outputs of two tools that were written over each other say no more than each of them."""
     assume(first.partition(".")[0] != second.partition(".")[0])

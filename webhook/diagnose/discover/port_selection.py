@@ -87,7 +87,7 @@ def select_ports(node: SiteNode) -> PortSelection:
             node, None, None, (), {port: _unusable_reason(port) for port in node.ports}
         )
     fabric_card = max(by_card, key=lambda card: _weight(card, by_card[card], distances))
-    chosen = _near_ones(by_card[fabric_card], distances)
+    chosen = _near_ports(by_card[fabric_card], distances)
     rate = _common_rate(chosen)
     left_out = {
         port: _exclusion_reason(port, fabric_card, usable_virtual=port in real, distances=distances)
@@ -106,7 +106,7 @@ def _weight(
     return near, carried, card.link_layer == "InfiniBand", len(ports), str(card.kind)
 
 
-def _near_ones(ports: Sequence[SitePort], distances: Mapping[str, str]) -> list[SitePort]:
+def _near_ports(ports: Sequence[SitePort], distances: Mapping[str, str]) -> list[SitePort]:
     """Leave out the ports far from every GPU, if other ports of the same card are near one."""
     near = [port for port in ports if distances.get(port.device or "") in _NEAR]
     if not near:

@@ -195,7 +195,7 @@ class CounterObservation(NamedTuple):
 #: driver       of the RDMA devices: "inbox" or "OFED" with its version ("OFED 24.10-0.7.0")
 #: peermem      whether nvidia_peermem is loaded: "yes" or "no"
 #: kernel       uname -r
-#: product      the machine in DMI: "DGXH100"
+#: product      the machine type in DMI: "DGXH100"
 #: vendor       its maker in DMI: "NVIDIA"
 #: asset-tag    of its chassis in DMI, where clouds write their name
 #: hostname     as printed by `hostname`

@@ -76,7 +76,7 @@ def _dgx(generation: str, products: tuple[str, ...]) -> MachineType:
 
 
 def _azure(name: str, products: tuple[str, ...], gpus: int, profile: str) -> MachineType:
-    """Describe a virtual machine of Azure: its images name InfiniBand devices mlx5_ib0, ..."""
+    """Describe an Azure virtual machine, whose images name InfiniBand devices mlx5_ib0, ..."""
     return MachineType(
         f"Azure {name}",
         products,
@@ -99,7 +99,7 @@ def _aws(size: str, products: tuple[str, ...], gpus: int = 8) -> MachineType:
 
 
 def _coreweave(name: str, products: tuple[str, ...], gpus: int = 8) -> MachineType:
-    """Describe a machine of CoreWeave, which names its InfiniBand devices ibp0, ..."""
+    """Describe a machine type of CoreWeave, which names its InfiniBand devices ibp0, ..."""
     return MachineType(
         f"CoreWeave {name}",
         products,

@@ -89,7 +89,7 @@ def test_a_folder_is_a_node_with_several_files(discover: Discover) -> None:
     assert [node["name"] for node in json.loads(ran.out)["nodes"]] == ["n1", "n2"]
 
 
-def test_nothing_given_says_what_to_collect(discover: Discover) -> None:
+def test_without_input_the_error_lists_commands(discover: Discover) -> None:
     """Exit code 2, and the commands to run on each node."""
     ran = discover()
     assert ran.code == 2
@@ -97,7 +97,7 @@ def test_nothing_given_says_what_to_collect(discover: Discover) -> None:
     assert "ibstat" in ran.err
 
 
-def test_nothing_recognised_says_what_was_expected(discover: Discover) -> None:
+def test_an_unknown_text_is_quoted(discover: Discover) -> None:
     """The error has the file, the line, its text, and the known tools."""
     Path("n1.txt").write_text("\n\nbash: ibstat: command not found\n")
     ran = discover("n1.txt")
@@ -195,14 +195,14 @@ def test_the_script_and_the_daemonset_are_printed(discover: Discover) -> None:
     assert "namespace: lab" in ran.out
 
 
-def test_this_machine_is_a_node(discover: Discover) -> None:
+def test_this_node_is_discovered(discover: Discover) -> None:
     """It may have no RDMA device; nothing is installed."""
     ran = discover("--run", "-o", "json")
     (node,) = json.loads(ran.out)["nodes"]
     assert node["name"]
 
 
-def test_files_are_written_beside_the_output(discover: Discover) -> None:
+def test_files_are_written_besides_the_output(discover: Discover) -> None:
     """A picture, a page, and the device plugin's files; all in UTF-8."""
     Path("n1.txt").write_text(IBSTAT)
     words = ["n1.txt", "--svg", "a.svg", "--html", "a.html", "--plugin", "p"]

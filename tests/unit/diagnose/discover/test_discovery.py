@@ -176,7 +176,7 @@ def test_a_label_of_pools_is_better_than_hostnames() -> None:
     assert fabrics["a100-ib"]["match"]["nodeLabels"] == {"cloud.google.com/gke-nodepool": ["ib"]}
 
 
-def test_a_label_that_a_node_lacks_does_not_tell() -> None:
+def test_a_label_that_a_node_lacks_is_not_used() -> None:
     """One of the two nodes of a fabric has no pool: hostnames are used."""
     nodes = {name: observed(port("mlx5_0"), gpus()) for name in ("n1", "n2")}
     nodes["n3"] = observed(ethernet("mlx5_0"), gpus())
@@ -220,7 +220,7 @@ def test_nodes_that_may_have_gpus_keep_the_usual_gpu_resource() -> None:
         ),
     ],
 )
-def test_what_the_api_server_says_of_gpus_comes_first(
+def test_gpus_of_the_api_server_come_first(
     node: KubeNode, name: str, match: dict[str, Any]
 ) -> None:
     """It has the resources that pods can request, even if PCI functions show no GPU."""
@@ -486,8 +486,8 @@ def test_a_node_without_devices_is_an_error() -> None:
 def test_a_card_without_a_device_is_reported_only_with_others() -> None:
     """Lspci alone never shows RDMA devices, so a card without one proves nothing."""
     card = CardObservation(Origin("lspci", 1), "5e:00.0", 0x0207, 0x15B3, 0x101B)
-    beside = observed(port("mlx5_0", pci="3b:00.0"), card, gpus())
-    assert messages(discovered({"n1": beside}), "warning") == [
+    both_cards = observed(port("mlx5_0", pci="3b:00.0"), card, gpus())
+    assert messages(discovered({"n1": both_cards}), "warning") == [
         "n1: ConnectX-6 at 5e:00.0 has no RDMA device"
     ]
     assert messages(discovered({"n1": observed(card)}), "warning") == []

@@ -123,15 +123,15 @@ def test_without_gpus_there_is_no_room_for_them() -> None:
     assert height(gpus(number=1)) - height() == 64
 
 
-def test_lines_run_beside_a_second_row_of_ports() -> None:
+def test_lines_pass_a_second_row_of_ports() -> None:
     """The line from a first-row port to its GPU passes next to the second row, not under it."""
     names = [f"mlx5_{at}" for at in range(16)]
     near_all = [near(f"GPU{at // 2}", name) for at, name in enumerate(names)]
     nodes = {"n1": observed(*map(port, names), near_all, gpus())}
     drawn = re.findall(r'class="near" d="([^"]+)"', picture(discovered(nodes).fabrics))
-    beside = [path for path in drawn if re.fullmatch(r"M\d+ \d+h-2V\d+L\d+ \d+", path)]
+    next_to = [path for path in drawn if re.fullmatch(r"M\d+ \d+h-2V\d+L\d+ \d+", path)]
     below = [path for path in drawn if re.fullmatch(r"M\d+ \d+L\d+ \d+", path)]
-    assert (len(beside), len(below)) == (8, 8)
+    assert (len(next_to), len(below)) == (8, 8)
 
 
 def test_the_page_lists_nodes_in_no_fabric() -> None:
@@ -143,7 +143,7 @@ def test_the_page_lists_nodes_in_no_fabric() -> None:
     assert "without a fabric" not in site_page(discovered({"n1": nodes["n1"]}))
 
 
-def test_a_known_machine_is_named() -> None:
+def test_a_known_machine_type_is_shown() -> None:
     """Without any, the table has no column for it."""
     nodes = {"n1": observed(port("mlx5_0"), gpus(), setting("product", "DGXA100"))}
     page = site_page(discovered(nodes))

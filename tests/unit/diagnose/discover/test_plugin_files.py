@@ -40,7 +40,7 @@ def configured(discovery: Discovery) -> list[dict[str, Any]]:
     return listed
 
 
-def test_ids_are_enough_where_they_tell_cards_apart() -> None:
+def test_ids_are_enough_if_they_distinguish_the_cards() -> None:
     """The bond is another card, so its id is left out; interfaces may then have any name."""
     nodes = {"n1": observed(port("mlx5_0", netdevs=("ib0",)), BOND, gpus())}
     assert configured(discovered(nodes)) == [
@@ -64,7 +64,7 @@ def test_link_types_distinguish_ports_of_a_card() -> None:
     }
 
 
-def test_interfaces_tell_the_nodes_of_two_fabrics_apart() -> None:
+def test_interfaces_distinguish_the_nodes_of_two_fabrics() -> None:
     """The same card in both; without ifNames each node would offer both resources."""
     nodes = {
         "v1": observed(port("mlx5_0", netdevs=("ibv0",)), gpus("Tesla V100-SXM2-32GB")),
@@ -80,7 +80,7 @@ def test_interfaces_tell_the_nodes_of_two_fabrics_apart() -> None:
     ]
 
 
-def test_fabrics_that_no_selector_tells_apart_have_a_configuration_each() -> None:
+def test_fabrics_that_no_selector_distinguishes_have_a_configuration_each() -> None:
     """The same card with the same interface: only a nodeSelector helps."""
     nodes = {
         "v1": observed(port("mlx5_0", netdevs=("ib0",)), gpus("Tesla V100-SXM2-32GB")),

@@ -121,7 +121,7 @@ def test_a_rate_seen_while_down_is_no_contradiction() -> None:
     ],
     ids=lambda reported: reported if isinstance(reported, str) and reported.islower() else "",
 )
-def test_what_tools_say_differently_is_reported_and_not_used(
+def test_a_disagreement_of_tools_is_reported_and_not_used(
     field: str, reported: Any, contradiction: Any, words: str
 ) -> None:
     """The finding names both values, tools and lines; the field has no value."""

@@ -118,8 +118,8 @@ def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
 #   gpu-01                  DGXH100
 #
 # Without the command, a text may begin with the output of hostname, as for `hostname; ibstat`: a
-# word in the form of a host name, above a line of a tool. Only the product of a known machine is
-# then recognised. Sources: dmidecode, dmiopt.c; coreutils, uname.c.
+# word in the form of a host name, above a line of a tool. Only the product of a known machine
+# type is then recognised. Sources: dmidecode, dmiopt.c; coreutils, uname.c.
 
 #: Command → the setting that it prints; options may follow `hostname`.
 _ANSWERS: dict[str, Setting] = {
