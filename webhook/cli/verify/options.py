@@ -149,4 +149,4 @@ def port_rate(given: float | None, fabric: Fabric | None) -> PortRate | None:
         return PortRate(given, f"--rate {given:g}")
     if fabric is None or fabric.rate_gbps is None:
         return None
-    return PortRate(fabric.rate_gbps, f"rateGbps: {fabric.rate_gbps} of fabric {fabric.name}")
+    return PortRate(fabric.rate_gbps, f"rateGbps {fabric.rate_gbps} (fabric {fabric.name})")

@@ -34,7 +34,7 @@ def measured_run(
     for pair in measured_pairs:
         for device in devices:
             files += read_benchmark_files(" ".join(pair), _output(outcome(pair, device), device))
-    results = evaluate(files, PortRate(100, "rateGbps: 100 of fabric v100-ib")).results
+    results = evaluate(files, PortRate(100, "rateGbps 100 (fabric v100-ib)")).results
     pair_results = tuple(
         PairResult(
             pair,

@@ -36,7 +36,7 @@ from ↓ to →  gpu-01  gpu-02  gpu-03
 gpu-01               ✔ 97.0  ✘ 12.5
 gpu-02       ✔ 97.0          ✘ 12.5
 gpu-03       ✘ 12.5  ✘ 12.5
-expected: 99.37 Gb/s = rateGbps: 100 of fabric v100-ib × 0.994 payload share at MTU 4096
+expected: 99.37 Gb/s = rateGbps 100 (fabric v100-ib) × 0.994 payload share at MTU 4096
 
 Check first
   ✘ All 8 measurements with gpu-03 are bad (8 errors). All others: 4 ok.
@@ -113,7 +113,7 @@ def test_more_devices_than_columns() -> None:
         "gpu-01 → gpu-02  ✔ 97.0 mlx5_0  ✔ 97.0",
         "mlx5_1  ✔ 97.0 mlx5_2  ✔ 97.0 mlx5_3",
         "gpu-02 → gpu-01  ✘ no device",
-        "expected: 99.37 Gb/s = rateGbps: 100 of",
+        "expected: 99.37 Gb/s = rateGbps 100",
     ]
 
 

@@ -113,7 +113,7 @@ def test_the_rate_of_a_fabric(judge: Judge) -> None:
     """The fabric has the rate and the HCAs; --rate overrides it."""
     answer = judge("judge", "-c", "fabrics.yaml", "--fabric", "v100-ib", "good")
     assert (answer.code, answer.err) == (0, "")
-    assert "rateGbps: 100 of fabric v100-ib" in answer.out
+    assert "rateGbps 100 (fabric v100-ib)" in answer.out
     answer = judge("judge", "-c", "fabrics.yaml", "--fabric", "v100-ib", "good", "--rate", "96")
     assert "expected: 95.39 Gb/s = --rate 96 × " in answer.out
 

@@ -28,7 +28,7 @@ def plan_of(nodes: Sequence[str] = ("a", "b"), fabric: Fabric = FABRIC, **change
         nodes=tuple(nodes),
         rounds=tuple(ring_rounds(nodes)),
         image="perftest",
-        rate=PortRate(100, "rateGbps: 100 of fabric v100-ib"),
+        rate=PortRate(100, "rateGbps 100 (fabric v100-ib)"),
         tests=("ib_write_bw",),
         seconds=10,
         patience=60,

@@ -39,7 +39,7 @@ def test_the_client_measures() -> None:
     assert result.finding.location == Location(line=1, nodes=PAIR, device="mlx5_0")
     assert result.measurement
     assert result.measurement.lines == (1, 21)
-    assert result.source.startswith("rateGbps: 100 of fabric v100-ib")
+    assert result.source.startswith("rateGbps 100 (fabric v100-ib)")
 
 
 def test_a_server_that_prints_no_number() -> None:
