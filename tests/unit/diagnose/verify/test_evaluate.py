@@ -110,6 +110,14 @@ def test_logs(log: str, level: str, code: str) -> None:
     assert result.measurement is None
 
 
+def test_causes_in_a_log() -> None:
+    """A slow log has the source of its cause; one over sockets lists the further causes."""
+    slow = only_result(f"{OVER_RDMA}\n{SLOWER[0].example}")
+    assert slow.source == SLOWER[0].source
+    sockets = only_result(f"{OVER_SOCKETS}\n{SETTINGS[0].example}")
+    assert (sockets.source, sockets.also) == (SETTINGS[0].source, ("ChannelsOverSockets",))
+
+
 def test_a_log_says_gpu_direct() -> None:
     """For channels over RDMA, the result names GPUDirect RDMA, or its absence."""
     assert ", with GPUDirect RDMA." in only_result(OVER_RDMA).finding.text
@@ -156,6 +164,8 @@ def test_an_outlier_says_of_whom() -> None:
     ]
     reason = "Below the median of its peers, 95 Gb/s (5 runs on mlx5_4)."
     assert all(result.finding.text.endswith(reason) for result in results[3:])
+    locations = [result.finding.location for result in results[3:]]
+    assert locations == [Location(name, 2, device="mlx5_4") for name in ("d", "e")]
 
 
 def test_rails() -> None:
@@ -188,7 +198,8 @@ def test_latencies_of_peers() -> None:
     """A latency close to its peers passes, and a latency far above them warns."""
     evaluation = evaluated(*(latency(microseconds) for microseconds in (3.0, 3.1, 3.05, 3.2, 4.1)))
     assert codes(evaluation) == [("ok", "AsPeers")] * 4 + [("warning", "Outlier")]
-    assert evaluation.results[0].finding.text == "3 µs at 2 bytes, close to its peers."
+    first = evaluation.results[0].finding
+    assert (first.text, first.location.file) == ("3 µs at 2 bytes, close to its peers.", "a")
     assert "Above the median of its peers, 3.1 µs" in evaluation.results[4].finding.text
     assert codes(evaluated(latency(3.0), latency(3.1))) == [("unsure", "NoPeers")] * 2
 
@@ -251,6 +262,27 @@ def test_the_json_form() -> None:
     assert form["findings"][0]["code"] == "NotTested"
 
 
+def test_the_json_form_has_every_value() -> None:
+    """The values that only some programs print have their keys."""
+    failed, slow, collective = verify_form(
+        evaluated(
+            "Couldn't allocate MR\nCouldn't create IB resources\n", latency(), nccl_tests(wrong=2)
+        )
+    )["results"]
+    assert (failed["layer"], failed["also"]) == ("memory", ["IbResourcesMissing"])
+    assert slow["run"]
+    measurement = evaluated(latency()).results[0].measurement
+    assert measurement
+    expected = measurement.rows[0].latency
+    assert expected
+    assert slow["run"]["rows"][0]["latencyUs"] == expected._asdict()
+    run = collective["run"]
+    assert run
+    assert (run["ranks"], run["nodes"], run["wrongElements"]) == (2, 2, 2)
+    assert [row["inPlace"] for row in run["rows"]] == [False, True] * 2
+    assert [row["wrongElements"] for row in run["rows"]] == [0, 0, 0, 2]
+
+
 def test_the_schema() -> None:
     """It is a JSON Schema."""
     Draft202012Validator.check_schema(SCHEMA)
@@ -282,4 +314,6 @@ def test_the_text() -> None:
         "✘ error (PortDown): 2 ok, 1 unsure, 1 error\n"
     )
     assert "\x1b[" in verify_text(evaluation, colour=True)
+    lines = "".join(f"n1: {line}\nn2: {line}\n" for line in bandwidth(row(95)).splitlines())
+    assert "ib_write_bw mlx5_4  a:3 on n1\n" in verify_text(evaluated(lines))
     assert verify_text(evaluated(outputs.ucx_perftest())).startswith("tag match bandwidth  a:2\n")

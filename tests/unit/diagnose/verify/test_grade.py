@@ -163,6 +163,7 @@ def test_gpu_memory_has_a_hint() -> None:
     result = only_result("initializing CUDA\n" + bandwidth(row(50)))
     assert "nvidia-smi topo -m" in result.finding.remedy
     assert "nvidia-smi topo -m" not in only_result(bandwidth(row(50))).finding.remedy
+    assert only_result("initializing CUDA\n" + bandwidth(row(95))).finding.remedy == ""
 
 
 @pytest.mark.parametrize(
@@ -233,6 +234,19 @@ def test_collectives(output: str, level: str, code: str) -> None:
     """Wrong results and sockets fail; without NCCL's log the network is not known."""
     result = only_result(output)
     assert (result.finding.level, result.finding.code) == (level, code)
+    assert result.layer == ("nccl" if level == "error" else None)
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "1 wrong element."), (3, "3 wrong elements.")])
+def test_wrong_elements_are_counted(count: int, text: str) -> None:
+    """The text has their number."""
+    assert only_result(nccl_tests(wrong=count)).finding.text == f"The results have {text}"
+
+
+def test_a_collective_within_a_node() -> None:
+    """It has no server and no client, so the remedy is to run it on more nodes."""
+    remedy = only_result(nccl_tests(other="node-a")).finding.remedy
+    assert remedy == "Run it on at least two nodes."
 
 
 def test_ucx() -> None:

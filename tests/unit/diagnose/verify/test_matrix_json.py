@@ -42,6 +42,7 @@ def test_the_form() -> None:
         "results": [result_form(result) for result in report.pairs[0].results],
     }
     assert [len(pair["results"]) for pair in form["pairs"]] == [2] * 6
+    assert form["pairs"][1]["level"] == "error"
     node, remark = form["findings"]
     assert (node["level"], node["code"], node["location"]) == (
         "error",

@@ -9,6 +9,7 @@ from tests.unit.diagnose.verify.evaluated import evaluated
 from tests.unit.diagnose.verify.measured_runs import NO_MEMORY, measured_run
 from webhook.diagnose.verify.matrix import (
     MatrixCell,
+    group_findings,
     is_dense,
     pair_matrix,
     short_number,
@@ -114,6 +115,28 @@ def test_dense() -> None:
         matrix = pair_matrix(measured_run(nodes, lambda _pair, _device: 96, pairs=pairs))
         assert is_dense(matrix) is dense
     assert not is_dense(pair_matrix(measured_run(("a", "b"), lambda _pair, _device: 96)))
+
+
+def test_groups() -> None:
+    """Findings that are not ok form a group by code and remedy, the worst group first."""
+    outputs = [
+        bandwidth(row(95)),
+        bandwidth(row(300)),
+        bandwidth(row(80)),
+        bandwidth(row(12)),
+        "initializing CUDA\n" + bandwidth(row(12)),
+    ]
+    report = measured_run(("a", "b"), lambda _pair, _device: 96)
+    results = evaluated(*outputs).results
+    matrix = pair_matrix(report._replace(pairs=(PairResult(PAIR, results),)))
+    groups = [group.finding for group in group_findings(matrix)]
+    assert [(finding.level, finding.code) for finding in groups] == [
+        ("error", "FarBelowRate"),
+        ("error", "FarBelowRate"),
+        ("unsure", "FasterThanRate"),
+        ("warning", "BelowRate"),
+    ]
+    assert groups[0].remedy != groups[1].remedy
 
 
 def test_lists() -> None:

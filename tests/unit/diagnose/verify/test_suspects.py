@@ -49,7 +49,7 @@ def test_a_node() -> None:
 
 def test_a_node_that_is_partly_slow() -> None:
     """Warnings are bad as well; both are counted."""
-    slow = {"a": 12.0, "b": 80.0, "d": 80.0}
+    slow = {"a": 80.0, "b": 12.0, "d": 80.0}
 
     def outcome(pair: NodePair, _: str) -> Outcome:
         return slow[next(iter({*pair} - {"c"}))] if "c" in pair else 96
@@ -60,6 +60,20 @@ def test_a_node_that_is_partly_slow() -> None:
         "All 6 measurements with c are bad (2 errors, 4 warnings). All others: 6 ok."
         in suspect.text
     )
+
+
+def test_the_worst_suspect_comes_first() -> None:
+    """A rail is wider than a node, but a node that fails is worse than a slow rail."""
+
+    def outcome(pair: NodePair, device: str) -> Outcome:
+        if device == "mlx5_1":
+            return 80
+        return 12 if "c" in pair else 96
+
+    report = measured_run(NODES, outcome, devices=DEVICES)
+    node, rail = localize_faults(pair_matrix(report))
+    assert (node.code, node.level) == ("SuspectNode", "error")
+    assert (rail.code, rail.level) == ("SuspectRail", "warning")
 
 
 def test_a_node_fails_where_others_are_slow() -> None:

@@ -20,16 +20,26 @@ from tests.unit.diagnose.verify.runs.fake_pods import (
     running,
     waiting,
 )
-from tests.unit.diagnose.verify.runs.plans import FABRIC, HCAS, client_log, command, plan_of
+from tests.unit.diagnose.verify.runs.plans import (
+    FABRIC,
+    HCAS,
+    client_log,
+    command,
+    measured,
+    plan_of,
+)
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair
 from webhook.diagnose.verify.runs.plan import all_pair_rounds
 from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
-from webhook.model.finding import Finding
+from webhook.model.finding import Finding, Location
 
 PAIR = NodePair("a", "b")
-LABELS = Finding("error", "NamespaceNotLabelled", "Namespace lab lacks the label.", "Label it.")
+#: The run decides the level, and has other locations.
+LABELS = Finding(
+    "unsure", "NamespaceNotLabelled", "Namespace lab lacks the label.", "Label it.", Location("x")
+)
 
 
 def logs(client: str = "", server: str = "") -> Any:
@@ -93,6 +103,14 @@ def test_all_pairs_of_many_nodes(count: int) -> None:
     ]
     for busy in pods.busy:
         assert len(set(busy)) == len(busy)
+
+
+def test_the_progress_names_the_worst_codes() -> None:
+    """The level and the codes of the worst results are reported, not those of better ones."""
+    client = measured("mlx5_0", 18515, 95) + measured("mlx5_1", 18516, 12)
+    environment = FakeEnvironment(FakePods(logs=logs(client)))
+    environment.run(plan_of())
+    assert environment.progress[-1] == "a → b: error (FarBelowRate)"
 
 
 def test_a_slow_node_is_an_outlier_among_its_peers() -> None:
@@ -282,6 +300,7 @@ def test_pods_without_rdma_end_the_run(
     (remark,) = run.report.findings
     assert run.report.pairs == ()
     assert (remark.level, remark.code) == ("error", problem.code if problem else code)
+    assert remark.location == Location()
     assert remark.text
     assert remark.remedy
 
