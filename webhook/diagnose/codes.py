@@ -46,9 +46,9 @@ def _reason_row(tool: str, part: str, reason: Reason) -> CodeRow:
 
 
 def _rule_code(code: Code) -> Code:
-    """Return the code of a rule with a sentence about the file instead of the rule's imperative."""
-    sentence = code.meaning.replace("Reject ", "check-config rejects ", 1)
-    sentence = sentence.replace("Warn about ", "check-config warns about ", 1)
+    """Return the code of a rule with a statement about the rule instead of its imperative."""
+    sentence = code.meaning.replace("Reject ", "The rule rejects ", 1)
+    sentence = sentence.replace("Warn about ", "The rule warns about ", 1)
     return Code(code.code, sentence, code.remedy or _RULE_REMEDY)
 
 

@@ -126,11 +126,13 @@ def test_a_code_of_two_tools() -> None:
 
 
 def test_the_code_of_a_rule() -> None:
-    """A rule is an imperative, its meaning a sentence about the file; the message has the fix."""
+    """A rule is an imperative, its meaning a statement about it; the message has the correction."""
     (row,) = explain_code("UniqueNames").rows
-    assert row.code.meaning == "check-config rejects two fabrics with the same name."
+    assert row.code.meaning == "The rule rejects two fabrics with the same name."
     assert row.code.remedy == "Change the field as the message says."
-    assert explain_code("SameGpus").rows[0].code.meaning.startswith("check-config warns about two")
+    assert explain_code("SameGpus").rows[0].code.meaning.startswith("The rule warns about two")
+    meanings = [row.code.meaning for row in CODE_ROWS if row.tool == "check-config"]
+    assert not [text for text in meanings if text.startswith(("Reject ", "Warn "))]
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(cause.code))

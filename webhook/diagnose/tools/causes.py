@@ -36,7 +36,7 @@ class Cause(NamedTuple):
     """A kind of log line, with its meaning and a remedy."""
 
     code: str
-    sort: CauseKind
+    kind: CauseKind
     layer: Layer
     #: A part of every such line, which makes the search fast.
     clue: str

@@ -92,7 +92,7 @@ def grade_log(log: LogReport) -> BenchmarkResult | None:
 
 
 def _over_rdma(log: LogReport) -> BenchmarkResult:
-    slower = next((line.cause for line in log.matched_lines if line.cause.sort == "slower"), None)
+    slower = next((line.cause for line in log.matched_lines if line.cause.kind == "slower"), None)
     if slower is not None:
         finding = Finding("warning", slower.code, slower.meaning, slower.remedy)
         return BenchmarkResult(finding, source=slower.source)
@@ -103,7 +103,7 @@ def _over_rdma(log: LogReport) -> BenchmarkResult:
 
 def _sockets(log: LogReport) -> BenchmarkResult:
     matched = [line.cause for line in log.matched_lines]
-    reasons = [cause for cause in matched if cause.sort in ("setting", "trouble")]
+    reasons = [cause for cause in matched if cause.kind in ("setting", "trouble")]
     transports = [cause for cause in matched if cause.rdma is False]
     causes: list[Cause] = [*_lowest_first(reasons), *transports]
     first, *further = causes

@@ -131,7 +131,7 @@ def _log(log: ContainerLog) -> Iterator[Finding]:
         cause = line.cause
         times = f" ({line.times} times)" if line.times > 1 else ""
         text = f"{cause.meaning} In the log{times}: {line.line:.{_LONGEST}}"
-        yield cause.finding(_LEVELS[cause.sort], text)
+        yield cause.finding(_LEVELS[cause.kind], text)
 
 
 _LEVELS: dict[CauseKind, Level] = {
@@ -191,7 +191,7 @@ def cause_before_rdma(evidence: PodEvidence) -> Cause | None:
         line.cause
         for report in reports
         for line in report.matched_lines
-        if line.cause.sort == "trouble"
+        if line.cause.kind == "trouble"
         and line.cause.layer in _BELOW_TRAFFIC
         and line.cause.code not in _KILLED
     ]

@@ -50,7 +50,7 @@ def read_output_lines(lines: Sequence[Line]) -> ToolOutput:
     failures = tuple(
         cause_line._replace(number=lines[cause_line.number - 1].number)
         for cause_line in cause_lines(text)
-        if cause_line.cause.sort == "trouble"
+        if cause_line.cause.kind == "trouble"
     )
     runs = [run for clue, reader in _READERS if clue in text for run in reader(lines)]
     if any(clue in text for clue in _PERFTEST):
