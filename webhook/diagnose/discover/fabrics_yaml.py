@@ -14,7 +14,7 @@ from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan, Refused, describe_group
 from webhook.diagnose.discover.plan_fields import FabricEntry, MatchEntry
 from webhook.diagnose.discover.used_ports import rails_of
-from webhook.model.names import natural_key, shortened_list
+from webhook.model.names import counted, natural_key, shortened_list
 from webhook.text.escape import visible
 
 #: Words that YAML reads only as text, except for `_NOT_TEXT`.
@@ -79,8 +79,8 @@ def _file(plans: Sequence[FabricPlan | Refused], suspect: dict[int, str], nodes:
 
 
 def _head(nodes: int) -> Iterator[str]:
-    count = f"{nodes} node{'s' * (nodes != 1)}"
-    yield f"# Written by rdma-webhook discover from the output of tools on {count}."
+    source = f"the output of tools on {counted(nodes, 'node')}"
+    yield f"# Written by rdma-webhook discover from {source}."
     yield "# Each comment gives the source of a value, or the reason for it."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"

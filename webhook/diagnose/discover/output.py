@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from typing_extensions import TypedDict
@@ -14,9 +13,9 @@ from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.site import SiteNode, SitePort
 from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes, rails_of
 from webhook.diagnose.tools.observations import LinkLayer, PortState
-from webhook.model.finding import Level
-from webhook.model.names import natural_key, shortened_list
-from webhook.text.findings import FindingForm, finding_form
+from webhook.model.finding import LEVELS
+from webhook.model.names import counted, natural_key, shortened_list
+from webhook.text.findings import FindingForm, finding_form, tally
 from webhook.text.terminal import Sheet, Span, TableColumn, write_finding
 
 # The discovery for programs. Keys and codes may be added, but are never renamed. A value that no
@@ -127,8 +126,6 @@ def _port_form(port: SitePort) -> PortForm:
 
 # The text report: what to fix first, then each fabric with its nodes and ports.
 
-#: A fact needs no action, so the summary does not count it.
-_COUNTED_LEVELS: tuple[Level, ...] = ("error", "warning")
 UNPLACED_TITLE = "Nodes without a fabric"
 _WIDEST_CELL = 40
 #: Characters for a state such as Down, and for the other details of a node.
@@ -152,23 +149,18 @@ def discover_text(discovery: Discovery, *, width: int, colour: bool) -> str:
 
 
 def summary(discovery: Discovery) -> str:
-    """Count nodes, fabrics and faults: "5 nodes, 2 fabrics, 2 errors, 1 warning"."""
-    levels = Counter(finding.level for finding in discovery.findings)
+    """Count nodes, fabrics and findings: "5 nodes, 2 fabrics, 2 errors, 1 warning"."""
     counts = [
-        _count(len(discovery.nodes), "node"),
-        _count(len(discovery.fabrics), "fabric"),
-        *(_count(levels[level], level) for level in _COUNTED_LEVELS if levels[level]),
+        counted(len(discovery.nodes), "node"),
+        counted(len(discovery.fabrics), "fabric"),
+        tally((finding.level for finding in discovery.findings), LEVELS[::-1]),
     ]
-    return ", ".join(counts)
+    return ", ".join(filter(None, counts))
 
 
 def findings_title(discovery: Discovery) -> str:
     """Return the title of the findings."""
     return "What to fix first" if discovery.needs_a_fix else "Findings"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:

@@ -24,7 +24,7 @@ from webhook.diagnose.discover.plan_fields import (
 from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, gbps
 from webhook.model.fabric import Mode
 from webhook.model.finding import Code, Finding, Location
-from webhook.model.names import shortened_list
+from webhook.model.names import counted, shortened_list
 
 #: In these modes each pod has its own devices, so no list can name them.
 _OWN_DEVICE = ("sr-iov", "host-device", "dra")
@@ -186,8 +186,9 @@ def _without_networks(group: Group, devices: Devices, options: DiscoverOptions) 
     if group.card.link_layer != "Ethernet" or len(options.networks) >= _device_count(devices):
         return None
     text = (
-        "no fabric was written: RoCE in mode shared-device needs a Multus network for each of "
-        f"{_device_count(devices)} devices, but --network gives {len(options.networks)}"
+        "no fabric was written: RoCE in mode shared-device needs "
+        f"{counted(_device_count(devices), 'Multus network')} (one for each device), but --network "
+        f"gives {len(options.networks)}"
     )
     return ROCE_NETWORKS_MISSING.finding("error", text, location=Location(nodes=group.nodes))
 
@@ -198,7 +199,7 @@ def _device_count(devices: Devices) -> int:
 
 def describe_group(group: Group) -> str:
     """Describe a group: "2 nodes (a, b), NVIDIA-H100-80GB-HBM3, InfiniBand 400 Gb/s"."""
-    count = f"{len(group.nodes)} node{'s' * (len(group.nodes) > 1)}"
+    count = counted(len(group.nodes), "node")
     gpus = group.product or ("no GPU" if group.without_gpus else "GPUs unknown")
     rate = ", rate unknown" if group.rate is None else f" {gbps(group.rate)}"
     link = f"{group.card.link_layer}{rate}"
@@ -222,7 +223,7 @@ def _rate_reason(group: Group) -> str:
     tools = sorted({tool for port in active for tool in port.sources})
     if not active:
         return "no tool shows the state of the ports"
-    return f"{len(active)} Active port{'s' * (len(active) > 1)} ({', '.join(tools)})"
+    return f"{counted(len(active), 'Active port')} ({', '.join(tools)})"
 
 
 def _resources(
@@ -289,7 +290,7 @@ def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
         yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
         yield "RDMA devices shared between network namespaces (rdma system show: netns shared)"
         if group.card.link_layer == "Ethernet":
-            yield f"Multus, with a network for each of {_device_count(devices)} devices"
+            yield f"Multus, and {counted(_device_count(devices), 'network')} (one for each device)"
     elif mode == "host-network":
         yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
         yield "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet"

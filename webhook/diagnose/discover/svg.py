@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import gbps
 from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes
-from webhook.model.names import natural_key
+from webhook.model.names import counted, natural_key
 from webhook.text.escape import visible
 
 _WIDTH = 1120
@@ -102,7 +102,7 @@ def picture(plans: Sequence[FabricPlan]) -> str:
 def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
     """Draw a fabric: its title, the network as a bar, and its nodes in rows below."""
     link = f"{plan.group.card.link_layer} network, {gbps(plan.group.rate)}"
-    count = f"{len(plan.group.nodes)} node{'s' * (len(plan.group.nodes) > 1)}"
+    count = counted(len(plan.group.nodes), "node")
     about = ", ".join(filter(None, (count, plan.group.product, plan.group.model, plan.mode)))
     bar = y + _TITLE
     parts = [

@@ -412,7 +412,7 @@ def test_roce_in_shared_mode_needs_a_network_for_each_device() -> None:
     discovery = discovered(nodes, mode="shared-device", networks=("rdma/rail0",))
     assert entries(discovery) == {}
     (message,) = messages(discovery, "error")
-    assert "needs a Multus network for each of 2 devices, but --network gives 1" in message
+    assert "needs 2 Multus networks (one for each device), but --network gives 1" in message
     enough = discovered(nodes, networks=("rdma/rail0", "rdma/rail1"))
     assert entries(enough)["a100-roce"]["mode"] == "shared-device"
     assert entries(enough)["a100-roce"]["networks"] == ["rdma/rail0", "rdma/rail1"]
