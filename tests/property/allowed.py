@@ -21,7 +21,7 @@ from webhook.model.pod import at, dotted
 from webhook.model.quantity import parse
 
 
-class Own(NamedTuple):
+class WritableNames(NamedTuple):
     """The names that a decision may write with a configuration."""
 
     resources: frozenset[str]
@@ -31,31 +31,31 @@ class Own(NamedTuple):
     variables: frozenset[str]  #: of the site's own `env`
 
 
-def names_of(fabrics: Fabrics) -> Own:
+def names_of(fabrics: Fabrics) -> WritableNames:
     """List the names that a configuration's fabrics add to pods."""
-    each = fabrics.fabrics.values()
-    resources = [one for fabric in each for one in fabric.resources]
-    return Own(
-        resources=frozenset(one.name for one in resources),
+    members = fabrics.fabrics.values()
+    resources = [resource for fabric in members for resource in fabric.resources]
+    return WritableNames(
+        resources=frozenset(resource.name for resource in resources),
         aliases={
-            alias: frozenset(one.name for one in resources if alias in one.aliases)
-            for alias in {alias for one in resources for alias in one.aliases}
+            alias: frozenset(resource.name for resource in resources if alias in resource.aliases)
+            for alias in {alias for resource in resources for alias in resource.aliases}
         },
-        templates=frozenset(one.template for fabric in each for one in fabric.claims),
-        selectors=frozenset(key for fabric in each for key in fabric.pin or ()),
-        variables=frozenset(name for fabric in each for name, _ in fabric.env.site),
+        templates=frozenset(claim.template for fabric in members for claim in fabric.claims),
+        selectors=frozenset(key for fabric in members for key in fabric.pin or ()),
+        variables=frozenset(name for fabric in members for name, _ in fabric.env.site),
     )
 
 
-def forbidden(before: Any, after: Any, own: Own) -> Iterator[Change]:
+def forbidden(before: Any, after: Any, writable: WritableNames) -> Iterator[Change]:
     """Yield the differences that the design does not list."""
     for change in changes(before, after):
         if change.kind == "added":
-            yield from (leaf for leaf in _leaves(change) if not _may_add(leaf, own))
+            yield from (leaf for leaf in _leaves(change) if not _may_add(leaf, writable))
         elif change.kind == "removed":
-            if not _may_remove(change, after, own):
+            if not _may_remove(change, after, writable):
                 yield change
-        elif not _may_replace(change, own):
+        elif not _may_replace(change, writable):
             yield change
 
 
@@ -82,46 +82,49 @@ def _leaves(change: Change) -> Iterator[Change]:
         yield from _leaves(Change("added", (*change.path, step), None, child))
 
 
-def _is_ours(change: Change, own: Own) -> bool:
-    del own
+def _is_ours(change: Change, writable: WritableNames) -> bool:
+    del writable
     return change.after.__class__ is dict and change.after.get("name") in _VOLUMES
 
 
-def _is_variable(change: Change, own: Own) -> bool:
+def _is_variable(change: Change, writable: WritableNames) -> bool:
     name = str(change.after.get("name")) if change.after.__class__ is dict else ""
-    return name in _VARIABLES or name == _SWITCH or name in own.variables
+    return name in _VARIABLES or name == _SWITCH or name in writable.variables
 
 
-def _is_our_claim(change: Change, own: Own) -> bool:
+def _is_our_claim(change: Change, writable: WritableNames) -> bool:
     claim = change.after
     if claim.__class__ is not dict or set(claim) != {"name", "resourceClaimTemplateName"}:
         return False
-    return claim["name"].startswith(CLAIM_PREFIX) and claim[_TEMPLATE] in own.templates
+    return claim["name"].startswith(CLAIM_PREFIX) and claim[_TEMPLATE] in writable.templates
 
 
-def _uses_a_claim(change: Change, own: Own) -> bool:
-    del own
+def _uses_a_claim(change: Change, writable: WritableNames) -> bool:
+    del writable
     return change.after.__class__ is dict and set(change.after) <= {"name", "request"}
 
 
-def _is_text(change: Change, own: Own) -> bool:
-    del own
+def _is_text(change: Change, writable: WritableNames) -> bool:
+    del writable
     return change.after.__class__ is str
 
 
-def _is_unlimited(change: Change, own: Own) -> bool:
-    del own
+def _is_unlimited(change: Change, writable: WritableNames) -> bool:
+    del writable
     return bool(change.after == UNLIMITED)
 
 
-_Rule = Callable[[Change, Own], bool]
+_Rule = Callable[[Change, WritableNames], bool]
 _ADDITIONS: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
     (re.compile(pattern, re.DOTALL), rule)
     for pattern, rule in (
         (r"metadata\.annotations\[\"rdma\.lab/(status|nccl-conf)\"\]", _is_text),
         (re.escape(_NETWORKS), _is_text),
         (rf"metadata\.annotations\[\"{_ULIMITS}/container\..*\"\]", _is_unlimited),
-        (r"spec\.nodeSelector(\[.*\]|\.\w+)", lambda one, own: one.path[-1] in own.selectors),
+        (
+            r"spec\.nodeSelector(\[.*\]|\.\w+)",
+            lambda change, writable: change.path[-1] in writable.selectors,
+        ),
         (r"spec\.volumes\[\d+\]", _is_ours),
         (r"spec\.resourceClaims\[\d+\]", _is_our_claim),
         (r"spec\.containers\[\d+\]\.resources\.claims\[\d+\]", _uses_a_claim),
@@ -130,19 +133,19 @@ _ADDITIONS: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
         (rf"{_CONTAINER}\.volumeMounts\[\d+\]", _is_ours),
         (
             rf"{_CONTAINER}\.securityContext\.capabilities\.add\[\d+\]",
-            lambda one, _: one.after == "IPC_LOCK",
+            lambda change, _: change.after == "IPC_LOCK",
         ),
         (
             r"spec\.containers\[\d+\]\.resources\.(limits|requests)(\[.*\]|\.\w+)",
-            lambda one, own: one.path[-1] in own.resources,
+            lambda change, writable: change.path[-1] in writable.resources,
         ),
     )
 )
 
 
-def _may_add(leaf: Change, own: Own) -> bool:
-    where = dotted(leaf.path)
-    return any(place.fullmatch(where) and rule(leaf, own) for place, rule in _ADDITIONS)
+def _may_add(leaf: Change, writable: WritableNames) -> bool:
+    path = dotted(leaf.path)
+    return any(place.fullmatch(path) and rule(leaf, writable) for place, rule in _ADDITIONS)
 
 
 # What may be removed, and what may be replaced
@@ -155,61 +158,63 @@ _FLAG = " -mca coll_hcoll_enable 0"
 _WORDS = ["-mca", "coll_hcoll_enable", "0"]
 
 
-def _may_remove(change: Change, after: Any, own: Own) -> bool:
-    """Allow limits.memory, if the request is there, and an alias, if the real resource is.
+def _may_remove(change: Change, after: Any, writable: WritableNames) -> bool:
+    """Allow limits.memory, if the request is there, and an alias, if its resource is there.
 
-    Also allow the status that somebody else wrote, if there is no room for ours.
+    Also allow another writer's status, if there is no room for a new one.
     """
-    where = dotted(change.path)
+    path = dotted(change.path)
     if change.path == ("metadata", "annotations", STATUS):
         return True
-    if _LIMIT.fullmatch(where):
+    if _LIMIT.fullmatch(path):
         return at(after, (*change.path[:-2], "requests", "memory")) is not None
-    real, section = own.aliases.get(str(change.path[-1])), at(after, change.path[:-1])
+    real, section = writable.aliases.get(str(change.path[-1])), at(after, change.path[:-1])
     renamed = real and section.__class__ is dict and not real.isdisjoint(section)
-    return bool(renamed and _AMOUNT.fullmatch(where))
+    return bool(renamed and _AMOUNT.fullmatch(path))
 
 
-def _may_replace(change: Change, own: Own) -> bool:
+def _may_replace(change: Change, writable: WritableNames) -> bool:
     """Allow words inserted into commands, appended networks, a merged quantity, the status."""
     if change.path[-1:] in (("command",), ("args",)):
         return _only_inserted(change.before, change.after)
-    where = dotted(change.path)
-    if where == _NETWORKS:
+    path = dotted(change.path)
+    if path == _NETWORKS:
         return _only_appended(str(change.before), change.after)
-    if _AMOUNT.fullmatch(where) and any(change.path[-1] in real for real in own.aliases.values()):
+    if _AMOUNT.fullmatch(path) and any(
+        change.path[-1] in real for real in writable.aliases.values()
+    ):
         return parse(change.after) > parse(change.before)
     return change.path == ("metadata", "annotations", STATUS)
 
 
 def _only_appended(before: str, after: str) -> bool:
-    kept = before.rstrip()
-    kept = kept[:-1].rstrip() if kept.lstrip().startswith("[") else kept.rstrip(",")
-    return after.startswith(kept)
+    original = before.rstrip()
+    original = original[:-1].rstrip() if original.lstrip().startswith("[") else original.rstrip(",")
+    return after.startswith(original)
 
 
 def _only_inserted(before: list[Any], after: list[Any]) -> bool:
-    """Whether all words are still there in order, each unchanged or with the flag inserted.
+    """Return whether all words are still there in order, each unchanged or with the flag inserted.
 
-    The remap may precede them, and the flag may stand between them as separate words.
+    The remap may precede them, and the flag may be between them as separate words.
     """
     if after.__class__ is not list or not all(word.__class__ is str for word in before + after):
         return False
-    rest = iter(after[0 if unwrap(before) else unwrap(after) :])
+    words = iter(after[0 if unwrap(before) else unwrap(after) :])
     between: list[str] = []
-    for own in before:
-        for word in rest:
-            if word == own or (_FLAG in word and _without_flags(word).fullmatch(own)):
+    for original in before:
+        for word in words:
+            if word == original or (_FLAG in word and _without_flags(word).fullmatch(original)):
                 break
             between.append(word)
         else:
             return False
-    between += rest
+    between += words
     return between == _WORDS * (len(between) // len(_WORDS))
 
 
 def _without_flags(script: str) -> re.Pattern[str]:
     """Match a script with fewer flags, or without the blank that `2>log` gets after a flag."""
-    first, *others = (re.escape(part) for part in script.split(_FLAG))
-    rest = (re.sub(r"^\\ (?=[<>])", " ?", part) for part in others)
-    return re.compile("".join([first, *(f"(?:{re.escape(_FLAG)})?{part}" for part in rest)]))
+    first, *pieces = (re.escape(part) for part in script.split(_FLAG))
+    patterns = (re.sub(r"^\\ (?=[<>])", " ?", part) for part in pieces)
+    return re.compile("".join([first, *(f"(?:{re.escape(_FLAG)})?{part}" for part in patterns)]))

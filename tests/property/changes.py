@@ -55,11 +55,13 @@ def _of_lists(before: list[Any], after: list[Any], path: Path) -> Iterator[Chang
 
 
 def key_orders(before: Any, after: Any) -> bool:
-    """Whether the remaining keys of every mapping have kept their order."""
+    """Return whether the remaining keys of every mapping have kept their order."""
     if isinstance(before, dict) and isinstance(after, dict):
-        left = [key for key in before if key in after]
-        kept = [key for key in after if key in before]
-        return left == kept and all(key_orders(before[key], after[key]) for key in left)
+        before_keys = [key for key in before if key in after]
+        after_keys = [key for key in after if key in before]
+        return before_keys == after_keys and all(
+            key_orders(before[key], after[key]) for key in before_keys
+        )
     if isinstance(before, list) and isinstance(after, list):
         return all(map(key_orders, before, after))
     return True

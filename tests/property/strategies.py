@@ -84,16 +84,16 @@ def fabrics() -> Strategy[Fabrics]:
 
 @st.composite
 def facts(draw: st.DrawFn) -> Facts:
-    """Draw the facts of a cluster, in which namespace lab may be missing."""
+    """Draw the facts of a cluster, perhaps without the namespace lab."""
     return Facts.from_objects(draw(st.lists(st.sampled_from(_OBJECTS), max_size=4)))
 
 
 @st.composite
 def contexts(draw: st.DrawFn) -> Context:
     """Draw the context of a decision: everything that it depends on besides the pod."""
-    chosen, known = draw(fabrics()), draw(facts() | st.just(Facts()))
+    chosen, cluster = draw(fabrics()), draw(facts() | st.just(Facts()))
     return Context(
-        fabrics=chosen, namespace=known.namespace("lab"), inventory=known.inventory(chosen)
+        fabrics=chosen, namespace=cluster.namespace("lab"), inventory=cluster.inventory(chosen)
     )
 
 
@@ -138,10 +138,10 @@ _OBJECTS: tuple[dict[str, Any], ...] = (
 # A container
 
 
-def _some(values: dict[str, Any], most: int = 4) -> Strategy[dict[str, Any]]:
+def _drawn_fields(values: dict[str, Any], limit: int = 4) -> Strategy[dict[str, Any]]:
     """Draw some keys of `values`, each with one of its values, in any order."""
     pairs = [(key, value) for key, listed in values.items() for value in listed]
-    return st.lists(st.sampled_from(pairs), max_size=most).map(dict)
+    return st.lists(st.sampled_from(pairs), max_size=limit).map(dict)
 
 
 _AMOUNTS = ("1", 2, "0", "8")
@@ -159,7 +159,7 @@ _LIMITS: dict[str, Any] = {
     ),
     "rdma/hca": ("1", "0", None),
 }
-#: What a container may request besides its limits, such as an alias of a limit's resource.
+#: Requests besides the limits of a container, such as an alias of a limit's resource.
 _REQUESTS: dict[str, Any] = {"rdma/hca": ("1", "0", None), "rdma/rdma_v100": ("0", "2", None)}
 _VARIABLES: dict[str, tuple[str, ...]] = {
     "NCCL_IB_HCA": ("=mlx5_0,mlx5_1", "mlx5"),
@@ -218,7 +218,7 @@ _UNKNOWN: Strategy[dict[str, Any]] = st.dictionaries(
 )
 
 
-#: What containers request before anything else is added: mostly GPUs.
+#: First requests of containers: mostly GPUs.
 _BASES: tuple[dict[str, Any], ...] = (
     {},
     {"nvidia.com/gpu": 2},
@@ -226,7 +226,7 @@ _BASES: tuple[dict[str, Any], ...] = (
     {"nvidia.com/v100": 8, "memory": "64Gi", "cpu": 8},
     {"rdma/rdma_v100": 1, "memory": 1024},
 )
-#: Claims that a container uses, and those that a pod lists.
+#: Claims that a container uses, and claims that a pod lists.
 _USES = ({"name": "mine"}, {"name": "gpu", "request": "all"}, {"name": "rdma-lab-v100-ib-0"})
 _CLAIMS = (
     None,
@@ -237,30 +237,30 @@ _CLAIMS = (
     ],
     [{"name": "rdma-lab-v100-ib-0", "resourceClaimTemplateName": "rail"}],
 )
-#: What NVLink between pods requires.
+#: The fields that NVLink between pods requires.
 _SHARING = {"hostIPC": True, "hostNetwork": True, "hostPID": True}
 _SHARER = {"securityContext": {"privileged": True}, "command": ["python", "train.py"]}
 
 
 @st.composite
 def _env(draw: st.DrawFn) -> list[dict[str, Any]]:
-    plain = draw(_some(_VARIABLES))
+    plain = draw(_drawn_fields(_VARIABLES))
     entries: list[dict[str, Any]] = [{"name": key, "value": plain[key]} for key in plain]
     return entries + draw(st.lists(st.sampled_from(_REFERENCES), max_size=1))
 
 
 @st.composite
 def _container(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    limits = draw(st.sampled_from(_BASES)) | draw(_some(_LIMITS, 2))
+    limits = draw(st.sampled_from(_BASES)) | draw(_drawn_fields(_LIMITS, 2))
     requests = {
         key: limits[key]
         for key in draw(st.lists(st.sampled_from([*limits, "cpu"])))
         if key in limits
     }
-    more = draw(_some(_REQUESTS, 1))
-    requests |= more
+    extra = draw(_drawn_fields(_REQUESTS, 1))
+    requests |= extra
     if not any(name.startswith("rdma/") for name in limits) and draw(st.integers(0, 5)):
-        limits |= more  # a request without its limit is denied
+        limits |= extra  # a request without its limit is denied
     resources: dict[str, Any] = {"limits": limits} if limits else {}
     if not draw(st.integers(0, 3)):
         resources["claims"] = draw(st.lists(st.sampled_from(_USES), max_size=2))
@@ -272,7 +272,7 @@ def _container(draw: st.DrawFn, name: str) -> dict[str, Any]:
         "command": st.sampled_from(_COMMANDS).map(list),
         "args": st.sampled_from(_COMMANDS).map(list),
         "volumeMounts": st.lists(st.sampled_from(_MOUNTS), max_size=2),
-        "securityContext": _some(_SECURITY) | st.none(),
+        "securityContext": _drawn_fields(_SECURITY) | st.none(),
     }
     fields = {key: draw(optional[key]) for key in draw(_keys(optional))}
     return {"name": name, "image": "registry.lab/x:1", "resources": resources, **fields} | draw(
@@ -309,7 +309,7 @@ _VOLUMES: tuple[dict[str, Any], ...] = (
     {"name": "rdma-lab-shm", "emptyDir": {}},
 )
 _VOLUME_LISTS = st.lists(
-    st.sampled_from(_VOLUMES), max_size=3, unique_by=lambda one: str(one["name"])
+    st.sampled_from(_VOLUMES), max_size=3, unique_by=lambda volume: str(volume["name"])
 )
 _AFFINITY = {
     "nodeAffinity": {
@@ -349,12 +349,12 @@ _SPEC: dict[str, Any] = {
 
 @st.composite
 def pods(draw: st.DrawFn, *, enable: str | None = "true") -> dict[str, Any]:
-    """Draw a pod with valid types, opted in unless `enable` says otherwise."""
+    """Draw a pod with valid types; `enable` is its opt-in, None for no annotation."""
     annotations = {} if enable is None else {ENABLE: enable}
-    annotations |= draw(_some(_ANNOTATIONS, 2))
+    annotations |= draw(_drawn_fields(_ANNOTATIONS, 2))
     metadata = {"name": "train", "namespace": "lab", "annotations": annotations}
     if draw(st.booleans()):
-        metadata["labels"] = draw(_some(_LABELS, 1))
+        metadata["labels"] = draw(_drawn_fields(_LABELS, 1))
     sharing = "rdma.lab/nvlink" in annotations and draw(st.booleans())
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": draw(_spec(sharing))}
     return pod | draw(_UNKNOWN)
@@ -362,10 +362,10 @@ def pods(draw: st.DrawFn, *, enable: str | None = "true") -> dict[str, Any]:
 
 @st.composite
 def _spec(draw: st.DrawFn, sharing: bool) -> dict[str, Any]:
-    spec = draw(_some(_SPEC, 3)) | (_SHARING if sharing else {})
-    own = _SHARER if sharing else {}
+    spec = draw(_drawn_fields(_SPEC, 3)) | (_SHARING if sharing else {})
+    sharer = _SHARER if sharing else {}
     names = draw(st.sampled_from(("a", "ab")))
-    spec["containers"] = [draw(_container(name)) | own for name in names]
+    spec["containers"] = [draw(_container(name)) | sharer for name in names]
     if draw(st.booleans()):
         policy = {"restartPolicy": "Always"} if draw(st.booleans()) else {}
         spec["initContainers"] = [draw(_container("init")) | policy]
@@ -404,7 +404,7 @@ def anything() -> Strategy[Any]:
 
 @st.composite
 def spoilt_pods(draw: st.DrawFn) -> Any:
-    """Draw a pod with something else in one to three places."""
+    """Draw a pod with other values in one to three places."""
     pod: Any = draw(pods())
     for _ in range(draw(st.integers(1, 3))):
         pod = _grafted(pod, draw(st.integers(0, 1 << 30)), draw(anything() | st.none()))

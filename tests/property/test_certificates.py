@@ -1,4 +1,4 @@
-"""Replicas that exchange their CA: whatever happens, the leaves that they serve are trusted.
+"""Replicas that exchange their CA: whatever happens, their served leaves are trusted.
 
 Any number of replicas do their rounds in any order, also within each other's requests;
 requests, answers and changes get lost; replicas start and stop; clocks are wrong; the Secret is
@@ -38,7 +38,7 @@ TIMES = Lifetimes(
 )
 #: Seconds until an exchange has ended completely.
 QUIET = 330
-WRONG = st.integers(-60, 60).map(lambda seconds: timedelta(seconds=seconds))
+CLOCK_ERRORS = st.integers(-60, 60).map(lambda seconds: timedelta(seconds=seconds))
 
 
 class Interleaved(Objects):
@@ -84,7 +84,7 @@ class Interleaved(Objects):
 
 
 class Watching:
-    """A watch whose changes the test tells."""
+    """A watch whose changes the test reports."""
 
     current = True
 
@@ -97,14 +97,14 @@ class Watching:
 
 @dataclass
 class Replica:
-    """One replica, and what is wrong with it."""
+    """One replica, and its faults."""
 
     managed: SelfManaged
     clock: Ticking
     watch: Watching
     #: Seconds for which it cannot reach the API server.
     away: int = 0
-    #: Seconds until it may be away, or miss a change, again: otherwise it would be left behind.
+    #: Seconds until it may be away, or miss a change, again: otherwise it would fall behind.
     rests: int = 0
 
     @property
@@ -125,7 +125,7 @@ class World:
         self.api = Interleaved(self)
         self.api.configure()
         self.passed = 0
-        #: The versions of all objects, as replicas were last told of them.
+        #: The versions of all objects, as last reported to replicas.
         self.versions: dict[str, str] = {}
         #: Seconds for which the second configuration cannot be written.
         self.refusing = 0
@@ -138,9 +138,9 @@ class World:
         self.announced: set[str] = set()
         self.sudden: set[str] = set()
 
-    def start(self, wrong: timedelta) -> None:
+    def start(self, clock_error: timedelta) -> None:
         """Start a replica whose clock is wrong."""
-        clock = Ticking(wrong)
+        clock = Ticking(clock_error)
         clock.tick(self.passed)
         serving = ServingContext(clock=clock)
         watch = Watching()
@@ -150,7 +150,7 @@ class World:
     def pass_time(self, seconds: int) -> None:
         """Let time pass, second by second.
 
-        Each replica does a round when it learns of a change; every five seconds, if one is due.
+        Each replica does a round at a reported change; every five seconds, if a round is due.
         """
         for _ in range(seconds):
             self.passed += 1
@@ -163,13 +163,13 @@ class World:
                 if not replica.away and not at_rest and replica.managed.due:
                     replica.managed.attempt()
             self.look()
-            self.tell()
+            self.notify()
 
-    def tell(self) -> None:
-        """Tell replicas that an object has changed; but sometimes the change is lost."""
+    def notify(self) -> None:
+        """Report to replicas that an object has changed; but sometimes the change is lost."""
         versions = {
-            path: one.get("metadata", {}).get("resourceVersion")
-            for path, one in self.api.stored.items()
+            path: manifest.get("metadata", {}).get("resourceVersion")
+            for path, manifest in self.api.stored.items()
         }
         if versions == self.versions:
             return
@@ -183,26 +183,26 @@ class World:
     def look(self) -> None:
         """Check that API servers trust every served leaf, even those with an older `caBundle`.
 
-        The CA of a cold start is an exception: a replica that knows no CA makes one at once.
+        The CA of a cold start is an exception: a replica without a CA makes one at once.
         """
         now = parse_ca_bundle(self.api.bundle, {}).fingerprints
         self.announced |= self._in_secret("next.crt")
         self.sudden |= self._in_secret("ca.crt") - self.announced
         self.trusted.append(now)
         self._look_also()
-        for issuer in {one.issuer for one in self.replicas} - {""}:
+        for issuer in {replica.issuer for replica in self.replicas} - {""}:
             assert issuer in now, self.passed
             for contents in (self.trusted, self.also):
-                behind = [one for one in contents[-20:] if one]
+                behind = [bundle for bundle in contents[-20:] if bundle]
                 if issuer in self.sudden:
-                    behind = list(dropwhile(lambda one: issuer not in one, behind))  # noqa: B023
-                assert all(issuer in one for one in behind), self.passed
+                    behind = list(dropwhile(lambda bundle: issuer not in bundle, behind))  # noqa: B023
+                assert all(issuer in bundle for bundle in behind), self.passed
 
     def _look_also(self) -> None:
-        """Look at the second configuration; one that is made anew is empty at first."""
+        """Look at the second configuration; a new one is empty at first."""
         if VALIDATION in self.api.stored:
-            found = parse_ca_bundle(self.api.trusted(VALIDATING), {}).fingerprints
-            self.also.append(found)
+            fingerprints = parse_ca_bundle(self.api.trusted(VALIDATING), {}).fingerprints
+            self.also.append(fingerprints)
         else:
             self.also.clear()
 
@@ -213,13 +213,13 @@ class World:
         except CertificateError:
             return set()
 
-    def annotate(self, asked: RotationRequest) -> None:
+    def annotate(self, request: RotationRequest) -> None:
         """Request a rotation as `kubectl annotate` does."""
         if SECRET in self.api.stored:
             metadata = self.api.stored[SECRET]["metadata"]
             metadata["annotations"] = {
                 **metadata.get("annotations", {}),
-                "rdma.lab/rotate": asked.value,
+                "rdma.lab/rotate": request.value,
             }
             metadata["resourceVersion"] += "'"
 
@@ -234,19 +234,19 @@ class World:
             self.api.stored[SECRET]["metadata"]["resourceVersion"] += "'"
 
     def toggle(self) -> None:
-        """Delete the second configuration, or install it as it was at first."""
+        """Delete the second configuration, or install it with its first content."""
         if self.api.stored.pop(VALIDATION, None) is None:
             self.api.install(VALIDATING)
 
     def repair(self) -> None:
-        """Delete a Secret that no replica could restore, as the error says."""
-        if any("repair it" in one.managed.status.problem for one in self.replicas):
+        """Delete a Secret that no replica could restore, as the error asks."""
+        if any("repair it" in replica.managed.status.problem for replica in self.replicas):
             del self.api.stored[SECRET]
 
 
 ACTIONS = st.one_of(
     st.tuples(st.just("pass"), st.integers(1, 40)),
-    st.tuples(st.just("start"), WRONG),
+    st.tuples(st.just("start"), CLOCK_ERRORS),
     st.tuples(st.just("stop"), st.integers(0, 5)),
     st.tuples(st.just("away"), st.integers(0, 5)),
     st.tuples(st.just("refuse"), st.integers(1, 60)),
@@ -255,9 +255,9 @@ ACTIONS = st.one_of(
 )
 
 
-def _act(world: World, what: str, value: Any) -> None:
+def _act(world: World, action: str, value: Any) -> None:
     replica = world.replicas[value % len(world.replicas)] if isinstance(value, int) else None
-    match what:
+    match action:
         case "pass":
             world.pass_time(value)
         case "start" if len(world.replicas) < 5:
@@ -271,22 +271,22 @@ def _act(world: World, what: str, value: Any) -> None:
         case "refuse":
             world.refusing = value
         case "lose" | "overwrite" | "toggle":
-            getattr(world, what)()
+            getattr(world, action)()
         case _:  # there is no replica to start, to stop or to send away
             pass
 
 
-@given(st.integers(0, 1 << 32), WRONG, st.lists(ACTIONS, min_size=5, max_size=25))
+@given(st.integers(0, 1 << 32), CLOCK_ERRORS, st.lists(ACTIONS, min_size=5, max_size=25))
 @settings(deadline=None, max_examples=25)
-def test_whom_replicas_serve_is_trusted(
-    seed: int, wrong: timedelta, actions: list[tuple[str, Any]]
+def test_served_leaves_are_always_trusted(
+    seed: int, clock_error: timedelta, actions: list[tuple[str, Any]]
 ) -> None:
-    """Leaves are trusted all the while, and after a long enough quiet there is one CA for all."""
+    """Leaves are always trusted, and after a long enough quiet there is one CA for all."""
     world = World(Random(seed))
-    world.start(wrong)
+    world.start(clock_error)
     world.pass_time(30)
-    for what, value in actions:
-        _act(world, what, value)
+    for action, value in actions:
+        _act(world, action, value)
         world.pass_time(1)
     world.calm = True
     if VALIDATION not in world.api.stored:

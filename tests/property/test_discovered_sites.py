@@ -95,8 +95,8 @@ _VALIDATOR = Draft202012Validator(json.loads(discover_schema()))
 
 def _sighted(site: dict[str, list[Any]]) -> dict[str, list[SourcedObservation]]:
     return {
-        name: [SourcedObservation(f"{name}.txt", one) for one in seen]
-        for name, seen in site.items()
+        name: [SourcedObservation(f"{name}.txt", observation) for observation in observations]
+        for name, observations in site.items()
     }
 
 
@@ -109,13 +109,13 @@ def _kube(nodes: dict[str, Any]) -> dict[str, KubeNode]:
 def test_the_file_always_loads(
     site: dict[str, list[Any]], nodes: Any, options: DiscoverOptions
 ) -> None:
-    """check-config --strict says nothing about a file that discover wrote."""
-    found = discover_site(_sighted(site), _kube(nodes), options)
-    loaded = parse_fabrics(found.text, "fabrics.yaml")
+    """check-config --strict has no finding about a file that discover wrote."""
+    discovery = discover_site(_sighted(site), _kube(nodes), options)
+    loaded = parse_fabrics(discovery.text, "fabrics.yaml")
     assert loaded.findings == ()
-    assert list(loaded.fabrics.fabrics) == [one["name"] for one in found.entries]
-    assert not any(_VALIDATOR.iter_errors(json.loads(json.dumps(discover_form(found)))))
-    assert discover_text(found, width=80, colour=False).isprintable() is False  # it has lines
+    assert list(loaded.fabrics.fabrics) == [entry["name"] for entry in discovery.entries]
+    assert not any(_VALIDATOR.iter_errors(json.loads(json.dumps(discover_form(discovery)))))
+    assert discover_text(discovery, width=80, colour=False).isprintable() is False  # it has lines
 
 
 @settings(deadline=None)
@@ -123,33 +123,35 @@ def test_the_file_always_loads(
 def test_order_has_no_influence(
     site: dict[str, list[Any]], nodes: Any, shuffler: random.Random
 ) -> None:
-    """Whichever tool or node comes first, the same is discovered."""
+    """The order of tools and nodes does not change the result."""
     names = list(site)
     shuffler.shuffle(names)
     mixed = {name: shuffler.sample(site[name], len(site[name])) for name in names}
-    one = discover_site(_sighted(site), _kube(nodes), DiscoverOptions())
-    other = discover_site(_sighted(mixed), _kube(nodes), DiscoverOptions())
-    assert discover_form(one) == discover_form(other)
-    assert one.text == other.text
+    original = discover_site(_sighted(site), _kube(nodes), DiscoverOptions())
+    shuffled = discover_site(_sighted(mixed), _kube(nodes), DiscoverOptions())
+    assert discover_form(original) == discover_form(shuffled)
+    assert original.text == shuffled.text
 
 
 @settings(deadline=None)
 @given(_SITES)
 def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
-    """Every value of a port is in an observation of that node; a rate only of an Active one."""
-    found = discover_site(_sighted(site), {}, DiscoverOptions())
-    for node in found.nodes:
-        said = [
-            one for one in site[node.name] if isinstance(one, (PortObservation, CardObservation))
+    """Every value of a port is in an observation of that node; only an Active port has a rate."""
+    discovery = discover_site(_sighted(site), {}, DiscoverOptions())
+    for node in discovery.nodes:
+        observations = [
+            observation
+            for observation in site[node.name]
+            if isinstance(observation, (PortObservation, CardObservation))
         ]
         for port in node.ports:
             for field in ("device", "port", "state", "link_layer", "rate_gbps", "pci", "firmware",
                           "numa", "device_id", "vendor_id"):  # fmt: skip
                 value = getattr(port, field)
-                shown = {getattr(one, field, None) for one in said}
+                values = {getattr(observation, field, None) for observation in observations}
                 if field == "vendor_id" and port.device_id is not None:
-                    shown.add(0x15B3)  # NVIDIA's tools alone show a device without its vendor
-                assert value is None or value in shown
-            assert {*port.netdevs} <= {netdev for one in said for netdev in
-                                       getattr(one, "netdevs", None) or ()}  # fmt: skip
+                    values.add(0x15B3)  # NVIDIA's tools alone show a device without its vendor
+                assert value is None or value in values
+            assert {*port.netdevs} <= {netdev for observation in observations for netdev in
+                                       getattr(observation, "netdevs", None) or ()}  # fmt: skip
             assert port.rate_gbps is None or port.state in ("Active", None)

@@ -92,7 +92,7 @@ def written(value: dict[str, Any], layout: str) -> str:
     return text.replace("\n", "\r\n") if layout == "crlf" else text
 
 
-def read_one(value: dict[str, Any], layout: str) -> Document:
+def read_back(value: dict[str, Any], layout: str) -> Document:
     """Read a written value back; discard values that this reader reads differently."""
     try:
         documents = read_documents(written(value, layout))
@@ -104,17 +104,17 @@ def read_one(value: dict[str, Any], layout: str) -> Document:
 
 def places(value: Any, path: Path = ()) -> list[Path]:
     """List every place in a value."""
-    found = [path]
+    paths = [path]
     inner = value.items() if isinstance(value, dict) else enumerate(value)
     for step, child in inner:
         below = places(child, (*path, step)) if isinstance(child, dict | list) else [(*path, step)]
-        found.extend(below)
-    return found
+        paths.extend(below)
+    return paths
 
 
 @st.composite
 def operations(draw: st.DrawFn, value: dict[str, Any]) -> list[PatchOp]:
-    """Draw operations that can be applied one after another."""
+    """Draw operations that can be applied in sequence."""
     ops: list[PatchOp] = []
     for _ in range(draw(st.integers(1, 4))):
         path = draw(st.sampled_from(places(value)))
@@ -150,7 +150,7 @@ def test_spliced_text_reads_as_the_patched_value(
     value: dict[str, Any], layout: str, data: st.DataObject
 ) -> None:
     """In any style and after any operations, the text reads as the patched value."""
-    document = read_one(value, layout)
+    document = read_back(value, layout)
     ops = data.draw(operations(document.value))
     expected = patched(document.value, [((), ops)])
     spliced = splice(document, expected)
@@ -161,7 +161,7 @@ def test_spliced_text_reads_as_the_patched_value(
 @given(mappings, layouts)
 def test_no_operation_leaves_the_text_to_the_byte(value: dict[str, Any], layout: str) -> None:
     """A patch without operations changes nothing."""
-    document = read_one(value, layout)
+    document = read_back(value, layout)
     assert splice(document, document.value).text == document.text
 
 
@@ -219,7 +219,7 @@ _SOUP += [
 
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(_SOUP), max_size=30).map("".join))
-def test_reading_what_is_nearly_yaml(data: str) -> None:
+def test_reading_nearly_yaml(data: str) -> None:
     """Any mixture of YAML's special characters is read, or rejected in one line."""
     check_read(data)
 
@@ -233,7 +233,7 @@ def attempt(data: bytes | str) -> list[Document] | DocumentError:
 
 
 def check_read(data: bytes | str) -> None:
-    """Read the data, and check what reading promises."""
+    """Read the data, and check the promises of reading."""
     documents = attempt(data)
     if isinstance(documents, DocumentError):
         assert str(documents).startswith("x.yaml: ")
@@ -254,11 +254,11 @@ def test_joined_texts_read_as_all_documents(
     written_values: list[tuple[dict[str, Any], str]],
 ) -> None:
     """The joined texts of several inputs are one stream with the same documents."""
-    documents = [read_one(value, layout) for value, layout in written_values]
-    whole = joined([document.text for document in documents])
-    assume("\\ud" not in whole)  # half a surrogate pair, which JSON may have but YAML may not
-    assert as_json([one.value for one in read_documents(whole)]) == as_json(
-        [one.value for one in documents]
+    documents = [read_back(value, layout) for value, layout in written_values]
+    stream = joined([document.text for document in documents])
+    assume("\\ud" not in stream)  # half a surrogate pair, which JSON may have but YAML may not
+    assert as_json([document.value for document in read_documents(stream)]) == as_json(
+        [document.value for document in documents]
     )
 
 
@@ -274,5 +274,5 @@ def test_templates_and_notes_of_any_value(value: Any) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Return a form in which `true`, `1` and `1.0` differ, but the order of keys is ignored."""
+    """Return a form where `true`, `1` and `1.0` differ, but the order of keys is ignored."""
     return json.dumps(value, sort_keys=True)

@@ -107,5 +107,5 @@ def test_faces_agree(faces: _Faces, pod: dict[str, Any]) -> None:
         assert response["status"]["message"] == decision["message"]
         return
     patch = orjson.loads(base64.b64decode(response["patch"])) if "patch" in response else []
-    made = defaulted(patched(received, patch))
-    assert without_status(made) == without_status(defaulted(decision["object"]))
+    mutated = defaulted(patched(received, patch))
+    assert without_status(mutated) == without_status(defaulted(decision["object"]))

@@ -41,8 +41,10 @@ def test_operations_rebuild_the_pod(pod: Any, context: Context) -> None:
 
 
 @given(pod=pods(), context=contexts())
-def test_operations_are_those_of_the_outcomes(pod: dict[str, Any], context: Context) -> None:
-    """The patch has the outcomes' operations in order, and then those of the status."""
+def test_the_patch_has_the_operations_of_the_outcomes(
+    pod: dict[str, Any], context: Context
+) -> None:
+    """The patch has the outcomes' operations in order, and then the status's operations."""
     decision = decide(pod, context)
     of_outcomes = [op for outcome in decision.outcomes for op in outcome.ops]
     patch = list(decision.patch)
@@ -61,16 +63,18 @@ def test_deciding_again_changes_nothing(pod: Any, context: Context) -> None:
         assert list(decide(first.pod, context).patch) == []
 
 
-@given(pod=pods(), context=contexts(), left=st.integers(0, 700) | st.integers(4000, 6000))
+@given(pod=pods(), context=contexts(), room=st.integers(0, 700) | st.integers(4000, 6000))
 def test_deciding_again_changes_nothing_where_annotations_are_full(
-    pod: dict[str, Any], context: Context, left: int
+    pod: dict[str, Any], context: Context, room: int
 ) -> None:
     """Both passes agree to the byte on whether there is room for the annotations."""
     pod["metadata"]["annotations"]["note"] = ""
-    pod["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - _sizes(pod) - left)
+    pod["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - _sizes(pod) - room)
     first = decide(pod, context)
     if first.allowed:
-        networked = any(one.mutation == "networks" and one.ops for one in first.outcomes)
+        networked = any(
+            outcome.mutation == "networks" and outcome.ops for outcome in first.outcomes
+        )
         assert networked or _sizes(first.pod) <= ANNOTATIONS_LIMIT
         assert list(decide(first.pod, context).patch) == []
 
@@ -93,19 +97,19 @@ def test_deciding_again_after_defaulting_changes_nothing(
 
 
 @given(pod=pods(), context=contexts())
-def test_each_container_has_one_verdict(pod: dict[str, Any], context: Context) -> None:
+def test_each_container_has_a_single_verdict(pod: dict[str, Any], context: Context) -> None:
     """A mutation gives a container one of applied, already, skipped, failed, and then warnings."""
     verdicts: set[tuple[str, str]] = set()
     for outcome in decide(pod, context).outcomes:
-        where = (outcome.mutation, outcome.container)
+        place = (outcome.mutation, outcome.container)
         if outcome.status != "warned":
-            assert where not in verdicts
-            verdicts.add(where)
+            assert place not in verdicts
+            verdicts.add(place)
 
 
 @given(pod=pods(enable=None) | pods(enable="false"), context=contexts())
-def test_who_did_not_opt_in_gets_nothing(pod: dict[str, Any], context: Context) -> None:
-    """Without the annotation there is no patch and no warning, whatever else the pod says."""
+def test_a_pod_without_opt_in_gets_nothing(pod: dict[str, Any], context: Context) -> None:
+    """Without the annotation there is no patch and no warning, whatever else the pod sets."""
     decision = decide(pod, context)
     assert (decision.allowed, decision.patch, decision.warnings) == (True, (), ())
     assert decision.pod is pod
@@ -125,7 +129,7 @@ def test_every_answer_to_a_pod_that_opted_in_has_a_status(
 
 @given(pod=pods(), context=contexts())
 def test_warnings_fit_the_api_server(pod: dict[str, Any], context: Context) -> None:
-    """Warnings are single lines of printable ASCII, at most 120 characters each, 4096 in all."""
+    """Warnings are single lines of printable ASCII, at most 120 characters each, 4096 in total."""
     warnings = decide(pod, context).warnings
     assert all(len(line) <= 120 and line.isascii() and line.isprintable() for line in warnings)
     assert sum(map(len, warnings)) < 4096
@@ -133,7 +137,7 @@ def test_warnings_fit_the_api_server(pod: dict[str, Any], context: Context) -> N
 
 @given(pod=pods(), context=contexts())
 def test_the_user_wins(pod: dict[str, Any], context: Context) -> None:
-    """Only what the design lists changes; additions are in known places only."""
+    """Only changes that the design lists are made; additions are in known places only."""
     decision = decide(pod, context)
     assert list(forbidden(pod, decision.pod, names_of(context.fabrics))) == []
 
@@ -150,7 +154,7 @@ def test_a_patch_of_the_template_and_of_the_pod_agree(
 ) -> None:
     """Preview then default gives the same as default then mutate, with equal status content."""
     previewed, mutated = decide(pod, context), decide(defaulted(pod), context)
-    assert _told(previewed) == _told(mutated)
+    assert _summary(previewed) == _summary(mutated)
     assert without_status(defaulted(previewed.pod)) == without_status(defaulted(mutated.pod))
 
 
@@ -159,9 +163,9 @@ def _orders(pod: Any) -> bytes:
     return orjson.dumps(pod, option=orjson.OPT_SORT_KEYS)
 
 
-def _told(decision: Decision) -> tuple[object, ...]:
-    told = (decision.allowed, decision.reason.code, decision.message, decision.fabric)
-    return (*told, decision.evidence, decision.warnings)
+def _summary(decision: Decision) -> tuple[object, ...]:
+    fields = (decision.allowed, decision.reason.code, decision.message, decision.fabric)
+    return (*fields, decision.evidence, decision.warnings)
 
 
 def _complaints(decision: Decision) -> set[tuple[str, str, str, str]]:

@@ -1,4 +1,4 @@
-"""Laws of belonging: which fabrics a node is put into, whatever the fabrics list."""
+"""Laws of the assignment of nodes to fabrics, whatever the fabrics list."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _members(draw: st.DrawFn) -> list[Fabric]:
             gpu_resources=draw(st.frozensets(st.sampled_from(_GPUS))),
             node_labels=draw(st.sampled_from([{}, {"rack": ("1",)}, {"rack": ("*",)}])),
             resources=tuple(
-                RdmaResource(name=one)
-                for one in draw(st.lists(st.sampled_from(_RDMA), unique=True, max_size=2))
+                RdmaResource(name=resource)
+                for resource in draw(st.lists(st.sampled_from(_RDMA), unique=True, max_size=2))
             ),
         )
         for name in names
@@ -48,46 +48,52 @@ def _homes(node: Node, members: list[Fabric]) -> frozenset[str]:
 
 
 def _without_resources(members: list[Fabric]) -> list[Fabric]:
-    """Return the fabrics that can be told by GPUs and labels alone."""
-    return [replace(one, resources=()) for one in members if one.gpu_resources or one.node_labels]
+    """Return the fabrics that GPUs and labels alone identify, without their resources."""
+    return [
+        replace(fabric, resources=())
+        for fabric in members
+        if fabric.gpu_resources or fabric.node_labels
+    ]
 
 
 @given(_nodes(), _members())
 def test_resources_bring_nodes_to_fabrics_and_take_none_from_them(
     node: Node, members: list[Fabric]
 ) -> None:
-    """A node that GPUs and labels put into fabrics is in these and, of the others, in none."""
-    loose = [one for one in members if not one.gpu_resources and not one.node_labels]
+    """A node that GPUs and labels put into fabrics is in no others."""
+    loose = [fabric for fabric in members if not fabric.gpu_resources and not fabric.node_labels]
     matched = _homes(node, strict) if (strict := _without_resources(members)) else frozenset()
     if matched:
-        everywhere = {one.name for one in loose if not _own(one, members)}
+        everywhere = {fabric.name for fabric in loose if not _exclusive_resources(fabric, members)}
         assert _homes(node, members) == matched | everywhere
 
 
 @given(_nodes(), _members())
-def test_whoever_offers_a_fabrics_own_resource_belongs_somewhere(
-    node: Node, members: list[Fabric]
-) -> None:
-    """To that fabric, or to one that it matches; only labels can keep it out."""
+def test_a_node_with_a_fabrics_own_resource_has_a_fabric(node: Node, members: list[Fabric]) -> None:
+    """The node is in that fabric, or in another that it matches; only labels can exclude it."""
     owners = {
-        one.name
-        for one in members
-        if _own(one, members) & node.resources.keys() and not one.node_labels
+        fabric.name
+        for fabric in members
+        if _exclusive_resources(fabric, members) & node.resources.keys() and not fabric.node_labels
     }
     homes = _homes(node, members)
     assert homes or not owners
     assert homes & owners or not owners or _homes(node, _matching(members))
 
 
-def _own(fabric: Fabric, members: list[Fabric]) -> set[str]:
+def _exclusive_resources(fabric: Fabric, members: list[Fabric]) -> set[str]:
     """Return the resources that only this fabric lists."""
-    others = {one.name for other in members if other is not fabric for one in other.resources}
-    return {one.name for one in fabric.resources} - others
+    shared = {
+        resource.name for other in members if other is not fabric for resource in other.resources
+    }
+    return {resource.name for resource in fabric.resources} - shared
 
 
 def _matching(members: list[Fabric]) -> list[Fabric]:
-    """Return the fabrics that take nodes by `match`, without resources to take them by."""
+    """Return the fabrics that select nodes by `match`, without their resources."""
     taking = [
-        one for one in members if one.gpu_resources or one.node_labels or not _own(one, members)
+        fabric
+        for fabric in members
+        if fabric.gpu_resources or fabric.node_labels or not _exclusive_resources(fabric, members)
     ]
-    return [replace(one, resources=()) for one in taking]
+    return [replace(fabric, resources=()) for fabric in taking]

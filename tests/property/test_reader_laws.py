@@ -17,10 +17,12 @@ from webhook.diagnose.tools.transcripts import split_by_node
 
 FIXTURES = sorted((Path(__file__).parents[1] / "unit/diagnose/tools/fixtures").glob("**/*.txt"))
 TEXTS = {
-    one.stem: one.read_text(encoding="utf-8") for one in FIXTURES if one.parent.name != "captures"
+    file.stem: file.read_text(encoding="utf-8")
+    for file in FIXTURES
+    if file.parent.name != "captures"
 }
-#: Outputs that say everything below a header or in one row, none of them spoilt on purpose.
-WHOLE = {
+#: Outputs with everything below a header or in one row, without deliberate damage.
+COMPLETE = {
     name: TEXTS[name]
     for name in (
         *("ibdev2netdev", "ibdev2netdev.verbose", "ibstat", "ibstatus", "ibv_devinfo"),
@@ -28,9 +30,9 @@ WHOLE = {
         *("rdma_link_json", "show_gids"),
     )
 }
-#: What is cut off here may be the value that overrides another, or the legend of a table.
+#: The part cut off here may be the value that overrides another, or the legend of a table.
 OVERRIDDEN = ("containerd_memlock", "nvidia_smi_topo")
-each_whole = pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE)
+each_whole = pytest.mark.parametrize("text", COMPLETE.values(), ids=COMPLETE)
 PLAIN = {name: text for name, text in TEXTS.items() if not name.startswith(OVERRIDDEN)}
 each_plain = pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
 each_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
@@ -41,35 +43,37 @@ def numbered(text: str) -> list[Line]:
     return [Line(number, line) for number, line in enumerate(text.split("\n"), 1)]
 
 
-def _weaker(part: Observation, whole: Observation) -> bool:
-    """Return whether a record says the same as another one, or less."""
-    if type(part) is not type(whole) or part.origin.tool != whole.origin.tool:
+def _weaker(part: Observation, complete: Observation) -> bool:
+    """Return whether a record has the values of another record, or fewer."""
+    if type(part) is not type(complete) or part.origin.tool != complete.origin.tool:
         return False
-    return all(map(_says_less, part[1:], whole[1:]))
+    return all(map(_says_less, part[1:], complete[1:]))
 
 
-def _says_less(few: object, many: object) -> bool:
-    if isinstance(few, tuple) and isinstance(many, tuple):
-        return set(few) <= set(many)
-    return few is None or few == many
+def _says_less(part: object, complete: object) -> bool:
+    if isinstance(part, tuple) and isinstance(complete, tuple):
+        return set(part) <= set(complete)
+    return part is None or part == complete
 
 
 def invented(part: Sequence[Line], *wholes: Sequence[Line]) -> list[Observation]:
-    """Return the records of a part of texts that say more than those of the whole texts do.
+    """Return the records of a part of texts that have more values than the whole texts.
 
-    A record may also put together what several records of one port or setting say.
+    A record may also combine the values of several records of one port or setting.
     """
-    known = [one for whole in wholes for one in read(whole).observations]
+    records = [observation for complete in wholes for observation in read(complete).observations]
     return [
-        one
-        for one in read(part).observations
-        if not any(_weaker(one, other) for other in known)
-        and not all(any(_weaker(fact, other) for other in known) for fact in _facts(one))
+        observation
+        for observation in read(part).observations
+        if not any(_weaker(observation, record) for record in records)
+        and not all(
+            any(_weaker(fact, record) for record in records) for fact in _facts(observation)
+        )
     ]
 
 
 def _facts(observation: Observation) -> Iterator[Observation]:
-    """Yield a record for each value, with nothing besides but what it is about."""
+    """Yield a record for each value, with nothing else but its subject."""
     if not isinstance(observation, PortObservation):
         yield observation
         return
@@ -82,55 +86,55 @@ def _facts(observation: Observation) -> Iterator[Observation]:
 @each_plain
 @settings(max_examples=15)
 @given(data=st.data())
-def test_a_part_says_no_more_than_the_whole(text: str, data: st.DataObject) -> None:
-    """A text that was cut at its beginning and its end gives no fact that it did not have."""
-    whole = numbered(text)
-    first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(whole))] * 2)))
-    assert invented(whole[first:last], whole) == []
+def test_a_part_has_no_more_facts_than_the_whole(text: str, data: st.DataObject) -> None:
+    """A text that was cut at its beginning and its end has no new fact."""
+    complete = numbered(text)
+    first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(complete))] * 2)))
+    assert invented(complete[first:last], complete) == []
 
 
 @each_whole
 @settings(max_examples=25)
 @given(data=st.data())
 def test_a_missing_line_adds_nothing(text: str, data: st.DataObject) -> None:
-    """Without one of its lines, be it a header, an output gives no fact that it did not have."""
-    whole = numbered(text)
-    missing = data.draw(st.integers(0, len(whole) - 1))
-    assert invented([*whole[:missing], *whole[missing + 1 :]], whole) == []
+    """Without one of its lines, even a header, an output has no new fact."""
+    complete = numbered(text)
+    missing = data.draw(st.integers(0, len(complete) - 1))
+    assert invented([*complete[:missing], *complete[missing + 1 :]], complete) == []
 
 
-def _begins(few: object, many: object) -> bool:
-    """Return whether a value is what is left of another one whose end was cut off."""
-    if few is None or few == many:
+def _begins(part: object, complete: object) -> bool:
+    """Return whether a value is the beginning of another whose end was cut off."""
+    if part is None or part == complete:
         return True
-    if isinstance(few, PcieLink) and many is None:
-        return few.width in (2, 25)  # 255, which sysfs shows for an unknown width, was cut off
-    if isinstance(few, tuple) and isinstance(many, tuple):
-        return all(any(_begins(one, other) for other in many) for one in few)
-    if isinstance(few, int | float) and isinstance(many, int | float):
-        ways = ("d", "x") if isinstance(few, int) and isinstance(many, int) else ("g",)
-        return any(f"{many:{way}}".startswith(f"{few:{way}}") for way in ways)
-    return isinstance(few, str) and isinstance(many, str) and many.startswith(few)
+    if isinstance(part, PcieLink) and complete is None:
+        return part.width in (2, 25)  # 255, which sysfs shows for an unknown width, was cut off
+    if isinstance(part, tuple) and isinstance(complete, tuple):
+        return all(any(_begins(value, other) for other in complete) for value in part)
+    if isinstance(part, int | float) and isinstance(complete, int | float):
+        formats = ("d", "x") if isinstance(part, int) and isinstance(complete, int) else ("g",)
+        return any(f"{complete:{form}}".startswith(f"{part:{form}}") for form in formats)
+    return isinstance(part, str) and isinstance(complete, str) and complete.startswith(part)
 
 
-def _is_left(part: Observation, whole: Observation) -> bool:
-    """Return whether a record is what is left of another one whose values were cut off."""
+def _is_left(part: Observation, complete: Observation) -> bool:
+    """Return whether a record is the remainder of another whose values were cut off."""
     if isinstance(part, PortObservation) and not any(part[2:]):  # a name, or its beginning
-        return _begins(part.device, getattr(whole, "device", None))
-    return type(part) is type(whole) and all(map(_begins, part[1:], whole[1:]))
+        return _begins(part.device, getattr(complete, "device", None))
+    return type(part) is type(complete) and all(map(_begins, part[1:], complete[1:]))
 
 
-def _made_up(part: Sequence[Line], whole: Sequence[Line]) -> list[Observation]:
-    """Return the records of a cut text that are not what is left of one of the whole text.
+def _made_up(part: Sequence[Line], complete: Sequence[Line]) -> list[Observation]:
+    """Return the records of a cut text that are no remainder of a record of the whole text.
 
-    A line that nobody understands as a whole may begin as one that somebody does.
+    A line that no reader recognizes may begin like a line that a reader does.
     """
-    known = read(whole)
+    reading = read(complete)
     return [
-        one
-        for one in read(part).observations
-        if one.origin.line in known.recognised_lines
-        and not any(_is_left(one, other) for other in known.observations)
+        observation
+        for observation in read(part).observations
+        if observation.origin.line in reading.recognised_lines
+        and not any(_is_left(observation, other) for other in reading.observations)
     ]
 
 
@@ -138,10 +142,10 @@ def _made_up(part: Sequence[Line], whole: Sequence[Line]) -> list[Observation]:
 @settings(max_examples=25)
 @given(data=st.data())
 def test_a_narrow_window_only_shortens_values(text: str, data: st.DataObject) -> None:
-    """Where each line was cut at a column, a record says what is left of its values, or less."""
+    """If each line was cut at a column, a record has the beginnings of its values, or fewer."""
     columns = data.draw(st.integers(1, 100))
-    whole = numbered(text)
-    assert _made_up([line._replace(text=line.text[:columns]) for line in whole], whole) == []
+    complete = numbered(text)
+    assert _made_up([line._replace(text=line.text[:columns]) for line in complete], complete) == []
 
 
 @each_plain
@@ -157,23 +161,23 @@ def test_a_file_that_ends_early_only_shortens_its_last_value(
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_two_tools_in_one_text_stay_apart(data: st.DataObject) -> None:
-    """The lines of two tools between each other give no fact that neither has.
+def test_mixed_outputs_of_two_tools_stay_separate(data: st.DataObject) -> None:
+    """The interleaved lines of two tools give no fact that neither has.
 
-    Two outputs of one tool cannot be told apart line by line.
+    Two outputs of one tool cannot be distinguished line by line.
     """
-    first, second = data.draw(st.permutations(sorted(WHOLE)).map(lambda names: names[:2]))
+    first, second = data.draw(st.permutations(sorted(COMPLETE)).map(lambda names: names[:2]))
     assume(first.partition(".")[0] != second.partition(".")[0])
-    one, other = numbered(WHOLE[first]), numbered(WHOLE[second])
-    turns = data.draw(st.lists(st.booleans(), min_size=len(one) + len(other)))
-    left, right = iter(one), iter(other)
+    first_lines, second_lines = numbered(COMPLETE[first]), numbered(COMPLETE[second])
+    turns = data.draw(st.lists(st.booleans(), min_size=len(first_lines) + len(second_lines)))
+    left, right = iter(first_lines), iter(second_lines)
     mixed = [line for turn in turns if (line := next(left if turn else right, None))]
-    assert invented([*mixed, *left, *right], one, other) == []
+    assert invented([*mixed, *left, *right], first_lines, second_lines) == []
 
 
 @each_text
-def test_what_terminals_do_to_a_text_changes_nothing(text: str) -> None:
-    """Colours and the line ends of Windows are not part of what a tool writes."""
+def test_colours_and_line_ends_change_nothing(text: str) -> None:
+    """Colours and the line ends of Windows are not part of a tool's output."""
     painted = "\r\n".join(f"\x1b[1;31m{line}\x1b[0m" for line in text.split("\n"))
     assert split_by_node(painted) == split_by_node(text)
 
@@ -182,11 +186,11 @@ def test_what_terminals_do_to_a_text_changes_nothing(text: str) -> None:
 @given(data=st.data())
 def test_no_text_is_too_odd(data: st.DataObject) -> None:
     """Cut anywhere, with narrow columns and in another order, a text is read without an error."""
-    text = data.draw(st.sampled_from([one.read_text(encoding="utf-8") for one in FIXTURES]))
+    text = data.draw(st.sampled_from([file.read_text(encoding="utf-8") for file in FIXTURES]))
     text = text[: data.draw(st.integers(0, len(text)))]
     columns = data.draw(st.integers(1, 120))
-    shown = data.draw(st.permutations([line[:columns] for line in text.split("\n")]))
-    for capture in split_by_node("\n".join(shown)):
+    narrow = data.draw(st.permutations([line[:columns] for line in text.split("\n")]))
+    for capture in split_by_node("\n".join(narrow)):
         assert read(capture.lines).recognised_lines <= {line.number for line in capture.lines}
 
 
@@ -195,7 +199,7 @@ WORDS = ("n1", ": ", "CA 'x'", "\n", "ok: [n1] => {", '"', "[", "]", "-" * 15, "
 
 @given(text=st.text() | st.lists(st.sampled_from(WORDS) | st.text(max_size=3)).map("".join))
 def test_any_text_can_be_read(text: str) -> None:
-    """A text that no tool wrote is taken apart and read without an error."""
+    """A text that no tool wrote is split and read without an error."""
     for capture in split_by_node(text):
         read(capture.lines)
 
@@ -207,7 +211,7 @@ def _read_all(text: str) -> None:
 
 def test_twice_the_text_is_at_most_twice_the_lines() -> None:
     """Each loop over a text runs a fixed number of times for each of its lines."""
-    text = "\n".join(WHOLE.values())
+    text = "\n".join(COMPLETE.values())
     small, large = (lines(partial(_read_all, text * size)) for size in (1, 2))
     assert large <= DOUBLE * small
 

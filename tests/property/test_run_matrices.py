@@ -1,4 +1,4 @@
-"""Laws of how a run is shown: whatever was measured, each form shows each pair once."""
+"""Laws of the output of a run: whatever was measured, each form shows each pair once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def reports(draw: st.DrawFn) -> RunReport:
 
 @given(reports())
 def test_json_has_each_pair_once(report: RunReport) -> None:
-    """And the level of the whole is the worst of all."""
+    """The level of the whole is the worst of all."""
     form = json.loads(json.dumps(matrix_form(report)))
     _VALIDATOR.validate(form)
     pairs = [(pair["client"], pair["server"]) for pair in form["pairs"]]
@@ -115,7 +115,7 @@ def test_the_text_has_each_pair_once(report: RunReport, width: int, colour: bool
 
 
 def _with_tame_names(report: RunReport) -> RunReport:
-    """Return the same run over n0, n1 and so on, with devices that a terminal wraps as one word."""
+    """Return the same run over n0, n1 and so on, with devices that a terminal wraps as a word."""
     names = {node: f"n{at}" for at, node in enumerate(report.nodes)}
     return report._replace(
         name="run",
@@ -164,7 +164,7 @@ _ATTRIBUTES = {
 
 @given(reports())
 def test_no_text_escapes_html(report: RunReport) -> None:
-    """Whatever names and sentences hold, a page has our tags and attributes and no others."""
+    """Whatever names and sentences contain, a page has our tags and attributes and no others."""
     page = matrix_page(report)
     page.encode()
     reader = _Tags()
@@ -214,7 +214,7 @@ _FABRIC = tuple("abcdef")
 @given(
     st.sets(st.sampled_from(_FABRIC), min_size=1, max_size=3), st.sampled_from([12.0, NO_MEMORY])
 )
-def test_bad_nodes_are_found(bad: set[str], outcome: float | str) -> None:
+def test_bad_nodes_are_named(bad: set[str], outcome: float | str) -> None:
     """Of six nodes, up to three bad ones are named, and no other."""
     report = measured_run(_FABRIC, lambda pair, _: outcome if bad & {*pair} else 96)
     suspects = localize_faults(pair_matrix(report))
@@ -225,7 +225,7 @@ def test_bad_nodes_are_found(bad: set[str], outcome: float | str) -> None:
 
 @settings(max_examples=30)
 @given(st.sampled_from(_FABRIC), st.sampled_from(["mlx5_0", "mlx5_1", "mlx5_2"]))
-def test_a_bad_hca_is_found(node: str, device: str) -> None:
+def test_a_bad_hca_is_named(node: str, device: str) -> None:
     """The bad HCA is named, whichever it is."""
     report = measured_run(
         _FABRIC,

@@ -41,7 +41,7 @@ def test_any_text_is_read(text: str) -> None:
 
 
 @given(scripts())
-def test_offsets_are_those_of_launchers(script: str) -> None:
+def test_offsets_follow_launchers(script: str) -> None:
     """The text before each offset ends with a launcher's word."""
     for launch in launches_of(running(script)):
         if launch.end is not None and not launch.behind:
@@ -50,7 +50,7 @@ def test_offsets_are_those_of_launchers(script: str) -> None:
 
 
 def _taken_out(edited: str, script: str, ends: list[int]) -> str:
-    """Undo the insertion: each end is followed by the flag, and by a blank before a redirection."""
+    """Undo the insertion: the flag follows each end, with a blank before a redirection."""
     for end in sorted(ends):
         assert edited.startswith(FLAG, end)
         behind = end + len(FLAG)
@@ -64,41 +64,47 @@ def _taken_out(edited: str, script: str, ends: list[int]) -> str:
 @given(scripts())
 def test_only_the_flag_is_inserted(script: str) -> None:
     """Without the inserted bytes the script is unchanged, and each launch has the flag first."""
-    launches = [one for one in launches_of(running(script)) if one.end is not None]
-    ends = [one.end for one in launches if one.end is not None and one.editable]
+    launches = [launch for launch in launches_of(running(script)) if launch.end is not None]
+    ends = [launch.end for launch in launches if launch.end is not None and launch.editable]
     edited = insert_after(script, ends, FLAG)
     assert _taken_out(edited, script, ends) == script
-    again = launches_of(running(edited))
-    flagged = [one for one in again if one.words[1:4] == ("-mca", "coll_hcoll_enable", "0")]
+    edited_launches = launches_of(running(edited))
+    flagged = [
+        launch
+        for launch in edited_launches
+        if launch.words[1:4] == ("-mca", "coll_hcoll_enable", "0")
+    ]
     assert len(flagged) == len(ends)
     assert ours(edited).problem == ours(script).problem
 
 
 @given(scripts())
 def test_an_edited_launch_is_settled(script: str) -> None:
-    """Deciding again changes nothing, and finds nothing to do even without the variable."""
+    """A second decision changes nothing, even without the variable."""
     manifest = running(script)
-    where = context(defaults={"fabric": "v100-ib"})
+    cluster = context(defaults={"fabric": "v100-ib"})
     manifest["metadata"]["labels"] = {"training.kubeflow.org/job-role": "launcher"}
-    first = decide_on(manifest, where)
-    assert decide_on(first.pod, where).patch == ()
-    said = [message for _, status, _, message in outcomes_of(first, "hcoll") if status == "applied"]
-    if said and "-mca" in said[0]:
+    first = decide_on(manifest, cluster)
+    assert decide_on(first.pod, cluster).patch == ()
+    messages = [
+        message for _, status, _, message in outcomes_of(first, "hcoll") if status == "applied"
+    ]
+    if messages and "-mca" in messages[0]:
         assert accepts_mca_flag(Commands(Pod(first.pod)), FIRST, ())[0] == []
 
 
 @given(scripts() | fragments())
-def test_what_is_passed_over_is_read_the_same(script: str) -> None:
+def test_skipped_commands_do_not_change_the_reading(script: str) -> None:
     """Skipping simple commands that are not sought gives the same result as reading them.
 
     Only text between backticks, in here-documents and in words across lines may be unclear, if
     nothing is sought there.
     """
-    names, found = our_names(script), ours(script)
+    names, reading = our_names(script), ours(script)
     if names is None:
-        assert found.problem or any(mark in script for mark in ("`", "<<", "\\\n"))
+        assert reading.problem or any(mark in script for mark in ("`", "<<", "\\\n"))
         return
-    assert not found.problem or "alias" in script
+    assert not reading.problem or "alias" in script
     ends = {name.end for name in names}
-    for command in found.commands:
+    for command in reading.commands:
         assert ends.intersection(command.ends)

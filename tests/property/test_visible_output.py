@@ -20,7 +20,7 @@ from webhook.config import EXAMPLE
 from webhook.preview.worker.operations import Operations
 from webhook.serve.log import Log
 
-#: Hidden characters that a text can contain when it is sent; half surrogate pairs cannot be.
+#: Hidden characters that a sent text can contain; half surrogate pairs cannot be sent.
 SENT = "".join(char for char in HIDDEN if not 0xD800 <= ord(char) <= 0xDFFF)
 WORDS = st.text(st.sampled_from(f"{SENT}a1-/ ") | st.characters(codec="utf-8"), min_size=1)
 FORMS = ("text", "json", "patch", "yaml", "diff")
@@ -66,8 +66,8 @@ def documents(draw: st.DrawFn) -> str:
 
 @given(documents(), st.sampled_from(FORMS))
 @settings(max_examples=60)
-def test_what_a_preview_says_is_visible(document: str, form: str) -> None:
-    """Everything but the user's own document, which is printed as it was sent and patched."""
+def test_the_output_of_a_preview_is_visible(document: str, form: str) -> None:
+    """Everything is, except the user's own document, which is printed unescaped."""
     with TemporaryDirectory() as folder:
         name = Path(folder, "\x1b]0;a\u202e.json")
         name.write_text(document, encoding="utf-8")
@@ -81,13 +81,13 @@ def test_what_a_preview_says_is_visible(document: str, form: str) -> None:
 
 @given(documents())
 @settings(max_examples=40)
-def test_what_stands_above_documents_is_comments(document: str) -> None:
+def test_lines_above_documents_are_comments(document: str) -> None:
     """Over HTTP, denials and warnings precede the YAML as comments, one per line."""
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
-    asked = {"format": "yaml", "namespace": "lab", "labels": {}, "enable": True, "most": None}
-    asked["example"] = False
-    answer = operations.answer({"operation": "preview", **asked}, document.encode())
+    head = {"format": "yaml", "namespace": "lab", "labels": {}, "enable": True, "most": None}
+    head["example"] = False
+    answer = operations.answer({"operation": "preview", **head}, document.encode())
     if answer.head["status"] != 200:
         assert hidden(answer.head["sentence"]) == []
         return
@@ -98,7 +98,7 @@ def test_what_stands_above_documents_is_comments(document: str) -> None:
 
 @given(WORDS, WORDS, st.sampled_from(("text", "json")))
 @settings(max_examples=60)
-def test_what_is_said_of_a_fabrics_file_is_visible(key: str, value: str, form: str) -> None:
+def test_findings_about_a_fabrics_file_are_visible(key: str, value: str, form: str) -> None:
     """Unknown keys, wrong values, names and the file's name are printed visibly."""
     fabric = {"name": value, key: value, "mode": value, "hcas": [value], "env": {key: value}}
     head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration", key: 1}
@@ -111,7 +111,7 @@ def test_what_is_said_of_a_fabrics_file_is_visible(key: str, value: str, form: s
 
 @given(WORDS)
 @settings(max_examples=30)
-def test_what_is_said_of_wrong_usage_is_visible(word: str) -> None:
+def test_usage_errors_are_visible(word: str) -> None:
     """Errors repeat an unknown argument, or the name of a missing file, visibly."""
     with suppress(SystemExit), patch("sys.stderr", StringIO()) as error:
         main(["check-config", f"--x{word}"])
@@ -121,7 +121,7 @@ def test_what_is_said_of_wrong_usage_is_visible(word: str) -> None:
 
 
 @given(st.text(st.characters(codec=None)), st.lists(st.text(st.characters(codec=None))))
-def test_what_is_logged_is_visible(word: str, words: list[str]) -> None:
+def test_log_lines_are_visible(word: str, words: list[str]) -> None:
     """A log line is one visible line, whatever a name contains, even half a surrogate pair."""
     read, write = os.pipe()
     Log(descriptor=write).write("info", word[:100], name=word[:100], names=words[:5])

@@ -18,7 +18,7 @@ from tests.fuzz import cost
 from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken, shapes
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
-from tests.property.allowed import Own, forbidden
+from tests.property.allowed import WritableNames, forbidden
 from tests.property.changes import key_orders
 from webhook.model.annotations import ENABLE, STATUS
 from webhook.model.fabric import Fabrics
@@ -30,7 +30,7 @@ class World(NamedTuple):
     """The surroundings of a decision on a pod."""
 
     replicas: tuple[Mutate, Mutate]  #: with the same configuration and cluster, read separately
-    writable: Own
+    writable: WritableNames
     fabrics: Fabrics
 
 
