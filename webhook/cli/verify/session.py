@@ -28,6 +28,7 @@ from webhook.diagnose.why.explanation import Explanation
 from webhook.errors import ClusterError, DocumentError, WebhookError
 from webhook.kube.api import ObjectReads, RefusedError
 from webhook.model.finding import Finding
+from webhook.model.names import counted
 
 # A run of pairs of pods.
 
@@ -68,11 +69,10 @@ class RunSession:
 
     def _announce(self) -> None:
         plan = self._plan
-        pairs = f"{plan.pairs} pair{'s' * (plan.pairs > 1)}"
         self._environment.report_progress(
             None,
             f"{plan.name} in namespace {self._namespace}: fabric {plan.fabric.name}, "
-            f"{len(plan.nodes)} nodes, {pairs}, image {plan.image}",
+            f"{len(plan.nodes)} nodes, {counted(plan.pairs, 'pair')}, image {plan.image}",
         )
 
     def _measured(self) -> bool:

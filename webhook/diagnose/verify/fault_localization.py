@@ -22,8 +22,9 @@ from webhook.diagnose.verify.fabric_parts import (
     measured_pairs,
     parts_of,
 )
-from webhook.diagnose.verify.matrix import PairMatrix, pair_words, shortened_list
+from webhook.diagnose.verify.matrix import PairMatrix, pair_words
 from webhook.model.finding import LEVELS, Code, Finding, Level, Location, severity
+from webhook.model.names import shortened_list
 from webhook.text.findings import tally
 
 SUSPECT_PATH = Code(

@@ -22,6 +22,7 @@ from webhook.diagnose.verify.results import (
     due_rate,
 )
 from webhook.model.finding import Code, Finding, Level, Location
+from webhook.model.names import counted
 
 NO_RESULT = Code(
     "NoResult",
@@ -253,7 +254,7 @@ def _collective(run: Measurement, log: LogReport) -> Finding:
     gbps = run.best_gbps
     figure = "The collective ran" if gbps is None else f"Bus bandwidth {_rate_text(gbps)}"
     if run.wrong_elements:
-        elements = f"{run.wrong_elements} wrong element{'s' * (run.wrong_elements != 1)}"
+        elements = counted(run.wrong_elements, "wrong element")
         return WRONG_RESULTS.finding("error", f"The results have {elements}.")
     if log.transport == "no":
         return NOT_RDMA.finding("error", f"{figure} over TCP sockets, not over RDMA.")

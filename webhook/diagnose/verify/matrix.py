@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.verify.output import title_of
@@ -109,13 +108,6 @@ def short_number(number: float | None) -> str:
 def pair_words(pair: NodePair) -> str:
     """Name a pair."""
     return f"{pair.client} → {pair.server}"
-
-
-def shortened_list(words: Sequence[str], limit: int = 4) -> str:
-    """List words; of more than `limit`, the first ones and the count of the others."""
-    start = ", ".join(words[:limit])
-    omitted = len(words) - limit
-    return f"{start} and {omitted} more" if omitted > 0 else start
 
 
 def _column_of(result: BenchmarkResult) -> MatrixColumn:

@@ -15,7 +15,6 @@ from webhook.diagnose.verify.matrix import (
     is_dense,
     pair_matrix,
     pair_words,
-    shortened_list,
 )
 from webhook.diagnose.verify.output import (
     SUITE,
@@ -27,6 +26,7 @@ from webhook.diagnose.verify.output import (
 )
 from webhook.diagnose.verify.results import Evaluation, NodePair, RunReport
 from webhook.model.finding import Finding, Level
+from webhook.model.names import counted, shortened_list
 from webhook.text.findings import FindingForm, finding_form
 from webhook.text.junit import JunitCase, junit_document
 from webhook.text.terminal import SIGNS, Sheet, Span, write_finding, write_remedy
@@ -152,8 +152,7 @@ def matrix_text(report: RunReport, *, width: int = 100, colour: bool = False) ->
 
 def run_title(report: RunReport, matrix: PairMatrix) -> str:
     """Name a run, with the counts of its nodes and pairs."""
-    nodes, pairs = len(matrix.nodes), len(matrix.cells)
-    counts = f"{nodes} node{'s' * (nodes != 1)}, {pairs} pair{'s' * (pairs != 1)}"
+    counts = f"{counted(len(matrix.nodes), 'node')}, {counted(len(matrix.cells), 'pair')}"
     return f"{report.name}: {counts} of fabric {report.fabric}"
 
 

@@ -21,11 +21,11 @@ from webhook.diagnose.verify.matrix import (
     is_dense,
     pair_matrix,
     pair_words,
-    shortened_list,
 )
 from webhook.diagnose.verify.matrix_output import SUSPECTS, expectations
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair, RunReport
 from webhook.model.finding import Finding, Level
+from webhook.model.names import shortened_list
 from webhook.text.escape import visible
 from webhook.text.findings import tally
 from webhook.text.terminal import SIGNS

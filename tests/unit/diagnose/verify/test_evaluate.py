@@ -1,4 +1,4 @@
-"""Files judged together: failures, peers, untested HCAs, and the deciding result."""
+"""Files graded together: failures, peers, untested HCAs, and the decisive finding."""
 
 from __future__ import annotations
 
@@ -216,8 +216,8 @@ def test_every_hca_is_tested() -> None:
     passing = bandwidth(row(95), device="mlx5_0")
     down = "$ ib_write_bw -d mlx5_1\nPort number 1 state is Down\n"
     evaluation = evaluated(passing, hcas=["mlx5_0", "mlx5_1", "mlx5_2"])
-    (remark,) = evaluation.findings
-    assert remark.text == "These HCAs of the fabric have no result: mlx5_1, mlx5_2."
+    (finding,) = evaluation.findings
+    assert finding.text == "These HCAs of the fabric have no result: mlx5_1, mlx5_2."
     assert (evaluation.decisive.level, evaluation.decisive.code) == ("unsure", "NotTested")
     assert evaluated(passing, hcas=["mlx5_0"]).findings == ()
     assert evaluated(passing, down, hcas=["mlx5_0", "mlx5_1"]).decisive.code == "PortDown"

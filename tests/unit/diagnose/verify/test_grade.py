@@ -48,7 +48,7 @@ def test_a_pass_in_full() -> None:
 
 
 def test_the_best_row_counts() -> None:
-    """The highest average of all sizes is judged, not the peak."""
+    """The highest average of all sizes is graded, not the peak."""
     output = bandwidth("\n".join([row(20, 1024), row(95), row(90, 8 << 20)]))
     assert only_result(output).gbps == 95
 
@@ -75,7 +75,7 @@ def test_small_messages(size: int, qps: int, code: str) -> None:
         (512 << 10, "unsure", "SmallMessages"),
     ],
 )
-def test_a_table_of_many_sizes_is_judged_by_its_large_messages(
+def test_a_table_of_many_sizes_is_graded_by_its_large_messages(
     largest: int, level: str, code: str
 ) -> None:
     """`-a` begins with 2 bytes: a slow link is still slow if one row had messages of 1 MiB."""
@@ -250,7 +250,7 @@ def test_a_collective_within_a_node() -> None:
 
 
 def test_ucx() -> None:
-    """ucx_perftest is judged by the rate, unless UCX logs that it used TCP."""
+    """ucx_perftest is graded by the rate, unless UCX logs that it used TCP."""
     assert only_result(ucx_perftest(), rate=200).finding.code == "AtRate"
     result = only_result(ucx_perftest() + UCX_TCP, rate=200)
     assert (result.finding.level, result.finding.code, result.layer) == ("error", "NotRdma", "ucx")

@@ -13,7 +13,7 @@ from webhook.diagnose.verify.results import NodePair
 from webhook.model.finding import Finding
 
 SCHEMA = json.loads(matrix_schema())
-REMARK = Finding("warning", "NodeGone", "The node went away.", "Run it again.")
+FINDING = Finding("warning", "NodeGone", "The node went away.", "Run it again.")
 
 
 def test_the_form() -> None:
@@ -22,7 +22,7 @@ def test_the_form() -> None:
         ("a", "b", "c"),
         lambda pair, _: NO_MEMORY if "c" in pair else 96,
         devices=("mlx5_0", "mlx5_1"),
-        findings=(REMARK,),
+        findings=(FINDING,),
     )
     form = matrix_form(report)
     Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(form)))
@@ -43,13 +43,13 @@ def test_the_form() -> None:
     }
     assert [len(pair["results"]) for pair in form["pairs"]] == [2] * 6
     assert form["pairs"][1]["level"] == "error"
-    node, remark = form["findings"]
+    node, finding = form["findings"]
     assert (node["level"], node["code"], node["location"]) == (
         "error",
         "SuspectNode",
         {"nodes": ["c"]},
     )
-    assert remark == {
+    assert finding == {
         "level": "warning",
         "code": "NodeGone",
         "text": "The node went away.",

@@ -119,7 +119,7 @@ def test_each_shade_has_its_rule(report: RunReport) -> None:
 
 
 def test_what_concerns_the_whole_run(report: RunReport) -> None:
-    """Suspects come first, then remarks; facts of the run are at the top."""
+    """Suspects come first, then findings; facts of the run are at the top."""
     page = matrix_page(report)
     match = re.search('<ul class="findings">(.*?)</ul>', page, re.DOTALL)
     assert match
@@ -152,7 +152,7 @@ def test_long_lists_are_cut() -> None:
     """Of many sentences and many pairs, the first are listed; the others are counted."""
     nodes = [f"n{number}" for number in range(5)]
     alike = matrix_page(measured_run(nodes, lambda _pair, _device: 12))
-    assert "n2 → n4 and 8 more:" in alike
+    assert "n2 → n3 and 9 more:" in alike
     speeds = iter(range(1, 100))
     nodes = [f"n{number}" for number in range(7)]
     different = matrix_page(measured_run(nodes, lambda _pair, _device: next(speeds) / 2))

@@ -26,7 +26,7 @@ def slow_third(pair: NodePair, _device: str) -> Outcome:
 
 
 def test_the_whole_text() -> None:
-    """The matrix, the suspects, each finding once, remarks, and the verdict."""
+    """The matrix, the suspects, each finding once, findings on the run, and the level."""
     report = measured_run(names(3), slow_third, devices=("mlx5_0", "mlx5_1"), findings=(LATE,))
     expected = """\
 verify-k7: 3 nodes, 6 pairs of fabric v100-ib  image registry.example/perftest
@@ -139,7 +139,7 @@ def test_many_sentences() -> None:
 
 
 def test_nothing_was_measured() -> None:
-    """A run that was interrupted before its first result has only remarks."""
+    """A run that was interrupted before its first result has only findings."""
     report = measured_run(names(2), full_rate, pairs=(), findings=(LATE,))
     assert matrix_text(report) == (
         "verify-k7: 2 nodes, 0 pairs of fabric v100-ib  image registry.example/perftest\n\n"
@@ -149,7 +149,7 @@ def test_nothing_was_measured() -> None:
 
 
 def test_colour() -> None:
-    """Signs and numbers are coloured by their verdict."""
+    """Signs and numbers are coloured by their level."""
     text = matrix_text(measured_run(names(3), slow_third), colour=True)
     assert "\x1b[32m✔ 97.0\x1b[0m" in text
     assert "\x1b[1;31m✘ 12.5\x1b[0m" in text

@@ -13,7 +13,6 @@ from webhook.diagnose.verify.matrix import (
     is_dense,
     pair_matrix,
     short_number,
-    shortened_list,
 )
 from webhook.diagnose.verify.results import NodePair, PairResult
 
@@ -21,18 +20,18 @@ PAIR = NodePair("a", "b")
 
 
 def cell(*texts: str) -> MatrixCell:
-    """Judge texts as the outputs of a single pair."""
+    """Grade texts as the outputs of a single pair."""
     return MatrixCell(PAIR, evaluated(*texts).results)
 
 
 def test_a_cell_shows_the_worst() -> None:
-    """The worst verdict decides, and its number is shown."""
+    """The worst level decides, and its number is shown."""
     slowest = cell(bandwidth(row(95)), bandwidth(row(12)), bandwidth(row(80)))
     assert (slowest.level, slowest.number) == ("error", "12.0")
 
 
 def test_of_equals_the_lowest_bandwidth() -> None:
-    """Among devices that pass, the slowest is shown."""
+    """Among devices that are ok, the slowest is shown."""
     assert cell(bandwidth(row(97)), bandwidth(row(95)), bandwidth(row(96))).number == "95.0"
 
 
@@ -137,9 +136,3 @@ def test_groups() -> None:
         ("warning", "BelowRate"),
     ]
     assert groups[0].remedy != groups[1].remedy
-
-
-def test_lists() -> None:
-    """Of many words, the first ones and the count of the others."""
-    assert shortened_list(["a", "b"], 2) == "a, b"
-    assert shortened_list(["a", "b", "c"], 2) == "a, b and 1 more"

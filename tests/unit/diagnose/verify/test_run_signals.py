@@ -25,7 +25,7 @@ def handlers() -> Iterator[None]:
 
 
 def test_no_signal() -> None:
-    """A pause takes its time, and the verdict decides the exit code."""
+    """A pause takes its time, and the level decides the exit code."""
     with RunSignals() as signals:
         assert signals.pause(0.001) is False
         signals.sleep(0.001)

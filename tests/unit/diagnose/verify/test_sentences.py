@@ -10,12 +10,12 @@ from webhook.diagnose.tools.causes import TRANSPORTS
 
 
 @pytest.mark.parametrize(
-    ("gbps", "shown"), [(0.35, "0.35"), (1, "1.0"), (1.5, "1.5"), (94.71, "94.7")]
+    ("gbps", "digits"), [(0.35, "0.35"), (1, "1.0"), (1.5, "1.5"), (94.71, "94.7")]
 )
-def test_digits(gbps: float, shown: str) -> None:
+def test_digits(gbps: float, digits: str) -> None:
     """A tenth of a Gb/s is precise enough, but not below 1 Gb/s."""
     assert only_result(bandwidth(row(gbps))).finding.text.startswith(
-        f"{shown} Gb/s, {gbps / 99.37:.0%} of the expected "
+        f"{digits} Gb/s, {gbps / 99.37:.0%} of the expected "
     )
 
 

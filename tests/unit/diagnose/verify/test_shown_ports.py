@@ -42,7 +42,7 @@ def test_the_rate_of_the_port() -> None:
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "ports",
     [
         (),
         (port(device="mlx5_5"),),
@@ -55,9 +55,9 @@ def test_the_rate_of_the_port() -> None:
     ],
     ids=["none", "other", "unnamed", "down", "stateless", "rateless", "contradiction", "ports"],
 )
-def test_a_rate_that_is_not_certain(shown: tuple[PortObservation, ...]) -> None:
+def test_a_rate_that_is_not_certain(ports: tuple[PortObservation, ...]) -> None:
     """A rate of another device, of a port that is down, or contradicted, is not used."""
-    assert PortContext(shown).rate(RUN) is None
+    assert PortContext(ports).rate(RUN) is None
     assert PortContext((port(),)).rate(RUN._replace(device=None)) is None
 
 
@@ -157,7 +157,7 @@ def test_ibstat_above_a_benchmark() -> None:
 
 
 def test_nodes_of_a_single_file() -> None:
-    """Each node is judged by its own output, and named."""
+    """Each node is graded by its own output, and named."""
     outputs = {"n1": TOOLS + bandwidth(row(190)), "n2": bandwidth(row(190)), "n3": ""}
     lines = [f"{name}: {line}" for name, text in outputs.items() for line in text.splitlines()]
     evaluation = evaluated("\n".join([*lines, "n3: Couldn't allocate MR", ""]), rate=None)

@@ -191,7 +191,7 @@ def test_many_paths() -> None:
     assert (suspect.code, suspect.location.nodes) == ("SuspectPaths", nodes)
     assert suspect.text == (
         "10 pairs have bad measurements (10 errors), without a common node, HCA or direction: "
-        "a → b, b → a, c → d, d → c and 6 more."
+        "a → b, b → a, c → d and 7 more."
     )
 
 

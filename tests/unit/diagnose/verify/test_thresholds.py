@@ -12,7 +12,7 @@ from tests.unit.diagnose.verify.evaluated import only_result
     ("gbps", "code"),
     [(90, "AtRate"), (75, "BelowRate"), (105, "AtRate"), (106, "FasterThanRate")],
 )
-def test_a_threshold_belongs_to_the_better_verdict(gbps: float, code: str) -> None:
+def test_a_threshold_belongs_to_the_better_level(gbps: float, code: str) -> None:
     """0.9 passes, 0.75 warns, and 1.05 is still possible; without an MTU the full rate counts."""
     output = bandwidth(row(gbps)).replace("Mtu", "")
     assert (only_result(output).finding.code, only_result(output).expected) == (code, 100)

@@ -28,16 +28,16 @@ def the_only(operator: FakeOperator) -> BenchmarkResult:
     return result
 
 
-def the_remark(operator: FakeOperator) -> Finding:
-    """Run, and return the remark that ended the run; no job or pod remains."""
+def the_finding(operator: FakeOperator) -> Finding:
+    """Run, and return the finding that ended the run; no job or pod remains."""
     evaluation = operator.run()
     assert (evaluation.results, operator.jobs, operator.pods) == ((), [], [])
-    (remark,) = evaluation.findings
-    return remark
+    (finding,) = evaluation.findings
+    return finding
 
 
 def test_a_good_run() -> None:
-    """The launcher's log is judged and saved; each step is reported once."""
+    """The launcher's log is graded and saved; each step is reported once."""
     operator = FakeOperator()
     result = the_only(operator)
     assert (result.finding.level, result.finding.code) == ("ok", "OverRdma")
@@ -160,14 +160,14 @@ def test_a_log_that_cannot_be_read() -> None:
 def test_workers_without_rdma(rdma: str | None, code: str) -> None:
     """Every other worker would fail as well: the run ends immediately."""
     operator = FakeOperator(rdma={"launcher": "none", "worker": rdma})
-    remark = the_remark(operator)
-    assert (remark.level, remark.code) == ("error", code)
+    finding = the_finding(operator)
+    assert (finding.level, finding.code) == ("error", code)
     assert operator.time < 2
 
 
 def test_interrupted() -> None:
     """A signal ends the run."""
-    assert the_remark(FakeOperator(ends_after=1)).code == "Interrupted"
+    assert the_finding(FakeOperator(ends_after=1)).code == "Interrupted"
 
 
 def test_no_mpi_jobs() -> None:

@@ -106,7 +106,7 @@ def test_all_pairs_of_many_nodes(count: int) -> None:
 
 
 def test_the_progress_names_the_worst_codes() -> None:
-    """The level and the codes of the worst results are reported, not those of better ones."""
+    """The level and the codes of the worst results are reported, and no better ones."""
     client = measured("mlx5_0", 18515, 95) + measured("mlx5_1", 18516, 12)
     environment = FakeEnvironment(FakePods(logs=logs(client)))
     environment.run(plan_of())
@@ -293,16 +293,16 @@ def test_a_server_that_is_killed_for_memory_meanwhile() -> None:
 def test_pods_without_rdma_end_the_run(
     rdma: str | None, code: str, problem: Finding | None
 ) -> None:
-    """Other pods would fail as well: a single pod is created, and the remark has the reason."""
+    """Other pods would fail as well: a single pod is created, and the finding has the reason."""
     pods = FakePods(rdma=rdma)
     run = FakeEnvironment(pods, problem=problem).run(plan_of(["a", "b", "c"]))
     assert len(pods.created) == 1
-    (remark,) = run.report.findings
+    (finding,) = run.report.findings
     assert run.report.pairs == ()
-    assert (remark.level, remark.code) == ("error", problem.code if problem else code)
-    assert remark.location == Location()
-    assert remark.text
-    assert remark.remedy
+    assert (finding.level, finding.code) == ("error", problem.code if problem else code)
+    assert finding.location == Location()
+    assert finding.text
+    assert finding.remedy
 
 
 def test_a_status_that_is_not_understood() -> None:
@@ -342,14 +342,14 @@ def test_an_api_server_that_stays_silent(request_: str) -> None:
 
 @pytest.mark.parametrize("pauses", range(12), ids="after {} pauses".format)
 def test_an_interruption(pauses: int) -> None:
-    """At any time, the results remain, the remark counts them, and all pods are deleted."""
+    """At any time, the results remain, the finding counts them, and all pods are deleted."""
     pods = FakePods(logs=logs(client_log()))
     environment = FakeEnvironment(pods, ends_after=pauses)
     run = environment.run(plan_of(["a", "b", "c"]))
-    (remark,) = run.report.findings
+    (finding,) = run.report.findings
     done = len(run.report.pairs)
-    assert (remark.level, remark.code) == ("unsure", "Interrupted")
-    assert remark.text == f"The run was interrupted after {done} of 3 pairs."
+    assert (finding.level, finding.code) == ("unsure", "Interrupted")
+    assert finding.text == f"The run was interrupted after {done} of 3 pairs."
     before = [*pods.pods]
     removed = remove_pods(
         pods, run_selector("verify-0123abcd"), environment.pause, lambda: environment.time
