@@ -28,7 +28,7 @@ _USUAL = {
 
 
 def case_name(value: object) -> str:
-    """Write a value briefly: as YAML without quotes, and of pods only what is unusual.
+    """Write a value briefly: as YAML without quotes, with only the unusual fields of pods.
 
     The name is the same in every process: pytest-xdist compares the names that its workers find.
     It is printable ASCII without a backslash: pytest escapes other characters again each time it

@@ -46,10 +46,10 @@ def lines(call: Callable[[], object]) -> int:
 
 
 def fourfold(small: Callable[[], object], large: Callable[[], object]) -> float:
-    """Return the CPU time of `large`, whose input is four times larger, over that of `small`.
+    """Return the CPU time of `large`, whose input is four times larger, divided by `small`'s.
 
-    While `large` seems to take too long, both run again, since caches and clocks are shared with
-    whatever else runs; of each, the fastest run counts.
+    While `large` seems to take too long, both run again, since other processes share caches and
+    clocks; the fastest run of each counts.
     """
     small_seconds, large_seconds = (
         min(_cpu_seconds(small), _cpu_seconds(small)),

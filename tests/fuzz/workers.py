@@ -1,8 +1,8 @@
 """Run cases in several processes, and survive a case that ends its process.
 
-Any process may run a case, since the number determines it. Processes get ranges of numbers; if a
-process dies, or a case keeps it busy for too long, that case is a finding, and another process
-gets the remaining range.
+Any process may run a case, since the number determines it. Processes get ranges of numbers. A case
+that ends its process, or keeps it busy for too long, is a finding; another process gets the
+remaining range.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A folder from which commands ask an API server over HTTP."""
+"""A folder for commands that read from an API server over HTTP."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Desk(NamedTuple):
 def command_desk(
     folder: Path, answers: dict[str, Any], *words: str, namespace: str = "default"
 ) -> Iterator[Desk]:
-    """Serve answers while the block runs; `namespace` is that of the kubeconfig's context."""
+    """Serve answers while the block runs; the kubeconfig's context has this `namespace`."""
     with AnswersApi(answers) as api, pytest.MonkeyPatch.context() as patch:
         desk = Desk(api, folder, words)
         text = KUBECONFIG % api.port

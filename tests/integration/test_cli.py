@@ -23,7 +23,7 @@ spec:
   - {name: main, resources: {limits: {nvidia.com/v100: 1}}}
 """
 FULL = Path("/dev/full")
-#: What a preview must not load: modules for a server, or slower to load than the preview itself.
+#: Modules that a preview must not load: they are for a server, or slower than the preview itself.
 SERVER_MODULES = (
     "asyncio",
     "certs",

@@ -1,7 +1,7 @@
 """The script of `discover script`, run for real by three shells.
 
-There is no RDMA here: fake tools print given lines in the formats of the real ones, and /sys and
-/proc are below a folder of the test.
+There is no RDMA here: fake tools print given lines in the formats of the real ones. /sys and /proc
+are below a folder of the test.
 """
 
 from __future__ import annotations

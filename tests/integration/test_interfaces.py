@@ -1,7 +1,7 @@
 """The interfaces that decisions write, used by real UCX and real Open MPI between two namespaces.
 
-No HCA is needed: UCX leaves out devices that are absent, with a warning, and what matters here is
-whether TCP, which all of these libraries need to find each other, still has a device.
+No HCA is needed: UCX leaves out absent devices, with a warning. The tests check that TCP, which all
+of these libraries need to find each other, still has a device.
 """
 
 from __future__ import annotations

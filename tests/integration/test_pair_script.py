@@ -1,7 +1,7 @@
 """The script of a run's pods, run for real by three shells.
 
 There is no RDMA device here: `ib_write_bw` is a script that listens and prints as its arguments
-require, and /dev, /sys, /proc and /tmp are below a folder of the test.
+require. /dev, /sys, /proc and /tmp are below a folder of the test.
 """
 
 from __future__ import annotations

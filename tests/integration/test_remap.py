@@ -1,7 +1,7 @@
 """The remap script, run for real by three shells.
 
-There is no GPU here: a fake nvidia-smi prints given lines in the format of the real one, and
-/proc, /dev and /var/run are below a folder of the test.
+There is no GPU here: a fake nvidia-smi prints given lines in the format of the real one. /proc,
+/dev and /var/run are below a folder of the test.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def test_an_unmasked_proc_does_not_count_even_with_few_device_nodes(node: Node) 
 
 @pytest.mark.parametrize(("visible", "names"), [("GPU-aaaa", 1), ("GPU-aaaa,GPU-bbbb,GPU-cccc", 3)])
 def test_another_number_of_gpus_is_refused(node: Node, visible: str, names: int) -> None:
-    """The webhook knows how many GPUs the container requests; with other numbers nothing is run."""
+    """The webhook writes how many GPUs the container requests; with other numbers nothing runs."""
     assert refusal(replace(node, visible=visible).run(2)) == (
         f"NVIDIA_VISIBLE_DEVICES names {names} GPUs ({visible}), but the container requests 2"
     )

@@ -70,7 +70,7 @@ def _ask(connection: http.client.HTTPSConnection) -> bool:
 
 
 def test_no_handshake_fails_all_the_while(api: ApiServer, tmp_path: Path) -> None:
-    """No handshake fails by the current `caBundle` or that of two seconds ago; connections stay.
+    """No handshake fails by the current `caBundle` or the one two seconds before; connections stay.
 
     A change may take three seconds to spread. The test goes on until the next CA's leaf has been
     served for two.

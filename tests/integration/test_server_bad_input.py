@@ -59,7 +59,7 @@ def test_bad_review_is_answered_with_its_uid(server: Running, case: str) -> None
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_other_bodies_are_refused(server: Running, case: str) -> None:
-    """What is not a review gets a 4xx with one line of text."""
+    """A body that is not a review gets a 4xx with one line of text."""
     body, status, message = REFUSED[case]
     answer = server.post(body)
 
@@ -94,7 +94,7 @@ def test_odd_but_valid_reviews_are_decided(server: Running) -> None:
 
 
 def test_garbage_instead_of_http_is_a_400(server: Running) -> None:
-    """What is not HTTP gets a 400, and ends only its own connection."""
+    """Bytes that are not HTTP get a 400, and end only their own connection."""
     connection = server.connect()
     connection.connect()
     assert connection.sock is not None

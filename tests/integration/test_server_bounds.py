@@ -33,8 +33,8 @@ def _answers(server: Running, name: str, *pieces: bytes) -> bytes:
             for piece in pieces:
                 client.sendall(piece)
         with suppress(OSError):
-            while data := client.recv(1 << 16):
-                received += data
+            while chunk := client.recv(1 << 16):
+                received += chunk
         return received
 
 

@@ -111,8 +111,8 @@ def _requesting(ask: Callable[[], Reply], count: int) -> Iterator[list[Reply]]:
 def test_a_flood_of_previews_delays_no_validation(process: Process) -> None:
     """The running preview is interrupted, and waiting ones come later.
 
-    On a machine so busy that a validation takes longer than its limit, it is sent again, as its
-    answer says.
+    If the machine is so busy that a validation exceeds its limit, it is sent again, as its answer
+    advises.
     """
     _stopped(process)
     answers: list[Reply] = []

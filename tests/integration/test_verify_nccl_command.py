@@ -105,10 +105,10 @@ def lab(
     """Serve two nodes of a fabric, and an operator whose jobs succeed."""
     monkeypatch.setattr(nccl_run, "_PAUSE", 0.01)
     monkeypatch.setenv("COLUMNS", "100")
-    items = [node("gpu-0"), node("gpu-1")]
-    for item in items:
-        item["metadata"]["labels"] = LABEL
-    answers = {"/api/v1/nodes": {"items": items}}
+    nodes = [node("gpu-0"), node("gpu-1")]
+    for labelled in nodes:
+        labelled["metadata"]["labels"] = LABEL
+    answers = {"/api/v1/nodes": {"items": nodes}}
     with OperatorApi(FakeOperator(), answers, tmp_path) as api:
         yield Lab(api, capsysbinary)
 

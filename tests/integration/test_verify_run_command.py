@@ -375,7 +375,7 @@ def test_usage_of_clean(lab: Lab, words: list[str], message: str) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal(lab: Lab, number: signal.Signals, code: int) -> None:
-    """The pods are deleted, and what was measured is shown."""
+    """The pods are deleted, and the measurements are shown."""
     lab.api.pods.stories = lambda _: [running()]
     process = lab.start()
     until(lambda: lab.api.pods.pods)

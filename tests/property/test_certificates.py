@@ -132,7 +132,7 @@ class World:
         self.replicas: list[Replica] = []
         #: The content of `caBundle`, second by second.
         self.trusted: list[frozenset[str]] = []
-        #: The same of the second configuration, since it was last made.
+        #: The same for the second configuration, since its last creation.
         self.also: list[frozenset[str]] = []
         #: CAs that were published before they issued, and CAs that were not.
         self.announced: set[str] = set()
@@ -239,7 +239,7 @@ class World:
             self.api.install(VALIDATING)
 
     def repair(self) -> None:
-        """Delete a Secret that no replica could restore, as the error asks."""
+        """Delete a Secret that no replica could restore, as the error advises."""
         if any("repair it" in replica.managed.status.problem for replica in self.replicas):
             del self.api.stored[SECRET]
 

@@ -196,7 +196,7 @@ def _count_cells(tables: list[PageTable]) -> int:
 
 @given(reports())
 def test_suspects_are_of_this_run(report: RunReport) -> None:
-    """A suspect is a node in the run, and no worse than the worst; what is ok has none."""
+    """A suspect is a node in the run, and no worse than the worst; a run that is ok has none."""
     suspects = localize_faults(pair_matrix(report))
     levels = [result.finding.level for pair in report.pairs for result in pair.results]
     assert not suspects or {"error", "warning"} & set(levels)

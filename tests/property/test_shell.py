@@ -1,4 +1,4 @@
-"""Laws of reading and editing commands: for scripts with the words that matter, and any text."""
+"""Laws of reading and editing commands: scripts with significant words, and any text."""
 
 from __future__ import annotations
 

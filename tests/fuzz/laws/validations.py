@@ -190,8 +190,8 @@ def check_config_reports_the_same(observed: Validated) -> None:
 def _is_alike_in_yaml(text: str) -> bool:
     """Return whether YAML reads it as JSON does.
 
-    A file's fractions and largest numbers are taken as text, some characters must be escaped, and a
-    key has at most 1,024 characters.
+    A file's fractions and largest numbers are text, some characters must be escaped, and a key has
+    at most 1,024 characters.
     """
     numbers: list[str] = []
     json.loads(text, parse_float=numbers.append, parse_int=numbers.append)

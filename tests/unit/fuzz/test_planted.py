@@ -118,7 +118,7 @@ def _quadratic(patch: pytest.MonkeyPatch) -> None:
     def slow(value: Any, path: Any, under: Any) -> Any:
         checked = as_items(value, path, under)
         # This has to be slow by itself, since the longest list that is read has 5,000 entries.
-        return [[entry for entry in checked][at] for at in range(len(checked))]  # noqa: C416
+        return [[element for element in checked][at] for at in range(len(checked))]  # noqa: C416
 
     for field in (*vars(Container).values(), *vars(Pod).values()):
         if isinstance(field, Field) and field._check is as_items:

@@ -39,8 +39,8 @@ def job(name: str, spec: Any) -> dict[str, Any]:
 def comparing(new: Fabrics, *values: dict[str, Any], labels: bool = True) -> Comparison:
     """Compare the decisions under OLD and a new configuration."""
     documents = [
-        Document(name="-", index=place, value=value, line=1, text="", syntax="json")
-        for place, value in enumerate(values)
+        Document(name="-", index=place, value=manifest, line=1, text="", syntax="json")
+        for place, manifest in enumerate(values)
     ]
     marked = {"rdma.lab/enable": "true"} if labels else {}
     space = {"kind": "Namespace", "metadata": {"name": "lab", "labels": marked}}
@@ -63,7 +63,7 @@ def test_the_same_meaning_changes_nothing() -> None:
 
 
 def test_a_changed_value_is_shown_with_its_place() -> None:
-    """The verdict stays; what the pod gets is another value."""
+    """The verdict stays; the pod gets another value."""
     comparison = comparing(
         fabrics(OTHER, H100), job("train", pod()), job("off", pod(gpu(name="x")))
     )

@@ -62,7 +62,7 @@ def outcomes(report: Report) -> list[dict[str, list[str]]]:
 
 def test_every_controller_has_a_workload_here() -> None:
     """The laws below hold for each row of the table."""
-    kinds = {f"{value['apiVersion']} {value['kind']}" for value in WORKLOADS.values()}
+    kinds = {f"{manifest['apiVersion']} {manifest['kind']}" for manifest in WORKLOADS.values()}
     assert all(controller.kinds & kinds for controller in CONTROLLERS)
 
 

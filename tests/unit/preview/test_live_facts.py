@@ -1,4 +1,4 @@
-"""What a preview reads of a cluster, with all rights, with few, and without an answer."""
+"""The cluster facts that a preview reads, with all rights, with few, and without an answer."""
 
 from __future__ import annotations
 
@@ -376,7 +376,7 @@ def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: s
     (previewed,) = preview_documents(read_documents(document), options).previews
 
     space = {**everything()[LAB], "kind": "Namespace"}
-    facts = Facts.from_objects([space, *({**item, "kind": "Node"} for item in nodes)])
+    facts = Facts.from_objects([space, *({**manifest, "kind": "Node"} for manifest in nodes)])
     state = configured(fabrics, facts)
     pod = yaml.safe_load(document)
     context = state.context_for("lab", pod)

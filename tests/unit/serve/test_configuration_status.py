@@ -89,7 +89,7 @@ def test_the_holder_writes_changes() -> None:
 
 
 def test_without_the_lease_nothing_is_written() -> None:
-    """The replica forgets what it has written, since another replica may write now."""
+    """The replica drops its last write, since another replica may write now."""
     replica = Replica()
     replica.holds = False
     replica.writer.step()

@@ -198,7 +198,9 @@ def test_the_last_object_of_the_watch_is_known() -> None:
         lambda: look(lambda: cluster.delete(CONFIGURATIONS.path, written())),
         lambda: server.source.observed is None,
     )
-    assert [(entry.generation, entry.loaded is not None) for entry in observed] == [
+    assert [
+        (configuration.generation, configuration.loaded is not None) for configuration in observed
+    ] == [
         (3, True),
         (4, False),
     ]

@@ -57,7 +57,7 @@ def test_the_form_of_a_patched_pod() -> None:
 
 
 def test_without_a_call_the_form_has_no_rdma() -> None:
-    """Readers of `rdma` alone learn what the pod gets, like readers of the text."""
+    """`rdma` alone has the same result as the text."""
     (decision,) = form(Report(previews=(preview(APPLIED, called=False, called_because="why"),)))[
         "decisions"
     ]

@@ -87,7 +87,7 @@ def test_a_denied_pod_has_the_reason() -> None:
     ],
 )
 def test_the_verdict_leads(rdma: Rdma, line: str, counted: str) -> None:
-    """What was done to the pod makes no difference; only an equipped pod gets a tick."""
+    """The mutations make no difference; only an equipped pod gets a tick."""
     for outcomes in ((), (ADDED,)):
         lines = render(preview(judged(rdma, "so it is", *outcomes, fabric=None))).splitlines()
         assert lines[1] == f"  {line}"

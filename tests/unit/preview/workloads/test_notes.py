@@ -1,4 +1,4 @@
-"""The notes about parts of documents that pods are made from, but that are not pod templates."""
+"""The notes about parts of documents that become pods, but are not pod templates."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ PLACE = "spec.template.metadata.annotations"
 
 
 def deployment(metadata_of_deployment: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
-    """Make a Deployment with this metadata, and with that of its pod template."""
+    """Make a Deployment with this metadata, and this metadata of its pod template."""
     spec = {"template": {"metadata": template, "spec": {"containers": []}}}
     metadata = {"name": "trainer", **metadata_of_deployment}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}

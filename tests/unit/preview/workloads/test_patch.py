@@ -52,14 +52,14 @@ def test_in_place_they_would_get_it_twice() -> None:
     ops = [
         {**op, "path": f"/items/{index}{op['path']}"} for (_, index), ops in CHANGES for op in ops
     ]
-    result = jsonpatch.apply_patch(document.value, ops, in_place=True)
-    assert names(result) == [["HOME", "NCCL_DEBUG", "NCCL_DEBUG"]] * 2
+    patched_value = jsonpatch.apply_patch(document.value, ops, in_place=True)
+    assert names(patched_value) == [["HOME", "NCCL_DEBUG", "NCCL_DEBUG"]] * 2
 
 
 def test_unpatched_parts_are_not_copied() -> None:
     """The text editor skips parts that are the same object."""
     value: dict[str, Any] = {"a": {"x": 1}, "b": [{"y": [1]}, {"z": 2}]}
-    result = patched(value, [(("b", 0), [{"op": "add", "path": "/y/0", "value": 0}])])
-    assert result == {"a": {"x": 1}, "b": [{"y": [0, 1]}, {"z": 2}]}
-    assert result["a"] is value["a"]
-    assert result["b"][1] is value["b"][1]
+    patched_value = patched(value, [(("b", 0), [{"op": "add", "path": "/y/0", "value": 0}])])
+    assert patched_value == {"a": {"x": 1}, "b": [{"y": [0, 1]}, {"z": 2}]}
+    assert patched_value["a"] is value["a"]
+    assert patched_value["b"][1] is value["b"][1]

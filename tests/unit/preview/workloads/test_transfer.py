@@ -1,4 +1,4 @@
-"""Operations on a live pod are made again on its template, as far as they have a place there."""
+"""Operations on a live pod are repeated on its template, if they have a place there."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def add(path: str, value: Any) -> PatchOp:
 def test_an_append_creates_a_list_that_the_template_lacks() -> None:
     """The controller made the list in the live pod; the template gets its own."""
     variable = {"name": "A", "value": "1"}
-    result = to_template(
+    edit = to_template(
         pod({"name": "main"}),
         pod({"name": "main", "env": [{"name": "ROLE"}]}),
         [add("/spec/containers/0/env/-", variable), add("/spec/containers/0/env/-", {"name": "B"})],
     )
-    assert result.ops == (
+    assert edit.ops == (
         add("/spec/containers/0/env", [variable]),
         add("/spec/containers/0/env/-", {"name": "B"}),
     )
-    assert result.pod == pod({"name": "main", "env": [variable, {"name": "B"}]})
-    assert result.deferred == ()
+    assert edit.pod == pod({"name": "main", "env": [variable, {"name": "B"}]})
+    assert edit.deferred == ()
 
 
 def test_a_key_gets_the_parents_that_the_template_lacks() -> None:
     """One operation adds them, as `set` of a draft does."""
     live = {"metadata": {"annotations": {"of": "controller"}}}
-    result = to_template({"spec": {}}, live, [add("/metadata/annotations/a~1b", "1")])
-    assert result.ops == (add("/metadata", {"annotations": {"a/b": "1"}}),)
+    edit = to_template({"spec": {}}, live, [add("/metadata/annotations/a~1b", "1")])
+    assert edit.ops == (add("/metadata", {"annotations": {"a/b": "1"}}),)
 
 
 def test_words_of_a_command_that_both_have_are_edited_in_both() -> None:
@@ -49,9 +49,9 @@ def test_words_of_a_command_that_both_have_are_edited_in_both() -> None:
     command = ["mpirun", "rank"]
     ops = [add("/spec/containers/0/command/1", "-mca"), add("/spec/containers/0/command/2", "x")]
     template = pod({"name": "main", "command": command})
-    result = to_template(template, pod({"name": "main", "command": command, "env": []}), ops)
-    assert result.ops == tuple(ops)
-    assert result.pod["spec"]["containers"][0]["command"] == ["mpirun", "-mca", "x", "rank"]
+    edit = to_template(template, pod({"name": "main", "command": command, "env": []}), ops)
+    assert edit.ops == tuple(ops)
+    assert edit.pod["spec"]["containers"][0]["command"] == ["mpirun", "-mca", "x", "rank"]
     assert command == ["mpirun", "rank"]
 
 
@@ -114,9 +114,9 @@ def test_what_the_controller_wrote_is_left_to_admission(
     template: dict[str, Any], live: dict[str, Any], op: PatchOp
 ) -> None:
     """An edit of it has no place in the template."""
-    result = to_template(template, live, [op, add("/metadata/x", "1")])
-    assert result.deferred == (op,)
-    assert result.pod == {**template, "metadata": {**template.get("metadata", {}), "x": "1"}}
+    edit = to_template(template, live, [op, add("/metadata/x", "1")])
+    assert edit.deferred == (op,)
+    assert edit.pod == {**template, "metadata": {**template.get("metadata", {}), "x": "1"}}
 
 
 def test_jsonpatch_makes_the_same_template() -> None:
@@ -129,6 +129,6 @@ def test_jsonpatch_makes_the_same_template() -> None:
         add("/spec/volumes/-", {"name": "v"}),
         add("/spec/containers/0/env/-", {"name": "A"}),
     ]
-    result = to_template(template, live, ops)
-    assert jsonpatch.apply_patch(template, list(result.ops)) == result.pod
-    assert result.deferred == ()
+    edit = to_template(template, live, ops)
+    assert jsonpatch.apply_patch(template, list(edit.ops)) == edit.pod
+    assert edit.deferred == ()

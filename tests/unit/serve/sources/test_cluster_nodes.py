@@ -57,7 +57,7 @@ class Server:
         return self.state.snapshot.current.inventory
 
     def knows(self, *names: str) -> bool:
-        """Return whether decisions know exactly these nodes, by name."""
+        """Return whether decisions use exactly these nodes, by name."""
         return set(names) == set(self.inventory.by_node)
 
     def poll(self) -> list[str]:

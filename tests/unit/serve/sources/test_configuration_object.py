@@ -495,7 +495,7 @@ def test_without_an_object_it_is_ready_and_names_what_to_apply() -> None:
 
 
 class WithoutKind(Cluster):
-    """An API server that does not know the kind, as long as `missing` is true."""
+    """An API server without the kind, as long as `missing` is true."""
 
     missing = 404
 

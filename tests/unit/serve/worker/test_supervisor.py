@@ -242,7 +242,7 @@ def _state(pid: int) -> str:
     ],
 )
 def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> None:
-    """What is not an answer, or is larger than allowed, is not accepted as one."""
+    """Other bytes, and answers that are larger than allowed, are not accepted."""
 
     async def test(bench: Bench) -> None:
         assert await bench.refused(program) == (503, _message(supervisor.CRASHED))
@@ -338,7 +338,7 @@ def test_a_request_may_need_no_configuration(run: Callable[[Test], None]) -> Non
 
 
 def test_a_pause_has_a_limit(run: Callable[[Test], None]) -> None:
-    """A request that somebody waits for does not wait for a pause of any length."""
+    """A request whose client waits does not wait for a pause of any length."""
 
     async def test(bench: Bench) -> None:
         bench.worker._not_before = asyncio.get_running_loop().time() + 1000

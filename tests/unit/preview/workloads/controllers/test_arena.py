@@ -1,4 +1,4 @@
-"""What the operators that arena installs add: et-operator, and mpi-operator v1alpha1."""
+"""Additions of the operators that arena installs: et-operator and mpi-operator v1alpha1."""
 
 from __future__ import annotations
 

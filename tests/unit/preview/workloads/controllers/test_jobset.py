@@ -1,4 +1,4 @@
-"""What JobSet and the Jobs that it makes add to the pods."""
+"""Additions of JobSet and its Jobs to the pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXCLUSIVE = {
 
 
 def jobs(metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    """Make a set with one replicated Job; `metadata` is that of the Job's template."""
+    """Make a set with one replicated Job, whose template has this `metadata`."""
     job_template = {"spec": {"template": template(), **spec}, "metadata": metadata or {}}
     return workload(
         KIND, {"replicatedJobs": [{"name": "w", "replicas": 2, "template": job_template}]}

@@ -1,4 +1,4 @@
-"""What KubeRay adds to heads and workers."""
+"""Additions of KubeRay to heads and workers."""
 
 from __future__ import annotations
 

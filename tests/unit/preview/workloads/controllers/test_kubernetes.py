@@ -1,4 +1,4 @@
-"""What Kubernetes' own controllers add that a decision might read."""
+"""Additions of Kubernetes' own controllers that a decision might read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LeaderWorkerSet and its webhook add to the pods of a group."""
+"""Additions of LeaderWorkerSet and its webhook to the pods of a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mpi-operator adds to the pods of an MPIJob v2beta1."""
+"""Additions of mpi-operator to the pods of an MPIJob v2beta1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the training-operator adds to the pods of its kinds."""
+"""Additions of the training-operator to the pods of its kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workload of each kind of controller, and short ways to see what it adds to the pods."""
+"""A workload of each kind of controller, and short ways to read its additions to the pods."""
 
 from __future__ import annotations
 
