@@ -45,6 +45,15 @@ class ClusterError(WebhookError):
     """An unreachable API server, or its refusal of a request."""
 
 
+def read_failure(error: OSError | ValueError) -> str:
+    """Return why a file cannot be read, for a message that begins with its name."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file or directory"
+    if isinstance(error, IsADirectoryError):
+        return "is a directory: name a file in it"
+    return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+
+
 # The exception that a handler raises to reject a request.
 
 

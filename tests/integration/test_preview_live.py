@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.fabrics_file import one_fabric
 from tests.integration.command_desk import Desk, command_desk
 from tests.integration.kubeconfig import KUBECONFIG
 from webhook.admission.registration import SHIPPED
@@ -212,3 +213,15 @@ def test_nodes_of_the_input_go_before_the_clusters(desk: Desk) -> None:
     assert desk.form("--live", file)["decisions"][0]["rdma"] == "unsure"
     assert desk.form("--live", "--facts", file)["decisions"][0]["rdma"] == "unsure"
     assert desk.form("--live")["decisions"][0]["rdma"] == "yes"
+
+
+def test_claims_are_read_for_the_fabrics_that_are_named(desk: Desk) -> None:
+    """Only fabrics with claims need them, and that of -c may be the only one."""
+    claims = "/apis/resource.k8s.io/v1/namespaces/lab/resourceclaimtemplates"
+    desk.api.answers[claims] = {"metadata": {"resourceVersion": "1"}, "items": []}
+    named = one_fabric("h100", "nvidia.com/h100", "rdma/h100").replace(
+        "resources: [{name: rdma/h100}]", "claims: [{template: nics}]"
+    )
+    fabrics = desk.file("claims.yaml", named.replace("hcas: [mlx5_0]", "mode: dra"))
+    (decision,) = desk.form("--live", "-c", fabrics)["decisions"]
+    assert decision["because"]["reason"] == "ClaimTemplateMissing"

@@ -109,7 +109,7 @@ def test_codes() -> None:
         (["--codes", "train"], "--codes takes neither pods nor codes"),
         (["--codes", "-f", "pods.yaml"], "--codes takes neither pods nor codes"),
         (["FabricAmbigous"], "did you mean FabricAmbiguous"),
-        (["-f", "missing.yaml"], "missing.yaml: cannot be read: No such file or directory"),
+        (["-f", "missing.yaml"], "missing.yaml: no such file or directory"),
         (["train", "--kubeconfig", "missing"], "the kubeconfig missing does not exist: name one"),
         (["job/train", "--kubeconfig", "{kubeconfig}"], "'job/train' is not a pod: name one of"),
         (["train", "--kubeconfig", "{kubeconfig}", "--context", "y"], "cannot connect with "),

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
+from webhook.cli.config_files import read_text
+from webhook.cli.inputs import shown_name
 from webhook.cli.options import add_files, add_form, given_files
-from webhook.cli.output import print_status, read_stdin, write_json, write_lines
-from webhook.config.files import decode, read_file
+from webhook.cli.output import print_status, write_json, write_lines
 from webhook.config.findings import (
-    FILE_UNREADABLE,
     InvalidConfiguration,
     Truncation,
-    invalid_configuration,
 )
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
+from webhook.errors import WebhookError
 from webhook.model.finding import Finding, Level
 from webhook.model.names import counted
 from webhook.text.escape import visible
 from webhook.text.findings import FindingForm, compiler_line, finding_form
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2
-_STDIN = "<stdin>"
-
 _EXAMPLES = """examples:
   rdma-webhook check-config fabrics.yaml
   kubectl get fabrics default -o yaml | rdma-webhook check-config -
@@ -76,10 +73,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(given: str) -> _CheckedFile | None:
     """Check a file; if it cannot be read, print why and return None."""
-    name = _STDIN if given == "-" else given
+    name = shown_name(given)
     try:
-        text = decode(_content(given), name)
-    except InvalidConfiguration as error:
+        text = read_text(given, LIMITS.octets)
+    except WebhookError as error:
         print_status("error", str(error))
         return None
     try:
@@ -89,16 +86,6 @@ def _check(given: str) -> _CheckedFile | None:
     fabrics = len(reading.fabrics.fabrics) if isinstance(reading, Loaded) else None
     by_line = tuple(sorted(reading.findings, key=lambda finding: finding.location.line or 0))
     return _CheckedFile(name, fabrics, by_line, reading.truncation)
-
-
-def _content(given: str) -> bytes:
-    if given != "-":
-        return read_file(Path(given), LIMITS)
-    content = read_stdin(LIMITS.octets + 1)
-    if len(content) > LIMITS.octets:
-        message = f"is larger than {LIMITS.octets:,} bytes, the maximum"
-        raise invalid_configuration(FILE_UNREADABLE, _STDIN, message)
-    return content
 
 
 def _write_lines(file: _CheckedFile, *, strict: bool) -> None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
+from webhook.cli.config_files import read_fabrics, read_facts
+from webhook.cli.inputs import input_name
 from webhook.cli.manifest_files import ManifestFiles
 from webhook.cli.options import (
     FACTS_HELP,
     add_cluster_options,
     add_form,
+    add_recursive,
     cluster_client,
     given_files,
     names_cluster,
     namespace_name,
 )
 from webhook.cli.output import colour, width, write, write_json
-from webhook.config.files import load_facts
-from webhook.config.load import load_fabrics
 from webhook.errors import ConfigError, DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.preview.comparison import Comparison, changes_form, changes_text, compared
@@ -47,18 +47,26 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `diff-config`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("new", metavar="NEW", help="the new fabrics file")
-    add("-c", "--config", metavar="OLD", help="the fabrics file in use (default: the cluster's)")
+    add("new", type=input_name, metavar="NEW", help="the new fabrics file")
+    add(
+        "-c",
+        "--config",
+        type=input_name,
+        metavar="OLD",
+        help="the fabrics file in use (default: the cluster's)",
+    )
     add(
         "-f",
         "--filename",
         action="append",
         default=[],
+        type=input_name,
         dest="more",
         metavar="FILE",
         help="workloads, instead of those in the cluster: a file, a directory, or -; may be "
         "repeated",
     )
+    add_recursive(command)
     add(
         "-n",
         "--namespace",
@@ -66,7 +74,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="the namespace to read (default: all that have the label rdma.lab/enable=true), or "
         "with -f, that of objects that name none",
     )
-    add("--facts", metavar="FILE", help=FACTS_HELP)
+    add("--facts", type=input_name, metavar="FILE", help=FACTS_HELP)
     add_form(command)
     add_cluster_options(command)
 
@@ -84,10 +92,12 @@ class _Subject(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, and return the exit code."""
-    new = load_fabrics(Path(arguments.new)).fabrics
-    old = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
+    new = read_fabrics(arguments.new)
+    old = read_fabrics(arguments.config) if arguments.config else None
     offline = arguments.more and arguments.config and not names_cluster(arguments)
     subject = _files(arguments) if offline else _cluster(arguments, (new, old))
+    if subject.unreadable and not subject.documents:
+        return _UNREADABLE
     before = old or subject.fabrics
     if before is None:
         raise ConfigError("\n".join((*subject.notes, "give the fabrics in use with -c OLD")))
@@ -106,7 +116,7 @@ def _compared(
 ) -> Comparison:
     options = PreviewOptions(
         fabrics=before,
-        facts=load_facts(Path(arguments.facts)) if arguments.facts else None,
+        facts=read_facts(arguments.facts) if arguments.facts else None,
         live=subject.live,
         namespace=arguments.namespace or "default",
     )
@@ -118,7 +128,9 @@ def _compared(
 def _files(arguments: argparse.Namespace) -> _Subject:
     """Read the workloads from files."""
     arguments.files = []
-    manifests = ManifestFiles(given_files(arguments, "rdma-webhook diff-config"))
+    manifests = ManifestFiles(
+        given_files(arguments, "rdma-webhook diff-config"), recursive=arguments.recursive
+    )
     if not manifests.documents and not manifests.unreadable:
         raise DocumentError(manifests.no_documents)
     return _Subject(manifests.documents, LiveFacts(), unreadable=bool(manifests.unreadable))

@@ -8,18 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from socket import gethostname
 
+from webhook.cli.config_files import read_text
+from webhook.cli.inputs import input_name, shown_name
 from webhook.cli.node_files import texts_in, texts_of
 from webhook.cli.options import add_cluster_options, cluster_access
-from webhook.cli.output import (
-    colour,
-    print_status,
-    read_stdin,
-    unreadable,
-    width,
-    write,
-    write_json,
-)
-from webhook.config.files import decode, parse_yaml
+from webhook.cli.output import colour, print_status, width, write, write_json
+from webhook.config.files import parse_yaml
 from webhook.config.names import LABEL_FORM, is_dns_label, is_network
 from webhook.diagnose.discover.cluster import COMMAND, Item, cluster_findings, items_of, kube_nodes
 from webhook.diagnose.discover.discovery import Discovery, discover_site
@@ -65,6 +59,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "files",
         nargs="*",
+        type=input_name,
         metavar="FILE",
         help="what tools printed on nodes, a node's folder, or - for standard input; or one of the "
         "words script and daemonset, to print what collects it",
@@ -75,6 +70,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--nodes",
         nargs="?",
         const=_FROM_API,
+        type=input_name,
         metavar="FILE",
         help=f"what {COMMAND} printed, or -; without a file: from the API server",
     )
@@ -209,12 +205,9 @@ def _items(arguments: argparse.Namespace) -> Iterable[Item]:
 
 
 def _from_file(given: str) -> list[Item]:
-    name = "<stdin>" if given == "-" else given
-    try:
-        data = read_stdin(_LIMITS.octets + 1) if given == "-" else Path(given).read_bytes()
-    except (OSError, ValueError) as error:
-        raise unreadable(given, error) from None
-    items = [item for value in _documents(decode(data, name), name) for item in items_of(value)]
+    name = shown_name(given)
+    text = read_text(given, _LIMITS.octets)
+    items = [item for value in _documents(text, name) for item in items_of(value)]
     if not any(item.get("kind") == "Node" for item in items):
         raise DocumentError(f"{name}: contains no Node; give the output of {COMMAND}")
     return items

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webhook.cli.config_files import read_fabrics, read_facts
+from webhook.cli.inputs import input_name
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_access, configured
 from webhook.cli.output import colour, print_status, width, write
-from webhook.config.files import load_facts
-from webhook.config.load import load_fabrics
 from webhook.errors import ClusterError, DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import FabricInventory, Reserved, build_inventory
@@ -42,10 +41,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `fabrics`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("-c", "--config", metavar="FABRICS", help="fabrics file (default: the cluster's fabrics)")
+    add(
+        "-c",
+        "--config",
+        type=input_name,
+        metavar="FABRICS",
+        help="fabrics file (default: the cluster's fabrics)",
+    )
     add(
         "-f",
         "--filename",
+        type=input_name,
         metavar="FILE",
         help="the output of kubectl get nodes -o yaml (or json), in place of the cluster",
     )
@@ -78,8 +84,8 @@ def _from_file(arguments: argparse.Namespace) -> FabricInventory:
     path = configured(arguments.config)
     if path is None:
         raise DocumentError(f"no fabrics: {_GIVE} or ${CONFIG_VARIABLE}")
-    facts = load_facts(Path(arguments.filename))
-    return build_inventory(facts.nodes, load_fabrics(path).fabrics)
+    facts = read_facts(arguments.filename)
+    return build_inventory(facts.nodes, read_fabrics(path))
 
 
 def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
@@ -112,7 +118,7 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
 def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:
     """Return the fabrics of the named file, or the cluster's."""
     if arguments.config:
-        return load_fabrics(Path(arguments.config)).fabrics
+        return read_fabrics(arguments.config)
     from webhook.preview.live import read_live  # noqa: PLC0415 -- slow to import
 
     reading = read_live(reads, (), fabrics_instead=_GIVE)

@@ -7,10 +7,12 @@ or is a template, is skipped with a note. Such a file on the command line is an 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
-from webhook.cli.output import print_status, read_stdin, unreadable
+from webhook.cli.inputs import read_input, shown_name, unreadable
+from webhook.cli.output import print_status
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.preview.dry_run import unsupported_reason
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
@@ -21,21 +23,20 @@ _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CHART = "Chart.yaml"
 #: Files that mark a directory of kustomize or Helm; they are skipped without a note.
 _OF_TOOLS = frozenset({*_KUSTOMIZATIONS, _CHART})
-_STDIN = "<stdin>"
 
 
 class ManifestFiles:
     """The documents of the files, and whether a file could not be read, which is reported."""
 
-    def __init__(self, given: Sequence[str]) -> None:
-        """Read each file once."""
+    def __init__(self, given: Sequence[str], *, recursive: bool) -> None:
+        """Read each file once; `recursive`: also the subdirectories of directories."""
         self.documents: list[Document] = []
         self.unreadable = False
         self._names: list[str] = []
         self._taken: set[str] = set()
         self._built: list[str] = []  # how to get manifests from the directories given
         for name in given:
-            self._take(name)
+            self._take(name, recursive=recursive)
         if self.documents:
             for how in self._built:
                 print_status("note", how)
@@ -48,16 +49,17 @@ class ManifestFiles:
         like_others = f", like {len(self._names) - 1} more" if len(self._names) > 1 else ""
         return f"{self._names[0]}: contains no documents{like_others}"
 
-    def _take(self, given: str) -> None:
+    def _take(self, given: str, *, recursive: bool) -> None:
         try:
-            names = _expanded(given)
+            names = _expanded(given, recursive=recursive)
         except DocumentError as error:
             self._refuse(error)
             return
         for name in [given] if names is None else names:
             self._read(name, listed=names is not None)
-        if names is not None and (how := _how_to_build(Path(given))):
-            self._built.append(how)
+        if names is not None:
+            folders = dict.fromkeys([Path(given), *(Path(name).parent for name in names)])
+            self._built += filter(None, dict.fromkeys(map(_how_to_build, folders)))
 
     def _read(self, name: str, *, listed: bool) -> None:
         """Read a file unless it was read before; `listed` marks the files of a directory."""
@@ -76,7 +78,7 @@ class ManifestFiles:
         except DocumentError as error:
             self._refuse(error)
         else:
-            self._names.append(_STDIN if name == "-" else name)
+            self._names.append(shown_name(name))
             self.documents.extend(documents)
 
     def _refuse(self, error: DocumentError) -> None:
@@ -84,18 +86,34 @@ class ManifestFiles:
         self.unreadable = True
 
 
-def _expanded(name: str) -> list[str] | None:
+def _expanded(name: str, *, recursive: bool) -> list[str] | None:
     """Return the manifests in a directory; None for anything else."""
     folder = Path(name)
     try:
         if name == "-" or not folder.is_dir():
             return None
-        manifests = sorted(str(path) for path in folder.iterdir() if path.suffix in _SUFFIXES)
+        manifests = list(_manifests(folder, recursive=recursive))
     except OSError as error:
         raise unreadable(name, error) from None
     if not manifests and not _how_to_build(folder):
-        raise DocumentError(f"{name}: no .yaml, .yml or .json file in this directory")
+        nested = not recursive and any(path.is_dir() for path in folder.iterdir())
+        hint = "; to read its subdirectories, add -R" if nested else ""
+        raise DocumentError(f"{name}: no .yaml, .yml or .json file in this directory{hint}")
     return manifests
+
+
+def _manifests(folder: Path, *, recursive: bool) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder, onerror=_fail):
+        folders.sort()
+        yield from (
+            str(Path(parent, name)) for name in sorted(names) if Path(name).suffix in _SUFFIXES
+        )
+        if not recursive:
+            return
+
+
+def _fail(error: OSError) -> NoReturn:
+    raise error
 
 
 def _how_to_build(folder: Path) -> str:
@@ -112,20 +130,9 @@ def _how_to_build(folder: Path) -> str:
 
 def _documents(name: str) -> list[Document]:
     """Read one input; DocumentError also if it has a document that cannot be previewed."""
-    data = _data(name)
+    data = read_input(name, DOCUMENT_LIMITS.octets)
     documents = read_documents(data) if name == "-" else read_documents(data, name)
     for document in documents:
         if reason := unsupported_reason(document):
             raise NotKubernetesError(reason)
     return documents
-
-
-def _data(name: str) -> bytes:
-    """Read at most one byte more than the limit: that byte reveals a larger file."""
-    try:
-        if name == "-":
-            return read_stdin(DOCUMENT_LIMITS.octets + 1)
-        with Path(name).open("rb") as file:
-            return file.read(DOCUMENT_LIMITS.octets + 1)
-    except (OSError, ValueError) as error:
-        raise unreadable(name, error) from None

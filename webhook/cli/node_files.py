@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from webhook.cli.output import read_stdin, unreadable
+from webhook.cli.inputs import STDIN, read_input, unreadable
 from webhook.diagnose.discover.inputs import NodeText
 from webhook.errors import DocumentError
 
@@ -21,13 +21,12 @@ _ON_NODE = re.compile(r"(?:^|/)((?:sys|proc)/.+)")
 _DEVICE_FILE = re.compile(
     r"[\w.-]{1,64}/(?:ports/\d{1,3}/.+|fw_ver|board_id|hca_type|node_guid|device/.+)"
 )
-_STDIN = "<stdin>"
 
 
 def texts_of(given: str) -> Iterator[NodeText]:
     """Yield the texts of a file, of a node's folder, or of standard input (-)."""
     if given == "-":
-        yield NodeText(_STDIN, "stdin", _decoded(read_stdin(_LARGEST_TEXT + 1), _STDIN))
+        yield NodeText(STDIN, "stdin", _decoded(read_input(given, _LARGEST_TEXT), STDIN))
         return
     path = Path(given)
     try:
@@ -106,11 +105,7 @@ def _sysfs_value(path: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return _decoded(file.read(_LARGEST_TEXT + 1), str(path))
-    except (OSError, ValueError) as error:
-        raise unreadable(str(path), error) from None
+    return _decoded(read_input(str(path), _LARGEST_TEXT), str(path))
 
 
 def _decoded(data: bytes, name: str) -> str:

@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from webhook.cli.inputs import input_name
 from webhook.config.names import LABEL_FORM, is_dns_label
 from webhook.errors import DocumentError
 from webhook.kube.access import Overrides, kubeconfig_or_pod
@@ -205,16 +206,23 @@ def add_form(command: argparse.ArgumentParser) -> None:
 
 def add_files(command: argparse.ArgumentParser, help_text: str) -> None:
     """Add the files, by position and as `-f`; `given_files` returns them."""
-    command.add_argument("files", nargs="*", metavar="FILE", help=help_text)
+    command.add_argument("files", nargs="*", type=input_name, metavar="FILE", help=help_text)
     command.add_argument(
         "-f",
         "--filename",
         action="append",
         default=[],
+        type=input_name,
         dest="more",
         metavar="FILE",
         help="the same, as in kubectl; may be repeated",
     )
+
+
+def add_recursive(command: argparse.ArgumentParser) -> None:
+    """Add the option for the subdirectories of directories, as in kubectl."""
+    help_text = "also read the subdirectories of a directory"
+    command.add_argument("-R", "--recursive", action="store_true", help=help_text)
 
 
 def given_files(arguments: argparse.Namespace, command: str) -> list[str]:
@@ -225,7 +233,6 @@ def given_files(arguments: argparse.Namespace, command: str) -> list[str]:
     return given
 
 
-def configured(given: str | None) -> Path | None:
+def configured(given: str | None) -> str | None:
     """Return the file named by the option, or else by the environment; None if neither is set."""
-    name = given or os.environ.get(CONFIG_VARIABLE)
-    return Path(name) if name else None
+    return given or os.environ.get(CONFIG_VARIABLE) or None

@@ -6,12 +6,9 @@ import json
 import os
 import sys
 from contextlib import suppress
-from io import BufferedReader
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import cast
 
-from webhook.errors import DocumentError
 from webhook.text.escape import visible, visible_json, visible_lines
 
 # Write to standard output and standard error.
@@ -73,25 +70,3 @@ def discard() -> None:
     """Discard buffered output; otherwise the interpreter would try to write it at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def unreadable(name: str, error: OSError | ValueError) -> DocumentError:
-    """Return the error for a file that cannot be opened or read."""
-    return DocumentError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-# Read standard input, for commands that accept `-` as a file.
-
-
-def read_stdin(limit: int) -> bytes:
-    """Read to the end, but at most `limit` bytes.
-
-    It reads piece by piece, since a single large read would continue after a Ctrl-C that comes
-    between two of its system calls.
-    """
-    stream = cast("BufferedReader", sys.stdin.buffer)
-    pieces: list[bytes] = []
-    while limit > 0 and (piece := stream.read1(limit)):
-        pieces.append(piece)
-        limit -= len(piece)
-    return b"".join(pieces)

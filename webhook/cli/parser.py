@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from textwrap import wrap
+from types import MappingProxyType
 from typing import NoReturn
 
 from webhook import __version__
+from webhook.cli.inputs import check_inputs
 from webhook.cli.output import program_name
 from webhook.model.nearest import nearest, suggestion
 from webhook.text.escape import visible
 
 _USAGE = 2
+#: Options that need no command.
+_OWN_OPTIONS = ("-h", "--help", "--version")
+_LONGEST_LINE = 200
 #: Command → summary; the module of a command has its name.
 COMMANDS = {
     "serve": "run the webhook",
@@ -55,9 +61,26 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are a single line, with the nearest word."""
 
+    #: The parsers of the commands below this one.
+    commands: Mapping[str, CommandParser] = MappingProxyType({})
+
     def error(self, message: str) -> NoReturn:
         """Print the error on a line, and exit."""
         self.exit(_USAGE, f"rdma-webhook: error: {visible(message)} (see {self.prog} --help)\n")
+
+    def place(self, words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+        """Append words between options to the argument that takes any number; return the rest."""
+        for action in self._actions:
+            if action.nargs == "*" and not action.option_strings:
+                getattr(arguments, action.dest).extend(self._values(action, words))
+                return [word for word in words if _is_option(word)]
+        return list(words)
+
+    def _values(self, action: argparse.Action, words: Sequence[str]) -> list[object]:
+        try:
+            return [self._get_value(action, word) for word in words if not _is_option(word)]
+        except argparse.ArgumentError as error:
+            self.error(str(error))
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Report unrecognized words."""
@@ -68,10 +91,14 @@ class CommandParser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Check a word against its choices; the message begins with the word."""
         choices = [str(choice) for choice in action.choices or ()]
-        if choices and value not in choices:
-            hint = suggestion(value, choices)
-            message = f"{value!r:.80} is not one of {', '.join(choices)}{hint}"
-            raise argparse.ArgumentError(action, message)
+        if not choices or value in choices:
+            return
+        if action.choices is self.commands:
+            known = suggestion(value, choices) or f"; the commands are {', '.join(choices)}"
+            self.error(f"unknown command {value!r:.80}{known}")
+        hint = suggestion(value, choices)
+        message = f"{value!r:.80} is not one of {', '.join(choices)}{hint}"
+        raise argparse.ArgumentError(action, message)
 
 
 def _option_suggestion(word: str, options: Iterable[str]) -> str:
@@ -90,15 +117,32 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     root = parser({word for word in words if word in COMMANDS})
+    _check_order(root, words)
     arguments, unparsed = root.parse_known_args(words)
-    if hasattr(arguments, "files"):
-        arguments.files += [word for word in unparsed if not _is_option(word)]
-        unparsed = [word for word in unparsed if _is_option(word)]
-    if unparsed:
-        getattr(arguments, "command", root).refuse(unparsed)
+    command: CommandParser = getattr(arguments, "command", root)
+    if unparsed := command.place(unparsed, arguments):
+        command.refuse(unparsed)
+    check_inputs(command, arguments)
     if not hasattr(arguments, "module"):
         arguments.parent.error(f"name a command: {', '.join(arguments.below)}")
     return arguments
+
+
+def _check_order(root: CommandParser, words: Sequence[str]) -> None:
+    """Exit if options come before the command, with the line in the right order."""
+    early: list[str] = []
+    command, rest = root, list(words)
+    while names := [word for word in rest if word in command.commands]:
+        place = rest.index(names[0])
+        command, early, rest = command.commands[names[0]], early + rest[:place], rest[place + 1 :]
+    first = next(iter([*early, *rest]), "")
+    if not _is_option(first) or first in _OWN_OPTIONS:
+        return
+    if early:
+        line = f"{command.prog} {shlex.join([*early, *rest])}"
+        root.error(f"options come after the command: {line:.{_LONGEST_LINE}}")
+    if command.commands and not all(map(_is_option, rest)):
+        command.error(f"name a command before {first}: {', '.join(command.commands)}")
 
 
 def _is_option(word: str) -> bool:
@@ -124,7 +168,7 @@ def parser(named: Iterable[str] = COMMANDS) -> CommandParser:
 
 
 def add_commands(
-    parent: argparse.ArgumentParser,
+    parent: CommandParser,
     package: str,
     summaries: Mapping[str, str],
     named: Iterable[str] | None = None,
@@ -136,6 +180,7 @@ def add_commands(
     """
     parent.set_defaults(parent=parent, below=list(summaries))
     commands = parent.add_subparsers(metavar="COMMAND")
+    parent.commands = commands.choices
     for name, summary in summaries.items():
         command = commands.add_parser(
             name,

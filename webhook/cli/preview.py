@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
+from webhook.cli.config_files import read_fabrics, read_facts
+from webhook.cli.inputs import input_name
 from webhook.cli.manifest_files import ManifestFiles
 from webhook.cli.options import (
     CONFIG_VARIABLE,
     FACTS_HELP,
     add_cluster_options,
     add_files,
+    add_recursive,
     cluster_client,
     configured,
     given_files,
@@ -21,9 +23,8 @@ from webhook.cli.options import (
 )
 from webhook.cli.output import colour, print_status, terminal, width, write
 from webhook.config import EXAMPLE, INSTALLED
-from webhook.config.files import load_facts
-from webhook.config.load import load_fabrics
 from webhook.errors import ConfigError, DocumentError
+from webhook.model.fabric import Fabrics
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import APPLIED, FORMATS, writer
 from webhook.preview.input_facts import LiveFacts
@@ -60,9 +61,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.epilog = _EXAMPLES
     add = command.add_argument
     add_files(command, "a manifest in YAML or JSON, a directory, or - for standard input")
+    add_recursive(command)
     add(
         "-c",
         "--config",
+        type=input_name,
         metavar="FABRICS",
         help=f"the fabrics file (default: the cluster's with --live, else ${CONFIG_VARIABLE}, else "
         f"{INSTALLED})",
@@ -83,6 +86,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--facts",
+        type=input_name,
         metavar="FILE",
         help=FACTS_HELP,
     )
@@ -113,13 +117,16 @@ def run(arguments: argparse.Namespace) -> int:
     live = arguments.live or names_cluster(arguments)
     if not live:
         _refuse_example(arguments)
-    manifests = ManifestFiles(given_files(arguments, "rdma-webhook preview"))
+    manifests = ManifestFiles(
+        given_files(arguments, "rdma-webhook preview"), recursive=arguments.recursive
+    )
     if manifests.unreadable and not manifests.documents:
         return _UNREADABLE
     if not manifests.documents:
         raise DocumentError(manifests.no_documents)
-    reading = _read_cluster(arguments, manifests.documents) if live else None
-    report = preview_documents(manifests.documents, _options(arguments, reading))
+    named = read_fabrics(arguments.config) if arguments.config else None
+    reading = _read_cluster(arguments, manifests.documents, named) if live else None
+    report = preview_documents(manifests.documents, _options(arguments, reading, named))
     if report.example and arguments.output == "json":
         print_status(
             "note",
@@ -136,7 +143,9 @@ def run(arguments: argparse.Namespace) -> int:
     return _DONE
 
 
-def _read_cluster(arguments: argparse.Namespace, documents: Sequence[Document]) -> LiveReading:
+def _read_cluster(
+    arguments: argparse.Namespace, documents: Sequence[Document], named: Fabrics | None
+) -> LiveReading:
     """Read the facts of the pods; the cluster's namespace becomes the default."""
     from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
 
@@ -147,20 +156,22 @@ def _read_cluster(arguments: argparse.Namespace, documents: Sequence[Document]) 
         ApiReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
         fabrics_instead="" if arguments.config else instead,
-        claims=bool(arguments.config and path and load_fabrics(path).fabrics.by_template),
+        claims=bool(named and named.by_template),
     )
     if reading.configuration is None:
         _refuse_example(arguments, reading.facts.notes)
     return reading
 
 
-def _options(arguments: argparse.Namespace, reading: LiveReading | None) -> PreviewOptions:
+def _options(
+    arguments: argparse.Namespace, reading: LiveReading | None, named: Fabrics | None
+) -> PreviewOptions:
     live = reading.configuration if reading else None
     path = _fabrics_file(arguments)
     return PreviewOptions(
-        fabrics=live.fabrics if live else load_fabrics(path or EXAMPLE).fabrics,
+        fabrics=live.fabrics if live else named or read_fabrics(path or str(EXAMPLE)),
         example=live is None and path is None,
-        facts=load_facts(Path(arguments.facts)) if arguments.facts else None,
+        facts=read_facts(arguments.facts) if arguments.facts else None,
         live=reading.facts if reading else LiveFacts(),
         namespace=arguments.namespace or "default",
         namespace_labels=dict(arguments.namespace_label),
@@ -168,9 +179,9 @@ def _options(arguments: argparse.Namespace, reading: LiveReading | None) -> Prev
     )
 
 
-def _fabrics_file(arguments: argparse.Namespace) -> Path | None:
+def _fabrics_file(arguments: argparse.Namespace) -> str | None:
     """Return the fabrics file of this machine; None without one."""
-    return configured(arguments.config) or (INSTALLED if INSTALLED.exists() else None)
+    return configured(arguments.config) or (str(INSTALLED) if INSTALLED.exists() else None)
 
 
 def _refuse_example(arguments: argparse.Namespace, notes: Sequence[str] = ()) -> None:

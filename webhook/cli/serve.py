@@ -121,9 +121,10 @@ def _word(*, on: bool) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve, and return the exit code."""
+    config = configured(arguments.config)
     return serve(
         ServeOptions(
-            config=configured(arguments.config),
+            config=Path(config) if config else None,
             facts=arguments.facts,
             watch=arguments.watch == "on",
             host=arguments.host,

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
+from webhook.cli.config_files import read_fabrics
+from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import add_cluster_options, add_form, cluster_client
-from webhook.cli.output import (
-    colour,
-    print_status,
-    read_stdin,
-    terminal,
-    unreadable,
-    width,
-    write,
-    write_json,
-)
-from webhook.config.load import load_fabrics
+from webhook.cli.output import colour, print_status, terminal, width, write, write_json
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.code_output import (
     CodeExplanation,
@@ -60,6 +51,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--filename",
         action="append",
         default=[],
+        type=input_name,
         dest="files",
         metavar="FILE",
         help="a file with the output of kubectl get pod -o yaml (or json), or -; may be repeated",
@@ -79,6 +71,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "-c",
         "--config",
+        type=input_name,
         metavar="FABRICS",
         help="fabrics file: also say what would be decided today",
     )
@@ -105,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     # A pod's name has no capitals, and a code begins with one.
     codes = _explained([word for word in words if word != word.lower()])
     pods = [word for word in words if word == word.lower()]
-    fabrics = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
+    fabrics = read_fabrics(arguments.config) if arguments.config else None
     collected, failures = _collected(arguments, pods, fabrics)
     # A word without capitals is a code, too, if it is not a pod.
     lower_codes = _print_failures(failures)
@@ -165,7 +158,7 @@ def _collected(
     """Return the evidence of all pods, and the error for each word that is no readable pod."""
     evidence: list[PodEvidence] = []
     if arguments.files:
-        objects = [item for name in arguments.files for item in _objects(name)]
+        objects = [item for name in dict.fromkeys(arguments.files) for item in _objects(name)]
         evidence += collect_from_objects(objects, arguments.namespace or "default", fabrics)
         if not evidence:
             raise DocumentError(_no_pod(arguments.files))
@@ -197,7 +190,7 @@ def _name(word: str) -> str:
 
 
 def _no_pod(files: list[str]) -> str:
-    names = ", ".join(files)
+    names = ", ".join(map(shown_name, files))
     return (
         f"{names}: contains no pods: give the output of kubectl get pod -o yaml; for the pods of "
         "a workload, use rdma-webhook preview"
@@ -205,15 +198,8 @@ def _no_pod(files: list[str]) -> str:
 
 
 def _objects(name: str) -> Iterator[Manifest]:
-    try:
-        if name == "-":
-            documents = read_documents(read_stdin(DOCUMENT_LIMITS.octets + 1))
-        else:
-            with Path(name).open("rb") as file:
-                documents = read_documents(file.read(DOCUMENT_LIMITS.octets + 1), name)
-    except (OSError, ValueError) as error:
-        raise unreadable(name, error) from None
-    for document in documents:
+    content = read_input(name, DOCUMENT_LIMITS.octets)
+    for document in read_documents(content, shown_name(name)):
         yield from objects_of(document.value)
 
 

@@ -19,7 +19,7 @@ from webhook.config.findings import (
     limit_findings,
 )
 from webhook.config.messages import show_value
-from webhook.errors import ShapeError
+from webhook.errors import ShapeError, read_failure
 from webhook.model.facts import Facts
 from webhook.model.finding import Finding, Location
 from webhook.model.pod import Path, at
@@ -74,23 +74,13 @@ def read_file(path: File, limits: TextLimits) -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise invalid_configuration(
-                FILE_UNREADABLE, str(path), "is a directory: name the file in it"
-            )
+            raise IsADirectoryError
         if not stat.S_ISREG(mode):
             raise invalid_configuration(FILE_UNREADABLE, str(path), "is not a regular file")
         with path.open("rb") as file:
             content = file.read(limits.octets + 1)
-    except FileNotFoundError:
-        raise invalid_configuration(FILE_UNREADABLE, str(path), "there is no such file") from None
-    except OSError as error:
-        raise invalid_configuration(
-            FILE_UNREADABLE, str(path), f"cannot be read: {error.strerror or error}"
-        ) from None
-    except ValueError as error:  # a NUL in the name
-        raise invalid_configuration(
-            FILE_UNREADABLE, repr(str(path)), f"is not a file name: {error}"
-        ) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise invalid_configuration(FILE_UNREADABLE, str(path), read_failure(error)) from None
     if len(content) > limits.octets:
         raise invalid_configuration(
             FILE_UNREADABLE, str(path), f"is larger than {limits.octets:,} bytes, the maximum"
@@ -253,14 +243,18 @@ KINDS = (
     *("ResourceClaimTemplate", "ResourceClaim"),
 )
 #: Limits for 10,000 nodes, which with their images take about 150 MB.
-_LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
+FACTS_LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
 _HOW = "give the output of `kubectl get ns,limitrange,quota,node -A -o yaml`"
 
 
 def load_facts(path: File) -> Facts:
-    """Load facts; raise InvalidConfiguration if the file has no usable facts."""
+    """Load a facts file; raise InvalidConfiguration if it has no usable facts."""
     name = str(path)
-    text = decode(read_file(path, _LIMITS), name)
+    return parse_facts(decode(read_file(path, FACTS_LIMITS), name), name)
+
+
+def parse_facts(text: str, name: str) -> Facts:
+    """Parse facts; raise InvalidConfiguration if the text has no usable facts."""
     objects = [item for data in _documents(text, name) for item in _objects(data, name)]
     if not objects:
         raise invalid_configuration(INVALID_FACTS, name, f"contains no objects: {_HOW}")
@@ -275,14 +269,14 @@ def load_facts(path: File) -> Facts:
 def _documents(text: str, name: str) -> Iterator[object]:
     """Read JSON, which is many times faster for a large cluster, or else YAML."""
     if not text.lstrip().startswith("{"):
-        yield from (document.data for document in parse_yaml(text, name, _LIMITS))
+        yield from (document.data for document in parse_yaml(text, name, FACTS_LIMITS))
         return
     try:
         yield json.loads(text)
     except RecursionError:
         raise invalid_configuration(INVALID_FACTS, name, "is nested too deeply") from None
     except ValueError:  # YAML that begins with a brace, or several documents
-        yield from (document.data for document in parse_yaml(text, name, _LIMITS))
+        yield from (document.data for document in parse_yaml(text, name, FACTS_LIMITS))
 
 
 def _objects(data: object, name: str) -> Iterator[dict[str, object]]:

@@ -2,91 +2,22 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.unit.cli.shell import DENIED, FABRICS, POD, SERVICE, Answer, Shell
 from webhook import __version__
 from webhook.cli import main
 from webhook.cli import preview as preview_command
 from webhook.config.crd import definition_text
 from webhook.config.findings import INVALID_VALUE
 from webhook.text.yaml.documents import read_documents
-
-FABRICS = """\
-apiVersion: rdma.lab/v1alpha1
-kind: FabricConfiguration
-spec:
-  fabrics:
-  - name: v100-ib
-    match: {gpuResources: [nvidia.com/v100]}
-    resources: [{name: rdma/rdma_v100}]
-    linkLayer: InfiniBand
-    hcas: [mlx5_0]
-"""
-POD = """\
-apiVersion: v1
-kind: Pod
-metadata:
-  name: trainer  # at night
-  annotations: {rdma.lab/enable: "true"}
-spec:
-  containers:
-  - name: main
-    resources: {limits: {nvidia.com/v100: 1}}
-"""
-DENIED = POD.replace('"true"', '"yes"').replace("trainer", "denied")
-SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
-
-
-class Answer(NamedTuple):
-    """The exit code and the output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Shell:
-    """Runs commands in its own folder."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._folder = folder
-        self._capsys = capsys
-
-    def file(self, name: str, text: str) -> str:
-        """Write a file and return its name."""
-        (self._folder / name).parent.mkdir(exist_ok=True)
-        (self._folder / name).write_text(text)
-        return name
-
-    def __call__(self, *arguments: str) -> Answer:
-        """Run one command; a usage error of argparse is returned as an answer too."""
-        try:
-            code = main(arguments)
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        written = self._capsys.readouterr()
-        return Answer(code, written.out, written.err)
-
-
-@pytest.fixture
-def shell(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Shell:
-    """Return a shell with a fabrics file and a pod, without the program's variables."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("RDMA_WEBHOOK_CONFIG", "RDMA_WEBHOOK_TRACEBACK", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "100")
-    shell = Shell(tmp_path, capsys)
-    shell.file("fabrics.yaml", FABRICS)
-    shell.file("pod.yaml", POD)
-    return shell
 
 
 def preview(shell: Shell, *arguments: str) -> Answer:
@@ -186,6 +117,55 @@ def test_help_is_a_command(shell: Shell, words: list[str], equivalent: list[str]
     """`help` alone lists the commands; with a command, it lists that command's options."""
     assert shell(*words) == shell(*equivalent)
     assert shell(*words).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["-n", "lab", "preview"], "rdma-webhook preview -n lab"),
+        (["--enable", "preview", "pod.yaml"], "rdma-webhook preview --enable pod.yaml"),
+        (["-n", "lab", "verify", "run"], "rdma-webhook verify run -n lab"),
+        (["verify", "-n", "lab", "run", "-A"], "rdma-webhook verify run -n lab -A"),
+        (["-f", "a b.yaml", "preview"], "rdma-webhook preview -f 'a b.yaml'"),
+    ],
+)
+def test_options_come_after_the_command(shell: Shell, words: list[str], line: str) -> None:
+    """The error has the line in the right order."""
+    answer = shell(*words)
+    message = f"options come after the command: {line} (see rdma-webhook --help)"
+    assert answer == (2, "", f"rdma-webhook: error: {message}\n")
+
+
+def test_a_long_line_is_cut(shell: Shell) -> None:
+    """A command line may have thousands of files."""
+    answer = shell("-f", *["pod.yaml"] * 100, "preview")
+    assert "after the command: rdma-webhook preview -f pod.yaml pod.yaml" in answer.err
+    assert len(answer.err) < 300
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-n", "lab"], "name a command before -n: serve, preview, why, "),
+        (["-n", "lab", "previw"], "name a command before -n: serve, preview, why, "),
+        (["verify", "-n", "lab"], "name a command before -n: judge, run, nccl, clean (see "),
+        (["lab", "preview"], "unknown command 'lab'; the commands are serve, preview, why, "),
+        (["verify", "lab"], "unknown command 'lab'; the commands are judge, run, nccl, clean ("),
+        (["previw"], "unknown command 'previw' (did you mean preview?) (see rdma-webhook --help)"),
+    ],
+)
+def test_a_command_line_without_a_command(shell: Shell, words: list[str], message: str) -> None:
+    """The error lists the commands, unless one is near."""
+    answer = shell(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"rdma-webhook: error: {message}")
+
+
+@pytest.mark.parametrize("option", ["--help", "-h", "--version"])
+def test_the_program_has_options_of_its_own(shell: Shell, option: str) -> None:
+    """They come before a command, which is then ignored."""
+    assert shell(option, "preview") == shell(option)
+    assert shell(option).code == 0
 
 
 def test_files_may_stand_between_options(shell: Shell) -> None:
@@ -475,8 +455,8 @@ def test_a_forgotten_dash_is_a_denial(shell: Shell) -> None:
     assert "✘ denied: spec.containers must be a list, but is a mapping" in answer.out
 
 
-@pytest.mark.parametrize("name", ["missing.yaml", "pod.yaml/x", "n\0l", "x" * 300])
-def test_a_missing_file_is_a_single_line(shell: Shell, name: str) -> None:
+@pytest.mark.parametrize("name", ["pod.yaml/x", "n\0l", "x" * 300])
+def test_an_impossible_file_is_a_single_line(shell: Shell, name: str) -> None:
     """The message is from the operating system."""
     answer = preview(shell, name)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
@@ -486,9 +466,47 @@ def test_a_missing_file_is_a_single_line(shell: Shell, name: str) -> None:
 def test_a_folder_without_manifests_is_an_error(shell: Shell, tmp_path: Path) -> None:
     """A folder without manifests is an error, as in kubectl."""
     (tmp_path / "none").mkdir()
-    assert preview(shell, "none").err == (
-        "rdma-webhook: error: none: no .yaml, .yml or .json file in this directory\n"
-    )
+    error = "rdma-webhook: error: none: no .yaml, .yml or .json file in this directory"
+    assert preview(shell, "none") == (2, "", f"{error}\n")
+    (tmp_path / "none" / "below").mkdir()
+    assert preview(shell, "none").err == f"{error}; to read its subdirectories, add -R\n"
+    assert preview(shell, "none", "-R").err == f"{error}\n"
+
+
+def test_a_folder_is_read_with_its_subdirectories(shell: Shell) -> None:
+    """`-R` is kubectl's option; without it, only the files of the folder itself are read."""
+    for name in ("z", "b", "k", "a", "m"):
+        shell.file(f"all/d/{name}/service.yaml", SERVICE.replace("web", name))
+    shell.file("all/b/a.yaml", POD)
+    shell.file("all/b/deep/pod.json", json.dumps(read_documents(POD)[0].value))
+    shell.file("all/c/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n")
+    shell.file("all/c/templates/pod.yaml", "{{- if .Values.x }}\na: 1\n{{- end }}\n")
+    assert "pod: " not in preview(shell, "all").out
+    for option in ("-R", "--recursive"):
+        answer = preview(shell, "all", option)
+        assert answer.code == 0
+        pods = [line.split()[-1] for line in answer.out.splitlines() if line.startswith("Pod ")]
+        assert pods == ["all/b/a.yaml:1", "all/b/deep/pod.json:1"]
+        services = "no pod template in Service a, Service b, Service k, Service m, Service z"
+        assert services in " ".join(answer.out.split())
+        assert "note: all/c is a Helm chart: run helm template all/c |" in answer.err
+    diff = ("diff-config", "fabrics.yaml", "-c", "fabrics.yaml", "-f", "all")
+    assert "2 pods" in shell(*diff, "-R").out
+
+
+def test_an_unreadable_subdirectory_is_an_error(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise its pods would silently be missing from the report."""
+    shell.file("all/below/pod.yaml", POD)
+
+    def denied(top: Path, onerror: Any) -> Any:
+        onerror(PermissionError(13, "Permission denied", f"{top}/below"))
+
+    monkeypatch.setattr(os, "walk", denied)
+    answer = preview(shell, "all", "-R")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "rdma-webhook: error: all: cannot be read: Permission denied\n"
 
 
 KUSTOMIZATION = "resources: [pod.yaml]\n"
@@ -706,7 +724,7 @@ def test_check_config_of_too_much_standard_input(
     assert (answer.code, "<stdin>: is larger than" in answer.err) == (2, True)
 
 
-@pytest.mark.parametrize("name", ["/dev/null", ".", "latin.yaml", "missing.yaml"])
+@pytest.mark.parametrize("name", [".", "latin.yaml", "missing.yaml"])
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_check_config_of_an_unreadable_file(
     shell: Shell, tmp_path: Path, name: str, output: str
@@ -737,7 +755,7 @@ def test_check_config_of_a_missing_file(shell: Shell) -> None:
     assert shell("check-config", "missing.yaml") == (
         2,
         "",
-        "rdma-webhook: error: missing.yaml: there is no such file\n",
+        "rdma-webhook: error: missing.yaml: no such file or directory\n",
     )
 
 
@@ -808,7 +826,7 @@ def test_diff_config_reports_the_changes_of_a_new_file(shell: Shell) -> None:
     for words in (("missing.yaml", *against), ("new.yaml", "-c", "missing.yaml", "-f", "pod.yaml")):
         answer = shell("diff-config", *words)
         assert (answer.code, answer.out) == (2, "")
-        assert "missing.yaml: there is no such file" in answer.err
+        assert "missing.yaml: no such file or directory" in answer.err
     incomplete = shell(
         "diff-config", "new.yaml", "-c", "fabrics.yaml", "-f", "pod.yaml", "-f", "gone.yaml"
     )

@@ -228,8 +228,8 @@ def test_what_is_no_readable_file_is_reported(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     large.write_bytes(b"12345")
     messages = {
-        tmp_path / "none": "there is no such file",
-        tmp_path: "is a directory: name the file in it",
+        tmp_path / "none": "no such file or directory",
+        tmp_path: "is a directory: name a file in it",
         pipe: "is not a regular file",
         large: "is larger than 4 bytes, the maximum",
         large / "x": "cannot be read: Not a directory",
@@ -238,5 +238,5 @@ def test_what_is_no_readable_file_is_reported(tmp_path: Path) -> None:
         with pytest.raises(InvalidConfiguration) as caught:
             read_file(path, LIMITS._replace(octets=4))
         assert str(caught.value) == f"{path}: {message}"
-    with pytest.raises(InvalidConfiguration, match="is not a file name: embedded null"):
+    with pytest.raises(InvalidConfiguration, match="cannot be read: embedded null"):
         read_file(Path("a\0b"), LIMITS)

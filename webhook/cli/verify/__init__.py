@@ -5,9 +5,7 @@ Each module here is a subcommand of `verify`, except the modules that several of
 
 from __future__ import annotations
 
-import argparse
-
-from webhook.cli.parser import add_commands
+from webhook.cli.parser import CommandParser, add_commands
 
 #: Command → summary; the module of a command has its name.
 _COMMANDS = {
@@ -24,7 +22,7 @@ _EXAMPLES = """examples:
 """
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_arguments(command: CommandParser) -> None:
     """Add the commands of `verify`."""
     command.epilog = _EXAMPLES
     add_commands(command, __name__, _COMMANDS)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from webhook.cli.config_files import read_fabrics
+from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import CONFIG_VARIABLE, configured
-from webhook.cli.output import print_status, read_stdin, unreadable
+from webhook.cli.output import print_status
 from webhook.cli.verify.options import add_result_options, fabric_named, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
-from webhook.config.load import load_fabrics
 from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
 
-_STDIN = "<stdin>"
 #: The largest number of bytes of a file.
 _LARGEST = 64 << 20
 _EXAMPLES = f"""examples:
@@ -30,9 +29,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `verify judge`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("files", nargs="*", metavar="FILE", help="what benchmarks or NCCL printed, or -")
+    add(
+        "files",
+        nargs="*",
+        type=input_name,
+        metavar="FILE",
+        help="what benchmarks or NCCL printed, or -",
+    )
     add("--rate", type=given_rate, metavar="GBPS", help="the port's rate, as ibstat shows it")
-    add("-c", "--config", metavar="FABRICS", help="a fabrics file, with --fabric")
+    add("-c", "--config", type=input_name, metavar="FABRICS", help="a fabrics file, with --fabric")
     add("--fabric", metavar="NAME", help="the fabric whose rateGbps and hcas are expected")
     add_result_options(command)
 
@@ -65,30 +70,24 @@ def _fabric(arguments: argparse.Namespace) -> Fabric | None:
     path = configured(arguments.config)
     if path is None:
         raise DocumentError(f"--fabric needs the fabrics file: -c FABRICS or ${CONFIG_VARIABLE}")
-    return fabric_named(arguments.fabric, load_fabrics(path).fabrics, str(path))
+    return fabric_named(arguments.fabric, read_fabrics(path), shown_name(path))
 
 
 def _files(name: str) -> list[BenchmarkFile] | None:
     """Read a file, node by node; print an error and return None if it is unreadable."""
+    shown = shown_name(name)
     try:
-        data = _data(name)
-    except OSError as error:
-        print_status("error", str(unreadable(name, error)))
+        data = read_input(name, _LARGEST)
+    except DocumentError as error:
+        print_status("error", str(error))
         return None
     if len(data) > _LARGEST:
         print_status(
             "error",
-            f"{name}: larger than {_LARGEST >> 20} MiB; pass only the benchmark's part of it",
+            f"{shown}: larger than {_LARGEST >> 20} MiB; pass only the benchmark's part of it",
         )
         return None
-    return read_benchmark_files(_STDIN if name == "-" else name, data.decode("utf-8", "replace"))
-
-
-def _data(name: str) -> bytes:
-    if name == "-":
-        return read_stdin(_LARGEST + 1)
-    with Path(name).open("rb") as file:
-        return file.read(_LARGEST + 1)
+    return read_benchmark_files(shown, data.decode("utf-8", "replace"))
 
 
 def _report_unrecognized(files: list[BenchmarkFile]) -> None:

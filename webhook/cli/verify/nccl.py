@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webhook.cli.inputs import input_name
 from webhook.cli.options import add_cluster_options, cluster_client
 from webhook.cli.output import print_status
 from webhook.cli.verify.options import (
@@ -57,7 +58,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help=f"the resource of these GPUs (default: the fabric's only one, else {_ANY_GPU})",
     )
     add("--fabric", metavar="NAME", help="the fabric (default: the only one)")
-    add("-c", "--config", metavar="FABRICS", help="the fabrics file (default: the cluster's)")
+    add(
+        "-c",
+        "--config",
+        type=input_name,
+        metavar="FABRICS",
+        help="the fabrics file (default: the cluster's)",
+    )
     add_nodes_option(command)
     add("--test", default="all_reduce_perf", metavar="PROGRAM", help="(default: %(default)s)")
     add("--largest", type=_size, default="1G", metavar="SIZE", help="of a message (default: 1G)")

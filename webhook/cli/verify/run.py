@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook import __version__
+from webhook.cli.inputs import input_name
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_client
 from webhook.cli.output import colour, print_status, width, write, write_json
 from webhook.cli.verify.options import (
@@ -82,7 +83,7 @@ def _add_what(command: argparse.ArgumentParser) -> None:
     """Add the options that say what is measured."""
     add = command.add_argument
     add("--fabric", metavar="NAME", help="the fabric (default: the only one)")
-    add("-c", "--config", metavar="FABRICS", help=_CONFIG_HELP)
+    add("-c", "--config", type=input_name, metavar="FABRICS", help=_CONFIG_HELP)
     add_nodes_option(command)
     pairs = command.add_mutually_exclusive_group()
     pairs.add_argument("--ring", action="store_true", help="each node with the next one (default)")

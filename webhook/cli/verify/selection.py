@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
+from webhook.cli.config_files import read_fabrics
+from webhook.cli.inputs import shown_name
 from webhook.cli.options import configured
 from webhook.cli.output import print_status
 from webhook.cli.verify.options import fabric_named
-from webhook.config.load import load_fabrics
 from webhook.diagnose.verify.runs.plan import (
     FabricNodes,
     Round,
@@ -44,7 +44,7 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     Raises ConfigError if there are none.
     """
     if config:
-        return _of_file(Path(config))
+        return _of_file(config)
     path = configured(None)
     instead = f"using the fabrics of {path}" if path else _INSTEAD
     reading = read_live(reads, (), fabrics_instead=instead)
@@ -57,8 +57,8 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     return _of_file(path)
 
 
-def _of_file(path: Path) -> FabricSource:
-    return FabricSource(load_fabrics(path).fabrics, str(path))
+def _of_file(name: str) -> FabricSource:
+    return FabricSource(read_fabrics(name), shown_name(name))
 
 
 def chosen_fabric(name: str | None, source: FabricSource) -> Fabric:

@@ -133,18 +133,18 @@ def test_a_bad_file_does_not_hide_the_others(discover: Discover) -> None:
     ran = discover("n0.txt", "n1.txt", "n2.txt", "-o", "json")
     assert ran.code == 2
     assert [node["name"] for node in json.loads(ran.out)["nodes"]] == ["n1"]
-    assert "n0.txt: cannot be read" in ran.err
+    assert "n0.txt: no such file or directory" in ran.err
     assert "n2.txt: is empty" in ran.err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["missing.txt"], "missing.txt: cannot be read: No such file or directory"),
-        (["--dir", "missing"], "missing: cannot be read: No such file or directory"),
+        (["missing.txt"], "missing.txt: no such file or directory"),
+        (["--dir", "missing"], "missing: no such file or directory"),
         (["--dir", "."], ".: is empty: expected a file or a folder for each node"),
         (["."], ".: is empty: expected files with the output of tools"),
-        (["--nodes", "missing.yaml"], "missing.yaml: cannot be read"),
+        (["--nodes", "missing.yaml"], "missing.yaml: no such file or directory"),
         (["--nodes", "--kubeconfig", "missing"], "missing"),
         (["a\0b"], "cannot be read"),
     ],

@@ -99,7 +99,7 @@ def test_a_file_that_is_missing_for_a_moment_changes_nothing(tmp_path: Path) -> 
     assert config.poll()
     aside = path.rename(tmp_path / "aside")
     assert config.poll()
-    assert state(config) == (["a"], 1, 1.0, f"{path}: there is no such file")
+    assert state(config) == (["a"], 1, 1.0, f"{path}: no such file or directory")
     aside.rename(path)
     assert config.poll()
     assert state(config) == (["a"], 1, 1.0, "")

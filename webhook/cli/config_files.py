@@ -1,0 +1,28 @@
+"""Read the fabrics files and facts files that options name."""
+
+from __future__ import annotations
+
+from webhook.cli.inputs import read_input, shown_name
+from webhook.config.files import FACTS_LIMITS, decode, parse_facts
+from webhook.config.load import LIMITS, parse_fabrics
+from webhook.errors import DocumentError
+from webhook.model.fabric import Fabrics
+from webhook.model.facts import Facts
+
+
+def read_fabrics(name: str) -> Fabrics:
+    """Read a fabrics file; InvalidConfiguration, with all errors, if it is not valid."""
+    return parse_fabrics(read_text(name, LIMITS.octets), shown_name(name)).fabrics
+
+
+def read_facts(name: str) -> Facts:
+    """Read a facts file; InvalidConfiguration if it has no usable facts."""
+    return parse_facts(read_text(name, FACTS_LIMITS.octets), shown_name(name))
+
+
+def read_text(name: str, limit: int) -> str:
+    """Read an input of at most `limit` bytes as UTF-8."""
+    content = read_input(name, limit)
+    if len(content) > limit:
+        raise DocumentError(f"{shown_name(name)}: is larger than {limit:,} bytes, the maximum")
+    return decode(content, shown_name(name))
