@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.fabrics_file import one_fabric
+from tests.fabrics_file import single_fabric
 from tests.integration.command_desk import Desk, command_desk
 from tests.integration.kubeconfig import KUBECONFIG
 from webhook.admission.registration import SHIPPED
@@ -219,7 +219,7 @@ def test_claims_are_read_for_the_fabrics_that_are_named(desk: Desk) -> None:
     """Only fabrics with claims need them, and that of -c may be the only one."""
     claims = "/apis/resource.k8s.io/v1/namespaces/lab/resourceclaimtemplates"
     desk.api.answers[claims] = {"metadata": {"resourceVersion": "1"}, "items": []}
-    named = one_fabric("h100", "nvidia.com/h100", "rdma/h100").replace(
+    named = single_fabric("h100", "nvidia.com/h100", "rdma/h100").replace(
         "resources: [{name: rdma/h100}]", "claims: [{template: nics}]"
     )
     fabrics = desk.file("claims.yaml", named.replace("hcas: [mlx5_0]", "mode: dra"))
