@@ -13,7 +13,7 @@ import pytest
 
 from webhook.cli import main
 from webhook.config import EXAMPLE
-from webhook.preview.report.json import form_schema
+from webhook.preview.report.json import preview_schema
 from webhook.preview.workloads.controllers import CONTROLLERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "preview.md"
@@ -47,8 +47,10 @@ def _kind(named: str) -> str:
 
 
 def _type(value: dict[str, Any]) -> str:
-    kind = value.get("type", "string")
-    return " or ".join(kind) if isinstance(kind, list) else kind
+    """Return a type, or the types of a union; a reference is to an object."""
+    if "anyOf" in value:
+        return " or ".join(_type(part) for part in value["anyOf"])
+    return "object" if "$ref" in value else str(value["type"])
 
 
 def test_the_page_shows_the_output(
@@ -67,8 +69,9 @@ def test_the_page_shows_the_output(
         assert main(shlex.split(match[2])) == 0
         return f"{match[1]}{capsys.readouterr().out}```"
 
-    schema = json.loads(form_schema())
-    parts = {"form": schema, **schema["$defs"]}
+    schema = json.loads(preview_schema())
+    defined = schema["$defs"]
+    parts = {"form": schema, "decision": defined["DecisionForm"], "outcome": defined["OutcomeForm"]}
 
     def table(match: re.Match[str]) -> str:
         written = keys(parts[match[1]]) if match[1] in parts else controllers()

@@ -149,7 +149,11 @@ def test_a_full_disk_is_a_single_line() -> None:
     """A full disk is reported once: the interpreter does not report it again when it exits."""
     with FULL.open("wb") as full:
         done = subprocess.run(
-            command("schema", "form"), stdout=full, stderr=subprocess.PIPE, check=False, timeout=300
+            command("schema", "preview"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=300,
         )
     assert done.returncode == 2
     assert done.stderr == (

@@ -14,13 +14,13 @@ from webhook.diagnose.verify.output import verify_schema
 from webhook.diagnose.why.output import why_schema
 from webhook.preview.comparison import changes_schema
 from webhook.preview.fabrics.record import fabrics_schema
-from webhook.preview.report.json import form_schema
+from webhook.preview.report.json import preview_schema
 
 _SCHEMAS = {
     "fabrics": schema_text,
     "crd": definition_text,
     "check-config": check_config_schema,
-    "form": form_schema,
+    "preview": preview_schema,
     "fabrics-output": fabrics_schema,
     "why": why_schema,
     "discover": discover_schema,
@@ -38,7 +38,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         choices=tuple(_SCHEMAS),
         default="fabrics",
         help="fabrics: the fabrics file (default), as a JSON Schema; crd: the same as a "
-        "CustomResourceDefinition; form: the output of preview -o json; check-config, why, "
+        "CustomResourceDefinition; check-config, preview, why, "
         "discover, verify (judge), verify-run, diff-config: that of the command with -o json",
     )
 

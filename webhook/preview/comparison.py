@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
+from typing_extensions import TypedDict
+
 from webhook.model.annotations import STATUS
+from webhook.model.decision import Rdma
 from webhook.model.names import counted
 from webhook.model.pod import PodManifest
 from webhook.preview.report.record import Preview, Report
@@ -25,8 +27,7 @@ class Side(NamedTuple):
     """The decision on a pod with one configuration."""
 
     allowed: bool
-    #: yes, no, unsure or none.
-    rdma: str
+    rdma: Rdma
     because: str  #: a reason code
     message: str
     fabric: str | None
@@ -112,12 +113,56 @@ def _without_status(preview: Preview) -> PodManifest:
     return {**pod, "metadata": metadata}
 
 
-# The comparison of two configurations for programs: stable, and described by a JSON Schema.
-
-_SCHEMA = Path(__file__).with_name("changes.schema.json")
+# The comparison of two configurations for programs. Keys may be added, but are never renamed.
 
 
-def changes_form(comparison: Comparison) -> dict[str, object]:
+class SideForm(TypedDict):
+    """The decision on a pod with one configuration."""
+
+    allowed: bool
+    rdma: Rdma
+    because: str
+    """A reason code."""
+    message: str
+    fabric: str | None
+
+
+class LeafForm(TypedDict):
+    """A value that differs; null if it is missing."""
+
+    place: str
+    """The path, such as `spec.containers[trainer].env[NCCL_IB_HCA].value`."""
+    before: str | None
+    after: str | None
+
+
+class ChangeForm(TypedDict):
+    """A pod that would be decided differently."""
+
+    kind: str
+    namespace: str
+    name: str
+    path: str
+    """The path of the template in the object, such as spec.template; empty for a pod."""
+    role: str
+    """The kind of pod, if the template makes several kinds."""
+    before: SideForm
+    after: SideForm
+    leaves: list[LeafForm]
+    """The differences between the pods."""
+
+
+class ChangesForm(TypedDict):
+    """The pods that a new configuration would change."""
+
+    compared: int
+    """The number of pods that opted in, unless the webhook is not called for them."""
+    changes: list[ChangeForm]
+    notes: list[str]
+    """Notes on the objects read, and on pods that could not be compared."""
+
+
+def changes_form(comparison: Comparison) -> ChangesForm:
     """Return a comparison as plain JSON values."""
     return {
         "compared": comparison.compared,
@@ -126,7 +171,7 @@ def changes_form(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def _change(change: PodChange) -> dict[str, object]:
+def _change(change: PodChange) -> ChangeForm:
     return {
         "kind": change.kind,
         "namespace": change.namespace,
@@ -142,7 +187,7 @@ def _change(change: PodChange) -> dict[str, object]:
     }
 
 
-def _side_form(side: Side) -> dict[str, object]:
+def _side_form(side: Side) -> SideForm:
     return {
         "allowed": side.allowed,
         "rdma": side.rdma,
@@ -153,8 +198,10 @@ def _side_form(side: Side) -> dict[str, object]:
 
 
 def changes_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of the form."""
-    return _SCHEMA.read_text(encoding="utf-8")
+    """Return the JSON Schema of the form."""
+    from webhook.text.schema import form_schema  # noqa: PLC0415 -- only for this output
+
+    return form_schema(ChangesForm, "The output of rdma-webhook diff-config -o json")
 
 
 # The comparison of two configurations for people.

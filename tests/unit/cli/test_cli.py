@@ -15,6 +15,7 @@ from tests.unit.cli.shell import DENIED, FABRICS, POD, SERVICE, Answer, Shell
 from webhook import __version__
 from webhook.cli import main
 from webhook.cli import preview as preview_command
+from webhook.cli.schema import _SCHEMAS
 from webhook.config.crd import definition_text
 from webhook.config.findings import INVALID_VALUE
 from webhook.text.yaml.documents import read_documents
@@ -204,11 +205,11 @@ def test_a_denied_pod_makes_the_exit_code_1(shell: Shell) -> None:
 
 
 def test_json_is_the_documented_form(shell: Shell) -> None:
-    """The output matches the schema that `schema form` prints."""
+    """The output matches the schema that `schema preview` prints."""
     shell.file("denied.yaml", f"{SERVICE}---\n{DENIED}")
     answer = preview(shell, "-o", "json", "pod.yaml", "denied.yaml")
     form = json.loads(answer.out)
-    Draft202012Validator(json.loads(shell("schema", "form").out)).validate(form)
+    Draft202012Validator(json.loads(shell("schema", "preview").out)).validate(form)
     decisions = [
         (decision["document"], decision["name"], decision["allowed"])
         for decision in form["decisions"]
@@ -763,7 +764,7 @@ def test_schemas_are_json_schemas(shell: Shell) -> None:
     """All schemas are valid; the schema of the fabrics file is the default."""
     for arguments in (
         ["schema"],
-        *(["schema", name] for name in ("form", "why", "verify", "verify-run", "diff-config")),
+        *(["schema", name] for name in _SCHEMAS if name != "crd"),
     ):
         answer = shell(*arguments)
         Draft202012Validator.check_schema(json.loads(answer.out))
@@ -791,7 +792,7 @@ def test_output_that_cannot_be_written_is_a_single_line(
 ) -> None:
     """The line ends with the operating system's error."""
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Full()))
-    assert main(["schema", "form"]) == 2
+    assert main(["schema", "preview"]) == 2
     message = capsys.readouterr().err
     assert message == "rdma-webhook: error: cannot write the output: No space left on device\n"
 
@@ -802,7 +803,7 @@ def test_a_defect_is_a_single_line_unless_a_traceback_is_requested(
     """The test's defect is a standard output without a binary buffer."""
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", io.StringIO())
-        assert main(["schema", "form"]) == 2
+        assert main(["schema", "preview"]) == 2
         assert capsys.readouterr().err == (
             "rdma-webhook: error: internal error: AttributeError: '_io.StringIO' object has no "
             "attribute 'buffer'. Please report it with the traceback that "
@@ -810,7 +811,7 @@ def test_a_defect_is_a_single_line_unless_a_traceback_is_requested(
         )
         patched.setenv("RDMA_WEBHOOK_TRACEBACK", "1")
         with pytest.raises(AttributeError):
-            main(["schema", "form"])
+            main(["schema", "preview"])
 
 
 def test_diff_config_reports_the_changes_of_a_new_file(shell: Shell) -> None:

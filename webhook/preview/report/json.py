@@ -1,25 +1,132 @@
 """The JSON form of a preview, the same for `-o json` and the HTTP preview.
 
-It is stable and described by `form.schema.json`: keys may be added, but are never renamed.
+Keys and codes may be added, but are never renamed.
 """
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from webhook.errors import DocumentError
-from webhook.model.decision import Outcome, Verdict
+from webhook.model.decision import Outcome, Rdma, Status, Verdict
 from webhook.model.json import JsonObject
 from webhook.preview.report.record import Preview, Report
 from webhook.text.escape import visible_json
 
 #: The largest number of characters of an answer over HTTP; beyond it, writing stops at once.
 LONGEST = 32 << 20
-_SCHEMA = Path(__file__).with_name("form.schema.json")
 
 
-def form(report: Report) -> JsonObject:
+class OperationForm(TypedDict):
+    """An operation of RFC 6902."""
+
+    op: str
+    path: str
+    value: NotRequired[object]
+
+
+class OutcomeForm(TypedDict):
+    """What a mutation did to a container, or to the pod."""
+
+    mutation: str
+    """The mutation's name, as in rdma.lab/skip."""
+    container: str
+    """The container's name; empty for the pod."""
+    status: Status
+    """applied, already, skipped, failed or warned."""
+    reason: str
+    """A stable code."""
+    message: str
+    """The reason as a sentence, with names and values."""
+    ops: list[OperationForm]
+    """The operations of this outcome; empty unless it is applied."""
+
+
+class BecauseForm(TypedDict):
+    """The reason for a verdict."""
+
+    reason: str
+    """A stable code."""
+    message: str
+    """The reason as a sentence, with a remedy."""
+
+
+class VerdictForm(BecauseForm):
+    """A verdict and its reason."""
+
+    rdma: Rdma
+
+
+class DecisionForm(TypedDict):
+    """The decision on a pod."""
+
+    document: int
+    """The number of the document, counted from 0 over all inputs."""
+    path: str
+    """The path of the pod template in its document, such as spec.template; empty for a pod."""
+    kind: str
+    """The kind of the object that contains the template."""
+    name: str
+    """The object's name or generateName; empty if it has neither."""
+    namespace: str
+    """The pod's own namespace, or the namespace given for objects without one."""
+    controller: str
+    """The controller whose additions the decision includes; empty for a pod as in the document."""
+    role: str
+    """The kind of pod, if a controller makes several kinds from one template; otherwise empty."""
+    called: bool | None
+    """Whether the API server would call the webhook for the pod; null if the namespace's labels are
+    unknown, or if a matchCondition of the cluster's webhook cannot be evaluated."""
+    calledBecause: str
+    """The reason for `called`, as a sentence."""
+    hint: str
+    """For a pod that has not opted in: the apparent attempt to opt in; empty without one."""
+    rdma: Rdma | None
+    """Whether the pod is equipped for RDMA, as far as admission can see. none: it only starts ranks
+    in other pods; null: it has not opted in. It is no if `called` is false."""
+    because: BecauseForm | None
+    """The reason for the verdict; null if the pod has not opted in."""
+    ifCalled: VerdictForm | None
+    """The verdict if the webhook were called; null unless `called` is false for a pod that opted
+    in."""
+    allowed: bool
+    """false: the webhook denies the pod."""
+    reason: str
+    """The stable code of the decision as a whole."""
+    message: str
+    """The reason as a sentence; may be empty."""
+    fabric: str | None
+    """The pod's fabric; null if unknown."""
+    evidence: str
+    """The evidence for the fabric; may be empty."""
+    outcomes: list[OutcomeForm]
+    """For each mutation and container, one that is applied, already, skipped or failed, then any
+    number that are warned."""
+    warnings: list[str]
+    """The warnings that the user sees when the pod is created."""
+    patch: list[OperationForm]
+    """The operations on the pod as its controller creates it: those of the outcomes in order, then
+    the status annotation. (-o patch has the operations on the document.)"""
+    object: JsonObject
+    """The pod after the patch, including its controller's additions."""
+
+
+class PreviewForm(TypedDict):
+    """The webhook's decision on each pod and pod template of the input."""
+
+    decisions: list[DecisionForm]
+    """One for each pod or pod template, in the order of the input."""
+    notes: list[str]
+    """Sentences about documents without a pod template, about objects that cannot be previewed, and
+    about objects of a cluster that could not be read."""
+    example: bool
+    """Whether the fabrics are an example, because none were given."""
+
+
+def form(report: Report) -> PreviewForm:
     """Return a report as plain JSON values, which share parts with the pods."""
     return {
         "decisions": [_decision(preview) for preview in report.previews],
@@ -52,12 +159,14 @@ def check_length(length: int, max_characters: int | None) -> None:
         )
 
 
-def form_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of the form."""
-    return _SCHEMA.read_text(encoding="utf-8")
+def preview_schema() -> str:
+    """Return the JSON Schema of the form."""
+    from webhook.text.schema import form_schema  # noqa: PLC0415 -- only for this output
+
+    return form_schema(PreviewForm, "The output of rdma-webhook preview -o json")
 
 
-def _decision(preview: Preview) -> JsonObject:
+def _decision(preview: Preview) -> DecisionForm:
     decision = preview.decision
     return {
         "document": preview.document,
@@ -85,7 +194,7 @@ def _decision(preview: Preview) -> JsonObject:
     }
 
 
-def _if_called(preview: Preview) -> dict[str, str] | None:
+def _if_called(preview: Preview) -> VerdictForm | None:
     """Return the decision's verdict if the preview's differs since the webhook is not called."""
     verdict = preview.decision.verdict
     if verdict is None or preview.verdict is verdict:
@@ -93,11 +202,11 @@ def _if_called(preview: Preview) -> dict[str, str] | None:
     return {"rdma": verdict.rdma, **_because(verdict)}
 
 
-def _because(verdict: Verdict) -> dict[str, str]:
+def _because(verdict: Verdict) -> BecauseForm:
     return {"reason": verdict.because.code, "message": verdict.message}
 
 
-def _outcome(outcome: Outcome) -> JsonObject:
+def _outcome(outcome: Outcome) -> OutcomeForm:
     return {
         "mutation": outcome.mutation,
         "container": outcome.container,

@@ -5,12 +5,12 @@ from jsonschema import Draft202012Validator
 
 from tests.unit.preview.report.reports import denied, not_opted_in, outcome, patched, preview
 from webhook.model.decision import PatchOp
-from webhook.preview.report.json import form, form_schema, form_text
+from webhook.preview.report.json import form, form_text, preview_schema
 from webhook.preview.report.record import Report
 
 OP: PatchOp = {"op": "add", "path": "/metadata/annotations", "value": {"a": "ü"}}
 APPLIED = patched(outcome("ipc-lock", "trainer", "applied", "IPC_LOCK added", OP), warnings=("w",))
-VALIDATOR = Draft202012Validator(json.loads(form_schema()))
+VALIDATOR = Draft202012Validator(json.loads(preview_schema()))
 
 
 def test_the_form_of_a_patched_pod() -> None:
@@ -86,8 +86,8 @@ def test_every_form_keeps_to_the_schema(report: Report) -> None:
 
 def test_the_schema_is_valid_and_describes_every_key() -> None:
     """The schema rejects a key that it does not describe, so it is complete."""
-    Draft202012Validator.check_schema(json.loads(form_schema()))
-    broken = form(Report(previews=(preview(APPLIED),)))
+    Draft202012Validator.check_schema(json.loads(preview_schema()))
+    broken = json.loads(form_text(Report(previews=(preview(APPLIED),))))
     broken["decisions"][0]["more"] = 1
     assert not VALIDATOR.is_valid(broken)
 
