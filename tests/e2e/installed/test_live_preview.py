@@ -139,7 +139,7 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
     assert "the webhook is called only if namespace" in answer.out
     for verb, resource in (*NAMESPACE_RIGHTS, ("list", "mutatingwebhookconfigurations")):
         assert f"as you lack the right to {verb} {resource}; assumed: " in answer.out
-    assert "as you lack the right to list nodes; what the nodes offer" in answer.out
+    assert "as you lack the right to list nodes; the nodes' resources and fabrics" in answer.out
     refused = preview("--kubeconfig", nobody, "-o", "yaml", pod)
     assert (refused.code, refused.out) == (2, "")
     lacking_right = "as you lack the right to get fabricconfigurations"
@@ -153,7 +153,7 @@ def test_an_invalid_token(space: Space, pod: Path, tmp_path: Path) -> None:
     access = ("--kubeconfig", tmp_path / "none", "--server", url, "--insecure-skip-tls-verify")
     answer = preview(*access, "--token", "hunter2", pod)
     assert answer.code == 0
-    assert answer.out.count("the API server answered 401: Unauthorized; what was not read") == 1
+    assert answer.out.count("the API server answered 401: Unauthorized; everything not read yet") == 1
 
 
 def in_pod(webhook: Webhook, space: Space, name: str, *arguments: str) -> str:

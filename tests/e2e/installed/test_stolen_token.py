@@ -124,7 +124,7 @@ def _put(*path: str, value: object) -> Callable[[Document], None]:
 REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "immutable": (_put("immutable", value=True), "without immutable: true"),
     "another key": (_put("data", "other", value="eA=="), "only CAs into its Secret"),
-    "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "64 KiB at most"),
+    "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "at most 64 KiB each"),
     "a label": (
         _put("metadata", "labels", value={"a": "b"}),
         "only its own annotations in its Secret's metadata",
