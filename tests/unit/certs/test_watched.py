@@ -32,7 +32,7 @@ class Counted(Objects):
         return super().read(path)
 
 
-class Told:
+class ManualWatch:
     """A watch whose changes a test reports."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Watched:
     """A replica, its API server, and the watch between them."""
 
     def __init__(self) -> None:
-        self.api, self.clock, self.watch = Counted(), Ticking(), Told()
+        self.api, self.clock, self.watch = Counted(), Ticking(), ManualWatch()
         self.api.configure()
         serving = ServingContext(clock=self.clock)
         self.managed = SelfManaged(
@@ -190,7 +190,7 @@ def test_a_rotation_takes_no_longer(watched: Watched, requested: str, drain: int
 
 def test_the_thread_wakes_up_for_a_change() -> None:
     """With an hour between two looks, it still does a round; and it ends at once."""
-    api, watch = Counted(), Told()
+    api, watch = Counted(), ManualWatch()
     lifetimes = Lifetimes(round=timedelta(hours=1), leaf=timedelta(hours=6))
     managed = SelfManaged(INSTALLATION, ServingContext(), lambda: api, lifetimes, watch=watch)
     api.configure()

@@ -13,7 +13,7 @@ from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, Objects
-from tests.unit.certs.test_watched import Told
+from tests.unit.certs.test_watched import ManualWatch
 from tests.unit.serve.client import Lines
 from webhook.errors import ConfigError
 from webhook.kube import access
@@ -130,7 +130,7 @@ def test_whether_it_watches_is_measured() -> None:
     server.round()
     assert server.metrics.registry.get_sample_value(watched) == 0
     server.managed = SelfManaged(
-        INSTALLATION, server.serving, lambda: server.api, clock=server.clock, watch=Told()
+        INSTALLATION, server.serving, lambda: server.api, clock=server.clock, watch=ManualWatch()
     )
     server.certificate = SelfManagedCertificate(server.managed, server.serving, State())
     server.round()
