@@ -382,7 +382,7 @@ def test_a_signal(lab: Lab, number: signal.Signals, code: int) -> None:
     process.send_signal(number)
     out, err = process.communicate(timeout=300)
     assert process.returncode == code, err
-    assert "The run was interrupted after 0 of 1 pairs." in out
+    assert "The run was interrupted after 0 of 1 pair." in out
     assert not lab.api.pods.pods
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
 from webhook.model.decision import Denial, Reason
+from webhook.model.names import counted
 from webhook.model.nearest import suggestion
 from webhook.model.pod import describe, text
 
@@ -185,7 +186,8 @@ def _unknown(ours: Iterable[str]) -> Iterable[str]:
         meant = suggestion(key.removeprefix(PREFIX), requests, PREFIX)
         yield f"unknown annotation {key!r:.80}{meant}"
     if len(unknown) > _LISTING_LIMIT:
-        yield f"{len(unknown) - _LISTING_LIMIT} more unknown annotations {PREFIX}*"
+        unlisted = counted(len(unknown) - _LISTING_LIMIT, "more unknown annotation")
+        yield f"{unlisted} {PREFIX}*"
 
 
 #: The number of unknown keys that are listed: the search for a suggestion takes 0.2 ms for each,

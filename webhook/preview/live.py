@@ -84,9 +84,8 @@ def read_live(
         facts.read_namespace(name)
     if len(namespaces) > MOST_NAMESPACES:
         excess = len(namespaces) - MOST_NAMESPACES
-        facts.notes.append(
-            f"{excess} more namespaces: not read, as there are too many; {UNRESTRICTED}"
-        )
+        unread = f"{counted(excess, 'more namespace')}: not read, as there are too many"
+        facts.notes.append(f"{unread}; {UNRESTRICTED}")
     if claims or (configuration is not None and configuration.fabrics.by_template):
         for name in namespaces[:MOST_NAMESPACES]:
             facts.read_claims(name)

@@ -124,7 +124,7 @@ def test_ended_at_each_step(lab: Lab) -> None:
         remaining = lab.pods(f"app.kubernetes.io/instance={run.name}")
         if how == signal.SIGINT:
             assert code == 130 or step == LAST, run.printed
-            assert "0 of 1 pairs" in out or step == LAST
+            assert "0 of 1 pair." in out or step == LAST
             assert remaining == []
         else:
             assert code == -signal.SIGKILL

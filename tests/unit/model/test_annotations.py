@@ -190,7 +190,9 @@ def test_very_many_unknown_keys_are_counted() -> None:
     unknown = requests(**{f"{index:04}": "" for index in range(5000)}).unknown
     assert len(unknown) == 9
     assert unknown[0] == "unknown annotation 'rdma.lab/0000'"
-    assert unknown[-1] == "4992 more unknown annotations rdma.lab/*"
+    assert unknown[-1] == "4,992 more unknown annotations rdma.lab/*"
+    unknown = requests(**{f"{index:04}": "" for index in range(9)}).unknown
+    assert unknown[-1] == "1 more unknown annotation rdma.lab/*"
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:

@@ -22,6 +22,7 @@ from webhook.errors import ConfigError, DocumentError
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import FORBIDDEN, BestEffortReads
 from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.names import counted
 from webhook.model.nearest import suggestion
 from webhook.preview.live import read_live
 
@@ -115,10 +116,9 @@ def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
 
 def _unfit(members: FabricNodes) -> str:
     obstacles = [f"{name} {obstacle}" for name, obstacle in members.unfit.items()]
-    omitted = (
-        f"; and {len(obstacles) - _MOST_LISTED} more nodes" if len(obstacles) > _MOST_LISTED else ""
-    )
-    return f"omitted: {'; '.join(obstacles[:_MOST_LISTED])}{omitted}" if obstacles else ""
+    unlisted = len(obstacles) - _MOST_LISTED
+    more = f"; and {counted(unlisted, 'more node')}" if unlisted > 0 else ""
+    return f"omitted: {'; '.join(obstacles[:_MOST_LISTED])}{more}" if obstacles else ""
 
 
 def _two(nodes: tuple[str, ...], start: str, restriction: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from webhook.diagnose.discover.groups import Devices, Group
 from webhook.diagnose.discover.port_selection import PortSelection
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.model.fabric import Mode
-from webhook.model.names import natural_key, shortened_list
+from webhook.model.names import counted, natural_key, shortened_list
 
 # The RDMA devices of a group that NCCL may use.
 
@@ -47,8 +47,8 @@ def hca_list(group: Group, devices: Devices) -> HcaList:
         return HcaList("hcas", devices.used, _exact(group, devices))
     prefix = _prefix(devices, other_devices)
     excess = (
-        f"{len(devices.used)} device names on {len(group.nodes)} nodes, but NCCL reads only "
-        f"{_MAX_DEVICES}"
+        f"{len(devices.used)} device names on {counted(len(group.nodes), 'node')}, but NCCL reads "
+        f"only {_MAX_DEVICES}"
     )
     if prefix:
         return HcaList("hcaPrefixes", (prefix,), f"{excess}; no other name begins with {prefix}")

@@ -11,6 +11,7 @@ from webhook.decide.examine import HOST_NETWORK_MISSING
 from webhook.decide.reasons import NOT_OPTED_IN, WHOLE
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.model.facts import LABEL
+from webhook.model.names import counted
 from webhook.model.pod import Path, PodManifest, dotted
 from webhook.text.escape import visible
 
@@ -142,7 +143,9 @@ def asides(report: Report) -> list[tuple[str, str]]:
     notes = folded((*admission_notes, *report.notes), max_names=_MAX_NAMES)
     remarks += [("note", note) for note in notes[:_MAX_NOTES]]
     if len(notes) > _MAX_NOTES:
-        remarks.append(("note", f"{len(notes) - _MAX_NOTES} more notes (see the text output)"))
+        remarks.append(
+            ("note", f"{counted(len(notes) - _MAX_NOTES, 'more note')} (see the text output)")
+        )
     return [(label, visible(sentence)) for label, sentence in remarks]
 
 
@@ -180,7 +183,7 @@ def _remarks_on(preview: Preview) -> Iterator[tuple[str, str]]:
         yield from (("warning", warning) for warning in dict.fromkeys(warnings))
 
 
-# The verdict on a pod in a few words, and why some mutations were held back.
+# The verdict on a pod in a few words, and why some mutations were skipped.
 
 
 class VerdictHeadline(NamedTuple):
@@ -193,7 +196,7 @@ class VerdictHeadline(NamedTuple):
 
 
 class Barrier(NamedTuple):
-    """The reason for holding mutations back: its code, "" without any, and a sentence."""
+    """The reason for skipping mutations: its code, "" without any, and a sentence."""
 
     code: str = ""
     message: str = ""
@@ -206,7 +209,7 @@ class Barrier(NamedTuple):
 
 
 def barrier_of(decision: Decision) -> Barrier:
-    """Return why mutations were held back: the decision's reason, or a missing hostNetwork."""
+    """Return why mutations were skipped: the decision's reason, or a missing hostNetwork."""
     if decision.reason not in WHOLE:
         return Barrier(decision.reason.code, decision.message)
     network_outcomes = [
@@ -252,7 +255,7 @@ class Wording(NamedTuple):
     """Parts of sentences for one kind of reader: how to request another preview."""
 
     enable: str  #: as if the pods had opted in
-    labels: str  #: with the labels of their namespaces
+    labels: str  #: with the labels of their namespaces, instead of an assumption
     fabrics: str  #: with the reader's fabrics instead of an example's
     fabrics_file: str  #: the remedy for a fabrics file among the documents
 
@@ -260,14 +263,14 @@ class Wording(NamedTuple):
 #: With the options of `rdma-webhook preview`.
 OPTIONS = Wording(
     "--enable",
-    f"use --live, --namespace-label {LABEL}=true or --facts FILE",
+    "--live checks it",
     "pass yours with -c FABRICS",
     "pass it with -c, or check it with check-config",
 )
 #: With the parameters of `/preview`.
 PARAMETERS = Wording(
     "?enable=true",
-    f"add ?namespace-label={LABEL}=true",
+    f"add ?namespace-label={LABEL}=true if it has it",
     "this server was started without fabrics",
     "this server has its own; send a pod or a workload",
 )

@@ -269,7 +269,7 @@ def _repeats(warned: Outcome, skipped: Outcome) -> bool:
 
 
 def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
-    """Yield lines on the mutations without a row: held back like the verdict, or not needed."""
+    """Yield lines on the mutations without a row: skipped like the verdict, or not needed."""
     mutations_with_rows = {outcome.mutation for outcome in loud}
     silent = [
         outcome
@@ -280,9 +280,9 @@ def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
     if also:
         yield f"also {', '.join(also)}"
         silent = [outcome for outcome in silent if outcome.message not in also]
-    held_back = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
-    idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in held_back}
-    for label, names in (("held back", held_back), ("nothing to do", idle)):
+    skipped = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
+    idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in skipped}
+    for label, names in (("skipped for this reason", skipped), ("nothing to do", idle)):
         if names:
             yield f"{label}: {', '.join(names)}"
 
@@ -315,18 +315,14 @@ def _remark(sheet: Sheet, report: Report, wording: Wording) -> None:
 
 
 def _hidden_notes(notes: int) -> list[str]:
-    return (
-        [f"{notes - _MAX_NOTES:,} more notes (see the JSON output)"] if notes > _MAX_NOTES else []
-    )
+    hidden = notes - _MAX_NOTES
+    return [f"{counted(hidden, 'more note')} (see the JSON output)"] if hidden > 0 else []
 
 
 def _unknown(namespaces: list[str], wording: Wording) -> str:
     names = first_names(namespaces, max_names=_MAX_NAMES)
-    subject = f"namespace {names} has" if len(namespaces) == 1 else f"namespaces {names} have"
-    return (
-        f'the webhook is called only if {subject} the label {LABEL}: "true", which is unknown '
-        f"here: {wording.labels}"
-    )
+    place = f"namespace{'s' * (len(namespaces) > 1)} {names}"
+    return f"assumes the label {LABEL}=true on {place}; {wording.labels}"
 
 
 def _summary(report: Report, warnings: int) -> Iterator[Span]:

@@ -86,7 +86,7 @@ def test_asides_join_equal_notes() -> None:
         ("note", "Service a, Service b: no pod template"),
         ("note", "odd"),
     ]
-    assert lines[-1] == ("note", "1 more notes (see the text output)")
+    assert lines[-1] == ("note", "1 more note (see the text output)")
 
 
 def test_asides_contain_hints() -> None:

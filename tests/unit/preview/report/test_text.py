@@ -106,7 +106,7 @@ def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
         "  ✘ no RDMA: no fabric [Because]",
         "    mutation  container  status   why",
         "    ipc-lock  trainer    applied  IPC_LOCK added",
-        "    held back: env, networks",
+        "    skipped for this reason: env, networks",
     ]
     decision = judged("unsure", "an unknown resource", ADDED, *skipped, **fields)
     assert render(preview(decision)).splitlines()[1:3] == [
@@ -138,7 +138,7 @@ def test_the_verdict_explains_what_the_host_network_holds_back() -> None:
         "fabric v100-ib needs hostNetwork [Because]\n"
         "    mutation  container  status   why\n"
         "    ipc-lock  trainer    applied  IPC_LOCK added\n"
-        "    held back: env, networks\n"
+        "    skipped for this reason: env, networks\n"
         "\n"
         "1 pod: 1 without RDMA\n"
         f"{EXPLAINED}\n"
@@ -166,13 +166,11 @@ def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, ca
 def test_unknown_labels_of_namespaces_are_noted_once_with_the_remedy() -> None:
     """Without facts it holds for every pod; a pod that did not opt in does not mention it."""
     pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
-    remedy = "use --live, --namespace-label rdma.lab/enable=true or --facts FILE"
-    label = 'the label rdma.lab/enable: "true", which is unknown here'
-    assert render(*pods, width=200).splitlines()[-2] == (
-        f"note: the webhook is called only if namespaces a, b have {label}: {remedy}"
+    assert render(*pods, width=90).splitlines()[-2] == (
+        "note: assumes the label rdma.lab/enable=true on namespaces a, b; --live checks it"
     )
-    assert render(pods[0], width=200).splitlines()[-2] == (
-        f"note: the webhook is called only if namespace a has {label}: {remedy}"
+    assert render(pods[0], width=80).splitlines()[-2] == (
+        "note: assumes the label rdma.lab/enable=true on namespace a; --live checks it"
     )
     assert "note:" not in render(preview(not_opted_in(), called=None))
 

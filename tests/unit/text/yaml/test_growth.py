@@ -124,3 +124,4 @@ def test_many_notes_are_counted() -> None:
     report = Report(notes=tuple(f"ConfigMap a{at}: says {at}" for at in range(250)))
     assert report_text(report).count("says") == 200
     assert "50 more notes (see the JSON output)" in report_text(report)
+    assert "1 more note (see" in report_text(Report(notes=report.notes[:201]))

@@ -10,6 +10,7 @@ from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.errors import WebhookError
 from webhook.kube.objects import Pod
 from webhook.model.finding import Code, Finding
+from webhook.model.names import counted
 
 INTERRUPTED = Code(
     "Interrupted", "The run was interrupted.", "Run it again to measure the other pairs."
@@ -81,7 +82,7 @@ class RunStopError(WebhookError):
 
 def interrupted(done: int, pairs: int) -> RunStopError:
     """Return the error for a run that was interrupted before all of its pairs were measured."""
-    text = f"The run was interrupted after {done} of {pairs} pairs."
+    text = f"The run was interrupted after {done} of {counted(pairs, 'pair')}."
     return RunStopError(INTERRUPTED.finding("unsure", text))
 
 
