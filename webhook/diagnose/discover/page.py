@@ -32,7 +32,7 @@ def site_page(discovery: Discovery) -> str:
 
 def _parts(discovery: Discovery) -> Iterator[str]:
     yield f"{_HEAD}<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
-    yield f"<h1>{_escaped(summary(discovery))}</h1>\n"
+    yield f"<h1>{summary(discovery)}</h1>\n"
     yield f'<div class="picture">\n{picture(discovery.fabrics)}</div>\n'
     if discovery.findings:
         yield f"<h2>{findings_title(discovery)}</h2>\n"

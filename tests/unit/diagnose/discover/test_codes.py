@@ -152,6 +152,28 @@ def test_a_fault_has_its_code(faulty: Faulty) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("ports", "remedy"),
+    [
+        ([down("mlx5_0", physical_state="Disabled")], "Enable the port (ibportstate or mlxlink)"),
+        ([down("mlx5_0", physical_state="Polling")], "The port finds no link partner: check"),
+        ([down("mlx5_0")], "Check the cable, the transceiver and the switch port; then"),
+        ([ethernet("mlx5_0", netdevs=("ens1",)), _gid()], "Give ens1 an IP address."),
+        ([ethernet("mlx5_0"), _gid()], "Give the network interface of the port an IP address."),
+        ([port("mlx5_0"), down("mlx5_1")], "If the fabric is meant to use it, connect it on"),
+        (
+            [port("mlx5_0"), down("mlx5_1"), down("mlx5_2")],
+            "If the fabric is meant to use them, connect them on",
+        ),
+    ],
+    ids=["disabled", "polling", "down", "interface", "no interface", "unused", "several unused"],
+)
+def test_a_remedy_depends_on_what_the_tools_show(ports: Any, remedy: str) -> None:
+    """The remedy of the code is general; the remedy of a finding names the state or the devices."""
+    (finding,) = discovered({"n1": observed(ports, gpus())}).findings
+    assert finding.remedy.startswith(remedy)
+
+
 @pytest.mark.parametrize("code", OBJECTS)
 def test_an_object_of_the_cluster_has_its_code(code: str) -> None:
     """Device plugins and DRA drivers give facts."""

@@ -19,9 +19,10 @@ from tests.unit.diagnose.discover.observed_nodes import (
     setting,
 )
 from webhook.config.load import parse_fabrics
-from webhook.diagnose.discover.discovery import Discovery
+from webhook.diagnose.discover.cluster import DEVICE_PLUGIN_CONFIGURED
+from webhook.diagnose.discover.discovery import Discovery, discover_site
 from webhook.diagnose.discover.plan_fields import FabricEntry
-from webhook.diagnose.discover.site import KubeNode, SourcedObservation
+from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import (
     CardObservation,
     CounterObservation,
@@ -564,6 +565,45 @@ def test_a_missing_card_is_an_error() -> None:
     assert messages(discovery, "error") == [
         "n3: only 1 of the fabric's devices is present, but most nodes have 2"
     ]
+
+
+def test_the_number_of_missing_cards_is_in_the_text() -> None:
+    """A node may have several of the devices, or none of them."""
+    names = ("mlx5_0", "mlx5_1", "mlx5_2")
+    full = observed(*map(port, names), gpus())
+    two, other = observed(*map(port, names[:2]), gpus()), observed(down("mlx5_9"), gpus())
+    discovery = discovered({"n1": full, "n2": full, "n3": full, "n4": two, "n5": other})
+    assert messages(discovery, "error") == [
+        "n4: only 2 of the fabric's devices are present, but most nodes have 3",
+        "n5: none of the fabric's devices is present, but most nodes have 3",
+    ]
+
+
+def test_the_most_severe_finding_comes_first() -> None:
+    """Facts about the cluster are read first, but listed after errors of nodes."""
+    fact = DEVICE_PLUGIN_CONFIGURED.finding("info", "a fact")
+    discovery = discover_site({"n1": observed(gpus())}, {}, DiscoverOptions(), [fact])
+    assert [finding.level for finding in discovery.findings] == ["error", "info"]
+
+
+def test_unused_devices_share_a_line_for_each_reason() -> None:
+    """They are in natural order; reasons that differ between nodes name the nodes."""
+    slow = [ethernet(f"mlx5_{number}", rate_gbps=25.0) for number in (10, 9)]
+    nodes = {
+        "n1": observed(port("mlx5_0"), slow, ethernet("mlx5_11"), gpus()),
+        "n2": observed(port("mlx5_0"), slow, ethernet("mlx5_11", state="Down"), gpus()),
+    }
+    text = " ".join(discovered(nodes).text.replace("#", "").split())
+    assert "mlx5_9, mlx5_10 are unused: Ethernet, 25 Gb/s; the fabric is InfiniBand" in text
+    other = "Ethernet, 100 Gb/s; the fabric is InfiniBand (on n1); Ethernet, Down; the fabric is"
+    assert f"mlx5_11 is unused: {other} InfiniBand (on n2)" in text
+
+
+def test_a_slower_port_is_unused_if_all_nodes_have_it() -> None:
+    """The reason has both rates."""
+    ports = [port("mlx5_0"), port("mlx5_1"), port("mlx5_2", rate_gbps=100.0)]
+    text = discovered({"n1": observed(ports, gpus())}).text
+    assert "mlx5_2 is unused: 100 Gb/s; the fabric's rate is 200 Gb/s" in text
 
 
 def test_a_roce_port_without_an_address_is_an_error() -> None:

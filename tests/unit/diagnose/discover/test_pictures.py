@@ -72,6 +72,18 @@ def test_the_page_needs_nothing_else() -> None:
     assert "prefers-color-scheme:dark" in page
 
 
+def test_the_page_has_the_findings() -> None:
+    """Each has its level, its nodes, its text and its remedy; the title counts them."""
+    nodes = {"n<1": observed(port("mlx5_0"), gpus()), "n2": observed(down("mlx5_0"), gpus())}
+    page = site_page(discovered(nodes))
+    assert "<h1>2 nodes, 1 fabric, 1 error</h1>" in page
+    assert "<h2>What to fix first</h2>" in page
+    assert '<li class="error">error: <b>n2</b>: mlx5_0 is Down<br><span class="remedy">' in page
+    page = site_page(discovered({"n<1": observed(port("mlx5_0", state=None), gpus())}))
+    assert "<h2>Findings</h2>" in page
+    assert '<li class="warning">warning: <b>n&lt;1</b>: the state of' in page
+
+
 def test_no_fabric_is_a_picture_too() -> None:
     """It states that no fabric was found."""
     assert words(picture(())) == ["No fabrics found."]

@@ -224,6 +224,11 @@ def test_a_macvlan_needs_the_same_interface_on_all_nodes() -> None:
     text = next(file.text for file in side.files if file.name == "networks-a100-roce.yaml")
     assert list(yaml.safe_load_all(text)) in ([], [None])
     assert "the interface of mlx5_0 differs between nodes: ens1, ens7" in text
+    nodes = {"n1": observed(ethernet("mlx5_0"), gpus())}
+    discovery = discovered(nodes, networks=("rail0",))
+    side = plugin_side(discovery.written, DiscoverOptions(networks=("rail0",)))
+    text = next(file.text for file in side.files if file.name == "networks-a100-roce.yaml")
+    assert "rail0 is missing here, since no tool shows the interface of mlx5_0." in text
 
 
 #: The fields of the operators' CRDs that are used here, and the required fields.
