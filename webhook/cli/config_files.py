@@ -24,5 +24,5 @@ def read_text(name: str, limit: int) -> str:
     """Read an input of at most `limit` bytes as UTF-8."""
     content = read_input(name, limit)
     if len(content) > limit:
-        raise DocumentError(f"{shown_name(name)}: is larger than {limit:,} bytes, the maximum")
+        raise DocumentError(f"{shown_name(name)}: is larger than the maximum of {limit:,} bytes")
     return decode(content, shown_name(name))

@@ -153,7 +153,8 @@ _CONDITION = _mapping(
     {
         "type": _field(
             "string",
-            "`Valid`: the webhook can use the spec. `Active`: the replicas decide with it.",
+            "`Valid`: the webhook can use the spec. `Active`: the replicas use it for their "
+            "decisions.",
         ),
         "status": {
             **_field("string", "Whether the condition holds."),
@@ -202,7 +203,7 @@ _FABRIC = _mapping(
     "name",
 )
 STATUS_SCHEMA: Schema = {
-    "description": "What the webhook finds out about the spec. Only the webhook writes it.",
+    "description": "What the webhook has observed about the spec. Only the webhook writes it.",
     **_mapping(
         {
             "observedGeneration": _count("The metadata.generation that the status is about."),

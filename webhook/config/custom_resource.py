@@ -119,7 +119,7 @@ class JsonData:
             raise invalid_configuration(
                 CONFIGURATION_TOO_LARGE,
                 name,
-                f"is larger than {limits.octets:,} characters, the maximum",
+                f"is larger than the maximum of {limits.octets:,} characters",
             )
 
     def line(self, path: Path) -> None:
@@ -136,7 +136,7 @@ def _check_shape(data: dict[str, object], name: str, limits: TextLimits) -> None
             raise invalid_configuration(
                 CONFIGURATION_TOO_LARGE,
                 name,
-                f"contains more than {limits.nodes:,} values, the maximum",
+                f"contains more than the maximum of {limits.nodes:,} values",
             )
         level = [child for parent in level for child in _children(parent)]
         if not level:
@@ -197,8 +197,8 @@ def _rejected(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
         yield Rejected(path, message)
     elif kind == "array" and isinstance(value, _SCALARS):
         message = (
-            f"the API server rejects {show_value(value)} here: write a list of one,"
-            f" [{_item(value)}]"
+            f"the API server rejects {show_value(value)} here: write a list with one"
+            f" item, [{_item(value)}]"
         )
         yield Rejected(path, message)
 

@@ -83,7 +83,7 @@ def read_file(path: File, limits: TextLimits) -> bytes:
         raise invalid_configuration(FILE_UNREADABLE, str(path), read_failure(error)) from None
     if len(content) > limits.octets:
         raise invalid_configuration(
-            FILE_UNREADABLE, str(path), f"is larger than {limits.octets:,} bytes, the maximum"
+            FILE_UNREADABLE, str(path), f"is larger than the maximum of {limits.octets:,} bytes"
         )
     return content
 
@@ -221,10 +221,10 @@ def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
         case AliasError():
             return f"alias *{error.anchor:.80} has no anchor before it"
         case OverLimitError(exceeded="nodes"):
-            return f"contains more than {limits.nodes:,} values, the maximum"
+            return f"contains more than the maximum of {limits.nodes:,} values"
         case OverLimitError(exceeded="octets"):
             return (
-                f"contains more than {limits.octets:,} characters, the maximum, with aliases "
+                f"contains more than the maximum of {limits.octets:,} characters, with aliases "
                 "expanded"
             )
         case OverLimitError(exceeded="depth"):

@@ -130,8 +130,8 @@ class DefaultsEntry(Entry):
     """Settings for every pod that opted in."""
 
     fabric: Text | None = None
-    """Name of the fabric for pods without evidence of their own fabric. Without it, such pods are
-    ambiguous."""
+    """Name of the fabric for pods without evidence of their own fabric. Without it, the fabric of
+    such pods is unknown, and they get no RDMA."""
 
     memory_limit: MemoryPolicy = "drop"
     """Policy for `limits.memory` of the targets: `drop` removes it, except from containers
@@ -199,8 +199,10 @@ class MatchEntry(Entry):
 
     device_classes: list[Text] = _always([])
     """DeviceClasses for the fabric's GPUs in Dynamic Resource Allocation, e.g.
-    `h100.gpu.example.com`. A class whose name contains `rdma`, `roce`, `nic` or `sriov` is for the
-    fabric's NICs: a pod that claims such a device gets no other NIC."""
+    `h100.gpu.example.com`. A class is for the fabric's NICs if its name contains `rdma`, `roce`,
+    `sriov`, `infiniband`, `connectx`, `mlnx`, `mlx5`, `dranet`, or the word `nic`, `hca`, `efa`,
+    `ib`, `vf` or `rail`, but neither `gpu` nor the word `mig`. A pod that claims such a device gets
+    no other NIC."""
 
     gpu_products: list[Text] = _always([])
     """Globs of GPU products, e.g. `Tesla-V100-*`: short for `nodeLabels` with the key
@@ -344,7 +346,7 @@ class FabricEntry(Entry):
     """Size of the memory volume to add at /dev/shm, e.g. `64Gi`; without it, none is added."""
 
     pin: Literal["never", "always"] = "never"
-    """`always` adds `nodeSelector` to pods, except for keys that a pod already selects on."""
+    """`always` adds `nodeSelector` to a pod, unless the pod already selects on one of its keys."""
 
     node_selector: dict[str, Scalar] = _always({})
     """Node labels that `pin: always` adds to the pod's nodeSelector."""

@@ -298,8 +298,8 @@ def test_yaml_says_where_comments_are_lost(shell: Shell) -> None:
     answer = preview(shell, "-o", "yaml", "alias.yaml")
     assert answer.code == 0
     assert answer.err == (
-        "rdma-webhook: warning: alias.yaml:1: rewritten without its comments and layout, since "
-        "in line 9 the patch edits below the anchor &some, and its aliases would change too\n"
+        "rdma-webhook: warning: alias.yaml:1: rewritten without its comments and layout, because "
+        "on line 9 the patch edits below the anchor &some, and its aliases would change too\n"
     )
 
 

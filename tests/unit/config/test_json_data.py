@@ -102,8 +102,8 @@ def nested(levels: int) -> Any:
     ("spec", "message"),
     [
         ({"x": nested(9_000)}, "is nested deeper than 100 levels"),
-        ({"x": [1] * LIMITS.nodes}, "contains more than 35,000 values, the maximum"),
-        ({"x": "a" * LIMITS.octets}, "is larger than 1,048,576 characters, the maximum"),
+        ({"x": [1] * LIMITS.nodes}, "contains more than the maximum of 35,000 values"),
+        ({"x": "a" * LIMITS.octets}, "is larger than the maximum of 1,048,576 characters"),
     ],
     ids=["depth", "values", "characters"],
 )

@@ -39,13 +39,16 @@ def warned(line: str, *, applied: bool = True) -> list[str]:
         (
             "match: {nodeLabels: {pool: a100-*}}",
             (
-                "match.nodeLabels.pool: the API server rejects 'a100-*' here: write a list of "
-                'one, ["a100-*"]'
+                "match.nodeLabels.pool: the API server rejects 'a100-*' here: write a list with "
+                'one item, ["a100-*"]'
             ),
         ),
         (
             "match: {nodeLabels: {pool: 12}}",
-            'match.nodeLabels.pool: the API server rejects 12 here: write a list of one, ["12"]',
+            (
+                "match.nodeLabels.pool: the API server rejects 12 here: "
+                'write a list with one item, ["12"]'
+            ),
         ),
         (
             "match: {nodeLabels: {pool: [12]}}",

@@ -169,15 +169,16 @@ def test_values_are_counted_with_aliases_as_often_as_used() -> None:
     """Ten anchors of ten aliases each would be 10^10 values, and are refused without a walk."""
     bomb = "a0: &a0 [x]\n"
     bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 11))
-    assert problem(bomb) == "f.yaml:6: contains more than 35,000 values, the maximum"
+    assert problem(bomb) == "f.yaml:6: contains more than the maximum of 35,000 values"
     assert read("[1, 2]", nodes=3) == [1, 2]
-    assert problem("[1, 2]", nodes=2) == "f.yaml:1: contains more than 2 values, the maximum"
+    assert problem("[1, 2]", nodes=2) == "f.yaml:1: contains more than the maximum of 2 values"
 
 
 def test_values_are_counted_where_they_stand() -> None:
     """The line is the first value's beyond the limit, even if it is a list."""
     assert (
-        problem("- 1\n- [\n  2]\n", nodes=2) == "f.yaml:2: contains more than 2 values, the maximum"
+        problem("- 1\n- [\n  2]\n", nodes=2)
+        == "f.yaml:2: contains more than the maximum of 2 values"
     )
 
 
@@ -231,7 +232,7 @@ def test_what_is_no_readable_file_is_reported(tmp_path: Path) -> None:
         tmp_path / "none": "no such file or directory",
         tmp_path: "is a directory: name a file in it",
         pipe: "is not a regular file",
-        large: "is larger than 4 bytes, the maximum",
+        large: "is larger than the maximum of 4 bytes",
         large / "x": "cannot be read: Not a directory",
     }
     for path, message in messages.items():

@@ -71,8 +71,9 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
     if fabric.mode == "dra" and fabric.resources:
         yield Violation(
             ("resources",),
-            "mode dra claims the NICs: remove it; if a DRA driver offers them as an extended "
-            "resource, keep it, remove claims and write mode: host-device",
+            "mode dra already claims the NICs: remove resources; or, if a DRA driver offers the "
+            "NICs as an extended resource, keep resources, remove claims, and write mode: "
+            "host-device",
         )
 
 

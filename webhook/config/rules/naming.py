@@ -19,7 +19,7 @@ _SCHEME = "://"
 
 @rule("error", alone=True)
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric's name that is not a DNS label: lower case letters, digits, `-`, at most 63.
+    """Reject a fabric's name that is not a DNS label: lowercase letters, digits, `-`, at most 63.
 
     The name is used in annotations, metric labels and messages.
     """
@@ -161,7 +161,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(
                 ("env", name),
                 f"{quoted(name)} is not the name of a variable: write letters, digits, _, - "
-                "and ., not a digit first",
+                "and ., and do not begin with a digit",
             )
 
 
@@ -267,7 +267,7 @@ def _mended(glob: str) -> str:
     if any(char.isspace() for char in glob):
         return "has a space: write one image in each item of the list"
     if name != name.lower():
-        return f"matches no image, whose names are in lower case: write {quoted(_lowered(glob))}"
+        return f"matches no image, since image names are lowercase: write {quoted(_lowered(glob))}"
     return ""
 
 

@@ -127,9 +127,9 @@ def _check_density(body: bytes) -> None:
     if len(body) <= SMALL:
         return
     if signs(body) > VALUES:
-        raise RequestError(413, f"the body contains more than {VALUES} values, the maximum")
+        raise RequestError(413, f"the body contains more than the maximum of {VALUES} values")
     if body.count(b"{") > OBJECTS:
-        raise RequestError(413, f"the body contains more than {OBJECTS} objects, the maximum")
+        raise RequestError(413, f"the body contains more than the maximum of {OBJECTS} objects")
 
 
 def _parse(body: bytes) -> object:

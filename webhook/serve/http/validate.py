@@ -231,7 +231,7 @@ def _about(request: ConfigurationRequest) -> dict[str, str]:
 
 
 def _too_large(request: ConfigurationRequest) -> Validation:
-    message = f"is larger than {LIMITS.octets:,} characters, the maximum"
+    message = f"is larger than the maximum of {LIMITS.octets:,} characters"
     faults = ConfigurationErrors(errors=[("the object", message)])
     answer = configuration_answer(request.uid, _about(request), faults)
     return Validation(200, orjson.dumps(answer), request=request, counts=(1, 0))

@@ -103,7 +103,7 @@ def _decoded(data: bytes | str, name: str) -> str:
     try:
         encoded = data.encode() if isinstance(data, str) else data
         if len(encoded) > DOCUMENT_LIMITS.octets:
-            raise DocumentError(f"{name}: longer than 8 MiB, the maximum")
+            raise DocumentError(f"{name}: longer than the maximum of 8 MiB")
         text = data if isinstance(data, str) else data.decode()
     except UnicodeEncodeError as error:
         raise DocumentError(

@@ -170,7 +170,7 @@ def _odd_space(place: _Place) -> Mistake | None:
 def _odd(char: str) -> str:
     kind = "a no-break space" if char in _NO_BREAK else "a character"
     looks = "a space" if char not in "\u200b\ufeff" else "nothing"
-    return f"{kind} (U+{ord(char):04X}) looks like {looks} and is read as a letter: replace it"
+    return f"{kind} (U+{ord(char):04X}) looks like {looks}, but is read as a letter: replace it"
 
 
 def _open_quote(place: _Place) -> Mistake | None:
@@ -245,7 +245,7 @@ def _colon(tight: re.Match[str]) -> str:
 def _assigned(match: re.Match[str]) -> str:
     key, _, value = match[0].partition("=")
     written = f"{key.strip()[:_LONGEST]}: {value.strip()[:_LONGEST]}"
-    return f"YAML separates key and value by a colon, not by `=`: write `{written}`"
+    return f"YAML separates key and value with a colon, not `=`: write `{written}`"
 
 
 def _second_colon(place: _Place) -> Mistake | None:
@@ -270,8 +270,8 @@ def _below_value(place: _Place) -> Mistake | None:
     if entry is None or not entry[3] or place.line.indent <= column:
         return None
     message = (
-        f"this line is indented below `{entry[2][:_LONGEST]}`, which has the value "
-        f"{entry[3][:_LONGEST]!r} already: indent both lines by the same width"
+        f"this line is indented below `{entry[2][:_LONGEST]}`, which already has the "
+        f"value {entry[3][:_LONGEST]!r}: indent both lines by the same width"
     )
     return Mistake(place.line.start + place.line.indent, message)
 

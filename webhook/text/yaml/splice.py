@@ -23,7 +23,7 @@ from webhook.text.yaml.rewrite import Rewriter
 from webhook.text.yaml.tree import LineIndex, UnreadableTextError, YamlNode, roots_of
 from webhook.text.yaml.values import mapping_key, same_json
 
-_ANEW = "rewritten without its comments and layout, since "
+_ANEW = "rewritten without its comments and layout, because "
 
 
 class Spliced(NamedTuple):
@@ -132,7 +132,7 @@ _OTHER = "it is written in a way that cannot be edited in place"
 _CAUSES = {
     "anchor": "the patch edits below the anchor {}, and its aliases would change too",
     "merge": "the patch edits a mapping with a merge key (<<)",
-    "repeated": "the patch edits the key {}, which is there twice",
+    "repeated": "the patch edits the key {}, which occurs twice",
     "alias": "the patch edits below the alias {}, and its anchor would change too",
 }
 
@@ -142,7 +142,7 @@ def rewrite_obstacle(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> 
     causes: dict[str, str] = {}
     for kind, node, name in _met(root, old, new):
         cause = _CAUSES[kind].format(name[:_LONGEST])
-        causes.setdefault(kind, f"in line {lines.line(node.start)} {cause}")
+        causes.setdefault(kind, f"on line {lines.line(node.start)} {cause}")
     return next((causes[kind] for kind in _CAUSES if kind in causes), _OTHER)
 
 

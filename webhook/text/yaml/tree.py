@@ -83,8 +83,8 @@ class OverLimitError(UnreadableTextError):
 def _over(limits: TextLimits) -> dict[Limit, str]:
     maximum = f"{limits.octets >> 20} MiB"
     return {
-        "octets": f"longer than {maximum}, the maximum, with aliases expanded",
-        "nodes": f"more than {limits.nodes:,} values, the maximum, with aliases expanded",
+        "octets": f"longer than the maximum of {maximum}, with aliases expanded",
+        "nodes": f"more than the maximum of {limits.nodes:,} values, with aliases expanded",
         "depth": f"nested deeper than {limits.depth} levels",
     }
 

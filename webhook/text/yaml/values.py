@@ -187,7 +187,7 @@ def _check_size(value: Json, limits: TextLimits) -> None:
     for _ in range(limits.depth + 1):
         count += len(level)
         if count > limits.nodes:
-            raise UnreadableTextError(0, f"more than {limits.nodes:,} values, the maximum")
+            raise UnreadableTextError(0, f"more than the maximum of {limits.nodes:,} values")
         level = [inner for outer in level for inner in _inner(outer)]
         if not level:
             return

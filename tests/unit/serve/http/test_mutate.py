@@ -284,16 +284,19 @@ def _list(value: bytes, count: int) -> bytes:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (_list(b"1", VALUES + 1), f"the body contains more than {VALUES} values, the maximum\n"),
+        (_list(b"1", VALUES + 1), f"the body contains more than the maximum of {VALUES} values\n"),
         (
             _list(b"[]", VALUES // 2 + 1),
-            f"the body contains more than {VALUES} values, the maximum\n",
+            f"the body contains more than the maximum of {VALUES} values\n",
         ),
         (
             _list(b"{}", BODY_LIMIT // 3 - 1),
-            f"the body contains more than {VALUES} values, the maximum\n",
+            f"the body contains more than the maximum of {VALUES} values\n",
         ),
-        (b'{"a":' * (OBJECTS + 1), f"the body contains more than {OBJECTS} objects, the maximum\n"),
+        (
+            b'{"a":' * (OBJECTS + 1),
+            f"the body contains more than the maximum of {OBJECTS} objects\n",
+        ),
     ],
 )
 def test_body_that_is_too_dense_is_not_parsed(body: bytes, problem: str) -> None:

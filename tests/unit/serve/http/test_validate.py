@@ -287,7 +287,7 @@ def test_a_large_object_is_rejected() -> None:
     ):
         answer = server.post(review(item("x" * size)))
         message = answer.response["status"]["message"]
-        assert message == f"the object: is larger than {LIMITS.octets:,} characters, the maximum"
+        assert message == f"the object: is larger than the maximum of {LIMITS.octets:,} characters"
         assert (answer.status, answer.response["uid"]) == (200, UID)
         (line,) = server.lines.read()
         assert (line["msg"], line["allowed"], line["name"]) == ("validated", False, "default")

@@ -70,7 +70,7 @@ def test_a_diff_of_long_texts_grows_with_them(every: int) -> None:
 def test_aliases_count_as_much_as_they_mean(name: str) -> None:
     """The limit of 8 MiB applies to a text with its aliases expanded."""
     with pytest.raises(
-        DocumentError, match=("longer than 8 MiB, the maximum, with aliases expanded")
+        DocumentError, match="longer than the maximum of 8 MiB, with aliases expanded"
     ):
         read_documents(hostile.EXPANDING[name], "f.yaml")
 

@@ -18,7 +18,7 @@ from webhook.text.yaml.tree import (
 )
 
 LIMITS = TextLimits(octets=1 << 20, nodes=1000, depth=100)
-NBSP = "a no-break space (U+00A0) looks like a space and is read as a letter: replace it"
+NBSP = "a no-break space (U+00A0) looks like a space, but is read as a letter: replace it"
 
 
 def explained(text: str) -> str:
@@ -48,11 +48,11 @@ MISTAKES = {
     "a no-break space behind a colon": ("x: 1\na:\u00a0[b]\nc: 1\n", f"2:3 {NBSP}"),
     "an ideographic space": (
         "a:\u3000b\nc: 1\n",
-        "1:3 a character (U+3000) looks like a space and is read as a letter: replace it",
+        "1:3 a character (U+3000) looks like a space, but is read as a letter: replace it",
     ),
     "a zero-width space": (
         "a\n\u200bb: 1\n",
-        "2:1 a character (U+200B) looks like nothing and is read as a letter: replace it",
+        "2:1 a character (U+200B) looks like nothing, but is read as a letter: replace it",
     ),
     "no space behind a dash": (
         "containers:\n  -name: x\n   image: y\n",
@@ -81,7 +81,7 @@ MISTAKES = {
     ),
     "an equals sign": (
         "a = 1\nb: 2\n",
-        "1:1 YAML separates key and value by a colon, not by `=`: write `a: 1`",
+        "1:1 YAML separates key and value with a colon, not `=`: write `a: 1`",
     ),
     "an item among keys": (
         "a:\n  b: 1\n  - c\n",
@@ -105,14 +105,14 @@ MISTAKES = {
     "too deep": (
         "metadata:\n  name: x\n    labels: {}\n",
         (
-            "3:5 this line is indented below `name`, which has the value 'x' already: indent "
+            "3:5 this line is indented below `name`, which already has the value 'x': indent "
             "both lines by the same width"
         ),
     ),
     "too deep below an item": (
         "- name: x\n    image: y\n",
         (
-            "2:5 this line is indented below `name`, which has the value 'x' already: indent "
+            "2:5 this line is indented below `name`, which already has the value 'x': indent "
             "both lines by the same width"
         ),
     ),
@@ -227,7 +227,7 @@ def test_a_key_may_be_read_otherwise_than_meant(key: str, message: str) -> None:
     ("text", "message"),
     [
         ("image:nginx", "a colon needs a space after it: write `image: nginx`"),
-        ("A=b\nC=d", "YAML separates key and value by a colon, not by `=`: write `A: b`"),
+        ("A=b\nC=d", "YAML separates key and value with a colon, not `=`: write `A: b`"),
         ("https://example.com/x.yaml", ""),
         ("plain words", ""),
     ],

@@ -425,7 +425,7 @@ def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
     """An edit of the anchor would also change its alias; comments around the document stay."""
     text = "# head\n---\na: &r\n  x: 1 # one\nb: *r # the same\n# tail\n"
     warning = (
-        "rewritten without its comments and layout, since in line 3 the patch edits below the "
+        "rewritten without its comments and layout, because on line 3 the patch edits below the "
         "anchor &r, and its aliases would change too"
     )
     assert spliced(text, add("/a/w", "2")) == Spliced(
@@ -442,19 +442,19 @@ def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
             "a:\n- &x {b: 1}\n- c: *x\n",
             {"a": [{"b": 1}, {"c": {"b": 1}}]},
             {"a": [{"b": 1}, {"c": {"b": 3}}]},
-            "in line 3 the patch edits below the alias *x, and its anchor would change too",
+            "on line 3 the patch edits below the alias *x, and its anchor would change too",
         ),
         (
             "a: &x {b: 1}\nc:\n  <<: *x\n",
             {"a": {"b": 1}, "c": {"b": 1}},
             {"a": {"b": 1}, "c": {}},
-            "in line 3 the patch edits a mapping with a merge key (<<)",
+            "on line 3 the patch edits a mapping with a merge key (<<)",
         ),
         (
             "a: 1\na: 2\n",
             {"a": 2},
             {"a": 3},
-            "in line 2 the patch edits the key a, which is there twice",
+            "on line 2 the patch edits the key a, which occurs twice",
         ),
         ("? a\n: 1\n", {"a": 1}, {}, "it is written in a way that cannot be edited in place"),
     ],
@@ -491,7 +491,7 @@ def test_a_cause_has_its_line_in_the_input() -> None:
     text = "x: 1\n---\n# c\na: &r\n  x: 1\nb: *r\n"
     _, document = read_documents(text)
     warning = splice(document, {"a": {"x": 2}, "b": {"x": 1}}).warning
-    assert "in line 4 the patch edits below the anchor &r" in warning
+    assert "on line 4 the patch edits below the anchor &r" in warning
     assert text.splitlines()[3] == "a: &r"
 
 
