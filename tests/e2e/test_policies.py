@@ -28,7 +28,7 @@ from tests.e2e.renderings import with_namespace
 from tests.e2e.wire import send
 from tests.waiting import until
 from webhook.admission.match import predict_call as previewed
-from webhook.admission.registration import EXCLUDED
+from webhook.admission.registration import EXCLUDED_NAMESPACES
 from webhook.decide.mutations import MUTATIONS
 from webhook.model.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
 from webhook.model.decision import Denial
@@ -159,16 +159,16 @@ def test_namespaces_left_out_are_never_called_for(cluster: Cluster, deaf: Deaf) 
     has them all.
     """
     deaf("Fail")
-    for name in (*sorted(EXCLUDED), "policies-plain"):
+    for name in (*sorted(EXCLUDED_NAMESPACES), "policies-plain"):
         cluster.kubectl("label", "--overwrite", "namespace", name, f"{ENABLE}=true")
     try:
         until(lambda: not ask(cluster, pod("policies-plain", {ENABLE: "true"})).created)
-        for name in sorted(EXCLUDED):
+        for name in sorted(EXCLUDED_NAMESPACES):
             answer = ask(cluster, pod(name, {ENABLE: "true"}))
             assert "failed calling webhook" not in answer.refusal
             assert answer.advice == answer.detector == []
     finally:
-        for name in (*sorted(EXCLUDED), "policies-plain"):
+        for name in (*sorted(EXCLUDED_NAMESPACES), "policies-plain"):
             cluster.kubectl("label", "namespace", name, f"{ENABLE}-")
         until(lambda: ask(cluster, pod("policies-plain", {ENABLE: "true"})).created)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.builders import container, context, decide_on, outcomes_of, pod
 from tests.shell.judges import our_names, ours
 from tests.shell.scripts import fragments, scripts, words
-from webhook.decide.launchers.commands import Commands, Launch
-from webhook.decide.launchers.launches import accepts_mca_flag, forwards_by_ssh
+from webhook.decide.launchers.commands import Commands, LauncherCommand
+from webhook.decide.launchers.launches import forwards_by_ssh, launches_accepting_flag
 from webhook.decide.shell.argv import insert_after
 from webhook.model.pod import Path, Pod
 
@@ -24,7 +24,7 @@ def running(script: str) -> dict[str, Any]:
     return pod(container(command=["bash", "-c", script]))
 
 
-def launches_of(manifest: dict[str, Any]) -> tuple[Launch, ...]:
+def launches_of(manifest: dict[str, Any]) -> tuple[LauncherCommand, ...]:
     """List the launches of the only container."""
     return Commands(Pod(manifest)).launches(FIRST)
 
@@ -36,7 +36,7 @@ def test_any_text_is_read(text: str) -> None:
     commands.launches(FIRST)
     commands.runs_sshd(FIRST)
     forwards_by_ssh(commands, FIRST, ())
-    accepts_mca_flag(commands, FIRST, ())
+    launches_accepting_flag(commands, FIRST, ())
     launches_of(pod(container(command=text.split() or None, args=[text])))
 
 
@@ -90,7 +90,7 @@ def test_an_edited_launch_is_settled(script: str) -> None:
         message for _, status, _, message in outcomes_of(first, "hcoll") if status == "applied"
     ]
     if messages and "-mca" in messages[0]:
-        assert accepts_mca_flag(Commands(Pod(first.pod)), FIRST, ())[0] == []
+        assert launches_accepting_flag(Commands(Pod(first.pod)), FIRST, ())[0] == []
 
 
 @given(scripts() | fragments())

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from webhook.decide.launchers.commands import SOUGHT
+from webhook.decide.launchers.commands import KEYWORDS
 from webhook.decide.shell import patterns
 from webhook.decide.shell.contexts import Scan, UnreadableError
 from webhook.decide.shell.scripts import Script, Scripts, scan
@@ -49,7 +49,7 @@ class Sandbox:
         self._programs = folder / "programs"
         self._programs.mkdir()
         self._log = folder / "log"
-        for name in SOUGHT:
+        for name in KEYWORDS:
             path = self._programs / name
             path.write_text(_RECORDER % self._log)
             path.chmod(0o755)
@@ -101,7 +101,7 @@ def begins_command(script: str, offset: int) -> bool:
 
 def ours(script: str) -> Script:
     """Return how our code reads a script."""
-    return Scripts(SOUGHT).read(script)
+    return Scripts(KEYWORDS).read(script)
 
 
 class Name(NamedTuple):
@@ -116,7 +116,7 @@ def our_names(script: str) -> list[Name] | None:
     """List the names of all simple commands, not only sought ones; None if our code cannot."""
     if patterns.CUT.search(script):
         return None
-    scanned = Scan(script, list(range(len(script))), 10**9, SOUGHT)
+    scanned = Scan(script, list(range(len(script))), 10**9, KEYWORDS)
     try:
         scan(scanned)
         commands = [command(scanned, start, end) for _, start, end in scanned.commands]

@@ -16,9 +16,9 @@ from tests.unit.preview.workloads.controllers.workloads import WORKLOADS
 from webhook import __version__
 from webhook.admission.match import MIRROR
 from webhook.admission.registration import (
-    ASKS,
-    EXCLUDED,
+    EXCLUDED_NAMESPACES,
     NO_MIRROR,
+    OPT_IN_CONDITION,
     OWN_NAMESPACE,
     SHIPPED,
     read_setup,
@@ -92,13 +92,13 @@ def test_the_webhook_is_called_for_the_pods_of_the_preview() -> None:
     assert selector["matchLabels"] == {LABEL: "true"}
     (left_out,) = selector["matchExpressions"]
     assert left_out["operator"] == "NotIn"
-    assert set(left_out["values"]) == EXCLUDED
+    assert set(left_out["values"]) == EXCLUDED_NAMESPACES
     # The overlay's folder namespace/ replaces the first one.
     assert left_out["values"][0] == OWN_NAMESPACE
     written = read_setup({}, WEBHOOK)
     assert list(written.conditions) == list(SHIPPED.conditions)
     assert written.creation_of_pods
-    assert f"'{ENABLE}'" in ASKS
+    assert f"'{ENABLE}'" in OPT_IN_CONDITION
     assert f"'{MIRROR}'" in NO_MIRROR
     assert [
         requirement for requirement in written.namespace_selector if requirement.key == LABEL

@@ -17,7 +17,7 @@ from webhook.admission.review import (
     mapping_at,
     read_request,
 )
-from webhook.decide.admission_warnings import LONGEST
+from webhook.decide.admission_warnings import LONGEST_WARNING
 from webhook.model.json import JsonObject
 from webhook.model.names import counted
 
@@ -35,7 +35,7 @@ class ConfigurationRequest(NamedTuple):
     #: The reason to ignore the request, with its place; "" if it is ours.
     ignored: str
     #: The reason to accept the object unchecked; "" if it has to be checked.
-    settled: str
+    accept_unchecked: str
     #: The object; empty if the request has none.
     object: dict[str, object]
 
@@ -55,7 +55,7 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
         request.operation if isinstance(request.operation, str) else "",
         request.dry_run,
         ignored,
-        "" if ignored or new is None else _settled(new, old),
+        "" if ignored or new is None else _reason_to_accept(new, old),
         new or {},
     )
 
@@ -73,7 +73,7 @@ def _not_ours(request: ReviewRequest, new: object, expected: tuple[str, str]) ->
     return "request.object is null, so there is nothing to check" if new is None else ""
 
 
-def _settled(new: dict[str, object], old: dict[str, object] | None) -> str:
+def _reason_to_accept(new: dict[str, object], old: dict[str, object] | None) -> str:
     """Return the reason to accept an object with any spec, or "" without one."""
     if mapping_at(new, "metadata").get("deletionTimestamp") is not None:
         return "the object is being deleted"  # its finalizers have to go
@@ -167,7 +167,7 @@ def _wrapped(path: str, sentence: str) -> list[str]:
     short_place = place if len(place) <= _LONGEST_PATH else f"{place[: _LONGEST_PATH - 3]}..."
     line = f"{place}: {_ascii(sentence)}"
     indent = f"{short_place}: ... "
-    return textwrap.wrap(line, LONGEST, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(line, LONGEST_WARNING, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _ascii(text: str) -> str:

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.admission.registration import (
-    ASKS,
     NAME_LABEL,
     NO_MIRROR,
     NOT_WINDOWS,
+    OPT_IN_CONDITION,
     SHIPPED,
     WEBHOOK_NAME,
     Requirement,
@@ -176,7 +176,7 @@ def _windows(pod: _SelectedPod) -> str:
 
 #: Expression of the manifests → function that returns the obstacle to a call for a pod, or "".
 _EMULATED: dict[str, Callable[[_SelectedPod], str]] = {
-    ASKS: _not_opted_in,
+    OPT_IN_CONDITION: _not_opted_in,
     NO_MIRROR: _mirror,
     NOT_WINDOWS: _windows,
 }

@@ -16,8 +16,8 @@ WEBHOOK_NAME = "pods.rdma.lab"
 NAME_LABEL = "kubernetes.io/metadata.name"
 #: The namespace that this webhook runs in; it must never wait for itself.
 OWN_NAMESPACE = "rdma-webhook"
-EXCLUDED = frozenset({"kube-system", "kube-public", "kube-node-lease", OWN_NAMESPACE})
-ASKS = (
+EXCLUDED_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease", OWN_NAMESPACE})
+OPT_IN_CONDITION = (
     "has(object.metadata.annotations) && 'rdma.lab/enable' in object.metadata.annotations && "
     "object.metadata.annotations['rdma.lab/enable'] != 'false'"
 )
@@ -176,11 +176,11 @@ SHIPPED = read_setup(
         "namespaceSelector": {
             "matchLabels": {"rdma.lab/enable": "true"},
             "matchExpressions": [
-                {"key": NAME_LABEL, "operator": "NotIn", "values": sorted(EXCLUDED)}
+                {"key": NAME_LABEL, "operator": "NotIn", "values": sorted(EXCLUDED_NAMESPACES)}
             ],
         },
         "matchConditions": [
-            {"name": "asks-for-rdma", "expression": ASKS},
+            {"name": "asks-for-rdma", "expression": OPT_IN_CONDITION},
             {"name": "no-mirror-pod", "expression": NO_MIRROR},
             {"name": "not-windows", "expression": NOT_WINDOWS},
         ],

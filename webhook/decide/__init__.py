@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide.admission_warnings import Surroundings, note_surroundings, single_lines
+from webhook.decide.admission_warnings import PodHazards, note_hazards, single_lines
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
     HOST_NETWORK_MISSING,
@@ -85,11 +85,11 @@ def _decide(manifest: PodManifest, context: Context) -> Decision:
     examined = examine(pod, parse_requests(annotations, _NAMES), context, earlier)
     draft = Draft(manifest, pod)
     _note_request(draft, examined.scope, examined.knowledge)
-    for sentence in examined.misdirected:
+    for sentence in examined.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    surroundings = note_surroundings(draft, examined.scope)
+    hazards = note_hazards(draft, examined.scope)
     _mutate(draft, examined.scope, examined.knowledge)
-    return conclude(draft, examined, surroundings)
+    return conclude(draft, examined, hazards)
 
 
 def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
@@ -197,7 +197,7 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, context: Context) -> Decisi
     )
 
 
-def conclude(draft: Draft, examined: Examined, surroundings: Surroundings) -> Decision:
+def conclude(draft: Draft, examined: Examined, hazards: PodHazards) -> Decision:
     """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
     scope, knowledge = examined.scope, examined.knowledge
     outcomes = tuple(draft.outcomes)
@@ -207,7 +207,7 @@ def conclude(draft: Draft, examined: Examined, surroundings: Surroundings) -> De
     # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
     used = None if knowledge.foreign else scope.fabric
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
-    verdict = judge(draft, examined, surroundings)
+    verdict = judge(draft, examined, hazards)
     summary = StatusSummary(verdict, fabric, knowledge.reason, config_hash)
     _write_status(draft, scope.original.annotations, summary)
     return Decision(

@@ -15,9 +15,9 @@ from webhook.decide.scope import Scope
 from webhook.model.decision import Outcome, Rdma, Reason, Verdict
 from webhook.model.pod.sandbox import istio_sidecar, lacks_cluster_dns
 
-LONGEST = 120
+LONGEST_WARNING = 120
 TOTAL = 4096
-_SIGNED: dict[Rdma, str] = {
+_VERDICT_PREFIXES: dict[Rdma, str] = {
     "no": "no RDMA: ",
     "unsure": "RDMA not certain: ",
 }
@@ -43,8 +43,8 @@ def sentences(
     `reason`: the reason why the pod as a whole got less than all mutations; `message` explains it.
     Nothing repeats the verdict.
     """
-    if verdict.rdma in _SIGNED:
-        yield _SIGNED[verdict.rdma] + verdict.message
+    if verdict.rdma in _VERDICT_PREFIXES:
+        yield _VERDICT_PREFIXES[verdict.rdma] + verdict.message
     if reason is not None and reason is not verdict.because and verdict.rdma != "none":
         yield f"{reason.code}: {message}"
     for outcome in outcomes:
@@ -54,10 +54,10 @@ def sentences(
 
 
 def _plain(line: str) -> str:
-    line = line[: LONGEST + 1]  # so that a long line is not searched to its end
+    line = line[: LONGEST_WARNING + 1]  # so that a long line is not searched to its end
     if not (line.isascii() and line.isprintable()):
         line = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
-    return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
+    return line if len(line) <= LONGEST_WARNING else line[: LONGEST_WARNING - 3] + "..."
 
 
 def _fitting(lines: Iterable[str]) -> tuple[str, ...]:
@@ -89,10 +89,10 @@ HOST_PATH = Reason(
     "A hostPath shows RDMA devices, but the container can open only those from a device plugin.",
     remedy="Remove the hostPath volume; the device plugin provides the devices.",
 )
-SURROUNDINGS = (ISTIO, HOST_DNS, HOST_PATH)
+HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
-class Surroundings(NamedTuple):
+class PodHazards(NamedTuple):
     """The properties of a pod, outside its containers, that affect RDMA on any fabric."""
 
     #: The evidence that Istio adds its proxy to the pod; "" without any.
@@ -101,14 +101,14 @@ class Surroundings(NamedTuple):
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
 
 
-def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
+def note_hazards(draft: Draft, scope: Scope) -> PodHazards:
     """Warn about a sidecar, DNS in the host's network, and devices by hostPath.
 
     Return the surroundings, for the verdict.
     """
     pod = scope.original
     if not scope.targets and not scope.launchers:
-        return Surroundings()
+        return PodHazards()
     sidecar = istio_sidecar(pod, scope.namespace.labels or {})
     if sidecar:
         message = f'Istio ({sidecar}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
@@ -126,4 +126,4 @@ def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
             remark = "only a device plugin's resource gives access"
             message = f"hostPath {paths[volume]} shows devices, but {remark}"
             draft.warned(target.name, HOST_PATH, message)
-    return Surroundings(sidecar, paths)
+    return PodHazards(sidecar, paths)

@@ -123,21 +123,21 @@ class Draft:
 
     def already(self, container: str, reason: Reason, message: str) -> None:
         """Record that the pod already has what the mutation would add."""
-        self._verdict(container, "already", reason, message)
+        self._add_outcome(container, "already", reason, message)
 
     def skipped(self, container: str, reason: Reason, message: str) -> None:
         """Record that the mutation did not apply to `container`, and the reason."""
-        self._verdict(container, "skipped", reason, message)
+        self._add_outcome(container, "skipped", reason, message)
 
     def failed(self, container: str, reason: Reason, message: str) -> None:
         """Record that the pod must not be admitted in this state: the decision denies it."""
-        self._verdict(container, "failed", reason, message)
+        self._add_outcome(container, "failed", reason, message)
 
     def warned(self, container: str, reason: Reason, message: str) -> None:
         """Record a warning, which the user sees at creation and in the status annotation."""
-        self._verdict(container, "warned", reason, message)
+        self._add_outcome(container, "warned", reason, message)
 
-    def _verdict(self, container: str, status: Status, reason: Reason, message: str) -> None:
+    def _add_outcome(self, container: str, status: Status, reason: Reason, message: str) -> None:
         if len(self.ops) != self._pending:
             raise AssertionError(f"{self.mutation} reported {status}, but has operations pending")
         fields = self.mutation, container, status, reason, message, ()

@@ -33,7 +33,7 @@ UCX_TLS = "UCX_TLS"
 #: The lists of the interfaces that Open MPI may use.
 OPEN_MPI = tuple(row.name for row in VARIABLES if row.value == "interfaces of mpi")
 #: Their opposites: Open MPI aborts if it gets both.
-EXCLUDING = tuple(name.replace("_include", "_exclude") for name in OPEN_MPI)
+EXCLUDE_VARIABLES = tuple(name.replace("_include", "_exclude") for name in OPEN_MPI)
 
 
 class EnvPlan(NamedTuple):
@@ -55,7 +55,7 @@ def plan_for(fabric: Fabric, *, host_network: bool) -> EnvPlan:
     return EnvPlan(
         pairs,
         tuple(entry(name, value) for name, value in pairs),
-        frozenset({*names, *SOCKETS, UCX_TLS, *EXCLUDING}),
+        frozenset({*names, *SOCKETS, UCX_TLS, *EXCLUDE_VARIABLES}),
         ", ".join(names),
     )
 
@@ -80,13 +80,13 @@ def desired_env(
         # and must come to the same result.
         user_env = {**dict(site), **user_env}
     mpi = not (host_network or excludes_interfaces) and _may_include(user_env)
-    of_pod = _of_pod(fabric.env.ucx_devices, user_env, interface, mpi=mpi)
+    pod_values = _pod_values(fabric.env.ucx_devices, user_env, interface, mpi=mpi)
     names = {name for name, _ in site}
-    pairs = ((name, of_pod.get(source, value)) for name, source, value in fabric.variables)
+    pairs = ((name, pod_values.get(source, value)) for name, source, value in fabric.variables)
     return (*(pair for pair in pairs if pair[1] and pair[0] not in names), *site)
 
 
-def _of_pod(
+def _pod_values(
     devices: str, user_env: Mapping[str, str | None], interface: str | None, *, mpi: bool
 ) -> dict[Configured | OfPod, str]:
     """Return the values that depend on the pod; `devices` are UCX's, `interface` the fabric's."""
@@ -106,15 +106,15 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
     Open MPI aborts if it gets both lists, and if an interface is absent: not in the host's network,
     where nodes differ (opal/mca/btl/tcp; run with 4.1.4).
     """
-    return not any(name in user_env for name in EXCLUDING)
+    return not any(name in user_env for name in EXCLUDE_VARIABLES)
 
 
-def site_names(fabrics: Fabrics) -> frozenset[str]:
+def non_evidence_names_of_all(fabrics: Fabrics) -> frozenset[str]:
     """Return the names that any fabric may write; in a pod they are not evidence."""
-    return frozenset[str]().union(*map(names_without_evidence, fabrics.fabrics.values()))
+    return frozenset[str]().union(*map(non_evidence_names, fabrics.fabrics.values()))
 
 
-def names_without_evidence(fabric: Fabric) -> frozenset[str]:
+def non_evidence_names(fabric: Fabric) -> frozenset[str]:
     """Return the names of the site's `env`, and of Open MPI's variables that the fabric writes."""
     names = frozenset(name for name, _ in fabric.env.site)
     return names.union(OPEN_MPI) if "openmpi" in fabric.libraries else names
@@ -138,7 +138,7 @@ def _uses_rdma(user_env: Mapping[str, str | None]) -> bool:
 
 
 @lru_cache(maxsize=2)
-def written_by(fabrics: Fabrics) -> Mapping[tuple[str, str], str]:
+def fabric_by_setting(fabrics: Fabrics) -> Mapping[tuple[str, str], str]:
     """Map each (name, value) that a fabric writes, in either network, to the first such fabric.
 
     The site's `env` is left out, since users write the same (NCCL_DEBUG=INFO).

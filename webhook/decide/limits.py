@@ -13,7 +13,7 @@ from webhook.model.annotations import CONTAINERS, ENABLE, NETWORKS, SKIP
 from webhook.model.decision import Denial, Reason
 from webhook.model.pod import CONTAINER_FIELDS, Pod
 from webhook.model.pod.container import entries_of
-from webhook.model.pod.node_selection import affinity_entries
+from webhook.model.pod.node_selection import count_affinity_entries
 
 #: The most containers of a pod, of all kinds together.
 MOST_CONTAINERS = 100
@@ -77,7 +77,7 @@ def _check_each(pod: Pod) -> None:
         written = annotations[key]
         sizes[f"annotation {key}"] = written.count(",") if isinstance(written, str) else 0
     sizes |= {field: _size(spec.get(field)) for field in _PLAIN}
-    sizes["affinity"] = affinity_entries(pod.manifest, MOST_ENTRIES)
+    sizes["affinity"] = count_affinity_entries(pod.manifest, MOST_ENTRIES)
     if sum(sizes.values()) > MOST_ENTRIES:
         raise too_many(sizes)
 

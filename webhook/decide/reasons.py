@@ -5,7 +5,7 @@ docs/reasons.md lists all of them.
 
 from __future__ import annotations
 
-from webhook.decide.admission_warnings import SURROUNDINGS
+from webhook.decide.admission_warnings import HAZARD_REASONS
 from webhook.decide.examine import FABRIC_NOT_NEEDED, HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, FABRIC_CONFLICT, FABRIC_UNKNOWN
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC
@@ -27,7 +27,7 @@ ALREADY_PATCHED = Reason(
     "AlreadyPatched", "The pod already has everything, so nothing was changed.", remedy=""
 )
 #: The reasons of decisions for which all mutations ran.
-WHOLE = (PATCHED, ALREADY_PATCHED)
+FULLY_MUTATED = (PATCHED, ALREADY_PATCHED)
 NOT_OPTED_IN = Reason(
     "NotOptedIn",
     'The pod has no annotation rdma.lab/enable: "true".',
@@ -120,7 +120,7 @@ VERDICT_REASONS = tuple(
             *DECISION_REASONS,
             HOST_NETWORK_MISSING,
             *USER_REASONS,
-            *SURROUNDINGS,
+            *HAZARD_REASONS,
         )
         if reason.rdma is not None
     )
@@ -142,5 +142,5 @@ PIPELINE_REASONS = (
     OTHER_INJECTOR,
     OTHER_CONFIGURATION,
     SELECTOR_UNKNOWN,
-    *SURROUNDINGS,
+    *HAZARD_REASONS,
 )

@@ -40,7 +40,7 @@ ORDER = ("rdma", "because", "fabric", "reason", *COUNTED, "config")
 _HASH = re.compile(r"[0-9a-f]{12}")
 
 
-def written_by_us(annotations: Mapping[str, Json]) -> JsonObject:
+def read_own_status(annotations: Mapping[str, Json]) -> JsonObject:
     """Read a JSON object with our fields in our order and format; return {} for anything else."""
     written = annotations.get(STATUS)
     if not isinstance(written, str) or len(written) > LONGEST_STATUS:
@@ -58,7 +58,7 @@ def earlier_call(annotations: Mapping[str, Json]) -> EarlierCall:
 
     Its codes are not checked: another version of this program may have others.
     """
-    body = written_by_us(annotations) if STATUS in annotations else {}
+    body = read_own_status(annotations) if STATUS in annotations else {}
     config, fabric = body.get("config"), body.get("fabric")
     if not isinstance(config, str) or not _HASH.fullmatch(config):
         return NO_CALL
@@ -203,7 +203,7 @@ def _previous(
     Counts instead of lists are accepted only if the annotations are `crowded`: otherwise there
     would have been room, since a status with all existing reasons has 3 KiB.
     """
-    body = written_by_us(annotations)
+    body = read_own_status(annotations)
     if body.get("config") != config_hash or "applied" not in body:
         return _NO_PREVIOUS
     if vocabulary.verdicts.get(str(body.get("because"))) != body.get("rdma", ""):

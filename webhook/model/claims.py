@@ -88,7 +88,7 @@ CLAIM_PREFIX = "rdma-lab-"
 #: digits.
 MOST_CLAIMS = 10
 #: The maximum length of a fabric's name, since the names of its claims must be DNS labels.
-MOST_NAME = 63 - len(CLAIM_PREFIX) - len("-999")
+LONGEST_FABRIC_NAME = 63 - len(CLAIM_PREFIX) - len("-999")
 
 _TEMPLATE, _EXISTING = "resourceClaimTemplateName", "resourceClaimName"
 #: The maximum lengths of a DNS label and a DNS subdomain, the forms of these names. The API server

@@ -81,6 +81,10 @@ class Usage(NamedTuple):
         return any(not is_zero(quantity) for _, quantity in self.rdma)
 
 
+#: The containers of a pod, each with its requests.
+ContainerUsages = list[tuple[Container, Usage]]
+
+
 _NO_USAGE = Usage((), 0, False, False, (), ())
 
 

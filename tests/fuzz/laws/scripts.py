@@ -10,7 +10,7 @@ from typing import Any
 from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken
 from tests.fuzz.laws.mutations import MUTATE_LAWS, Answered
-from webhook.decide.launchers.commands import Commands, Launch
+from webhook.decide.launchers.commands import Commands, LauncherCommand
 from webhook.model.pod import Path, Pod
 
 _FIRST: Path = ("spec", "containers", 0)
@@ -24,7 +24,7 @@ class Scripted(Answered):
     allowance = Allowance(0.05, 2.5e-7)
 
     @cached_property
-    def launches(self) -> tuple[Launch, ...]:
+    def launches(self) -> tuple[LauncherCommand, ...]:
         """The launches in the pod's commands."""
         return Commands(Pod(self.pod)).launches(_FIRST)
 

@@ -20,7 +20,7 @@ from webhook.admission.configuration_review import MOST_ERRORS
 from webhook.admission.response import WARNINGS_IN_ALL
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics, parse_object
-from webhook.decide.admission_warnings import LONGEST
+from webhook.decide.admission_warnings import LONGEST_WARNING
 from webhook.model.pod import at
 from webhook.preview.worker.operations import Operations
 from webhook.serve.http.validate import PATH, Validate
@@ -152,7 +152,7 @@ def warnings_arrive(observed: Validated) -> None:
     if sum(map(len, lines)) > WARNINGS_IN_ALL:
         broken(f"{sum(map(len, lines))} letters", "all")
     for line in lines:
-        if not line.isascii() or not line.isprintable() or len(line) > LONGEST:
+        if not line.isascii() or not line.isprintable() or len(line) > LONGEST_WARNING:
             broken(f"{line!r:.300}", "line")
     if len({*lines}) != len(lines):
         broken(f"{lines!r:.300}", "twice")

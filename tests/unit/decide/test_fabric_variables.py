@@ -9,9 +9,9 @@ from tests.builders import fabric
 from tests.case_names import case_name
 from webhook.decide.fabric_variables import (
     desired_env,
-    names_without_evidence,
-    site_names,
-    written_by,
+    fabric_by_setting,
+    non_evidence_names,
+    non_evidence_names_of_all,
 )
 from webhook.model.fabric import Fabric, FabricEnv, index
 
@@ -241,16 +241,16 @@ def test_the_sites_own_value_is_not_repeated() -> None:
 def test_what_a_fabric_writes_is_not_evidence() -> None:
     """The site's names, and Open MPI's if the fabric writes them, may be ours in a pod."""
     plain = fabric(env=FabricEnv(site=(("A", "b"),)))
-    assert names_without_evidence(plain) == {"A"}
-    assert names_without_evidence(full()) == set(OPEN_MPI)
-    assert site_names(index((plain, full(name="full")))) == {"A", *OPEN_MPI}
+    assert non_evidence_names(plain) == {"A"}
+    assert non_evidence_names(full()) == set(OPEN_MPI)
+    assert non_evidence_names_of_all(index((plain, full(name="full")))) == {"A", *OPEN_MPI}
 
 
 def test_each_value_has_the_first_fabric_that_writes_it() -> None:
     """In either network, the first fabric counts; a site's `env` identifies no fabric."""
     site = fabric("site", env=FabricEnv(site=(("NCCL_DEBUG", "INFO"),)))
     first, second = (full(name=name, libraries=frozenset({"gloo"})) for name in ("one", "two"))
-    assert written_by(index((site, first, second))) == {
+    assert fabric_by_setting(index((site, first, second))) == {
         ("GLOO_SOCKET_IFNAME", "eth0"): "one",
         ("GLOO_SOCKET_IFNAME", "bond0"): "one",
     }

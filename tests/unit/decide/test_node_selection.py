@@ -11,7 +11,7 @@ from webhook.decide.examine.node_selection import (
     from_affinity,
     from_inventory,
     from_selector,
-    misdirected,
+    unknown_label_messages,
 )
 from webhook.errors import ShapeError
 from webhook.model.nodes import NodeInventory
@@ -31,7 +31,7 @@ FABRICS = fabrics(NORTH, SOUTH, EAST)
 
 
 def named(*names: str, out: tuple[str, ...] = ()) -> FabricConstraint:
-    """Make a narrowing that names `names` and excludes `out`."""
+    """Make a constraint that names `names` and excludes `out`."""
     return FabricConstraint(frozenset(names), frozenset(out))
 
 
@@ -48,7 +48,7 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("narrowing", "remaining"),
+    ("constraint", "remaining"),
     [
         (FabricConstraint(), {"north", "south"}),
         (named("north", "east"), {"north"}),
@@ -58,11 +58,11 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
     ],
     ids=case_name,
 )
-def test_a_narrowing_names_some_and_excludes_others(
-    narrowing: FabricConstraint, remaining: set[str]
+def test_a_constraint_names_some_and_excludes_others(
+    constraint: FabricConstraint, remaining: set[str]
 ) -> None:
     """If it names none, all fabrics that it does not exclude remain."""
-    assert narrowing.of(frozenset({"north", "south"})) == remaining
+    assert constraint.filter(frozenset({"north", "south"})) == remaining
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("terms", "narrowing"),
+    ("terms", "constraint"),
     [
         ([], None),
         ([[]], None),
@@ -143,10 +143,10 @@ def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None
     ids=case_name,
 )
 def test_all_terms_of_the_required_affinity_must_agree(
-    terms: Any, narrowing: FabricConstraint | None
+    terms: Any, constraint: FabricConstraint | None
 ) -> None:
     """Expressions in a term are ANDed and terms are ORed; NotIn needs the exact values."""
-    assert from_affinity(Pod(affinity(*terms)), FABRICS) == narrowing
+    assert from_affinity(Pod(affinity(*terms)), FABRICS) == constraint
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,9 @@ def sentences_on(manifest: PodManifest, *keys: str, fabric_known: bool = False) 
     inventory = NodeInventory(label_keys=frozenset(keys))
     pinning = fabric("west", pin={"site.lab/pool": "west"})
     members = fabrics(NORTH, SOUTH, EAST, pinning)
-    return list(misdirected(Pod(manifest), members, inventory, fabric_known=fabric_known))
+    return list(
+        unknown_label_messages(Pod(manifest), members, inventory, fabric_known=fabric_known)
+    )
 
 
 NO_NODE = "no node has the label {}, which the pod requires"
@@ -327,5 +329,10 @@ def test_without_nodes_a_product_under_another_label_is_named(
     assert sentences_on(manifest) == ([sentence] if key else [])
     assert sentences_on(manifest, fabric_known=True) == []
     assert (
-        list(misdirected(Pod(manifest), fabrics(EAST), NodeInventory(), fabric_known=False)) == []
+        list(
+            unknown_label_messages(
+                Pod(manifest), fabrics(EAST), NodeInventory(), fabric_known=False
+            )
+        )
+        == []
     )

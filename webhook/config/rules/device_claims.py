@@ -12,7 +12,7 @@ from webhook.config import names
 from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Violation, rule
-from webhook.model.claims import MOST_CLAIMS, MOST_NAME
+from webhook.model.claims import LONGEST_FABRIC_NAME, MOST_CLAIMS
 from webhook.model.pod import Path
 
 
@@ -103,6 +103,6 @@ def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
     if len(fabric.claims) > MOST_CLAIMS:
         message = f"{len(fabric.claims)} templates are too many: one may request several devices"
         yield Violation(("claims",), f"{message}; list at most {MOST_CLAIMS}")
-    if fabric.mode == "dra" and len(fabric.name) > MOST_NAME:
+    if fabric.mode == "dra" and len(fabric.name) > LONGEST_FABRIC_NAME:
         message = f"{brief(fabric.name)} is too long for the names of claims: write at most"
-        yield Violation(("name",), f"{message} {MOST_NAME} characters")
+        yield Violation(("name",), f"{message} {LONGEST_FABRIC_NAME} characters")

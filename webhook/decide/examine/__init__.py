@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
-from webhook.decide.examine.node_selection import misdirected
+from webhook.decide.examine.node_selection import unknown_label_messages
 from webhook.decide.examine.targets import Selection, select
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.scope import NO_CALL, Context, EarlierCall, KnowledgeLevel, Scope
@@ -18,8 +18,8 @@ from webhook.model.annotations import Requests
 from webhook.model.claims import claims_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.nodes import NodeInventory
-from webhook.model.pod import Container, Pod
-from webhook.model.resources import Usage, usage_of
+from webhook.model.pod import Pod
+from webhook.model.resources import usage_of
 
 MIRROR_POD = Reason(
     "MirrorPod",
@@ -52,9 +52,7 @@ FABRIC_NOT_NEEDED = Reason(
 
 _MIRROR = "kubernetes.io/config.mirror"
 _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
-_NOT_SOUGHT = Resolution()
-
-Pairs = list[tuple[Container, Usage]]
+_NOT_RESOLVED = Resolution()
 
 
 class Ineligible(NamedTuple):
@@ -97,7 +95,7 @@ class Examined(NamedTuple):
     inventory: NodeInventory
     evidence: str = ""
     #: Sentences about labels that the pod requires of its node, and that no node or fabric has.
-    misdirected: tuple[str, ...] = ()
+    unknown_label_messages: tuple[str, ...] = ()
 
 
 def ineligible(pod: Pod) -> Ineligible | None:
@@ -127,7 +125,7 @@ def examine(
     other = earlier.config not in ("", fabrics.config_hash)
     before = None if other else earlier.fabric
     if selection.reason:
-        resolution = _NOT_SOUGHT
+        resolution = _NOT_RESOLVED
     else:
         resolution = resolve(pod, pairs, requests, context, before, claims=claims)
     scope = Scope(
@@ -150,13 +148,13 @@ def examine(
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
     knowledge = _knowledge(scope, selection, resolution, foreign)
     fabric_known = resolution.fabric is not None
-    misdirected_labels = (
-        misdirected(pod, fabrics, context.inventory, fabric_known=fabric_known)
+    label_messages = (
+        unknown_label_messages(pod, fabrics, context.inventory, fabric_known=fabric_known)
         if selection.targets
         else ()
     )
     evidence = "" if foreign else resolution.evidence
-    return Examined(scope, knowledge, context.inventory, evidence, misdirected_labels)
+    return Examined(scope, knowledge, context.inventory, evidence, label_messages)
 
 
 def _knowledge(

@@ -28,9 +28,9 @@ from webhook.model.annotations import FABRIC, INVALID_ANNOTATION, STATUS, Reques
 from webhook.model.claims import Claim
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabric, Fabrics
-from webhook.model.pod import Container, Pod
+from webhook.model.pod import Pod
 from webhook.model.quantity import is_zero
-from webhook.model.resources import Usage
+from webhook.model.resources import ContainerUsages
 
 FABRIC_UNKNOWN = Reason(
     "FabricUnknown",
@@ -76,37 +76,37 @@ class _Search:
 
     def __init__(self, fabrics: Fabrics) -> None:
         self.candidates = frozenset(fabrics.fabrics)
-        self.naming: list[_Evidence] = []
+        self.naming_evidence: list[_Evidence] = []
         self.winner: _Evidence | None = None
 
     def narrow(self, evidence: list[_Evidence]) -> Resolution | None:
         """Narrow the candidates; if none remains, return a Resolution without a fabric."""
         for piece in evidence:
-            remaining = piece.narrowing.of(self.candidates)
+            remaining = piece.constraint.filter(self.candidates)
             if not remaining:
-                if self.naming and piece.narrowing.named:
-                    raise _conflict(self.naming, piece)
-                if self.naming and self.naming[0].explicit:
+                if self.naming_evidence and piece.constraint.named:
+                    raise _conflict(self.naming_evidence, piece)
+                if self.naming_evidence and self.naming_evidence[0].explicit:
                     continue
                 return _unknown(f"no fabric matches {piece.source}")
             self.candidates = remaining
-            if piece.narrowing.named:
-                self.naming.append(piece)
-            if self.winner is None and self.naming and len(remaining) == 1:
+            if piece.constraint.named:
+                self.naming_evidence.append(piece)
+            if self.winner is None and self.naming_evidence and len(remaining) == 1:
                 self.winner = piece
         return None
 
 
 class _Evidence(NamedTuple):
     source: str
-    narrowing: FabricConstraint
+    constraint: FabricConstraint
     #: Whether the user wrote it on purpose: it counts even if later evidence matches no fabric.
     explicit: bool = False
 
 
 def resolve(
     pod: Pod,
-    pairs: list[tuple[Container, Usage]],
+    pairs: ContainerUsages,
     requests: Requests,
     context: Context,
     earlier: str | None = None,
@@ -120,21 +120,21 @@ def resolve(
     """
     fabrics = context.fabrics
     search = _Search(fabrics)
-    gpus = _claimed_gpus(pairs, fabrics)
-    devices = _of_devices(pairs, claims, gpus, fabrics)
-    unresolved = search.narrow(_of_pod(pod, requests, devices, fabrics))
+    gpus = _listed_gpus(pairs, fabrics)
+    devices = _device_evidence(pairs, claims, gpus, fabrics)
+    unresolved = search.narrow(_pod_evidence(pod, requests, devices, fabrics))
     if unresolved is not None:
         return unresolved
     if earlier is not None and earlier in search.candidates:
         source = search.winner.source if search.winner else EARLIER
         return Resolution(fabrics.fabrics[earlier], source)
-    unresolved = search.narrow(_of_inventory(pod, gpus, context))
+    unresolved = search.narrow(_inventory_evidence(pod, gpus, context))
     if unresolved is not None:
         return unresolved
     if search.winner is not None:
         (name,) = search.candidates
         return Resolution(fabrics.fabrics[name], search.winner.source)
-    return _by_default(search.candidates, search.naming, context, pairs)
+    return _by_default(search.candidates, search.naming_evidence, context, pairs)
 
 
 def check_name(requests: Requests, fabrics: Fabrics) -> None:
@@ -145,7 +145,7 @@ def check_name(requests: Requests, fabrics: Fabrics) -> None:
         raise Denial(INVALID_ANNOTATION, msg)
 
 
-def _of_pod(
+def _pod_evidence(
     pod: Pod, requests: Requests, devices: list[_Evidence], fabrics: Fabrics
 ) -> list[_Evidence]:
     evidence = [] if requests.fabric is None else [_annotated(requests.fabric)]
@@ -157,8 +157,8 @@ def _of_pod(
     return evidence
 
 
-def _of_devices(
-    pairs: list[tuple[Container, Usage]],
+def _device_evidence(
+    pairs: ContainerUsages,
     claims: Sequence[Claim],
     gpus: Mapping[str, str],
     fabrics: Fabrics,
@@ -174,14 +174,14 @@ def _of_devices(
     return evidence
 
 
-def _of_inventory(pod: Pod, gpus: Iterable[str], context: Context) -> list[_Evidence]:
+def _inventory_evidence(pod: Pod, gpus: Iterable[str], context: Context) -> list[_Evidence]:
     if not context.inventory.by_node:
         return []
     constraints = from_inventory(pod, gpus, context.fabrics, context.inventory)
     return [_Evidence(*constraint) for constraint in constraints]
 
 
-def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dict[str, str]:
+def _listed_gpus(pairs: ContainerUsages, fabrics: Fabrics) -> dict[str, str]:
     """Map each requested GPU resource that a fabric claims to the first container with it."""
     first_users: dict[str, str] = {}
     for container, usage in pairs:
@@ -196,7 +196,7 @@ def _annotated(name: str) -> _Evidence:
     return _Evidence(source, FabricConstraint(named=frozenset({name})), explicit=True)
 
 
-def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_Evidence]:
+def _resources(pairs: ContainerUsages, fabrics: Fabrics) -> list[_Evidence]:
     evidence: list[_Evidence] = []
     for container, usage in pairs:
         for name, amount in usage.rdma:
@@ -211,7 +211,7 @@ def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
     """Return the fabrics whose templates the pod claims, no matter who wrote the claims."""
     return [
         _Evidence(
-            _of_claim(claim), FabricConstraint(fabrics.by_template[claim.template]), explicit=True
+            _claim_text(claim), FabricConstraint(fabrics.by_template[claim.template]), explicit=True
         )
         for claim in claims
         if claim.template in fabrics.by_template
@@ -222,7 +222,7 @@ def _device_classes(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence
     """Return the fabrics of the device classes in claims of other templates."""
     return [
         _Evidence(
-            f"{device_class} of {_of_claim(claim)}",
+            f"{device_class} of {_claim_text(claim)}",
             FabricConstraint(fabrics.by_class[device_class]),
         )
         for claim in claims
@@ -232,12 +232,12 @@ def _device_classes(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence
     ]
 
 
-def _of_claim(claim: Claim) -> str:
+def _claim_text(claim: Claim) -> str:
     place = f" in container {claim.user.name}" if claim.user else ""
     return f"resource claim {claim.name}{place}"
 
 
-def _unclaimed(pairs: list[tuple[Container, Usage]]) -> str:
+def _unlisted_device(pairs: ContainerUsages) -> str:
     """Name a GPU, or else an RDMA resource, of a pod without evidence for a fabric; or "".
 
     No fabric claims such a device, or it would be evidence.
@@ -251,9 +251,9 @@ def _unclaimed(pairs: list[tuple[Container, Usage]]) -> str:
 
 def _by_default(
     candidates: frozenset[str],
-    naming: list[_Evidence],
+    naming_evidence: list[_Evidence],
     context: Context,
-    pairs: list[tuple[Container, Usage]],
+    pairs: ContainerUsages,
 ) -> Resolution:
     fabrics = context.fabrics
     namespace = context.namespace
@@ -269,12 +269,12 @@ def _by_default(
             return Resolution(fabrics.fabrics[name], source)
     if not fabrics.fabrics:
         return _unknown("no fabric is configured")
-    if not naming:
+    if not naming_evidence:
         names = ", ".join(fabrics.fabrics)
-        problem = _unclaimed(pairs) or "the pod's fabric cannot be determined"
+        problem = _unlisted_device(pairs) or "the pod's fabric cannot be determined"
         return _unknown(f"{problem}: set {FABRIC} ({names})")
     several = " and ".join(sorted(candidates))
-    message = f"{naming[0].source} matches {several}: set {FABRIC}"
+    message = f"{naming_evidence[0].source} matches {several}: set {FABRIC}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
 
 
@@ -282,10 +282,13 @@ def _unknown(message: str) -> Resolution:
     return Resolution(reason=FABRIC_UNKNOWN, message=message)
 
 
-def _conflict(naming: list[_Evidence], last: _Evidence) -> Denial:
+def _conflict(naming_evidence: list[_Evidence], last: _Evidence) -> Denial:
     """Return a Denial that names the last evidence and the first evidence that it contradicts."""
-    named = last.narrowing.named
-    first = next((piece for piece in naming if piece.narrowing.named.isdisjoint(named)), naming[0])
-    fabric, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, last))
+    named = last.constraint.named
+    first = next(
+        (piece for piece in naming_evidence if piece.constraint.named.isdisjoint(named)),
+        naming_evidence[0],
+    )
+    fabric, other = (" or ".join(sorted(evidence.constraint.named)) for evidence in (first, last))
     msg = f"{first.source} means fabric {fabric}, but {last.source} means fabric {other}"
     return Denial(FABRIC_CONFLICT, msg)

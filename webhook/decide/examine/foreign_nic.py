@@ -23,8 +23,8 @@ import orjson
 from webhook.decide.scope import Scope
 from webhook.model.claims import fabrics_of, has_nic_of
 from webhook.model.decision import Reason
-from webhook.model.pod import Container, Path
-from webhook.model.resources import Usage
+from webhook.model.pod import Path
+from webhook.model.resources import ContainerUsages
 
 FOREIGN_NIC = Reason(
     "ForeignNIC",
@@ -51,10 +51,8 @@ _CHOSEN = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
 #: Words in a launcher's command or variables that only jobs over EFA have.
 _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b")
 
-Pairs = list[tuple[Container, Usage]]
 
-
-def foreign_nic(scope: Scope, pairs: Pairs) -> str:
+def foreign_nic(scope: Scope, pairs: ContainerUsages) -> str:
     """Return a sentence on a pod's NIC that no fabric claims, with the evidence; "" without one.
 
     `pairs` are its containers, each with its requests. Only targets and launchers count; in a pod

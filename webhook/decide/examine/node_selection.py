@@ -28,12 +28,12 @@ _NONE: frozenset[str] = frozenset()
 
 
 class FabricConstraint(NamedTuple):
-    """The constraint in a piece of evidence: a `named` fabric, if any are, and none `excluded`."""
+    """What evidence says: the fabric is one of `named` (if empty, any) and none of `excluded`."""
 
     named: frozenset[str] = _NONE
     excluded: frozenset[str] = _NONE
 
-    def of(self, candidates: frozenset[str]) -> frozenset[str]:
+    def filter(self, candidates: frozenset[str]) -> frozenset[str]:
         """Return the candidates that meet this constraint."""
         remaining = candidates - self.excluded
         return remaining & self.named if self.named else remaining
@@ -81,7 +81,7 @@ def from_inventory(
             yield f"the nodes that offer {gpu}", FabricConstraint(named=inventory.by_gpu[gpu])
 
 
-def misdirected(
+def unknown_label_messages(
     pod: Pod, fabrics: Fabrics, inventory: NodeInventory, *, fabric_known: bool
 ) -> tuple[str, ...]:
     """Return a sentence for each label that the pod requires, and that no node or fabric has.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from webhook.decide.fabric_variables import site_names
+from webhook.decide.fabric_variables import non_evidence_names_of_all
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
 from webhook.decide.scope import Launcher, Target
@@ -17,7 +17,7 @@ from webhook.model.claims import Claim, fabrics_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabrics
 from webhook.model.pod import Container, Path, Pod
-from webhook.model.resources import Usage, unclaimed
+from webhook.model.resources import ContainerUsages, Usage, unclaimed
 
 NO_TARGET = Reason(
     "NoTarget",
@@ -49,8 +49,6 @@ TAKEN_FOR_LAUNCHER = Reason(
     ),
 )
 
-Pairs = list[tuple[Container, Usage]]
-
 
 class Selection(NamedTuple):
     """The containers to mutate; or, without any, the reason and a message."""
@@ -63,7 +61,7 @@ class Selection(NamedTuple):
 
 def select(
     pod: Pod,
-    pairs: Pairs,
+    pairs: ContainerUsages,
     requests: Requests,
     commands: Commands,
     fabrics: Fabrics,
@@ -77,35 +75,37 @@ def select(
     targets = [_target(pod, *pair) for pair in apps if pair[1].gpus]
     if targets:
         return Selection(tuple(targets))
-    claiming = _claiming(claims, fabrics)
-    targets = [_target(pod, *app) for app in apps if app[1].has_rdma or claiming.get(app[0].path)]
+    with_claims = _containers_with_claims(claims, fabrics)
+    targets = [
+        _target(pod, *app) for app in apps if app[1].has_rdma or with_claims.get(app[0].path)
+    ]
     if targets:
         return Selection(tuple(targets))
-    free = [pair for pair in apps if pair[0].path not in claiming]
+    free = [pair for pair in apps if pair[0].path not in with_claims]
     launchers = _launchers(pod, [container for container, _ in free], commands, fabrics)
     if launchers:
         return _ranks(pod, free, launchers, requests)
     if requests.fabric is not None and apps:
         return Selection((_only(pod, apps),))
-    return _no_targets(pod, apps, fabrics, by_claim=bool(claiming))
+    return _no_targets(pod, apps, fabrics, by_claim=bool(with_claims))
 
 
-def _claiming(claims: Iterable[Claim], fabrics: Fabrics) -> dict[Path, bool]:
+def _containers_with_claims(claims: Iterable[Claim], fabrics: Fabrics) -> dict[Path, bool]:
     """Return the containers with DRA claims: path → whether any is known as a GPU or a NIC."""
-    claiming: dict[Path, bool] = {}
+    with_claims: dict[Path, bool] = {}
     for claim in claims:
         if claim.user is not None and not claim.is_domain:
             path = claim.user.path
             is_device = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, fabrics))
-            claiming[path] = claiming.get(path) or is_device
-    return claiming
+            with_claims[path] = with_claims.get(path) or is_device
+    return with_claims
 
 
 def _launchers(
     pod: Pod, containers: list[Container], commands: Commands, fabrics: Fabrics
 ) -> tuple[Launcher, ...]:
     """List the containers that start ranks, each with the evidence."""
-    starting = launchers_of(pod, commands, site_names(fabrics))
+    starting = launchers_of(pod, commands, non_evidence_names_of_all(fabrics))
     return tuple(
         Launcher(container.name, container.path, *starting[container.path[-1]])
         for container in containers
@@ -114,7 +114,7 @@ def _launchers(
 
 
 def _ranks(
-    pod: Pod, pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests
+    pod: Pod, pairs: ContainerUsages, launchers: tuple[Launcher, ...], requests: Requests
 ) -> Selection:
     """Select launchers, or as targets the containers that run ranks themselves on a named fabric.
 
@@ -137,7 +137,7 @@ def _target(pod: Pod, container: Container, usage: Usage) -> Target:
     return Target(name, path, kind, usage.whole_gpus, shared, rdma, user)
 
 
-def _named(pod: Pod, pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]:
+def _named(pod: Pod, pairs: ContainerUsages, names: tuple[str, ...]) -> tuple[Target, ...]:
     by_name = {
         container.name: _target(pod, container, usage)
         for container, usage in pairs
@@ -153,7 +153,7 @@ def _named(pod: Pod, pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]
     return tuple(by_name[name] for name in names)
 
 
-def _only(pod: Pod, pairs: Pairs) -> Target:
+def _only(pod: Pod, pairs: ContainerUsages) -> Target:
     if len(pairs) == 1:
         return _target(pod, *pairs[0])
     have = ", ".join(container.name for container, _ in pairs)
@@ -164,11 +164,11 @@ def _only(pod: Pod, pairs: Pairs) -> Target:
     raise Denial(CONTAINERS_REQUIRED, msg)
 
 
-def _no_targets(pod: Pod, apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
+def _no_targets(pod: Pod, apps: ContainerUsages, fabrics: Fabrics, *, by_claim: bool) -> Selection:
     """Return the reason why a pod has no targets, first of all a device that no fabric claims."""
     for container, _ in apps:
         for name in unclaimed(container, fabrics):
-            return Selection(reason=NO_TARGET, message=_of_no_fabric(name, container))
+            return Selection(reason=NO_TARGET, message=_unlisted_device_message(name, container))
     shared = _shared_gpu(pod, apps)
     if shared:
         return Selection(reason=NO_TARGET, message=shared)
@@ -176,7 +176,7 @@ def _no_targets(pod: Pod, apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> S
     return Selection(reason=reason, message=reason.sentence)
 
 
-def _shared_gpu(pod: Pod, apps: Pairs) -> str:
+def _shared_gpu(pod: Pod, apps: ContainerUsages) -> str:
     """Return a sentence on the annotation that gives an app container a share of a GPU, or "".
 
     Source: KAI-Scheduler (and Run:ai), docs/gpu-sharing. By default the first container gets it.
@@ -194,6 +194,6 @@ _SHARES = ("gpu-fraction", "gpu-memory")
 _SHARE_USER = "gpu-fraction-container-name"
 
 
-def _of_no_fabric(name: str, container: Container) -> str:
+def _unlisted_device_message(name: str, container: Container) -> str:
     device = f"{name} in container {container.name}"
     return f"no fabric claims {device}: if it is a GPU, list it in its fabric's gpuResources"

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from webhook.decide.shell.argv import Word, basename, command_at, script_at, unwrap
+from webhook.decide.shell.argv import Word, basename, command_at, remap_length, script_at
 from webhook.decide.shell.scripts import TOO_MANY, Scripts
 from webhook.model.pod import Path, Pod
 
@@ -32,7 +32,7 @@ _SSH_SERVER = re.compile(
 )
 
 
-class Launch(NamedTuple):
+class LauncherCommand(NamedTuple):
     """A launcher that a container runs, with its words."""
 
     #: The path of its word in the container, such as ("args", 1); in a script, the script's path.
@@ -51,7 +51,7 @@ class Launch(NamedTuple):
         return not self.behind and not self.problem
 
     @property
-    def launcher(self) -> tuple[Word, ...]:
+    def launcher_words(self) -> tuple[Word, ...]:
         """The words from the launcher's on, also after sudo or in the script of `su -c`."""
         if not self.behind:
             return self.words
@@ -86,7 +86,7 @@ class _Search:
 class Commands:
     """The commands of one pod as the user wrote them, each read once, on demand.
 
-    Most commands have no sought word, so each is joined into a text and searched before it is read.
+    Most commands have no keyword, so each is joined into a text and searched before it is read.
     """
 
     __slots__ = ("_pod", "_searches")
@@ -99,25 +99,25 @@ class Commands:
         """Return all words of the command of the container at `path`, one per line."""
         return self._pod.container(path).command_text
 
-    def launches(self, path: Path) -> tuple[Launch, ...]:
+    def launches(self, path: Path) -> tuple[LauncherCommand, ...]:
         """List the launchers that the container at `path` runs, and scripts that may run one."""
         if not may_launch(self.text(path)):
             return ()
-        launches = [_launch(run) for run in self._runs(path, SOUGHT)]
+        launches = [_launch(run) for run in self._runs(path, KEYWORDS)]
         return tuple(launch for launch in launches if launch is not None)
 
-    def starters(self, path: Path) -> tuple[tuple[Word, ...], ...]:
+    def other_launcher_commands(self, path: Path) -> tuple[tuple[Word, ...], ...]:
         """List the words of each launcher of another framework: horovodrun, deepspeed, Ray."""
         text = self.text(path)
-        if not any(map(text.__contains__, SOUGHT_STARTERS)):
+        if not any(map(text.__contains__, OTHER_LAUNCHER_KEYWORDS)):
             return ()
-        runs = self._runs(path, SOUGHT_STARTERS)
+        runs = self._runs(path, OTHER_LAUNCHER_KEYWORDS)
         return tuple(run.words for run in runs if run.words and _starts(run))
 
     def runs_sshd(self, path: Path) -> bool:
         """Return whether a container certainly runs sshd: its children do not inherit `env`."""
         return SSHD in self.text(path) and any(
-            run.words and basename(run.words[0] or "") == SSHD for run in self._runs(path, SOUGHT)
+            run.words and basename(run.words[0] or "") == SSHD for run in self._runs(path, KEYWORDS)
         )
 
     def mentions_sshd(self, path: Path) -> bool:
@@ -141,7 +141,7 @@ class Commands:
         """Yield the commands of a container; a run without words is an unread script."""
         container = self._pod.container(path)
         argv, split = container.command + container.args, len(container.command)
-        at = command_at(argv, unwrap(argv))
+        at = command_at(argv, remap_length(argv))
         while at is not None:
             script = script_at(argv, at)
             if script is None:
@@ -167,16 +167,16 @@ def _in_script(search: _Search, script: str, place: Path) -> Iterator[_Run]:
             yield _Run(place, ends[at], words[:at], words[at:])
 
 
-def _launch(run: _Run) -> Launch | None:
+def _launch(run: _Run) -> LauncherCommand | None:
     path, end, front, words, problem = run
     if problem:
-        return Launch(path, end, front, words, problem=problem)
+        return LauncherCommand(path, end, front, words, problem=problem)
     name = basename(words[0] or "")
     if name in FAMILIES:
         only_prints = len(words) == 1 or words[1] in _PRINTING
-        return None if only_prints else Launch(path, end, front, words)
+        return None if only_prints else LauncherCommand(path, end, front, words)
     if name in _OTHER_USER and any(word and _launches(word) for word in words):
-        return Launch(path, end, front, words, behind=name)
+        return LauncherCommand(path, end, front, words, behind=name)
     return None
 
 
@@ -197,7 +197,7 @@ def _place(at: int, split: int) -> Path:
     return ("command", at) if at < split else ("args", at - split)
 
 
-# The names of launchers: a single table for MPI's, the source of all sought words.
+# The names of launchers: a single table for MPI's, the source of all keywords.
 #
 # `mpirun.real` is what a site's own `mpirun` wraps, as in Horovod's images. Torchrun and srun are
 # not listed: the first starts processes in its own container, the second runs on no pod.
@@ -232,15 +232,15 @@ RAY_HEAD = ("ray", "start", "--head")
 SSHD = "sshd"
 
 #: The names that contain no other name: a text without any of these contains no launcher.
-STEMS = tuple(
+LAUNCHER_KEYWORDS = tuple(
     word for word in FAMILIES if not any(other in word for other in FAMILIES if other != word)
 )
 #: The words that lead to commands in scripts.
-SOUGHT = (*STEMS, SSHD)
+KEYWORDS = (*LAUNCHER_KEYWORDS, SSHD)
 #: The same for the launchers of other frameworks.
-SOUGHT_STARTERS = (HOROVOD, DEEPSPEED, RAY_HEAD[-1])
+OTHER_LAUNCHER_KEYWORDS = (HOROVOD, DEEPSPEED, RAY_HEAD[-1])
 
 
 def may_launch(text: str) -> bool:
     """Return whether a text may name a launcher; runs on every command, so it parses nothing."""
-    return any(map(text.__contains__, STEMS))
+    return any(map(text.__contains__, LAUNCHER_KEYWORDS))

@@ -2,8 +2,8 @@
 
 Without hosts a launcher starts all its ranks in its own container, unless its environment or a
 scheduler names some. Options are read up to the program, whose own options (`-f 2`) have other
-meanings. After a word that may be an option's value or the program, only options that hardly any
-program has are read.
+meanings. After a word that may be either an option's value or the program, only options that
+programs rarely have are recognized.
 
 Sources: mpirun(1) of Open MPI 4.1, prterun of Open MPI 5.0, `mpiexec.hydra -help` of MPICH 4.0 and
 of Intel MPI 2021, `mpirun_rsh` of MVAPICH2, and `horovodrun --help` of Horovod 0.28.
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from webhook.decide.launchers.commands import Commands, Launch
+from webhook.decide.launchers.commands import Commands, LauncherCommand
 from webhook.decide.launchers.openmpi import (
     HOSTS,
-    PREFIX,
+    MCA_PREFIX,
     evidence_in,
     judge,
     parameters,
@@ -54,7 +54,7 @@ _LOCAL = frozenset({"localhost", "127.0.0.1"})
 _LOCAL_AGENTS = frozenset({"", "sh", "bash", "false", "true"})
 
 
-def names_hosts(words: Sequence[Word]) -> str:
+def hosts_option(words: Sequence[Word]) -> str:
     """Return the option with which a launcher gets other hosts, "" if it has none.
 
     For a parameter, this is `--mca plm_rsh_agent`, for example. `words` are the launcher's word and
@@ -118,9 +118,9 @@ def _unmistakable(words: Sequence[Word]) -> str:
 # flag.
 
 
-def accepts_mca_flag(
+def launches_accepting_flag(
     commands: Commands, path: Path, names: Collection[str]
-) -> tuple[list[Launch], str]:
+) -> tuple[list[LauncherCommand], str]:
     """List the launches that accept the flag; if none of the launches does, also return why not.
 
     `names` are the names of the container's variables. A launch after sudo, or in an unread script,
@@ -130,15 +130,15 @@ def accepts_mca_flag(
     if not launches:
         return [], ""
     text = commands.text(path)
-    if _settled(text, launches):
+    if _command_mentions_hcoll(text, launches):
         return [], "the command configures hcoll itself"
     if shows_other_mpi(text, names):
         return [], "the container mentions another MPI"
     evidence = evidence_in(names)
     accepting, refusals = [], []
     for launch in launches:
-        verdict = judge(launch.front, launch.words, evidence)
-        refusal = verdict.obstacle if verdict.proof else "is not certain to be Open MPI"
+        proof = judge(launch.front, launch.words, evidence)
+        refusal = proof.obstacle if proof.proof else "is not certain to be Open MPI"
         if refusal:
             refusals.append(f"{basename(launch.words[0] or '')} {refusal}")
         else:
@@ -176,7 +176,7 @@ def parameters_of(
         return
     evidence = evidence_in(user_env)
     for launch in commands.launches(path):
-        words = launch.launcher if not launch.problem else ()
+        words = launch.launcher_words if not launch.problem else ()
         if words and judge(launch.front, words, evidence).proof:
             front = (word.partition("=")[::2] for word in launch.front if word)
             yield inherited | _assigned(front) | parameters(words)
@@ -184,11 +184,13 @@ def parameters_of(
 
 def _assigned(variables: Iterable[tuple[str, Word]]) -> dict[str, Word]:
     return {
-        name.removeprefix(PREFIX): value for name, value in variables if name.startswith(PREFIX)
+        name.removeprefix(MCA_PREFIX): value
+        for name, value in variables
+        if name.startswith(MCA_PREFIX)
     }
 
 
-def _settled(text: str, launches: list[Launch]) -> bool:
+def _command_mentions_hcoll(text: str, launches: list[LauncherCommand]) -> bool:
     """Return whether the command mentions hcoll outside the launchers' words, as in an export."""
     if "hcoll" not in text and "HCOLL" not in text:
         return False

@@ -19,9 +19,9 @@ from webhook.decide.launchers.commands import FAMILIES
 from webhook.decide.shell.argv import Word, basename
 
 #: The variable that the mutation `hcoll` sets; it is therefore never evidence.
-SWITCH = "OMPI_MCA_coll_hcoll_enable"
+HCOLL_VARIABLE = "OMPI_MCA_coll_hcoll_enable"
 
-PREFIX = "OMPI_MCA_"
+MCA_PREFIX = "OMPI_MCA_"
 _PATHS = ("openmpi", "hpcx")
 _OTHER_ENV = ("I_MPI_", "HYDRA_")
 #: Text that shows another MPI in a command: variables, paths, Intel's setup scripts.
@@ -99,7 +99,9 @@ def evidence_in(env: Iterable[str]) -> Mapping[str, None]:
 
     Call this once per container, since it may have many variables and many launchers.
     """
-    return dict.fromkeys(name for name in env if name.startswith(PREFIX) and name != SWITCH)
+    return dict.fromkeys(
+        name for name in env if name.startswith(MCA_PREFIX) and name != HCOLL_VARIABLE
+    )
 
 
 def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) -> Proof:
@@ -125,7 +127,7 @@ def _proof(front: Sequence[Word], word: str, env: Iterable[str], options: _Optio
     if any(sign in part for part in word.split("/")[:-1] if "$" not in part for sign in _PATHS):
         return word
     for name in (*(before.partition("=")[0] for before in front if before), *env):
-        if name.startswith(PREFIX) and name != SWITCH:
+        if name.startswith(MCA_PREFIX) and name != HCOLL_VARIABLE:
             return name
     return next((f"-{name}" for name in options.names if name in _PROOFS), "")
 

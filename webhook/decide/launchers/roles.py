@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from webhook.decide.launchers.commands import DEEPSPEED, HOROVOD, RAY_HEAD, Commands, may_launch
-from webhook.decide.launchers.launches import names_hosts, sets_hosts
-from webhook.decide.launchers.openmpi import PREFIX, SWITCH
+from webhook.decide.launchers.launches import hosts_option, sets_hosts
+from webhook.decide.launchers.openmpi import HCOLL_VARIABLE, MCA_PREFIX
 from webhook.decide.shell.argv import Word, basename
 from webhook.model.pod import Path, Pod
 
@@ -33,19 +33,19 @@ _ROLE_LABELS = (
     *("training.kubeflow.org/job-role", "mpi-job-role", "mpi_role_type", "training-job-role"),
 )
 #: Labels of launchers, with their values for these; other pods, not MPI's, have the labels too.
-_LAUNCHING_LABELS = {"training.kubeflow.org/replica-type": "launcher", "ray.io/node-type": "head"}
-_LABELS = frozenset({*_ROLE_LABELS, *_LAUNCHING_LABELS})
+_LAUNCHER_LABELS = {"training.kubeflow.org/replica-type": "launcher", "ray.io/node-type": "head"}
+_LABELS = frozenset({*_ROLE_LABELS, *_LAUNCHER_LABELS})
 _ROLE_ENV = "K_MPI_JOB_ROLE"
 _HOSTFILE_ENV = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
 #: Prefixes of Open MPI's parameters, and of those of PRRTE, the launcher of Open MPI 5.
-_PARAMETERS = (PREFIX, "PRTE_MCA_")
-#: Words in commands of programs that may use MPI, and beginnings of their variables, each after
-#: the newline that separates it from the previous variable.
+_PARAMETERS = (MCA_PREFIX, "PRTE_MCA_")
+#: Words in the commands of programs that may use MPI, and prefixes of their variables; each prefix
+#: begins with the newline that separates variables.
 _MPI_WORDS = ("mpi4py", "openmpi", "hpcx", "OMPI_", HOROVOD, DEEPSPEED, "srun")
 _MPI_ENV = ("\nOMPI_", "\nPRTE_", "\nPMIX_", "\nI_MPI_", "\nHYDRA_", "\nHOROVOD_", f"\n{_ROLE_ENV}")
 
 
-class Launching(NamedTuple):
+class LauncherEvidence(NamedTuple):
     """The evidence that a container is a launcher."""
 
     evidence: str  #: such as "label mpi-job-role" or "mpirun --hostfile in its command"
@@ -60,7 +60,7 @@ def starts_without_env(
     Examples are the processes of an MPI worker, which the launcher starts by ssh or kubectl, and
     the children of sshd, even if the command only mentions it.
     """
-    role = (_role(user_env[_ROLE_ENV]) if _ROLE_ENV in user_env else None) or _labelled(pod)[0]
+    role = (_role(user_env[_ROLE_ENV]) if _ROLE_ENV in user_env else None) or _labeled(pod)[0]
     return role == "worker" or commands.mentions_sshd(path)
 
 
@@ -79,32 +79,33 @@ def mentions_mpi(
 
 def launchers_of(
     pod: Pod, commands: Commands, written: frozenset[str] = frozenset()
-) -> dict[int, Launching]:
+) -> dict[int, LauncherEvidence]:
     """Return the app containers that start ranks: index → evidence.
 
     `written` are the names that the `env` of any fabric sets. They are not evidence, since a target
     may have got them from us.
     """
     roles: list[Role | None] = []
-    launchings: dict[int, Launching] = {}
+    evidence_by_index: dict[int, LauncherEvidence] = {}
     apps = (container for container in pod.containers if container.kind == "app")
     for index, app in enumerate(apps):
         user_env = {name: value for name, value in app.env.items() if name not in written}
         roles.append(_role(user_env.get(_ROLE_ENV)))
         evidence = next(_evidence(user_env, commands, app.path), None)
         if evidence is not None:
-            launchings[index] = evidence
-    role, label = _labelled(pod)
+            evidence_by_index[index] = evidence
+    role, label = _labeled(pod)
     if role == "launcher" and roles:
-        launchings = dict.fromkeys(launchings or (0,), Launching(f"label {label}", elsewhere=True))
+        of_label = LauncherEvidence(f"label {label}", elsewhere=True)
+        evidence_by_index = dict.fromkeys(evidence_by_index or (0,), of_label)
     return {
-        index: launching
-        for index, launching in launchings.items()
+        index: evidence
+        for index, evidence in evidence_by_index.items()
         if (roles[index] or role) != "worker"
     }
 
 
-def _labelled(pod: Pod) -> tuple[Role | None, str]:
+def _labeled(pod: Pod) -> tuple[Role | None, str]:
     """Return the role that an operator gave to the pod, and its label; (None, "") if none."""
     labels = pod.labels
     if _LABELS.isdisjoint(labels):
@@ -113,8 +114,8 @@ def _labelled(pod: Pod) -> tuple[Role | None, str]:
         role = _role(labels[label]) if label in labels else None
         if role is not None:
             return role, label
-    for label, launching in _LAUNCHING_LABELS.items():
-        if labels.get(label) == launching:
+    for label, value in _LAUNCHER_LABELS.items():
+        if labels.get(label) == value:
             return "launcher", label
     return None, ""
 
@@ -129,24 +130,26 @@ def _role(value: object) -> Role | None:
 
 def _evidence(
     user_env: Mapping[str, str | None], commands: Commands, path: Path
-) -> Iterator[Launching]:
+) -> Iterator[LauncherEvidence]:
     """Yield the evidence that a container with this `env` is a launcher, strongest first."""
-    parameters = [name for name in user_env if name.startswith(_PARAMETERS) and name != SWITCH]
-    launchers = [launch.launcher for launch in commands.launches(path) if not launch.problem]
-    launchers += commands.starters(path)
+    parameters = [
+        name for name in user_env if name.startswith(_PARAMETERS) and name != HCOLL_VARIABLE
+    ]
+    launchers = [launch.launcher_words for launch in commands.launches(path) if not launch.problem]
+    launchers += commands.other_launcher_commands(path)
     if user_env.get(_ROLE_ENV) == "launcher":
-        yield Launching(f"{_ROLE_ENV} in env", elsewhere=True)
+        yield LauncherEvidence(f"{_ROLE_ENV} in env", elsewhere=True)
     naming = [name for name in parameters if sets_hosts(name, user_env[name])]
     for name in (*_HOSTFILE_ENV, *naming):
         if name in user_env:
-            yield Launching(f"{name} in env", elsewhere=True)
+            yield LauncherEvidence(f"{name} in env", elsewhere=True)
     for description in filter(None, map(_description, launchers)):
-        yield Launching(f"{description} in its command", elsewhere=True)
+        yield LauncherEvidence(f"{description} in its command", elsewhere=True)
     for words in launchers:
-        yield Launching(f"{basename(words[0] or '')} in its command", elsewhere=False)
+        yield LauncherEvidence(f"{basename(words[0] or '')} in its command", elsewhere=False)
     for name in parameters:
-        if name.startswith(PREFIX):
-            yield Launching(f"{name} in env", elsewhere=False)
+        if name.startswith(MCA_PREFIX):
+            yield LauncherEvidence(f"{name} in env", elsewhere=False)
 
 
 def _description(words: Sequence[Word]) -> str:
@@ -154,7 +157,7 @@ def _description(words: Sequence[Word]) -> str:
     name = basename(words[0] or "")
     if name == RAY_HEAD[0]:
         return " ".join(RAY_HEAD)
-    option = names_hosts(words)
+    option = hosts_option(words)
     if option:
         return f"{name} {option}"
     return name if name == DEEPSPEED else ""

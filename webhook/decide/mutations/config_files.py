@@ -102,7 +102,7 @@ def user_mount(container: Container) -> str | None:
     return above
 
 
-def carry(draft: Draft, conf: str) -> bool:
+def add_file_to_pod(draft: Draft, conf: str) -> bool:
     """Add the annotation and the volume if missing; return whether either was missing."""
     carried = True
     if draft.get(ANNOTATION) is None:
@@ -199,7 +199,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
             targets.append(target)
         else:
             draft.skipped(target.name, *skip_reason)
-    if not targets or not _provide(draft, scope, targets):
+    if not targets or not _add_file(draft, scope, targets):
         if draft.get(ANNOTATION) is not None:
             draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
         return
@@ -233,7 +233,7 @@ def _is_needed(scope: Scope, target: Target) -> bool:
     )
 
 
-def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
+def _add_file(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     """Add the text and the volume to the pod; return False and record any obstacle."""
     assert scope.fabric is not None
     conf, left_out = nccl_conf(
@@ -249,7 +249,7 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     elif not obstacle and present not in (None, conf):
         requirement = f"must be absent or {conf!r}, as the webhook writes it"
         draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {requirement}")
-    elif not obstacle and carry(draft, conf):
+    elif not obstacle and add_file_to_pod(draft, conf):
         draft.applied("", MOUNTED, f"added {FILE} to the pod, as an annotation and a volume")
     elif not obstacle:
         draft.already("", PRESENT, f"the pod already has {FILE}")

@@ -15,9 +15,9 @@ from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import (
     CHECK_ENV_FROM,
     desired_env,
-    names_without_evidence,
+    fabric_by_setting,
+    non_evidence_names,
     plan_for,
-    written_by,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
 from webhook.decide.scope import KnowledgeLevel, Launcher, Mutation, Scope, Target
@@ -137,7 +137,7 @@ def _origin(scope: Scope, name: str, value: str | None) -> tuple[str, Reason]:
     """Describe a value and its origin: the user, or a fabric's value from an earlier preview."""
     if value is None:
         return f"your {name}", USER_VALUE
-    fabric = written_by(scope.fabrics).get((name, value))
+    fabric = fabric_by_setting(scope.fabrics).get((name, value))
     if fabric is None:
         return f"your {name}={value}", USER_VALUE
     return f"{name}={value} of fabric {fabric}", OTHER_FABRIC
@@ -219,7 +219,7 @@ def _files_allowed(scope: Scope) -> bool:
 
 def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
     assert scope.fabric is not None
-    path, written_names = launcher.path, names_without_evidence(scope.fabric)
+    path, written_names = launcher.path, non_evidence_names(scope.fabric)
     names = [name for name in scope.containers[path].env if name not in written_names]
     forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
     if not forwarded and forwards_by_ssh(scope.commands, path, names):

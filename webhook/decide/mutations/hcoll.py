@@ -12,10 +12,10 @@ a sign of MPI gets no warning.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.decide.fabric_variables import CHECK_ENV_FROM, names_without_evidence
-from webhook.decide.launchers.commands import Launch
-from webhook.decide.launchers.launches import accepts_mca_flag
-from webhook.decide.launchers.openmpi import SWITCH
+from webhook.decide.fabric_variables import CHECK_ENV_FROM, non_evidence_names
+from webhook.decide.launchers.commands import LauncherCommand
+from webhook.decide.launchers.launches import launches_accepting_flag
+from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
 from webhook.decide.launchers.roles import mentions_mpi
 from webhook.decide.scope import KnowledgeLevel, Launcher, Mutation, Scope, Target
 from webhook.decide.shell.argv import insert_after
@@ -73,8 +73,10 @@ SCRIPT_UNCLEAR = Reason(
 )
 
 FLAG = ("-mca", "coll_hcoll_enable", "0")
-_SETTLING = frozenset({SWITCH, "OMPI_MCA_coll"})  # the latter chooses the collectives
-_ENTRY = entry(SWITCH, "0")
+_HCOLL_VARIABLES = frozenset(
+    {HCOLL_VARIABLE, "OMPI_MCA_coll"}
+)  # the latter chooses the collectives
+_ENTRY = entry(HCOLL_VARIABLE, "0")
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -86,7 +88,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     if ranks and not scope.has_gpu:
         for rank in ranks:
             if _mentions_mpi(scope, rank.path):
-                message = f'hcoll, and with it SHARP, is off; {SWITCH}: "1" keeps both'
+                message = f'hcoll, and with it SHARP, is off; {HCOLL_VARIABLE}: "1" keeps both'
                 draft.warned(rank.name, CPU_RANKS, message)
 
 
@@ -97,16 +99,16 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
     if policy == "off":
         draft.skipped(name, OFF, "the configuration has hcoll: off")
         return False
-    if _may_be_settled(scope, path) and _is_settled(draft, container):
+    if _env_may_configure_hcoll(scope, path) and _env_configures_hcoll(draft, container):
         return False
     if scope.containers[path].env_from:
         _leave(draft, scope, container)
         return False
     launches = scope.commands.launches(path)
     details = _flag(draft, scope, path) if launches and policy == "auto" else ""
-    draft.append((*path, "env"), entry(SWITCH, "0"))
+    draft.append((*path, "env"), entry(HCOLL_VARIABLE, "0"))
     reason = ADDED if _mentions_mpi(scope, path) else IN_CASE
-    draft.applied(name, reason, f"set {SWITCH}=0{details}")
+    draft.applied(name, reason, f"set {HCOLL_VARIABLE}=0{details}")
     for launch in launches:
         if launch.behind or (launch.problem and policy == "auto"):
             draft.warned(name, *_why_not_edited(launch))
@@ -118,8 +120,8 @@ def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     if not _mentions_mpi(scope, container.path):
         draft.skipped(container.name, NO_MPI, NO_MPI.sentence)
         return
-    draft.skipped(container.name, ENV_FROM, f"envFrom may set {SWITCH}")
-    line = f'{{name: {SWITCH}, value: "0"}}'
+    draft.skipped(container.name, ENV_FROM, f"envFrom may set {HCOLL_VARIABLE}")
+    line = f'{{name: {HCOLL_VARIABLE}, value: "0"}}'
     draft.warned(container.name, ENV_FROM, f"hcoll stays on; add to env: {line}")
 
 
@@ -127,21 +129,21 @@ def _mentions_mpi(scope: Scope, path: Path) -> bool:
     return mentions_mpi(scope.original, path, scope.commands, scope.containers[path].env)
 
 
-def _may_be_settled(scope: Scope, path: Path) -> bool:
+def _env_may_configure_hcoll(scope: Scope, path: Path) -> bool:
     """Return whether the user's or the site's environment has a variable that configures hcoll."""
     site = scope.fabric.env.site if scope.fabric is not None else ()
-    return any(name in _SETTLING for name, _ in site) or not _SETTLING.isdisjoint(
+    return any(name in _HCOLL_VARIABLES for name, _ in site) or not _HCOLL_VARIABLES.isdisjoint(
         scope.containers[path].env
     )
 
 
-def _is_settled(draft: Draft, container: Target | Launcher) -> bool:
+def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
     """Return whether the environment already configures hcoll; if so, record the outcome."""
     name = container.name
     for item in draft.container(container.path).env_items:
-        if item.get("name") in _SETTLING:
+        if item.get("name") in _HCOLL_VARIABLES:
             if item == _ENTRY:
-                draft.already(name, PRESENT, f"{SWITCH}=0 is already set")
+                draft.already(name, PRESENT, f"{HCOLL_VARIABLE}=0 is already set")
             else:
                 draft.skipped(name, USER_VALUE, f"kept your {item['name']}, which configures hcoll")
             return True
@@ -151,9 +153,9 @@ def _is_settled(draft: Draft, container: Target | Launcher) -> bool:
 def _flag(draft: Draft, scope: Scope, path: Path) -> str:
     """Insert the flag after launchers of Open MPI; return the places, or the reason against it."""
     # Variables that an earlier pass may have added are not evidence.
-    written_names = names_without_evidence(scope.fabric) if scope.fabric else frozenset[str]()
+    written_names = non_evidence_names(scope.fabric) if scope.fabric else frozenset[str]()
     names = [name for name in scope.containers[path].env if name not in written_names]
-    launches, refusal = accepts_mca_flag(scope.commands, path, names)
+    launches, refusal = launches_accepting_flag(scope.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)
         places = dict.fromkeys(dotted(launch.path) for launch in launches)
@@ -161,7 +163,7 @@ def _flag(draft: Draft, scope: Scope, path: Path) -> str:
     return refusal and f"; no flag: {refusal}"
 
 
-def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
+def insert_flag(draft: Draft, path: Path, launches: list[LauncherCommand]) -> None:
     """Insert the flag directly after the launchers' words; the commands must be unchanged."""
     scripts: dict[Path, list[int]] = {}
     for launch in launches:
@@ -175,7 +177,7 @@ def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
         draft.replace((*path, *script_path), insert_after(script, ends, " " + " ".join(FLAG)))
 
 
-def _why_not_edited(launch: Launch) -> tuple[Reason, str]:
+def _why_not_edited(launch: LauncherCommand) -> tuple[Reason, str]:
     """Return the reason and a message for a launch that is not editable."""
     if launch.behind:
         return OTHER_USER, f"{launch.behind} may clear env: add {' '.join(FLAG)} to mpirun yourself"

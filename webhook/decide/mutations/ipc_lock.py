@@ -64,7 +64,7 @@ POD_SECURITY = Reason(
         f"restricted forbid IPC_LOCK. If that is not possible, {_RAISE_MEMLOCK}"
     ),
 )
-MISSPELT = Reason(
+MISSPELLED = Reason(
     "CapPrefix",
     "CAP_IPC_LOCK is not a valid name, since the container runtime adds the prefix CAP_ itself.",
     remedy="Write IPC_LOCK instead of CAP_IPC_LOCK.",
@@ -95,10 +95,10 @@ _ANNOTATIONS: Path = ("metadata", "annotations")
 def mutate(draft: Draft, scope: Scope) -> None:
     """Let every target lock memory: by IPC_LOCK or, if without effect, as configured."""
     for target in scope.targets:
-        _lock(draft, scope, target)
+        _allow_locking(draft, scope, target)
 
 
-def inert(pod: Pod, target: Target, defaults: Defaults) -> Reason | None:
+def ineffective_reason(pod: Pod, target: Target, defaults: Defaults) -> Reason | None:
     """Return why the kernel ignores the capability (kubernetes/kubernetes#56374), else None.
 
     If the image determines the user, the configuration may list it as not running as root.
@@ -112,7 +112,7 @@ def inert(pod: Pod, target: Target, defaults: Defaults) -> Reason | None:
     return NON_ROOT if user == "other" else None
 
 
-def _lock(draft: Draft, scope: Scope, target: Target) -> None:
+def _allow_locking(draft: Draft, scope: Scope, target: Target) -> None:
     container = draft.container(target.path)
     if container.privileged:
         message = "a privileged container has every capability"
@@ -129,31 +129,33 @@ def _lock(draft: Draft, scope: Scope, target: Target) -> None:
     elif scope.namespace.enforced_pod_security:
         _refuse(draft, scope, target, scope.namespace.enforced_pod_security)
     else:
-        _add(draft, scope, target, misspelt="CAP_IPC_LOCK" in capabilities.added)
+        _add(draft, scope, target, misspelled="CAP_IPC_LOCK" in capabilities.added)
 
 
-def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
-    reason = inert(scope.original, target, scope.fabrics.defaults)
+def _add(draft: Draft, scope: Scope, target: Target, *, misspelled: bool) -> None:
+    reason = ineffective_reason(scope.original, target, scope.fabrics.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
     raised = reason is not None and _raise(draft, scope, target)
     details = f", and {_RAISED}" if raised else ""
     message = f"added capability IPC_LOCK, so that memory can be registered{details}"
     draft.applied(target.name, ADDED, message)
-    if misspelt:
-        draft.warned(target.name, MISSPELT, "capability CAP_IPC_LOCK is not valid: write IPC_LOCK")
+    if misspelled:
+        draft.warned(
+            target.name, MISSPELLED, "capability CAP_IPC_LOCK is not valid: write IPC_LOCK"
+        )
     if reason is not None:
         _warn(draft, scope, target, reason)
 
 
 def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: str) -> None:
     """Leave the capabilities unchanged; where they have no effect, raise memlock."""
-    inert_reason = inert(scope.original, target, scope.fabrics.defaults)
-    if inert_reason is not None and _raise(draft, scope, target):
+    no_effect_reason = ineffective_reason(scope.original, target, scope.fabrics.defaults)
+    if no_effect_reason is not None and _raise(draft, scope, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:
         draft.already(target.name, reason, message)
-    if inert_reason is not None:
-        _warn(draft, scope, target, inert_reason)
+    if no_effect_reason is not None:
+        _warn(draft, scope, target, no_effect_reason)
 
 
 def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
@@ -224,7 +226,7 @@ MUTATION = Mutation(
     needs=KnowledgeLevel.NOTHING,
     reasons=(
         *(ADDED, PRESENT, PRIVILEGED, RAISED, DROPPED, POD_SECURITY),
-        *(MISSPELT, NON_ROOT, USER_NAMESPACE, NOT_RAISED),
+        *(MISSPELLED, NON_ROOT, USER_NAMESPACE, NOT_RAISED),
     ),
     mutate=mutate,
 )

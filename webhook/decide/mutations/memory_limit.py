@@ -95,9 +95,9 @@ POOL = Reason(
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's if no other container depends on it."""
     limited = {target.path for target in scope.targets if is_limited(draft, target.path)}
-    shared = "resources" in scope.original.spec and is_limited(draft, ("spec",))
-    pod_keep_reason = _keep_reason(scope) if limited or shared else None
-    lost = pod_keep_reason is None and is_guaranteed(scope.original)
+    pod_limited = "resources" in scope.original.spec and is_limited(draft, ("spec",))
+    pod_keep_reason = _keep_reason(scope) if limited or pod_limited else None
+    guaranteed_lost = pod_keep_reason is None and is_guaranteed(scope.original)
     unbounded = unbounded_memory_volumes(scope.original) if limited else {}
     for target in scope.targets:
         keep_reason = pod_keep_reason or _target_keep_reason(scope, target)
@@ -108,12 +108,12 @@ def mutate(draft: Draft, scope: Scope) -> None:
         else:
             message = drop_limit(draft, (*target.path, "resources"))
             draft.applied(target.name, DROPPED, message)
-            _warn(draft, target, unbounded, lost=lost)
-    if shared:
+            _warn(draft, target, unbounded, guaranteed_lost=guaranteed_lost)
+    if pod_limited:
         keep_reason = pod_keep_reason or next(
             filter(None, (_target_keep_reason(scope, target) for target in scope.targets)), None
         )
-        _pod_level(draft, scope, keep_reason, lost=lost)
+        _pod_level(draft, scope, keep_reason, guaranteed_lost=guaranteed_lost)
 
 
 def _target_keep_reason(scope: Scope, target: Target) -> tuple[Reason, str] | None:
@@ -146,8 +146,10 @@ def _keep(draft: Draft, container: str, reason: Reason, message: str) -> None:
         draft.warned(container, reason, f"memory limit {message}")
 
 
-def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool) -> None:
-    _warn_lost(draft, target.name, lost=lost)
+def _warn(
+    draft: Draft, target: Target, unbounded: dict[str, int], *, guaranteed_lost: bool
+) -> None:
+    _warn_lost(draft, target.name, guaranteed_lost=guaranteed_lost)
     if not target.gpus and not target.shared_gpu:
         message = "if a memory pool is sized by the limit, set rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
@@ -157,20 +159,22 @@ def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool
         draft.warned(target.name, UNBOUNDED, message)
 
 
-def _warn_lost(draft: Draft, container: str, *, lost: bool) -> None:
-    if lost:
+def _warn_lost(draft: Draft, container: str, *, guaranteed_lost: bool) -> None:
+    if guaranteed_lost:
         message = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
         draft.warned(container, BURSTABLE, message)
 
 
 def _pod_level(
-    draft: Draft, scope: Scope, keep_reason: tuple[Reason, str] | None, *, lost: bool
+    draft: Draft, scope: Scope, keep_reason: tuple[Reason, str] | None, *, guaranteed_lost: bool
 ) -> None:
     """Drop `spec.resources.limits.memory`, unless a container that is not a target needs it.
 
     A container without its own limit inherits it.
     """
-    dependents = unlimited(scope.original.containers, {target.path for target in scope.targets})
+    dependents = containers_without_limit(
+        scope.original.containers, {target.path for target in scope.targets}
+    )
     if keep_reason is not None:
         _keep(draft, "", *keep_reason)
     elif dependents:
@@ -180,7 +184,7 @@ def _pod_level(
         request = summed_request("memory", scope.original.containers)
         message = drop_limit(draft, ("spec", "resources"), request)
         draft.applied("", DROPPED, message)
-        _warn_lost(draft, "", lost=lost)
+        _warn_lost(draft, "", guaranteed_lost=guaranteed_lost)
 
 
 MUTATION = Mutation(
@@ -253,7 +257,7 @@ def first_mounted(container: Container, volumes: dict[str, int]) -> str:
     return min(container.mounted(volumes), key=volumes.__getitem__, default="")
 
 
-def unlimited(containers: Iterable[Container], excluded: set[Path]) -> list[str]:
+def containers_without_limit(containers: Iterable[Container], excluded: set[Path]) -> list[str]:
     """List the containers that only the pod's limit applies to, except the paths in `excluded`."""
     return [
         container.name

@@ -65,7 +65,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         if target.kind != "app":
             message = "only app containers get the RDMA resource"
             draft.skipped(target.name, NOT_APP, message)
-        elif not _present(draft, scope, target, fabric):
+        elif not _keep_own_resources(draft, scope, target, fabric):
             _add(draft, scope, target, fabric)
         if target.shared_gpu:
             _warn_virtual(draft, target)
@@ -89,7 +89,7 @@ def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
         draft.applied(target.name, ADDED, f"requested {listed}")
 
 
-def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool:
+def _keep_own_resources(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool:
     """Handle a container that requests RDMA itself; return False if it does not."""
     names = target.rdma
     if not names:

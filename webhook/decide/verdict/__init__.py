@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from webhook.decide.admission_warnings import Surroundings
+from webhook.decide.admission_warnings import PodHazards
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examined
 from webhook.decide.scope import Launcher
@@ -72,13 +72,13 @@ RANKS_UNKNOWN = Reason(
 )
 
 #: The network comes first: a pod outside the network that its fabric needs gets nothing else.
-_OF_POD: tuple[Callable[[JudgedPod], Verdict | None], ...] = (
+_POD_JUDGES: tuple[Callable[[JudgedPod], Verdict | None], ...] = (
     judge_pod_network,
     judge_pod_sandbox,
     judge_gpu_model,
     judge_node_capacity,
 )
-_OF_TARGET: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] = (
+_TARGET_JUDGES: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] = (
     judge_device,
     judge_device_claim,
     judge_pinned_memory,
@@ -88,14 +88,14 @@ _OF_TARGET: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] = (
 )
 
 
-def judge(draft: Draft, examined: Examined, surroundings: Surroundings) -> Verdict:
+def judge(draft: Draft, examined: Examined, hazards: PodHazards) -> Verdict:
     """Judge a pod that has been examined and mutated."""
     scope, knowledge = examined.scope, examined.knowledge
     if scope.targets:
-        pod = JudgedPod.of(draft, examined, surroundings)
+        pod = JudgedPod.of(draft, examined, hazards)
         return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped(pod))
     if scope.launchers:
-        return _of_launchers(scope.launchers)
+        return _launcher_verdict(scope.launchers)
     assert knowledge.reason is not None  # a pod without targets and launchers always has a reason
     return Verdict.of(knowledge.reason, knowledge.message)
 
@@ -111,7 +111,7 @@ def _equipped(pod: JudgedPod) -> str:
     return f"{EQUIPPED.sentence}, assuming that images run as root (containers {listed})"
 
 
-def _of_launchers(launchers: tuple[Launcher, ...]) -> Verdict:
+def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
     for launcher in launchers:
         if not launcher.elsewhere:
             message = f"if the ranks run in this pod, set {FABRIC} ({launcher.evidence})"
@@ -121,12 +121,12 @@ def _of_launchers(launchers: tuple[Launcher, ...]) -> Verdict:
 
 
 def _problems(pod: JudgedPod) -> Iterator[Verdict]:
-    for judge_pod in _OF_POD:
+    for judge_pod in _POD_JUDGES:
         verdict = judge_pod(pod)
         if verdict is not None:
             yield verdict
     for target in pod.targets:
-        for judge_target in _OF_TARGET:
+        for judge_target in _TARGET_JUDGES:
             verdict = judge_target(pod, target)
             if verdict is not None:
                 yield verdict

@@ -103,7 +103,7 @@ def _missing(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> Verdict:
     mutation = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
     if pod.scope.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    paths = pod.surroundings.infiniband_volumes
+    paths = pod.hazards.infiniband_volumes
     volume = next(judged.container.mounted(paths), None)
     if volume is not None:
         message = (
@@ -174,12 +174,14 @@ def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     if pod.fabric is None or not judged.claims:
         return None
     used = {claim.template for claim in judged.claims}
-    verdicts = [_of_template(pod, claim) for claim in pod.fabric.claims if claim.template in used]
+    verdicts = [
+        _template_verdict(pod, claim) for claim in pod.fabric.claims if claim.template in used
+    ]
     problems = [verdict for verdict in verdicts if verdict is not None]
     return min(problems, key=lambda verdict: verdict.rdma, default=None)  # "no" before "unsure"
 
 
-def _of_template(pod: JudgedPod, claim: DeviceClaim) -> Verdict | None:
+def _template_verdict(pod: JudgedPod, claim: DeviceClaim) -> Verdict | None:
     template, request = claim.template, claim.request
     namespace, facts = pod.scope.namespace.name, pod.scope.namespace.claims
     place = f"namespace {namespace}" if namespace else "the namespace"

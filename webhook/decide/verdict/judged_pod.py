@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.decide.admission_warnings import Surroundings
+from webhook.decide.admission_warnings import PodHazards
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examined, FabricKnowledge
 from webhook.decide.scope import Scope, Target
@@ -54,12 +54,12 @@ class JudgedPod(NamedTuple):
     targets: tuple[JudgedTarget, ...]
     outcomes: tuple[Outcome, ...]
     inventory: NodeInventory
-    surroundings: Surroundings
+    hazards: PodHazards
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
 
     @classmethod
-    def of(cls, draft: Draft, examined: Examined, surroundings: Surroundings) -> JudgedPod:
+    def of(cls, draft: Draft, examined: Examined, hazards: PodHazards) -> JudgedPod:
         """Return the view of a pod after all mutations."""
         scope, knowledge = examined.scope, examined.knowledge
         view = draft.view
@@ -74,7 +74,7 @@ class JudgedPod(NamedTuple):
             ),
             outcomes=tuple(draft.outcomes),
             inventory=examined.inventory,
-            surroundings=surroundings,
+            hazards=hazards,
             has_gpu=any(target.gpus or target.shared_gpu for target in scope.targets)
             or scope.has_gpu,
         )

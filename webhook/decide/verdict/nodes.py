@@ -119,11 +119,14 @@ def _lack(pod: JudgedPod, fabric: Fabric) -> _Lack | None:
         name for name, amount in requested.items() if amount and is_gpu(name, pod.scope.fabrics)
     ]
     names = (resource.name for resource in fabric.resources if requested.get(resource.name))
-    lacks = (_of(name, requested[name], gpus, fabric.name, pod.inventory) for name in names)
+    lacks = (
+        _resource_shortage(name, requested[name], gpus, fabric.name, pod.inventory)
+        for name in names
+    )
     return next(filter(None, lacks), None)
 
 
-def _of(
+def _resource_shortage(
     name: str, amount: int, gpus: list[str], fabric: str, inventory: NodeInventory
 ) -> _Lack | None:
     """Return the lack in a fabric's nodes for an amount of a resource together with GPUs."""

@@ -9,7 +9,7 @@ from webhook.decide.mutations.ipc_lock import (
     NON_ROOT,
     RUN_AS_ROOT,
     USER_NAMESPACE,
-    inert,
+    ineffective_reason,
     raised_by,
 )
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
@@ -69,7 +69,7 @@ def assumes_root(pod: JudgedPod, judged: JudgedTarget) -> bool:
 def _obstacle(pod: JudgedPod, judged: JudgedTarget) -> str:
     """Return the reason why IPC_LOCK does not help a target, "" if it helps."""
     target = judged.target
-    reason = inert(pod.view, target, pod.scope.fabrics.defaults)
+    reason = ineffective_reason(pod.view, target, pod.scope.fabrics.defaults)
     if reason is not None:
         if reason is NON_ROOT and target.user == "image":
             return "has an image that does not run as root"
@@ -121,11 +121,11 @@ POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_A
 def judge_pod_network(pod: JudgedPod) -> Verdict | None:
     """Return the problem with the pod's network, None without one."""
     fabric = pod.fabric
-    return (_of_mode(pod, fabric) if fabric is not None else None) or _of_sidecar(pod)
+    return (_mode_verdict(pod, fabric) if fabric is not None else None) or _sidecar_verdict(pod)
 
 
-def _of_sidecar(pod: JudgedPod) -> Verdict | None:
-    sidecar = pod.surroundings.sidecar
+def _sidecar_verdict(pod: JudgedPod) -> Verdict | None:
+    sidecar = pod.hazards.sidecar
     if not sidecar:
         return None
     # Short, since a warning is cut after 120 characters.
@@ -133,12 +133,12 @@ def _of_sidecar(pod: JudgedPod) -> Verdict | None:
     return Verdict.of(ISTIO, message)
 
 
-def _of_mode(pod: JudgedPod, fabric: Fabric) -> Verdict | None:
+def _mode_verdict(pod: JudgedPod, fabric: Fabric) -> Verdict | None:
     if pod.knowledge.lacks_host_network:
         message = f"fabric {fabric.name} needs hostNetwork: true, which the pod lacks"
         return Verdict.of(HOST_NETWORK_MISSING, message)
     if pod.scope.original.host_network:
-        return _of_host_network(fabric)
+        return _host_network_verdict(fabric)
     networks = bool(fabric.networks) or any(resource.network for resource in fabric.resources)
     if networks:
         return _if_not_added(pod)
@@ -149,7 +149,7 @@ def _of_mode(pod: JudgedPod, fabric: Fabric) -> Verdict | None:
     return None
 
 
-def _of_host_network(fabric: Fabric) -> Verdict | None:
+def _host_network_verdict(fabric: Fabric) -> Verdict | None:
     if fabric.mode not in OWN_DEVICE:
         return None
     message = (

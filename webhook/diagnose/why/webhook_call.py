@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.admission.match import MIRROR
-from webhook.admission.registration import EXCLUDED
+from webhook.admission.registration import EXCLUDED_NAMESPACES
 from webhook.decide.examine import MIRROR_POD, WINDOWS_POD
 from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.diagnose.why.evidence import PodEvidence
@@ -145,7 +145,7 @@ def _never(evidence: PodEvidence) -> Finding | None:
     if evidence.pod.spec.os.name == "windows":
         text = "No: the pod runs on Windows; the webhook equips only Linux pods."
         return _no(WINDOWS_POD, text, "Run the job in a Linux container.")
-    if evidence.namespace_name in EXCLUDED:
+    if evidence.namespace_name in EXCLUDED_NAMESPACES:
         text = f"No: the webhook is never called for namespace {evidence.namespace_name}."
         return _no(NAMESPACE_EXCLUDED, text)
     return None

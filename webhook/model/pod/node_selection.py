@@ -67,7 +67,7 @@ def _requirement(written: JsonObject, path: Path) -> Requirement:
     return Requirement(key, written.get("operator"), strings(written, ("values",), path))
 
 
-def affinity_entries(pod: JsonObject, limit: int) -> int:
+def count_affinity_entries(pod: JsonObject, limit: int) -> int:
     """Count the entries of a pod's required node affinity, but stop above `limit`."""
     terms = at(pod, NODE_TERMS)
     size = _size(terms)

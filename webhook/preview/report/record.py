@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.decide.admission_warnings import sentences
 from webhook.decide.examine import HOST_NETWORK_MISSING
-from webhook.decide.reasons import NOT_OPTED_IN, WHOLE
+from webhook.decide.reasons import FULLY_MUTATED, NOT_OPTED_IN
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.model.facts import LABEL
 from webhook.model.names import counted
@@ -178,7 +178,7 @@ def _remarks_on(preview: Preview) -> Iterator[tuple[str, str]]:
         yield "warning", preview.hint
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
-        reason = None if decision.reason in WHOLE else decision.reason
+        reason = None if decision.reason in FULLY_MUTATED else decision.reason
         warnings = sentences(decision.verdict, reason, decision.message, decision.outcomes)
         yield from (("warning", warning) for warning in dict.fromkeys(warnings))
 
@@ -210,7 +210,7 @@ class Barrier(NamedTuple):
 
 def barrier_of(decision: Decision) -> Barrier:
     """Return why mutations were skipped: the decision's reason, or a missing hostNetwork."""
-    if decision.reason not in WHOLE:
+    if decision.reason not in FULLY_MUTATED:
         return Barrier(decision.reason.code, decision.message)
     network_outcomes = [
         outcome for outcome in decision.outcomes if outcome.reason.code == HOST_NETWORK_MISSING.code

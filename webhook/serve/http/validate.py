@@ -178,7 +178,7 @@ class Validate:
         if validation.error is not None:
             self._metrics.internal_errors.inc()
             self._log.write("error", "internal error", **fields, **timing, **validation.error)
-        elif request is None or (validation.counts is None and not request.settled):
+        elif request is None or (validation.counts is None and not request.accept_unchecked):
             fields |= {"status": validation.status, "problem": validation.problem}
             self._log.write("warning", "not validated", **fields, **timing)
         else:
@@ -201,7 +201,7 @@ def _prepared(body: bytes) -> Validation | Prepared:
     if request.ignored:
         unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
         return Validation(200, unchanged, problem=request.ignored, request=request)
-    if request.settled:
+    if request.accept_unchecked:
         accepted = orjson.dumps(configuration_answer(request.uid, {}, ConfigurationErrors()))
         return Validation(200, accepted, request=request)
     try:
@@ -259,6 +259,6 @@ def _described(request: ConfigurationRequest) -> dict[str, object]:
     return {
         "name": request.name[:LONGEST_NAME],
         "operation": request.operation,
-        "because": request.settled or None,
+        "because": request.accept_unchecked or None,
         "dryRun": request.dry_run or None,
     }

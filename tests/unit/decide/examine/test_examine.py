@@ -160,6 +160,6 @@ def test_a_launcher_without_a_fabric_has_no_problem() -> None:
 def test_labels_that_lead_nowhere_are_reported(fields: Any, sentences: tuple[str, ...]) -> None:
     """They are reported for pods with targets whose fabric is not known otherwise."""
     unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
-    assert examined(pod(unclaimed, **fields)).misdirected == sentences
-    assert examined(pod(gpu(), **fields)).misdirected == ()
-    assert examined(pod(container(), **fields)).misdirected == ()
+    assert examined(pod(unclaimed, **fields)).unknown_label_messages == sentences
+    assert examined(pod(gpu(), **fields)).unknown_label_messages == ()
+    assert examined(pod(container(), **fields)).unknown_label_messages == ()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.decide.launchers.commands import Commands, Launch
+from webhook.decide.launchers.commands import Commands, LauncherCommand
 from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.errors import ShapeError
 from webhook.model.pod import Path, Pod
@@ -17,13 +17,15 @@ def running(*containers: dict[str, Any]) -> Commands:
     return Commands(Pod({"spec": {"containers": list(containers)}}))
 
 
-def launches(command: list[str] | None = None, args: list[str] | None = None) -> list[Launch]:
+def launches(
+    command: list[str] | None = None, args: list[str] | None = None
+) -> list[LauncherCommand]:
     """Read the launches of a pod with one container."""
     manifest = {"name": "main", "command": command, "args": args}
     return list(running(manifest).launches(FIRST))
 
 
-def script(text: str) -> list[Launch]:
+def script(text: str) -> list[LauncherCommand]:
     """Read the launches of a script."""
     return launches(["bash", "-c", text])
 
@@ -31,24 +33,24 @@ def script(text: str) -> list[Launch]:
 def test_lists_of_words() -> None:
     """`command` and `args` are read as one list; the path is that of the launcher's word."""
     words = ("mpirun", "-np", "2", "a")
-    launch = Launch(("command", 0), None, (), words)
+    launch = LauncherCommand(("command", 0), None, (), words)
     assert launches(["mpirun", "-np"], ["2", "a"]) == [launch]
     assert launches(["mpirun"], ["-np", "2", "a"]) == [launch]
     assert launches(None, list(words)) == [launch._replace(path=("args", 0))]
     assert launches(["env", "A=b"], list(words)) == [
-        Launch(("args", 0), None, ("env", "A=b"), words)
+        LauncherCommand(("args", 0), None, ("env", "A=b"), words)
     ]
 
 
 def test_scripts_of_shells() -> None:
     """The path is the script's, and the offset is directly after the launcher's word."""
     words = ("mpirun", "a")
-    launch = Launch(("command", 2), 6, (), words)
+    launch = LauncherCommand(("command", 2), 6, (), words)
     assert launches(["sh", "-c", "mpirun a"]) == [launch]
     assert launches(["sh", "-c"], ["mpirun a", "sh"]) == [launch._replace(path=("args", 0))]
     assert launches(None, ["bash", "-ec", "mpirun a"]) == [launch._replace(path=("args", 2))]
     assert launches(["timeout", "9", "sh", "-c", "A=b mpirun a"]) == [
-        Launch(("command", 4), 10, ("A=b",), words)
+        LauncherCommand(("command", 4), 10, ("A=b",), words)
     ]
 
 
@@ -56,7 +58,7 @@ def test_scripts_that_hand_over() -> None:
     """A command after `exec "$@"` at a script's end is read, and so is a wrapped command."""
     words = ("mpirun", "a")
     assert launches(["sh", "-c", 'echo\nexec "$@"\n', "sh"], ["mpirun", "a"]) == [
-        Launch(("args", 0), None, ("sh", "-c", 'echo\nexec "$@"\n', "sh"), words)
+        LauncherCommand(("args", 0), None, ("sh", "-c", 'echo\nexec "$@"\n', "sh"), words)
     ]
     assert launches(["sh", "-c", "echo", "sh"], ["mpirun", "a"]) == []
     assert len(launches(["sh", "-c", 'mpirun a\nexec "$@"', "sh"])) == 1
@@ -120,14 +122,14 @@ def test_launchers_behind_another_user(front: str) -> None:
 def test_scripts_that_are_not_read(text: str, problem: str) -> None:
     """Each gives one launch that is not editable and holds only the problem."""
     (launch,) = script(text)
-    assert launch == Launch(("command", 2), None, (), (), problem=problem)
+    assert launch == LauncherCommand(("command", 2), None, (), (), problem=problem)
     assert not launch.editable
 
 
 def test_lists_that_are_not_read() -> None:
     """A list of very many words is not read either, since each word is looked at several times."""
     (launch,) = launches(["mpirun", *["a"] * 10_000])
-    assert launch == Launch(("command", 0), None, (), (), problem="too many")
+    assert launch == LauncherCommand(("command", 0), None, (), (), problem="too many")
 
 
 @pytest.mark.parametrize(
@@ -226,9 +228,11 @@ def test_sshd_as_a_word(command: list[str] | None, mentions: bool) -> None:
 def test_launchers_that_are_not_mpis(command: list[str], words: Any) -> None:
     """Their words are listed, in the order of the command; a script that is unclear has none."""
     commands = running({"command": command})
-    starters = commands.starters(FIRST)
-    assert commands.starters(FIRST) == starters
-    assert (list(starters) if isinstance(words, list) else len(starters)) == words
+    other_launcher_commands = commands.other_launcher_commands(FIRST)
+    assert commands.other_launcher_commands(FIRST) == other_launcher_commands
+    assert (
+        list(other_launcher_commands) if isinstance(words, list) else len(other_launcher_commands)
+    ) == words
 
 
 def test_text() -> None:

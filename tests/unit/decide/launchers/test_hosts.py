@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.case_names import case_name
-from webhook.decide.launchers.launches import names_hosts, sets_hosts
+from webhook.decide.launchers.launches import hosts_option, sets_hosts
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from webhook.decide.launchers.launches import names_hosts, sets_hosts
 def test_other_hosts_are_recognized(line: str, option: str) -> None:
     """Each family's options count; `?` is an unknown word."""
     words = [None if word == "?" else word.strip("'") for word in line.split()]
-    assert names_hosts(words) == option
+    assert hosts_option(words) == option
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_other_hosts_are_recognized(line: str, option: str) -> None:
 def test_without_other_hosts_ranks_run_here(line: str) -> None:
     """The container itself is not a remote host, and a program's options are not the launcher's."""
     words = [None if word == "?" else word.strip("'") for word in line.split()]
-    assert names_hosts(words) == ""
+    assert hosts_option(words) == ""
 
 
 @pytest.mark.parametrize(

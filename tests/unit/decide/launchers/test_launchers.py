@@ -35,4 +35,4 @@ def test_every_word_holds_a_stem() -> None:
     """A text without a stem is not searched for launchers."""
     assert all(map(commands.may_launch, commands.FAMILIES))
     assert not commands.may_launch("torchrun --nproc-per-node 8 train.py")
-    assert set(commands.STEMS) == {"mpirun", "mpiexec", "orterun", "prterun"}
+    assert set(commands.LAUNCHER_KEYWORDS) == {"mpirun", "mpiexec", "orterun", "prterun"}

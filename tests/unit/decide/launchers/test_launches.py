@@ -4,7 +4,11 @@ import pytest
 
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.launchers.launches import accepts_mca_flag, forwards_by_ssh, parameters_of
+from webhook.decide.launchers.launches import (
+    forwards_by_ssh,
+    launches_accepting_flag,
+    parameters_of,
+)
 from webhook.decide.mutations.hcoll import insert_flag
 from webhook.model.pod import Path, Pod
 
@@ -40,18 +44,20 @@ def running(*command: str) -> Commands:
 )
 def test_why_no_launch_takes_the_flag(script: str, refusal: str) -> None:
     """Each reason is given once; sudo and scripts that are too large are reported elsewhere."""
-    assert accepts_mca_flag(running("sh", "-c", script), FIRST, ()) == ([], refusal)
+    assert launches_accepting_flag(running("sh", "-c", script), FIRST, ()) == ([], refusal)
 
 
 def test_a_launch_that_takes_it_is_enough() -> None:
     """The result is then the launch that takes the flag, without a reason for the others."""
-    (launch,), refusal = accepts_mca_flag(running("sh", "-c", "mpirun a; orterun b"), FIRST, ())
+    (launch,), refusal = launches_accepting_flag(
+        running("sh", "-c", "mpirun a; orterun b"), FIRST, ()
+    )
     assert (launch.words, refusal) == (("orterun", "b"), "")
-    accepting, refusal = accepts_mca_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
+    accepting, refusal = launches_accepting_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
     assert (len(accepting), refusal) == (1, "")
     names = ("OMPI_MCA_btl", "I_MPI_FABRICS")
     refusal = "the container mentions another MPI"
-    assert accepts_mca_flag(running("mpirun", "a"), FIRST, names) == ([], refusal)
+    assert launches_accepting_flag(running("mpirun", "a"), FIRST, names) == ([], refusal)
 
 
 def test_the_flag_goes_after_the_word() -> None:
@@ -60,7 +66,7 @@ def test_the_flag_goes_after_the_word() -> None:
         (("orterun", "a"), ["orterun", "-mca", "coll_hcoll_enable", "0", "a"]),
         (("sh", "-c", "orterun a"), ["sh", "-c", "orterun -mca coll_hcoll_enable 0 a"]),
     ):
-        launches, _ = accepts_mca_flag(running(*command), FIRST, ())
+        launches, _ = launches_accepting_flag(running(*command), FIRST, ())
         draft = Draft({"spec": {"containers": [{"command": list(command)}]}})
         insert_flag(draft, FIRST, launches)
         assert draft.get((*FIRST, "command")) == after

@@ -9,10 +9,10 @@ from webhook.model.fabric import FabricEnv, RdmaResource
 from webhook.model.pod import PodManifest
 
 NAME = "hcoll"
-SWITCH = {"name": "OMPI_MCA_coll_hcoll_enable", "value": "0"}
+HCOLL_VARIABLE = {"name": "OMPI_MCA_coll_hcoll_enable", "value": "0"}
 SET = "set OMPI_MCA_coll_hcoll_enable=0"
 FLAG = ["-mca", "coll_hcoll_enable", "0"]
-ENV = {"op": "add", "path": "/spec/containers/0/env", "value": [SWITCH]}
+ENV = {"op": "add", "path": "/spec/containers/0/env", "value": [HCOLL_VARIABLE]}
 
 
 def launcher(*command: str, **fields: Any) -> PodManifest:
@@ -31,7 +31,7 @@ def test_targets_get_the_variable() -> None:
     """They get it even without a sign of MPI, since a script in the image may start ranks."""
     decision = decide_on(pod(gpu()))
     assert outcomes_of(decision, NAME) == [("trainer", "applied", "AddedInCase", SET)]
-    assert ops(decision, NAME)[-1]["value"] == SWITCH
+    assert ops(decision, NAME)[-1]["value"] == HCOLL_VARIABLE
     speaking = pod(gpu(command=["python", "-m", "mpi4py", "train.py"]))
     assert outcomes_of(decide_on(speaking), NAME) == [("trainer", "applied", "Added", SET)]
 
@@ -105,20 +105,23 @@ def test_commands_that_stay(command: str, refusal: str) -> None:
     outcomes, after = decided(pod(gpu(command=["bash", "-c", command])))
     assert outcomes == [("applied", "Added", f"{SET}; no flag: {refusal}" if refusal else SET)]
     assert after["command"][2] == command
-    assert SWITCH in after["env"]
+    assert HCOLL_VARIABLE in after["env"]
 
 
 @pytest.mark.parametrize(
     ("entry", "status", "code", "message"),
     [
-        (SWITCH, "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is already set"),
+        (HCOLL_VARIABLE, "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is already set"),
         (
-            {**SWITCH, "value": "1"},
+            {**HCOLL_VARIABLE, "value": "1"},
             *("skipped", "UserValue"),
             "kept your OMPI_MCA_coll_hcoll_enable, which configures hcoll",
         ),
         (
-            {"name": SWITCH["name"], "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {
+                "name": HCOLL_VARIABLE["name"],
+                "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}},
+            },
             *("skipped", "UserValue"),
             "kept your OMPI_MCA_coll_hcoll_enable, which configures hcoll",
         ),

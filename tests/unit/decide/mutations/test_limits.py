@@ -9,11 +9,11 @@ from tests.case_names import case_name
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MOST_ENTRIES, too_many
 from webhook.decide.mutations.memory_limit import (
+    containers_without_limit,
     first_mounted,
     is_limited,
     reads_limit,
     unbounded_memory_volumes,
-    unlimited,
 )
 from webhook.errors import ShapeError
 from webhook.model.decision import Denial
@@ -162,9 +162,9 @@ def test_containers_without_a_limit_live_under_the_pods() -> None:
         ephemeralContainers=[container("debug")],
     )
     without: set[Path] = {("spec", "containers", 2)}
-    assert unlimited(Pod(manifest).containers, without) == ["setup", "b"]
+    assert containers_without_limit(Pod(manifest).containers, without) == ["setup", "b"]
     with pytest.raises(ShapeError) as raised:
-        unlimited(Pod(pod(container(resources={"limits": 1}))).containers, set())
+        containers_without_limit(Pod(pod(container(resources={"limits": 1}))).containers, set())
     assert str(raised.value) == (
         "spec.containers[0].resources.limits must be a mapping, but is a number (1)"
     )

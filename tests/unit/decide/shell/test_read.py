@@ -7,7 +7,7 @@ from types import FrameType
 
 import pytest
 
-from webhook.decide.launchers.commands import SOUGHT
+from webhook.decide.launchers.commands import KEYWORDS
 from webhook.decide.shell import scripts as shell_read
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import (
@@ -27,7 +27,7 @@ from webhook.decide.shell.words import Command
 
 def read(script: str) -> Script:
     """Read a pod's only script."""
-    return Scripts(SOUGHT).read(script)
+    return Scripts(KEYWORDS).read(script)
 
 
 def words_of(script: str) -> list[tuple[str | None, ...]]:
@@ -374,7 +374,7 @@ def test_just_within_bounds() -> None:
 
 def test_the_bounds_are_the_pods() -> None:
     """All scripts of a pod share them; reading an equal script again is free and gives the same."""
-    scripts = Scripts(SOUGHT)
+    scripts = Scripts(KEYWORDS)
     large = "mpirun a\n" + "# x\n" * 3000
     assert scripts.read(large).commands
     other = large + "#" * 12_000
@@ -432,7 +432,7 @@ def calls(script: str) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        shell_read._read(script, SOUGHT)  # bypasses the cache
+        shell_read._read(script, KEYWORDS)  # bypasses the cache
     finally:
         sys.setprofile(before)
     return counted
@@ -543,5 +543,5 @@ def test_work_within_a_run_is_linear(shape: str) -> None:
 def _seconds(script: str) -> float:
     """Return the CPU seconds for each character."""
     start = time.process_time()
-    shell_read._read(script, SOUGHT)
+    shell_read._read(script, KEYWORDS)
     return (time.process_time() - start) / len(script)

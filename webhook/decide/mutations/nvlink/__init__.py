@@ -23,7 +23,7 @@ from webhook.decide.mutations.nvlink.requirements import (
     obstacles,
 )
 from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
-from webhook.decide.shell.argv import unwrap
+from webhook.decide.shell.argv import remap_length
 from webhook.model.decision import Reason
 
 WRAPPED = Reason("Wrapped", "The command now runs through the remap script.", remedy="")
@@ -80,7 +80,7 @@ def _share(draft: Draft, scope: Scope, targets: list[Target]) -> None:
 
 
 def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
-    wrapped = unwrap(draft.container(target.path).command)
+    wrapped = remap_length(draft.container(target.path).command)
     own_id = host_id(draft.view, scope, target)
     if own_id:
         draft.append((*target.path, "env"), *own_id)

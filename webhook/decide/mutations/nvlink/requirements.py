@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from webhook.decide.fabric_variables import CHECK_ENV_FROM
 from webhook.decide.scope import Scope, Target
-from webhook.decide.shell.argv import unwrap
+from webhook.decide.shell.argv import remap_length
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Pod
 
@@ -94,13 +94,13 @@ def obstacles(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[Obstacl
         yield COMPUTE_DOMAIN, "the pod uses a ComputeDomain, which needs no sharing"
     for target in targets:
         container = pod.container(target.path)
-        yield from _of_container(container, scope, target)
-        yield from _of_environment(container)
+        yield from _container_obstacles(container, scope, target)
+        yield from _env_obstacles(container)
 
 
-def _of_container(container: Container, scope: Scope, target: Target) -> Iterator[Obstacle]:
+def _container_obstacles(container: Container, scope: Scope, target: Target) -> Iterator[Obstacle]:
     name, command = container.name, container.command
-    remap_words = unwrap(command)
+    remap_words = remap_length(command)
     words = "\n".join(command[remap_words:] + container.args)
     if not container.privileged:
         yield NOT_PRIVILEGED, f"container {name} is not privileged"
@@ -117,7 +117,7 @@ def _of_container(container: Container, scope: Scope, target: Target) -> Iterato
         yield OWN_REMAP, f"the command of {name} assigns {_DEVICES} itself, and is left unchanged"
 
 
-def _of_environment(container: Container) -> Iterator[Obstacle]:
+def _env_obstacles(container: Container) -> Iterator[Obstacle]:
     user_env = container.env
     for variable in _DEVICE_NAMES:
         if variable in user_env and user_env[variable] != "PCI_BUS_ID":
