@@ -406,9 +406,9 @@ def test_insertion() -> None:
 
 
 CRASH = (
-    "from webhook.decide.launchers.commands import SOUGHT; "
+    "from webhook.decide.launchers.commands import KEYWORDS; "
     "from webhook.decide.shell.scripts import Scripts; "
-    "print(Scripts(SOUGHT).read(%r).problem)"
+    "print(Scripts(KEYWORDS).read(%r).problem)"
 )
 
 
