@@ -232,9 +232,12 @@ def _summary(comparison: Comparison) -> str:
     changed, pods = len(comparison.changes), counted(comparison.compared, "pod")
     if not changed:
         return f"No change: {pods} would get the same decision."
-    worse = sum(change.before.rdma == "yes" != change.after.rdma for change in comparison.changes)
-    lost = f", {worse} of them would lose RDMA" if worse else ""
-    return f"{changed} of {pods} would get a different decision{lost}."
+    equipped = [change for change in comparison.changes if change.before.rdma == "yes"]
+    lost = sum(change.after.rdma == "no" for change in equipped)
+    doubtful = sum(change.after.rdma == "unsure" for change in equipped)
+    losses = f"; {lost} of them would lose RDMA" * bool(lost)
+    losses += f"; RDMA would become unsure for {doubtful} of them" * bool(doubtful)
+    return f"{changed} of {pods} would get a different decision{losses}."
 
 
 def _write(sheet: Sheet, change: PodChange) -> None:

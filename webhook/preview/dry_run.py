@@ -28,7 +28,7 @@ from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
 from webhook.preview.patches import template_edit, verified_pod
-from webhook.preview.report.record import NO_TEMPLATE, OPTIONS, Edit, Preview, Report, Wording
+from webhook.preview.report.record import CLI_WORDING, NO_TEMPLATE, Edit, Preview, Report, Wording
 from webhook.preview.workloads.controllers import controller_of, expected_pods
 from webhook.preview.workloads.controllers.workload import Controller, ExpectedPod
 from webhook.preview.workloads.hints import OptInHints, notes_of
@@ -59,7 +59,7 @@ class PreviewOptions:
     #: The largest number of pods and pod templates; None: any number.
     max_pods: int | None = None
     #: The reader's words for requesting another report.
-    wording: Wording = OPTIONS
+    wording: Wording = CLI_WORDING
 
 
 class _Home(NamedTuple):
@@ -127,7 +127,7 @@ def _example(options: PreviewOptions) -> str:
     return ", ".join(options.fabrics.fabrics) if options.example else ""
 
 
-def unsupported_reason(document: Document, wording: Wording = OPTIONS) -> str | None:
+def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> str | None:
     """Return why a document cannot be previewed, in a line that begins with the input's name.
 
     Return None for a document that can be previewed.

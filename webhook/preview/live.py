@@ -215,8 +215,8 @@ class _Reading:
             yield from owners[-1:]
         if ownerless:
             self._notes.append(
-                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since no "
-                "template can be read that they were made from, and they are already patched"
+                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since the "
+                "template they were created from cannot be read, and they are already patched"
             )
 
 

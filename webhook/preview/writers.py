@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webhook.preview.patches import Rewritten, lost_layout, patches, rewrite
 from webhook.preview.report.json import LONGEST, form_text
-from webhook.preview.report.record import OPTIONS, Report, Wording, asides
+from webhook.preview.report.record import CLI_WORDING, Report, Wording, asides
 from webhook.text.diff import diff
 from webhook.text.escape import visible_json
 from webhook.text.yaml.documents import Document, joined
@@ -28,7 +28,7 @@ class OutputOptions(NamedTuple):
     #: Whether a terminal shows the output: characters in the documents could act as commands to it.
     terminal: bool = False
     #: The reader's words for requesting another report.
-    wording: Wording = OPTIONS
+    wording: Wording = CLI_WORDING
     #: The largest number of characters; a longer output is a DocumentError. None: no limit.
     max_characters: int | None = LONGEST
 

@@ -43,7 +43,7 @@ def test_a_changed_pod() -> None:
         '  ~ spec.c: "" → 4',
         '  + spec.d: ""',
         "",
-        "1 of 9 pods would get a different decision, 1 of them would lose RDMA.",
+        "1 of 9 pods would get a different decision; 1 of them would lose RDMA.",
     ]
     assert text(change(LOST, DENIED), change(EQUIPPED, EQUIPPED, LEAVES[0])) == [
         "Pod lab/a",
@@ -74,7 +74,7 @@ def test_colours_repeat_the_text() -> None:
         f'  {YELLOW}~{END} spec.c: "" → 4',
         "",
         f"{DIM}·{END} read",
-        f"{BOLD}1 of 9 pods would get a different decision, 1 of them would lose RDMA.{END}",
+        f"{BOLD}1 of 9 pods would get a different decision; 1 of them would lose RDMA.{END}",
     ]
     denied = text(change(EQUIPPED, DENIED, path="spec.template"), colour=True)
     assert denied[:2] == [
@@ -97,3 +97,14 @@ def test_a_narrow_terminal_has_forty_columns() -> None:
     fits, long = (Leaf("spec.a", None, "x" * length) for length in (28, 29))
     assert f"  + spec.a: {'x' * 28}" in text(change(LOST, LOST, fits), width=7)
     assert f"    {'x' * 29}" in text(change(LOST, LOST, long), width=7)
+
+
+def test_doubtful_rdma_is_not_counted_as_lost() -> None:
+    """A verdict that becomes unsure is a doubt; a launcher is neither."""
+    doubtful = EQUIPPED._replace(rdma="unsure", because="MemlockUnknown")
+    launcher = EQUIPPED._replace(rdma="none", because="Launcher")
+    changes = [change(EQUIPPED, after) for after in (LOST, doubtful, doubtful, launcher)]
+    assert text(*changes, width=200)[-1] == (
+        "4 of 9 pods would get a different decision; 1 of them would lose RDMA; RDMA would become "
+        "unsure for 2 of them."
+    )

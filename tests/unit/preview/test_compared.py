@@ -88,7 +88,7 @@ def test_a_pod_that_loses_its_fabric() -> None:
     assert "  RDMA yes (Equipped) → no (NoTarget)\n  no fabric claims nvidia.com/v100" in text
     assert "  fabric v100-ib → none\n" in text
     assert "  - spec.containers[trainer].resources.limits[rdma/v100]: 1\n" in text
-    assert text.endswith("1 of 1 pod would get a different decision, 1 of them would lose RDMA.\n")
+    assert text.endswith("1 of 1 pod would get a different decision; 1 of them would lose RDMA.\n")
     back = compared_back(comparison)
     assert "would lose" not in changes_text(back)
 

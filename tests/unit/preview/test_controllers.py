@@ -244,7 +244,7 @@ def enabled(value: dict[str, Any]) -> tuple[Document, Report]:
 def test_a_pod_spec_without_metadata_opts_in_by_its_controller() -> None:
     """Nothing in the document opts in, so the text names no place for the annotation."""
     text = report_text(previewed(LLM)[1], width=200)
-    assert text.count("not opted in: their controller writes the pods' metadata") == 2
+    assert text.count("not opted in: the controller writes the pods' metadata") == 2
     assert "spec.template.metadata" not in text
 
 

@@ -50,7 +50,7 @@ def _write(
 
 def _table(sheet: Sheet, fabrics: Sequence[FabricCapacity], *, wide: bool) -> None:
     has_free = any(fabric.free is not None for fabric in fabrics)
-    headings = [*_HEADINGS, *(["free"] if has_free else []), "which"]
+    headings = [*_HEADINGS, *(["free"] if has_free else []), "node names"]
     rows = []
     for fabric in fabrics:
         free = [Span(_amounts(fabric.free or {}))] if has_free else []

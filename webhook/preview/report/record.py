@@ -261,14 +261,14 @@ class Wording(NamedTuple):
 
 
 #: With the options of `rdma-webhook preview`.
-OPTIONS = Wording(
+CLI_WORDING = Wording(
     "--enable",
     "--live checks it",
     "pass yours with -c FABRICS",
     "pass it with -c, or check it with check-config",
 )
 #: With the parameters of `/preview`.
-PARAMETERS = Wording(
+HTTP_WORDING = Wording(
     "?enable=true",
     f"add ?namespace-label={LABEL}=true if it has it",
     "this server was started without fabrics",

@@ -20,8 +20,8 @@ from webhook.model.facts import LABEL
 from webhook.model.names import counted
 from webhook.model.pod import dotted
 from webhook.preview.report.record import (
+    CLI_WORDING,
     NO_TEMPLATE,
-    OPTIONS,
     Barrier,
     Preview,
     Report,
@@ -80,7 +80,7 @@ class _Counts(NamedTuple):
 
 
 def report_text(
-    report: Report, *, width: int = 100, colour: bool = False, wording: Wording = OPTIONS
+    report: Report, *, width: int = 100, colour: bool = False, wording: Wording = CLI_WORDING
 ) -> str:
     """Return the report as lines of at most `width` columns; `colour` adds ANSI colours."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
@@ -182,7 +182,7 @@ def _because(preview: Preview, wording: Wording) -> str:
     verdict = preview.verdict
     if verdict is None and preview.bare:
         return (
-            "their controller writes the pods' metadata; to preview them as if they had opted "
+            "the controller writes the pods' metadata; to preview them as if they had opted "
             f"in, use {wording.enable}"
         )
     if verdict is None:

@@ -23,7 +23,7 @@ from webhook.model.fabric import Fabrics
 from webhook.model.finding import Finding, Level
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import writer
-from webhook.preview.report.record import PARAMETERS
+from webhook.preview.report.record import HTTP_WORDING
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
 from webhook.preview.writers import Output, OutputOptions
@@ -104,7 +104,7 @@ class Operations:
                 "the body contains no documents: send a pod or a workload as YAML or JSON"
             )
         report = preview_documents(documents, _options(head, self._fabrics))
-        output = writer(head["format"])(documents, report, OutputOptions(wording=PARAMETERS))
+        output = writer(head["format"])(documents, report, OutputOptions(wording=HTTP_WORDING))
         answer = (_comments(output) + output.text).encode(errors="replace")
         return _refused(413, TOO_LARGE) if len(answer) > ANSWER_BYTES else _well(answer)
 
@@ -117,7 +117,7 @@ def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
         enable=head["enable"],
         example=head["example"],
         max_pods=head["most"],
-        wording=PARAMETERS,
+        wording=HTTP_WORDING,
     )
 
 

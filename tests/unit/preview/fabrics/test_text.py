@@ -49,7 +49,7 @@ def test_the_table_and_the_findings() -> None:
     """A line for each fabric, each problem, and each kind of node outside."""
     lines = fabrics_text(INVENTORY, width=160).splitlines()
     assert [re.split(" {2,}", line) for line in lines[:3]] == [
-        ["fabric", "nodes", "GPUs", "RDMA resources", "free", "which"],
+        ["fabric", "nodes", "GPUs", "RDMA resources", "free", "node names"],
         [
             *("v100-ib", "5", "nvidia.com/v100: 40", "rdma/v100: 252"),
             *("nvidia.com/v100: 8, rdma/v100: 200", "node-1, node-2, node-3 and 2 more"),
@@ -80,7 +80,7 @@ def test_without_pods_the_free_amounts_are_left_out() -> None:
         fabrics=(V100._replace(free=None),), unassigned_nodes=(), nodes=1, others=2
     )
     table, row, *_, last = fabrics_text(inventory, width=200, wide=True).splitlines()
-    assert table.split("  ")[-1] == "which"
+    assert table.split("  ")[-1] == "node names"
     assert "free" not in table
     assert row.endswith("node-1, node-2, node-3, node-4, node-5")
     assert last == "1 node in total (2 of them have neither GPUs nor RDMA resources)"
