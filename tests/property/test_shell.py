@@ -95,10 +95,10 @@ def test_an_edited_launch_is_settled(script: str) -> None:
 
 @given(scripts() | fragments())
 def test_skipped_commands_do_not_change_the_reading(script: str) -> None:
-    """Skipping simple commands that are not sought gives the same result as reading them.
+    """Skipping simple commands without a keyword gives the same result as reading them.
 
     Only text between backticks, in here-documents and in words across lines may be unclear, if
-    nothing is sought there.
+    nothing there is a keyword.
     """
     names, reading = our_names(script), ours(script)
     if names is None:

@@ -15,7 +15,7 @@ from tree_sitter import Language, Node, Parser
 
 from webhook.decide.launchers.commands import KEYWORDS
 from webhook.decide.shell import patterns
-from webhook.decide.shell.contexts import Scan, UnreadableError
+from webhook.decide.shell.contexts import Scanner, UnreadableError
 from webhook.decide.shell.scripts import Script, Scripts, scan
 from webhook.decide.shell.words import command
 
@@ -113,10 +113,10 @@ class Name(NamedTuple):
 
 
 def our_names(script: str) -> list[Name] | None:
-    """List the names of all simple commands, not only sought ones; None if our code cannot."""
+    """List the names of all simple commands, with or without a keyword; None if our code cannot."""
     if patterns.CUT.search(script):
         return None
-    scanned = Scan(script, list(range(len(script))), 10**9, KEYWORDS)
+    scanned = Scanner(script, list(range(len(script))), 10**9, KEYWORDS)
     try:
         scan(scanned)
         commands = [command(scanned, start, end) for _, start, end in scanned.commands]

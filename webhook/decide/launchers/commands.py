@@ -56,7 +56,7 @@ class LauncherCommand(NamedTuple):
         if not self.behind:
             return self.words
         words = [part for word in self.words for part in (word.split() if word else (word,))]
-        first = next(at for at, word in enumerate(words) if basename(word or "") in FAMILIES)
+        first = next(index for index, word in enumerate(words) if basename(word or "") in FAMILIES)
         return tuple(words[first:])
 
 
@@ -128,10 +128,10 @@ class Commands:
         text = self.text(path)
         return "ssh" in text and _SSH_SERVER.search(text) is not None
 
-    def _runs(self, path: Path, sought: tuple[str, ...]) -> tuple[_Run, ...]:
-        search = self._searches.get(sought)
+    def _runs(self, path: Path, keywords: tuple[str, ...]) -> tuple[_Run, ...]:
+        search = self._searches.get(keywords)
         if search is None:
-            search = self._searches[sought] = _Search(sought)
+            search = self._searches[keywords] = _Search(keywords)
         runs = search.ran.get(path)
         if runs is None:
             runs = search.ran[path] = tuple(self._read(path, search))
@@ -141,30 +141,30 @@ class Commands:
         """Yield the commands of a container; a run without words is an unread script."""
         container = self._pod.container(path)
         argv, split = container.command + container.args, len(container.command)
-        at = command_at(argv, remap_length(argv))
-        while at is not None:
-            script = script_at(argv, at)
+        index = command_at(argv, remap_length(argv))
+        while index is not None:
+            script = script_at(argv, index)
             if script is None:
                 problem = "" if search.scripts.allows(len(argv)) else TOO_MANY
                 words = () if problem else tuple(argv)
-                yield _Run(_place(at, split), None, words[:at], words[at:], problem)
+                yield _Run(_word_path(index, split), None, words[:index], words[index:], problem)
                 return
-            yield from _in_script(search, argv[script], _place(script, split))
+            yield from _in_script(search, argv[script], _word_path(script, split))
             if not argv[script].rstrip().endswith(_HANDS_OVER):
                 return
-            at = command_at(argv, script + 2)
+            index = command_at(argv, script + 2)
 
 
-def _in_script(search: _Search, script: str, place: Path) -> Iterator[_Run]:
+def _in_script(search: _Search, script: str, path: Path) -> Iterator[_Run]:
     if not search.finds(script):
         return
     commands, problem = search.scripts.read(script)
     if problem and may_launch(script):
-        yield _Run(place, None, (), (), problem)
+        yield _Run(path, None, (), (), problem)
     for words, ends in commands:
-        at = command_at(words)
-        if at is not None:
-            yield _Run(place, ends[at], words[:at], words[at:])
+        index = command_at(words)
+        if index is not None:
+            yield _Run(path, ends[index], words[:index], words[index:])
 
 
 def _launch(run: _Run) -> LauncherCommand | None:
@@ -193,8 +193,8 @@ def _launches(word: str) -> bool:
     return any(basename(part) in FAMILIES for part in word.split())
 
 
-def _place(at: int, split: int) -> Path:
-    return ("command", at) if at < split else ("args", at - split)
+def _word_path(index: int, split: int) -> Path:
+    return ("command", index) if index < split else ("args", index - split)
 
 
 # The names of launchers: a single table for MPI's, the source of all keywords.
@@ -224,7 +224,7 @@ FAMILIES: Mapping[str, Family] = {
 #: DLTS_HOSTFILE), and it cannot use a container without a GPU.
 HOROVOD = "horovodrun"
 DEEPSPEED = "deepspeed"
-#: The head of a Ray cluster. Its option is sought, since "ray" is part of many words.
+#: The head of a Ray cluster. Its keyword is the option, since "ray" is part of many words.
 RAY_HEAD = ("ray", "start", "--head")
 
 #: The server through which launchers start ranks; its children do not inherit the container's

@@ -60,23 +60,23 @@ def hosts_option(words: Sequence[Word]) -> str:
     For a parameter, this is `--mca plm_rsh_agent`, for example. `words` are the launcher's word and
     all words after it.
     """
-    at = 1
-    while at < len(words):
-        word = words[at]
+    index = 1
+    while index < len(words):
+        word = words[index]
         if word is None:  # `$OPTIONS`: its value is unknown
-            at += 1
+            index += 1
             continue
         if word[:1] != "-":
             return ""
         name, equals, value = word.lstrip("-").partition("=")
-        values = [value] if equals else words[at + 1 : at + 3]
+        values = [value] if equals else words[index + 1 : index + 3]
         if _leads_elsewhere(name, values):
             option = word.partition("=")[0]
             return f"{option} {values[0]:.60}" if name in _PARAMETERS else option
-        count = 0 if equals else _HYDRA.get(name, values_of(name, words[at + 1 : at + 2]))
+        count = 0 if equals else _HYDRA.get(name, values_of(name, words[index + 1 : index + 2]))
         if count is None:
-            return _unmistakable(words[at + 1 :])
-        at += 1 + count
+            return _unmistakable(words[index + 1 :])
+        index += 1 + count
     return ""
 
 
@@ -103,10 +103,10 @@ def _is_local(hosts: Word) -> bool:
 
 
 def _unmistakable(words: Sequence[Word]) -> str:
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         if word is not None and word[:1] == "-":
             name, equals, value = word.lstrip("-").partition("=")
-            hosts = value if equals else next(iter(words[at + 1 : at + 2]), None)
+            hosts = value if equals else next(iter(words[index + 1 : index + 2]), None)
             if name in _UNMISTAKABLE and not _is_local(hosts):
                 return word.partition("=")[0]
     return ""

@@ -84,17 +84,17 @@ def remap_length(command: Sequence[Word]) -> int:
 
 def command_at(words: Sequence[Word], start: int = 0) -> int | None:
     """Return the index of the command that the words from `start` run; None if unknown."""
-    at: int | None = _past_assignments(words, start)
-    while at is not None and at < len(words):
-        word = words[at]
+    index: int | None = _past_assignments(words, start)
+    while index is not None and index < len(words):
+        word = words[index]
         wrapper = None if word is None else _WRAPPERS.get(basename(word))
         if wrapper is None:
-            return None if word is None else at
-        at = _past_options(words, at + 1, wrapper)
-        if at is not None:
-            at += wrapper.operands
+            return None if word is None else index
+        index = _past_options(words, index + 1, wrapper)
+        if index is not None:
+            index += wrapper.operands
             if wrapper.assignments:
-                at = _past_assignments(words, at)
+                index = _past_assignments(words, index)
     return None
 
 
@@ -106,51 +106,51 @@ def script_at(words: Sequence[Word], shell: int) -> int | None:
     word = words[shell]
     if word is None or basename(word) not in _SHELLS:
         return None
-    at, reads_script = shell + 1, False
-    while at < len(words):
-        option = words[at]
+    index, reads_script = shell + 1, False
+    while index < len(words):
+        option = words[index]
         if option is None:
             return None
         if option in ("--", "-"):
-            at += 1
+            index += 1
             break
         if option[:1] not in ("-", "+"):
             break
         if option.startswith("--"):
-            at += 2 if option in _SHELL_VALUES else 1
+            index += 2 if option in _SHELL_VALUES else 1
             continue
         reads_script = reads_script or "c" in option
-        at += 1 + option.count("o") + option.count("O")  # -o pipefail, -O extglob
-    return at if reads_script and at < len(words) else None
+        index += 1 + option.count("o") + option.count("O")  # -o pipefail, -O extglob
+    return index if reads_script and index < len(words) else None
 
 
-def _past_assignments(words: Sequence[Word], at: int) -> int:
-    while at < len(words):
-        word = words[at]
+def _past_assignments(words: Sequence[Word], index: int) -> int:
+    while index < len(words):
+        word = words[index]
         if word is None or word.find("=") < 1:
             break
-        at += 1
-    return at
+        index += 1
+    return index
 
 
-def _past_options(words: Sequence[Word], at: int, wrapper: _Wrapper) -> int | None:
-    while at < len(words):
-        word = words[at]
+def _past_options(words: Sequence[Word], index: int, wrapper: _Wrapper) -> int | None:
+    while index < len(words):
+        word = words[index]
         if word is None:
             return None
         if word == "--":
-            return at + 1
+            return index + 1
         if word in wrapper.flags:
-            at += 1
+            index += 1
         elif word in wrapper.values:
-            at += 2
+            index += 2
         elif word[:1] != "-":
             break
         elif _holds_its_value(word, wrapper):
-            at += 1
+            index += 1
         else:
             return None
-    return at
+    return index
 
 
 def _holds_its_value(option: str, wrapper: _Wrapper) -> bool:

@@ -32,7 +32,7 @@ class UnreadableError(Exception):
     """A script cannot be read with certainty; the argument is TOO_DEEP, TOO_MANY or UNCLEAR."""
 
 
-def unclear(_: Scan) -> NoReturn:
+def unclear(_: Scanner) -> NoReturn:
     """Raise UnreadableError: a shell would reject the script, or shells may read it differently."""
     raise UnreadableError(UNCLEAR)
 
@@ -103,7 +103,7 @@ class ShellContext:
 _LISTS = frozenset({"&&", "||"})
 
 
-class Scan:
+class Scanner:
     """A script, the position of the scanner in it, and the commands so far."""
 
     __slots__ = (
@@ -114,31 +114,31 @@ class Scan:
             "documents",
             "limit",
             "outer",
-            "places",
+            "keyword_offsets",
             "pos",
-            "sought",
+            "keywords",
         ),
-        *("steps", "text", "_coming", "_loose", "_place"),
+        *("steps", "text", "_coming", "_loose", "_next_offset"),
     )
 
     def __init__(
-        self, text: str, places: list[int], steps: int, sought: tuple[str, ...] = ()
+        self, text: str, keyword_offsets: list[int], steps: int, keywords: tuple[str, ...] = ()
     ) -> None:
         self.text = text
-        self.sought = sought  #: the words at `places`
+        self.keywords = keywords  #: the words at `keyword_offsets`
         self.steps = steps  #: the remaining number of stops
         self.pos = 0
         self.limit = len(text)
         self.context = ShellContext(SCRIPT, START, 0)
         self.outer: list[ShellContext] = []
         self.documents: deque[HereDocument] = deque()  #: the pending here-documents
-        self.places = places  #: the offsets of sought words, ascending
-        #: The commands with a sought word: the offset of that word, their begin and end.
+        self.keyword_offsets = keyword_offsets  #: ascending
+        #: The commands with a keyword: the offset of that word, their begin and end.
         self.commands: list[tuple[int, int, int]] = []
         self.closes: dict[int, int] = {}  #: begin → end of each context within a word
-        self._coming = iter(places)
-        self._place = next(self._coming, len(text))  # the first place not passed yet
-        self._loose: list[int] = []  # passed places that no command has claimed yet
+        self._coming = iter(keyword_offsets)
+        self._next_offset = next(self._coming, len(text))  # the first that is not passed yet
+        self._loose: list[int] = []  # passed offsets that no command has claimed yet
 
     def enter(self, context: ShellContext) -> None:
         """Go one level deeper."""
@@ -178,29 +178,29 @@ class Scan:
         start = context.command
         if start >= 0:
             context.command = -1
-            if self._loose or self._place < self.pos:
+            if self._loose or self._next_offset < self.pos:
                 self._claim(start)
 
     def _claim(self, start: int) -> None:
-        """Assign to the command at `start` the places that no command within it has claimed."""
+        """Assign to the command at `start` the offsets that no command within it has claimed."""
         loose, first = self._loose, -1
-        self._pass_places()
+        self._pass_offsets()
         while loose and loose[-1] >= start:
             first = loose.pop()
         if first >= 0:
             self.commands.append((first, start, self.pos))
 
     def pass_commands(self) -> bool:
-        """Skip simple commands without a sought word, which are most of a script.
+        """Skip simple commands without a keyword, which are most of a script.
 
         Return whether any were skipped.
         """
         start = self.pos
         if self.documents:  # they begin after the next line break, which must not be skipped
             return False
-        if self._place < start:
-            self._pass_places()
-        stop = min(self.limit, self._place)
+        if self._next_offset < start:
+            self._pass_offsets()
+        stop = min(self.limit, self._next_offset)
         passed = patterns.COMMANDS.match(self.text, start, stop)
         assert passed is not None
         end = passed.end()
@@ -213,19 +213,19 @@ class Scan:
         context.needs = last if last in _LISTS else "|" if last[-1] in "|&" else ""
         return True
 
-    def _pass_places(self) -> None:
-        while self._place < self.pos:
-            self._loose.append(self._place)
-            self._place = next(self._coming, len(self.text))
+    def _pass_offsets(self) -> None:
+        while self._next_offset < self.pos:
+            self._loose.append(self._next_offset)
+            self._next_offset = next(self._coming, len(self.text))
 
-    def is_sought(self, start: int, end: int) -> bool:
-        """Return whether a sought word begins between two offsets."""
-        at = bisect_left(self.places, start)
-        return at < len(self.places) and self.places[at] < end
+    def has_keyword(self, start: int, end: int) -> bool:
+        """Return whether a keyword begins between two offsets."""
+        index = bisect_left(self.keyword_offsets, start)
+        return index < len(self.keyword_offsets) and self.keyword_offsets[index] < end
 
     def at(self, offset: int) -> str:
         """Return the character at an offset, or a line break at the end of the context."""
         return self.text[offset] if offset < self.limit else "\n"
 
 
-Handler = Callable[[Scan], None]
+Handler = Callable[[Scanner], None]

@@ -2,7 +2,7 @@
 
 Each handler is called at the place where the scanner has stopped, and opens, ends or skips a
 context. Bash first searches only for the end of backticks and here-documents, and parses their
-content when the command runs; here their content is read only if it has a sought word.
+content when the command runs; here their content is read only if it has a keyword.
 Sources: POSIX.1-2024, XCU 2.2.3, 2.6 and 2.7.4; bash(1), EXPANSION.
 """
 
@@ -11,175 +11,175 @@ from __future__ import annotations
 from collections import deque
 
 from webhook.decide.shell import contexts, patterns
-from webhook.decide.shell.contexts import HereDocument, Scan, ShellContext, unclear
+from webhook.decide.shell.contexts import HereDocument, Scanner, ShellContext, unclear
 
 _QUOTING = frozenset("'\"\\")
 
 
-def string(scan: Scan) -> None:
+def open_string(scanner: Scanner) -> None:
     """Open a string that contains substitutions."""
-    inner = ShellContext(contexts.STRING, contexts.IN_STRING, scan.pos)
+    inner = ShellContext(contexts.STRING, contexts.IN_STRING, scanner.pos)
     inner.quoted = contexts.STRING
-    scan.enter(inner)
-    scan.pos += 1
+    scanner.enter(inner)
+    scanner.pos += 1
 
 
-def close_string(scan: Scan) -> None:
+def close_string(scanner: Scanner) -> None:
     """End a string. A quote in a here-document is text and is not handled here."""
-    scan.leave_word(scan.pos + 1)
+    scanner.leave_word(scanner.pos + 1)
 
 
-def dollar(scan: Scan) -> None:
+def dollar(scanner: Scanner) -> None:
     """Open `$(`, `$((` or `${`; any other dollar sign that stops the scanner is unclear."""
-    start, text = scan.pos, scan.text
+    start, text = scanner.pos, scanner.text
     following = text[start + 1 : start + 3]
     if following == "((":
-        arithmetic(scan, 3)
+        arithmetic(scanner, 3)
     elif following[:1] == "(":
-        commands(scan, contexts.SUBSTITUTION, 2)
-    elif following[:1] == "{" and scan.at(start + 2) not in " \t\n|":
-        quoted = scan.context.quoted
+        open_commands(scanner, contexts.SUBSTITUTION, 2)
+    elif following[:1] == "{" and scanner.at(start + 2) not in " \t\n|":
+        quoted = scanner.context.quoted
         mode = contexts.IN_QUOTED_PARAMETER if quoted else contexts.IN_PARAMETER
         inner = ShellContext(contexts.PARAMETER, mode, start)
         inner.quoted = quoted
-        scan.enter(inner)
-        scan.pos += 2
+        scanner.enter(inner)
+        scanner.pos += 2
     elif following[:1] == "\\":  # not followed by a line break, see patterns.CUT
-        scan.pos += 1
+        scanner.pos += 1
     else:
-        unclear(scan)
+        unclear(scanner)
 
 
-def commands(scan: Scan, phase: str, length: int) -> None:
+def open_commands(scanner: Scanner, phase: str, length: int) -> None:
     """Open a list of commands within a word; the list has its own here-documents."""
-    inner = ShellContext(phase, contexts.START, scan.pos)
-    inner.documents, scan.documents = scan.documents, deque()
-    scan.enter(inner)
-    scan.pos += length
+    inner = ShellContext(phase, contexts.START, scanner.pos)
+    inner.documents, scanner.documents = scanner.documents, deque()
+    scanner.enter(inner)
+    scanner.pos += length
 
 
-def close_commands(scan: Scan) -> None:
+def close_commands(scanner: Scanner) -> None:
     """End a list of commands; a number sign directly after it is part of the word."""
-    if scan.documents:
-        unclear(scan)
-    scan.documents = scan.context.documents
-    scan.leave_word(scan.pos + 1)
-    scan.pos = patterns.HASHES.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
+    if scanner.documents:
+        unclear(scanner)
+    scanner.documents = scanner.context.documents
+    scanner.leave_word(scanner.pos + 1)
+    scanner.pos = patterns.HASHES.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 
 
-def close_parameter(scan: Scan) -> None:
+def close_parameter(scanner: Scanner) -> None:
     """End `${`."""
-    scan.leave_word(scan.pos + 1)
+    scanner.leave_word(scanner.pos + 1)
 
 
-def quote_in_parameter(scan: Scan) -> None:
+def quote_in_parameter(scanner: Scanner) -> None:
     """Skip single quotes in `"${ }"` if they mean the same as quotes and as text."""
-    quoted = patterns.HARMLESS_QUOTED.match(scan.text, scan.pos, scan.limit)
+    quoted = patterns.HARMLESS_QUOTED.match(scanner.text, scanner.pos, scanner.limit)
     if quoted is None:
-        unclear(scan)
-    scan.pos = quoted.end()
+        unclear(scanner)
+    scanner.pos = quoted.end()
 
 
-def string_in_parameter(scan: Scan) -> None:
+def string_in_parameter(scanner: Scanner) -> None:
     """Open a string in `${ }`; within a here-document, shells differ."""
-    if scan.context.quoted == contexts.DOCUMENT:
-        unclear(scan)
-    string(scan)
+    if scanner.context.quoted == contexts.DOCUMENT:
+        unclear(scanner)
+    open_string(scanner)
 
 
-def arithmetic(scan: Scan, length: int) -> None:
+def arithmetic(scanner: Scanner, length: int) -> None:
     """Open `$((` or `((`; the end is found by counting parentheses, as in bash."""
-    inner = ShellContext(contexts.ARITHMETIC, contexts.IN_ARITHMETIC, scan.pos)
+    inner = ShellContext(contexts.ARITHMETIC, contexts.IN_ARITHMETIC, scanner.pos)
     inner.depth = 2
-    scan.enter(inner)
-    scan.pos += length
+    scanner.enter(inner)
+    scanner.pos += length
 
 
-def open_parenthesis(scan: Scan) -> None:
+def open_parenthesis(scanner: Scanner) -> None:
     """Count a parenthesis."""
-    scan.context.depth += 1
-    scan.pos += 1
+    scanner.context.depth += 1
+    scanner.pos += 1
 
 
-def close_arithmetic(scan: Scan) -> None:
+def close_arithmetic(scanner: Scanner) -> None:
     """End arithmetic at `))`; with only one parenthesis it was a subshell in a substitution."""
-    context = scan.context
+    context = scanner.context
     if context.depth > 2:  # noqa: PLR2004 -- the two parentheses that opened it
         context.depth -= 1
-        scan.pos += 1
-    elif scan.at(scan.pos + 1) == ")":
-        _leave_arithmetic(scan)
+        scanner.pos += 1
+    elif scanner.at(scanner.pos + 1) == ")":
+        _leave_arithmetic(scanner)
     else:
-        unclear(scan)
+        unclear(scanner)
 
 
-def _leave_arithmetic(scan: Scan) -> None:
-    is_command = scan.text[scan.context.start] == "("
-    scan.leave_word(scan.pos + 2)
+def _leave_arithmetic(scanner: Scanner) -> None:
+    is_command = scanner.text[scanner.context.start] == "("
+    scanner.leave_word(scanner.pos + 2)
     if is_command:
-        after = contexts.LOOP_BODY if scan.context.phase == contexts.LOOP else contexts.AFTER
-        scan.context.mode = after
+        after = contexts.LOOP_BODY if scanner.context.phase == contexts.LOOP else contexts.AFTER
+        scanner.context.mode = after
         return
-    scan.pos = patterns.HASHES.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
+    scanner.pos = patterns.HASHES.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 
 
-def array(scan: Scan) -> None:
+def open_array(scanner: Scanner) -> None:
     """Open the elements of an array."""
-    scan.enter(ShellContext(contexts.ARRAY, contexts.ELEMENTS, scan.pos))
-    scan.pos += 1
+    scanner.enter(ShellContext(contexts.ARRAY, contexts.ELEMENTS, scanner.pos))
+    scanner.pos += 1
 
 
-def close_array(scan: Scan) -> None:
+def close_array(scanner: Scanner) -> None:
     """End the elements of an array; nothing may follow the array directly."""
-    scan.leave_word(scan.pos + 1)
-    if scan.at(scan.pos) not in patterns.BREAKS:
-        unclear(scan)
+    scanner.leave_word(scanner.pos + 1)
+    if scanner.at(scanner.pos) not in patterns.BREAKS:
+        unclear(scanner)
 
 
-def process(scan: Scan) -> None:
+def open_process_substitution(scanner: Scanner) -> None:
     """Open `<(` or `>(` where a redirection is not allowed."""
-    if scan.at(scan.pos + 1) != "(":
-        unclear(scan)
-    commands(scan, contexts.SUBSTITUTION, 2)
+    if scanner.at(scanner.pos + 1) != "(":
+        unclear(scanner)
+    open_commands(scanner, contexts.SUBSTITUTION, 2)
 
 
-def backticks(scan: Scan) -> None:
-    """Skip the text between backticks, or open it if it has a sought word.
+def backticks(scanner: Scanner) -> None:
+    """Skip the text between backticks, or open it if it has a keyword.
 
     The next backtick without a backslash ends it. A shell removes backslashes before it reads
     the text, so offsets after a backslash are unknown.
     """
-    start = scan.pos
-    end = patterns.BACKTICKED.match(scan.text, start + 1, scan.limit).end()  # type: ignore[union-attr]
-    if scan.at(end) != "`":
-        unclear(scan)
-    if not scan.is_sought(start, end):
-        scan.closes[start] = scan.pos = end + 1
+    start = scanner.pos
+    end = patterns.BACKTICKED.match(scanner.text, start + 1, scanner.limit).end()  # type: ignore[union-attr]
+    if scanner.at(end) != "`":
+        unclear(scanner)
+    if not scanner.has_keyword(start, end):
+        scanner.closes[start] = scanner.pos = end + 1
         return
-    if patterns.BACKTICK_ESCAPE.search(scan.text, start, end):
-        unclear(scan)
-    commands(scan, contexts.BACKTICKS, 1)
-    scan.context.limit, scan.limit = scan.limit, end
+    if patterns.BACKTICK_ESCAPE.search(scanner.text, start, end):
+        unclear(scanner)
+    open_commands(scanner, contexts.BACKTICKS, 1)
+    scanner.context.limit, scanner.limit = scanner.limit, end
 
 
-def close_backticks(scan: Scan) -> None:
+def close_backticks(scanner: Scanner) -> None:
     """End the commands between backticks, at their limit."""
-    scan.limit = scan.context.limit
-    close_commands(scan)
+    scanner.limit = scanner.context.limit
+    close_commands(scanner)
 
 
-def here_document(scan: Scan, operator: str) -> None:
-    """Note a here-document; `scan.pos` is after the operator and blanks."""
-    word = patterns.DELIMITER.match(scan.text, scan.pos, scan.limit)
-    if word is None or scan.at(word.end()) not in patterns.BREAKS:
-        unclear(scan)
+def here_document(scanner: Scanner, operator: str) -> None:
+    """Note a here-document; `scanner.pos` is after the operator and blanks."""
+    word = patterns.DELIMITER.match(scanner.text, scanner.pos, scanner.limit)
+    if word is None or scanner.at(word.end()) not in patterns.BREAKS:
+        unclear(scanner)
     raw = word.group()
     literal = not _QUOTING.isdisjoint(raw)
     delimiter = unquoted(raw) if literal else raw
     if not delimiter or len(delimiter) > _LONGEST or delimiter[0] == "\t":
-        unclear(scan)
-    scan.documents.append(HereDocument(delimiter, operator == "<<-", literal))
-    scan.pos = word.end()
+        unclear(scanner)
+    scanner.documents.append(HereDocument(delimiter, operator == "<<-", literal))
+    scanner.pos = word.end()
 
 
 _LONGEST = 64  # the most characters that a delimiter may have
@@ -187,45 +187,51 @@ _LONGEST = 64  # the most characters that a delimiter may have
 
 def unquoted(raw: str) -> str:
     """Remove the quotes from a word that contains no expansion."""
-    parts, at = [], 0
-    while at < len(raw):
-        quote = raw[at]
+    parts, offset = [], 0
+    while offset < len(raw):
+        quote = raw[offset]
         if quote in "'\"":
-            end = raw.index(quote, at + 1)
-            parts.append(raw[at + 1 : end])
-            at = end + 1
+            end = raw.index(quote, offset + 1)
+            parts.append(raw[offset + 1 : end])
+            offset = end + 1
         else:
-            at += quote == "\\"
-            parts.append(raw[at])
-            at += 1
+            offset += quote == "\\"
+            parts.append(raw[offset])
+            offset += 1
     return "".join(parts)
 
 
-def line_end(scan: Scan) -> None:
+def line_end(scanner: Scanner) -> None:
     """Go past a line break, and past either its here-documents or the empty lines after it."""
-    if scan.documents:
-        scan.pos += 1
-        here_documents(scan)
+    if scanner.documents:
+        scanner.pos += 1
+        here_documents(scanner)
     else:
-        scan.pos = patterns.EMPTY.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
+        scanner.pos = patterns.EMPTY.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 
 
-def here_documents(scan: Scan) -> None:
-    """Skip the here-documents that begin here, up to the first that may have a sought command.
+def here_documents(scanner: Scanner) -> None:
+    """Skip the here-documents that begin here, up to the first that may have a keyword's command.
 
     Open the latter.
     """
-    while scan.documents:
-        document = scan.documents.popleft()
-        start = scan.pos
-        end = _end_of(document, scan)
-        scan.pos = min(scan.text.find("\n", end, scan.limit) + 1 or scan.limit, scan.limit)
-        if not document.literal and scan.is_sought(start, end) and _expands(scan.text, start, end):
+    while scanner.documents:
+        document = scanner.documents.popleft()
+        start = scanner.pos
+        end = _end_of(document, scanner)
+        scanner.pos = min(
+            scanner.text.find("\n", end, scanner.limit) + 1 or scanner.limit, scanner.limit
+        )
+        if (
+            not document.literal
+            and scanner.has_keyword(start, end)
+            and _expands(scanner.text, start, end)
+        ):
             inner = ShellContext(contexts.DOCUMENT, contexts.IN_DOCUMENT, start)
             inner.quoted = contexts.DOCUMENT
-            inner.resume, scan.pos = scan.pos, start
-            inner.limit, scan.limit = scan.limit, end
-            scan.enter(inner)
+            inner.resume, scanner.pos = scanner.pos, start
+            inner.limit, scanner.limit = scanner.limit, end
+            scanner.enter(inner)
             return
 
 
@@ -233,35 +239,35 @@ def _expands(text: str, start: int, end: int) -> bool:
     return text.find("$(", start, end) >= 0 or text.find("`", start, end) >= 0
 
 
-def close_document(scan: Scan) -> None:
+def close_document(scanner: Scanner) -> None:
     """End a here-document, at its limit."""
-    ended = scan.leave()
-    scan.limit, scan.pos = ended.limit, ended.resume
-    here_documents(scan)
+    ended = scanner.leave()
+    scanner.limit, scanner.pos = ended.limit, ended.resume
+    here_documents(scanner)
 
 
-def _end_of(document: HereDocument, scan: Scan) -> int:
+def _end_of(document: HereDocument, scanner: Scanner) -> int:
     """Return the offset of the line that ends a here-document."""
-    text, start, limit = scan.text, scan.pos, scan.limit
+    text, start, limit = scanner.text, scanner.pos, scanner.limit
     if document.tabs:
         end = _end_after_tabs(text, start, limit, document.delimiter)
     else:
         end = _end_at_margin(text, start, limit, document.delimiter)
-    if end < 0 or (scan.outer and _ends_in_parenthesis(text, start, end, document)):
-        unclear(scan)
+    if end < 0 or (scanner.outer and _ends_in_parenthesis(text, start, end, document)):
+        unclear(scanner)
     if not document.literal and text.find("\\\n", start, end) >= 0:
-        _check_joined(scan, start, end, document.delimiter)
+        _check_joined(scanner, start, end, document.delimiter)
     return end
 
 
 def _end_at_margin(text: str, start: int, limit: int, delimiter: str) -> int:
     line = f"\n{delimiter}"
     start -= 1  # the line break before the document
-    at = text.find(line + "\n", start, limit)
-    if at >= 0:
-        return at + 1
-    at = limit - len(line)
-    return at + 1 if at >= start and text.startswith(line, at) else -1
+    offset = text.find(line + "\n", start, limit)
+    if offset >= 0:
+        return offset + 1
+    offset = limit - len(line)
+    return offset + 1 if offset >= start and text.startswith(line, offset) else -1
 
 
 def _end_after_tabs(text: str, start: int, limit: int, delimiter: str) -> int:
@@ -277,15 +283,17 @@ def _end_after_tabs(text: str, start: int, limit: int, delimiter: str) -> int:
 def _ends_in_parenthesis(text: str, start: int, end: int, document: HereDocument) -> bool:
     """Return whether bash may take `E)` for the end of a here-document in a substitution."""
     margin = ("\n", "\t") if document.tabs else ("\n",)
-    return any(text.find(f"{at}{document.delimiter})", start - 1, end) >= 0 for at in margin)
+    return any(
+        text.find(f"{prefix}{document.delimiter})", start - 1, end) >= 0 for prefix in margin
+    )
 
 
-def _check_joined(scan: Scan, start: int, end: int, delimiter: str) -> None:
+def _check_joined(scanner: Scanner, start: int, end: int, delimiter: str) -> None:
     """Raise UnreadableError if joined lines of a here-document may form its delimiter."""
     for length in range(len(delimiter)):
         cut = delimiter[:length] + "\\\n"
-        if any(scan.text.find(at + cut, start - 1, end) >= 0 for at in "\n\t"):
-            unclear(scan)
-    body = scan.text[start:end].removesuffix("\n")
+        if any(scanner.text.find(prefix + cut, start - 1, end) >= 0 for prefix in "\n\t"):
+            unclear(scanner)
+    body = scanner.text[start:end].removesuffix("\n")
     if (len(body) - len(body.rstrip("\\"))) % 2:
-        unclear(scan)
+        unclear(scanner)

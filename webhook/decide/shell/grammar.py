@@ -1,7 +1,7 @@
 """Commands: lists, simple and compound commands, functions, redirections.
 
 Each handler is called at the place where the scanner has stopped; the scanner's mode determines
-what is allowed there. A function named like a sought word changes the meaning of that word, so a
+what is allowed there. A function named like a keyword changes the meaning of that word, so a
 script that defines such a function is unclear. Sources: POSIX.1-2024, XCU 2.4 (reserved words),
 2.7, 2.9 and 2.10 (the grammar); bash(1), SHELL GRAMMAR.
 """
@@ -9,7 +9,7 @@ script that defines such a function is unclear. Sources: POSIX.1-2024, XCU 2.4 (
 from __future__ import annotations
 
 from webhook.decide.shell import contexts, expansions, patterns
-from webhook.decide.shell.contexts import Mode, Scan, ShellContext, unclear
+from webhook.decide.shell.contexts import Mode, Scanner, ShellContext, unclear
 
 _CLOSED = ""  # the part after the last word of a compound command
 #: For each part of a compound command: the reserved words that end it, and the part that follows.
@@ -25,479 +25,479 @@ _NEXT = {
 _NONE: dict[str, str] = {}
 
 
-def start_word(scan: Scan) -> None:
+def start_word(scanner: Scanner) -> None:
     """Begin a command with the word at this place, or handle a reserved word."""
-    start, text = scan.pos, scan.text
-    word, end = _word(scan)
-    following = text[end] if end < scan.limit else "\n"
+    start, text = scanner.pos, scanner.text
+    word, end = _word(scanner)
+    following = text[end] if end < scanner.limit else "\n"
     if following in patterns.BREAKS:
         if word in _RESERVED:
-            _RESERVED[word](scan, word, end)
+            _RESERVED[word](scanner, word, end)
             return
         if following == "(" and not patterns.ASSIGNMENT.fullmatch(word):
-            function(scan, word, end)
+            begin_function(scanner, word, end)
             return
-    if not scan.pass_commands():
-        scan.begin_command(start)
-        scan.pos = end
+    if not scanner.pass_commands():
+        scanner.begin_command(start)
+        scanner.pos = end
         if "[" in word:
-            _pass_subscript(scan, start)
+            _pass_subscript(scanner, start)
 
 
-def _pass_subscript(scan: Scan, start: int) -> None:
+def _pass_subscript(scanner: Scanner, start: int) -> None:
     """Skip `name[…]`: bash reads up to the closing bracket, operators included."""
-    name = patterns.SUBSCRIPTED.match(scan.text, start, scan.limit)
+    name = patterns.SUBSCRIPTED.match(scanner.text, start, scanner.limit)
     if name is not None:
-        subscript = patterns.SUBSCRIPT.match(scan.text, name.end(), scan.limit)
+        subscript = patterns.SUBSCRIPT.match(scanner.text, name.end(), scanner.limit)
         if subscript is None:
-            unclear(scan)
-        scan.pos = max(scan.pos, subscript.end())
+            unclear(scanner)
+        scanner.pos = max(scanner.pos, subscript.end())
 
 
-def _word(scan: Scan) -> tuple[str, int]:
+def _word(scanner: Scanner) -> tuple[str, int]:
     """Read the unquoted beginning of a word; a word that continues on the next line is unclear."""
-    text, limit = scan.text, scan.limit
-    match = patterns.PLAIN.match(text, scan.pos, limit)
+    text, limit = scanner.text, scanner.limit
+    match = patterns.PLAIN.match(text, scanner.pos, limit)
     assert match is not None
     end = match.end()
     if end < limit and text[end] == "\\":
         joined = patterns.JOINED.match(text, end, limit)
         if joined is not None:
             end = joined.end()
-            if scan.at(end) not in patterns.BREAKS:
-                unclear(scan)
+            if scanner.at(end) not in patterns.BREAKS:
+                unclear(scanner)
     return match.group(), end
 
 
-def after_word(scan: Scan) -> None:
+def after_word(scanner: Scanner) -> None:
     """Handle a word after a compound command.
 
     Only a reserved word that ends the enclosing command or a descriptor is allowed there.
     """
-    if patterns.DESCRIPTOR.match(scan.text, scan.pos, scan.limit):
-        descriptor(scan)
+    if patterns.DESCRIPTOR.match(scanner.text, scanner.pos, scanner.limit):
+        descriptor(scanner)
         return
-    word, end = _word(scan)
-    if scan.at(end) not in patterns.BREAKS:
-        unclear(scan)
-    _close(scan, word, end)
+    word, end = _word(scanner)
+    if scanner.at(end) not in patterns.BREAKS:
+        unclear(scanner)
+    _close(scanner, word, end)
 
 
-def descriptor(scan: Scan) -> None:
+def descriptor(scanner: Scanner) -> None:
     """Skip the descriptor of a redirection, where nothing else is allowed."""
-    match = patterns.DESCRIPTOR.match(scan.text, scan.pos, scan.limit)
+    match = patterns.DESCRIPTOR.match(scanner.text, scanner.pos, scanner.limit)
     if match is None:
-        unclear(scan)
-    scan.pos = match.end()
-    redirection(scan)
+        unclear(scanner)
+    scanner.pos = match.end()
+    redirection(scanner)
 
 
-def newline(scan: Scan) -> None:
+def newline(scanner: Scanner) -> None:
     """End a command at a line break."""
-    scan.end_command()
-    scan.context.mode = contexts.START
-    expansions.line_end(scan)
+    scanner.end_command()
+    scanner.context.mode = contexts.START
+    expansions.line_end(scanner)
 
 
-def comment(scan: Scan) -> None:
+def comment(scanner: Scanner) -> None:
     """Skip a comment."""
-    scan.pos = patterns.COMMENT.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
+    scanner.pos = patterns.COMMENT.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 
 
-def semicolon(scan: Scan) -> None:
+def semicolon(scanner: Scanner) -> None:
     """End a command, or, at `;;`, `;&` or `;;&`, a clause of a `case`."""
-    context, following = scan.context, scan.at(scan.pos + 1)
+    context, following = scanner.context, scanner.at(scanner.pos + 1)
     if following in ";&":
-        _end_case_part(scan)
+        _end_case_part(scanner)
         return
     if context.mode is contexts.START:
-        unclear(scan)
-    scan.end_command()
+        unclear(scanner)
+    scanner.end_command()
     context.mode = contexts.START
-    scan.pos += 1
+    scanner.pos += 1
 
 
-def _end_case_part(scan: Scan) -> None:
-    context = scan.context
+def _end_case_part(scanner: Scanner) -> None:
+    context = scanner.context
     if context.phase != contexts.BODY or context.needs:
-        unclear(scan)
-    scan.end_command()
-    scan.pos += 3 if scan.text.startswith(";;&", scan.pos) else 2
+        unclear(scanner)
+    scanner.end_command()
+    scanner.pos += 3 if scanner.text.startswith(";;&", scanner.pos) else 2
     context.mode = contexts.CASE_NEXT
 
 
-def ampersand(scan: Scan) -> None:
+def ampersand(scanner: Scanner) -> None:
     """Handle `&`, `&&`, `&>` and `&>>`."""
-    following = scan.at(scan.pos + 1)
+    following = scanner.at(scanner.pos + 1)
     if following == ">":
-        redirection(scan)
+        redirection(scanner)
     elif following == "&":
-        _operator(scan, 2, "&&")
+        _operator(scanner, 2, "&&")
     else:
-        _operator(scan, 1, "")
+        _operator(scanner, 1, "")
 
 
-def bar(scan: Scan) -> None:
+def bar(scanner: Scanner) -> None:
     """Handle `|`, `|&` and `||`."""
-    following = scan.at(scan.pos + 1)
-    _operator(scan, 2 if following in "|&" else 1, "||" if following == "|" else "|")
+    following = scanner.at(scanner.pos + 1)
+    _operator(scanner, 2 if following in "|&" else 1, "||" if following == "|" else "|")
 
 
-def _operator(scan: Scan, length: int, needs: str) -> None:
-    context = scan.context
+def _operator(scanner: Scanner, length: int, needs: str) -> None:
+    context = scanner.context
     if context.mode is contexts.START:
-        unclear(scan)
-    scan.end_command()
+        unclear(scanner)
+    scanner.end_command()
     context.mode = contexts.START
     context.needs = needs
-    scan.pos += length
+    scanner.pos += length
 
 
-def close_parenthesis(scan: Scan) -> None:
+def close_parenthesis(scanner: Scanner) -> None:
     """End `( )`, `$( )` or `<( )`; `( )` must not be empty."""
-    context = scan.context
+    context = scanner.context
     if context.needs or context.phase not in (contexts.SUBSHELL, contexts.SUBSTITUTION):
-        unclear(scan)
-    scan.end_command()
+        unclear(scanner)
+    scanner.end_command()
     if context.phase == contexts.SUBSTITUTION:
-        expansions.close_commands(scan)
+        expansions.close_commands(scanner)
         return
     if not context.filled:
-        unclear(scan)
-    _leave(scan, scan.pos + 1)
+        unclear(scanner)
+    _leave(scanner, scanner.pos + 1)
 
 
-def _leave(scan: Scan, end: int) -> None:
+def _leave(scanner: Scanner, end: int) -> None:
     """End a compound command."""
-    scan.leave()
-    scan.context.mode = contexts.AFTER
-    scan.pos = end
+    scanner.leave()
+    scanner.context.mode = contexts.AFTER
+    scanner.pos = end
 
 
-def angle(scan: Scan) -> None:
+def angle(scanner: Scanner) -> None:
     """Open a process substitution, or skip a redirection."""
-    if scan.at(scan.pos + 1) != "(":
-        redirection(scan)
+    if scanner.at(scanner.pos + 1) != "(":
+        redirection(scanner)
         return
-    if scan.context.mode is contexts.START:
-        scan.begin_command(scan.pos)
-    expansions.process(scan)
+    if scanner.context.mode is contexts.START:
+        scanner.begin_command(scanner.pos)
+    expansions.open_process_substitution(scanner)
 
 
-def redirection(scan: Scan) -> None:
+def redirection(scanner: Scanner) -> None:
     """Skip the operator of a redirection; the target follows."""
-    start = scan.pos
-    operator = patterns.REDIRECTION.match(scan.text, start, scan.limit)
+    start = scanner.pos
+    operator = patterns.REDIRECTION.match(scanner.text, start, scanner.limit)
     assert operator is not None
-    scan.pos = patterns.BLANKS.match(scan.text, operator.end(), scan.limit).end()  # type: ignore[union-attr]
-    following = scan.at(scan.pos)
-    process = following in "<>" and scan.at(scan.pos + 1) == "("
+    scanner.pos = patterns.BLANKS.match(scanner.text, operator.end(), scanner.limit).end()  # type: ignore[union-attr]
+    following = scanner.at(scanner.pos)
+    process = following in "<>" and scanner.at(scanner.pos + 1) == "("
     if following in "\n|&;()<>#" and not process:
-        unclear(scan)
-    if patterns.DESCRIPTOR.match(scan.text, scan.pos, scan.limit):
-        unclear(scan)
-    _redirect(scan, start)
+        unclear(scanner)
+    if patterns.DESCRIPTOR.match(scanner.text, scanner.pos, scanner.limit):
+        unclear(scanner)
+    _redirect(scanner, start)
     if operator.group() in ("<<", "<<-"):
-        expansions.here_document(scan, operator.group())
+        expansions.here_document(scanner, operator.group())
 
 
-def _redirect(scan: Scan, start: int) -> None:
-    mode = scan.context.mode
+def _redirect(scanner: Scanner, start: int) -> None:
+    mode = scanner.context.mode
     if mode is contexts.START:
-        scan.begin_command(start)
+        scanner.begin_command(start)
     elif mode is not contexts.ARGUMENTS:
-        scan.context.mode = contexts.SINGLE_WORD
-        scan.context.then = contexts.REDIRECTED
+        scanner.context.mode = contexts.SINGLE_WORD
+        scanner.context.then = contexts.REDIRECTED
 
 
-def argument_parenthesis(scan: Scan) -> None:
+def argument_parenthesis(scanner: Scanner) -> None:
     """Open an array, or define a function."""
-    context, text = scan.context, scan.text
-    if text[scan.pos - 1] == "=" and _takes_arrays(scan):
-        expansions.array(scan)
+    context, text = scanner.context, scanner.text
+    if text[scanner.pos - 1] == "=" and _takes_arrays(scanner):
+        expansions.open_array(scanner)
         return
-    name = patterns.PLAIN.match(text, context.command, scan.limit)
+    name = patterns.PLAIN.match(text, context.command, scanner.limit)
     assert name is not None
-    blanks = patterns.BLANKS.match(text, name.end(), scan.limit)
-    if not name.group() or blanks is None or blanks.end() != scan.pos:
-        unclear(scan)
+    blanks = patterns.BLANKS.match(text, name.end(), scanner.limit)
+    if not name.group() or blanks is None or blanks.end() != scanner.pos:
+        unclear(scanner)
     context.command = -1
-    function(scan, name.group(), scan.pos)
+    begin_function(scanner, name.group(), scanner.pos)
 
 
-def _takes_arrays(scan: Scan) -> bool:
+def _takes_arrays(scanner: Scanner) -> bool:
     """Return whether the simple command begins with an assignment or declares variables."""
-    start, end = scan.context.command, scan.pos
-    if scan.text[start] in "<>&0123456789":
+    start, end = scanner.context.command, scanner.pos
+    if scanner.text[start] in "<>&0123456789":
         return True
-    word = patterns.DECLARING.match(scan.text, start, end)
-    return word is not None or patterns.ASSIGNMENT.match(scan.text, start, end) is not None
+    word = patterns.DECLARING.match(scanner.text, start, end)
+    return word is not None or patterns.ASSIGNMENT.match(scanner.text, start, end) is not None
 
 
-def function(scan: Scan, name: str, end: int) -> None:
+def begin_function(scanner: Scanner, name: str, end: int) -> None:
     """Begin the definition of a function, at the parentheses after its name."""
-    parentheses = patterns.EMPTY_PARENTHESES.match(scan.text, end, scan.limit)
+    parentheses = patterns.EMPTY_PARENTHESES.match(scanner.text, end, scanner.limit)
     if parentheses is None:
-        unclear(scan)
-    _define(scan, name, parentheses.end())
+        unclear(scanner)
+    _define(scanner, name, parentheses.end())
 
 
-def _define(scan: Scan, name: str, end: int) -> None:
-    if any(word in name for word in scan.sought):
-        unclear(scan)
-    scan.context.mode = contexts.FUNCTION
-    scan.pos = end
+def _define(scanner: Scanner, name: str, end: int) -> None:
+    if any(word in name for word in scanner.keywords):
+        unclear(scanner)
+    scanner.context.mode = contexts.FUNCTION
+    scanner.pos = end
 
 
-def function_body(scan: Scan) -> None:
+def function_body(scanner: Scanner) -> None:
     """Begin the compound command that is the body of a function."""
-    word, end = _word(scan)
-    if scan.at(end) not in patterns.BREAKS or word not in _COMPOUND:
-        unclear(scan)
-    _RESERVED[word](scan, word, end)
+    word, end = _word(scanner)
+    if scanner.at(end) not in patterns.BREAKS or word not in _COMPOUND:
+        unclear(scanner)
+    _RESERVED[word](scanner, word, end)
 
 
-def subshell(scan: Scan) -> None:
+def subshell(scanner: Scanner) -> None:
     """Open `(` or `((`."""
-    if scan.at(scan.pos + 1) == "(":
-        _begin(scan)
-        expansions.arithmetic(scan, 2)
+    if scanner.at(scanner.pos + 1) == "(":
+        _begin(scanner)
+        expansions.arithmetic(scanner, 2)
         return
-    _open(scan, contexts.SUBSHELL, scan.pos + 1)
+    _open(scanner, contexts.SUBSHELL, scanner.pos + 1)
 
 
-def _begin(scan: Scan) -> None:
+def _begin(scanner: Scanner) -> None:
     """Note that a compound command begins here."""
-    scan.context.filled = True
-    scan.context.needs = ""
+    scanner.context.filled = True
+    scanner.context.needs = ""
 
 
-def _open(scan: Scan, phase: str, end: int, mode: Mode = contexts.START) -> ShellContext:
-    _begin(scan)
-    inner = ShellContext(phase, mode, scan.pos)
-    scan.enter(inner)
-    scan.pos = end
+def _open(scanner: Scanner, phase: str, end: int, mode: Mode = contexts.START) -> ShellContext:
+    _begin(scanner)
+    inner = ShellContext(phase, mode, scanner.pos)
+    scanner.enter(inner)
+    scanner.pos = end
     return inner
 
 
-def _open_list(scan: Scan, word: str, end: int) -> None:
+def _open_list(scanner: Scanner, word: str, end: int) -> None:
     """Open `{`, `if`, `while` or `until`; a list of commands follows."""
-    _open(scan, contexts.WHILE if word == "until" else word, end)
+    _open(scanner, contexts.WHILE if word == "until" else word, end)
 
 
-def _close(scan: Scan, word: str, end: int) -> None:
+def _close(scanner: Scanner, word: str, end: int) -> None:
     """Go on to the next part of a compound command, or end it."""
-    context = scan.context
+    context = scanner.context
     part = _NEXT.get(context.phase, _NONE).get(word)
     empty = not context.filled and context.phase != contexts.BODY
     if part is None or context.needs or empty:
-        unclear(scan)
+        unclear(scanner)
     elif part == _CLOSED:
-        _leave(scan, end)
+        _leave(scanner, end)
     else:
         context.phase = part
         context.mode = contexts.START
         context.filled = False
-        scan.pos = end
+        scanner.pos = end
 
 
-def _open_condition(scan: Scan, _: str, end: int) -> None:
-    _open(scan, contexts.CONDITION, end, contexts.IN_CONDITION)
+def _open_condition(scanner: Scanner, _: str, end: int) -> None:
+    _open(scanner, contexts.CONDITION, end, contexts.IN_CONDITION)
 
 
-def close_condition(scan: Scan) -> None:
+def close_condition(scanner: Scanner) -> None:
     """End `[[` if `]]` is a whole word; any other bracket is part of a word."""
-    text, start = scan.text, scan.pos
+    text, start = scanner.text, scanner.pos
     if (
         text.startswith("]]", start)
         and text[start - 1] in patterns.BREAKS
-        and scan.at(start + 2) in patterns.BREAKS
+        and scanner.at(start + 2) in patterns.BREAKS
     ):
-        if scan.documents and text.find("\n", scan.context.start, start) >= 0:
-            unclear(scan)
-        _leave(scan, start + 2)
+        if scanner.documents and text.find("\n", scanner.context.start, start) >= 0:
+            unclear(scanner)
+        _leave(scanner, start + 2)
         return
-    scan.pos += 1
+    scanner.pos += 1
 
 
-def condition_and(scan: Scan) -> None:
+def condition_and(scanner: Scanner) -> None:
     """Skip `&&` within a condition."""
-    if scan.at(scan.pos + 1) != "&":
-        unclear(scan)
-    scan.pos += 2
+    if scanner.at(scanner.pos + 1) != "&":
+        unclear(scanner)
+    scanner.pos += 2
 
 
-def _open_loop(scan: Scan, word: str, end: int) -> None:
+def _open_loop(scanner: Scanner, word: str, end: int) -> None:
     """Open `for` or `select`, up to the list of words or the body."""
-    usual = None if scan.documents else patterns.LOOP.match(scan.text, end, scan.limit)
+    usual = None if scanner.documents else patterns.LOOP.match(scanner.text, end, scanner.limit)
     if usual is not None:
-        _open(scan, contexts.DO, usual.end())
+        _open(scanner, contexts.DO, usual.end())
         return
-    name = patterns.NAME.match(scan.text, end, scan.limit)
+    name = patterns.NAME.match(scanner.text, end, scanner.limit)
     if name is None:
-        _open_arithmetic_loop(scan, word, end)
+        _open_arithmetic_loop(scanner, word, end)
         return
-    inner = _open(scan, contexts.LOOP, name.end(), contexts.LOOP_BODY)
-    if scan.documents:
-        unclear(scan)
-    scan.pos = patterns.EMPTY.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
-    following, word_end = _word(scan)
-    if following == "in" and scan.at(word_end) in patterns.BREAKS:
+    inner = _open(scanner, contexts.LOOP, name.end(), contexts.LOOP_BODY)
+    if scanner.documents:
+        unclear(scanner)
+    scanner.pos = patterns.EMPTY.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
+    following, word_end = _word(scanner)
+    if following == "in" and scanner.at(word_end) in patterns.BREAKS:
         inner.mode = contexts.LISTED
-        scan.pos = word_end
-    elif scan.at(scan.pos) == ";":
-        end_of_list(scan)
+        scanner.pos = word_end
+    elif scanner.at(scanner.pos) == ";":
+        end_of_list(scanner)
 
 
-def _open_arithmetic_loop(scan: Scan, word: str, end: int) -> None:
-    end = patterns.BLANKS.match(scan.text, end, scan.limit).end()  # type: ignore[union-attr]
-    if word != "for" or not scan.text.startswith("((", end):
-        unclear(scan)
-    _open(scan, contexts.LOOP, end)
-    expansions.arithmetic(scan, 2)
+def _open_arithmetic_loop(scanner: Scanner, word: str, end: int) -> None:
+    end = patterns.BLANKS.match(scanner.text, end, scanner.limit).end()  # type: ignore[union-attr]
+    if word != "for" or not scanner.text.startswith("((", end):
+        unclear(scanner)
+    _open(scanner, contexts.LOOP, end)
+    expansions.arithmetic(scanner, 2)
 
 
-def end_of_list(scan: Scan) -> None:
+def end_of_list(scanner: Scanner) -> None:
     """End the words of a `for` at a semicolon."""
-    scan.context.mode = contexts.LOOP_BODY
-    scan.context.filled = True
-    scan.pos += 1
+    scanner.context.mode = contexts.LOOP_BODY
+    scanner.context.filled = True
+    scanner.pos += 1
 
 
-def end_of_listed_line(scan: Scan) -> None:
+def end_of_listed_line(scanner: Scanner) -> None:
     """End the words of a `for` at a line break."""
-    scan.context.mode = contexts.LOOP_BODY
-    scan.context.filled = True
-    expansions.line_end(scan)
+    scanner.context.mode = contexts.LOOP_BODY
+    scanner.context.filled = True
+    expansions.line_end(scanner)
 
 
-def loop_semicolon(scan: Scan) -> None:
+def loop_semicolon(scanner: Scanner) -> None:
     """Skip the semicolon after `for (( ))`."""
-    if scan.context.filled:
-        unclear(scan)
-    scan.context.filled = True
-    scan.pos += 1
+    if scanner.context.filled:
+        unclear(scanner)
+    scanner.context.filled = True
+    scanner.pos += 1
 
 
-def loop_body(scan: Scan) -> None:
+def loop_body(scanner: Scanner) -> None:
     """Begin a loop's body: `do`, or in bash also `{`."""
-    word, end = _word(scan)
-    if scan.at(end) not in patterns.BREAKS or word not in ("do", "{"):
-        unclear(scan)
-    scan.context.phase = word
-    scan.context.mode = contexts.START
-    scan.context.filled = False
-    scan.pos = end
+    word, end = _word(scanner)
+    if scanner.at(end) not in patterns.BREAKS or word not in ("do", "{"):
+        unclear(scanner)
+    scanner.context.phase = word
+    scanner.context.mode = contexts.START
+    scanner.context.filled = False
+    scanner.pos = end
 
 
-def _open_case(scan: Scan, _: str, end: int) -> None:
-    inner = _open(scan, contexts.CASE, end, contexts.SINGLE_WORD)
+def _open_case(scanner: Scanner, _: str, end: int) -> None:
+    inner = _open(scanner, contexts.CASE, end, contexts.SINGLE_WORD)
     inner.then = contexts.CASE_IN
-    scan.pos = patterns.BLANKS.match(scan.text, end, scan.limit).end()  # type: ignore[union-attr]
-    if scan.at(scan.pos) in "\n|&;()<>#":
-        unclear(scan)
+    scanner.pos = patterns.BLANKS.match(scanner.text, end, scanner.limit).end()  # type: ignore[union-attr]
+    if scanner.at(scanner.pos) in "\n|&;()<>#":
+        unclear(scanner)
 
 
-def case_in(scan: Scan) -> None:
+def case_in(scanner: Scanner) -> None:
     """Skip the `in` of a `case`."""
-    word, end = _word(scan)
-    if scan.at(end) not in patterns.BREAKS or word != "in":
-        unclear(scan)
-    scan.context.mode = contexts.CASE_NEXT
-    scan.pos = end
+    word, end = _word(scanner)
+    if scanner.at(end) not in patterns.BREAKS or word != "in":
+        unclear(scanner)
+    scanner.context.mode = contexts.CASE_NEXT
+    scanner.pos = end
 
 
-def case_next(scan: Scan) -> None:
+def case_next(scanner: Scanner) -> None:
     """Begin the patterns of the next clause of a `case`, or end the `case`."""
-    word, end = _word(scan)
-    if word == "esac" and scan.at(end) in patterns.BREAKS:
-        _leave(scan, end)
+    word, end = _word(scanner)
+    if word == "esac" and scanner.at(end) in patterns.BREAKS:
+        _leave(scanner, end)
         return
-    scan.context.mode = contexts.CASE_PATTERNS
+    scanner.context.mode = contexts.CASE_PATTERNS
 
 
-def case_parenthesis(scan: Scan) -> None:
+def case_parenthesis(scanner: Scanner) -> None:
     """Skip the optional parenthesis before the patterns of a `case`."""
-    scan.pos = patterns.BLANKS.match(scan.text, scan.pos + 1, scan.limit).end()  # type: ignore[union-attr]
-    if scan.at(scan.pos) == ")":
-        unclear(scan)
-    scan.context.mode = contexts.CASE_PATTERNS
+    scanner.pos = patterns.BLANKS.match(scanner.text, scanner.pos + 1, scanner.limit).end()  # type: ignore[union-attr]
+    if scanner.at(scanner.pos) == ")":
+        unclear(scanner)
+    scanner.context.mode = contexts.CASE_PATTERNS
 
 
-def end_of_patterns(scan: Scan) -> None:
+def end_of_patterns(scanner: Scanner) -> None:
     """Begin the commands after the patterns of a `case`."""
-    context = scan.context
+    context = scanner.context
     context.phase = contexts.BODY
     context.mode = contexts.START
     context.filled = False
     context.needs = ""
-    scan.pos += 1
+    scanner.pos += 1
 
 
-def end_of_word(scan: Scan) -> None:
+def end_of_word(scanner: Scanner) -> None:
     """Leave the mode SINGLE_WORD."""
-    scan.context.mode = scan.context.then
+    scanner.context.mode = scanner.context.then
 
 
-def word_angle(scan: Scan) -> None:
+def word_angle(scanner: Scanner) -> None:
     """Open a process substitution, or end the word at a redirection."""
-    if scan.at(scan.pos + 1) == "(":
-        expansions.process(scan)
+    if scanner.at(scanner.pos + 1) == "(":
+        expansions.open_process_substitution(scanner)
     else:
-        end_of_word(scan)
+        end_of_word(scanner)
 
 
-def word_backslash(scan: Scan) -> None:
+def word_backslash(scanner: Scanner) -> None:
     """Skip a backslash and line break, which join two lines within a word."""
-    if not scan.text.startswith("\\\n", scan.pos):
-        unclear(scan)
-    scan.pos += 2
+    if not scanner.text.startswith("\\\n", scanner.pos):
+        unclear(scanner)
+    scanner.pos += 2
 
 
-def _define_by_word(scan: Scan, _: str, end: int) -> None:
-    name = patterns.FUNCTION_NAME.match(scan.text, end, scan.limit)
+def _define_by_word(scanner: Scanner, _: str, end: int) -> None:
+    name = patterns.FUNCTION_NAME.match(scanner.text, end, scanner.limit)
     if name is None:
-        unclear(scan)
-    _define(scan, name.group(1), name.end())
+        unclear(scanner)
+    _define(scanner, name.group(1), name.end())
 
 
-def _negate(scan: Scan, _: str, end: int) -> None:
+def _negate(scanner: Scanner, _: str, end: int) -> None:
     """Handle `!`: a command follows. In a pipeline, `!` is allowed only at the beginning."""
-    if scan.context.needs == "|":
-        unclear(scan)
-    _precede(scan, end)
+    if scanner.context.needs == "|":
+        unclear(scanner)
+    _precede(scanner, end)
 
 
-def _precede(scan: Scan, end: int) -> None:
-    scan.context.needs = "!"
-    scan.pos = end
+def _precede(scanner: Scanner, end: int) -> None:
+    scanner.context.needs = "!"
+    scanner.pos = end
 
 
-def _time(scan: Scan, _: str, end: int) -> None:
+def _time(scanner: Scanner, _: str, end: int) -> None:
     """Handle `time`: a reserved word in bash, a program in other shells."""
-    timed = patterns.TIMED.match(scan.text, end, scan.limit)
+    timed = patterns.TIMED.match(scanner.text, end, scanner.limit)
     if timed is None:
-        _timed_program(scan, end)
+        _timed_program(scanner, end)
     else:
-        _negate(scan, "", timed.end())
+        _negate(scanner, "", timed.end())
 
 
-def _timed_program(scan: Scan, end: int) -> None:
+def _timed_program(scanner: Scanner, end: int) -> None:
     """Begin a command with `time`; bash rejects `time` without a command in some places."""
-    scan.begin_command(scan.pos)
-    scan.pos = patterns.BLANKS.match(scan.text, end, scan.limit).end()  # type: ignore[union-attr]
-    if scan.at(scan.pos) in patterns.BREAKS:
-        unclear(scan)
+    scanner.begin_command(scanner.pos)
+    scanner.pos = patterns.BLANKS.match(scanner.text, end, scanner.limit).end()  # type: ignore[union-attr]
+    if scanner.at(scanner.pos) in patterns.BREAKS:
+        unclear(scanner)
 
 
-def _coproc(scan: Scan, _: str, end: int) -> None:
+def _coproc(scanner: Scanner, _: str, end: int) -> None:
     """Handle `coproc`: a command follows; a compound command may have a name in front."""
-    named = patterns.COPROCESS.match(scan.text, end, scan.limit)
-    _precede(scan, named.end() if named else end)
+    named = patterns.COPROCESS.match(scanner.text, end, scanner.limit)
+    _precede(scanner, named.end() if named else end)
 
 
-def _misplaced(scan: Scan, _word: str, _end: int) -> None:
-    unclear(scan)
+def _misplaced(scanner: Scanner, _word: str, _end: int) -> None:
+    unclear(scanner)
 
 
 _COMPOUND = {

@@ -20,7 +20,7 @@ from webhook.decide.shell.contexts import (
     TOO_MANY,
     UNCLEAR,
     Handler,
-    Scan,
+    Scanner,
     ShellContext,
     UnreadableError,
     unclear,
@@ -28,8 +28,8 @@ from webhook.decide.shell.contexts import (
 from webhook.decide.shell.words import Command, command
 
 
-def scan(scanner: Scan) -> None:
-    """Find the commands that hold a sought word.
+def scan(scanner: Scanner) -> None:
+    """Find the commands that hold a keyword.
 
     Raise UnreadableError if the script nests too deep, has too many parts or is unclear.
     """
@@ -40,9 +40,9 @@ def scan(scanner: Scan) -> None:
             mode = context.mode
             run = mode.skip(text, scanner.pos, scanner.limit)
             assert run is not None
-            scanner.pos = at = run.end()
-            if at < scanner.limit:
-                mode.handlers.get(text[at], mode.other)(scanner)
+            scanner.pos = offset = run.end()
+            if offset < scanner.limit:
+                mode.handlers.get(text[offset], mode.other)(scanner)
             elif _end(scanner, context):
                 return
     finally:
@@ -53,7 +53,7 @@ def scan(scanner: Scan) -> None:
 _ENDS = frozenset({contexts.START, contexts.ARGUMENTS, contexts.AFTER, contexts.REDIRECTED})
 
 
-def _end(scanner: Scan, context: ShellContext) -> bool:
+def _end(scanner: Scanner, context: ShellContext) -> bool:
     """End the context whose limit is reached; return whether it is the script itself.
 
     The script is unclear if only a word or character can end that context.
@@ -73,7 +73,7 @@ def _end(scanner: Scan, context: ShellContext) -> bool:
 
 
 _WITHIN_WORDS: dict[str, Handler] = {
-    '"': expansions.string,
+    '"': expansions.open_string,
     "$": expansions.dollar,
     "`": expansions.backticks,
 }
@@ -86,7 +86,10 @@ _BETWEEN_COMMANDS: dict[str, Handler] = {
     "#": grammar.comment,
 }
 _REDIRECTING: dict[str, Handler] = {"<": grammar.redirection, ">": grammar.redirection}
-_PROCESSES: dict[str, Handler] = {"<": expansions.process, ">": expansions.process}
+_PROCESSES: dict[str, Handler] = {
+    "<": expansions.open_process_substitution,
+    ">": expansions.open_process_substitution,
+}
 _LINES: dict[str, Handler] = {"\n": expansions.line_end, "#": grammar.comment}
 
 
@@ -174,7 +177,7 @@ _set(
 )
 
 
-# Read the scripts of one pod: find the commands that hold a sought word, within limits.
+# Read the scripts of one pod: find the commands that hold a keyword, within limits.
 #
 # Only commands around an occurrence of these words are read. A whole script is ignored if its
 # meaning is uncertain, or if it exceeds the limits for one pod.
@@ -191,41 +194,41 @@ __all__ = [
 ]
 
 TOO_LARGE = "too large"
-LARGEST = 32 * 1024  #: the most characters to read, over all scripts of a pod
-STEPS = 8192  #: the most stops of the scanner in them; 800 scripts of Debian took at most 2,647
-SHORT = 4096  #: the most characters of a script whose result is cached (16 results are kept)
-PLACES = 128  #: the most sought words in a pod's scripts, each with a command to examine
+LARGEST = 32 * 1024  #: the maximum number of characters to read in a pod's scripts
+STEPS = 8192  #: the maximum number of the scanner's stops; 800 scripts of Debian took at most 2,647
+SHORT = 4096  #: the longest script, in characters, whose result is cached (16 results are kept)
+PLACES = 128  #: the maximum number of keywords in a pod's scripts, each with a command to examine
 
 #: The reasons for ignoring a script, each as the end of a sentence.
 PROBLEMS = {
     TOO_LARGE: f"the pod's scripts exceed {LARGEST // 1024} KiB in total",
     TOO_MANY: "the pod's scripts have too many commands or words in total",
-    TOO_DEEP: f"it nests deeper than {LEVELS} levels",
+    TOO_DEEP: f"it is nested more than {LEVELS} levels deep",
     UNCLEAR: "it is unclear how a shell interprets it",
 }
 
 
 class Script(NamedTuple):
-    """The commands with a sought word anywhere, or the reason why they are unknown."""
+    """The commands with a keyword anywhere, or the reason why they are unknown."""
 
     commands: tuple[Command, ...] = ()
     problem: str = ""  #: one of PROBLEMS, or ""
 
 
 class Scripts:
-    """The results for one pod's scripts, searched for `sought`; equal scripts are read once."""
+    """The results for one pod's scripts, searched for `keywords`; equal scripts are read once."""
 
-    __slots__ = ("_characters", "_places", "_results", "_sought", "_steps")
+    __slots__ = ("_characters", "_keywords", "_places", "_results", "_steps")
 
-    def __init__(self, sought: tuple[str, ...]) -> None:
-        self._sought = sought
+    def __init__(self, keywords: tuple[str, ...]) -> None:
+        self._keywords = keywords
         self._characters = LARGEST
         self._places = PLACES
         self._steps = STEPS
         self._results: dict[str, Script] = {}
 
     def read(self, script: str) -> Script:
-        """Find the commands with a sought word, unless that exceeds the pod's limits."""
+        """Find the commands with a keyword, unless that exceeds the pod's limits."""
         if len(script) > LARGEST:
             return Script(problem=TOO_LARGE)
         commands = self._results.get(script)
@@ -248,9 +251,9 @@ class Scripts:
         if not self._steps or not self._places:
             return Script(problem=TOO_MANY)
         commands, places, steps = (
-            _read_short(script, self._sought)
+            _read_short(script, self._keywords)
             if len(script) <= SHORT
-            else _read(script, self._sought, self._steps)
+            else _read(script, self._keywords, self._steps)
         )
         self._steps -= min(steps, self._steps)
         if places > self._places or not self._steps:
@@ -265,31 +268,31 @@ class _Cost(NamedTuple):
     steps: int
 
 
-def _read(script: str, sought: tuple[str, ...], steps: int = STEPS) -> _Cost:
+def _read(script: str, keywords: tuple[str, ...], steps: int = STEPS) -> _Cost:
     """Read a script; return the result and its share of the pod's limits."""
-    places = _places(script, sought)
-    if len(places) > PLACES:
-        return _Cost(Script(), len(places), 0)
-    scanned = Scan(script, places, steps, sought)
+    offsets = _offsets_of(script, keywords)
+    if len(offsets) > PLACES:
+        return _Cost(Script(), len(offsets), 0)
+    scanner = Scanner(script, offsets, steps, keywords)
     try:
-        commands = _commands(scanned)
+        commands = _commands(scanner)
     except UnreadableError as error:
         commands = Script(problem=str(error))
-    return _Cost(commands, len(places), steps - max(scanned.steps, 0))
+    return _Cost(commands, len(offsets), steps - max(scanner.steps, 0))
 
 
 #: All pods of a job run the same script.
 _read_short = lru_cache(maxsize=16)(_read)
 
 
-def _places(script: str, sought: tuple[str, ...]) -> list[int]:
-    """List the offsets of sought words, ascending."""
+def _offsets_of(script: str, keywords: tuple[str, ...]) -> list[int]:
+    """List the offsets of keywords, ascending."""
     offsets = []
-    for word in sought:
-        at = script.find(word)
-        while at >= 0:
-            offsets.append(at)
-            at = script.find(word, at + 1)
+    for word in keywords:
+        offset = script.find(word)
+        while offset >= 0:
+            offsets.append(offset)
+            offset = script.find(word, offset + 1)
     return sorted(offsets)
 
 
@@ -297,19 +300,19 @@ def _is_uncertain(script: str) -> bool:
     """Return whether a script has an impossible character, or joins lines within an operator."""
     if "\0" in script or (not script.isascii() and patterns.FOREIGN.search(script)):
         return True
-    at = script.find("\\\n", 1)
-    while at >= 0:
-        if script[at - 1] in "&|;<>$(" and patterns.CUT.match(script, at - 1):
+    offset = script.find("\\\n", 1)
+    while offset >= 0:
+        if script[offset - 1] in "&|;<>$(" and patterns.CUT.match(script, offset - 1):
             return True
-        at = script.find("\\\n", at + 2)
+        offset = script.find("\\\n", offset + 2)
     return False
 
 
-def _commands(scanned: Scan) -> Script:
-    if _is_uncertain(scanned.text):
-        unclear(scanned)
-    scan(scanned)
-    candidates = [command(scanned, start, end) for _, start, end in sorted(scanned.commands)]
+def _commands(scanner: Scanner) -> Script:
+    if _is_uncertain(scanner.text):
+        unclear(scanner)
+    scan(scanner)
+    candidates = [command(scanner, start, end) for _, start, end in sorted(scanner.commands)]
     if any("alias" in candidate.words[:1] for candidate in candidates):
-        unclear(scanned)
+        unclear(scanner)
     return Script(tuple(candidate for candidate in candidates if candidate.words))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from webhook.decide.shell import patterns
 from webhook.decide.shell.argv import Word
-from webhook.decide.shell.contexts import TOO_MANY, UNCLEAR, Scan, UnreadableError
+from webhook.decide.shell.contexts import TOO_MANY, UNCLEAR, Scanner, UnreadableError
 
 
 class Command(NamedTuple):
@@ -22,41 +22,41 @@ class Command(NamedTuple):
     ends: tuple[int, ...]  #: the offset after each word
 
 
-def command(scan: Scan, start: int, end: int) -> Command:
+def command(scanner: Scanner, start: int, end: int) -> Command:
     """Read the command between two offsets; return no words if it only assigns variables.
 
     Raise UnreadableError if a word continues on the next line, or if there are too many words.
     """
-    script = scan.text
+    script = scanner.text
     words: list[Word] = []
     ends: list[int] = []
-    at, assigning = start, True
+    offset, assigning = start, True
     while True:
-        plain = None if assigning else patterns.PLAIN_WORDS.match(script, at, end)
+        plain = None if assigning else patterns.PLAIN_WORDS.match(script, offset, end)
         if plain is not None:
             for text in plain.group().replace("\\\n", " ").replace("\t", " ").split(" "):
                 if text:
-                    at = script.index(text, at) + len(text)
+                    offset = script.index(text, offset) + len(text)
                     words.append(None if "{" in text and _is_braces(text) else text)
-                    ends.append(at)
-            scan.steps -= len(words)
+                    ends.append(offset)
+            scanner.steps -= len(words)
             continue
-        at = _after_blanks(script, at, start, end)
-        if at == end or script[at] == "#":
+        offset = _after_blanks(script, offset, start, end)
+        if offset == end or script[offset] == "#":
             break
-        operator = _OPERATOR.match(script, at, end)
+        operator = _OPERATOR.match(script, offset, end)
         if operator is not None:
-            at = _after_blanks(script, operator.end(), operator.end(), end)
-            at = _word(scan, at, end)[1]
+            offset = _after_blanks(script, operator.end(), operator.end(), end)
+            offset = _word(scanner, offset, end)[1]
             continue
-        begin = at
-        word, at = _word(scan, at, end)
-        if assigning and patterns.ASSIGNMENT.match(script, begin, at):
-            word = script[begin:at]
+        begin = offset
+        word, offset = _word(scanner, offset, end)
+        if assigning and patterns.ASSIGNMENT.match(script, begin, offset):
+            word = script[begin:offset]
         else:
             assigning = False
         words.append(word)
-        ends.append(at)
+        ends.append(offset)
     return Command((), ()) if assigning else Command(tuple(words), tuple(ends))
 
 
@@ -65,16 +65,16 @@ _OPERATOR = re.compile(
 )
 
 
-def _after_blanks(script: str, at: int, start: int, end: int) -> int:
+def _after_blanks(script: str, offset: int, start: int, end: int) -> int:
     """Return the offset after blanks.
 
     Raise UnreadableError if only a line continuation separates two parts: they form one word, and
     there would be no place to insert text between them.
     """
-    match = patterns.BLANKS.match(script, at, end)
+    match = patterns.BLANKS.match(script, offset, end)
     assert match is not None
     after = match.end()
-    if start < at < after < end and not script[at:after].replace("\\\n", ""):
+    if start < offset < after < end and not script[offset:after].replace("\\\n", ""):
         raise UnreadableError(UNCLEAR)
     return after
 
@@ -87,12 +87,12 @@ _PIECE = re.compile(
 _LISTS = frozenset({"$@", "$*"})
 
 
-def _word(scan: Scan, at: int, end: int) -> tuple[Word, int]:
+def _word(scanner: Scanner, offset: int, end: int) -> tuple[Word, int]:
     """Read one word; return it and the offset after it."""
     texts: list[str] = []
     plain, last, is_list = "", "", False
-    while at < end:
-        kind, text, at = _part(scan, at, end)
+    while offset < end:
+        kind, text, offset = _part(scanner, offset, end)
         if not kind:
             break
         last = kind
@@ -104,31 +104,31 @@ def _word(scan: Scan, at: int, end: int) -> tuple[Word, int]:
         else:
             is_list = is_list or text in _LISTS
         texts.append(text)
-    scan.steps -= 1 + len(texts)
-    if scan.steps < 0:
+    scanner.steps -= 1 + len(texts)
+    if scanner.steps < 0:
         raise UnreadableError(TOO_MANY)
     if is_list or (len(texts) == 1 and last == "expanded") or ("{" in plain and _is_braces(plain)):
-        return None, at
-    return "".join(texts), at
+        return None, offset
+    return "".join(texts), offset
 
 
-def _part(scan: Scan, at: int, end: int) -> tuple[str, str, int]:
+def _part(scanner: Scanner, offset: int, end: int) -> tuple[str, str, int]:
     """Read a part of a word; return its kind, its text, and the offset after it."""
-    close = scan.closes.get(at)
+    close = scanner.closes.get(offset)
     if close is not None:
-        return _kind(scan.text, at), scan.text[at:close], close
-    piece = _PIECE.match(scan.text, at, end)
+        return _kind(scanner.text, offset), scanner.text[offset:close], close
+    piece = _PIECE.match(scanner.text, offset, end)
     if piece is None:
-        return "", "", at
+        return "", "", offset
     kind = piece.lastgroup or ""
     return kind, piece[kind], piece.end()
 
 
-def _kind(script: str, at: int) -> str:
-    first = script[at]
+def _kind(script: str, offset: int) -> str:
+    first = script[offset]
     if first == '"':
         return "string"
-    stays_single = first in "<>(" or script.startswith("$((", at)
+    stays_single = first in "<>(" or script.startswith("$((", offset)
     return "kept" if stays_single else "expanded"
 
 

@@ -197,7 +197,7 @@ def test_a_large_script_is_warned_of() -> None:
     ("script", "code", "problem"),
     [
         ("mpirun -x A a; )", "ScriptUnclear", "it is unclear how a shell interprets it"),
-        ("( " * 65 + "mpirun -x A a", "ScriptTooLarge", "it nests deeper than 64 levels"),
+        ("( " * 65 + "mpirun -x A a", "ScriptTooLarge", "it is nested more than 64 levels deep"),
         (
             "mpirun -x A a\n" * 200,
             "ScriptTooLarge",

@@ -88,7 +88,7 @@ def test_commands_wherever_they_stand(script: str) -> None:
     ],
 )
 def test_text_is_no_command(script: str) -> None:
-    """A script has no commands if none of them contains a sought word."""
+    """A script has no commands if none of them contains a keyword."""
     assert words_of(script) == []
 
 
@@ -361,7 +361,7 @@ def test_a_word_that_is_two_to_a_shell() -> None:
     ],
 )
 def test_what_is_too_much_is_left_alone(script: str, problem: str) -> None:
-    """Length, nesting, the number of sought words and the scanner's steps are bounded."""
+    """Length, nesting, the number of keywords and the scanner's steps are bounded."""
     assert read(script) == Script(problem=problem)
 
 
