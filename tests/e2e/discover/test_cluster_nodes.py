@@ -82,7 +82,7 @@ def test_nodes_provide_gpus_and_resources(nodes: Path, reader: Path, a100_node: 
 def test_each_list_that_may_not_be_read_has_a_line(nodes: Path, reader: Path) -> None:
     """What other lists would add is lacking, one line for each kind that the cluster has."""
     ran = discover("--dir", nodes, "--nodes", "--kubeconfig", reader, "-o", "yaml")
-    notes = [line.partition(", and goes on")[0] for line in ran.err.splitlines()]
+    notes = [line.partition(", so they are not used")[0] for line in ran.err.splitlines()]
     assert notes[-3:] == [
         "rdma-webhook: note: cannot list configmaps",
         "rdma-webhook: note: cannot list resourceslices",
@@ -108,7 +108,7 @@ def test_a_file_gives_the_same_as_the_api_server(space: Space, nodes: Path, tmp_
     )
     assert live.form == discover("--dir", nodes, "--nodes", file, "-o", "json").form
     assert "ConfigMap rdma-devices configures the RDMA shared device plugin for rdma/rdma_v100" in [
-        finding["message"] for finding in live.form["findings"]
+        finding["text"] for finding in live.form["findings"]
     ]
 
 
@@ -122,7 +122,7 @@ def test_without_rights_a_line_names_the_missing_right(
     assert ran.err == (
         "rdma-webhook: error: cannot list nodes: the API server answered 403: nodes is forbidden: "
         f'User "system:serviceaccount:{space.name}:nobody" cannot list resource "nodes" in API '
-        'group "" at the cluster scope: the right to list nodes is all that --nodes needs\n'
+        'group "" at the cluster scope; --nodes needs only the right to list nodes\n'
     )
 
 

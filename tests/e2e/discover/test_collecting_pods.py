@@ -101,9 +101,9 @@ def test_the_logs_are_read_as_a_node(collected: str) -> None:
     assert ran.code == 1
     (node,) = ran.form["nodes"]
     assert node["name"] == REAL
-    assert [(finding["nodes"], finding["message"]) for finding in ran.form["findings"]] == [
-        ([REAL], "no tool shows an RDMA device")
-    ]
+    (finding,) = ran.form["findings"]
+    assert finding["code"] == "NodeWithoutRdmaDevice"
+    assert finding["location"] == {"nodes": [REAL]}
 
 
 def test_the_node_is_seen_from_its_pod(collected: str) -> None:
