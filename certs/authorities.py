@@ -38,7 +38,8 @@ class Authorities:
     next: KeyPair | None = None
     #: Certificates only (PEM, one each): their keys are not kept.
     previous: tuple[bytes, ...] = ()
-    #: The earliest removal of `previous`: a replica without the API server may still serve it.
+    #: `previous` may be removed from then on; before, a replica that cannot reach the API server
+    #: may still serve its leaves.
     retire_after: datetime | None = None
     #: A request that no replica has acted on yet.
     requested: RotationRequest | None = None
@@ -82,7 +83,7 @@ def describe_changes(before: Authorities | None, after: Authorities) -> Iterator
 def check_ca(ca: KeyPair, now: datetime) -> None:
     """Raise CertificateError unless this CA can issue leaves; its expiry is not checked.
 
-    Checked before use, so that no leaf is issued that the API server would not accept.
+    Call it before using a CA, so that no leaf is issued that the API server would reject.
     """
     certificate = _only_certificate(ca.certificate)
     key = load_key(ca.key)

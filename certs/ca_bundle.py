@@ -24,8 +24,9 @@ from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
 
 #: Seconds between two writes: at first, and at most.
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-#: A write counts as undone if the next one follows within twice the last pause and these seconds.
-STAYS = 15.0
+#: A write counts as undone if the next one follows within twice the last pause plus this many
+#: seconds.
+REVERT_WINDOW = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +47,11 @@ class Published:
     failed: bool = False
 
     @property
-    def edition(self) -> str:
+    def revision(self) -> str:
         """A text that changes with each change of the field, even if it is changed back."""
         return f"{self.uid} {self.generation}"
 
-    def holds(self, certificate: bytes) -> bool:
+    def trusts(self, certificate: bytes) -> bool:
         """Return whether a CA (PEM) is trusted."""
         return pem_fingerprint(certificate) in self.fingerprints
 
@@ -94,7 +95,7 @@ class CaBundle:
         self._api.apply(self._configuration.path, self._fields(b"".join(pems), content))
         self._limit.record_write()
         written = self.read()  # another replica may have written the same first
-        if not all(written.holds(pem) for pem in pems):
+        if not all(written.trusts(pem) for pem in pems):
             raise ApiError(
                 f"{self} does not keep its new content: another client or a policy reverts it"
             )
@@ -150,7 +151,7 @@ class WriteLimit:
     def record_write(self) -> None:
         """Count a write."""
         now = self._clock.monotonic()
-        undone = self._last is not None and now - self._last < 2 * self._delay + STAYS
+        undone = self._last is not None and now - self._last < 2 * self._delay + REVERT_WINDOW
         self._delay = min(2 * self._delay, LONGEST_PAUSE) if undone else SHORTEST_PAUSE
         self._last = now
 
@@ -180,9 +181,9 @@ class PublishedSet:
         return frozenset.intersection(*trusted) if trusted else frozenset()
 
     @property
-    def edition(self) -> str:
+    def revision(self) -> str:
         """A text that changes with each change of a field, even if it is changed back."""
-        return ", ".join(content.edition for content in self.contents)
+        return ", ".join(content.revision for content in self.contents)
 
     @property
     def pem(self) -> bytes:
@@ -206,13 +207,13 @@ class PublishedSet:
         """The reason why a configuration could not be read or written; "" if none failed."""
         return _first(content.problem for content in self.contents if content.failed)
 
-    def holds(self, certificate: bytes) -> bool:
+    def trusted_by_all(self, certificate: bytes) -> bool:
         """Return whether a CA (PEM) is trusted for calls through every configuration."""
-        return bool(self.readable) and all(content.holds(certificate) for content in self.readable)
+        return bool(self.readable) and all(content.trusts(certificate) for content in self.readable)
 
-    def mentions(self, certificate: bytes) -> bool:
+    def trusted_by_any(self, certificate: bytes) -> bool:
         """Return whether a CA (PEM) is trusted in at least one configuration."""
-        return any(content.holds(certificate) for content in self.contents)
+        return any(content.trusts(certificate) for content in self.contents)
 
 
 class CaBundles:

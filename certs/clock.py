@@ -29,19 +29,19 @@ class SeenSince:
         self._gap = longest_gap.total_seconds()
         self._first: dict[str, float] = {}
         self._last = 0.0
-        self._edition = ""
+        self._revision = ""
 
-    def observe(self, items: Iterable[str], edition: str = "") -> None:
+    def observe(self, items: Iterable[str], revision: str = "") -> None:
         """Record that these items, and no others, are there now.
 
-        `edition`: the edition of the object that contains them. If it has changed, an item may
+        `revision`: the revision of the object that contains them. If it has changed, an item may
         have been removed and restored since the last observation, so all items start again.
         """
         now = self._clock.monotonic()
-        unbroken = edition == self._edition and now - self._last <= self._gap
+        unbroken = revision == self._revision and now - self._last <= self._gap
         earlier = self._first if unbroken else {}
         self._first = {item: earlier.get(item, now) for item in items}
-        self._last, self._edition = now, edition
+        self._last, self._revision = now, revision
 
     def duration(self, item: str) -> timedelta | None:
         """Return how long an item has been seen; None if the last observation lacked it."""

@@ -74,7 +74,7 @@ class Inspection:
     #: The earliest removal of the previous CA.
     retire_after: datetime | None
     #: A request that no replica has acted on yet: rotate or revoke; "" if there is none.
-    asked: str
+    requested: str
     authorities: tuple[Authority, ...]
     handshakes: tuple[Handshake, ...]
 
@@ -84,7 +84,7 @@ class Inspection:
         return bool(self.handshakes) and not any(handshake.problem for handshake in self.handshakes)
 
     @property
-    def good(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether nobody needs to do anything."""
         sound = not any(bundle.problem for bundle in self.bundles)
         return self.served and sound and not self.secret_problem
@@ -114,7 +114,7 @@ def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ())
             )
         ),
         retire_after=authorities.retire_after if authorities else None,
-        asked=(authorities.requested or "") if authorities else "",
+        requested=(authorities.requested or "") if authorities else "",
         authorities=inspected,
         handshakes=_handshakes(api, installation, addresses, published, roles),
     )

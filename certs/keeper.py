@@ -18,7 +18,7 @@ from certs.installation import Api, Installation
 from certs.issue import expiry, issue_leaf, renewal_due
 from certs.lifetimes import Lifetimes
 from certs.pem import KeyPair, pem_fingerprint
-from certs.rotation import RotationContext, adopt, drain_key, new_ca, step, step_near
+from certs.rotation import RotationContext, adopt, drain_id, new_ca, step, step_imminent
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 from certs.serving import ServingContext
 
@@ -44,7 +44,7 @@ class Keeper:
         self._secret = CaSecret(api, installation)
         self._bundles = CaBundles(api, installation, clock)
         gap = lifetimes.drain
-        self._published, self._draining = SeenSince(clock, gap), SeenSince(clock, gap)
+        self._published_since, self._draining_since = SeenSince(clock, gap), SeenSince(clock, gap)
         self.served = ServedLeaf(installation, serving, lifetimes, clock)
         #: The CAs in the Secret, as last known; None before the first round.
         self.authorities: Authorities | None = None
@@ -59,7 +59,7 @@ class Keeper:
     def due(self) -> bool:
         """Whether a round has something to do although no object has changed."""
         authorities = self.authorities
-        if authorities is None or step_near(authorities, self._clock.now()):
+        if authorities is None or step_imminent(authorities, self._clock.now()):
             return True
         return self.served.due(authorities.current)
 
@@ -75,14 +75,14 @@ class Keeper:
             self.served.serve(authorities.current)
         published = self._bundles.publish(authorities.trusted, published, self.notes.append)
         self.failure, self.warning = published.failure, self.warning or published.missing
-        self._published.observe(published.fingerprints, published.edition)
-        self.served.follow(authorities.current, published, self._published)
+        self._published_since.observe(published.fingerprints, published.revision)
+        self.served.follow(authorities.current, published, self._published_since)
 
     def _update_secret(self) -> tuple[Authorities, PublishedSet]:
         """Bring the Secret up to date; return its CAs, and `caBundle` as read before."""
         for _ in range(_ATTEMPTS):
             published = self._bundles.read()
-            self._published.observe(published.fingerprints, published.edition)
+            self._published_since.observe(published.fingerprints, published.revision)
             content = self._secret.read(self._clock.now())
             self.warning = f"{self._secret}: {IMMUTABLE}" if content.immutable else ""
             authorities = self._next_authorities(content, published)
@@ -98,16 +98,16 @@ class Keeper:
         authorities = adopt(self._base_authorities(content), *self._missing_cas(content, published))
         if content.immutable:
             return authorities
-        self._draining.observe([drain_key(authorities)])
-        return step(authorities, self._view)
+        self._draining_since.observe([drain_id(authorities)])
+        return step(authorities, self._context)
 
     @property
-    def _view(self) -> RotationContext:
+    def _context(self) -> RotationContext:
         return RotationContext(
             now=self._clock.now(),
             lifetimes=self._lifetimes,
-            published=self._published,
-            draining=self._draining,
+            published_since=self._published_since,
+            draining_since=self._draining_since,
         )
 
     def _base_authorities(self, content: SecretContent) -> Authorities:
@@ -121,22 +121,22 @@ class Keeper:
             )
         if self.warning:  # immutable and empty: each replica would have its own CA
             raise CertificateError(self.warning)
-        return Authorities(current=new_ca(self._view))
+        return Authorities(current=new_ca(self._context))
 
     def _missing_cas(self, content: SecretContent, published: PublishedSet) -> list[bytes]:
-        """Return CAs in `caBundle` that a replica may serve, although the Secret may lack them.
+        """Return CAs in `caBundle` whose leaves a replica may serve, and that the Secret may lack.
 
         A replica that has just started, or that restores the Secret, does not have the earlier
         CAs, so it returns all of them. Any other replica returns the issuer of its own leaf.
         """
         if self.authorities is None or content.authorities is None:
             return unexpired_cas(published.pem, self._clock.now()) if published.pem else []
-        issuer = self.served.issuer
-        return [issuer.certificate] if issuer and published.mentions(issuer.certificate) else []
+        served = [self.served.issuer.certificate] if self.served.issuer else []
+        return [ca for ca in served if published.trusted_by_any(ca)]
 
     def _remember(self, content: SecretContent, authorities: Authorities) -> None:
         if content.authorities is None:
-            action = "restored" if self.authorities else "made"
+            action = "restored" if self.authorities else "created"
             reason = content.problem or "it did not exist"
             self.notes.append(f"{action} {self._secret}: {reason}")
         self.notes.extend(describe_changes(content.authorities, authorities))
@@ -189,7 +189,7 @@ class ServedLeaf:
         Changes at once if waiting would not help: the CA of the served leaf has expired, or
         is no longer trusted.
         """
-        if self.issuer in (None, current) or not published.holds(current.certificate):
+        if self.issuer in (None, current) or not published.trusted_by_all(current.certificate):
             return
         if self._issuer_is_trusted(published):
             duration = trusted_since.duration(pem_fingerprint(current.certificate))
@@ -200,4 +200,4 @@ class ServedLeaf:
     def _issuer_is_trusted(self, published: PublishedSet) -> bool:
         assert self.issuer is not None
         valid = expiry(self.issuer) > self._clock.now()
-        return valid and published.holds(self.issuer.certificate)
+        return valid and published.trusted_by_all(self.issuer.certificate)

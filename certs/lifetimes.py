@@ -17,7 +17,8 @@ class Lifetimes:
     ca: timedelta = timedelta(days=365)
     #: The lifetime of the leaf that a replica serves; it is renewed after two thirds of it.
     leaf: timedelta = timedelta(hours=24)
-    #: The time until all API servers use a `caBundle` that one returns; it cannot be observed.
+    #: How long it takes until all API servers use a `caBundle` that one of them already returns; it
+    #: cannot be observed.
     propagation: timedelta = timedelta(minutes=2)
     #: The time between two reads of the Secret and of `caBundle`, while they are not watched, and
     #: while a rotation waits for something.
@@ -27,7 +28,7 @@ class Lifetimes:
 
     @property
     def drain(self) -> timedelta:
-        """The time until every replica that reads the Secret, and every connection, leaves a CA."""
+        """The time after which no replica that reads the Secret, and no connection, uses a CA."""
         return self.propagation + 3 * self.round + self.idle
 
     @property

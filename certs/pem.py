@@ -41,7 +41,7 @@ def load_key(pem: bytes) -> PrivateKeyTypes:
     try:
         return load_pem_private_key(pem, password=None)
     except (TypeError, ValueError) as error:
-        raise CertificateError("the key is not a PEM private key without a password") from error
+        raise CertificateError("the key is not an unencrypted PEM private key") from error
 
 
 def to_pem(certificates: Iterable[x509.Certificate]) -> tuple[bytes, ...]:

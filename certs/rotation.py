@@ -25,18 +25,18 @@ class RotationContext:
     now: datetime
     lifetimes: Lifetimes
     #: The fingerprints in `caBundle`, and since when it has had each.
-    published: SeenSince
-    #: The current `drain_key`, and since when the Secret has had it.
-    draining: SeenSince
+    published_since: SeenSince
+    #: The current `drain_id`, and since when the Secret has had it.
+    draining_since: SeenSince
 
 
-def new_ca(view: RotationContext) -> KeyPair:
+def new_ca(context: RotationContext) -> KeyPair:
     """Issue a CA."""
-    return issue_ca(lifetime=view.lifetimes.ca, now=view.now)
+    return issue_ca(lifetime=context.lifetimes.ca, now=context.now)
 
 
 def adopt(authorities: Authorities, *cas: bytes) -> Authorities:
-    """Continue to trust CAs (PEM) that replicas may still serve, until the end of a drain.
+    """Continue to trust CAs (PEM) until the end of a drain: replicas may still serve their leaves.
 
     Otherwise, if the Secret were replaced or lost, those replicas would no longer be trusted.
     """
@@ -44,23 +44,23 @@ def adopt(authorities: Authorities, *cas: bytes) -> Authorities:
     return replace(authorities, previous=(*authorities.previous, *unknown))
 
 
-def step(authorities: Authorities, view: RotationContext) -> Authorities:
+def step(authorities: Authorities, context: RotationContext) -> Authorities:
     """Return the CAs after the step that is due; the same CAs if none is."""
     current, following = authorities.current, authorities.next
     if authorities.requested is RotationRequest.REVOKE:
-        return replace(authorities, next=new_ca(view), requested=None, revoking=True)
-    if expiry(current) <= view.now:  # it can neither issue nor be served any more
-        return _promoted(authorities, following or new_ca(view), view)
-    if following is None and (authorities.requested or renewal_due(current, view.now)):
-        return replace(authorities, next=new_ca(view), requested=None)
-    if following is not None and _published_for(following, view, view.lifetimes.propagation):
-        return _promoted(authorities, following, view)
-    if authorities.previous and _drained(authorities, view):
+        return replace(authorities, next=new_ca(context), requested=None, revoking=True)
+    if expiry(current) <= context.now:  # it cannot issue, and its leaves are not trusted any more
+        return _promoted(authorities, following or new_ca(context), context)
+    if following is None and (authorities.requested or renewal_due(current, context.now)):
+        return replace(authorities, next=new_ca(context), requested=None)
+    if following is not None and _published_for(following, context, context.lifetimes.propagation):
+        return _promoted(authorities, following, context)
+    if authorities.previous and _drained(authorities, context):
         return replace(authorities, previous=(), retire_after=None)
     return replace(authorities, requested=None)  # a rotation is already under way
 
 
-def step_near(authorities: Authorities, now: datetime) -> bool:
+def step_imminent(authorities: Authorities, now: datetime) -> bool:
     """Return whether a step is due, or may be within minutes, without a change of any object.
 
     Between the beginning of a drain and the end of its last leaf, nothing happens for a day.
@@ -71,21 +71,23 @@ def step_near(authorities: Authorities, now: datetime) -> bool:
     return moving or renewal_due(authorities.current, now)
 
 
-def drain_key(authorities: Authorities) -> str:
-    """Return the key that identifies a drain: if another CA joins, the drain starts again."""
+def drain_id(authorities: Authorities) -> str:
+    """Return the identity of a drain: if another CA joins, the drain starts again."""
     certificates = (authorities.current.certificate, *authorities.previous)
     return " ".join(pem_fingerprint(certificate) for certificate in certificates)
 
 
-def _published_for(ca: KeyPair, view: RotationContext, minimum: timedelta) -> bool:
+def _published_for(ca: KeyPair, context: RotationContext, minimum: timedelta) -> bool:
     """Return whether a CA has been in `caBundle` for at least this long."""
-    duration = view.published.duration(pem_fingerprint(ca.certificate))
+    duration = context.published_since.duration(pem_fingerprint(ca.certificate))
     return duration is not None and duration >= minimum
 
 
-def _promoted(authorities: Authorities, following: KeyPair, view: RotationContext) -> Authorities:
+def _promoted(
+    authorities: Authorities, following: KeyPair, context: RotationContext
+) -> Authorities:
     """Let the next CA issue, and keep the old one trusted until its last leaf has expired."""
-    retire_after = None if authorities.revoking else _last_leaf_expiry(view)
+    retire_after = None if authorities.revoking else _last_leaf_expiry(context)
     return Authorities(
         current=following,
         previous=(authorities.current.certificate, *authorities.previous),
@@ -93,16 +95,16 @@ def _promoted(authorities: Authorities, following: KeyPair, view: RotationContex
     )
 
 
-def _last_leaf_expiry(view: RotationContext) -> datetime:
-    until = view.now + view.lifetimes.leaf + view.lifetimes.idle
+def _last_leaf_expiry(context: RotationContext) -> datetime:
+    until = context.now + context.lifetimes.leaf + context.lifetimes.idle
     return (until + timedelta(seconds=1)).replace(microsecond=0)
 
 
-def _drained(authorities: Authorities, view: RotationContext) -> bool:
-    """Return whether the old CAs can be removed: as far as is known, no replica serves them."""
-    if not _published_for(authorities.current, view, view.lifetimes.drain):
+def _drained(authorities: Authorities, context: RotationContext) -> bool:
+    """Return whether the old CAs can be removed, since no known replica serves their leaves."""
+    if not _published_for(authorities.current, context, context.lifetimes.drain):
         return False
-    if authorities.retire_after is not None and view.now < authorities.retire_after:
+    if authorities.retire_after is not None and context.now < authorities.retire_after:
         return False
-    duration = view.draining.duration(drain_key(authorities))
-    return duration is not None and duration >= view.lifetimes.drain
+    duration = context.draining_since.duration(drain_id(authorities))
+    return duration is not None and duration >= context.lifetimes.drain

@@ -36,7 +36,7 @@ _ATTEMPTS = 5
 #: The remedy for a Secret that is `SecretContent.immutable`.
 IMMUTABLE = (
     "it is immutable, so its CA can be neither replaced nor repaired: delete it, and the "
-    "replicas create a new one"
+    "replicas will create a new one"
 )
 
 
@@ -97,8 +97,8 @@ class CaSecret:
             if secret is None:
                 raise ApiError(f"{self} does not exist")
             if secret.get("immutable"):
-                problem = f"{self} is immutable"
-                raise ApiError(f"{problem}: delete it first, and the replicas create a new one")
+                remedy = "delete it first, and the replicas will create a new one"
+                raise ApiError(f"{self} is immutable: {remedy}")
             annotations = {**_annotations(secret), _ROTATE: request.value}
             metadata = {**secret["metadata"], "annotations": annotations}
             if self._api.replace(self._path, {**secret, "metadata": metadata}):

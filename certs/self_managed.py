@@ -2,13 +2,13 @@
 
 The CA is in a Secret, shared by all replicas; each replica has its own leaf, in memory only.
 A thread does one round after another (`certs.keeper`) and publishes the status. A round reads all
-objects. While they are watched, the thread does a round only if
+objects. While they are watched, the thread does a round when
 
     an object has changed      within a second
-    time has come              to renew the leaf or the CA, or for the next step of a rotation
-    the last one failed        after a growing pause
-    the watch was interrupted  until it is current again, and then once
-    nothing happened           every two minutes, in case a change was lost
+    something is due           the renewal of the leaf or the CA, or a rotation's next step
+    the last round failed      after a growing pause
+    the watch was interrupted  repeatedly until it is current, then once more
+    nothing happened           about every two minutes, in case a change was lost
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from certs.pem import KeyPair, check_pair
 
 
 class ServingContext:
-    """TLS of a server with the current certificate; without one, handshakes fail."""
+    """A server's TLS contexts, which use the current certificate; without one, handshakes fail."""
 
     def __init__(self, client_ca: bytes | None = None, clock: Clock | None = None) -> None:
         """`client_ca` (PEM): require clients of `context` to show a certificate from it."""

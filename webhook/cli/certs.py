@@ -86,10 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _status(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
     inspection = inspect(api, installation, arguments.address)
     if arguments.output == "json":
-        write_json({**describe_authority(inspection), "good": inspection.good})
+        write_json({**describe_authority(inspection), "good": inspection.is_healthy})
     else:
         write_lines(inspection_text(inspection))
-    return _PASSED if inspection.good else _FAILED
+    return _PASSED if inspection.is_healthy else _FAILED
 
 
 def _verify(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
@@ -111,7 +111,7 @@ def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace)
     request = RotationRequest.REVOKE if arguments.revoke else RotationRequest.ROTATE
     CaSecret(api, installation).request_rotation(request)
     if arguments.output == "json":
-        write_json({"asked": request.value})
+        write_json({"requested": request.value})
     else:
         print_status("note", _REQUESTED)
     return _PASSED
@@ -181,8 +181,9 @@ def _state(inspection: Inspection) -> Iterator[str]:
         yield f"    {authority.role:<9} {authority.fingerprint[:_SHORT]}  until {ends}  {presence}"
     if inspection.retire_after is not None:
         yield f"  the previous CA stays at least until {_moment(inspection.retire_after)}"
-    if inspection.asked:
-        yield f"  a request to {inspection.asked} is pending; a replica starts it in its next round"
+    if inspection.requested:
+        request = inspection.requested
+        yield f"  a request to {request} is pending; a replica starts it in its next round"
 
 
 def _lines(handshakes: Sequence[Handshake]) -> Iterator[str]:

@@ -35,7 +35,7 @@ def test_our_own_ca_is_one() -> None:
         ),
         (
             KeyPair(certificate=CA.certificate, key=b"?"),
-            "the key is not a PEM private key without a password",
+            "the key is not an unencrypted PEM private key",
         ),
         (KeyPair(certificate=CA.certificate, key=OTHER_KIND), "the key is not an ECDSA key"),
         (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from certs.ca_bundle import LONGEST_PAUSE, STAYS, CaBundle, Published, WriteLimit
+from certs.ca_bundle import LONGEST_PAUSE, REVERT_WINDOW, CaBundle, Published, WriteLimit
 from certs.clock import Clock
 from certs.errors import ApiError
 from certs.issue import issue_ca
@@ -54,7 +54,7 @@ def test_what_is_trusted(before: str | None, trusted: bool, problem: str) -> Non
     api.install(MUTATING, before)
     content = _bundle(api).read()
 
-    assert (content.holds(CA), content.problem, content.uid) == (trusted, problem, "7e57")
+    assert (content.trusts(CA), content.problem, content.uid) == (trusted, problem, "7e57")
 
 
 @pytest.mark.parametrize("before", [None, "", _encoded(OTHER), _encoded(CA, OTHER), "Z2FyYmFnZQ=="])
@@ -62,7 +62,7 @@ def test_one_field_is_written(before: str | None) -> None:
     """Only caBundle is written, by the webhook's name, to the version that was read."""
     api = Objects()
     api.install(MUTATING, before)
-    assert _publish(api, CA).holds(CA)
+    assert _publish(api, CA).trusts(CA)
 
     webhook = {"name": "pods.rdma.lab", "clientConfig": {"caBundle": _encoded(CA)}}
     body = {
@@ -113,7 +113,7 @@ def test_another_replica_was_faster() -> None:
     content = bundle.read()
     api.install(MUTATING, _encoded(CA))
 
-    assert bundle.publish([CA], content).holds(CA)
+    assert bundle.publish([CA], content).trusts(CA)
     with pytest.raises(ApiError, match="does not keep its new content"):
         _bundle(api).publish([OTHER], content)
     assert api.bundle == _encoded(CA)
@@ -167,7 +167,7 @@ def test_waits_longer_while_others_undo_it() -> None:
         clock.tick(limit.pause + 5)
 
     assert pauses == [1, 2, 4, 8, 16, 32, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
-    clock.tick(2 * LONGEST_PAUSE + STAYS)
+    clock.tick(2 * LONGEST_PAUSE + REVERT_WINDOW)
     limit.record_write()
     assert limit.pause == 1
 

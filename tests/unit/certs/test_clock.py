@@ -44,7 +44,7 @@ def test_after_a_long_time_without_a_look_nothing_is_known() -> None:
     assert since.duration("a") == timedelta(0)
 
 
-def test_in_another_edition_all_begins_anew() -> None:
+def test_in_another_revision_all_begins_anew() -> None:
     """It may have been removed and restored between two observations."""
     clock, since = _since()
     since.observe(["a"], "1")

@@ -44,7 +44,7 @@ def test_each_ca_by_its_role() -> None:
     ]
     assert (inspection.phase, inspection.retire_after) == ("publishing", NOW)
     assert [bundle.problem for bundle in inspection.bundles] == ["it lacks the next CA"] * 2
-    assert not inspection.good
+    assert not inspection.is_healthy
     (handshake,) = inspection.handshakes
     assert handshake.problem.startswith("cannot connect: ")
     text = inspection_text(inspection)
@@ -72,7 +72,7 @@ def test_a_configuration_that_is_not_there_is_a_problem() -> None:
     inspection = inspect(api, INSTALLATION, NOWHERE)
     missing = "ValidatingWebhookConfiguration rdma-webhook does not exist yet"
     assert [bundle.problem for bundle in inspection.bundles] == ["", missing]
-    assert not inspection.good
+    assert not inspection.is_healthy
     assert f"✘ caBundle  {missing}" in inspection_text(inspection).splitlines()
 
 

@@ -10,7 +10,7 @@ from certs.clock import SeenSince
 from certs.issue import issue_ca
 from certs.lifetimes import Lifetimes
 from certs.pem import pem_fingerprint
-from certs.rotation import RotationContext, adopt, drain_key, step
+from certs.rotation import RotationContext, adopt, drain_id, step
 from tests.unit.certs.clocks import Ticking
 
 TIMES = Lifetimes()
@@ -33,14 +33,14 @@ class Replica:
         for passed in [gap] * int(seconds / gap) + [seconds % gap]:
             self.clock.tick(passed)
             self.published.observe(pem_fingerprint(ca) for ca in self.authorities.trusted)
-            self.draining.observe([drain_key(self.authorities)])
-        view = RotationContext(
+            self.draining.observe([drain_id(self.authorities)])
+        context = RotationContext(
             now=self.clock.now(),
             lifetimes=TIMES,
-            published=self.published,
-            draining=self.draining,
+            published_since=self.published,
+            draining_since=self.draining,
         )
-        self.authorities = step(self.authorities, view)
+        self.authorities = step(self.authorities, context)
         return self.authorities
 
 
@@ -73,7 +73,7 @@ def test_a_whole_rotation() -> None:
 
 
 @pytest.mark.parametrize("requested", RotationRequest)
-def test_somebody_asks(requested: RotationRequest) -> None:
+def test_a_request_starts_a_rotation(requested: RotationRequest) -> None:
     """The next CA is made at once, and the request is removed."""
     began = Replica(Authorities(current=CA, requested=requested)).step()
 

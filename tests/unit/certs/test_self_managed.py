@@ -87,7 +87,7 @@ def test_one_round_does_it_all(api: Objects) -> None:
     assert managed.status.phase == "settled"
     assert b64decode(api.bundle) == b64decode(api.trusted(VALIDATING)) == _in_secret(api)
     assert managed.notes() == [
-        "made Secret rdma-webhook/rdma-webhook-ca: it did not exist",
+        "created Secret rdma-webhook/rdma-webhook-ca: it did not exist",
         "wrote caBundle of MutatingWebhookConfiguration zz-rdma-webhook: it was empty",
         "wrote caBundle of ValidatingWebhookConfiguration rdma-webhook: it was empty",
     ]
@@ -402,7 +402,7 @@ def test_goes_on_in_a_thread_until_it_is_stopped() -> None:
 
 FROZEN = (
     "Secret rdma-webhook/rdma-webhook-ca: it is immutable, so its CA can be neither replaced nor "
-    "repaired: delete it, and the replicas create a new one"
+    "repaired: delete it, and the replicas will create a new one"
 )
 
 
