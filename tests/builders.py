@@ -11,7 +11,7 @@ from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import PIPELINE_REASONS
 from webhook.decide.scope import Context
 from webhook.model.decision import Decision, PatchOp
-from webhook.model.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, index
+from webhook.model.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, build_fabrics
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest
@@ -41,7 +41,9 @@ V100 = Fabric(
     gpu_resources=frozenset({"nvidia.com/v100"}),
     node_labels={"nvidia.com/gpu.product": ("Tesla-V100-*",)},
     resources=(RdmaResource(name="rdma/v100", aliases=("rdma/hca",)),),
-    env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1"),), ucx_devices="mlx5_0:1,mlx5_1:1"),
+    env=FabricEnv(
+        library_variables=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1"),), ucx_devices="mlx5_0:1,mlx5_1:1"
+    ),
     socket_interface="eth0",
     host_socket_interface="bond0",
 )
@@ -63,7 +65,7 @@ def fabric(name: str = "plain", **fields: Any) -> Fabric:
 def fabrics(*members: Fabric, defaults: Mapping[str, Any] | None = None, **fields: Any) -> Fabrics:
     """Make a configuration; without members, it has V100 and H100."""
     given = Defaults(**(defaults or {}))
-    return index(members or (V100, H100), defaults=given, config_hash=HASH, **fields)
+    return build_fabrics(members or (V100, H100), defaults=given, config_hash=HASH, **fields)
 
 
 def context(

@@ -3,11 +3,12 @@
     WebhookError
     ├─ ConfigError     a fabrics or facts file that cannot be used   → exit 2; last valid one kept
     ├─ DocumentError   input that is not readable YAML or JSON       → exit 2, HTTP 400
-    │  └─ NotKubernetesError  a template, values, settings of a tool → skipped in a directory
+    │  └─ NotKubernetesError  a template, Helm values or the like    → skipped in a directory
     ├─ ReviewError     a body that is not an AdmissionReview v1      → HTTP 4xx
     ├─ ShapeError      a pod field of a type that Kubernetes rejects → the pod is denied
     ├─ ClusterError    the API server is unreachable, or refuses     → tried again; exit 2
     └─ Denial          a pod that we deny (model.decision)           → `allowed: false`
+    RequestError       an HTTP request that a handler rejects        → its HTTP status
 
 A message states the fault, the value, its place and the remedy.
 """
@@ -66,13 +67,11 @@ class RequestError(Exception):
         self.close = close
 
 
-# Describe a defect by the type of its exception and the lines of code it passed through.
-#
-# The exception's message is left out, since it may quote a pod.
-
-
 def crash_summary(error: BaseException) -> dict[str, str | list[str]]:
-    """Describe an exception by its type and the lines it passed through, innermost last."""
+    """Describe an exception by its type and the lines it passed through, innermost last.
+
+    The message is left out, since it may quote a pod.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "error": type(error).__name__,

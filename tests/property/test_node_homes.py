@@ -42,9 +42,9 @@ def _nodes(draw: st.DrawFn) -> Node:
     return Node(labels=labels, resources=dict.fromkeys(sorted(offered), 1))
 
 
-def _homes(node: Node, members: list[Fabric]) -> frozenset[str]:
+def _fabric_names(node: Node, members: list[Fabric]) -> frozenset[str]:
     (group,) = groups_of_nodes({"n": node}, fabrics(*members))
-    return group.homes
+    return group.fabric_names
 
 
 def _without_resources(members: list[Fabric]) -> list[Fabric]:
@@ -62,10 +62,12 @@ def test_resources_bring_nodes_to_fabrics_and_take_none_from_them(
 ) -> None:
     """A node that GPUs and labels put into fabrics is in no others."""
     loose = [fabric for fabric in members if not fabric.gpu_resources and not fabric.node_labels]
-    matched = _homes(node, strict) if (strict := _without_resources(members)) else frozenset()
+    matched = (
+        _fabric_names(node, strict) if (strict := _without_resources(members)) else frozenset()
+    )
     if matched:
         everywhere = {fabric.name for fabric in loose if not _exclusive_resources(fabric, members)}
-        assert _homes(node, members) == matched | everywhere
+        assert _fabric_names(node, members) == matched | everywhere
 
 
 @given(_nodes(), _members())
@@ -76,9 +78,9 @@ def test_a_node_with_a_fabrics_own_resource_has_a_fabric(node: Node, members: li
         for fabric in members
         if _exclusive_resources(fabric, members) & node.resources.keys() and not fabric.node_labels
     }
-    homes = _homes(node, members)
-    assert homes or not owners
-    assert homes & owners or not owners or _homes(node, _matching(members))
+    fabric_names = _fabric_names(node, members)
+    assert fabric_names or not owners
+    assert fabric_names & owners or not owners or _fabric_names(node, _matching(members))
 
 
 def _exclusive_resources(fabric: Fabric, members: list[Fabric]) -> set[str]:

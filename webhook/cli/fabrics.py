@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     inventory = _from_file(arguments) if arguments.filename else _from_cluster(arguments)
     reader = FabricsReader(width=width(), colour=colour())
     write(fabrics_output(inventory, arguments.output, reader))
-    return _NO_PROBLEM if inventory.well else _PROBLEM
+    return _NO_PROBLEM if inventory.is_healthy else _PROBLEM
 
 
 def _from_file(arguments: argparse.Namespace) -> FabricInventory:

@@ -17,14 +17,22 @@ from webhook.config.model import (
 )
 from webhook.config.rules.matching import labels_of
 from webhook.model.decision import VERSION
-from webhook.model.fabric import Defaults, DeviceClaim, Fabric, Fabrics, Globs, RdmaResource, index
+from webhook.model.fabric import (
+    Defaults,
+    DeviceClaim,
+    Fabric,
+    Fabrics,
+    Globs,
+    RdmaResource,
+    build_fabrics,
+)
 
 _HASH_DIGITS = 12
 
 
 def compile_fabrics(model: FabricConfigurationSpec) -> Fabrics:
     """Compile a file that all rules accept."""
-    return index(
+    return build_fabrics(
         tuple(_fabric(fabric) for fabric in model.fabrics),
         defaults=_defaults(model.defaults),
         nvlink_namespaces=frozenset(model.nvlink.allow_namespaces),

@@ -27,7 +27,7 @@ _BEFORE_NUMBER = re.compile(r"[^0-9]*")
 def fabric_env(fabric: FabricEntry) -> FabricEnv:
     """Render a fabric's environment; a name in the site's `env` keeps the value from there."""
     return FabricEnv(
-        libraries=tuple(pair for pair in rendered(fabric) if pair[0] not in fabric.env),
+        library_variables=tuple(pair for pair in rendered(fabric) if pair[0] not in fabric.env),
         ucx_devices="" if "UCX_NET_DEVICES" in fabric.env else ucx_devices(fabric),
         site=tuple(fabric.env.items()),
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from webhook.model.fabric import (
     GLOO_SOCKET,
     NCCL_SOCKET,
-    SOCKETS,
+    SOCKET_VARIABLES,
     EnvPairs,
     Fabric,
     Fabrics,
@@ -55,7 +55,7 @@ def plan_for(fabric: Fabric, *, host_network: bool) -> EnvPlan:
     return EnvPlan(
         pairs,
         tuple(entry(name, value) for name, value in pairs),
-        frozenset({*names, *SOCKETS, UCX_TLS, *EXCLUDE_VARIABLES}),
+        frozenset({*names, *SOCKET_VARIABLES, UCX_TLS, *EXCLUDE_VARIABLES}),
         ", ".join(names),
     )
 
@@ -124,7 +124,7 @@ def _without_sockets(site: EnvPairs, user_env: Mapping[str, str | None]) -> EnvP
     """Leave out the socket name that the container lacks, if it has the other."""
     if NCCL_SOCKET not in user_env and GLOO_SOCKET not in user_env:
         return site
-    return tuple(pair for pair in site if pair[0] not in SOCKETS or pair[0] in user_env)
+    return tuple(pair for pair in site if pair[0] not in SOCKET_VARIABLES or pair[0] in user_env)
 
 
 def _uses_rdma(user_env: Mapping[str, str | None]) -> bool:

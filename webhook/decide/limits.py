@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from webhook.model.annotations import CONTAINERS, ENABLE, NETWORKS, SKIP
 from webhook.model.decision import Denial, Reason
 from webhook.model.pod import CONTAINER_FIELDS, Pod
-from webhook.model.pod.container import entries_of
+from webhook.model.pod.container import count_entries
 from webhook.model.pod.node_selection import count_affinity_entries
 
 #: The most containers of a pod, of all kinds together.
@@ -51,7 +51,7 @@ def check_limits(pod: Pod) -> None:
             if containers > MOST_CONTAINERS:
                 raise _too_many_containers(containers)
             for index, container in enumerate(listed):
-                entries += entries_of(container, ("spec", field, index))
+                entries += count_entries(container, ("spec", field, index))
     for field in _PLAIN:
         if field in spec:
             entries += _size(spec[field])
@@ -68,7 +68,7 @@ def _too_many_containers(count: int) -> Denial:
 def _check_each(pod: Pod) -> None:
     spec, annotations = pod.spec, pod.annotations
     sizes = {
-        f"spec.{field}[{index}]": entries_of(container, ("spec", field, index))
+        f"spec.{field}[{index}]": count_entries(container, ("spec", field, index))
         for field in CONTAINER_FIELDS
         for index, container in enumerate(pod.container_items(field))
     }

@@ -16,7 +16,7 @@ from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import Container, Kind, Path, Pod, User
-from webhook.model.resources import is_gpu, unclaimed
+from webhook.model.resources import is_gpu, other_extended_resources
 
 
 class Target(NamedTuple):
@@ -111,7 +111,7 @@ class Scope(NamedTuple):
             may_claim_gpu(self.original, self.fabrics)
             or self.claims_gpu
             or any(
-                unclaimed(container, self.fabrics)
+                other_extended_resources(container, self.fabrics)
                 or any(is_gpu(name, self.fabrics) for name in container.limits)
                 for container in self.original.containers
             )

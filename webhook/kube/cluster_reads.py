@@ -248,7 +248,7 @@ class BestEffortFacts:
 
     def facts(self, above: Facts) -> Facts:
         """Return `above`, completed with the facts that were read."""
-        return above.above(self.objects, self.listed, self.nodes)
+        return above.with_fallback(self.objects, self.listed, self.nodes)
 
     def note(self, right: str, assumed: str) -> None:
         """Note why the last request failed, and the assumption made instead."""

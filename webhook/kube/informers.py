@@ -103,7 +103,7 @@ class FactsStore:
     """The namespaces, with the requirements of LimitRanges and quotas in each."""
 
     def __init__(self) -> None:
-        self.facts = Facts(complete=True)
+        self.facts = Facts(unlisted_is_unknown=True)
         self._spaces: dict[str, NamespaceFacts] = {}
         self._rules: dict[str, dict[tuple[str, str], str]] = {}
 
@@ -144,7 +144,7 @@ class FactsStore:
 
     def _facts_of(self, name: str) -> NamespaceFacts | None:
         space, rules = self._spaces.get(name), self._rules.get(name)
-        return space.under(rules.values()) if space and rules else space
+        return space.with_memory_limit_reasons(rules.values()) if space and rules else space
 
 
 def _put(facts: dict[_Name, _Fact], key: _Name, fact: _Fact | None) -> None:

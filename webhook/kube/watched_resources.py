@@ -16,7 +16,13 @@ from weakref import WeakValueDictionary
 
 from webhook.model.annotations import FABRIC
 from webhook.model.claims import RequestedClasses, is_made_for_pod, requested_classes
-from webhook.model.facts import PSA_ENFORCE, NamespaceFacts, limit_range_of, namespace_of, quota_of
+from webhook.model.facts import (
+    PSA_ENFORCE,
+    NamespaceFacts,
+    limit_range_reason,
+    namespace_of,
+    quota_reason,
+)
 from webhook.model.nodes import Node, node_of
 from webhook.model.objects import ClusterObject
 
@@ -123,9 +129,9 @@ NAMESPACES = WatchedResource(
     resource="namespaces", part=ResourceField.NAMESPACE, project=_namespace
 )
 LIMIT_RANGES = WatchedResource(
-    resource="limitranges", part=ResourceField.RULE, project=limit_range_of
+    resource="limitranges", part=ResourceField.RULE, project=limit_range_reason
 )
-QUOTAS = WatchedResource(resource="resourcequotas", part=ResourceField.RULE, project=quota_of)
+QUOTAS = WatchedResource(resource="resourcequotas", part=ResourceField.RULE, project=quota_reason)
 #: The one object that configures the webhook. Without its definition there is no object.
 CONFIGURATIONS = WatchedResource(
     resource="fabricconfigurations",

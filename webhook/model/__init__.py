@@ -3,5 +3,5 @@
 `pod` reads a pod's manifest, `objects` other manifests, and `annotations` the users' requests.
 `resources` and `claims` are devices, `fabric` and `inventory` the configuration and its nodes,
 `facts` the cluster, `json` the types of unchecked JSON, and `decision` the result.
-Nothing here decides, does I/O or imports another room. Start with `decision`.
+Nothing here decides, does I/O or imports another package of webhook/. Start with `decision`.
 """

@@ -116,19 +116,19 @@ class Claim(NamedTuple):
 
     @property
     def is_domain(self) -> bool:
-        """Return whether it is a channel of a ComputeDomain, which is not a device."""
+        """Whether it is a channel of a ComputeDomain, which is not a device."""
         return any(word in self.words for word in _DOMAIN_WORDS)
 
     @property
     def is_nic(self) -> bool:
-        """Return whether it is a NIC: by its names, or because no container uses it."""
+        """Whether it is a NIC: by its names, or because no container uses it."""
         if self.is_domain:
             return False
         return _NIC.search(self.words) is not None or (self.user is None and not self.is_gpu)
 
     @property
     def is_gpu(self) -> bool:
-        """Return whether its names show a GPU; it may also be a NIC."""
+        """Whether its names show a GPU; it may also be a NIC."""
         return not self.is_domain and _GPU.search(self.words) is not None
 
 
@@ -160,8 +160,8 @@ def claims_by_user(claims: Iterable[Claim]) -> dict[Path, list[Claim]]:
 
 def fabrics_of(claim: Claim, fabrics: Fabrics) -> frozenset[str]:
     """Return the names of the fabrics that have the claim's template, or else its device class."""
-    homes = fabrics.by_template.get(claim.template)
-    return homes or frozenset[str]().union(
+    fabric_names = fabrics.by_template.get(claim.template)
+    return fabric_names or frozenset[str]().union(
         *(fabrics.by_class[name] for name in claim.classes if name in fabrics.by_class)
     )
 

@@ -104,7 +104,7 @@ class FabricEnv:
     """
 
     #: The variables of the fabric's libraries whose values the configuration alone decides.
-    libraries: EnvPairs = ()
+    library_variables: EnvPairs = ()
     #: `mlx5_0:1,mlx5_1:1`, the RDMA part of UCX_NET_DEVICES; "" if the names are not exact.
     ucx_devices: str = ""
     #: The site's own `env`.
@@ -148,7 +148,7 @@ class Fabric:
     )
 
     def __post_init__(self) -> None:
-        values = dict(self.env.libraries)
+        values = dict(self.env.library_variables)
         variables = tuple(
             (row.name, row.value, values.get(row.name, ""))
             for row in VARIABLES
@@ -191,7 +191,7 @@ class Fabrics:
     foreign_annotations: Globs = field(default_factory=Globs)
     #: Twelve hex digits that change with the configuration's meaning.
     config_hash: str = ""
-    #: GPU resource → names of the fabrics that claim it.
+    #: GPU resource → names of the fabrics that list it.
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: RDMA resource or alias → names of the fabrics that have it.
     by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -209,7 +209,7 @@ class Fabrics:
         return id(self)
 
 
-def index(
+def build_fabrics(
     fabrics: tuple[Fabric, ...],
     *,
     defaults: Defaults | None = None,
@@ -268,7 +268,7 @@ def _by(
 
 NCCL_SOCKET = "NCCL_SOCKET_IFNAME"
 GLOO_SOCKET = "GLOO_SOCKET_IFNAME"
-SOCKETS = (NCCL_SOCKET, GLOO_SOCKET)
+SOCKET_VARIABLES = (NCCL_SOCKET, GLOO_SOCKET)
 
 LOOPBACK = "lo"
 _LONGEST = 15  # bytes: IFNAMSIZ without its final NUL
@@ -281,7 +281,7 @@ def ip_interfaces(interface: str | None, user_env: Mapping[str, str | None]) -> 
     `interface` is the fabric's. The user's NCCL_SOCKET_IFNAME takes precedence over it, then
     GLOO_SOCKET_IFNAME, which contains exact names.
     """
-    for name in SOCKETS:
+    for name in SOCKET_VARIABLES:
         if name in user_env:
             interfaces = list(_named(user_env[name] or "", interface, exact=name == GLOO_SOCKET))
             return () if None in interfaces else tuple(dict.fromkeys(filter(None, interfaces)))

@@ -49,7 +49,7 @@ class NamespaceFacts:
         level = (self.labels or _NONE).get(PSA_ENFORCE, "")
         return level if level in ("baseline", "restricted") else ""
 
-    def under(self, reasons: Iterable[str]) -> NamespaceFacts:
+    def with_memory_limit_reasons(self, reasons: Iterable[str]) -> NamespaceFacts:
         """Return a copy with the reason, from LimitRanges and quotas, to require a memory limit.
 
         `reasons` may contain "". The alphabetically first reason is used, so that all replicas
@@ -60,18 +60,19 @@ class NamespaceFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The known facts about a cluster; if `complete`, a namespace not listed is unknown."""
+    """The known facts about a cluster."""
 
     namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
-    complete: bool = False
+    #: Whether a namespace that is not listed is unknown; otherwise it restricts nothing.
+    unlisted_is_unknown: bool = False
     #: The facts about the templates of a namespace that is not listed.
     other_claims: ClaimFacts = NO_CLAIM_FACTS
 
     def namespace(self, name: str) -> NamespaceFacts:
         """Return the facts about a namespace, in O(1)."""
         return self.namespaces.get(name) or NamespaceFacts(
-            name=name, is_loaded=not self.complete, claims=self.other_claims
+            name=name, is_loaded=not self.unlisted_is_unknown, claims=self.other_claims
         )
 
     @staticmethod
@@ -82,9 +83,9 @@ class Facts:
         """
         by_kind = _by_kind(objects)
         namespaces = by_kind.namespaces
-        for name, reasons in by_kind.rules.items():
+        for name, reasons in by_kind.memory_limit_reasons.items():
             if name in namespaces:
-                namespaces[name] = namespaces[name].under(reasons)
+                namespaces[name] = namespaces[name].with_memory_limit_reasons(reasons)
         has_templates = any(
             kind == TEMPLATE_KIND
             for claim_objects in by_kind.claims.values()
@@ -96,7 +97,10 @@ class Facts:
             claims = unlisted.with_objects(by_kind.claims.get(name, ()))
             namespaces[name] = replace(facts, claims=claims)
         return Facts(
-            namespaces=namespaces, nodes=by_kind.nodes, complete=True, other_claims=unlisted
+            namespaces=namespaces,
+            nodes=by_kind.nodes,
+            unlisted_is_unknown=True,
+            other_claims=unlisted,
         )
 
     def extended(self, objects: Iterable[Mapping[str, object]], namespace: str) -> Facts:
@@ -109,19 +113,23 @@ class Facts:
         namespaces = dict(self.namespaces)
         for name, facts in by_kind.namespaces.items():
             before = self.namespace(name)
-            restricted = facts.under([before.memory_limit_required])
+            restricted = facts.with_memory_limit_reasons([before.memory_limit_required])
             namespaces[name] = replace(restricted, claims=before.claims)
-        for name, reasons in by_kind.rules.items():
-            home = name or namespace
-            current = namespaces.get(home) or self.namespace(home)
-            namespaces[home] = current.under([current.memory_limit_required, *reasons])
+        for name, reasons in by_kind.memory_limit_reasons.items():
+            object_namespace = name or namespace
+            current = namespaces.get(object_namespace) or self.namespace(object_namespace)
+            namespaces[object_namespace] = current.with_memory_limit_reasons(
+                [current.memory_limit_required, *reasons]
+            )
         for name, claim_objects in by_kind.claims.items():
-            home = name or namespace
-            current = namespaces.get(home) or self.namespace(home)
-            namespaces[home] = replace(current, claims=current.claims.with_objects(claim_objects))
+            object_namespace = name or namespace
+            current = namespaces.get(object_namespace) or self.namespace(object_namespace)
+            namespaces[object_namespace] = replace(
+                current, claims=current.claims.with_objects(claim_objects)
+            )
         return replace(self, namespaces=namespaces, nodes={**self.nodes, **by_kind.nodes})
 
-    def above(
+    def with_fallback(
         self,
         objects: Iterable[Mapping[str, object]],
         listed: Iterable[str] = (),
@@ -132,12 +140,12 @@ class Facts:
         A namespace that is in neither is then assumed to restrict nothing. `listed` names the
         namespaces whose ResourceClaimTemplates are all among the objects.
         """
-        beneath = Facts().extended(objects, "").listing(listed)
-        namespaces = {**beneath.namespaces, **self.namespaces}
+        fallback = Facts().extended(objects, "").with_complete_templates(listed)
+        namespaces = {**fallback.namespaces, **self.namespaces}
         nodes = {**nodes, **self.nodes}
-        return replace(self, namespaces=namespaces, nodes=nodes, complete=False)
+        return replace(self, namespaces=namespaces, nodes=nodes, unlisted_is_unknown=False)
 
-    def listing(self, namespaces: Iterable[str]) -> Facts:
+    def with_complete_templates(self, namespaces: Iterable[str]) -> Facts:
         """Return a copy where these namespaces have no other ResourceClaimTemplates."""
         listed = {name: self.namespace(name) for name in namespaces}
         complete = {
@@ -152,17 +160,17 @@ class Facts:
 
 
 class _ByKind(NamedTuple):
-    """Objects by kind; rules and claims by namespace, "" if it is unset."""
+    """Objects by kind; the others by namespace, "" if it is unset."""
 
     namespaces: dict[str, NamespaceFacts]
-    rules: dict[str, list[str]]
+    memory_limit_reasons: dict[str, list[str]]
     nodes: dict[str, Node]
     claims: dict[str, list[ClaimObject]]
 
 
 def _by_kind(objects: Iterable[Mapping[str, object]]) -> _ByKind:
     by_kind = _ByKind({}, {}, {}, {})
-    namespaces, rules, nodes, claims = by_kind
+    namespaces, memory_limit_reasons, nodes, claims = by_kind
     for item in objects:
         space, name = key_of(item)
         match item.get("kind"):
@@ -171,9 +179,9 @@ def _by_kind(objects: Iterable[Mapping[str, object]]) -> _ByKind:
             case "Node":
                 nodes[name] = node_of(item)
             case "LimitRange":
-                rules.setdefault(space, []).append(limit_range_of(item))
+                memory_limit_reasons.setdefault(space, []).append(limit_range_reason(item))
             case "ResourceQuota":
-                rules.setdefault(space, []).append(quota_of(item))
+                memory_limit_reasons.setdefault(space, []).append(quota_reason(item))
             case "ResourceClaimTemplate" | "ResourceClaim" as kind:
                 claims.setdefault(space, []).append((kind, name, requested_classes(item)))
             case _:
@@ -194,14 +202,14 @@ def namespace_of(item: Mapping[str, object]) -> NamespaceFacts:
     )
 
 
-def limit_range_of(item: Mapping[str, object]) -> str:
+def limit_range_reason(item: Mapping[str, object]) -> str:
     """Return why a LimitRange rejects pods without a memory limit, or "" if it does not."""
     limits = LimitRange(item)
     field = next(limits.memory_bounds(), None)
     return f"LimitRange {limits.name} sets {field}.memory" if field else ""
 
 
-def quota_of(item: Mapping[str, object]) -> str:
+def quota_reason(item: Mapping[str, object]) -> str:
     """Return why a ResourceQuota rejects pods without a memory limit, or "" if it does not."""
     quota = ResourceQuota(item)
     return (

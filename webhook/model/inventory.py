@@ -37,19 +37,19 @@ class UnassignedNodes(NamedTuple):
         if self.fits:
             text = f"{subject} {' and '.join(self.fits)}: {self.why}"
             return _NODE_IN_SEVERAL_FABRICS.finding("error", text, location=location)
-        nearest = f", the nearest is {self.nearest}" if self.nearest else ""
+        nearest = f" (nearest: {self.nearest})" if self.nearest else ""
         text = f"{subject} no fabric{nearest}: {self.why}"
         return _NODE_WITHOUT_FABRIC.finding("error", text, location=location)
 
 
 def unassigned_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[UnassignedNodes, ...]:
-    """Return the nodes that may be meant for a fabric, but do not belong to exactly one."""
+    """Return the nodes that may belong to a fabric, but do not belong to exactly one."""
     by_reason: dict[tuple[tuple[str, ...], str, str], list[str]] = {}
     for group in groups:
-        if len(group.homes) > 1:
-            fits = tuple(name for name in fabrics.fabrics if name in group.homes)
+        if len(group.fabric_names) > 1:
+            fits = tuple(name for name in fabrics.fabrics if name in group.fabric_names)
             by_reason.setdefault((fits, "", _common(group, fits, fabrics)), []).extend(group.names)
-        elif not group.homes and is_meant(group, fabrics):
+        elif not group.fabric_names and may_belong_to_fabric(group, fabrics):
             nearest, reason = _nearest(group, fabrics)
             by_reason.setdefault(((), nearest, reason), []).extend(group.names)
     return tuple(
@@ -58,8 +58,8 @@ def unassigned_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[Una
     )
 
 
-def is_meant(group: NodeGroup, fabrics: Fabrics) -> bool:
-    """Return whether nodes may be meant for a fabric: they offer GPUs or RDMA, or fit a label."""
+def may_belong_to_fabric(group: NodeGroup, fabrics: Fabrics) -> bool:
+    """Return whether nodes may belong to a fabric: they offer GPUs or RDMA, or fit a label."""
     offers = any(is_gpu(name, fabrics) or is_rdma(name, fabrics) for name in group.resources)
     return offers or any(
         _fits_label(group, key, fabric, fabrics)
@@ -123,8 +123,8 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
         return f"{' and '.join(shared)} {'fits' if len(shared) == 1 else 'fit'} all of them"
     offered = [sorted(fabrics.own_resources[name] & group.resources.keys()) for name in fits]
     if all(offered):
-        return f"resources of each are offered: {', '.join(names[0] for names in offered)}"
-    return "their match has nothing to distinguish them"
+        return f"they offer resources of each: {', '.join(names[0] for names in offered)}"
+    return "nothing in `match` distinguishes them"
 
 
 # What is wrong with fabrics and their nodes. A text only counts nodes, since not every reader may
@@ -211,12 +211,12 @@ class FabricInventory(NamedTuple):
 
     fabrics: tuple[FabricCapacity, ...]
     unassigned_nodes: tuple[UnassignedNodes, ...]
-    #: The number of nodes, and of nodes that are meant for no fabric.
+    #: The number of nodes, and of nodes that have nothing to do with fabrics.
     nodes: int
-    others: int
+    unrelated_nodes: int
 
     @property
-    def well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether nothing is wrong."""
         return not self.unassigned_nodes and not any(fabric.findings for fabric in self.fabrics)
 
@@ -235,20 +235,25 @@ def build_inventory(
     )
     return FabricInventory(
         fabrics=tuple(
-            _of(
-                fabric, [group for group in groups if fabric.name in group.homes], fabrics, reserved
+            _capacity(
+                fabric,
+                [group for group in groups if fabric.name in group.fabric_names],
+                fabrics,
+                reserved,
             )
             for fabric in fabrics.fabrics.values()
         ),
         unassigned_nodes=unassigned_nodes(groups, fabrics),
         nodes=len(nodes),
-        others=sum(
-            len(group.names) for group in groups if not group.homes and not is_meant(group, fabrics)
+        unrelated_nodes=sum(
+            len(group.names)
+            for group in groups
+            if not group.fabric_names and not may_belong_to_fabric(group, fabrics)
         ),
     )
 
 
-def _of(
+def _capacity(
     fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics, reserved: Reserved | None
 ) -> FabricCapacity:
     gpus = sorted({name for group in groups for name in group.resources if is_gpu(name, fabrics)})

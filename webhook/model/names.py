@@ -12,7 +12,7 @@ _DIGITS = re.compile(r"(\d{1,18})")
 def natural_key(name: str) -> list[tuple[int, str]]:
     """Return a sort key that compares numbers in names as numbers: node-2 before node-10."""
     parts = _DIGITS.split(name)
-    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
+    return [(int(part), "") if index % 2 else (0, part) for index, part in enumerate(parts)]
 
 
 def shortened_list(names: Sequence[str], limit: int = 4) -> str:

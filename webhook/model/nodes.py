@@ -1,7 +1,8 @@
 """Nodes: their labels, their extended resources and their fabrics.
 
 An inventory is compiled from all nodes of a cluster, and a decision reads it in O(1). Nodes that
-the fabrics do not distinguish form a group, so that each of ten thousand nodes takes little work.
+the fabrics do not distinguish form a group, so that the work per node stays small even with ten
+thousand nodes.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class NodeGroup(NamedTuple):
     labels: Mapping[str, str]
     resources: Mapping[str, int]
     #: Names of the fabrics that the nodes may belong to.
-    homes: frozenset[str]
+    fabric_names: frozenset[str]
 
 
 def node_of(item: Mapping[str, object]) -> Node:
@@ -109,8 +110,8 @@ def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGro
             labels = {
                 key: value for key, value in zip(keys, values, strict=True) if value is not None
             }
-            homes = _homes(labels, node.resources, fabrics)
-            group = groups[signature] = NodeGroup([], labels, node.resources, homes)
+            fabric_names = _fabric_names(labels, node.resources, fabrics)
+            group = groups[signature] = NodeGroup([], labels, node.resources, fabric_names)
         group.names.append(name)
     return list(groups.values())
 
@@ -118,29 +119,29 @@ def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGro
 def inventory_of(nodes: Mapping[str, Node], fabrics: Fabrics) -> NodeInventory:
     """Map nodes, GPUs and resources to fabrics; call this once per change of either."""
     groups = groups_of_nodes(nodes, fabrics)
-    by_node = {name: group.homes for group in groups for name in group.names}
+    by_node = {name: group.fabric_names for group in groups for name in group.names}
     hosts = {node.labels.get(HOSTNAME, name): by_node[name] for name, node in nodes.items()}
     by_gpu: dict[str, frozenset[str]] = {}
     offering: dict[str, dict[str, int]] = {}
     together: dict[tuple[str, str], frozenset[str]] = {}
     by_model: dict[tuple[str, str], frozenset[str]] = {}
-    for _, labels, resources, homes in groups:
+    for _, labels, resources, fabric_names in groups:
         for gpu in resources.keys() & fabrics.by_gpu.keys():
-            _add(by_gpu, gpu, homes & fabrics.by_gpu[gpu])
+            _add(by_gpu, gpu, fabric_names & fabrics.by_gpu[gpu])
         for resource, amount in resources.items():
             largest = offering.setdefault(resource, {})
-            largest.update({home: max(amount, largest.get(home, 0)) for home in homes})
+            largest.update({name: max(amount, largest.get(name, 0)) for name in fabric_names})
             for other in resources.keys() & fabrics.by_resource.keys():
-                _add(together, (resource, other), homes)
+                _add(together, (resource, other), fabric_names)
         for key in labels.keys() & GPU_MODEL_LABELS:
-            _add(by_model, (key, labels[key]), homes)
+            _add(by_model, (key, labels[key]), fabric_names)
     return NodeInventory(
         by_node={**by_node, **hosts},
         by_gpu=by_gpu,
         offering=offering,
         together=together,
         by_gpu_model=by_model,
-        inhabited=frozenset[str]().union(*(group.homes for group in groups)),
+        inhabited=frozenset[str]().union(*(group.fabric_names for group in groups)),
         with_gpus=frozenset[str]().union(*by_gpu.values()),
         label_keys=frozenset[str]().union(*(node.labels for node in nodes.values())),
     )
@@ -149,24 +150,24 @@ def inventory_of(nodes: Mapping[str, Node], fabrics: Fabrics) -> NodeInventory:
 _Key = TypeVar("_Key")
 
 
-def _add(index: dict[_Key, frozenset[str]], key: _Key, homes: frozenset[str]) -> None:
-    index[key] = index.get(key, frozenset()) | homes
+def _add(index: dict[_Key, frozenset[str]], key: _Key, fabric_names: frozenset[str]) -> None:
+    index[key] = index.get(key, frozenset()) | fabric_names
 
 
-def _homes(
+def _fabric_names(
     labels: Mapping[str, str], resources: Mapping[str, int], fabrics: Fabrics
 ) -> frozenset[str]:
     """Return the fabrics whose `match` fits nodes, or else whose own resource they offer.
 
     The resource replaces the fabric's GPUs, never its labels, which the site chose.
     """
-    labelled = [
+    labeled = [
         fabric for fabric in fabrics.fabrics.values() if _labels_fit(labels, fabric, fabrics)
     ]
-    matching = frozenset(fabric.name for fabric in labelled if _matches(resources, fabric, fabrics))
+    matching = frozenset(fabric.name for fabric in labeled if _matches(resources, fabric, fabrics))
     return matching or frozenset(
         fabric.name
-        for fabric in labelled
+        for fabric in labeled
         if not fabrics.own_resources[fabric.name].isdisjoint(resources)
     )
 

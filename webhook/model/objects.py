@@ -1,6 +1,6 @@
 """Views of the cluster objects that decisions depend on, besides pods: each field is read once.
 
-A ShapeError names a field that no API server would have written.
+A ShapeError names a malformed field, which no API server returns.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ResourceClaim(ClusterObject):
         is_template = "spec" in self._spec
         path = ("spec", *_REQUESTS) if is_template else _REQUESTS
         listed = self._template_requests if is_template else self._claim_requests
-        return (DeviceRequest(request, (*path, place)) for place, request in enumerate(listed))
+        return (DeviceRequest(request, (*path, index)) for index, request in enumerate(listed))
 
 
 class DeviceRequest:

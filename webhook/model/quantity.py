@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-#: `parse` counts in billionths, the smallest unit of a quantity, so that sums are exact.
-UNIT = 10**9
-#: The largest magnitude, in units; Kubernetes does not count beyond it.
+#: The number of billionths in 1: `parse` returns billionths, so that sums are exact.
+BILLIONTHS = 10**9
+#: The largest magnitude, as a whole number; Kubernetes does not count beyond it.
 LARGEST = 2**63 - 1
 
 _POWERS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -37,7 +37,7 @@ def parse(value: object) -> int:
     if type(value) is int:  # not a bool, which `isinstance` accepts
         if abs(value) > LARGEST:
             raise _too_large(value)
-        return int(value) * UNIT
+        return int(value) * BILLIONTHS
     written = repr(value) if isinstance(value, float) else value
     if not isinstance(written, str):
         raise _malformed(value)
@@ -55,10 +55,10 @@ def _read(written: str) -> int:
     sign, whole_part, fraction, exponent, suffix = form.groups(default="")
     digits = int(whole_part + fraction or "0")
     if suffix in _SHIFTS:
-        number = min(_scaled(digits << _SHIFTS[suffix], -len(fraction)), LARGEST * UNIT)
+        number = min(_scaled(digits << _SHIFTS[suffix], -len(fraction)), LARGEST * BILLIONTHS)
     else:
         number = _scaled(digits, (int(exponent) if exponent else _POWERS[suffix]) - len(fraction))
-    if number > LARGEST * UNIT:
+    if number > LARGEST * BILLIONTHS:
         raise _too_large(written)
     return -number if sign == "-" else number
 
@@ -92,7 +92,7 @@ def _too_large(value: str | int) -> ValueError:
     return ValueError(f"{quoted:.80} is more than 2^63-1, the largest quantity")
 
 
-def amount(value: object) -> int:
+def resource_billionths(value: object) -> int:
     """Return the quantity of a resource, in billionths; raise ValueError also for a negative one.
 
     Source: kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue.
@@ -104,17 +104,17 @@ def amount(value: object) -> int:
 
 
 def is_zero(value: object) -> bool:
-    """Return whether the quantity of a resource is zero; raise ValueError as `amount` does."""
+    """Return whether a resource's quantity is zero; raise ValueError like `resource_billionths`."""
     if isinstance(value, str) and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return not value.strip("0")
-    return not amount(value)
+    return not resource_billionths(value)
 
 
 def to_integer(value: object) -> int:
     """Return the quantity of a resource as a whole number, rounded up as Kubernetes does."""
     if isinstance(value, str) and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return int(value)
-    return -(-amount(value) // UNIT)
+    return -(-resource_billionths(value) // BILLIONTHS)
 
 
 def equal(left: object, right: object) -> bool:
@@ -128,7 +128,7 @@ def format_quantity(number: int) -> str:
     Use the largest binary unit that divides the number, unless binary units are capped at its
     size; otherwise use decimal digits.
     """
-    units, remainder = divmod(number, UNIT)
+    units, remainder = divmod(number, BILLIONTHS)
     if remainder:
         power, suffix = next(unit for unit in _SMALL if number % unit[0] == 0)
         return f"{number // power}{suffix}"

@@ -1,4 +1,4 @@
-"""Classify the resource names of a container: GPUs, RDMA devices, NICs that no fabric claims.
+"""Classify the resource names of a container: GPUs, RDMA devices, NICs that no fabric lists.
 
 GPU names are compared with a table or with the fabrics, never by the prefix `nvidia.com/gpu`,
 since `nvidia.com/gpumem` is memory.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from webhook.errors import ShapeError
 from webhook.model.fabric import Fabrics, Globs
 from webhook.model.pod import Container, Path, Pod, dotted
-from webhook.model.quantity import amount, equal, is_unexpanded, is_zero, to_integer
+from webhook.model.quantity import equal, is_unexpanded, is_zero, resource_billionths, to_integer
 
 #: The NVIDIA device plugin's name for a whole GPU.
 GPU = "nvidia.com/gpu"
@@ -42,7 +42,7 @@ VIRTUAL_GPU = frozenset(
     }
 )
 
-#: NICs without settings in any fabric, unless a fabric claims the name.
+#: NICs without settings in any fabric, unless a fabric lists the name.
 FOREIGN_RESOURCES = (
     "vpc.amazonaws.com/efa",  # AWS Elastic Fabric Adapter: libfabric, no verbs names
     "*/*sriov*",  # the SR-IOV network device plugin's usual names
@@ -63,7 +63,7 @@ _NONE = Globs()
 
 
 class Usage(NamedTuple):
-    """The GPUs, RDMA devices and unclaimed NICs that one container requests."""
+    """The GPUs, RDMA devices and other NICs that one container requests."""
 
     #: GPU resource names with a quantity above zero.
     gpus: tuple[str, ...]
@@ -77,7 +77,7 @@ class Usage(NamedTuple):
 
     @property
     def has_rdma(self) -> bool:
-        """Return whether an RDMA resource is requested with a quantity above zero."""
+        """Whether an RDMA resource is requested with a quantity above zero."""
         return any(not is_zero(quantity) for _, quantity in self.rdma)
 
 
@@ -90,16 +90,16 @@ _NO_USAGE = Usage((), 0, False, False, (), ())
 
 def usage_of(container: Container, fabrics: Fabrics) -> Usage:
     """Read the usage of a container; raise ShapeError if the API server would reject it."""
-    amounts = container.amounts
-    if not amounts:
+    quantities = container.quantities
+    if not quantities:
         return _NO_USAGE
     # Sorted, as the API server sends them: the result must not depend on the order in a file.
-    extended = sorted([name for name in amounts if "/" in name])
+    extended = sorted([name for name in quantities if "/" in name])
     if not extended:
         return _NO_USAGE
     try:
-        usage = _classify(extended, amounts, fabrics)
-        if amounts is not container.limits:
+        usage = _classify(extended, quantities, fabrics)
+        if quantities is not container.limits:
             check_limits(container, [name for name, _ in usage.rdma])
     except ValueError as error:
         raise _refusal(container) from error
@@ -107,16 +107,16 @@ def usage_of(container: Container, fabrics: Fabrics) -> Usage:
 
 
 def _refusal(container: Container) -> ShapeError:
-    """Return an error that names the malformed amounts, at most `_PROBLEM_LIMIT`.
+    """Return an error that names the malformed quantities, at most `_PROBLEM_LIMIT`.
 
     An unexpanded variable has the same remedy everywhere, so it is reported once.
     """
     problems: list[str] = []
-    for section, amounts in (("limits", container.limits), ("requests", container.requests)):
-        for name, written in amounts.items():
+    for section, quantities in (("limits", container.limits), ("requests", container.requests)):
+        for name, written in quantities.items():
             place = dotted((*container.path, "resources", section, name))
             try:
-                amount(written)
+                resource_billionths(written)
             except ValueError as error:
                 if is_unexpanded(written):
                     return ShapeError(f"{place}: {error}")
@@ -126,16 +126,16 @@ def _refusal(container: Container) -> ShapeError:
     return ShapeError("; ".join(problems))
 
 
-_PROBLEM_LIMIT = 4  # the most amounts that a message names
+_PROBLEM_LIMIT = 4  # the most quantities that a message names
 
 
-def _classify(extended: list[str], amounts: Mapping[str, object], fabrics: Fabrics) -> Usage:
+def _classify(extended: list[str], quantities: Mapping[str, object], fabrics: Fabrics) -> Usage:
     gpus: list[str] = []
     rdma: list[tuple[str, object]] = []
     foreign: list[str] = []
     count, shared, virtual = 0, False, False
     for name in extended:
-        written = amounts[name]
+        written = quantities[name]
         if is_rdma(name, fabrics):
             is_zero(written)  # raises ValueError if it is not a quantity
             rdma.append((name, written))
@@ -154,11 +154,11 @@ def _classify(extended: list[str], amounts: Mapping[str, object], fabrics: Fabri
     return Usage(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
 
 
-def unclaimed(container: Container, fabrics: Fabrics) -> list[str]:
+def other_extended_resources(container: Container, fabrics: Fabrics) -> list[str]:
     """List a container's extended resources above zero that are neither GPU nor RDMA."""
     return sorted(
         name
-        for name, written in container.amounts.items()
+        for name, written in container.quantities.items()
         if "/" in name and not is_rdma(name, fabrics) and not is_gpu(name, fabrics)
         if not _is_surely_zero(written)
     )
@@ -182,7 +182,7 @@ def is_rdma(name: str, fabrics: Fabrics) -> bool:
 
 
 def is_foreign(name: str, site_globs: Globs = _NONE) -> bool:
-    """Return whether a resource is a NIC that no fabric claims, by our globs or the site's."""
+    """Return whether a resource is a NIC that no fabric lists, by our globs or the site's."""
     return _RESOURCES.match(name) or site_globs.match(name)
 
 
@@ -200,7 +200,7 @@ def check_limits(container: Container, rdma: Collection[str]) -> None:
     """Raise ShapeError if the API server would reject a container's resources.
 
     One limit for several `rdma` resources is enough: aliases are merged into the real name.
-    Raise ValueError if an amount is not a quantity.
+    Raise ValueError if a quantity is malformed.
     """
     requests, limits = container.requests, container.limits
     merged = rdma if len(rdma) > 1 and any(name in limits for name in rdma) else ()
@@ -260,9 +260,9 @@ def _requests(container: Container) -> Amounts:
     return {**limits, **_integers(container.requests, (*path, "requests"))}
 
 
-def _integers(amounts: Mapping[str, object], path: Path) -> Amounts:
+def _integers(quantities: Mapping[str, object], path: Path) -> Amounts:
     integers: Amounts = {}
-    for name, written in amounts.items():
+    for name, written in quantities.items():
         if "/" in name:
             try:
                 integers[name] = to_integer(written)

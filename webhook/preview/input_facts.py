@@ -71,7 +71,7 @@ def with_input_facts(
             for manifest in live.objects
             if _identity(manifest, namespace) not in input_identities
         )
-        facts = facts.above(live_objects, live.listed, live.nodes)
+        facts = facts.with_fallback(live_objects, live.listed, live.nodes)
     return (facts.extended(input_objects, namespace) if input_objects else facts), notes
 
 

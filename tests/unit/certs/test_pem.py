@@ -22,7 +22,10 @@ def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
     ("pair", "message"),
     [
         (KeyPair(certificate=b"", key=b""), "the certificate is not a PEM certificate"),
-        (KeyPair(certificate=CA.certificate, key=b"?"), "the key is not an unencrypted PEM private key"),
+        (
+            KeyPair(certificate=CA.certificate, key=b"?"),
+            "the key is not an unencrypted PEM private key",
+        ),
         (KeyPair(certificate=CA.certificate, key=_leaf().key), "does not belong to"),
         (_leaf(timedelta(minutes=-1)), "the certificate expired at 20"),
     ],

@@ -10,9 +10,9 @@ from tests.unit.diagnose.verify.runs.plans import FABRIC
 from webhook.cli.verify.selection import chosen_nodes
 from webhook.errors import DocumentError
 from webhook.kube.api import Query
-from webhook.model.fabric import index
+from webhook.model.fabric import build_fabrics
 
-FABRICS = index((FABRIC,))
+FABRICS = build_fabrics((FABRIC,))
 
 
 class Nodes:

@@ -170,7 +170,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
         (
             {"hcas": ["mlx5_0", "mlx5_1:2"], "libraries": ["nccl", "ucx", "nvshmem"]},
             FabricEnv(
-                libraries=(
+                library_variables=(
                     ("NCCL_IB_HCA", "=mlx5_0,mlx5_1:2"),
                     ("NVSHMEM_HCA_LIST", "mlx5_0:1,mlx5_1:2"),
                 ),
@@ -184,7 +184,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                 "libraries": ["nccl", "ucx", "nvshmem", "mooncake"],
             },
             FabricEnv(
-                libraries=(
+                library_variables=(
                     ("NCCL_IB_HCA", "^=mlx5_bond_0,mlx5_3:2:1"),
                     ("NVSHMEM_HCA_LIST", "^mlx5_bond_0,mlx5_3:2"),
                 )
@@ -197,7 +197,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                 "qos": {"gidIndex": 3},
             },
             FabricEnv(
-                libraries=(
+                library_variables=(
                     ("NCCL_IB_HCA", "=ibp14s0:1:0:1,ibp32s0:2"),
                     ("NCCL_IB_GID_INDEX", "3"),
                     ("UCX_IB_GID_INDEX", "3"),
@@ -212,23 +212,23 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
         ),
         (
             {"hcas": ["mlx5_0:1", "mlx5_0:2"], "libraries": ["mooncake"]},
-            FabricEnv(libraries=(("MC_MS_FILTERS", "mlx5_0"),)),
+            FabricEnv(library_variables=(("MC_MS_FILTERS", "mlx5_0"),)),
         ),
         (
             {"hcas": [], "hcaPrefixes": ["rocep"], "libraries": ["nvshmem", "mooncake"]},
-            FabricEnv(libraries=(("NVSHMEM_HCA_PREFIX", "rocep"),)),
+            FabricEnv(library_variables=(("NVSHMEM_HCA_PREFIX", "rocep"),)),
         ),
         ({"hcas": [], "hcaPrefixes": ["mlx5"], "libraries": ["nvshmem"]}, FabricEnv()),
         (
             {"hcas": [], "hcaPrefixes": ["ibp", "rocep"]},
-            FabricEnv(libraries=(("NCCL_IB_HCA", "ibp,rocep"),)),
+            FabricEnv(library_variables=(("NCCL_IB_HCA", "ibp,rocep"),)),
         ),
         ({"hcas": []}, FabricEnv()),
         ({"libraries": ["gloo"], "qos": QOS}, FabricEnv()),
         (
             {"libraries": ["ucx"], "qos": QOS},
             FabricEnv(
-                libraries=(
+                library_variables=(
                     ("UCX_IB_TRAFFIC_CLASS", "104"),
                     ("UCX_IB_SL", "3"),
                     ("UCX_IB_GID_INDEX", "3"),
@@ -245,7 +245,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                 "qos": QOS,
             },
             FabricEnv(
-                libraries=(
+                library_variables=(
                     ("NCCL_IB_TC", "104"),
                     ("NCCL_IB_SL", "3"),
                     ("NCCL_IB_FIFO_TC", "192"),
@@ -267,7 +267,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                 "env": {"NCCL_IB_SL": 2, "UCX_NET_DEVICES": "all", "A": "b"},
             },
             FabricEnv(
-                libraries=(
+                library_variables=(
                     ("NCCL_IB_HCA", "=mlx5_0"),
                     ("UCX_IB_SL", "1"),
                 ),
@@ -299,14 +299,14 @@ def test_the_environment_is_rendered_per_library(fields: dict[str, object], env:
 )
 def test_nvshmem_needs_what_names_begin_with(fields: dict[str, object], prefix: str | None) -> None:
     """NVSHMEM leaves out devices whose names do not begin with the prefix, `mlx5` by default."""
-    written = dict(compiled(libraries=["nvshmem"], **fields).env.libraries)
+    written = dict(compiled(libraries=["nvshmem"], **fields).env.library_variables)
     assert written.get("NVSHMEM_HCA_PREFIX") == prefix
 
 
 @pytest.mark.parametrize("written", ["0x8001", "0x0001", 1, 0x8001])
 def test_a_partition_key_loses_its_membership_bit(written: object) -> None:
     """UCX_IB_PKEY is the 15-bit key in hexadecimal, whatever form the administrator uses."""
-    assert compiled(qos={"pkey": written}, libraries=["ucx"]).env.libraries == (
+    assert compiled(qos={"pkey": written}, libraries=["ucx"]).env.library_variables == (
         ("UCX_IB_PKEY", "0x0001"),
     )
 

@@ -8,7 +8,7 @@ from tests.builders import fabric
 from webhook.config.environment import RENDER
 from webhook.config.model import FabricEntry, QosEntry
 from webhook.decide.fabric_variables import desired_env
-from webhook.model.fabric import SOCKETS, FabricEnv
+from webhook.model.fabric import SOCKET_VARIABLES, FabricEnv
 from webhook.model.libraries import LIBRARIES, OF_POD, VARIABLES, Configured, Library
 
 #: The fields of `qos` in webhook/config/model.py, and the names of their values in VARIABLES.
@@ -50,8 +50,8 @@ def test_each_value_of_the_pod_is_made() -> None:
 
 
 def test_the_group_of_sockets_is_what_a_user_chooses_together() -> None:
-    """SOCKETS in webhook/model/fabric.py are the rows that yield to a choice of the user."""
-    assert {row.name for row in VARIABLES if row.value == "socket"} == set(SOCKETS)
+    """SOCKET_VARIABLES in webhook/model/fabric.py are the rows that yield to the user's choice."""
+    assert {row.name for row in VARIABLES if row.value == "socket"} == set(SOCKET_VARIABLES)
 
 
 @pytest.mark.parametrize(("field", "value"), QOS.items(), ids=QOS)
@@ -66,4 +66,4 @@ def test_a_field_of_qos_says_which_variables_it_sets(field: str, value: str) -> 
 def test_the_field_of_the_interface_says_which_variables_it_sets() -> None:
     """`socketInterface` names the variables that yield together."""
     text = FabricEntry.model_fields["socket_interface"].description or ""
-    assert [name for name in SOCKETS if name not in text] == []
+    assert [name for name in SOCKET_VARIABLES if name not in text] == []

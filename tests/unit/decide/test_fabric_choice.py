@@ -17,7 +17,7 @@ from webhook.decide.scope import Context
 from webhook.model.annotations import FABRIC, Requests
 from webhook.model.claims import ClaimFacts, claims_of
 from webhook.model.decision import Denial
-from webhook.model.fabric import DeviceClaim, Fabric, RdmaResource, index
+from webhook.model.fabric import DeviceClaim, Fabric, RdmaResource, build_fabrics
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import Pod, PodManifest
@@ -276,7 +276,7 @@ def test_three_may_contradict_each_other_only_together() -> None:
 def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) -> None:
     """The message lists the names that would do."""
     with pytest.raises(Denial) as raised:
-        check_name(Requests(fabric="nort"), index(fabrics))
+        check_name(Requests(fabric="nort"), build_fabrics(fabrics))
     assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
         f"annotation rdma.lab/fabric names 'nort', but the fabrics are: {names}",
@@ -286,7 +286,7 @@ def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) ->
 @pytest.mark.parametrize("name", [None, "south"])
 def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
     """Only a name of no fabric is wrong."""
-    check_name(Requests(fabric=name), index(ALL))
+    check_name(Requests(fabric=name), build_fabrics(ALL))
 
 
 @pytest.mark.parametrize(

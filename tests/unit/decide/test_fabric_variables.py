@@ -13,7 +13,7 @@ from webhook.decide.fabric_variables import (
     non_evidence_names,
     non_evidence_names_of_all,
 )
-from webhook.model.fabric import Fabric, FabricEnv, index
+from webhook.model.fabric import Fabric, FabricEnv, build_fabrics
 
 ALL = frozenset({"nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"})
 OPEN_MPI = {
@@ -22,7 +22,7 @@ OPEN_MPI = {
     "PRTE_MCA_prte_if_include": "eth0",
 }
 ENV = FabricEnv(
-    libraries=(
+    library_variables=(
         ("NCCL_IB_HCA", "=mlx5_0"),
         ("NCCL_IB_TC", "106"),
         ("UCX_IB_TRAFFIC_CLASS", "106"),
@@ -243,14 +243,14 @@ def test_what_a_fabric_writes_is_not_evidence() -> None:
     plain = fabric(env=FabricEnv(site=(("A", "b"),)))
     assert non_evidence_names(plain) == {"A"}
     assert non_evidence_names(full()) == set(OPEN_MPI)
-    assert non_evidence_names_of_all(index((plain, full(name="full")))) == {"A", *OPEN_MPI}
+    assert non_evidence_names_of_all(build_fabrics((plain, full(name="full")))) == {"A", *OPEN_MPI}
 
 
 def test_each_value_has_the_first_fabric_that_writes_it() -> None:
     """In either network, the first fabric counts; a site's `env` identifies no fabric."""
     site = fabric("site", env=FabricEnv(site=(("NCCL_DEBUG", "INFO"),)))
     first, second = (full(name=name, libraries=frozenset({"gloo"})) for name in ("one", "two"))
-    assert fabric_by_setting(index((site, first, second))) == {
+    assert fabric_by_setting(build_fabrics((site, first, second))) == {
         ("GLOO_SOCKET_IFNAME", "eth0"): "one",
         ("GLOO_SOCKET_IFNAME", "bond0"): "one",
     }

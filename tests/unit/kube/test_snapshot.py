@@ -42,7 +42,7 @@ def test_rules_and_namespaces_come_in_any_order() -> None:
     """A rule alone does not make its namespace known."""
     assembly = FactsStore()
     assert assembly.take([put(LIMIT_RANGES, limit_range(**MAX))]) == set()
-    assert assembly.facts == Facts(complete=True)
+    assert assembly.facts == Facts(unlisted_is_unknown=True)
     assert assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))]) == {"lab", "x"}
     says = "LimitRange sizes sets max.memory"
     assert assembly.facts.namespace("lab").memory_limit_required == says
@@ -75,7 +75,7 @@ def test_what_is_deleted_is_forgotten() -> None:
     says = "ResourceQuota team counts limits.memory"
     assert assembly.facts.namespace("lab").memory_limit_required == says
     assert assembly.take([deleted(NAMESPACES, namespace("lab"))]) == {"lab"}
-    assert assembly.facts == Facts(complete=True)
+    assert assembly.facts == Facts(unlisted_is_unknown=True)
     assembly.take([deleted(QUOTAS, team), put(NAMESPACES, namespace("lab"))])
     assert assembly.facts.namespace("lab").memory_limit_required == ""
 

@@ -117,7 +117,7 @@ def test_a_preview_adds_its_own_templates() -> None:
 def test_all_templates_of_a_namespace_may_be_known() -> None:
     """As a cluster lists them; other namespaces stay as they are."""
     given = Facts.from_objects([space("mine")])
-    facts = given.above([space(), template(), space("other")], ["lab", "empty", "mine"])
+    facts = given.with_fallback([space(), template(), space("other")], ["lab", "empty", "mine"])
     assert facts.namespace("lab").claims == ClaimFacts(
         templates={"nics": {"nics": ("roce.lab",)}}, complete=True
     )

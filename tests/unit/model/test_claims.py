@@ -183,8 +183,8 @@ def test_a_device_class_is_a_nic_if_its_name_says_so(
     pod_claim: Claim, name: str, is_nic: bool, is_gpu: bool
 ) -> None:
     """Otherwise the classes of a fabric are its GPUs."""
-    home: Fabric = SITE.fabrics[name]
-    assert has_nic_of(pod_claim, home, NO_CLAIM_FACTS) is is_nic
+    claimed_fabric: Fabric = SITE.fabrics[name]
+    assert has_nic_of(pod_claim, claimed_fabric, NO_CLAIM_FACTS) is is_nic
     assert is_gpu_claim(pod_claim, SITE) is is_gpu
 
 
@@ -207,8 +207,8 @@ def test_the_class_that_a_fabrics_template_requests_is_its_nic(
     """Its GPUs are not, by their names or by `match`."""
     requested = {"gpu": ("h100.lab", "gpu.lab"), "nic": ("fast",), "other": ("slow",)}
     facts = ClaimFacts(templates={"pairs": requested})
-    home = fabric("a", claims=(fabric_claim,), device_classes=frozenset({"h100.lab"}))
-    assert has_nic_of(claim("", *classes), home, facts) is is_nic
+    claimed_fabric = fabric("a", claims=(fabric_claim,), device_classes=frozenset({"h100.lab"}))
+    assert has_nic_of(claim("", *classes), claimed_fabric, facts) is is_nic
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,12 @@ def test_a_fabric_has_what_its_nodes_offer() -> None:
         *(("h",), {"nvidia.com/h100": 8}, {"nvidia.com/rail0": 8}),
     )
     assert v100.free is None
-    assert (inventory.well, inventory.nodes, inventory.others, inventory.unassigned_nodes) == (
+    assert (
+        inventory.is_healthy,
+        inventory.nodes,
+        inventory.unrelated_nodes,
+        inventory.unassigned_nodes,
+    ) == (
         True,
         3,
         0,
@@ -107,7 +112,7 @@ def test_a_fabric_without_nodes() -> None:
     """It is a problem, and the only one that is reported for the fabric."""
     inventory = build({"a": volta()})
     assert texts(inventory) == {"h100-roce": ["no node belongs to the fabric"]}
-    assert not inventory.well
+    assert not inventory.is_healthy
 
 
 def test_a_resource_that_no_node_offers() -> None:
@@ -167,7 +172,7 @@ def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
     inventory = build({"p10": node("Tesla-P100", v100=8), "p9": node("Tesla-P100", v100=8)})
     reason = f"label {PRODUCT} is Tesla-P100, not Tesla-V100-*"
     assert unassigned(inventory) == UnassignedNodes(("p9", "p10"), (), "v100-ib", reason)
-    assert (inventory.nodes, inventory.others) == (2, 0)
+    assert (inventory.nodes, inventory.unrelated_nodes) == (2, 0)
     assert (
         unassigned(build({"p": node(v100=8)})).why == f"label {PRODUCT} is missing (Tesla-V100-*)"
     )
@@ -177,7 +182,7 @@ def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
     assert unassigned(build({"p": node(gpu=1)})) == UnassignedNodes(("p",), (), "v100-ib", reasons)
 
 
-def test_a_node_with_rdma_and_no_gpu_is_meant_for_a_fabric() -> None:
+def test_a_node_with_rdma_and_no_gpu_may_belong_to_a_fabric() -> None:
     """Any GPU name of the fabric would be enough, and any product."""
     two = fabric(
         "two",
@@ -195,7 +200,11 @@ def test_a_node_without_gpus_belongs_to_the_fabric_whose_resource_it_offers() ->
     loose = fabric("loose", gpu_resources=V100.gpu_resources, resources=V100.resources)
     inventory = build({"c": node(rdma=63), "g": node(v100=8, rdma=63)}, fabrics(loose))
     (only,) = inventory.fabrics
-    assert (only.nodes, only.resources, inventory.well) == (("c", "g"), {"rdma/v100": 126}, True)
+    assert (only.nodes, only.resources, inventory.is_healthy) == (
+        ("c", "g"),
+        {"rdma/v100": 126},
+        True,
+    )
 
 
 def test_a_resource_of_several_fabrics_brings_no_node_to_any() -> None:
@@ -269,16 +278,16 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     assert unassigned(inventory).why == "label net=ib fits all of them"
     loose = fabric("loose")
     inventory = build({"n": volta()}, fabrics(V100, loose))
-    assert unassigned(inventory).why == "their match has nothing to distinguish them"
+    assert unassigned(inventory).why == "nothing in `match` distinguishes them"
     north, south = (
         fabric("north", resources=V100.resources),
         fabric("south", resources=H100.resources),
     )
     inventory = build({"n": node(rdma=1, rail=8)}, fabrics(north, south))
-    offered = "resources of each are offered: rdma/v100, nvidia.com/rail0"
+    offered = "they offer resources of each: rdma/v100, nvidia.com/rail0"
     assert unassigned(inventory) == UnassignedNodes(("n",), ("north", "south"), "", offered)
     inventory = build({"n": volta()}, fabrics(V100, loose, replace(loose, name="tight")))
-    assert unassigned(inventory).why == "their match has nothing to distinguish them"
+    assert unassigned(inventory).why == "nothing in `match` distinguishes them"
     twice = [
         fabric(f"v{n}", gpu_resources=V100.gpu_resources, node_labels=V100.node_labels)
         for n in (1, 2)
@@ -290,7 +299,12 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
 def test_nodes_that_no_fabric_means_are_counted() -> None:
     """A control plane has neither GPU nor RDMA, and no label of a fabric."""
     inventory = build({"a": volta(), "cp": node(labels={"role": "x"})}, fabrics(V100))
-    assert (inventory.nodes, inventory.others, inventory.unassigned_nodes, inventory.well) == (
+    assert (
+        inventory.nodes,
+        inventory.unrelated_nodes,
+        inventory.unassigned_nodes,
+        inventory.is_healthy,
+    ) == (
         2,
         1,
         (),

@@ -44,14 +44,14 @@ def node(name: str, product: str = "", status: Any = None, **resources: Any) -> 
 def test_no_objects_are_facts_too() -> None:
     """An empty list of objects is complete, so a namespace that is not in it is unknown."""
     facts = Facts.from_objects([])
-    assert facts == Facts(complete=True)
+    assert facts == Facts(unlisted_is_unknown=True)
     assert facts.namespace("lab") == NamespaceFacts(name="lab", is_loaded=False)
 
 
 def test_given_facts_come_before_those_beneath() -> None:
     """`above` adds unknown namespaces, and no object then counts as missing."""
     given = Facts.from_objects([namespace("lab", labels={"from": "file"})])
-    facts = given.above([namespace("lab", labels={"from": "cluster"}), namespace("other")])
+    facts = given.with_fallback([namespace("lab", labels={"from": "cluster"}), namespace("other")])
     assert facts.namespace("lab").labels == {"from": "file"}
     assert facts.namespace("other").labels == {}
     assert facts.namespace("elsewhere") == NamespaceFacts(name="elsewhere", is_loaded=True)
@@ -249,7 +249,7 @@ def test_more_objects_extend_facts() -> None:
         rules("limits"),
     ]
     facts = before.extended(additions, "here")
-    assert facts.complete
+    assert facts.unlisted_is_unknown
     assert facts.nodes.keys() == {"n1", "n2"}
     assert facts.namespace("lab").labels == {"a": "new"}
     assert facts.namespace("lab").memory_limit_required == "LimitRange z-limits sets max.memory"

@@ -26,10 +26,10 @@ def test_nodes_that_are_the_same_to_the_fabrics_are_a_group() -> None:
         "c": node(volta, v100=7),
         "d": node({"rack": "1"}),
     }
-    home = frozenset({"v100-ib"})
+    fabric_names = frozenset({"v100-ib"})
     assert groups_of_nodes(nodes, fabrics(V100, H100)) == [
-        NodeGroup(["a", "b"], volta, {"nvidia.com/v100": 8}, home),
-        NodeGroup(["c"], volta, {"nvidia.com/v100": 7}, home),
+        NodeGroup(["a", "b"], volta, {"nvidia.com/v100": 8}, fabric_names),
+        NodeGroup(["c"], volta, {"nvidia.com/v100": 7}, fabric_names),
         NodeGroup(["d"], {}, {}, frozenset()),
     ]
 
@@ -90,7 +90,7 @@ def test_a_node_belongs_to_the_fabric_that_it_matches_or_whose_own_resource_it_o
     """By `match`; else by a resource that no other fabric has, where the labels fit."""
     item = {"metadata": {"labels": labels}, "status": {"allocatable": dict.fromkeys(offered, "1")}}
     (group,) = groups_of_nodes({"n": node_of(item)}, fabrics(*members))
-    assert group.homes == expected
+    assert group.fabric_names == expected
 
 
 def test_nodes_without_gpus_are_no_evidence_for_a_gpu() -> None:

@@ -60,7 +60,7 @@ def test_absent_fields_are_empty() -> None:
     """Null is the same as absent, on any step of the way."""
     for fields in ({}, {"resources": None, "securityContext": None, "command": None}):
         view = Container(PATH, fields)
-        assert (view.limits, view.requests, view.amounts, view.claims) == ({}, {}, {}, [])
+        assert (view.limits, view.requests, view.quantities, view.claims) == ({}, {}, {}, [])
         assert (view.command, view.args, view.command_text, view.env) == ([], [], "", {})
         assert view.privileged is False
         assert view.name == "containers[0]"
@@ -69,7 +69,7 @@ def test_absent_fields_are_empty() -> None:
 def test_the_limit_counts_where_a_resource_has_both() -> None:
     """A request alone counts, too."""
     resources = {"requests": {"a": 1, "b": 1}, "limits": {"b": 2, "c": 3}}
-    assert Container(PATH, container(resources=resources)).amounts == {"a": 1, "b": 2, "c": 3}
+    assert Container(PATH, container(resources=resources)).quantities == {"a": 1, "b": 2, "c": 3}
 
 
 def test_all_words_of_a_command_are_lines() -> None:

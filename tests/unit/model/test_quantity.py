@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from tests.case_names import case_name
 from webhook.model.quantity import (
+    BILLIONTHS,
     LARGEST,
-    UNIT,
-    amount,
     equal,
     format_quantity,
     is_unexpanded,
     is_zero,
     parse,
+    resource_billionths,
     to_integer,
 )
 
@@ -35,7 +35,7 @@ def refused(value: Any) -> str:
     """Return the sentence that refuses a value."""
     with pytest.raises(ValueError, match=r"\S") as raised:
         parse(value)
-    for reader in (amount, to_integer, is_zero):
+    for reader in (resource_billionths, to_integer, is_zero):
         with pytest.raises(ValueError, match=r"\S") as other:
             reader(value)
         assert str(other.value) == str(raised.value)
@@ -54,7 +54,7 @@ def test_a_quantity_is_what_the_api_server_reads(text: str, number: str | None) 
     elif number == "too large" or abs(Fraction(number)) > LARGEST:
         assert refused(text) == (f"{text!r:.80} is more than 2^63-1, the largest quantity")
     else:
-        assert parse(text) == Fraction(number) * UNIT
+        assert parse(text) == Fraction(number) * BILLIONTHS
 
 
 _TENS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -77,10 +77,10 @@ def test_a_quantity_is_rounded_up_to_a_billionth(
     places = len(fraction or "")
     exact = Fraction(int(digits + (fraction or "")), 10**places)
     exact *= _factor(suffix)
-    number = math.ceil(exact * UNIT)
+    number = math.ceil(exact * BILLIONTHS)
     if suffix in _TWOS:
-        number = min(number, LARGEST * UNIT)
-    if number > LARGEST * UNIT:
+        number = min(number, LARGEST * BILLIONTHS)
+    if number > LARGEST * BILLIONTHS:
         assert "2^63-1" in refused(text)
     else:
         assert parse(text) == (-number if sign == "-" else number)
@@ -100,7 +100,7 @@ def _factor(suffix: str) -> Fraction:
 )
 def test_numbers_of_json_are_quantities(value: Any, number: int) -> None:
     """As UnmarshalJSON reads them; null is 0."""
-    assert parse(value) == number * UNIT
+    assert parse(value) == number * BILLIONTHS
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_an_exponent_of_any_size_costs_nothing(exponent: str) -> None:
 def test_a_resource_is_never_below_zero(text: Any) -> None:
     """The API server can read such a quantity, but refuses it."""
     assert parse(text) < 0
-    for reader in (amount, to_integer, is_zero):
+    for reader in (resource_billionths, to_integer, is_zero):
         with pytest.raises(ValueError, match="is negative, and a resource's quantity cannot"):
             reader(text)
 
@@ -193,12 +193,21 @@ def test_quantities_are_compared_as_numbers(left: Any, right: Any, are_equal: bo
     ("number", "text"),
     [
         *((0, "0"), (1, "1n"), (1500, "1500n"), (2000, "2u"), (3 * 10**6, "3m")),
-        *((UNIT // 2, "500m"), (3 * UNIT, "3"), (1000 * UNIT, "1000"), (1024 * UNIT, "1Ki")),
-        *((1025 * UNIT, "1025"), ((2**20 + 2**10) * UNIT, "1025Ki")),
-        *((3 * 2**30 * UNIT, "3Gi"), (2**60 * UNIT, "1Ei"), (7 * 2**60 * UNIT, "7Ei")),
-        (LARGEST * UNIT, str(LARGEST)),
-        (2**63 * UNIT, str(2**63)),
-        (3 * 2**64 * UNIT, str(3 * 2**64)),
+        *(
+            (BILLIONTHS // 2, "500m"),
+            (3 * BILLIONTHS, "3"),
+            (1000 * BILLIONTHS, "1000"),
+            (1024 * BILLIONTHS, "1Ki"),
+        ),
+        *((1025 * BILLIONTHS, "1025"), ((2**20 + 2**10) * BILLIONTHS, "1025Ki")),
+        *(
+            (3 * 2**30 * BILLIONTHS, "3Gi"),
+            (2**60 * BILLIONTHS, "1Ei"),
+            (7 * 2**60 * BILLIONTHS, "7Ei"),
+        ),
+        (LARGEST * BILLIONTHS, str(LARGEST)),
+        (2**63 * BILLIONTHS, str(2**63)),
+        (3 * 2**64 * BILLIONTHS, str(3 * 2**64)),
     ],
 )
 def test_a_sum_is_written_as_a_quantity(number: int, text: str) -> None:
@@ -206,7 +215,7 @@ def test_a_sum_is_written_as_a_quantity(number: int, text: str) -> None:
     assert format_quantity(number) == text
 
 
-@given(number=st.integers(0, LARGEST * UNIT))
+@given(number=st.integers(0, LARGEST * BILLIONTHS))
 def test_what_is_written_is_read_back(number: int) -> None:
     """No digit is lost."""
     assert parse(format_quantity(number)) == number

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from webhook.model.fabric import Defaults, Fabric, Fabrics, Globs, RdmaResource, index
+from webhook.model.fabric import Defaults, Fabric, Fabrics, Globs, RdmaResource, build_fabrics
 
 NORTH = Fabric(
     name="north",
@@ -16,12 +16,14 @@ SOUTH = Fabric(
 
 def test_an_empty_configuration_has_empty_indexes() -> None:
     """A cluster starts with an empty configuration."""
-    assert index(()) == Fabrics(fabrics={}, defaults=Defaults(), config_hash="")
+    assert build_fabrics(()) == Fabrics(fabrics={}, defaults=Defaults(), config_hash="")
 
 
 def test_fabrics_are_indexed_by_name_and_by_resource() -> None:
     """Several fabrics may have the same GPU resource; an alias leads to the real name."""
-    configuration = index((NORTH, SOUTH), nvlink_namespaces=frozenset({"lab"}), config_hash="abc")
+    configuration = build_fabrics(
+        (NORTH, SOUTH), nvlink_namespaces=frozenset({"lab"}), config_hash="abc"
+    )
     assert configuration == Fabrics(
         fabrics={"north": NORTH, "south": SOUTH},
         nvlink_namespaces=frozenset({"lab"}),
@@ -49,7 +51,7 @@ def test_a_resource_that_another_fabric_has_is_no_fabrics_own() -> None:
         name="other",
         resources=(RdmaResource(name="rdma/south", aliases=("rdma/north", "rdma/mine")),),
     )
-    assert index((NORTH, SOUTH, other)).own_resources == {
+    assert build_fabrics((NORTH, SOUTH, other)).own_resources == {
         "north": frozenset(),
         "south": frozenset({"rdma/shared"}),
         "other": frozenset(),
@@ -59,7 +61,7 @@ def test_a_resource_that_another_fabric_has_is_no_fabrics_own() -> None:
 def test_what_a_site_configures_besides_its_fabrics_is_kept() -> None:
     """Defaults, and the resources and annotations of networks other than RDMA."""
     defaults = Defaults(fabric="north")
-    configuration = index(
+    configuration = build_fabrics(
         (), defaults=defaults, foreign_resources=("efa*",), foreign_annotations=("tcpx*",)
     )
     assert configuration == Fabrics(
@@ -74,7 +76,7 @@ def test_fabrics_are_indexed_by_the_labels_of_their_nodes() -> None:
     zone, rack = "site.lab/zone", "site.lab/rack"
     north = Fabric(name="north", node_labels={zone: ("n*",), rack: ("1", "2")})
     south = Fabric(name="south", node_labels={zone: ("s*",)})
-    assert index((north, south)).by_label == {
+    assert build_fabrics((north, south)).by_label == {
         zone: {"north": Globs(("n*",)), "south": Globs(("s*",))},
         rack: {"north": Globs(("1", "2"))},
     }

@@ -9,7 +9,14 @@ from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.model.fabric import Globs, RdmaResource
 from webhook.model.pod import Container
-from webhook.model.resources import Usage, is_foreign, is_gpu, is_rdma, unclaimed, usage_of
+from webhook.model.resources import (
+    Usage,
+    is_foreign,
+    is_gpu,
+    is_rdma,
+    other_extended_resources,
+    usage_of,
+)
 
 PATH = ("spec", "containers", 0)
 NO_USAGE = Usage((), 0, False, False, (), ())
@@ -328,4 +335,7 @@ def test_what_no_fabric_claims_is_listed() -> None:
     """Names are sorted; a quantity of 0 is left out, but one that cannot be read is listed."""
     limits = {"example.com/b": "1", "example.com/a": "x", "example.com/c": "0", "cpu": "1"}
     manifest = container(resources=amounts({**limits, "nvidia.com/v100": "1", "rdma/north": "1"}))
-    assert unclaimed(Container(PATH, manifest), FABRICS) == ["example.com/a", "example.com/b"]
+    assert other_extended_resources(Container(PATH, manifest), FABRICS) == [
+        "example.com/a",
+        "example.com/b",
+    ]

@@ -20,7 +20,7 @@ from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.text.yaml.documents import Document
 
 OLD = fabrics(V100, H100)
-OTHER = replace(V100, env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_7"),)))
+OTHER = replace(V100, env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_7"),)))
 VALIDATOR = Draft202012Validator(json.loads(changes_schema()))
 
 

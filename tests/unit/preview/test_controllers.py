@@ -18,7 +18,7 @@ from tests.unit.preview.workloads.controllers.workloads import (
     template,
     workload,
 )
-from webhook.model.fabric import Fabric, FabricEnv, Fabrics, RdmaResource, index
+from webhook.model.fabric import Fabric, FabricEnv, Fabrics, RdmaResource, build_fabrics
 from webhook.model.pod import at
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.patches import patches, rewrite
@@ -28,13 +28,13 @@ from webhook.preview.report.text import report_text
 from webhook.preview.workloads.controllers import CONTROLLERS
 from webhook.text.yaml.documents import Document, read_documents
 
-FABRICS = index(
+FABRICS = build_fabrics(
     (
         Fabric(
             name="v100-ib",
             gpu_resources=frozenset({"nvidia.com/v100"}),
             resources=(RdmaResource(name="rdma/v100"),),
-            env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0"),), ucx_devices="mlx5_0:1"),
+            env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0"),), ucx_devices="mlx5_0:1"),
             socket_interface="eth0",
         ),
     ),

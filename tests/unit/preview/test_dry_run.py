@@ -12,7 +12,7 @@ from webhook.admission.registration import SHIPPED, read_setup
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.errors import DocumentError
-from webhook.model.fabric import Fabric, Fabrics, RdmaResource, index
+from webhook.model.fabric import Fabric, Fabrics, RdmaResource, build_fabrics
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.preview.dry_run import PreviewOptions, preview_documents
@@ -21,7 +21,7 @@ from webhook.preview.patches import patches, rewrite
 from webhook.preview.report.record import Preview, Report
 from webhook.text.yaml.documents import Document, joined, read_documents
 
-FABRICS = index(
+FABRICS = build_fabrics(
     (
         Fabric(
             name="v100-ib",
@@ -79,7 +79,7 @@ def only(text: str, **options: Any) -> Preview:
 def namespaces(**labels: dict[str, str]) -> Facts:
     """Make facts with these namespaces and no other."""
     facts = {name: NamespaceFacts(name=name, labels=pairs) for name, pairs in labels.items()}
-    return Facts(namespaces=facts, complete=True)
+    return Facts(namespaces=facts, unlisted_is_unknown=True)
 
 
 def test_a_template_is_placed_and_decided() -> None:
@@ -275,7 +275,7 @@ RESOURCES = [
 @pytest.mark.parametrize("resources", RESOURCES)
 def test_preview_and_admission_make_the_same_pod(resources: dict[str, Any]) -> None:
     """default(apply(preview's patch, doc)) equals apply(mutate's patch, default(doc))."""
-    fabrics = index(
+    fabrics = build_fabrics(
         (
             Fabric(
                 name="v100-ib",

@@ -12,7 +12,7 @@ from webhook.config import EXAMPLE
 from webhook.decide import decide
 from webhook.decide.reasons import PATCHED
 from webhook.model.decision import Decision, PatchOp
-from webhook.model.fabric import Fabric, RdmaResource, index
+from webhook.model.fabric import Fabric, RdmaResource, build_fabrics
 from webhook.model.pod import PodManifest
 from webhook.preview import dry_run as preview
 from webhook.preview import patches as rewriting
@@ -24,7 +24,8 @@ from webhook.preview.worker.operations import Operations
 from webhook.text.yaml.documents import read_documents
 
 OPTIONS = PreviewOptions(
-    fabrics=index((Fabric(name="ib", resources=(RdmaResource(name="rdma/hca"),)),)), enable=True
+    fabrics=build_fabrics((Fabric(name="ib", resources=(RdmaResource(name="rdma/hca"),)),)),
+    enable=True,
 )
 SHARING = """\
 apiVersion: v1

@@ -12,7 +12,7 @@ from tests.server_state import prepared
 from webhook.config.load import FabricsText
 from webhook.decide.scope import Context
 from webhook.model.claims import ClaimFacts, KnownClaims
-from webhook.model.fabric import index
+from webhook.model.fabric import build_fabrics
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import Node, NodeInventory
 from webhook.serve.state import (
@@ -43,14 +43,14 @@ def on(name: str) -> dict[str, Node]:
 
 
 OLD, NEW = on("old"), on("new")
-SMALL = prepared(index((V100,), config_hash=FIRST), OLD)
-LARGE = prepared(index((V100, H100), config_hash=SECOND), OLD)
+SMALL = prepared(build_fabrics((V100,), config_hash=FIRST), OLD)
+LARGE = prepared(build_fabrics((V100, H100), config_hash=SECOND), OLD)
 SMALL_NEW, LARGE_NEW = prepared(SMALL.fabrics, NEW), prepared(LARGE.fabrics, NEW)
 #: The same configuration, read from another text.
 SMALL_REREAD = replace(SMALL, source=FabricsText("# a comment"))
 INVENTORIES = {FIRST: SMALL_NEW.inventory, SECOND: LARGE_NEW.inventory}
 LAB = {"lab": NamespaceFacts(name="lab", annotations={"a": "b"})}
-IN_LAB = Facts(namespaces=LAB, nodes=OLD, complete=True)
+IN_LAB = Facts(namespaces=LAB, nodes=OLD, unlisted_is_unknown=True)
 CLAIMS = KnownClaims({"lab": ClaimFacts(claims={"mine": {}})}, ClaimFacts(complete=True), True)
 RETIRED_SMALL = RetiredConfigurations().adding(SMALL, NOW)
 RETIRED_LARGE = RetiredConfigurations().adding(LARGE, NOW)

@@ -15,7 +15,7 @@ from webhook.config.model import FabricEntry
 from webhook.config.names import KNOWN_VARIABLES, Nearest
 from webhook.config.rules.rule import Violation, rule
 from webhook.model import quantity
-from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKETS, ip_interfaces
+from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKET_VARIABLES, ip_interfaces
 from webhook.model.transport_variables import allows_rdma
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
@@ -115,7 +115,7 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
     An error: it is not clear which of the two to use.
     """
     if _names_interface(fabric):
-        for name in SOCKETS:
+        for name in SOCKET_VARIABLES:
             if name in fabric.env:
                 yield Violation(
                     ("env", name), "socketInterface also sets this variable: remove one of them"
@@ -129,7 +129,7 @@ def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: with `env`, pods with hostNetwork get the same name as others, and UCX gets none.
     """
     if not _names_interface(fabric):
-        for name in SOCKETS:
+        for name in SOCKET_VARIABLES:
             if name in fabric.env:
                 yield Violation(
                     ("env", name),

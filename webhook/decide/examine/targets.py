@@ -17,7 +17,7 @@ from webhook.model.claims import Claim, fabrics_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabrics
 from webhook.model.pod import Container, Path, Pod
-from webhook.model.resources import ContainerUsages, Usage, unclaimed
+from webhook.model.resources import ContainerUsages, Usage, other_extended_resources
 
 NO_TARGET = Reason(
     "NoTarget",
@@ -167,7 +167,7 @@ def _only(pod: Pod, pairs: ContainerUsages) -> Target:
 def _no_targets(pod: Pod, apps: ContainerUsages, fabrics: Fabrics, *, by_claim: bool) -> Selection:
     """Return the reason why a pod has no targets, first of all a device that no fabric claims."""
     for container, _ in apps:
-        for name in unclaimed(container, fabrics):
+        for name in other_extended_resources(container, fabrics):
             return Selection(reason=NO_TARGET, message=_unlisted_device_message(name, container))
     shared = _shared_gpu(pod, apps)
     if shared:

@@ -82,8 +82,8 @@ def _requested(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
     fabrics = pod.scope.fabrics
     return sorted(
         name
-        for name, amount in judged.container.amounts.items()
-        if "/" in name and is_rdma(name, fabrics) and not is_zero(amount)
+        for name, quantity in judged.container.quantities.items()
+        if "/" in name and is_rdma(name, fabrics) and not is_zero(quantity)
     )
 
 

@@ -125,7 +125,11 @@ def _switched_off(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         return Verdict.of(IB_DISABLED, f"{name} sets NCCL_IB_DISABLE={disabled}: remove it")
     if socket:
         return Verdict.of(NET_SOCKET, f"{name} sets NCCL_NET={socket}: remove it")
-    devices = dict(pod.fabric.env.libraries).get(transport_variables.IB_HCA) if pod.fabric else None
+    devices = (
+        dict(pod.fabric.env.library_variables).get(transport_variables.IB_HCA)
+        if pod.fabric
+        else None
+    )
     elsewhere = transport_variables.nccl_ib_hca_elsewhere(user_env, devices)
     if elsewhere:
         message = f"{name} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}"

@@ -1,7 +1,7 @@
 """A pod: `Pod` and `Container` read the original dict, each field once and on demand.
 
-Nothing here writes or decides. `reading` has the readers by path, which other rooms need only for
-objects that are not pods. Start with `pod`.
+Nothing here writes or decides. `reading` has the readers by path, which other packages need only
+for objects that are not pods. Start with `pod`.
 """
 
 from __future__ import annotations

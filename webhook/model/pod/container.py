@@ -81,7 +81,7 @@ class Container:
             requests, limits = resources.get("requests"), resources.get("limits")
             if requests.__class__ is dict and limits.__class__ is dict:
                 self.resources, self.requests, self.limits = resources, requests, limits
-                self.amounts = _merged(requests, limits)
+                self.quantities = _merged(requests, limits)
 
     @derived
     def capabilities(self) -> Capabilities:
@@ -105,7 +105,7 @@ class Container:
         return "\n".join(self.command + self.args)
 
     @derived
-    def amounts(self) -> JsonObject:
+    def quantities(self) -> JsonObject:
         """The quantity of each resource that it requests or limits; the limit, if it has both."""
         if not self.resources:
             return self.resources
@@ -162,7 +162,7 @@ def env_of(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
     entries with the same name the last one wins.
     """
     env = _plain(listed)
-    return _of_any(listed, (*path, "env")) if env is None else env
+    return _read_items(listed, (*path, "env")) if env is None else env
 
 
 def _plain(listed: list[JsonObject]) -> dict[str, str | None] | None:
@@ -175,7 +175,7 @@ def _plain(listed: list[JsonObject]) -> dict[str, str | None] | None:
         return None
 
 
-def _of_any(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
+def _read_items(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
     env: dict[str, str | None] = {}
     for index, item in enumerate(listed):
         name, value = (text(item, (key,), (*path, index)) for key in ("name", "value"))
@@ -199,7 +199,7 @@ def entry(name: str, value: str) -> dict[str, str]:
     return {"name": name, "value": value}
 
 
-def entries_of(manifest: JsonObject, path: Path) -> int:
+def count_entries(manifest: JsonObject, path: Path) -> int:
     """Count the entries of all lists and maps that are read from a container.
 
     The count comes before anything reads the entries, which may be too many. Raise ShapeError for

@@ -39,7 +39,7 @@ class NodeTerm:
         path = (*self._path, "matchExpressions")
         listed = items(self._manifest, ("matchExpressions",), self._path)
         return tuple(
-            [_requirement(expression, (*path, place)) for place, expression in enumerate(listed)]
+            [_requirement(expression, (*path, index)) for index, expression in enumerate(listed)]
         )
 
     @property

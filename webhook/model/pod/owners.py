@@ -40,7 +40,7 @@ def owners_of(pod: PodManifest) -> tuple[OwnerReference, ...]:
 
 
 def controller_reference(item: Json) -> JsonObject | None:
-    """Return the unparsed reference to an object's controller; None without one."""
+    """Return the unparsed reference to an object's controller, or None."""
     references = at(item, ("metadata", "ownerReferences"))
     for reference in references if isinstance(references, list) else ():
         if isinstance(reference, dict) and reference.get("controller") is True:

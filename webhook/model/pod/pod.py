@@ -105,16 +105,16 @@ class Pod:
     def volumes(self, source: str, other: str = "") -> list[Volume]:
         """List its volumes with the given source, such as `hostPath`, or with the other source."""
         return [
-            Volume(manifest, (*VOLUMES, place))
-            for place, manifest in enumerate(self.volume_items)
+            Volume(manifest, (*VOLUMES, index))
+            for index, manifest in enumerate(self.volume_items)
             if source in manifest or other in manifest
         ]
 
     def volume(self, name: str) -> Volume | None:
         """Return its volume with that name, or None."""
-        for place, manifest in enumerate(self.volume_items):
+        for index, manifest in enumerate(self.volume_items):
             if manifest.get("name") == name:
-                return Volume(manifest, (*VOLUMES, place))
+                return Volume(manifest, (*VOLUMES, index))
         return None
 
     @derived
@@ -166,7 +166,7 @@ class Pod:
         if "affinity" not in self.spec:
             return ()
         listed = items(self.manifest, NODE_TERMS)
-        return tuple([NodeTerm(term, (*NODE_TERMS, place)) for place, term in enumerate(listed)])
+        return tuple([NodeTerm(term, (*NODE_TERMS, index)) for index, term in enumerate(listed)])
 
     @property
     def node_names(self) -> list[str]:

@@ -8,7 +8,7 @@ from webhook.errors import ShapeError
 from webhook.model.pod.container import Container
 from webhook.model.pod.pod import Pod
 from webhook.model.pod.reading import Path, dotted
-from webhook.model.quantity import amount, equal, format_quantity, is_zero
+from webhook.model.quantity import equal, format_quantity, is_zero, resource_billionths
 
 _GUARANTEED = ("cpu", "memory")
 
@@ -28,7 +28,7 @@ def is_guaranteed(pod: Pod) -> bool:
         else pod_requests[name]
         for name in _GUARANTEED
     }
-    requests = {name: amount for name, amount in effective.items() if amount is not None}
+    requests = {name: quantity for name, quantity in effective.items() if quantity is not None}
     return _equal(pod.limits, requests)
 
 
@@ -52,8 +52,8 @@ def summed_request(name: str, containers: Iterable[Container]) -> str | None:
 
 def _requested(container: Container, name: str) -> int:
     """Return a container's request, or else its limit, or else 0, in billionths."""
-    for section, amounts in (("requests", container.requests), ("limits", container.limits)):
-        quantity = amounts.get(name)
+    for section, quantities in (("requests", container.requests), ("limits", container.limits)):
+        quantity = quantities.get(name)
         if quantity is not None:
             return amount_at(quantity, (*container.path, "resources", section, name))
     return 0
@@ -62,7 +62,7 @@ def _requested(container: Container, name: str) -> int:
 def amount_at(value: object, path: Path) -> int:
     """Return the quantity at `path`, in billionths; raise ShapeError with the path if invalid."""
     try:
-        return amount(value)
+        return resource_billionths(value)
     except ValueError as error:
         raise ShapeError(f"{dotted(path)}: {error}") from error
 

@@ -63,7 +63,7 @@ def as_items(value: Json, path: Path, under: Path = ()) -> list[JsonObject]:
         raise _shape((*under, *path), value, "a list")
     for item in value:
         if not isinstance(item, dict):
-            raise _shape((*under, *path, _place(value, dict)), item, "a mapping")
+            raise _shape((*under, *path, _first_invalid(value, dict)), item, "a mapping")
     return value
 
 
@@ -75,11 +75,11 @@ def as_strings(value: Json, path: Path, under: Path = ()) -> list[str]:
         raise _shape((*under, *path), value, "a list")
     for item in value:
         if not isinstance(item, str):
-            raise _shape((*under, *path, _place(value, str)), item, "a string")
+            raise _shape((*under, *path, _first_invalid(value, str)), item, "a string")
     return value
 
 
-def _place(written: list[Json], kind: type) -> int:
+def _first_invalid(written: list[Json], kind: type) -> int:
     """Return the index of the first item that is not of type `kind`."""
     return next(index for index, item in enumerate(written) if not isinstance(item, kind))
 

@@ -31,8 +31,11 @@ def capabilities_of(container: JsonObject, path: Path) -> Capabilities:
     written = at(container, _CAPABILITIES) if "securityContext" in container else None
     if not written:
         return NO_CAPABILITIES
-    place = (*path, *_CAPABILITIES)
-    added, dropped = strings(written, ("add",), place), strings(written, ("drop",), place)
+    capabilities_path = (*path, *_CAPABILITIES)
+    added, dropped = (
+        strings(written, ("add",), capabilities_path),
+        strings(written, ("drop",), capabilities_path),
+    )
     return Capabilities(frozenset(map(str.upper, added)), frozenset(map(str.upper, dropped)))
 
 

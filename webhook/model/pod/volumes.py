@@ -61,7 +61,7 @@ class Volume:
         ]
 
     def downward_items(self) -> Iterator[list[JsonObject]]:
-        """Yield its lists of downward API items, and its list of sources, which also counts."""
+        """Yield its lists of downward API items, and the projected sources, which also count."""
         if "downwardAPI" in self.manifest:
             yield items(self.manifest, ("downwardAPI", "items"))
         if "projected" in self.manifest:

@@ -107,11 +107,11 @@ class FabricsForm(TypedDict):
 def fabrics_form(inventory: FabricInventory) -> FabricsForm:
     """Return an inventory as plain JSON values."""
     return FabricsForm(
-        well=inventory.well,
+        well=inventory.is_healthy,
         fabrics=[_fabric(fabric) for fabric in inventory.fabrics],
         findings=[finding_form(finding) for finding in inventory.findings],
         nodes=inventory.nodes,
-        otherNodes=inventory.others,
+        otherNodes=inventory.unrelated_nodes,
     )
 
 

@@ -75,6 +75,6 @@ def _node_counts(inventory: FabricInventory) -> str:
 
 def _node_count_sentences(inventory: FabricInventory) -> Iterator[str]:
     yield f"{counted(inventory.nodes, 'node')} in total"
-    if inventory.others:
-        verb = "has" if inventory.others == 1 else "have"
-        yield f"({inventory.others} of them {verb} neither GPUs nor RDMA resources)"
+    if inventory.unrelated_nodes:
+        verb = "has" if inventory.unrelated_nodes == 1 else "have"
+        yield f"({inventory.unrelated_nodes} of them {verb} neither GPUs nor RDMA resources)"

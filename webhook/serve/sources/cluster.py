@@ -55,7 +55,7 @@ class ClusterFacts:
         self._reports = FeedLog(feed, "facts")
         self._loop: asyncio.AbstractEventLoop | None = None
         # Use no facts until all have arrived: half of them could mislead a decision.
-        state.send(NamespacesChanged(Facts(complete=True)))
+        state.send(NamespacesChanged(Facts(unlisted_is_unknown=True)))
         state.probes.append(self.check)
         metrics.watches.add(feed)
         metrics.registry.register(PendingFactsMetric(self._pending))

@@ -13,7 +13,7 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.scope import Mutation, Scope, Target
 from webhook.model.annotations import Requests
 from webhook.model.claims import claims_of
-from webhook.model.fabric import Defaults, Fabric, index
+from webhook.model.fabric import Defaults, Fabric, build_fabrics
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import Pod, PodManifest
 
@@ -49,7 +49,7 @@ def run(
         launchers=(),
         requests=requests or Requests(),
         namespace=NamespaceFacts(name="lab"),
-        fabrics=index(
+        fabrics=build_fabrics(
             (fabric,) if fabric else (),
             defaults=defaults,
             nvlink_namespaces=frozenset(allowed),

@@ -13,7 +13,7 @@ from webhook.model.pod import PodManifest
 FABRIC = Fabric(
     name="v100-ib",
     env=FabricEnv(
-        libraries=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1"),),
+        library_variables=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1"),),
         ucx_devices="mlx5_0:1,mlx5_1:1",
         site=(("NCCL_DEBUG", "WARN"), ("OMP_NUM_THREADS", "8")),
     ),
@@ -187,7 +187,7 @@ def test_a_fabric_without_nccl_has_nothing_to_write() -> None:
 
 def test_no_file_is_mounted_if_all_is_left_out() -> None:
     """If every variable is left out, no file is mounted: an empty one would hide the image's."""
-    fabric = Fabric(name="x", env=FabricEnv(libraries=(("NCCL_IB_HCA", "=$(HCAS)"),)))
+    fabric = Fabric(name="x", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=$(HCAS)"),)))
     draft = decide(pod(worker()), fabric=fabric)
     assert verdicts(draft) == ["worker skipped NotConfigured", LEFT_OUT]
 

@@ -215,7 +215,9 @@ def test_env_from_is_no_matter_where_nothing_is_missing() -> None:
 
 def test_env_from_with_nccl_alone_needs_no_warning() -> None:
     """All of NCCL's variables go into the file."""
-    nccl_only = fabric(gpu_resources=GPU, env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0"),)))
+    nccl_only = fabric(
+        gpu_resources=GPU, env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0"),))
+    )
     decision = decide_on(pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), nccl_only)
     assert [outcome[1:3] for outcome in outcomes(decision)] == [("skipped", "EnvFrom")]
 
@@ -285,7 +287,7 @@ def test_a_launcher_that_forwards_them_is_not_warned() -> None:
 
 def test_without_ucx_settings_a_launcher_is_not_warned() -> None:
     """There is no warning, since Open MPI has nothing to forward."""
-    without_ucx = fabric("v100-ib", env=FabricEnv(libraries=V100.env.libraries))
+    without_ucx = fabric("v100-ib", env=FabricEnv(library_variables=V100.env.library_variables))
     assert [outcome[1] for outcome in outcomes(decide_on(launching(), without_ucx))] == ["applied"]
 
 
@@ -380,11 +382,11 @@ def test_nixl_without_rdma_is_warned_of(fields: dict[str, Any], code: str) -> No
 
 def test_a_fabrics_value_is_not_called_the_users() -> None:
     """An earlier preview may have written it to the file for another fabric."""
-    other = fabric("other", env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
+    other = fabric("other", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
     warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0,mlx5_4"), V100, other))
     message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 of fabric other; the fabric has "
     assert warnings == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
-    far = fabric("far", env=FabricEnv(libraries=(("NCCL_IB_HCA", "=mlx5_9"),)))
+    far = fabric("far", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_9"),)))
     warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))
     message = "NCCL_IB_HCA==mlx5_9 of fabric far selects no device of fabric v100-ib, which has "
     assert warnings == [("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")]
@@ -393,7 +395,8 @@ def test_a_fabrics_value_is_not_called_the_users() -> None:
 def test_ucx_settings_that_are_not_written_need_not_be_forwarded() -> None:
     """Without an IP interface UCX gets no list, so mpirun has nothing to forward."""
     without_interface = fabric(
-        "v100-ib", env=FabricEnv(libraries=V100.env.libraries, ucx_devices="mlx5_0:1")
+        "v100-ib",
+        env=FabricEnv(library_variables=V100.env.library_variables, ucx_devices="mlx5_0:1"),
     )
     assert [outcome[1] for outcome in outcomes(decide_on(launching(), without_interface))] == [
         "applied"

@@ -45,7 +45,7 @@ NVSHMEM = fabric(
     gpu_resources=GPUS,
     resources=SHARED_DEVICE,
     libraries=frozenset({"nccl", "nvshmem"}),
-    env=FabricEnv(libraries=(("NVSHMEM_HCA_PREFIX", "ibp"),)),
+    env=FabricEnv(library_variables=(("NVSHMEM_HCA_PREFIX", "ibp"),)),
 )
 TWINS = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
 NODES = NodeInventory(by_node={"n": frozenset({"v100-ib"})}, inhabited=frozenset({"v100-ib"}))

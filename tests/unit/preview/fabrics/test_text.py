@@ -41,7 +41,7 @@ INVENTORY = FabricInventory(
         UnassignedNodes(("c",), (), "", "there are no fabrics"),
     ),
     nodes=10,
-    others=1,
+    unrelated_nodes=1,
 )
 
 
@@ -61,10 +61,7 @@ def test_the_table_and_the_findings() -> None:
         f"  ✘ v100-ib: 1 node has {LACKING} (node-5)",
         "    → Check the plugin.",
         "  ✘ h100: no node belongs to the fabric",
-        (
-            "  ✘ 2 nodes fit no fabric, the nearest is v100-ib: nvidia.com/v100 is not offered "
-            "(p1, p2)"
-        ),
+        ("  ✘ 2 nodes fit no fabric (nearest: v100-ib): nvidia.com/v100 is not offered (p1, p2)"),
         f"    → {without}",
         "  ✘ 1 node fits x and y: nvidia.com/gpu fits all of them (b)",
         f"    → {several}",
@@ -77,7 +74,7 @@ def test_the_table_and_the_findings() -> None:
 def test_without_pods_the_free_amounts_are_left_out() -> None:
     """The column is missing; `wide` names all nodes."""
     inventory = INVENTORY._replace(
-        fabrics=(V100._replace(free=None),), unassigned_nodes=(), nodes=1, others=2
+        fabrics=(V100._replace(free=None),), unassigned_nodes=(), nodes=1, unrelated_nodes=2
     )
     table, row, *_, last = fabrics_text(inventory, width=200, wide=True).splitlines()
     assert table.split("  ")[-1] == "node names"

@@ -12,7 +12,7 @@ from tests.unit.serve.client import JSON, Answer, Lines, call
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.model.decision import Decision, PatchOp, Reason
-from webhook.model.fabric import Fabric, RdmaResource, index
+from webhook.model.fabric import Fabric, RdmaResource, build_fabrics
 from webhook.model.pod import PodManifest
 from webhook.serve.http.asgi import BODY_LIMIT
 from webhook.serve.http.mutate import NOT_CONFIGURED, Mutate
@@ -23,7 +23,7 @@ from webhook.serve.state import ConfigurationMissing, State
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 SECRET = "hunter2-is-the-password"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-FABRICS = index(
+FABRICS = build_fabrics(
     (
         Fabric(
             name="ib",

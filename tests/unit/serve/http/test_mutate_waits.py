@@ -34,7 +34,7 @@ class Server:
 
     def __init__(self, seconds: float) -> None:
         self.decided = 0
-        self.state = configured(fabrics(), Facts(complete=True))
+        self.state = configured(fabrics(), Facts(unlisted_is_unknown=True))
         self.state.pending_facts = PendingFacts(seconds)
         self._app = Mutate(self.state, Metrics(), Lines().log, self._decide)
 
@@ -125,7 +125,7 @@ def test_where_nothing_is_watched_nothing_waits(complete: bool) -> None:
     async def run() -> None:
         server = Server(seconds=600)
         server.state.pending_facts = None
-        server.state.send(NamespacesChanged(Facts(complete=complete)))
+        server.state.send(NamespacesChanged(Facts(unlisted_is_unknown=complete)))
         answer = await server.ask()
         assert answer.response["allowed"]
         assert server.decided == 1

@@ -305,7 +305,7 @@ def test_namespaces_and_nodes_are_independent() -> None:
     """Changes of one do not remove the other."""
     server = Server(equipped("a"))
     lab = NamespaceFacts(name="lab", labels={"x": "y"})
-    server.state.send(NamespacesChanged(Facts(namespaces={"lab": lab}, complete=True)))
+    server.state.send(NamespacesChanged(Facts(namespaces={"lab": lab}, unlisted_is_unknown=True)))
     server.run(lambda: server.knows("a"))
     assert server.state.snapshot.facts.namespace("lab") == lab
     assert list(server.state.snapshot.facts.nodes) == ["a"]

@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.unit.diagnose.verify.runs.plans import FABRIC
 from webhook.diagnose.verify.runs.plan import FabricNodes, fabric_nodes
-from webhook.model.fabric import RdmaResource, index
+from webhook.model.fabric import RdmaResource, build_fabrics
 
-FABRICS = index((FABRIC,))
+FABRICS = build_fabrics((FABRIC,))
 OFFERS = {"nvidia.com/v100": "8", "rdma/rdma_v100": "63"}
 
 
@@ -55,7 +55,7 @@ def test_a_node_that_offers_a_part_of_the_resources() -> None:
     offers = {"nvidia.com/v100": "8", **{rail.name: "63" for rail in rails}}
     nodes = fabric_nodes(
         [node("whole", offers=offers), node("part", offers={**offers, "rdma/rail1": "0"})],
-        index((fabric,)),
+        build_fabrics((fabric,)),
         fabric,
     )
     unfit = {"part": "offers no rdma/rail1"}
