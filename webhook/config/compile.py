@@ -47,9 +47,9 @@ def config_hash(model: FabricConfigurationSpec) -> str:
 
     Comments and the order of keys do not matter.
 
-    Values that equal a default are left out, so that a version with a new field hashes old files
-    alike. Only `socketInterface` is always hashed if it has an effect: if its default changed, each
-    pod would get another interface.
+    Values that equal a default are left out, so that a version with a new field gives old files
+    the same hash. Only `socketInterface` is always hashed if it has an effect: if its default
+    changed, every pod would get a different interface.
     """
     meant = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for written, fabric in zip(meant["fabrics"], model.fabrics, strict=True):

@@ -38,7 +38,7 @@ FIELDS = tuple(field.alias or name for name, field in FabricConfigurationSpec.mo
 OBJECT = f"fabricconfigurations.rdma.lab/{NAME}"
 
 
-class Misplaced(NamedTuple):
+class ObjectError(NamedTuple):
     """An error in the document around the configuration."""
 
     path: Path
@@ -46,7 +46,7 @@ class Misplaced(NamedTuple):
     message: str
 
 
-def foreign(data: Mapping[str, object]) -> Iterator[Misplaced]:
+def kind_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
     """Report a document of another kind or version; its other fields are then not checked."""
     for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
         actual = data.get(key)
@@ -57,42 +57,42 @@ def foreign(data: Mapping[str, object]) -> Iterator[Misplaced]:
             message = f"must be {expected}, not {show_value(actual)}{hint}"
         else:
             message = f"is missing: write {key}: {expected}{instead_of(key, data)}"
-        yield Misplaced((key,), NOT_A_CONFIGURATION, message)
+        yield ObjectError((key,), NOT_A_CONFIGURATION, message)
 
 
-def object_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
+def object_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
     """Report the errors outside `spec`, and a `spec` that is not a mapping."""
     yield from _metadata_errors(data)
     unexpected = [key for key in data if key not in (*_OF_OBJECTS, "spec")]
     spec = data.get("spec")
     if spec is not None and not isinstance(spec, dict):
-        yield Misplaced(
+        yield ObjectError(
             ("spec",), INVALID_VALUE, f"{show_value(spec)} must be a mapping of its fields"
         )
     elif spec is None and not any(key in FIELDS for key in unexpected):
         message = f"is missing: write spec{instead_of('spec', unexpected)}, with fabrics below it"
-        yield Misplaced(("spec",), MISSING_FIELD, message)
+        yield ObjectError(("spec",), MISSING_FIELD, message)
     yield from _outside_spec(unexpected)
 
 
-def _outside_spec(keys: Iterable[str]) -> Iterator[Misplaced]:
+def _outside_spec(keys: Iterable[str]) -> Iterator[ObjectError]:
     for key in keys:
         if key in FIELDS:
-            yield Misplaced(
+            yield ObjectError(
                 (key,), UNKNOWN_FIELD, "is a field of spec: put it below `spec:`, indented"
             )
         else:
             near = suggestion(key, (*_OF_OBJECTS, "spec")) or _FIELDS_HERE
-            yield Misplaced((key,), UNKNOWN_FIELD, f"unknown field{near}")
+            yield ObjectError((key,), UNKNOWN_FIELD, f"unknown field{near}")
 
 
-def _metadata_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
+def _metadata_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
     """Report a name that the webhook would not read; a file may leave it out."""
     metadata = data.get("metadata")
     if metadata is None:
         return
     if not isinstance(metadata, dict):
-        yield Misplaced(
+        yield ObjectError(
             ("metadata",), INVALID_VALUE, f"{show_value(metadata)} must be a mapping of its fields"
         )
     elif (name := metadata.get("name", NAME)) != NAME:
@@ -100,7 +100,7 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[Misplaced]:
             f"must be {NAME}, not {show_value(name)}: the webhook reads only the object of"
             " that name"
         )
-        yield Misplaced(("metadata", "name"), INVALID_VALUE, message)
+        yield ObjectError(("metadata", "name"), INVALID_VALUE, message)
 
 
 # An object as sent by the API server, within the limits of a fabrics file.
@@ -188,8 +188,8 @@ def _rejected(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
         for key, inner in value.items():
             yield from _rejected(inner, _field(schema, key), (*path, key))
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from _rejected(inner, schema.get("items", _ANY), (*path, place))
+        for index, inner in enumerate(value):
+            yield from _rejected(inner, schema.get("items", _ANY), (*path, index))
     elif kind == "string" and isinstance(value, _SCALARS) and not isinstance(value, str):
         message = (
             f"kubectl sends {show_value(value)}, which the API server rejects: put it in quotes"

@@ -126,10 +126,10 @@ class _Reading:
         self._anchored: dict[YamlNode, object] = {}
 
     def document(self, root: Root) -> LocatedData:
-        data = self._of(root.node)
+        data = self._data_of(root.node)
         return LocatedData(data, self._lines.line(root.node.start), self._lines, self._places)
 
-    def _of(self, node: YamlNode) -> object:
+    def _data_of(self, node: YamlNode) -> object:
         """Return the data of a node, which an anchor and its aliases share."""
         if node.kind == "alias":
             node = node.children[0]
@@ -163,14 +163,14 @@ class _Reading:
                 self._report(key_node, f"{key!r:.80} is here and on line {first}: remove one")
             else:
                 places[key] = key_node.start
-            data[key] = self._of(value_node)
+            data[key] = self._data_of(value_node)
         self._places[id(data)] = places
         return data
 
     def _sequence(self, node: YamlNode) -> list[object]:
         self._check_tag(node)
-        data = [self._of(item) for item in node.children]
-        self._places[id(data)] = {place: item.start for place, item in enumerate(node.children)}
+        data = [self._data_of(item) for item in node.children]
+        self._places[id(data)] = {index: item.start for index, item in enumerate(node.children)}
         return data
 
     def _key(self, node: YamlNode) -> str:

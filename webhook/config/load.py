@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
-from webhook.config.custom_resource import JsonData, foreign, object_errors, type_errors
+from webhook.config.custom_resource import JsonData, kind_errors, object_errors, type_errors
 from webhook.config.files import LocatedData, decode, parse_yaml, read_file
 from webhook.config.findings import (
     CONFIGURATION_TOO_LARGE,
@@ -90,7 +90,7 @@ class _Readings(NamedTuple):
 
     def of(self, rule: Rule) -> ParsedSpec:
         """Return the parts that a rule may judge without reporting consequences of other errors."""
-        if rule.alone:
+        if rule.per_value:
             return self.readable
         return self.sound if rule.level == "error" else self.certain
 
@@ -135,7 +135,7 @@ def _loaded(document: _Document, source: FabricsText, name: str, sent: object = 
     """Judge a document; `sent`: the `spec` that kubectl would send, None if it does not matter."""
     data = document.data
     assert isinstance(data, dict)
-    other = [*foreign(data)]
+    other = [*kind_errors(data)]
     unplaced = [_UnplacedFinding("error", *finding) for finding in other or object_errors(data)]
     spec = data.get("spec")
     if other or not isinstance(spec, dict):
@@ -231,12 +231,12 @@ def _readings(data: dict[str, object], errors: list[ErrorDetails]) -> _Readings:
     head, _ = _read(FabricConfigurationSpec, {**data, "fabrics": []})
     assert head is not None
     readable, broken = {}, set()
-    for place, raw in enumerate(fabrics):
+    for index, raw in enumerate(fabrics):
         fabric, sound = _read(FabricEntry, raw)
         if fabric is not None:
-            readable[place] = fabric
+            readable[index] = fabric
         if not sound:
-            broken.add(place)
+            broken.add(index)
     names = (raw.get("name") for raw in fabrics if isinstance(raw, dict))
     parts = ParsedSpec(
         model=head.model_copy(update={"fabrics": list(readable.values())}),
@@ -256,20 +256,20 @@ def _unsure(errors: list[ErrorDetails]) -> set[int]:
     unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
     comparable = len(unknown) <= _MOST_UNKNOWN
     return {
-        place[1]
-        for place in unknown
-        if place[0] == "fabrics"
-        and isinstance(place[1], int)
-        and not (comparable and not intended_field(place))
+        path[1]
+        for path in unknown
+        if path[0] == "fabrics"
+        and isinstance(path[1], int)
+        and not (comparable and not intended_field(path))
     }
 
 
 def _hides_default(error: ErrorDetails) -> bool:
     """Return whether an error may be the reason why `defaults.fabric` is unknown."""
-    place = error["loc"]
+    path = error["loc"]
     if error["type"] == "extra_forbidden":
-        place = (*place[:-1], intended_field(place))
-    return place in (("defaults",), ("defaults", "fabric"), ("fabric",))
+        path = (*path[:-1], intended_field(path))
+    return path in (("defaults",), ("defaults", "fabric"), ("fabric",))
 
 
 def _read(model: type[_Entry], raw: object) -> tuple[_Entry | None, bool]:
@@ -293,10 +293,10 @@ def _read(model: type[_Entry], raw: object) -> tuple[_Entry | None, bool]:
 
 def _field(error: ErrorDetails) -> Path:
     """Return the field to leave out: for an item its list, for a missing field its parent."""
-    place = error["loc"][: -1 if error["type"] == "missing" else None]
-    while place and isinstance(place[-1], int):
-        place = place[:-1]
-    return place
+    path = error["loc"][: -1 if error["type"] == "missing" else None]
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    return path
 
 
 def _without(node: object, omitted: set[Path]) -> object:
@@ -306,7 +306,7 @@ def _without(node: object, omitted: set[Path]) -> object:
     below = _by_first_step(omitted)
     no_paths: set[Path] = set()
     if isinstance(node, list):
-        return [_without(item, below.get(place, no_paths)) for place, item in enumerate(node)]
+        return [_without(item, below.get(index, no_paths)) for index, item in enumerate(node)]
     assert isinstance(node, dict)
     return {
         key: _without(value, deeper)

@@ -85,15 +85,15 @@ def instead_of(key: str, given: Iterable[str]) -> str:
     return f" instead of {quoted(likely[0])}" if likely else ""
 
 
-def intended_field(place: tuple[int | str, ...]) -> str:
+def intended_field(path: tuple[int | str, ...]) -> str:
     """Return the known field that an unknown field was probably meant as; "" without a match.
 
     It may be a field of another mapping.
     """
-    word, home = str(place[-1]), _home(place[:-1])
+    word, parent_path = str(path[-1]), _parent_path(path[:-1])
     if any(row.name == word for row in rows()):
         return word
-    return "".join(nearest(word, [row.name for row in rows() if _parent(row) == home]))
+    return "".join(nearest(word, [row.name for row in rows() if _parent(row) == parent_path]))
 
 
 def _wrong_type(kind: str, value: object) -> str:
@@ -170,9 +170,9 @@ class Row(NamedTuple):
     description: str
 
 
-def _unknown(place: tuple[int | str, ...]) -> str:
-    word, home = str(place[-1]), _home(place[:-1])
-    fields = [row.name for row in rows() if _parent(row) == home]
+def _unknown(path: tuple[int | str, ...]) -> str:
+    word, parent_path = str(path[-1]), _parent_path(path[:-1])
+    fields = [row.name for row in rows() if _parent(row) == parent_path]
     elsewhere = [row for row in rows() if row.name == word]
     if written := misread_key(word):
         return f"unknown field: {written}"
@@ -183,14 +183,14 @@ def _unknown(place: tuple[int | str, ...]) -> str:
     )
 
 
-def _description(place: tuple[int | str, ...]) -> str:
+def _description(path: tuple[int | str, ...]) -> str:
     descriptions = {row.path: row.description for row in rows()}
-    return descriptions[".".join(part for part in (_home(place[:-1]), str(place[-1])) if part)]
+    return descriptions[".".join(part for part in (_parent_path(path[:-1]), str(path[-1])) if part)]
 
 
-def _home(place: tuple[int | str, ...]) -> str:
-    """Return a place in the form of `Row.path`: `fabrics[].match`."""
-    return "".join("[]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")
+def _parent_path(path: tuple[int | str, ...]) -> str:
+    """Return a path in the form of `Row.path`: `fabrics[].match`."""
+    return "".join("[]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
 def _parent(row: Row) -> str:
@@ -203,10 +203,10 @@ def rows() -> tuple[Row, ...]:
     return tuple(_rows("", FabricConfigurationSpec))
 
 
-def _rows(home: str, model: type[BaseModel]) -> Iterator[Row]:
+def _rows(parent_path: str, model: type[BaseModel]) -> Iterator[Row]:
     for name, field in model.model_fields.items():
         alias = field.alias or name
-        path = f"{home}.{alias}" if home else alias
+        path = f"{parent_path}.{alias}" if parent_path else alias
         yield Row(path, alias, " ".join((field.description or "").split()))
         below = f"{path}[]" if get_origin(field.annotation) is list else path
         for kind in (field.annotation, *get_args(field.annotation)):

@@ -73,7 +73,7 @@ def _as_list(value: object) -> object:
 _Value = TypeVar("_Value")
 
 
-def _always(value: _Value) -> _Value:
+def _shared_default(value: _Value) -> _Value:
     """Return a default that all entries share; pydantic would make a deep copy for each of them."""
     written = to_jsonable_python(value)
     shared: _Value = Field(default_factory=lambda: value, json_schema_extra={"default": written})
@@ -167,7 +167,7 @@ class DefaultsEntry(Entry):
     """Whether nodes come and go: `elastic` if they do, `static` if they do not. A pod that needs
     more than any node offers now has the verdict `unsure` or `no` accordingly."""
 
-    non_root_images: list[Text] = _always([])
+    non_root_images: list[Text] = _shared_default([])
     """Globs of images that do not run as root, e.g. `rayproject/ray*`. A container without
     `runAsUser` or `runAsNonRoot` counts as root unless its image matches a glob; then
     `memlock` decides. Registry, tag and digest may be omitted."""
@@ -176,40 +176,40 @@ class DefaultsEntry(Entry):
 class NvlinkEntry(Entry):
     """NVLink between pods on the same node, requested with `rdma.lab/nvlink: share`."""
 
-    allow_namespaces: list[Text] = _always([])
+    allow_namespaces: list[Text] = _shared_default([])
     """Namespaces whose privileged pods may share NVLink; pods elsewhere may not."""
 
 
 class ForeignNicsEntry(Entry):
     """Additions to the built-in list of NICs that no fabric uses."""
 
-    resources: list[Text] = _always([])
+    resources: list[Text] = _shared_default([])
     """Globs of the names of extended resources for such a NIC, e.g. `example.com/efa*`."""
 
-    annotations: list[Text] = _always([])
+    annotations: list[Text] = _shared_default([])
     """Globs of the keys of pod annotations that attach such a NIC, e.g. `example.com/networks`."""
 
 
 class MatchEntry(Entry):
     """The evidence that a pod or a node belongs to the fabric."""
 
-    gpu_resources: list[Text] = _always(["nvidia.com/gpu"])
+    gpu_resources: list[Text] = _shared_default(["nvidia.com/gpu"])
     """GPU resources that the fabric's nodes offer. With an explicit `[]`, GPUs are no evidence. A
     node without GPUs belongs to the fabric if it offers a resource that only this fabric has."""
 
-    device_classes: list[Text] = _always([])
+    device_classes: list[Text] = _shared_default([])
     """DeviceClasses for the fabric's GPUs in Dynamic Resource Allocation, e.g.
     `h100.gpu.example.com`. A class is for the fabric's NICs if its name contains `rdma`, `roce`,
     `sriov`, `infiniband`, `connectx`, `mlnx`, `mlx5`, `dranet`, or the word `nic`, `hca`, `efa`,
     `ib`, `vf` or `rail`, but neither `gpu` nor the word `mig`. A pod that claims such a device gets
     no other NIC."""
 
-    gpu_products: list[Text] = _always([])
+    gpu_products: list[Text] = _shared_default([])
     """Globs of GPU products, e.g. `Tesla-V100-*`: short for `nodeLabels` with the key
     `nvidia.com/gpu.product`. `-SHARED` and `-MIG-...` are removed from the node's value before the
     comparison."""
 
-    node_labels: dict[str, Globs] = _always({})
+    node_labels: dict[str, Globs] = _shared_default({})
     """Lists of globs by the key of a node label. For every key, the node's value must match one of
     the globs. Case matters."""
 
@@ -233,7 +233,7 @@ class ResourceEntry(Entry):
     maximum: Annotated[int | None, Field(ge=1, le=1000, alias="max")] = None
     """With `per-gpu`: the maximum number of devices per container."""
 
-    aliases: list[Text] = _always([])
+    aliases: list[Text] = _shared_default([])
     """Other names that users or tools have for this resource, e.g. `rdma/hca`. In a pod, `name`
     replaces them."""
 
@@ -287,7 +287,7 @@ class FabricEntry(Entry):
     name: Text
     """Name, as in the annotation `rdma.lab/fabric`: lowercase letters, digits and `-`."""
 
-    match: MatchEntry = _always(MatchEntry())
+    match: MatchEntry = _shared_default(MatchEntry())
     """Which nodes, and so which pods, belong to the fabric."""
 
     mode: Mode = "shared-device"
@@ -295,10 +295,10 @@ class FabricEntry(Entry):
     (pods that set hostNetwork), `sr-iov` (virtual functions), `host-device` (whole devices), `dra`
     (Dynamic Resource Allocation, with `claims`)."""
 
-    resources: list[ResourceEntry] = _always([])
+    resources: list[ResourceEntry] = _shared_default([])
     """Extended resources that a pod requests: normally one, with SR-IOV one per rail."""
 
-    claims: list[ClaimEntry] = _always([])
+    claims: list[ClaimEntry] = _shared_default([])
     """With mode `dra`: the ResourceClaimTemplates for a pod's NICs, normally one."""
 
     inject_resources: bool = True
@@ -311,15 +311,15 @@ class FabricEntry(Entry):
     rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
     """Rate of a device in Gb/s, which `rdma-webhook verify` expects. It does not affect pods."""
 
-    hcas: list[Text] = _always([])
+    hcas: list[Text] = _shared_default([])
     """The fabric's RDMA devices by exact name, `name[:port[:rail[:plane]]]`, the same on all its
     nodes. Rail and plane are for NCCL 2.30 or newer; UCX and NVSHMEM get name and port."""
 
-    exclude_hcas: list[Text] = _always([])
+    exclude_hcas: list[Text] = _shared_default([])
     """Instead of `hcas`: all devices except these, `name[:port]`. For NCCL and NVSHMEM; UCX, which
     cannot exclude devices before version 1.21, chooses for itself."""
 
-    hca_prefixes: list[Text] = _always([])
+    hca_prefixes: list[Text] = _shared_default([])
     """Instead of `hcas`, where names differ between nodes: prefixes of device names (`ibp`). For
     NCCL, and a single prefix for NVSHMEM; UCX chooses for itself."""
 
@@ -332,14 +332,14 @@ class FabricEntry(Entry):
     """Instead of `socketInterface` for pods with hostNetwork: an interface of the node. Without it,
     such pods get none of the variables that `socketInterface` sets."""
 
-    networks: list[Text] = _always([])
+    networks: list[Text] = _shared_default([])
     """Multus networks `[namespace/]name[@interface]` to append to the networks of every pod."""
 
-    libraries: list[Library] = _always(["nccl", "ucx", "gloo"])
+    libraries: list[Library] = _shared_default(["nccl", "ucx", "gloo"])
     """Libraries whose variables the webhook sets. With `openmpi`, Open MPI's own TCP connections
     use only `socketInterface`."""
 
-    qos: QosEntry = _always(QosEntry())
+    qos: QosEntry = _shared_default(QosEntry())
     """Quality of service, as configured on the switches."""
 
     shared_memory: Text | None = None
@@ -348,10 +348,10 @@ class FabricEntry(Entry):
     pin: Literal["never", "always"] = "never"
     """`always` adds `nodeSelector` to a pod, unless the pod already selects on one of its keys."""
 
-    node_selector: dict[str, Scalar] = _always({})
+    node_selector: dict[str, Scalar] = _shared_default({})
     """Node labels that `pin: always` adds to the pod's nodeSelector."""
 
-    env: dict[str, Scalar] = _always({})
+    env: dict[str, Scalar] = _shared_default({})
     """Other environment variables for every target. They replace variables from other fields. In a
     cluster, values are strings: quote numbers, and words such as `true` and `off`."""
 
@@ -359,13 +359,13 @@ class FabricEntry(Entry):
 class FabricConfigurationSpec(Entry):
     """The fabrics of a cluster, and how pods get access to them."""
 
-    defaults: DefaultsEntry = _always(DefaultsEntry())
+    defaults: DefaultsEntry = _shared_default(DefaultsEntry())
     """Settings for all pods that opted in, whatever their fabric."""
 
-    nvlink: NvlinkEntry = _always(NvlinkEntry())
+    nvlink: NvlinkEntry = _shared_default(NvlinkEntry())
     """NVLink between pods on the same node."""
 
-    foreign_nics: ForeignNicsEntry = _always(ForeignNicsEntry())
+    foreign_nics: ForeignNicsEntry = _shared_default(ForeignNicsEntry())
     """Additions to the built-in list of NICs that no fabric uses. A pod with such a NIC gets no
     device of a fabric."""
 
@@ -382,11 +382,11 @@ class FabricConfiguration(Entry):
     kind: Literal["FabricConfiguration"]
     """Always `FabricConfiguration`."""
 
-    metadata: dict[str, object] = _always({})
+    metadata: dict[str, object] = _shared_default({})
     """As in every Kubernetes object. The name is `default`; a file may omit it."""
 
     spec: FabricConfigurationSpec
     """The fabrics of the cluster, and how pods get access to them."""
 
-    status: dict[str, object] = _always({})
+    status: dict[str, object] = _shared_default({})
     """Written by the cluster, and ignored in a file."""

@@ -95,8 +95,8 @@ def is_interface(name: str) -> bool:
 
 def is_network(name: str) -> bool:
     """Return whether Multus accepts it: `name`, with an optional `namespace/` and `@interface`."""
-    place, at, interface = name.partition("@")
-    namespace, slash, short = place.rpartition("/")
+    network, at, interface = name.partition("@")
+    namespace, slash, short = network.rpartition("/")
     return (
         is_dns_subdomain(short)
         and (not slash or is_dns_label(namespace))
@@ -239,8 +239,8 @@ class Nearest:
 def _shortened(word: str) -> Iterator[str]:
     """Yield the word, and each word with one letter less."""
     yield word
-    for place in range(len(word)):
-        yield word[:place] + word[place + 1 :]
+    for index in range(len(word)):
+        yield word[:index] + word[index + 1 :]
 
 
 # GPU feature discovery's names of GPUs (the label nvidia.com/gpu.product), to recognize mistakes.
@@ -278,7 +278,7 @@ _SHORTEST = 6
 
 
 def intended_product(glob: str) -> str:
-    """Return the glob that was probably meant by a glob that matches no known product.
+    """Return the glob that the author probably meant, if `glob` matches no known product.
 
     Return "" if it matches a product, if no product resembles it, or if it has wildcards in its
     middle: such a glob is not judged.
@@ -315,5 +315,5 @@ def _covering(word: str) -> str:
 
 def _end_of(word: str, product: str) -> int:
     """Return the end of a word in a product, both given between dashes; 0 if it is not there."""
-    at = product.find(word)
-    return at + len(word) - 2 if at >= 0 else 0
+    index = product.find(word)
+    return index + len(word) - 2 if index >= 0 else 0

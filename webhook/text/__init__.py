@@ -1,6 +1,6 @@
-"""Text on any subject: escaped for terminals, wrapped, compared, and YAML.
+"""Text on any subject: escaped for terminals, wrapped, compared, YAML, and reports.
 
 `escape` makes invisible characters visible, `terminal` wraps and styles, `diff` compares, and
-`yaml` reads and edits. Nothing here depends on pods or fabrics, or reads or writes files.
-Start with `escape`.
+`yaml` reads and edits. `findings` formats findings, `junit` writes JUnit XML, and `schema` JSON
+Schemas. Nothing here decides about pods or fabrics, or reads or writes files. Start with `escape`.
 """

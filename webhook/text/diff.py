@@ -118,45 +118,47 @@ class LineDiff(SequenceMatcher[str]):
 def _walked(old: list[str], new: list[str]) -> Iterator[Opcode]:
     """Yield the equal and the replaced ranges of two texts, in one walk over both."""
     places = _places(new)
-    at, to = 0, 0
-    while at < len(old) and to < len(new):
-        equal = _equal_count(old, new, at, to)
-        yield Opcode("equal", at, at + equal, to, to + equal)
-        at, to = at + equal, to + equal
-        old_next, new_next = _next_agreement(old, places, at, to)
-        yield Opcode("replace", at, old_next, to, new_next)
-        at, to = old_next, new_next
-    yield Opcode("replace", at, len(old), to, len(new))
+    old_index, new_index = 0, 0
+    while old_index < len(old) and new_index < len(new):
+        equal = _equal_count(old, new, old_index, new_index)
+        yield Opcode("equal", old_index, old_index + equal, new_index, new_index + equal)
+        old_index, new_index = old_index + equal, new_index + equal
+        old_next, new_next = _next_agreement(old, places, old_index, new_index)
+        yield Opcode("replace", old_index, old_next, new_index, new_next)
+        old_index, new_index = old_next, new_next
+    yield Opcode("replace", old_index, len(old), new_index, len(new))
 
 
 def _places(lines: list[str]) -> dict[tuple[str, ...], list[int]]:
     """Return the indexes at which each run of `_SURE` lines begins."""
     places: dict[tuple[str, ...], list[int]] = {}
-    for place in range(len(lines)):
-        places.setdefault(tuple(lines[place : place + _SURE]), []).append(place)
+    for index in range(len(lines)):
+        places.setdefault(tuple(lines[index : index + _SURE]), []).append(index)
     return places
 
 
-def _equal_count(old: list[str], new: list[str], at: int, to: int) -> int:
-    limit = min(len(old) - at, len(new) - to)
-    return next((count for count in range(limit) if old[at + count] != new[to + count]), limit)
+def _equal_count(old: list[str], new: list[str], old_index: int, new_index: int) -> int:
+    limit = min(len(old) - old_index, len(new) - new_index)
+    return next(
+        (count for count in range(limit) if old[old_index + count] != new[new_index + count]), limit
+    )
 
 
 def _next_agreement(
-    old: list[str], places: dict[tuple[str, ...], list[int]], at: int, to: int
+    old: list[str], places: dict[tuple[str, ...], list[int]], old_index: int, new_index: int
 ) -> tuple[int, int]:
     """Return the nearest agreement of both texts; without it, skip `_LONGEST_REMOVAL` lines."""
     best: tuple[int, int, int] | None = None
-    for place in range(at, min(at + _LONGEST_REMOVAL, len(old))):
-        candidates = places.get(tuple(old[place : place + _SURE]), [])
-        index = bisect_left(candidates, to)
-        if index < len(candidates):
-            distance = place - at + candidates[index] - to
+    for index in range(old_index, min(old_index + _LONGEST_REMOVAL, len(old))):
+        candidates = places.get(tuple(old[index : index + _SURE]), [])
+        nearest = bisect_left(candidates, new_index)
+        if nearest < len(candidates):
+            distance = index - old_index + candidates[nearest] - new_index
             best = min(
-                best or (distance, place, candidates[index]),
-                (distance, place, candidates[index]),
+                best or (distance, index, candidates[nearest]),
+                (distance, index, candidates[nearest]),
             )
-    return best[1:] if best else (min(at + _LONGEST_REMOVAL, len(old)), to)
+    return best[1:] if best else (min(old_index + _LONGEST_REMOVAL, len(old)), new_index)
 
 
 def _merged(changes: Iterator[Opcode]) -> Iterator[Opcode]:

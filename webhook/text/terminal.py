@@ -80,8 +80,8 @@ class Sheet:
         escaped = [[Span(visible(words), style) for words, style in row] for row in rows]
         cells = [heading, *escaped]
         widths = [
-            min(max(cell_len(row[place].words) for row in cells), column.widest or self._width)
-            for place, column in enumerate(columns[:-1])
+            min(max(cell_len(row[index].words) for row in cells), column.widest or self._width)
+            for index, column in enumerate(columns[:-1])
         ]
         last = self._width - indent - sum(widths) - _GAP * len(widths)
         if last < _NARROWEST_LAST:

@@ -16,27 +16,27 @@ from webhook.model.claims import LONGEST_FABRIC_NAME, MOST_CLAIMS
 from webhook.model.pod import Path
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject names of templates, requests and device classes that no such object can have.
 
     The API server rejects a pod that names one.
     """
     objects: list[tuple[Path, str]] = [
-        (("match", "deviceClasses", place), name)
-        for place, name in enumerate(fabric.match.device_classes)
+        (("match", "deviceClasses", index), name)
+        for index, name in enumerate(fabric.match.device_classes)
     ]
     objects += [
-        (("claims", place, "template"), claim.template) for place, claim in enumerate(fabric.claims)
+        (("claims", index, "template"), claim.template) for index, claim in enumerate(fabric.claims)
     ]
     for path, name in objects:
         if not names.is_dns_subdomain(name):
             form = "lowercase letters, digits, - and ., at most 253"
             yield Violation(path, f"{quoted(name)} is not the name of an object: write {form}")
-    for place, claim in enumerate(fabric.claims):
+    for index, claim in enumerate(fabric.claims):
         if claim.request is not None and not names.is_dns_label(claim.request):
             message = f"{quoted(claim.request)} is not the name of a request: write "
-            yield Violation(("claims", place, "request"), f"{message}{names.LABEL_FORM}")
+            yield Violation(("claims", index, "request"), f"{message}{names.LABEL_FORM}")
 
 
 @rule("error")
@@ -84,11 +84,11 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     An error: a pod with a claim of the template already counts as equipped.
     """
     first: dict[str, int] = {}
-    for place, claim in enumerate(fabric.claims):
-        before = first.setdefault(claim.template, place)
-        if before != place:
+    for index, claim in enumerate(fabric.claims):
+        before = first.setdefault(claim.template, index)
+        if before != index:
             yield Violation(
-                ("claims", place, "template"),
+                ("claims", index, "template"),
                 f"{brief(claim.template)} is already in claims[{before}]: list it once; a template "
                 "may request several devices, and without request a container gets all of them",
             )

@@ -96,10 +96,10 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
     An error: one unit of the shared plugin mounts every device of the resource, so no number of
     units gives each GPU its own device.
     """
-    for place, resource in enumerate(fabric.resources):
+    for index, resource in enumerate(fabric.resources):
         if fabric.mode == "shared-device" and resource.count == "per-gpu":
             yield Violation(
-                ("resources", place, "count"),
+                ("resources", index, "count"),
                 "in mode shared-device, one unit gives the container every device: write 1 "
                 "instead of per-gpu",
             )
@@ -111,11 +111,11 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
 
     A warning: more units add nothing, and exhaust the plugin's `rdmaHcaMax` sooner.
     """
-    for place, resource in enumerate(fabric.resources):
+    for index, resource in enumerate(fabric.resources):
         count = resource.count
         if fabric.mode == "shared-device" and count != "per-gpu" and count > 1:
             yield Violation(
-                ("resources", place, "count"),
+                ("resources", index, "count"),
                 "in mode shared-device, one unit gives the container every device: write 1 "
                 f"instead of {count}",
             )
@@ -128,11 +128,11 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: they have no effect without it.
     """
     fields = ("gpus_per_device", "devices_per_gpu", "maximum")
-    for place, resource in enumerate(fabric.resources):
+    for index, resource in enumerate(fabric.resources):
         for key, given in zip(("gpusPerDevice", "devicesPerGpu", "max"), fields, strict=True):
             if resource.count != "per-gpu" and given in resource.model_fields_set:
                 yield Violation(
-                    ("resources", place, key), "has no effect unless count is per-gpu: remove it"
+                    ("resources", index, key), "has no effect unless count is per-gpu: remove it"
                 )
 
 
@@ -142,10 +142,10 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
 
     An error: GPUs share a device, or each has several.
     """
-    for place, resource in enumerate(fabric.resources):
+    for index, resource in enumerate(fabric.resources):
         if {"gpus_per_device", "devices_per_gpu"} <= resource.model_fields_set:
             yield Violation(
-                ("resources", place, "devicesPerGpu"),
+                ("resources", index, "devicesPerGpu"),
                 "cannot be combined with gpusPerDevice: remove one of them",
             )
 
@@ -166,12 +166,12 @@ def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
 
 def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, int]]:
     """Yield each network with the minimum number of times that it is appended."""
-    for place, name in enumerate(fabric.networks):
-        yield ("networks", place), name, 1
-    for place, resource in enumerate(fabric.resources):
+    for index, name in enumerate(fabric.networks):
+        yield ("networks", index), name, 1
+    for index, resource in enumerate(fabric.resources):
         if resource.network:
             times = 2 if resource.count == "per-gpu" else resource.count
-            yield ("resources", place, "network"), resource.network, times
+            yield ("resources", index, "network"), resource.network, times
 
 
 def _networks_of(fabric: FabricEntry) -> Iterator[int]:

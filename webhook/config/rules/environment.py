@@ -53,7 +53,7 @@ _NEAREST = Nearest(KNOWN_VARIABLES)
 _BY_LOWER = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
 
@@ -66,7 +66,7 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("env", "NCCL_NET"), "'Socket' switches RDMA off: remove it")
 
 
-@rule("warning", alone=True)
+@rule("warning", per_value=True)
 def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about variables in `env` that NCCL documents for debugging only.
 
@@ -80,7 +80,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", alone=True)
+@rule("warning", per_value=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a variable in `env` whose name is a letter off a known one, or in the wrong case.
 
@@ -95,7 +95,7 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(("env", name), f"no library reads this name: did you mean {near}?")
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_TIMEOUT in `env` that is not 1 to 31.
 
@@ -186,8 +186,8 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: it has no effect there, since mpirun aborts on a node without the interface.
     """
     if "openmpi" in fabric.libraries and fabric.mode == "host-network":
-        place = fabric.libraries.index("openmpi")
-        yield Violation(("libraries", place), "has no effect on pods with hostNetwork: remove it")
+        index = fabric.libraries.index("openmpi")
+        yield Violation(("libraries", index), "has no effect on pods with hostNetwork: remove it")
 
 
 @rule("warning")
@@ -224,7 +224,7 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_HCA in `env` that NCCL reads differently than it looks.
 
@@ -314,7 +314,7 @@ def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", alone=True)
+@rule("warning", per_value=True)
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a `sharedMemory` below 64Mi, which every container has anyway.
 

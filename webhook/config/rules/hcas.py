@@ -53,26 +53,26 @@ _CLEAR = {"": "mlx5_", "mlx": "mlx5_", "mlx_": "mlx5_", "mlnx": "mlx5_", "mlnx_"
 _NAMING = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem": "NVSHMEM_HCA_LIST"}
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject devices that are not `name[:port[:rail[:plane]]]`: globs, `=`, `^`, spaces.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """
-    for key, place, written in _hcas(fabric):
+    for key, index, written in _hcas(fabric):
         if key == "hcaPrefixes":
             fits, expected = names.is_hca_prefix(written), "a prefix: write ibp"
         else:
             fits, expected = bool(names.split_hca(written)), "a device: write mlx5_0 or mlx5_0:1"
         if not fits:
             yield Violation(
-                (key, place),
+                (key, index),
                 f"{quoted(written)} is not {expected} (exclusions go in excludeHcas, prefixes in "
                 "hcaPrefixes)",
             )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
 
@@ -86,7 +86,7 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject the beginning of a name where NCCL needs the whole name: `mlx5`, `ibp`.
 
@@ -101,7 +101,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", alone=True)
+@rule("warning", per_value=True)
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
 
@@ -117,7 +117,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", alone=True)
+@rule("warning", per_value=True)
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
@@ -132,7 +132,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", alone=True)
+@rule("warning", per_value=True)
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about names of devices that are almost what a driver gives: `mxl5_0`, `mlx5-1`, `0`.
 
@@ -231,7 +231,7 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0, but the
     site's nodes may have none of those.
     """
-    for place, prefix in enumerate(fabric.hca_prefixes):
+    for index, prefix in enumerate(fabric.hca_prefixes):
         if prefix[-1:].isdigit() and "_" in prefix:
             also = f"{prefix}0 to {prefix}9"
         elif "mlx5_bond_0".startswith(prefix):
@@ -239,7 +239,7 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
         else:
             continue
         yield Violation(
-            ("hcaPrefixes", place),
+            ("hcaPrefixes", index),
             f"{quoted(prefix)} also matches {also}: list exact names in hcas where you can",
         )
 
@@ -252,11 +252,11 @@ def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
     """
     owners = _with_prefix(parts)
     for path, fabric in parts.fabrics():
-        for place, prefix in enumerate(fabric.hca_prefixes):
+        for index, prefix in enumerate(fabric.hca_prefixes):
             for owner, (key, written) in owners.get(prefix, {}).items():
                 if owner != fabric.name:
                     yield Violation(
-                        (*path, "hcaPrefixes", place),
+                        (*path, "hcaPrefixes", index),
                         f"{quoted(prefix)} also matches {quoted(written)} of {key} in fabric "
                         f"{quoted(owner)}: make it longer, or list exact names in hcas",
                     )
@@ -291,10 +291,10 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: such a bond is Ethernet (InfiniBand ports cannot be its members) and often slow, and
     NCCL refuses or mixes link layers. But a site may have renamed a device.
     """
-    for place, written in enumerate(fabric.hcas):
+    for index, written in enumerate(fabric.hcas):
         if fabric.link_layer == "InfiniBand" and "_bond_" in written:
             yield Violation(
-                ("hcas", place),
+                ("hcas", index),
                 f"{quoted(written)} is an Ethernet bond: remove it from this InfiniBand fabric",
             )
 
@@ -323,8 +323,8 @@ def _hcas(fabric: FabricEntry) -> Iterator[tuple[str, int, str]]:
         ("excludeHcas", fabric.exclude_hcas),
         ("hcaPrefixes", fabric.hca_prefixes),
     ):
-        for place, name in enumerate(written):
-            yield key, place, name
+        for index, name in enumerate(written):
+            yield key, index, name
 
 
 def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
@@ -332,10 +332,10 @@ def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
 
     Leave out anything that is not a name: other rules report it.
     """
-    for key, place, written in _hcas(fabric):
+    for key, index, written in _hcas(fabric):
         name = written.partition(":")[0]
         if names.split_hca(name):
-            yield (key, place), name, key != "hcaPrefixes"
+            yield (key, index), name, key != "hcaPrefixes"
     value = fabric.env.get("NCCL_IB_HCA", "").removeprefix("^")
     if len(value) > _LONGEST_LIST:
         return

@@ -35,19 +35,18 @@ def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
     if parts.default_unsure or (default is not None and default not in parts.names):
         return  # one of the two may be the default that is meant
     fabrics = list(parts.fabrics())
-    alike = Alike([labels_of(fabric) for _, fabric in fabrics], wildcards_of(parts))
-    claiming: dict[
-        str, int
-    ] = {}  # GPU resource or device class → earlier fabrics but the default, as bits
-    for place, (path, fabric) in enumerate(fabrics):
+    alike = Indistinguishable([labels_of(fabric) for _, fabric in fabrics], wildcards_of(parts))
+    # GPU resource or device class → earlier fabrics but the default, as bits
+    fabrics_by_gpu: dict[str, int] = {}
+    for index, (path, fabric) in enumerate(fabrics):
         if fabric.name == default:
             continue
         gpus = sorted({*fabric.match.gpu_resources, *fabric.match.device_classes})
-        claimed = reduce(or_, (claiming.get(gpu, 0) for gpu in gpus), 0)
-        rivals = claimed and claimed & alike.to(labels_of(fabric))
+        sharing = reduce(or_, (fabrics_by_gpu.get(gpu, 0) for gpu in gpus), 0)
+        rivals = sharing and sharing & alike.fabrics_like(labels_of(fabric))
         if rivals:
             first = rivals & -rivals
-            gpu = next(gpu for gpu in gpus if claiming.get(gpu, 0) & first)
+            gpu = next(gpu for gpu in gpus if fabrics_by_gpu.get(gpu, 0) & first)
             earlier = fabrics[first.bit_length() - 1][1].name
             suffix = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
             yield Violation(
@@ -57,7 +56,7 @@ def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
                 "values; or set defaults.fabric",
             )
         for gpu in gpus:
-            claiming[gpu] = claiming.get(gpu, 0) | 1 << place
+            fabrics_by_gpu[gpu] = fabrics_by_gpu.get(gpu, 0) | 1 << index
 
 
 @file_rule("warning")
@@ -115,23 +114,23 @@ class Wildcards:
         return compiled is None or bool(compiled.match(value))
 
 
-class Alike:
+class Indistinguishable:
     """An index to find all fabrics that no label distinguishes from a given fabric."""
 
     def __init__(self, fabrics: Sequence[Labels], wildcards: Wildcards) -> None:
         self._all = (1 << len(fabrics)) - 1
         self._values: dict[str, _Values] = {}
-        for place, labels in enumerate(fabrics):
+        for index, labels in enumerate(fabrics):
             for key, globs in labels.items():
                 values = self._values.setdefault(key, _Values(wildcards))
-                values.add(globs, 1 << place)
+                values.add(globs, 1 << index)
 
-    def to(self, labels: Labels) -> int:
+    def fabrics_like(self, labels: Labels) -> int:
         """Return the fabrics that no label distinguishes from a fabric with these labels."""
         alike = self._all
         for key, globs in labels.items():
             values = self._values[key]
-            alike &= (self._all ^ values.fabrics) | values.overlapping(globs)
+            alike &= (self._all ^ values.fabric_bits) | values.overlapping(globs)
         return alike
 
 
@@ -143,35 +142,35 @@ class _Values:
     """
 
     def __init__(self, wildcards: Wildcards) -> None:
-        self.fabrics = 0  #: the fabrics that have the label
+        self.fabric_bits = 0  #: the fabrics that have the label
         self._wildcards = wildcards
         self._with: dict[str, int] = {}
         self._spelling: dict[str, int] = {}
         self._overlaps: dict[str, int] = {}
 
-    def add(self, globs: Iterable[str], fabric: int) -> None:
-        self.fabrics |= fabric
+    def add(self, globs: Iterable[str], fabric_bit: int) -> None:
+        self.fabric_bits |= fabric_bit
         for glob in filter(is_label_glob, globs):
-            self._with[glob] = self._with.get(glob, 0) | fabric
+            self._with[glob] = self._with.get(glob, 0) | fabric_bit
             spelt = _spelt(glob)
-            self._spelling[spelt] = self._spelling.get(spelt, 0) | fabric
+            self._spelling[spelt] = self._spelling.get(spelt, 0) | fabric_bit
 
     def overlapping(self, globs: Iterable[str]) -> int:
         """Return the fabrics with a glob that overlaps one of `globs`, which were added before."""
-        fabrics = 0
+        fabric_bits = 0
         for glob in filter(is_label_glob, globs):
             if glob not in self._overlaps:
                 self._overlaps[glob] = self._matching(_spelt(glob)) | self._matched(glob)
-            fabrics |= self._overlaps[glob]
-        return fabrics
+            fabric_bits |= self._overlaps[glob]
+        return fabric_bits
 
     def _matching(self, value: str) -> int:
         """Return the fabrics with a glob that matches the value."""
-        fabrics = 0 if is_wild(value) else self._with.get(value, 0)
+        fabric_bits = 0 if is_wild(value) else self._with.get(value, 0)
         for glob, compiled in self._wildcards.compiled.items():
             if glob in self._with and compiled.match(value):
-                fabrics |= self._with[glob]
-        return fabrics
+                fabric_bits |= self._with[glob]
+        return fabric_bits
 
     def _matched(self, glob: str) -> int:
         """Return the fabrics with a glob that this one matches once its wildcards are removed."""
@@ -181,9 +180,9 @@ class _Values:
         if compiled is None:
             return self._with[glob]
         matched = 0
-        for value, fabrics in self._spelling.items():
+        for value, fabric_bits in self._spelling.items():
             if compiled.match(value):
-                matched |= fabrics
+                matched |= fabric_bits
         return matched
 
 

@@ -17,7 +17,7 @@ _PLUGIN_DOMAIN = "rdma/"
 _SCHEME = "://"
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric's name that is not a DNS label: lowercase letters, digits, `-`, at most 63.
 
@@ -31,7 +31,7 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@file_rule("error", alone=True)
+@file_rule("error", per_value=True)
 def unique_names(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject two fabrics with the same name."""
     first: dict[str, int] = {}
@@ -45,7 +45,7 @@ def unique_names(parts: ParsedSpec) -> Iterator[Violation]:
             )
 
 
-@file_rule("error", alone=True)
+@file_rule("error", per_value=True)
 def default_fabric(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject a `defaults.fabric` that is not in the file."""
     name = parts.model.defaults.fabric
@@ -57,19 +57,19 @@ def default_fabric(parts: ParsedSpec) -> Iterator[Violation]:
         yield Violation(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
 
 
-@file_rule("error", alone=True)
+@file_rule("error", per_value=True)
 def image_globs(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `nonRootImages` that no image can match.
 
     An error: the intended images would count as running as root.
     """
-    for place, glob in enumerate(parts.model.defaults.non_root_images):
+    for index, glob in enumerate(parts.model.defaults.non_root_images):
         remedy = _mended(glob)
         if remedy:
-            yield Violation(("defaults", "nonRootImages", place), f"{quoted(glob)} {remedy}")
+            yield Violation(("defaults", "nonRootImages", index), f"{quoted(glob)} {remedy}")
 
 
-@file_rule("warning", alone=True)
+@file_rule("warning", per_value=True)
 def images_without_effect(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn about `nonRootImages` with `memlock: unlimited`, where the user does not matter."""
     defaults = parts.model.defaults
@@ -78,7 +78,7 @@ def images_without_effect(parts: ParsedSpec) -> Iterator[Violation]:
         yield Violation(("defaults", "nonRootImages"), message)
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject GPU resources, RDMA resources and aliases that are not `domain/name`.
 
@@ -93,25 +93,25 @@ def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a resource `rdma/NAME` whose name has characters other than letters, digits and `_`.
 
     The RDMA shared device plugin rejects any other `resourceName`, so no node can offer it. An
     alias may have other characters, since users may have written anything.
     """
-    for place, resource in enumerate(fabric.resources):
+    for index, resource in enumerate(fabric.resources):
         short = resource.name.removeprefix(_PLUGIN_DOMAIN)
         if short != resource.name and not names.is_plugin_resource(short):
             fixed = "".join(char if char.isalnum() else "_" for char in short[:63])
             yield Violation(
-                ("resources", place, "name"),
+                ("resources", index, "name"),
                 f"{quoted(resource.name)}: the device plugin accepts only letters, digits and _, "
                 f"such as {_PLUGIN_DOMAIN}{fixed:.63}",
             )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject invalid label keys in `nodeLabels`, and invalid keys and values in `nodeSelector`.
 
@@ -133,27 +133,29 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject globs of node labels that no label value can match.
 
     Values have no spaces, for example: GPU feature discovery sets `Tesla-V100-SXM2-32GB`.
     """
     lists: list[tuple[Path, list[str]]] = [(("match", "gpuProducts"), fabric.match.gpu_products)]
-    lists += [(("match", "nodeLabels", key), of) for key, of in fabric.match.node_labels.items()]
+    lists += [
+        (("match", "nodeLabels", key), globs) for key, globs in fabric.match.node_labels.items()
+    ]
     for path, globs in lists:
         if not globs and path[-1] != "gpuProducts":
             yield Violation(path, 'matches no value: list the values, or write "*" for any')
-        for place, glob in enumerate(globs):
+        for index, glob in enumerate(globs):
             if not names.is_label_glob(glob):
                 yield Violation(
-                    (*path, place),
+                    (*path, index),
                     f"{quoted(glob)} matches no label value: values consist of letters, digits, "
                     "-, _ and . (a space in a GPU's name becomes a - in its label)",
                 )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject invalid names of variables in `env`."""
     for name in fabric.env:
@@ -165,7 +167,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes, and `lo`.
 
@@ -186,15 +188,15 @@ def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def network_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject networks that are not `[namespace/]name[@interface]`, the form that Multus reads."""
     networks: list[tuple[Path, str | None]] = [
-        (("networks", place), name) for place, name in enumerate(fabric.networks)
+        (("networks", index), name) for index, name in enumerate(fabric.networks)
     ]
     networks += [
-        (("resources", place, "network"), resource.network)
-        for place, resource in enumerate(fabric.resources)
+        (("resources", index, "network"), resource.network)
+        for index, resource in enumerate(fabric.resources)
     ]
     for path, name in networks:
         if name is not None and not names.is_network(name):
@@ -205,7 +207,7 @@ def network_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", alone=True)
+@rule("error", per_value=True)
 def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a `sharedMemory` that is not a quantity above zero."""
     written = fabric.shared_memory
@@ -223,38 +225,38 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@file_rule("error", alone=True)
+@file_rule("error", per_value=True)
 def namespaces(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject invalid namespace names in `nvlink.allowNamespaces`, including globs."""
-    for place, name in enumerate(parts.model.nvlink.allow_namespaces):
+    for index, name in enumerate(parts.model.nvlink.allow_namespaces):
         if not names.is_dns_label(name):
             yield Violation(
-                ("nvlink", "allowNamespaces", place),
+                ("nvlink", "allowNamespaces", index),
                 f"{quoted(name)} is not the name of a namespace: write lowercase letters, "
                 "digits and -, without globs",
             )
 
 
-@file_rule("error", alone=True)
+@file_rule("error", per_value=True)
 def foreign_globs(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `foreignNics` that are not `domain/name`, or that match everything."""
     foreign = parts.model.foreign_nics
     for key, globs in (("resources", foreign.resources), ("annotations", foreign.annotations)):
-        for place, glob in enumerate(globs):
+        for index, glob in enumerate(globs):
             if "/" not in glob or not glob.strip("*?/"):
                 yield Violation(
-                    ("foreignNics", key, place),
+                    ("foreignNics", key, index),
                     f"{quoted(glob)} must be domain/name with globs, such as example.com/efa*",
                 )
 
 
 def _resources(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
-    for place, name in enumerate(fabric.match.gpu_resources):
-        yield ("match", "gpuResources", place), name
-    for place, resource in enumerate(fabric.resources):
-        yield ("resources", place, "name"), resource.name
+    for index, name in enumerate(fabric.match.gpu_resources):
+        yield ("match", "gpuResources", index), name
+    for index, resource in enumerate(fabric.resources):
+        yield ("resources", index, "name"), resource.name
         for position, alias in enumerate(resource.aliases):
-            yield ("resources", place, "aliases", position), alias
+            yield ("resources", index, "aliases", position), alias
 
 
 def _mended(glob: str) -> str:

@@ -25,7 +25,7 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", alone=True)
+@rule("warning", per_value=True)
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
 
@@ -42,23 +42,23 @@ def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
-    for place, glob in enumerate(fabric.match.gpu_products):
-        yield ("match", "gpuProducts", place), glob
+    for index, glob in enumerate(fabric.match.gpu_products):
+        yield ("match", "gpuProducts", index), glob
     for glob in fabric.match.node_labels.get(PRODUCT_LABEL, ()):
         yield ("match", "nodeLabels", PRODUCT_LABEL), glob
 
 
-@rule("warning", alone=True)
+@rule("warning", per_value=True)
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about GPU products with `-SHARED` or `-MIG-...`.
 
     A warning: both suffixes are removed from the node's value first, so such a glob may never
     match.
     """
-    for place, glob in enumerate(fabric.match.gpu_products):
+    for index, glob in enumerate(fabric.match.gpu_products):
         if glob.endswith("-SHARED") or "-MIG-" in glob:
             yield Violation(
-                ("match", "gpuProducts", place),
+                ("match", "gpuProducts", index),
                 f"{quoted(glob)}: -SHARED and -MIG-... are removed from the label before it "
                 "is compared: leave them out",
             )

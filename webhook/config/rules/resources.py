@@ -38,12 +38,12 @@ def aliases_of_two(parts: ParsedSpec) -> Iterator[Violation]:
     """
     for path, fabric in parts.fabrics():
         owners: dict[str, str] = {}
-        for place, resource in enumerate(fabric.resources):
+        for index, resource in enumerate(fabric.resources):
             for position, alias in enumerate(resource.aliases):
                 owner = owners.setdefault(alias, resource.name)
                 if owner != resource.name:
                     yield Violation(
-                        (*path, "resources", place, "aliases", position),
+                        (*path, "resources", index, "aliases", position),
                         f"{quoted(alias)} is already an alias of {brief(owner)}: remove one of "
                         "the two",
                     )
@@ -57,11 +57,11 @@ def alias_is_resource(parts: ParsedSpec) -> Iterator[Violation]:
     """
     real = {item.name: f for _, f in parts.fabrics() for item in f.resources}
     for path, fabric in parts.fabrics():
-        for place, resource in enumerate(fabric.resources):
+        for index, resource in enumerate(fabric.resources):
             for position, alias in enumerate(resource.aliases):
                 if alias in real:
                     yield Violation(
-                        (*path, "resources", place, "aliases", position),
+                        (*path, "resources", index, "aliases", position),
                         f"{quoted(alias)} is a resource of fabric {quoted(real[alias].name)}: "
                         "remove it",
                     )
@@ -74,10 +74,10 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
     An error: the counts would contradict each other.
     """
     names: set[str] = set()
-    for place, resource in enumerate(fabric.resources):
+    for index, resource in enumerate(fabric.resources):
         if resource.name in names:
             yield Violation(
-                ("resources", place, "name"),
+                ("resources", index, "name"),
                 f"{quoted(resource.name)} is already listed: list each RDMA resource once, with "
                 "its count",
             )
@@ -90,9 +90,9 @@ def gpu_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
 
     An error: pods would request more GPUs instead of RDMA, or their GPUs would be renamed.
     """
-    claimed = _claimed(parts)
+    gpus = _listed_gpus(parts)
     for path, name in _resources(parts):
-        if _is_gpu(name, claimed):
+        if _is_gpu(name, gpus):
             yield Violation(
                 path,
                 f"{quoted(name)} is a GPU, or a share of one: write the resource that the RDMA "
@@ -106,9 +106,9 @@ def gpu_model_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
 
     A warning: a site may name a device after the GPU of its nodes.
     """
-    claimed = _claimed(parts)
+    gpus = _listed_gpus(parts)
     for path, name in _resources(parts):
-        if _MODEL.fullmatch(name) and not _is_gpu(name, claimed):
+        if _MODEL.fullmatch(name) and not _is_gpu(name, gpus):
             yield Violation(
                 path,
                 f"{quoted(name)} looks like a GPU (those belong in match.gpuResources): write "
@@ -116,10 +116,10 @@ def gpu_model_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
             )
 
 
-def _is_gpu(name: str, claimed: frozenset[str]) -> bool:
+def _is_gpu(name: str, gpus: frozenset[str]) -> bool:
     domain, _, short = name.partition("/")
     return (
-        name in claimed
+        name in gpus
         or name in VIRTUAL_GPU
         or short in _GPU_NAMES
         or domain == _GPU_DOMAIN
@@ -127,18 +127,18 @@ def _is_gpu(name: str, claimed: frozenset[str]) -> bool:
     )
 
 
-def _claimed(parts: ParsedSpec) -> frozenset[str]:
+def _listed_gpus(parts: ParsedSpec) -> frozenset[str]:
     return frozenset(gpu for _, fabric in parts.fabrics() for gpu in fabric.match.gpu_resources)
 
 
 def _resources(parts: ParsedSpec) -> Iterator[tuple[Path, str]]:
-    for home, fabric in parts.fabrics():
+    for parent_path, fabric in parts.fabrics():
         for path, name in _names(fabric):
-            yield (*home, "resources", *path), name
+            yield (*parent_path, "resources", *path), name
 
 
 def _names(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
-    for place, resource in enumerate(fabric.resources):
-        yield (place, "name"), resource.name
+    for index, resource in enumerate(fabric.resources):
+        yield (index, "name"), resource.name
         for position, alias in enumerate(resource.aliases):
-            yield (place, "aliases", position), alias
+            yield (index, "aliases", position), alias

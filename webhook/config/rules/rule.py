@@ -31,9 +31,9 @@ class ParsedSpec:
     #: Whether `defaults.fabric` is invalid, so that the default is not known.
     default_unsure: bool = False
 
-    def without(self, places: set[int]) -> ParsedSpec:
-        """Return a copy without the fabrics at these positions of the file."""
-        remaining = {at: fabric for (_, at), fabric in self.fabrics() if at not in places}
+    def without(self, indexes: set[int]) -> ParsedSpec:
+        """Return a copy without the fabrics at these indexes of the file."""
+        remaining = {index: fabric for (_, index), fabric in self.fabrics() if index not in indexes}
         return replace(
             self,
             model=self.model.model_copy(update={"fabrics": list(remaining.values())}),
@@ -55,8 +55,8 @@ class Rule(NamedTuple):
     #: "error" or "warning".
     level: Level
     check: Check
-    #: Whether it checks values one by one, and so even in a fabric with another wrong value.
-    alone: bool = False
+    #: Whether it checks single values, so that it also runs on fabrics with other errors.
+    per_value: bool = False
 
     @property
     def code(self) -> Code:
@@ -65,16 +65,16 @@ class Rule(NamedTuple):
         return Code(name, " ".join((self.check.__doc__ or "").partition("\n\n")[0].split()))
 
 
-def file_rule(level: Level, *, alone: bool = False) -> Callable[[Check], Rule]:
+def file_rule(level: Level, *, per_value: bool = False) -> Callable[[Check], Rule]:
     """Make a function of a file's parts a rule; `webhook.config.rules` finds it in its module."""
-    return lambda check: Rule(level, check, alone)
+    return lambda check: Rule(level, check, per_value)
 
 
 def rule(
-    level: Level, *, alone: bool = False
+    level: Level, *, per_value: bool = False
 ) -> Callable[[Callable[[FabricEntry], Iterable[Violation]]], Rule]:
     """Make a function of one fabric a rule for all fabrics of a file."""
-    return lambda check: Rule(level, _per_fabric(check), alone)
+    return lambda check: Rule(level, _per_fabric(check), per_value)
 
 
 def _per_fabric(check: Callable[[FabricEntry], Iterable[Violation]]) -> Check:
@@ -82,8 +82,8 @@ def _per_fabric(check: Callable[[FabricEntry], Iterable[Violation]]) -> Check:
 
     @wraps(check)
     def over_all(parts: ParsedSpec) -> Iterator[Violation]:
-        for home, fabric in parts.fabrics():
+        for parent_path, fabric in parts.fabrics():
             for path, message in check(fabric):
-                yield Violation((*home, *path), message)
+                yield Violation((*parent_path, *path), message)
 
     return over_all

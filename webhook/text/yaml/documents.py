@@ -184,7 +184,7 @@ def _problems(
     name: str, index: int, lines: LineIndex, duplicates: list[NotedKey]
 ) -> tuple[str, ...]:
     return tuple(
-        f"{_place(name, index, lines.line(offset))}: the mapping has the key {_printable(key)} "
+        f"{_location(name, index, lines.line(offset))}: the mapping has the key {_printable(key)} "
         "twice; the last one counts"
         for offset, key in duplicates[:_MOST_PROBLEMS]
     )
@@ -192,7 +192,8 @@ def _problems(
 
 def _misread(name: str, index: int, lines: LineIndex, keys: list[NotedKey]) -> tuple[str, ...]:
     return tuple(
-        f"{_place(name, index, lines.line(offset))}: the key {_printable(key)}: {misread_key(key)}"
+        f"{_location(name, index, lines.line(offset))}: the key {_printable(key)}: "
+        f"{misread_key(key)}"
         for offset, key in keys[:_MOST_PROBLEMS]
     )
 
@@ -201,16 +202,18 @@ def _fail(name: str, index: int | None, text: str, error: UnreadableTextError) -
     lines = LineIndex(text)
     if isinstance(error, NotYamlError):
         offset, explanation = mistake_of(text, error)
-        place = f"{_place(name, index, lines.line(offset))}, column {lines.column(offset)}"
-        message = f"{place}: not YAML: {explanation}"
+        location = f"{_location(name, index, lines.line(offset))}, column {lines.column(offset)}"
+        message = f"{location}: not YAML: {explanation}"
     else:
         offset = error.offset or 0
-        message = f"{_place(name, index, lines.line(offset))}: {error}{hint_on(text, error)}"
-    foreign = isinstance(error, _NoMappingError) or "{{" in text
-    raise (NotKubernetesError if foreign else DocumentError)(" ".join(message.split())) from None
+        message = f"{_location(name, index, lines.line(offset))}: {error}{hint_on(text, error)}"
+    not_kubernetes = isinstance(error, _NoMappingError) or "{{" in text
+    raise (NotKubernetesError if not_kubernetes else DocumentError)(
+        " ".join(message.split())
+    ) from None
 
 
-def _place(name: str, index: int | None, line: int) -> str:
+def _location(name: str, index: int | None, line: int) -> str:
     document = "" if index is None else f"document {index + 1}, "
     return f"{name}: {document}line {line}"
 

@@ -117,7 +117,7 @@ class Edits:
         return start
 
 
-# Add lines below a text that has no final line break, without a change of its meaning.
+# Add lines below a text that has no final line break, without changing its meaning.
 #
 # A literal or folded block at the end of such a text is a string without a line break at its
 # end. A line break after it would become a part of the string, unless its header has `-`.
@@ -125,7 +125,7 @@ class Edits:
 _HEADER = re.compile(r"([|>])([1-9]?)([+-]?)([1-9]?)(?=\s)")
 
 
-def unended_block(text: str, root: YamlNode) -> tuple[int, int, str] | None:
+def last_block_edit(text: str, root: YamlNode) -> tuple[int, int, str] | None:
     """Return the edit of the last block's header that preserves its string.
 
     Return None if the text has a final line break, does not end with a block, or the header has
@@ -146,7 +146,7 @@ def ensure_final_newline(text: str) -> str:
         return text
     try:
         edit = next(
-            (unended_block(text, root.node) for root in roots_of(text, DOCUMENT_LIMITS)), None
+            (last_block_edit(text, root.node) for root in roots_of(text, DOCUMENT_LIMITS)), None
         )
     except UnreadableTextError:  # JSON that is not YAML
         edit = None

@@ -1,7 +1,7 @@
 """Explain why a text is not YAML, and how to correct it.
 
 A parser reports where it could not continue, which is often a line below the mistake, in words
-about its own grammar. Here the lines around that place are searched for common mistakes, the
+about its own grammar. Here the lines around that position are searched for common mistakes, the
 most certain ones first. Without a match, the parser's words remain.
 """
 
@@ -40,11 +40,11 @@ class Mistake(NamedTuple):
 
 def mistake_of(text: str, error: NotYamlError) -> Mistake:
     """Explain a parser's error; in the parser's own words if the mistake is not a common one."""
-    place = _Place(text, error)
+    position = _ErrorPosition(text, error)
     for explain in _EXPLANATIONS:
-        if mistake := explain(place):
+        if mistake := explain(position):
             return mistake
-    return Mistake(place.offset, error.problem + _begun(place))
+    return Mistake(position.offset, error.problem + _begun(position))
 
 
 def hint_on(text: str, error: UnreadableTextError) -> str:
@@ -94,8 +94,8 @@ class _Line(NamedTuple):
         return self.text.strip()
 
 
-class _Place:
-    """The place where the parser stopped, and the lines around it."""
+class _ErrorPosition:
+    """The position where the parser stopped, and the lines around it."""
 
     def __init__(self, text: str, error: NotYamlError) -> None:
         self.text = text
@@ -138,8 +138,8 @@ class _Place:
         return _Line(start, self.text[start : end if end >= 0 else None].rstrip("\r"))
 
 
-def _template(place: _Place) -> Mistake | None:
-    for line in place.lines():
+def _template(position: _ErrorPosition) -> Mistake | None:
+    for line in position.lines():
         if match := _TEMPLATE.search(line.text):
             close = "}}" if match[0] == "{{" else "%}"
             message = (
@@ -150,18 +150,18 @@ def _template(place: _Place) -> Mistake | None:
     return None
 
 
-def _tab(place: _Place) -> Mistake | None:
-    for line in place.lines():
+def _tab(position: _ErrorPosition) -> Mistake | None:
+    for line in position.lines():
         lead = _LEADING.match(line.text)[0]  # type: ignore[index]  # it matches ""
         if line.bare and "\t" in lead:
             return Mistake(line.start + lead.index("\t"), "a tab indents this line: use spaces")
-    if place.char == "\t":
-        return Mistake(place.offset, "a tab is where YAML allows only a space: use a space")
+    if position.char == "\t":
+        return Mistake(position.offset, "a tab is where YAML allows only a space: use a space")
     return None
 
 
-def _odd_space(place: _Place) -> Mistake | None:
-    for line in place.lines():
+def _odd_space(position: _ErrorPosition) -> Mistake | None:
+    for line in position.lines():
         if match := _ODD_SPACE.search(line.text):
             return Mistake(line.start + match.start(), _odd(match[0]))
     return None
@@ -173,67 +173,67 @@ def _odd(char: str) -> str:
     return f"{kind} (U+{ord(char):04X}) looks like {looks}, but is read as a letter: replace it"
 
 
-def _open_quote(place: _Place) -> Mistake | None:
-    if "end of stream" not in place.problem or "quoted" not in place.context:
+def _open_quote(position: _ErrorPosition) -> Mistake | None:
+    if "end of stream" not in position.problem or "quoted" not in position.context:
         return None
-    assert place.begun is not None
-    mark = place.text[place.begun]
-    return Mistake(place.begun, f"the quote {mark} that opens here is not closed")
+    assert position.begun is not None
+    mark = position.text[position.begun]
+    return Mistake(position.begun, f"the quote {mark} that opens here is not closed")
 
 
-def _open_bracket(place: _Place) -> Mistake | None:
-    if "expected ','" not in place.problem or place.begun is None:
+def _open_bracket(position: _ErrorPosition) -> Mistake | None:
+    if "expected ','" not in position.problem or position.begun is None:
         return None
-    opened = place.text[place.begun]
+    opened = position.text[position.begun]
     close = _CLOSING.get(opened, "")
-    if place.char in ("]", "}"):
+    if position.char in ("]", "}"):
         return Mistake(
-            place.offset,
-            f"{place.char} does not close the {opened} that opens before it: write {close}",
+            position.offset,
+            f"{position.char} does not close the {opened} that opens before it: write {close}",
         )
-    following = place.text[place.offset :].lstrip()
-    if place.begun_line == place.line and following:
+    following = position.text[position.offset :].lstrip()
+    if position.begun_line == position.line and following:
         message = f"a comma is missing here, between two entries of the {opened}...{close}"
-        return Mistake(place.offset, message)
+        return Mistake(position.offset, message)
     message = f"the {opened} that opens here is not closed: write {close}"
     if following:
-        line = place.number(place.offset)
+        line = position.number(position.offset)
         message = f"{message} before line {line}, or a comma between its entries"
-    return Mistake(place.begun, message)
+    return Mistake(position.begun, message)
 
 
-def _extra_bracket(place: _Place) -> Mistake | None:
-    if place.char in ("]", "}") and "expected key" in place.problem:
-        return Mistake(place.offset, f"this {place.char} closes nothing: remove it")
+def _extra_bracket(position: _ErrorPosition) -> Mistake | None:
+    if position.char in ("]", "}") and "expected key" in position.problem:
+        return Mistake(position.offset, f"this {position.char} closes nothing: remove it")
     return None
 
 
-def _after_quote(place: _Place) -> Mistake | None:
-    before = place.text[place.line.start : place.offset].rstrip()
-    if "expected key" in place.problem and before[-1:] in ('"', "'"):
+def _after_quote(position: _ErrorPosition) -> Mistake | None:
+    before = position.text[position.line.start : position.offset].rstrip()
+    if "expected key" in position.problem and before[-1:] in ('"', "'"):
         message = (
             f"the value ends at the quote {before[-1]} before this: quote the whole value, or "
             "none of it"
         )
-        return Mistake(place.offset, message)
+        return Mistake(position.offset, message)
     return None
 
 
-def _tight(place: _Place) -> Mistake | None:
+def _tight(position: _ErrorPosition) -> Mistake | None:
     """Find `-name`, `image:nginx`, `a = b` and a key without a colon."""
-    if "expected key" in place.problem or "token" in place.problem:
+    if "expected key" in position.problem or "token" in position.problem:
         return None
-    above = next(place.above(), place.line)
-    for line in (place.line, place.begun_line, above):
-        at = line.start + line.indent
-        if (dash := _TIGHT_DASH.match(line.bare)) and line != place.begun_line:
-            return Mistake(at, misread_key(dash[0]))
+    above = next(position.above(), position.line)
+    for line in (position.line, position.begun_line, above):
+        offset = line.start + line.indent
+        if (dash := _TIGHT_DASH.match(line.bare)) and line != position.begun_line:
+            return Mistake(offset, misread_key(dash[0]))
         if tight := _TIGHT_COLON.fullmatch(line.bare):
-            return Mistake(at, _colon(tight))
+            return Mistake(offset, _colon(tight))
         if equals := _ASSIGNED.fullmatch(line.bare):
-            return Mistake(at, _assigned(equals))
-        if line != place.line and (key := _BARE_KEY.fullmatch(line.bare)):
-            return Mistake(at, f"a key needs a colon after it: write `{key[1][:_LONGEST]}:`")
+            return Mistake(offset, _assigned(equals))
+        if line != position.line and (key := _BARE_KEY.fullmatch(line.bare)):
+            return Mistake(offset, f"a key needs a colon after it: write `{key[1][:_LONGEST]}:`")
     return None
 
 
@@ -248,78 +248,78 @@ def _assigned(match: re.Match[str]) -> str:
     return f"YAML separates key and value with a colon, not `=`: write `{written}`"
 
 
-def _second_colon(place: _Place) -> Mistake | None:
-    if "mapping values" not in place.problem:
+def _second_colon(position: _ErrorPosition) -> Mistake | None:
+    if "mapping values" not in position.problem:
         return None
-    before = place.text[place.line.start : place.offset]
-    entry = _ENTRY.match(place.line.bare)
+    before = position.text[position.line.start : position.offset]
+    entry = _ENTRY.match(position.line.bare)
     if entry is None or ": " not in before:
         return None
     value = (entry[3] or "").replace('"', '\\"')
     message = f'a value with ": " in it must be quoted: write `{entry[2]}: "{value[:_LONGEST]}"`'
-    return Mistake(place.offset, message)
+    return Mistake(position.offset, message)
 
 
-def _below_value(place: _Place) -> Mistake | None:
+def _below_value(position: _ErrorPosition) -> Mistake | None:
     """Find a key that is indented below a key that has a value already."""
-    above = next(place.above(), None)
-    if "mapping values" not in place.problem or above is None:
+    above = next(position.above(), None)
+    if "mapping values" not in position.problem or above is None:
         return None
     entry = _ENTRY.fullmatch(above.bare)
     column = above.indent + len(entry[1]) if entry else 0
-    if entry is None or not entry[3] or place.line.indent <= column:
+    if entry is None or not entry[3] or position.line.indent <= column:
         return None
     message = (
         f"this line is indented below `{entry[2][:_LONGEST]}`, which already has the "
         f"value {entry[3][:_LONGEST]!r}: indent both lines by the same width"
     )
-    return Mistake(place.line.start + place.line.indent, message)
+    return Mistake(position.line.start + position.line.indent, message)
 
 
-def _item_among_keys(place: _Place) -> Mistake | None:
-    if not _ITEM.match(place.text[place.offset : place.offset + 2]):
+def _item_among_keys(position: _ErrorPosition) -> Mistake | None:
+    if not _ITEM.match(position.text[position.offset : position.offset + 2]):
         return None
-    if "block sequence" in place.problem:
+    if "block sequence" in position.problem:
         message = "a list cannot begin on the line of its key: begin it on the next line"
-        return Mistake(place.offset, message)
-    if "block mapping" not in place.context:
+        return Mistake(position.offset, message)
+    if "block mapping" not in position.context:
         return None
     message = (
-        f"this list item is among the keys from line {place.number(place.begun or 0)}: indent it "
-        "below its key, or remove the dash"
+        f"this list item is among the keys from line {position.number(position.begun or 0)}: "
+        "indent it below its key, or remove the dash"
     )
-    return Mistake(place.offset, message)
+    return Mistake(position.offset, message)
 
 
-def _key_among_items(place: _Place) -> Mistake | None:
-    if "expected '-'" not in place.problem or place.begun is None:
+def _key_among_items(position: _ErrorPosition) -> Mistake | None:
+    if "expected '-'" not in position.problem or position.begun is None:
         return None
-    first = place.begun_line
-    inside = place.begun - first.start + 2
+    first = position.begun_line
+    inside = position.begun - first.start + 2
     message = (
-        f"this is not an item of the list from line {place.number(place.begun)}: indent it by "
-        f"{_spaces(inside)} if it belongs to the item above, or begin it with `- `"
+        f"this is not an item of the list from line {position.number(position.begun)}: indent it "
+        f"by {_spaces(inside)} if it belongs to the item above, or begin it with `- `"
     )
-    return Mistake(place.offset, message)
+    return Mistake(position.offset, message)
 
 
-def _indentation(place: _Place) -> Mistake | None:
+def _indentation(position: _ErrorPosition) -> Mistake | None:
     """Find a line whose column matches no line around it."""
-    at = place.line.start + place.line.indent
-    if "expected key" not in place.problem or at != place.offset:
+    offset = position.line.start + position.line.indent
+    if "expected key" not in position.problem or offset != position.offset:
         return None
-    columns = _columns(place)
-    if place.line.indent in columns:
+    columns = _columns(position)
+    if position.line.indent in columns:
         return None
     fitting = " or ".join(map(str, columns[:2][::-1]))
-    message = f"this line is indented by {_spaces(place.line.indent)}, where {fitting} would fit"
-    return Mistake(at, message)
+    message = f"this line is indented by {_spaces(position.line.indent)}, where {fitting} would fit"
+    return Mistake(offset, message)
 
 
-def _columns(place: _Place) -> list[int]:
+def _columns(position: _ErrorPosition) -> list[int]:
     """List the columns of the keys and dashes above, beginning with the nearest line."""
     columns: list[int] = []
-    for line in place.above():
+    for line in position.above():
         inside = line.indent + len(_DASHES.match(line.bare)[0])  # type: ignore[index]  # see above
         columns += [
             column
@@ -331,48 +331,48 @@ def _columns(place: _Place) -> list[int]:
     return columns
 
 
-def _first_character(place: _Place) -> Mistake | None:
+def _first_character(position: _ErrorPosition) -> Mistake | None:
     """Find a value that begins with a character that is special in YAML."""
-    begun = place.offset if place.begun is None else place.begun
-    starts = "cannot start" in place.problem or "node content" in place.problem
-    if "alias" in place.context or "anchor" in place.context or starts:
-        word = re.match(r"[^\s,\]}]*", place.text[begun:][:_LONGEST])[0]  # type: ignore[index]
-        char = place.text[begun : begun + 1]
+    begun = position.offset if position.begun is None else position.begun
+    starts = "cannot start" in position.problem or "node content" in position.problem
+    if "alias" in position.context or "anchor" in position.context or starts:
+        word = re.match(r"[^\s,\]}]*", position.text[begun:][:_LONGEST])[0]  # type: ignore[index]
+        char = position.text[begun : begun + 1]
         quoted = f': write `"{word}"`' if len(word) > 1 and '"' not in word else ""
         if char.strip():
             return Mistake(begun, f"a value that begins with {char} must be quoted{quoted}")
     return None
 
 
-def _block_header(place: _Place) -> Mistake | None:
-    if "comment or line break" not in place.problem or place.begun is None:
+def _block_header(position: _ErrorPosition) -> Mistake | None:
+    if "comment or line break" not in position.problem or position.begun is None:
         return None
     message = (
-        f"after {place.text[place.begun]}, the text begins on the next line: begin it there, or "
-        "quote the value"
+        f"after {position.text[position.begun]}, the text begins on the next line: begin it there, "
+        "or quote the value"
     )
-    return Mistake(place.offset, message)
+    return Mistake(position.offset, message)
 
 
-def _escape(place: _Place) -> Mistake | None:
-    if "escape" not in place.problem:
+def _escape(position: _ErrorPosition) -> Mistake | None:
+    if "escape" not in position.problem:
         return None
     message = "a backslash in double quotes begins an escape, and YAML does not have this one"
-    return Mistake(place.offset, f"{message}: use single quotes, or two backslashes")
+    return Mistake(position.offset, f"{message}: use single quotes, or two backslashes")
 
 
 def _spaces(count: int) -> str:
     return "1 space" if count == 1 else f"{count} spaces"
 
 
-def _begun(place: _Place) -> str:
+def _begun(position: _ErrorPosition) -> str:
     """Describe the construct that the parser was reading, if it began on another line."""
-    if place.begun is None or place.begun_line == place.line:
+    if position.begun is None or position.begun_line == position.line:
         return ""
-    return f", {place.context} that begins on line {place.number(place.begun)}"
+    return f", {position.context} that begins on line {position.number(position.begun)}"
 
 
-_EXPLANATIONS: tuple[Callable[[_Place], Mistake | None], ...] = (
+_EXPLANATIONS: tuple[Callable[[_ErrorPosition], Mistake | None], ...] = (
     _template,
     _tab,
     _odd_space,

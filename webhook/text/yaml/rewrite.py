@@ -1,4 +1,4 @@
-"""Find the edits that give a YAML text another value.
+"""Find the edits that give a YAML text a new value.
 
 `Rewriter` edits block style and passes `{}`, `[]` and JSON to `FlowRewriter`.
 """
@@ -49,20 +49,20 @@ class Rewriter:
 
     def change_root(self, node: YamlNode, old: JsonObject, new: JsonObject) -> None:
         """Turn the document's mapping `old` into `new`."""
-        if not self._descends(node, old, new):
+        if not self._edit_inside(node, old, new):
             column = self.edits.column(node.start)
             lines = mapping_lines(new, column, self._style) if new else ["{}"]
             newline = self.edits.newline
             self.edits.replace(node.start, self._end(node), newline.join(lines).lstrip(" "))
 
     def _change(self, slot: Slot, old: Json, new: Json) -> None:
-        if not same_json(old, new) and not self._descends(slot.node, old, new):
+        if not same_json(old, new) and not self._edit_inside(slot.node, old, new):
             self._replace(slot, old, new)
 
-    def _descends(self, node: YamlNode, old: Json, new: Json) -> bool:
+    def _edit_inside(self, node: YamlNode, old: Json, new: Json) -> bool:
         """Edit inside `node` if part of it stays; return whether that was done."""
         if node.flow:
-            return self._flow.descends(node, old, new)
+            return self._flow.edit_inside(node, old, new)
         if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
             return self._mapping(node, old, new)
         if node.kind == "sequence" and isinstance(old, list) and isinstance(new, list):
@@ -191,26 +191,26 @@ class Rewriter:
 
 
 def common(first: list[str], second: list[str], limit: int) -> int:
-    """Count the items that two lists have in common at the start, up to `most`."""
+    """Count the items that two lists have in common at the start, up to `limit`."""
     count = 0
     while count < limit and first[count] == second[count]:
         count += 1
     return count
 
 
-# Find the edits that give a YAML text another value: in `{}`, `[]` and JSON.
+# Find the edits that give a YAML text a new value: in `{}`, `[]` and JSON.
 
 Span = tuple[int, int]
 _JSON_STEP = 2
 
 
 class FlowRewriter:
-    """An editor of collections in flow style; new entries look like their neighbours."""
+    """An editor of collections in flow style; new entries look like their neighbors."""
 
     def __init__(self, edits: Edits) -> None:
         self._edits = edits
 
-    def descends(self, node: YamlNode, old: Json, new: Json) -> bool:
+    def edit_inside(self, node: YamlNode, old: Json, new: Json) -> bool:
         """Edit inside a flow collection if part of it stays; return whether that was done."""
         if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
             return self._mapping(node, old, new)
@@ -254,7 +254,7 @@ class FlowRewriter:
         return True
 
     def _change(self, node: YamlNode, old: Json, new: Json, *, as_json: bool) -> None:
-        if same_json(old, new) or self.descends(node, old, new):
+        if same_json(old, new) or self.edit_inside(node, old, new):
             return
         absent = " " if self._edits.text[node.start - 1] == ":" else ""  # `{a:}`
         self._edits.replace(node.start, node.end, absent + flow(new, as_json=as_json))
@@ -304,19 +304,19 @@ _SPACE = " \t\r\n"
 def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
     """Edit a folded (`>`) or plain string of several lines; return whether that was done.
 
-    Folding changes white space only, so the other characters before the place are counted to
-    find it. The text is read back, which reveals a wrong guess.
+    Folding changes white space only, so the other characters before the insertion are counted to
+    find its offset. The text is read back, which reveals a wrong guess.
     """
     source = edits.text[node.start : node.end]
     if "\n" not in source.rstrip() or node.style not in ("", ">"):
         return False
-    at = len(_common_start(old, new))
-    inserted = new[at : at + len(new) - len(old)]
-    if not inserted or "\n" in inserted or old != new[:at] + new[at + len(inserted) :]:
+    index = len(_common_start(old, new))
+    inserted = new[index : index + len(new) - len(old)]
+    if not inserted or "\n" in inserted or old != new[:index] + new[index + len(inserted) :]:
         return False
     start = edits.next_line(node.start) if node.style == ">" else node.start
-    offset = _offset_after(edits.text, start, sum(not char.isspace() for char in old[:at]))
-    if at and old[at - 1].isspace():
+    offset = _offset_after(edits.text, start, sum(not char.isspace() for char in old[:index]))
+    if index and old[index - 1].isspace():
         offset = edits.skip(offset, _SPACE)
     edits.replace(offset, offset, inserted)
     return True

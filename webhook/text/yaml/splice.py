@@ -1,7 +1,7 @@
-"""Give the text of a document another value; unaffected parts stay byte for byte.
+"""Give the text of a document a new value; unaffected parts stay byte for byte.
 
 The text is edited where the old and the new value differ. The result is always read back and
-compared; if it has another value because of aliases or other unusual syntax, the document is
+compared; if its value is different because of aliases or other unusual syntax, the document is
 written anew, with a warning.
 
 A text without a final line break still has none afterwards. A literal block at its end then has
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from webhook.errors import DocumentError
 from webhook.model.json import Json, JsonObject
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
-from webhook.text.yaml.edits import Edits, pairs_of, unended_block
+from webhook.text.yaml.edits import Edits, last_block_edit, pairs_of
 from webhook.text.yaml.emit import Style, flow, json_lines, mapping_lines
 from webhook.text.yaml.rewrite import Rewriter
 from webhook.text.yaml.tree import LineIndex, UnreadableTextError, YamlNode, roots_of
@@ -30,23 +30,23 @@ class Spliced(NamedTuple):
     """The text of a document with its new value."""
 
     text: str
-    plain: bool  #: whether the document was written anew
+    rewritten: bool  #: whether the document was written anew
     warning: str  #: what that loses, with the reason; "" for nothing
 
 
 def splice(document: Document, value: JsonObject) -> Spliced:
-    """Return the document's text, edited so that it has another value."""
+    """Return the document's text, edited so that it has the new value."""
     if same_json(value, document.value):
-        return Spliced(document.text, plain=False, warning="")
+        return Spliced(document.text, rewritten=False, warning="")
     root = _root(document.text)
     if root is not None:
         for text in _edited(document, root, value):
             if _reads_as(text, document, value):
-                return Spliced(text, plain=False, warning="")
+                return Spliced(text, rewritten=False, warning="")
     if root is None or document.syntax == "json":
-        return Spliced(_json(document.text, value), plain=True, warning="")
+        return Spliced(_json(document.text, value), rewritten=True, warning="")
     warning = _ANEW + rewrite_obstacle(root, document.value, value, _lines(document, root))
-    return Spliced(_anew(document.text, root, value, warning), plain=True, warning=warning)
+    return Spliced(_anew(document.text, root, value, warning), rewritten=True, warning=warning)
 
 
 def _lines(document: Document, root: YamlNode) -> LineIndex:
@@ -58,7 +58,7 @@ def _lines(document: Document, root: YamlNode) -> LineIndex:
 def _edited(document: Document, root: YamlNode, value: JsonObject) -> Iterator[str]:
     """Yield the distinct edited texts, the best first."""
     tried = set[str]()
-    for end in dict.fromkeys((None, unended_block(document.text, root))):
+    for end in dict.fromkeys((None, last_block_edit(document.text, root))):
         for fine in (True, False):
             edits = Edits(document.text)
             if end is not None:
@@ -140,13 +140,13 @@ _CAUSES = {
 def rewrite_obstacle(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
     """Return the cause in a sentence, with its line; `old` and `new` are the root's values."""
     causes: dict[str, str] = {}
-    for kind, node, name in _met(root, old, new):
+    for kind, node, name in _possible_causes(root, old, new):
         cause = _CAUSES[kind].format(name[:_LONGEST])
         causes.setdefault(kind, f"on line {lines.line(node.start)} {cause}")
     return next((causes[kind] for kind in _CAUSES if kind in causes), _OTHER)
 
 
-def _met(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str, YamlNode, str]]:
+def _possible_causes(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str, YamlNode, str]]:
     """Yield the possible causes on the paths to the values that differ."""
     stack = [(root, old, new)]
     while stack:

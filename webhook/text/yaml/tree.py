@@ -36,7 +36,7 @@ class TextLimits(NamedTuple):
 class UnreadableTextError(Exception):
     """A text cannot be read; `str()` is the sentence that a preview shows.
 
-    `offset` is the place of the mistake, in characters; None if the parser does not report it.
+    `offset` is the position of the mistake, in characters; None if the parser does not report it.
     """
 
     def __init__(self, offset: int | None, message: str) -> None:
