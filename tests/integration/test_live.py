@@ -113,7 +113,9 @@ def test_a_pod_whose_namespace_does_not_come_is_answered(
 
 def _waits(server: Running) -> list[float]:
     """Return how many requests waited for a namespace that came, and for one that did not."""
-    return [server.metric(f'{WAITS}{{came="{came}"}}') or 0.0 for came in ("true", "false")]
+    return [
+        server.metric(f'{WAITS}{{arrived="{arrived}"}}') or 0.0 for arrived in ("true", "false")
+    ]
 
 
 def test_an_outage_of_the_cluster_costs_nothing(

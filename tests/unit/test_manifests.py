@@ -34,7 +34,7 @@ from webhook.model.annotations import ENABLE, STATUS
 from webhook.model.facts import LABEL
 from webhook.preview.workloads.controllers import CONTROLLERS, training_operator
 from webhook.preview.workloads.templates import templates_of
-from webhook.serve.events import POD as EVENTS_POD
+from webhook.serve.events import POD_VARIABLES
 from webhook.serve.http.validate import SECONDS
 from webhook.serve.options import ServeOptions, configurations
 from webhook.serve.status import LEASE
@@ -405,7 +405,7 @@ def test_the_pod_knows_itself() -> None:
         variable["name"]: variable["valueFrom"]["fieldRef"]["fieldPath"]
         for variable in CONTAINER["env"]
     }
-    assert fields == {variable: f"metadata.{field}" for field, variable in EVENTS_POD.items()}
+    assert fields == {variable: f"metadata.{field}" for field, variable in POD_VARIABLES.items()}
 
 
 def test_comments_fit_a_screen() -> None:

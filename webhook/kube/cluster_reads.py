@@ -57,7 +57,7 @@ class BestEffortReads:
         try:
             return self._reads.get(path, query or {})
         except ClusterError as error:
-            self.lack(title, error)
+            self.record_failure(title, error)
             return None
 
     def list(self, path: str, title: str, query: Query | None = None) -> list[Manifest] | None:
@@ -76,7 +76,7 @@ class BestEffortReads:
                 return manifests
             page = {**page, "continue": str(after)}
 
-    def lack(self, title: str, error: ClusterError) -> None:
+    def record_failure(self, title: str, error: ClusterError) -> None:
         """Record a failed read."""
         code = error.code if isinstance(error, RefusedError) else 0
         failure = ReadFailure(title, code, reason_of(error))
@@ -118,12 +118,15 @@ def best_effort_nodes(
     try:
         return nodes_as(project, reads)
     except ClusterError as error:
-        permitted.lack("nodes", error)
+        permitted.record_failure("nodes", error)
         return None
 
 
 def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] | None, str]:
-    """Return node → resource → the amount that its pods have reserved; or None and a reason."""
+    """Return node → resource → the amount that its pods have reserved; or None and a reason.
+
+    The reason is a refusal; raises ClusterError if the API server does not answer.
+    """
     try:
         reservations = read_list(reads, _PODS, Event().wait).projections
     except RefusedError as error:
@@ -192,7 +195,7 @@ _RULE = "assumed: none of them requires a memory limit"
 _TEMPLATE = "whether the fabrics' templates exist remains unknown"
 _CLAIM = "their requests are guessed from the names in the pod"
 _NODES_UNREAD = "the nodes' resources and fabrics remain unknown"
-_REMAINING = "everything not read yet is assumed as without a cluster"
+_REMAINING = "everything else is treated as if there were no cluster"
 _RULES = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
 _UNAUTHORIZED = 401
 
@@ -208,7 +211,7 @@ class BestEffortFacts:
         self.nodes: Mapping[str, Node] = {}
         self.notes: list[str] = []
         #: The namespaces whose ResourceClaimTemplates have been read.
-        self.listed: list[str] = []
+        self.namespaces_with_templates: list[str] = []
 
     def is_silent(self) -> bool:
         """Whether the API server did not answer, or did not accept the credentials."""
@@ -234,7 +237,7 @@ class BestEffortFacts:
     def read_claims(self, name: str) -> None:
         """Read the ResourceClaimTemplates and ResourceClaims of a namespace."""
         if self._claims(CLAIM_TEMPLATES, TEMPLATE_KIND, name, _TEMPLATE):
-            self.listed.append(name)
+            self.namespaces_with_templates.append(name)
         self._claims(CLAIMS, CLAIM_KIND, name, _CLAIM)
 
     def read_nodes(self) -> None:
@@ -246,9 +249,9 @@ class BestEffortFacts:
             self.note("list nodes", _NODES_UNREAD)
         self.nodes = nodes or {}
 
-    def facts(self, above: Facts) -> Facts:
-        """Return `above`, completed with the facts that were read."""
-        return above.with_fallback(self.objects, self.listed, self.nodes)
+    def facts(self, known: Facts) -> Facts:
+        """Return `known`, completed with the facts that were read."""
+        return known.with_fallback(self.objects, self.namespaces_with_templates, self.nodes)
 
     def note(self, right: str, assumed: str) -> None:
         """Note why the last request failed, and the assumption made instead."""
@@ -262,12 +265,14 @@ class BestEffortFacts:
         else:
             self.notes.append(f"{title}: not read: {message}; {assumed}")
 
-    def _claims(self, kind: WatchedResource[object], name: str, space: str, assumed: str) -> bool:
+    def _claims(
+        self, kind: WatchedResource[object], name: str, namespace: str, assumed: str
+    ) -> bool:
         """Read the objects of a kind in a namespace; return whether that worked."""
         if self.is_silent():
             return False
-        path = replace(kind, namespace=space).path
-        items = self.permitted.list(path, f"{kind.resource} of namespace {space}")
+        path = replace(kind, namespace=namespace).path
+        items = self.permitted.list(path, f"{kind.resource} of namespace {namespace}")
         if items is None:
             self.note(f"list {kind.resource}", assumed)
             return False

@@ -11,7 +11,7 @@ from typing import TypeVar, assert_never
 
 from webhook.kube.api import ApiReader
 from webhook.kube.reflector import Change, Key, Reflector
-from webhook.kube.watched_resources import KINDS, ResourceField, WatchedResource
+from webhook.kube.watched_resources import KINDS, FactsPart, WatchedResource
 from webhook.model.facts import Facts, NamespaceFacts
 
 # All reflectors, and a queue between their threads and the reader of their changes.
@@ -123,11 +123,11 @@ class FactsStore:
         """Store or drop the projection of one object; return its namespace."""
         space, name = key
         match kind.part:
-            case ResourceField.NAMESPACE:
+            case FactsPart.NAMESPACE:
                 assert projection is None or isinstance(projection, NamespaceFacts)
                 _put(self._spaces, name, projection)
                 return name
-            case ResourceField.RULE:
+            case FactsPart.RULE:
                 assert projection is None or isinstance(projection, str)
                 self._rule(space, (kind.resource, name), projection)
                 return space

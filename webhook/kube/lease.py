@@ -22,9 +22,9 @@ from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from webhook.kube.client import BROKEN, SECONDS, Client
 
 #: Seconds after which another replica takes over an unrenewed Lease.
-LASTS = 60
+LEASE_SECONDS = 60
 #: Seconds between attempts to acquire or renew: 13,000 requests a day from two replicas.
-RENEWED = 20
+RENEW_SECONDS = 20
 _DEADLINE = 50  # only the loop that is not used reads it
 
 
@@ -42,7 +42,7 @@ class Lease:
         """Prepare, without a request. `identity`: a name that differs between replicas."""
         self._clock = clock
         self._lock = _Lock(client, namespace, name, identity)
-        config = Config(self._lock, LASTS, _DEADLINE, RENEWED, _ignore, _ignore)  # type: ignore[no-untyped-call]
+        config = Config(self._lock, LEASE_SECONDS, _DEADLINE, RENEW_SECONDS, _ignore, _ignore)  # type: ignore[no-untyped-call]
         self._election = LeaderElection(config)  # type: ignore[no-untyped-call]
         self._held = False
         self._next = 0.0
@@ -51,7 +51,7 @@ class Lease:
         """Acquire or renew the Lease if due; return whether this process holds it."""
         now = self._clock()
         if now >= self._next:
-            self._next = now + RENEWED
+            self._next = now + RENEW_SECONDS
             self._held = self._tried()
         return self._held
 

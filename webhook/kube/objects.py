@@ -86,7 +86,7 @@ class Metadata(Record):
         """The reference to the object's controller; None if it has none."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
-    def label_written(self, key: str) -> str:
+    def label_written_at(self, key: str) -> str:
         """Return when the manager of a label last wrote; "" if unknown.
 
         Times of the API server are RFC 3339 in UTC and in whole seconds, so they compare as text.
@@ -94,8 +94,8 @@ class Metadata(Record):
         entries = ((edit.time, edit.fields_v1.metadata.labels) for edit in self.managed_fields)
         return _last_written(entries, key)
 
-    def annotation_written(self, key: str) -> str:
-        """Return when the manager of an annotation last wrote, as `label_written` does."""
+    def annotation_written_at(self, key: str) -> str:
+        """Return when the manager of an annotation last wrote, as `label_written_at` does."""
         entries = ((edit.time, edit.fields_v1.metadata.annotations) for edit in self.managed_fields)
         return _last_written(entries, key)
 

@@ -50,7 +50,7 @@ PATCHES = (
 )
 
 
-class Sends(Protocol):
+class RawApi(Protocol):
     """An API server."""
 
     def send(
@@ -73,7 +73,7 @@ class DryRunResult(NamedTuple):
     problem: str = ""
 
 
-def probe_permissions(api: Sends, path: str) -> DryRunResult:
+def probe_permissions(api: RawApi, path: str) -> DryRunResult:
     """Try dry-run changes of the webhook configuration at a path; never raises."""
     unknown = ""
     for status, message in _answers(api, path):
@@ -84,7 +84,7 @@ def probe_permissions(api: Sends, path: str) -> DryRunResult:
     return DryRunResult(None, unknown) if unknown else DryRunResult(allowed=False)
 
 
-def _answers(api: Sends, path: str) -> Iterator[tuple[int, str]]:
+def _answers(api: RawApi, path: str) -> Iterator[tuple[int, str]]:
     for patch in PATCHES:
         try:
             status, answer = api.send("PATCH", path, patch.body, patch.content_type, DRY_RUN)

@@ -169,7 +169,7 @@ class Reflector:
         """Whether to go on without this kind; after a list, a 403 keeps the objects."""
         missing = error.code == HTTPStatus.NOT_FOUND
         denied = error.code == HTTPStatus.FORBIDDEN and not self.lists
-        return self.kind.optional and (missing or (denied and not self.kind.permitted))
+        return self.kind.optional and (missing or (denied and not self.kind.forbidden_is_error))
 
     def _use(self, listing: Listing[object]) -> None:
         changes = [

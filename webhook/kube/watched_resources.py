@@ -39,7 +39,7 @@ _METADATA = ("name", "uid", "generation")
 QUIET = (45, 75)
 
 
-class ResourceField(Enum):
+class FactsPart(Enum):
     """The part of the facts that objects of a kind provide; `webhook.kube.informers` joins them."""
 
     NAMESPACE = "a namespace itself"
@@ -56,7 +56,7 @@ class WatchedResource(Generic[_Projection_co]):
     group: str = ""
     version: str = "v1"
     #: The part of the facts that the kind provides; None without one.
-    part: ResourceField | None = None
+    part: FactsPart | None = None
     #: Returns the projection of an object; falsy if decisions do not depend on the object.
     project: Callable[[Item], _Projection_co | None]
     #: The namespace of the objects; "" for all namespaces.
@@ -74,7 +74,7 @@ class WatchedResource(Generic[_Projection_co]):
     #: (404) or may not be read (403) counts as empty.
     optional: bool = False
     #: Whether only absence (404) counts as empty: a 403 is then a mistake to report.
-    permitted: bool = False
+    forbidden_is_error: bool = False
 
     @property
     def path(self) -> str:
@@ -125,13 +125,11 @@ def _claim(manifest: Item) -> tuple[RequestedClasses, ...]:
     return () if is_made_for_pod(manifest) else (requested_classes(manifest),)
 
 
-NAMESPACES = WatchedResource(
-    resource="namespaces", part=ResourceField.NAMESPACE, project=_namespace
-)
+NAMESPACES = WatchedResource(resource="namespaces", part=FactsPart.NAMESPACE, project=_namespace)
 LIMIT_RANGES = WatchedResource(
-    resource="limitranges", part=ResourceField.RULE, project=limit_range_reason
+    resource="limitranges", part=FactsPart.RULE, project=limit_range_reason
 )
-QUOTAS = WatchedResource(resource="resourcequotas", part=ResourceField.RULE, project=quota_reason)
+QUOTAS = WatchedResource(resource="resourcequotas", part=FactsPart.RULE, project=quota_reason)
 #: The one object that configures the webhook. Without its definition there is no object.
 CONFIGURATIONS = WatchedResource(
     resource="fabricconfigurations",
@@ -141,7 +139,7 @@ CONFIGURATIONS = WatchedResource(
     project=_configuration,
     lasts=QUIET,
     optional=True,
-    permitted=True,
+    forbidden_is_error=True,
 )
 
 #: Watched only while a fabric has mode dra, hence not among `KINDS`.
@@ -178,7 +176,7 @@ class LabelNames:
         self.places = {sys.intern(name): place for place, name in enumerate(names)}
 
 
-#: The sets in use, by their names in order.
+#: The LabelNames in use, by their names in order.
 _SHARED: WeakValueDictionary[tuple[str, ...], LabelNames] = WeakValueDictionary()
 
 

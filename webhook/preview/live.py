@@ -100,7 +100,7 @@ def _facts(facts: BestEffortFacts, webhooks: tuple[WebhookSetup, ...] | None) ->
         nodes=facts.nodes,
         webhooks=webhooks,
         notes=tuple(facts.notes),
-        listed=tuple(facts.listed),
+        listed=tuple(facts.namespaces_with_templates),
     )
 
 

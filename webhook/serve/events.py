@@ -20,7 +20,7 @@ NotifyOwner = Callable[[AdmissionRequest, Decision], None]
 
 def owner_notifier(options: ServeOptions, log: Log, environment: Mapping[str, str]) -> NotifyOwner:
     """Return a function that notifies owners; it does nothing outside a pod."""
-    reporter = environment.get(POD["name"], "")
+    reporter = environment.get(POD_VARIABLES["name"], "")
     if not reporter:
         return notify_nobody
     events = OwnerEvents(
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from webhook.kube.client import Client
 
 #: The variables that the Deployment sets, by the downward API.
-POD = {"name": "POD_NAME", "namespace": "POD_NAMESPACE", "uid": "POD_UID"}
+POD_VARIABLES = {"name": "POD_NAME", "namespace": "POD_NAMESPACE", "uid": "POD_UID"}
 
 #: Called with the number of good configurations so far, and the problem of the current one.
 ReportFailure = Callable[[int, str], None]
@@ -71,7 +71,7 @@ def failure_reporter(
     options: ServeOptions, log: Log, environment: Mapping[str, str]
 ) -> ReportFailure:
     """Return a function that reports a broken configuration; it does nothing outside a pod."""
-    pod_fields = {field: environment.get(variable, "") for field, variable in POD.items()}
+    pod_fields = {field: environment.get(variable, "") for field, variable in POD_VARIABLES.items()}
     if not all(pod_fields.values()):
         return _report_nothing
     events = PodEvents(

@@ -41,7 +41,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self._traffic = _Traffic()
         self.registry.register(self._traffic)
-        #: The feeds, added by the sources that watch them.
+        #: The informers, added by the sources that own them.
         self.watches = Watches()
         self.registry.register(self.watches)
         self.internal_errors = Counter(
@@ -164,27 +164,27 @@ class Watches(Collector):
     """The metrics of each watched kind, read from the reflectors at each scrape."""
 
     def __init__(self) -> None:
-        self._feeds: list[Informers] = []
+        self._informers: list[Informers] = []
 
-    def add(self, feed: Informers) -> None:
-        """Add the kinds of this feed."""
-        self._feeds.append(feed)
+    def add(self, informers: Informers) -> None:
+        """Add the kinds of these informers."""
+        self._informers.append(informers)
 
-    def remove(self, feed: Informers) -> None:
-        """Remove the kinds of this feed."""
-        self._feeds.remove(feed)
+    def remove(self, informers: Informers) -> None:
+        """Remove the kinds of these informers."""
+        self._informers.remove(informers)
 
     def collect(self) -> Iterator[Metric]:
         """Yield metrics of the current state, for a scrape."""
         heard, objects, lists, failures = families = _watch_families()
-        for feed in self._feeds:
-            for reflector in feed.reflectors:
+        for informers in self._informers:
+            for reflector in informers.reflectors:
                 resource = [reflector.kind.resource]
-                heard.add_metric(resource, _last_contact(feed, reflector))
+                heard.add_metric(resource, _last_contact(informers, reflector))
                 objects.add_metric(resource, reflector.objects)
                 lists.add_metric(resource, reflector.lists)
                 failures.add_metric(resource, reflector.failures)
-        if self._feeds:
+        if self._informers:
             yield from families
 
 
@@ -214,10 +214,10 @@ def _watch_families() -> tuple[
     )
 
 
-def _last_contact(feed: Informers, reflector: Reflector) -> float:
+def _last_contact(informers: Informers, reflector: Reflector) -> float:
     if reflector.heard is None:
         return 0.0
-    return time.time() - (feed.clock() - reflector.heard)
+    return time.time() - (informers.clock() - reflector.heard)
 
 
 class WorkerMetrics:

@@ -12,7 +12,7 @@ from webhook.config import EXAMPLE, INSTALLED
 
 #: The names of the webhooks in their configurations, `/mutate` and `/validate`. They never change,
 #: because server-side apply identifies an entry by its name.
-PODS, FABRICS = "pods.rdma.lab", "fabrics.rdma.lab"
+POD_WEBHOOK, CONFIGURATION_WEBHOOK = "pods.rdma.lab", "fabrics.rdma.lab"
 _LIFETIMES = Lifetimes()
 
 
@@ -74,9 +74,11 @@ class ServeOptions:
 def configurations(mutating: str, validating: str) -> tuple[WebhookConfiguration, ...]:
     """Return the configurations with these names, which make API servers call the webhook."""
     return (
-        WebhookConfiguration(kind="MutatingWebhookConfiguration", name=mutating, webhook=PODS),
         WebhookConfiguration(
-            kind="ValidatingWebhookConfiguration", name=validating, webhook=FABRICS
+            kind="MutatingWebhookConfiguration", name=mutating, webhook=POD_WEBHOOK
+        ),
+        WebhookConfiguration(
+            kind="ValidatingWebhookConfiguration", name=validating, webhook=CONFIGURATION_WEBHOOK
         ),
     )
 

@@ -193,7 +193,7 @@ class WebhookServer:
             self._options.fabrics,
             current.fabrics if current else None,
             command=dev.program(sys.argv[0], Path.cwd()),
-            problem=self._configuration.missing,
+            problem=self._configuration.missing_reason,
             example=self._options.example,
         )
 

@@ -98,7 +98,7 @@ class Snapshot:
     #: The configuration in use; None without a valid one that has fabrics.
     current: PreparedConfiguration | None = None
     #: The reason and the remedy for its absence, for the creator of a pod; "" if there is one.
-    missing: str = "its configuration has not been read yet"
+    missing_reason: str = "its configuration has not been read yet"
     #: Configurations about to come into use, by hash.
     upcoming: Mapping[str, PreparedConfiguration] = field(default_factory=dict)
     retired: RetiredConfigurations = field(default_factory=RetiredConfigurations)
@@ -188,7 +188,7 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
             return _applied(snapshot, configuration, now)
         case ConfigurationMissing(reason):
             retired = _retired(snapshot, None, now)
-            return replace(snapshot, current=None, missing=reason, retired=retired)
+            return replace(snapshot, current=None, missing_reason=reason, retired=retired)
         case NamespacesChanged(facts):
             return replace(snapshot, facts=replace(facts, nodes=snapshot.facts.nodes))
         case NodesChanged(nodes, inventories):
@@ -203,7 +203,7 @@ def _applied(snapshot: Snapshot, configuration: PreparedConfiguration, now: floa
     latest = upcoming.pop(configuration.config_hash, configuration)
     current = replace(configuration, nodes=latest.nodes, inventory=latest.inventory)
     retired = _retired(snapshot, current.config_hash, now)
-    return replace(snapshot, current=current, missing="", upcoming=upcoming, retired=retired)
+    return replace(snapshot, current=current, missing_reason="", upcoming=upcoming, retired=retired)
 
 
 def _retired(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredConfigurations:
@@ -333,8 +333,8 @@ class PendingFactsMetric(Collector):
             "rdma_webhook_namespace_waits",
             "Requests that waited for a namespace or a ResourceClaim that had not been read yet, "
             "by result.",
-            labels=["came"],
+            labels=["arrived"],
         )
-        for came, count in self._pending.counts.items():
-            waits.add_metric([str(came).lower()], count)
+        for arrived, count in self._pending.counts.items():
+            waits.add_metric([str(arrived).lower()], count)
         yield waits

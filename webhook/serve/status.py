@@ -15,7 +15,7 @@ from webhook.errors import ClusterError
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import FabricCapacity, build_inventory
 from webhook.model.json import JsonObject
-from webhook.serve.events import POD
+from webhook.serve.events import POD_VARIABLES
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
@@ -64,7 +64,7 @@ def fabric_status_of(
     environment: Mapping[str, str],
 ) -> tuple[FabricStatus, ...]:
     """Return the writer of the status, if the configuration is an object and this is a pod."""
-    replica, space = (environment.get(POD[field], "") for field in ("name", "namespace"))
+    replica, space = (environment.get(POD_VARIABLES[field], "") for field in ("name", "namespace"))
     if not isinstance(configuration, ObjectConfiguration) or not replica or not space:
         return ()
 
@@ -181,7 +181,7 @@ def _cut(message: str) -> str:
 
 PATH = f"/apis/{API_VERSION}/fabricconfigurations/{NAME}"
 #: The minimum number of seconds between two writes: nodes may change a hundred times a second.
-EVERY = 10.0
+WRITE_INTERVAL = 10.0
 
 
 class Condition(NamedTuple):
@@ -264,7 +264,7 @@ class StatusWriter:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while not self._stop.wait(EVERY):
+        while not self._stop.wait(WRITE_INTERVAL):
             self.step()
         if self._connected is not None:
             self._connected[0].release()

@@ -153,7 +153,7 @@ def test_an_invalid_token(space: Space, pod: Path, tmp_path: Path) -> None:
     access = ("--kubeconfig", tmp_path / "none", "--server", url, "--insecure-skip-tls-verify")
     answer = preview(*access, "--token", "hunter2", pod)
     assert answer.code == 0
-    assert answer.out.count("answered 401: Unauthorized; everything not read yet is assumed") == 1
+    assert answer.out.count("answered 401: Unauthorized; everything else is treated") == 1
 
 
 def in_pod(webhook: Webhook, space: Space, name: str, *arguments: str) -> str:

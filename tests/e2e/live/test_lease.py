@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from webhook.kube.client import Client
-from webhook.kube.lease import LASTS, RENEWED, Lease
+from webhook.kube.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 
 NAME, SPACE = "held-in-tests", "default"
 EMPTY = {
@@ -31,7 +31,7 @@ class Replica:
 
     def held(self) -> bool:
         """Ask again, as if the time between two attempts had passed."""
-        self.now += RENEWED
+        self.now += RENEW_SECONDS
         return self.lease.held()
 
 
@@ -58,7 +58,7 @@ def test_a_single_replica_holds_it(cluster: Cluster) -> None:
     first, second = Replica(cluster, "first"), Replica(cluster, "second")
     assert [first.held(), second.held(), first.held(), second.held()] == [True, False, True, False]
     assert spec(cluster)["holderIdentity"] == "first"
-    assert spec(cluster)["leaseDurationSeconds"] == LASTS
+    assert spec(cluster)["leaseDurationSeconds"] == LEASE_SECONDS
     first.lease.release()
     assert not spec(cluster).get("holderIdentity")
     assert second.held()

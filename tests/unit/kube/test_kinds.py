@@ -64,7 +64,7 @@ def test_a_configuration_is_what_was_written_and_when() -> None:
         "odd": 1,
     }
     assert CONFIGURATIONS.query == {"fieldSelector": "metadata.name=default"}
-    assert (CONFIGURATIONS.optional, CONFIGURATIONS.permitted) == (True, True)
+    assert (CONFIGURATIONS.optional, CONFIGURATIONS.forbidden_is_error) == (True, True)
 
 
 def test_a_namespace_is_two_values() -> None:

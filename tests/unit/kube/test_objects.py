@@ -119,8 +119,8 @@ def test_when_a_label_was_written() -> None:
             ]
         }
     )
-    assert (read.label_written("a"), read.annotation_written("a")) == ("3", "4")
-    assert (read.label_written("b"), read.annotation_written("b")) == ("", "")
+    assert (read.label_written_at("a"), read.annotation_written_at("a")) == ("3", "4")
+    assert (read.label_written_at("b"), read.annotation_written_at("b")) == ("", "")
 
 
 def test_the_manifest_is_kept() -> None:

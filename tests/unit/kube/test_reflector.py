@@ -288,7 +288,7 @@ def test_an_optional_kind_may_be_missing(code: int) -> None:
 
 def test_an_optional_kind_may_have_to_be_readable() -> None:
     """A missing right looks like a missing object: nothing is delivered."""
-    watching = Watching(Cluster(), replace(FABRICS, permitted=True))
+    watching = Watching(Cluster(), replace(FABRICS, forbidden_is_error=True))
     watching.cluster.failures += [refused(403), refused(404)]
     assert watching.attempt() == []
     assert (watching.reflector.lists, watching.reflector.absent) == (0, False)

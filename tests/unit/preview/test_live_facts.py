@@ -192,7 +192,7 @@ def test_no_request_follows_a_request_without_an_answer(at: str, silence: Any) -
     reading = read_live(api, ["lab", "other"], fabrics_instead=INSTEAD, claims=True)
     assert api.asked[-1] == at
     message = "the API server answered 401: no" if silence == 401 else "it is silent"
-    expected = f"{message}; everything not read yet is assumed as without a cluster"
+    expected = f"{message}; everything else is treated as if there were no cluster"
     assert [note for note in reading.facts.notes if message in note] == [expected]
     assert reading.facts.notes[-1] == expected
 

@@ -263,7 +263,7 @@ class ApiServer:
 def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) -> None:
     """It writes in its own name, while it holds the Lease; a problem is logged once."""
     api, used, lines = ApiServer(), fabrics(), Lines()
-    monkeypatch.setattr(configuration_status, "EVERY", 0.01)
+    monkeypatch.setattr(configuration_status, "WRITE_INTERVAL", 0.01)
     monkeypatch.setattr(fabric_status, "_RELEASE", waiting.PATIENCE)
     monkeypatch.setattr("webhook.kube.client.Client", api.client)
     monkeypatch.setattr("webhook.kube.lease.Lease", api.lease)

@@ -150,8 +150,8 @@ def _settled(metrics: Metrics) -> None:
 
 
 def _watches(metrics: Metrics) -> None:
-    """Watch with three feeds: one works, one is removed, and one cannot connect."""
-    feeds = (
+    """Watch with three sets of informers: one works, one is removed, and one cannot connect."""
+    watched = (
         Informers(
             _Watched,
             delays,
@@ -161,10 +161,10 @@ def _watches(metrics: Metrics) -> None:
         Informers(_nobody, delays, lambda: 100.0, (watched_resources.CONFIGURATIONS,)),
         Informers(_nobody, delays, lambda: 100.0, (watched_resources.NODES,)),
     )
-    for feed in feeds:
-        metrics.watches.add(feed)
-    metrics.watches.remove(feeds[1])
-    namespaces, quotas, nodes = (*feeds[0].reflectors, *feeds[2].reflectors)
+    for informers in watched:
+        metrics.watches.add(informers)
+    metrics.watches.remove(watched[1])
+    namespaces, quotas, nodes = (*watched[0].reflectors, *watched[2].reflectors)
     for reflector in (namespaces, quotas, nodes, nodes):
         reflector.attempt()
     namespaces.heard = 39.75

@@ -147,12 +147,12 @@ def test_a_request_for_several_facts_continues_when_all_have_come() -> None:
             await settled()
             assert not task.done()
         waiting.arrived([claim_key("lab", "mine")])
-        came = await task
+        is_loaded = await task
         waiting._seconds = 0.05
         half = asyncio.create_task(waiting.wait_for(["lab", "other"], 0))
         await settled()
         waiting.arrived(["other"])
-        return came, await half
+        return is_loaded, await half
 
     assert asyncio.run(run()) == (True, False)
 
@@ -164,5 +164,5 @@ def test_the_metric_counts_requests_by_result() -> None:
     registry = CollectorRegistry()
     registry.register(PendingFactsMetric(waiting))
     name = "rdma_webhook_namespace_waits_total"
-    assert registry.get_sample_value(name, {"came": "true"}) == 3
-    assert registry.get_sample_value(name, {"came": "false"}) == 2
+    assert registry.get_sample_value(name, {"arrived": "true"}) == 3
+    assert registry.get_sample_value(name, {"arrived": "false"}) == 2

@@ -7,13 +7,13 @@ import pytest
 from tests.unit.serve.client import Lines
 from tests.waiting import until
 from webhook.kube import events
-from webhook.serve.events import POD, failure_reporter
+from webhook.serve.events import POD_VARIABLES, failure_reporter
 from webhook.serve.options import ServeOptions
 
 SET = {"POD_NAME": "rdma-webhook-x", "POD_NAMESPACE": "rdma-webhook", "POD_UID": "7e57"}
 
 
-@pytest.mark.parametrize("lacks", POD.values())
+@pytest.mark.parametrize("lacks", POD_VARIABLES.values())
 def test_without_the_pods_name_there_is_no_event(lacks: str) -> None:
     """This is so outside a cluster, or with a Deployment of an older release."""
     lines = Lines()

@@ -56,7 +56,7 @@ RETIRED_SMALL = RetiredConfigurations().adding(SMALL, NOW)
 RETIRED_LARGE = RetiredConfigurations().adding(LARGE, NOW)
 RETIRED_BEFORE = RetiredConfigurations().adding(SMALL, NOW - 1)
 #: Makes a snapshot with a current configuration.
-using = partial(Snapshot, missing="")
+using = partial(Snapshot, missing_reason="")
 
 
 #: Title → the snapshot before, the event, and the snapshot after it.
@@ -77,7 +77,7 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         Snapshot(upcoming={FIRST: SMALL_REREAD}),
     ),
     "a first configuration is applied": (
-        Snapshot(missing="apply one"),
+        Snapshot(missing_reason="apply one"),
         ConfigurationApplied(SMALL),
         using(current=SMALL),
     ),
@@ -109,12 +109,12 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     "the configuration is deleted": (
         using(current=SMALL, upcoming={SECOND: LARGE}),
         ConfigurationMissing("apply one"),
-        Snapshot(missing="apply one", upcoming={SECOND: LARGE}, retired=RETIRED_SMALL),
+        Snapshot(missing_reason="apply one", upcoming={SECOND: LARGE}, retired=RETIRED_SMALL),
     ),
     "the first configuration is not usable": (
         Snapshot(retired=RETIRED_LARGE),
         ConfigurationMissing("correct it"),
-        Snapshot(missing="correct it", retired=RETIRED_LARGE),
+        Snapshot(missing_reason="correct it", retired=RETIRED_LARGE),
     ),
     "namespaces change": (
         using(

@@ -117,7 +117,7 @@ def _plan(arguments: argparse.Namespace, reads: ApiReads) -> NcclPlan:
         image=arguments.image,
         test=arguments.test,
         largest=arguments.largest,
-        patience=arguments.timeout,
+        start_timeout=arguments.timeout,
         pull_secrets=tuple(arguments.pull_secrets),
         tolerations=(*gpu_tolerations(fabric), *arguments.tolerations),
     )

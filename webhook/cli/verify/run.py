@@ -142,7 +142,7 @@ def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
         rate=port_rate(arguments.rate, fabric),
         tests=("ib_write_bw", "ib_write_lat") if arguments.latency else ("ib_write_bw",),
         seconds=arguments.seconds,
-        patience=arguments.timeout,
+        start_timeout=arguments.timeout,
         devices=arguments.devices,
         pull_secrets=tuple(arguments.pull_secrets),
         tolerations=(*gpu_tolerations(fabric), *arguments.tolerations),

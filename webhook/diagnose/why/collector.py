@@ -207,7 +207,7 @@ class Collector:
             if isinstance(error, RefusedError) and error.code == NOT_FOUND:
                 # An API server without this version of the kind also answers 404, without a name.
                 return ClaimFailure(name) if f'"{name}" not found' in str(error) else None
-            self._permitted.lack(f"ResourceClaim {name}", error)
+            self._permitted.record_failure(f"ResourceClaim {name}", error)
             return None
         is_ending = KubernetesObject.read(claim).metadata.is_deleted
         return ClaimFailure(name, is_ending=True) if is_ending else None
@@ -253,7 +253,7 @@ class Collector:
                 tail_query = {**query, "tailLines": str(TAIL_LINES)}
                 text = f"{text}\n{self._inside.log(path, tail_query, HEAD)}"
         except ClusterError as error:
-            self._permitted.lack(f"the log of container {name}", error)
+            self._permitted.record_failure(f"the log of container {name}", error)
             return None
         return text
 

@@ -240,8 +240,8 @@ def _too_early(evidence: PodEvidence) -> Iterator[Finding]:
     created = evidence.pod.metadata.creation_timestamp
     if not created:
         return
-    labelled = evidence.namespace.metadata.label_written(LABEL) if evidence.namespace else ""
-    annotated = evidence.pod.metadata.annotation_written(ENABLE)
+    labelled = evidence.namespace.metadata.label_written_at(LABEL) if evidence.namespace else ""
+    annotated = evidence.pod.metadata.annotation_written_at(ENABLE)
     installed = min((webhook.created for webhook in evidence.webhooks or ()), default="")
     if installed > created:
         text = (

@@ -41,10 +41,10 @@ from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers
 from webhook.serve.http.review_body import (
     DEPTH,
     LONGEST_NAME,
-    defective,
+    count_structural_characters,
+    defect_answer,
     read_as,
     review_body,
-    signs,
     text_answer,
     traceparent,
 )
@@ -53,7 +53,7 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import State, claim_key
 
 PATH = "/mutate"
-#: Bytes of memory for each structural character (`signs`) of a parsed request that waits.
+#: Bytes of memory for each structural character of a parsed request that waits.
 VALUE_BYTES = 260
 #: A message for the creator of a pod without fabrics, after "failed calling webhook …: " and before
 #: the reason.
@@ -142,7 +142,7 @@ class Mutate:
     async def _arrival(self, awaited: list[str], body: bytes) -> None:
         """Wait until the watches have delivered these facts, or for the longest wait allowed."""
         assert self._state.pending_facts is not None
-        octets = len(body) + signs(body) * VALUE_BYTES
+        octets = len(body) + count_structural_characters(body) * VALUE_BYTES
         await self._state.pending_facts.wait_for(awaited, octets)
 
     def _answer_to(self, request: AdmissionRequest) -> Answer:
@@ -150,7 +150,7 @@ class Mutate:
         try:
             return self._decided(request)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            return Answer(*defective(request.uid, error, request.pod, DEPTH - _ABOVE_POD))
+            return Answer(*defect_answer(request.uid, error, request.pod, DEPTH - _ABOVE_POD))
 
     def _decided(self, request: AdmissionRequest) -> Answer:
         if request.ignored:
@@ -158,7 +158,7 @@ class Mutate:
             return Answer(200, unchanged, request=request, problem=request.ignored)
         context = self._state.context_for(request.namespace, request.pod)
         if context is None:
-            problem = f"{NOT_CONFIGURED}{self._state.snapshot.missing}"
+            problem = f"{NOT_CONFIGURED}{self._state.snapshot.missing_reason}"
             refusal = orjson.dumps(failure(503, problem))
             return Answer(503, refusal, request=request, problem=problem)
         decision = self._decide(request.pod, context)

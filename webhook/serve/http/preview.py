@@ -40,7 +40,7 @@ BYTES, EACH_BYTES = 48 << 20, 24 << 20
 #: The time limit for a preview's wait for others.
 WAIT_SECONDS = 30.0
 #: The maximum number of pods in a body: each answer takes up to 70 KiB of memory until it is sent.
-PODS = 500
+MAX_PODS = 500
 
 #: The remedy if the worker cannot compute a preview.
 ADVICE = (
@@ -175,7 +175,7 @@ class PreviewApp:
             "labels": query.labels,
             "enable": query.enable,
             "example": self._example,
-            "most": PODS,
+            "most": MAX_PODS,
             "format": output,
         }
 

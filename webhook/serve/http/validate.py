@@ -43,8 +43,8 @@ from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers, un
 from webhook.serve.http.review_body import (
     DEPTH,
     LONGEST_NAME,
-    InvalidReview,
-    defective,
+    ErrorAnswer,
+    defect_answer,
     read_as,
     review_body,
     text_answer,
@@ -61,7 +61,7 @@ PATH = "/validate"
 #: ValidatingWebhookConfiguration.
 SECONDS = 8.0
 #: The longest pause before a new worker after the end of the last one.
-PATIENCE = 1.0
+MAX_PAUSE = 1.0
 #: Validations that may wait or run, in total and from one address, and the bytes of their objects.
 PENDING, EACH_PENDING = 32, 8
 BYTES, EACH_BYTES = 8 << 20, 4 << 20
@@ -75,7 +75,7 @@ _TOO_LARGE = 4 * LIMITS.octets
 _UNCHECKED = ("metadata", "status")
 
 
-class Validation(NamedTuple):
+class ValidationAnswer(NamedTuple):
     """An HTTP answer, with details for the log and the metrics."""
 
     status: int
@@ -90,7 +90,7 @@ class Validation(NamedTuple):
     counts: tuple[int, int] | None = None
 
 
-class Prepared(NamedTuple):
+class PendingValidation(NamedTuple):
     """A request that waits for the worker."""
 
     request: ConfigurationRequest
@@ -134,19 +134,21 @@ class Validate:
         self._metrics.answered("validate", validation.status, seconds)
         self._record(validation, headers, seconds)
 
-    async def _answer(self, prepared: Validation | Prepared, address: str) -> Validation:
+    async def _answer(
+        self, prepared: ValidationAnswer | PendingValidation, address: str
+    ) -> ValidationAnswer:
         """Return the answer to any request; never raises."""
-        if isinstance(prepared, Validation):
+        if isinstance(prepared, ValidationAnswer):
             return prepared
         request, written = prepared
         try:
             return await self._judged(request, written, address)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            return _unread(defective(request.uid, error, {}, DEPTH))
+            return _unread(defect_answer(request.uid, error, {}, DEPTH))
 
     async def _judged(
         self, request: ConfigurationRequest, written: bytes, address: str
-    ) -> Validation:
+    ) -> ValidationAnswer:
         try:
             answer = await self._computed(request, written, address)
         except TimeoutError:
@@ -166,9 +168,9 @@ class Validate:
                 asyncio.timeout(SECONDS),
                 self._turns.turn(address, SECONDS, urgent=True),
             ):
-                return await self._worker.ask(job, patience=PATIENCE)
+                return await self._worker.ask(job, max_pause=MAX_PAUSE)
 
-    def _record(self, validation: Validation, headers: Headers, seconds: float) -> None:
+    def _record(self, validation: ValidationAnswer, headers: Headers, seconds: float) -> None:
         """Count and log a sent answer."""
         request = validation.request
         fields: dict[str, object] = {
@@ -189,35 +191,35 @@ class Validate:
             self._log.write("info", "validated", **fields, **timing)
 
 
-def _prepared(body: bytes) -> Validation | Prepared:
+def _prepared(body: bytes) -> ValidationAnswer | PendingValidation:
     """Return the answer to a body, or the request for the worker; never raises.
 
     The parsed body is dropped: it may take a hundred times as much memory.
     """
     read = read_as(body, _review)
-    if isinstance(read, InvalidReview):
+    if isinstance(read, ErrorAnswer):
         return _unread(read)
     request = read._replace(object={})
     if request.ignored:
         unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
-        return Validation(200, unchanged, problem=request.ignored, request=request)
+        return ValidationAnswer(200, unchanged, problem=request.ignored, request=request)
     if request.accept_unchecked:
         accepted = orjson.dumps(configuration_answer(request.uid, {}, ConfigurationErrors()))
-        return Validation(200, accepted, request=request)
+        return ValidationAnswer(200, accepted, request=request)
     try:
         written = orjson.dumps(_checked(read.object))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-        return _unread(defective(request.uid, error, read.object, DEPTH - _ABOVE_OBJECT))
-    return _too_large(request) if len(written) > _TOO_LARGE else Prepared(request, written)
+        return _unread(defect_answer(request.uid, error, read.object, DEPTH - _ABOVE_OBJECT))
+    return _too_large(request) if len(written) > _TOO_LARGE else PendingValidation(request, written)
 
 
 def _review(document: object) -> ConfigurationRequest:
     return read_configuration_review(document, _GROUP, KIND)
 
 
-def _unread(unread: InvalidReview) -> Validation:
+def _unread(unread: ErrorAnswer) -> ValidationAnswer:
     error = None if unread.error is None else crash_summary(unread.error)
-    return Validation(*unread[:-1], error=error)
+    return ValidationAnswer(*unread[:-1], error=error)
 
 
 def _checked(configuration: dict[str, object]) -> dict[str, object]:
@@ -230,26 +232,28 @@ def _about(request: ConfigurationRequest) -> dict[str, str]:
     return {"group": _GROUP, "kind": KIND, "name": request.name or NAME}
 
 
-def _too_large(request: ConfigurationRequest) -> Validation:
+def _too_large(request: ConfigurationRequest) -> ValidationAnswer:
     message = f"is larger than the maximum of {LIMITS.octets:,} characters"
     faults = ConfigurationErrors(errors=[("the object", message)])
     answer = configuration_answer(request.uid, _about(request), faults)
-    return Validation(200, orjson.dumps(answer), request=request, counts=(1, 0))
+    return ValidationAnswer(200, orjson.dumps(answer), request=request, counts=(1, 0))
 
 
-def _not_checked(request: ConfigurationRequest, reason: str) -> Validation:
+def _not_checked(request: ConfigurationRequest, reason: str) -> ValidationAnswer:
     problem = NOT_CHECKED + reason
-    return Validation(503, orjson.dumps(failure(503, problem)), problem=problem, request=request)
+    return ValidationAnswer(
+        503, orjson.dumps(failure(503, problem)), problem=problem, request=request
+    )
 
 
-def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validation:
+def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> ValidationAnswer:
     """Return the HTTP answer for the worker's answer."""
     match answer.status:
         case 200:
             counts = int(answer.head["errors"]), int(answer.head["warnings"])
-            return Validation(200, b"".join(answer.pieces), request=request, counts=counts)
+            return ValidationAnswer(200, b"".join(answer.pieces), request=request, counts=counts)
         case 500:
-            broken = defective(request.uid, RuntimeError(), {}, DEPTH)
+            broken = defect_answer(request.uid, RuntimeError(), {}, DEPTH)
             return _unread(broken)._replace(error=answer.defect)
         case _:
             return _not_checked(request, answer.sentence)

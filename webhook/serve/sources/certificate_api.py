@@ -61,26 +61,28 @@ class CertificateApi:
 class CertificateWatch:
     """A watch that calls a function after each change of the objects."""
 
-    def __init__(self, feed: Informers) -> None:
-        self._feed = feed
+    def __init__(self, informers: Informers) -> None:
+        self._informers = informers
         self._changed: Callable[[], None] = lambda: None
 
     def start(self, changed: Callable[[], None]) -> None:
         """Start threads that call `changed`."""
         self._changed = changed
-        self._feed.start(self._take)
+        self._informers.start(self._take)
 
     def stop(self) -> None:
         """Stop the threads."""
-        self._feed.stop()
+        self._informers.stop()
 
     @property
     def current(self) -> bool:
         """Whether all objects have been listed, and all watches are well."""
-        return all(reflector.lists and not reflector.problem for reflector in self._feed.reflectors)
+        return all(
+            reflector.lists and not reflector.problem for reflector in self._informers.reflectors
+        )
 
     def _take(self) -> None:
-        self._feed.take()
+        self._informers.take()
         self._changed()
 
 

@@ -23,7 +23,7 @@ from webhook.serve.sources.certificate_api import certificate_watch, connect
 from webhook.serve.state import ReadinessCheck, State
 
 
-class Certificate(Protocol):
+class CertificateSource(Protocol):
     """A source of the serving certificate."""
 
     def start(self) -> None:
@@ -41,7 +41,7 @@ class Certificate(Protocol):
 
 def certificate_of(
     options: ServeOptions, serving: ServingContext, state: State, environment: Mapping[str, str]
-) -> Certificate:
+) -> CertificateSource:
     """Return the source for the options, and add its check; raise ConfigError without one."""
     if options.dev or options.tls_cert or options.tls_key:
         return FileCertificate(serving, _files(options, serving, environment), state)

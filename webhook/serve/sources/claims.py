@@ -34,13 +34,13 @@ class ClusterClaims:
 
     def __init__(
         self,
-        feeds: Callable[[], Informers],
+        make_informers: Callable[[], Informers],
         state: State,
         metrics: Metrics,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """Prepare; `feeds` makes an unstarted feed of both kinds."""
-        self._feeds = feeds
+        """Prepare; `make_informers` makes unstarted informers of both kinds."""
+        self._make_informers = make_informers
         self._state = state
         self._metrics = metrics
         self._clock = clock
@@ -55,7 +55,7 @@ class ClusterClaims:
     def stop(self) -> None:
         """Stop the watch, without waiting for its end."""
         if self._watch is not None:
-            self._watch.feed.stop()
+            self._watch.informers.stop()
 
     def poll(self) -> bool:
         """Return whether there is a change to apply or report; reads nothing."""
@@ -67,9 +67,9 @@ class ClusterClaims:
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Start or end the watch, and report its state: one line for each change."""
         if self._watch is None and self._must_start:
-            self._watch = _ClaimWatch(self._feeds())
-            self._metrics.watches.add(self._watch.feed)
-            self._watch.feed.start(partial(self._wake, self._watch))
+            self._watch = _ClaimWatch(self._make_informers())
+            self._metrics.watches.add(self._watch.informers)
+            self._watch.informers.start(partial(self._wake, self._watch))
         elif self._watch is not None and self._must_stop:
             self._let_go(self._watch)
             log.write("info", "claims no longer watched")
@@ -91,8 +91,8 @@ class ClusterClaims:
 
     def _let_go(self, watch: _ClaimWatch) -> None:
         """End a watch, and drop its objects."""
-        watch.feed.stop()
-        self._metrics.watches.remove(watch.feed)
+        watch.informers.stop()
+        self._metrics.watches.remove(watch.informers)
         self._watch = None
         self._state.send(ClaimsChanged(None))
 
@@ -112,11 +112,11 @@ class ClusterClaims:
 
 
 class _ClaimWatch:
-    """A feed of both kinds, with its delivered objects."""
+    """Informers of both kinds, with the delivered objects."""
 
-    def __init__(self, feed: Informers) -> None:
-        self.feed = feed
-        self._problems = ProblemLog(feed, "claims")
+    def __init__(self, informers: Informers) -> None:
+        self.informers = informers
+        self._problems = ProblemLog(informers, "claims")
         self._listed: set[str] = set()
         self._complete = False
         #: Namespace → its templates, and its claims.
@@ -134,7 +134,7 @@ class _ClaimWatch:
     def _problem(self) -> str:
         problems = (
             f"{reflector.kind.resource}: {reflector.problem}"
-            for reflector in self.feed.reflectors
+            for reflector in self.informers.reflectors
             if reflector.problem
         )
         return next(problems, "")
@@ -143,7 +143,7 @@ class _ClaimWatch:
         """Take the changes; return the keys of new claims."""
         touched: set[str] = set()
         arrived: list[str] = []
-        for kind, changes in self.feed.take():
+        for kind, changes in self.informers.take():
             self._listed.add(kind.resource)
             touched.update(self._keep(kind.resource, change) for change in changes)
             if kind.resource == CLAIMS.resource:
@@ -169,7 +169,7 @@ class _ClaimWatch:
         """Return whether a kind has been listed."""
         absent = any(
             reflector.absent
-            for reflector in self.feed.reflectors
+            for reflector in self.informers.reflectors
             if reflector.kind.resource == resource
         )
         return resource in self._listed and not absent

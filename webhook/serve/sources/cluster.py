@@ -25,7 +25,7 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.claims import ClusterClaims
-from webhook.serve.sources.source import FeedLog
+from webhook.serve.sources.source import InformersLog
 from webhook.serve.state import (
     Inventories,
     NamespacesChanged,
@@ -44,30 +44,30 @@ WINDOW = 0.01
 
 
 class ClusterFacts:
-    """A source of facts from a feed that has delivered a list of each kind."""
+    """A source of facts from informers that have delivered a list of each kind."""
 
-    def __init__(self, feed: Informers, state: State, metrics: Metrics) -> None:
-        self._feed = feed
+    def __init__(self, informers: Informers, state: State, metrics: Metrics) -> None:
+        self._informers = informers
         self._pending = PendingFacts()
         self._state = state
         self._assembly = FactsStore()
         self._listed: set[str] = set()
-        self._reports = FeedLog(feed, "facts")
+        self._reports = InformersLog(informers, "facts")
         self._loop: asyncio.AbstractEventLoop | None = None
         # Use no facts until all have arrived: half of them could mislead a decision.
         state.send(NamespacesChanged(Facts(unlisted_is_unknown=True)))
         state.probes.append(self.check)
-        metrics.watches.add(feed)
+        metrics.watches.add(informers)
         metrics.registry.register(PendingFactsMetric(self._pending))
 
     def start(self) -> None:
-        """Start the feed; call this in the event loop."""
+        """Start the informers; call this in the event loop."""
         self._loop = asyncio.get_running_loop()
-        self._feed.start(self._wake)
+        self._informers.start(self._wake)
 
     def stop(self) -> None:
-        """Stop the feed, without waiting for its end."""
-        self._feed.stop()
+        """Stop the informers, without waiting for their end."""
+        self._informers.stop()
 
     def _wake(self) -> None:
         assert self._loop is not None
@@ -76,7 +76,7 @@ class ClusterFacts:
 
     def take(self) -> None:
         """Use the delivered changes; runs in the event loop."""
-        batches = self._feed.take()
+        batches = self._informers.take()
         self._listed.update(kind.resource for kind, _ in batches)
         changed = self._assembly.take(batches)
         if not self.synced:
@@ -88,7 +88,7 @@ class ClusterFacts:
     @property
     def synced(self) -> bool:
         """Whether each kind has been listed."""
-        return len(self._listed) == len(self._feed.reflectors)
+        return len(self._listed) == len(self._informers.reflectors)
 
     def poll(self) -> bool:
         """Return whether there is a change to report; reads no files."""
@@ -145,26 +145,26 @@ def facts_of(
 #: The minimum number of seconds between two inventories.
 PAUSE = 5.0
 #: The minimum pause as a multiple of the last one's duration: at most 1% of a processor's time.
-RARELY = 100.0
+PAUSE_FACTOR = 100.0
 
 
 class ClusterNodes:
-    """A source of nodes from a feed that has delivered their list."""
+    """A source of nodes from an informer that has delivered their list."""
 
     def __init__(
         self,
-        feed: Informers,
+        informers: Informers,
         state: State,
         metrics: Metrics,
         clock: Callable[[], float] = monotonic,
         pause: float = PAUSE,
     ) -> None:
         """Prepare; `pause`: the minimum number of seconds between two inventories."""
-        self._feed = feed
+        self._informers = informers
         self._state = state
         self._clock = clock
         self._pause = pause
-        self._reports = FeedLog(feed, "nodes")
+        self._reports = InformersLog(informers, "nodes")
         self._nodes: dict[str, Node] = {}
         self._changed = False
         self._making: asyncio.Task[None] | None = None
@@ -172,16 +172,16 @@ class ClusterNodes:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.synced = False
         state.probes.append(self.check)
-        metrics.watches.add(feed)
+        metrics.watches.add(informers)
 
     def start(self) -> None:
-        """Start the feed; call this in the event loop."""
+        """Start the informers; call this in the event loop."""
         self._loop = asyncio.get_running_loop()
-        self._feed.start(self._wake)
+        self._informers.start(self._wake)
 
     def stop(self) -> None:
-        """Stop the feed, without waiting for its end."""
-        self._feed.stop()
+        """Stop the informers, without waiting for their end."""
+        self._informers.stop()
         if self._making is not None:
             self._making.cancel()
 
@@ -192,7 +192,7 @@ class ClusterNodes:
 
     def take(self) -> None:
         """Take the delivered changes; runs in the event loop."""
-        for _, changes in self._feed.take():
+        for _, changes in self._informers.take():
             self.synced = True
             self._changed = self._changed or bool(changes)
             for (_, name), node in changes:
@@ -226,7 +226,7 @@ class ClusterNodes:
             while self._is_behind:
                 began = self._clock()
                 await self._make()
-                await asyncio.sleep(max(self._pause, RARELY * (self._clock() - began)))
+                await asyncio.sleep(max(self._pause, PAUSE_FACTOR * (self._clock() - began)))
         finally:
             self._making = None
 

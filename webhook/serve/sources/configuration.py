@@ -25,11 +25,11 @@ from webhook.serve.state import PreparedConfiguration, ReadinessCheck, State
 from webhook.text.escape import visible
 
 
-class Configuration(Source, Protocol):
+class ConfigurationSource(Source, Protocol):
     """A source of the configuration."""
 
     @property
-    def missing(self) -> str:
+    def missing_reason(self) -> str:
         """The reason why there are no fabrics to decide by, on one line; "" if there are."""
 
 
@@ -39,7 +39,7 @@ def configuration_source(
     metrics: Metrics,
     in_use: ConfigurationInUse,
     environment: Mapping[str, str],
-) -> Configuration:
+) -> ConfigurationSource:
     """Return the source for the options, and add its check to `/readyz`.
 
     In a cluster it is the object, unless a file was given.
@@ -47,10 +47,12 @@ def configuration_source(
     given = options.config is not None or options.dev
     reachable = options.kubeconfig is not None or IN_CLUSTER in environment
     if given or not reachable:
-        return FileConfiguration(ConfigWatch(options.fabrics), state, in_use)
-    feed = Informers(partial(connect_reads, options.kubeconfig), delays, kinds=(CONFIGURATIONS,))
-    metrics.watches.add(feed)
-    return ObjectConfiguration(feed, state, in_use)
+        return FileConfiguration(PolledConfigFile(options.fabrics), state, in_use)
+    informers = Informers(
+        partial(connect_reads, options.kubeconfig), delays, kinds=(CONFIGURATIONS,)
+    )
+    metrics.watches.add(informers)
+    return ObjectConfiguration(informers, state, in_use)
 
 
 # Keep the state in step with the configuration file outside a cluster.
@@ -59,7 +61,7 @@ def configuration_source(
 class FileConfiguration:
     """A source that uses the fabrics file after each change; a broken file changes nothing."""
 
-    def __init__(self, watch: ConfigWatch, state: State, in_use: ConfigurationInUse) -> None:
+    def __init__(self, watch: PolledConfigFile, state: State, in_use: ConfigurationInUse) -> None:
         self._watch = watch
         self._in_use = in_use
         self._applied = 0
@@ -86,18 +88,18 @@ class FileConfiguration:
         now = self._watch
         if now.loaded is not None and now.generation != self._applied:
             self._applied = now.generation
-            self._in_use.use(now.loaded, self._prepared, without_fabrics=self._no_fabrics)
+            self._in_use.use(now.loaded, self._prepared, reason_without_fabrics=self._no_fabrics)
         if now.error:
-            self._in_use.refuse(now.error, without=self._not_usable)
+            self._in_use.refuse(now.error, reason_without_fabrics=self._not_usable)
         else:
             self._in_use.repaired()
 
     @property
-    def missing(self) -> str:
+    def missing_reason(self) -> str:
         """The reason why there are no fabrics to decide by, on one line; "" if there are."""
         if self._watch.loaded is None:
             return self._watch.error.partition("\n")[0] or "not read yet"
-        return self._in_use.missing
+        return self._in_use.missing_reason
 
     def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready after the first valid configuration."""
@@ -117,7 +119,7 @@ class FileConfiguration:
 # notifications.
 
 
-class ConfigWatch:
+class PolledConfigFile:
     """A fabrics file, read again by each `poll()`.
 
     `poll()` blocks, so a server calls it in a thread.

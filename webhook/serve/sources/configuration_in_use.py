@@ -41,18 +41,18 @@ class ConfigurationInUse:
         self._report_failure = report_failure
 
     @property
-    def missing(self) -> str:
+    def missing_reason(self) -> str:
         """The reason why no pod can be decided, and a remedy; "" if there are fabrics."""
-        return self._state.snapshot.missing
+        return self._state.snapshot.missing_reason
 
     @property
     def detail(self) -> str:
         """A line for `/readyz`."""
         error = "; ".join(self.error.splitlines())
         if self.loaded is None:
-            return error or self.missing
+            return error or self.missing_reason
         used = self.loaded.fabrics
-        names = _named(list(used.fabrics)) or self.missing
+        names = _named(list(used.fabrics)) or self.missing_reason
         detail = f"generation {self.generation}, config {used.config_hash} ({names})"
         if error:
             return f"{detail}; still in use, because a newer one cannot be used: {error}"
@@ -69,11 +69,11 @@ class ConfigurationInUse:
         return PreparedConfiguration.of(loaded.fabrics, nodes, loaded.source)
 
     def use(
-        self, loaded: Loaded, prepared: PreparedConfiguration | None, *, without_fabrics: str
+        self, loaded: Loaded, prepared: PreparedConfiguration | None, *, reason_without_fabrics: str
     ) -> None:
         """Decide by a prepared configuration from now on, or by none if it has no fabrics.
 
-        `without_fabrics`: why no pod can be decided in that case.
+        `reason_without_fabrics`: why no pod can be decided in that case.
         """
         self.loaded, self.error = loaded, ""
         self.generation += 1
@@ -90,12 +90,12 @@ class ConfigurationInUse:
             self._state.send(ConfigurationApplied(prepared))
             self._measure()
         else:
-            self._use_none(without_fabrics)
+            self._use_none(reason_without_fabrics)
 
-    def refuse(self, error: str, *, without: str) -> None:
+    def refuse(self, error: str, *, reason_without_fabrics: str) -> None:
         """Report an unusable configuration; the last good one stays in use.
 
-        `without`: why no pod can be decided without a good one.
+        `reason_without_fabrics`: why no pod can be decided without a good one.
         """
         if error == self.error:
             return
@@ -103,7 +103,7 @@ class ConfigurationInUse:
         self._log.write("error", "configuration not usable", problem=error)
         self._report_failure(self.generation, error)
         if self.loaded is None:
-            self._state.send(ConfigurationMissing(without))
+            self._state.send(ConfigurationMissing(reason_without_fabrics))
         self._measure()
 
     def repaired(self) -> None:

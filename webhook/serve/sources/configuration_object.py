@@ -32,7 +32,7 @@ DELAY = 3.0
 #: Seconds after which all replicas use the configuration that this one read at its start, and have
 #: answered earlier calls. This replica lacks the object's previous content, and so cannot answer
 #: the second call for a pod decided by it: after a recent write, it is not ready earlier.
-SETTLED = DELAY + 1.0
+SETTLE_SECONDS = DELAY + 1.0
 #: Seconds during which a write is recent, by this node's clock, which may be wrong.
 RECENT = 60.0
 _APPLY = "kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)"
@@ -51,7 +51,7 @@ _SOON = 0.001
 
 
 class _Metadata(TypedDict, total=False):
-    """The metadata in the feed's projection of the object."""
+    """The metadata in the informer's projection of the object."""
 
     generation: int
     #: The time of the last write, in ISO 8601; "" if unknown.
@@ -59,7 +59,7 @@ class _Metadata(TypedDict, total=False):
 
 
 class _Projection(TypedDict, total=False):
-    """The feed's projection of the object; its other fields may have any shape."""
+    """The informer's projection of the object; its other fields may have any shape."""
 
     metadata: _Metadata
 
@@ -87,18 +87,18 @@ class _Learnt(NamedTuple):
 
 
 class ObjectConfiguration:
-    """A source of the configuration from a feed with its kind only."""
+    """A source of the configuration from an informer of its kind only."""
 
     def __init__(
         self,
-        feed: Informers,
+        informers: Informers,
         state: State,
         in_use: ConfigurationInUse,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._feed = feed
-        (self._reflector,) = feed.reflectors
+        self._informers = informers
+        (self._reflector,) = informers.reflectors
         self._state = state
         self._in_use = in_use
         self._clock, self._wall_clock = clock, wall_clock
@@ -110,24 +110,24 @@ class ObjectConfiguration:
         self._listed, self._lacked = False, ""
         self._last: _Projection = {}
         self._synced = False
-        self._problems = ProblemLog(feed, "configuration")
+        self._problems = ProblemLog(informers, "configuration")
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         state.probes.append(self.check)
 
     def start(self) -> None:
-        """Start the feed; call this in the event loop."""
+        """Start the informers; call this in the event loop."""
         self._loop = asyncio.get_running_loop()
-        self._feed.start(self._learn)
+        self._informers.start(self._learn)
 
     def stop(self) -> None:
-        """Stop the feed, without waiting for its end."""
-        self._feed.stop()
+        """Stop the informers, without waiting for their end."""
+        self._informers.stop()
 
     def _learn(self) -> None:
         """Read the delivered changes, in the thread of the watch."""
         due = self._clock() + (DELAY if self._listed else 0.0)
-        changes = [change for _, batch in self._feed.take() for change in batch]
+        changes = [change for _, batch in self._informers.take() for change in batch]
         projections = [item if _is_present(item) else None for _, item in changes]
         learnt = [
             _Learnt(due, *self._reading(projection))
@@ -135,7 +135,7 @@ class ObjectConfiguration:
             if self._is_new(projection)
         ]
         if not self._listed and any(map(self._is_recent, projections)):
-            self._ready_at = due + SETTLED
+            self._ready_at = due + SETTLE_SECONDS
         self._listed = True
         if not self._reflector.objects:
             learnt += [_Learnt(due, use) for use in self._absence()]
@@ -164,9 +164,9 @@ class ObjectConfiguration:
         self.observed, prepared = self._read(projection)
         loaded, problem = self.observed.loaded, self.observed.problem
         if loaded is not None:
-            use = partial(self._in_use.use, loaded, prepared, without_fabrics=NO_FABRICS)
+            use = partial(self._in_use.use, loaded, prepared, reason_without_fabrics=NO_FABRICS)
             return use, prepared
-        return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
+        return partial(self._in_use.refuse, problem, reason_without_fabrics=NOT_USABLE), None
 
     def _read(self, projection: _Projection) -> tuple[ObservedObject, PreparedConfiguration | None]:
         """Read the object; never raises, since the watch would lose the change."""
@@ -222,9 +222,9 @@ class ObjectConfiguration:
         return "" if self._reflector.absent else self._reflector.problem
 
     @property
-    def missing(self) -> str:
+    def missing_reason(self) -> str:
         """The reason why there are no fabrics to decide by, on one line; "" if there are."""
-        return self._in_use.missing
+        return self._in_use.missing_reason
 
     def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready after the first list, even without an object.

@@ -16,7 +16,7 @@ from pathlib import Path
 from certs.installation import WebhookConfiguration
 from webhook.errors import ClusterError
 from webhook.kube.access import IN_CLUSTER
-from webhook.kube.permission_probe import DryRunResult, Sends, probe_permissions
+from webhook.kube.permission_probe import DryRunResult, RawApi, probe_permissions
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, configurations
@@ -24,7 +24,7 @@ from webhook.serve.state import ReadinessCheck, State
 
 #: Seconds until the next attempt: if all is well, if the account may change something, and while
 #: that is unknown.
-WELL, MAY_CHANGE, UNKNOWN = 3600.0, 600.0, 30.0
+RETRY_WHEN_FINE, RETRY_WHEN_ALLOWED, RETRY_WHEN_UNKNOWN = 3600.0, 600.0, 30.0
 #: Seconds until the confirmation of a first finding: a new policy takes a few seconds to apply.
 CONFIRM = 10.0
 #: Configuration → whether the account may change it, as far as known.
@@ -36,14 +36,14 @@ class PermissionCheck:
 
     def __init__(
         self,
-        connect: Callable[[], Sends],
+        connect: Callable[[], RawApi],
         guarded: Sequence[WebhookConfiguration],
         state: State,
     ) -> None:
         """Prepare; the thread calls `connect`, which may be slow."""
         self._connect = connect
         self._guarded = guarded
-        self._api: Sends | None = None
+        self._api: RawApi | None = None
         self._suspected = False
         #: The last answers, and the problem of the last attempt. Replaced together.
         self._latest: tuple[_Permissions, str] = ({}, "not tried yet")
@@ -79,8 +79,8 @@ class PermissionCheck:
         problem = next((dry_run.problem for dry_run in tried.values() if dry_run.problem), "")
         self._latest = (self._latest[0] | answers, problem)
         if self._suspected:
-            return MAY_CHANGE
-        return UNKNOWN if problem else WELL
+            return RETRY_WHEN_ALLOWED
+        return RETRY_WHEN_UNKNOWN if problem else RETRY_WHEN_FINE
 
     def _try(self, configuration: WebhookConfiguration) -> DryRunResult:
         try:
@@ -142,7 +142,7 @@ def guard_of(
     return (PermissionCheck(partial(_connect, options.kubeconfig), guarded, state),)
 
 
-def _connect(kubeconfig: Path | None) -> Sends:
+def _connect(kubeconfig: Path | None) -> RawApi:
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
 
     return Client(kubeconfig)

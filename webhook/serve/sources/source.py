@@ -1,4 +1,4 @@
-"""The interface of sources, and reports on the feeds that they watch."""
+"""The interface of sources, and reports on their informers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from webhook.kube.watched_resources import WatchedResource
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 
-# Reports on a feed: in the log at each change, and in a line of `/readyz`.
+# Reports on informers: in the log at each change, and in a line of `/readyz`.
 
 #: Seconds after which facts count as stale. The API server sends something each minute.
 STALE = 180.0
 
 
 class _Report(NamedTuple):
-    """The state of a feed, as last written to the log."""
+    """The state of informers, as last written to the log."""
 
     synced: bool = False
     stale: bool = False
@@ -25,11 +25,11 @@ class _Report(NamedTuple):
 
 
 class ProblemLog:
-    """A log of each problem of a feed, and of its end."""
+    """A log of each problem of informers, and of its end."""
 
-    def __init__(self, feed: Informers, noun: str) -> None:
-        """Report on a feed; `noun`: its name in messages."""
-        self._feed = feed
+    def __init__(self, informers: Informers, noun: str) -> None:
+        """Report on informers; `noun`: their name in messages."""
+        self._informers = informers
         self._noun = noun
         #: The last reported problem; "" if all was well.
         self.reported = ""
@@ -44,36 +44,38 @@ class ProblemLog:
             log.write("info", f"{self._noun} current")
 
     def _report_defects(self, metrics: Metrics, log: Log) -> None:
-        for reflector in self._feed.reflectors:
+        for reflector in self._informers.reflectors:
             if reflector.defect is not None:
                 metrics.internal_errors.inc()
                 log.write("error", "internal error", **crash_summary(reflector.defect))
 
 
-class FeedLog:
-    """A log of whether a feed is synced and current."""
+class InformersLog:
+    """A log of whether informers are synced and current."""
 
-    def __init__(self, feed: Informers, noun: str) -> None:
-        """Report on a feed; `noun`: its name in messages, in the plural."""
-        self._feed = feed
+    def __init__(self, informers: Informers, noun: str) -> None:
+        """Report on informers; `noun`: their name in messages, in the plural."""
+        self._informers = informers
         self._noun = noun
         self._reported = _Report()
-        self._problems = ProblemLog(feed, noun)
+        self._problems = ProblemLog(informers, noun)
 
     @property
     def age(self) -> float:
         """Seconds since the last message of the API server, in the longest silent watch."""
         heard = [
-            reflector.heard for reflector in self._feed.reflectors if reflector.heard is not None
+            reflector.heard
+            for reflector in self._informers.reflectors
+            if reflector.heard is not None
         ]
-        return self._feed.clock() - min(heard) if heard else 0.0
+        return self._informers.clock() - min(heard) if heard else 0.0
 
     @property
     def problem(self) -> str:
         """The present problem of one of the watches; "" if all is well."""
         problems = (
             f"{reflector.kind.resource}: {reflector.problem}"
-            for reflector in self._feed.reflectors
+            for reflector in self._informers.reflectors
             if reflector.problem
         )
         return next(problems, "")
@@ -103,7 +105,9 @@ class FeedLog:
         return _Report(synced, self.age > STALE, self.problem)
 
     def _objects(self) -> dict[str, int]:
-        return {reflector.kind.resource: reflector.objects for reflector in self._feed.reflectors}
+        return {
+            reflector.kind.resource: reflector.objects for reflector in self._informers.reflectors
+        }
 
 
 # Sources, which keep the state in step with the outside world.

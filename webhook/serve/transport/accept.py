@@ -116,7 +116,7 @@ class Acceptor:
         self._opened()
         accepted = _Accepted(self._budget, address, self._count_end)
         if (
-            accepted.left
+            accepted.released
         ):  # the budget is full, and all others have requests that are being answered
             client.close()
             return
@@ -143,7 +143,7 @@ class Acceptor:
             client.close()
             accepted.leave()
             return
-        if accepted.left:
+        if accepted.released:
             raw.abort()
         else:
             accepted.raw = raw
@@ -165,7 +165,7 @@ class Acceptor:
         now = self._loop.time()
         for accepted in list(self._accepted):
             if accepted.unread_since(now) < now - self._seconds:
-                accepted.make_go("unread")
+                accepted.close_because("unread")
         if self._ended >= _TRIM_AFTER:
             trim_memory()
             self._ended = 0
@@ -191,7 +191,7 @@ class _Accepted(ConnectionUsage):
 
     def leave(self) -> None:
         """Release all memory, and report the end, but only once."""
-        if not self.left:
+        if not self.released:
             super().leave()
             self.raw = None  # breaks the reference cycle
             self._tell(self)

@@ -37,18 +37,18 @@ class Limits:
 class ConnectionUsage(ABC):
     """The memory use of a connection."""
 
-    __slots__ = ("_budget", "_of", "begun", "left", "octets", "reason")
+    __slots__ = ("_address", "_budget", "begun", "octets", "reason", "released")
 
     def __init__(self, budget: Budget, address: str) -> None:
         """Count a new connection from `address`, in the form returned by the socket."""
         self._budget = budget
-        self._of = budget.address(address)
+        self._address = budget.address(address)
         self.octets = 0
         #: Whether the handshake is done.
         self.begun = False
-        self.left = False
+        self.released = False
         self.reason: Reason = "ended"
-        self.wait()
+        self.mark_waiting()
         self.grow(budget.limits.connection)
 
     @abstractmethod
@@ -57,27 +57,27 @@ class ConnectionUsage(ABC):
 
     def grow(self, octets: int) -> None:
         """Use more memory; this may close other connections, or this one."""
-        if not self.left:
-            self._budget.count(self, self._of, octets)
-            self._budget.make_room(self._of)
+        if not self.released:
+            self._budget.count(self, self._address, octets)
+            self._budget.make_room(self._address)
 
     def shrink(self, octets: int) -> None:
         """Use less memory."""
-        if not self.left:
-            self._budget.count(self, self._of, -octets)
+        if not self.released:
+            self._budget.count(self, self._address, -octets)
 
-    def serve(self) -> None:
+    def mark_serving(self) -> None:
         """Record a complete request: until its answer, this connection does not make room."""
         self._budget.waiting.pop(self, None)
-        self._of.waiting.pop(self, None)
+        self._address.waiting.pop(self, None)
 
-    def wait(self) -> None:
+    def mark_waiting(self) -> None:
         """Record the absence of a complete request from now on."""
-        self.serve()
-        if not self.left:
-            self._budget.waiting[self] = self._of.waiting[self] = None
+        self.mark_serving()
+        if not self.released:
+            self._budget.waiting[self] = self._address.waiting[self] = None
 
-    def make_go(self, reason: Reason) -> None:
+    def close_because(self, reason: Reason) -> None:
         """Close the connection, and record the reason."""
         self.reason = reason
         self.end()
@@ -85,14 +85,14 @@ class ConnectionUsage(ABC):
 
     def leave(self) -> None:
         """Release all memory; a second call does nothing."""
-        if not self.left:
-            self.left = True
-            self.serve()
-            self._budget.count(self, self._of, -self.octets)
-            self._budget.forget(self._of)
+        if not self.released:
+            self.released = True
+            self.mark_serving()
+            self._budget.count(self, self._address, -self.octets)
+            self._budget.forget(self._address)
 
 
-class _Address:
+class _AddressUsage:
     """The connections from an address."""
 
     __slots__ = ("key", "octets", "waiting")
@@ -111,36 +111,36 @@ class Budget:
         self.octets = 0
         #: The connections without a complete request, the longest first.
         self.waiting: dict[ConnectionUsage, None] = {}
-        self._addresses: dict[bytes, _Address] = {}
+        self._addresses: dict[bytes, _AddressUsage] = {}
 
-    def address(self, written: str) -> _Address:
+    def address(self, written: str) -> _AddressUsage:
         """Return the connections from an address."""
         key = address_key(written)
-        return self._addresses.setdefault(key, _Address(key))
+        return self._addresses.setdefault(key, _AddressUsage(key))
 
-    def count(self, share: ConnectionUsage, of: _Address, octets: int) -> None:
+    def count(self, share: ConnectionUsage, address: _AddressUsage, octets: int) -> None:
         """Add to the memory of a connection, or subtract from it."""
         share.octets += octets
-        of.octets += octets
+        address.octets += octets
         self.octets += octets
 
-    def make_room(self, of: _Address) -> None:
+    def make_room(self, address: _AddressUsage) -> None:
         """End the longest waiting connections, until the limits are met or none waits."""
-        while of.waiting and of.octets > self.limits.per_address:
-            next(iter(of.waiting)).make_go("crowded")
+        while address.waiting and address.octets > self.limits.per_address:
+            next(iter(address.waiting)).close_because("crowded")
         while self.waiting and self.octets > self.limits.in_all:
             self.end_longest()
 
     def end_longest(self) -> None:
         """End the connection that has been longest without a complete request."""
         for longest in self.waiting:
-            longest.make_go("crowded")
+            longest.close_because("crowded")
             return
 
-    def forget(self, of: _Address) -> None:
+    def forget(self, address: _AddressUsage) -> None:
         """Remove an address without connections."""
-        if not of.octets:
-            self._addresses.pop(of.key, None)
+        if not address.octets:
+            self._addresses.pop(address.key, None)
 
 
 def address_key(address: str) -> bytes:

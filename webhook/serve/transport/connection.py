@@ -98,7 +98,7 @@ class Connection(HttpToolsProtocol):
         """Clean up after the end."""
         super().connection_lost(exc)
         self._unset_keepalive_if_required()  # the timer would keep a reset connection in memory
-        self._in_time()
+        self._cancel_deadline()
         self.share.leave()
 
     def on_response_complete(self) -> None:
@@ -109,7 +109,7 @@ class Connection(HttpToolsProtocol):
         if self._incomplete:
             self._release()
         if self._arriving or not self._answering():
-            self.share.wait()
+            self.share.mark_waiting()
         if answered and self._last_words is not None:
             self._close(self._last_words)
 
@@ -138,9 +138,9 @@ class Connection(HttpToolsProtocol):
         self._arriving = False
         super().on_message_complete()
         if self._answering():
-            self.share.serve()
+            self.share.mark_serving()
         else:
-            self.share.wait()
+            self.share.mark_waiting()
 
     def data_received(self, data: bytes) -> None:
         """Parse the data that arrived, and check the limits of size and time."""
@@ -148,7 +148,7 @@ class Connection(HttpToolsProtocol):
             return
         if self._silent:
             self._silent = False
-            self._in_time()
+            self._cancel_deadline()
         self._piece, self._bodies = len(data), 0
         super().data_received(data)
         self._beside += len(data) - self._bodies
@@ -162,7 +162,7 @@ class Connection(HttpToolsProtocol):
             if self._deadline is None:
                 self._deadline = self.loop.call_later(self.seconds, self._too_slow)
         elif self._deadline is not None:
-            self._in_time()
+            self._cancel_deadline()
 
     def send_400_response(self, msg: str) -> None:
         """Reject invalid data after the due answers; uvicorn would reject it before them."""
@@ -192,7 +192,7 @@ class Connection(HttpToolsProtocol):
         """Reject a complete or incomplete request after the due answers, and close."""
         if self._last_words is not None or self.transport.is_closing():
             return
-        self._in_time()
+        self._cancel_deadline()
         del self.headers[FIELDS:]  # many fields would stay in memory until it has closed
         self.share.reason = reason
         has_sent = self._piece > 0  # a client that sent nothing gets no answer
@@ -221,7 +221,7 @@ class Connection(HttpToolsProtocol):
             self.transport.write(last_words)
         self.transport.close()
 
-    def _in_time(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

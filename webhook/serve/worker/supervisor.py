@@ -35,7 +35,7 @@ from webhook.serve.metrics import Metrics, WorkerEnd
 from webhook.serve.state import PreparedConfiguration
 
 #: The factor for the time limit of a start: on a busy node it gets only spare processor time.
-STARTING = 6
+START_TIME_FACTOR = 6
 
 _LEVELS: dict[WorkerEnd, str] = {"client": "info", "stop": "info"}
 TOO_LONG = "the {noun} took longer than {seconds:g} s: {advice}"
@@ -80,15 +80,15 @@ class Worker:
         job: Job,
         configuration: PreparedConfiguration | None = None,
         *,
-        patience: float = LONGEST,
+        max_pause: float = LONGEST,
     ) -> WorkerAnswer:
         """Return the answer; raise RequestError with a remedy without one.
 
         The worker uses the `configuration`, if given. A request is not repeated if its child
         ends; a cancelled request ends the child. After the end of a child, the next one starts
-        after a pause of at most `patience` seconds.
+        after a pause of at most `max_pause` seconds.
         """
-        child = await self._started(job, patience)
+        child = await self._started(job, max_pause)
         try:
             async with asyncio.timeout(self._seconds):
                 if configuration is not None:
@@ -112,7 +112,7 @@ class Worker:
         if self._ending is not None:
             await self._ending
 
-    async def _started(self, job: Job, patience: float) -> Child:
+    async def _started(self, job: Job, max_pause: float) -> Child:
         """Return the running child, or start one, after a pause if the last one ended.
 
         The pauses grow until a child answers.
@@ -124,7 +124,7 @@ class Worker:
             await asyncio.shield(self._ending)
         pause = self._not_before - asyncio.get_running_loop().time()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopped.wait(), min(max(0.0, pause), patience))
+            await asyncio.wait_for(self._stopped.wait(), min(max(0.0, pause), max_pause))
         if self._stopped.is_set():
             raise RequestError(503, STOPPING)
         try:
@@ -138,7 +138,7 @@ class Worker:
         if child.is_ready:
             return child
         try:
-            async with asyncio.timeout(STARTING * self._seconds):
+            async with asyncio.timeout(START_TIME_FACTOR * self._seconds):
                 await child.ready()
         except TimeoutError:
             self._end("timeout")
@@ -227,9 +227,9 @@ class WorkerAnswer(NamedTuple):
 class Child:
     """A process for one request at a time."""
 
-    def __init__(self, process: subprocess.Popen[bytes], line: socket.socket) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         self._process = process
-        self._line = line
+        self._connection = connection
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._pending = False
         #: Whether the process has reported that it is ready.
@@ -274,7 +274,7 @@ class Child:
         await asyncio.shield(self._starting)
 
     async def _start_up(self) -> None:
-        self._streams = await asyncio.open_unix_connection(sock=self._line)
+        self._streams = await asyncio.open_unix_connection(sock=self._connection)
         await self._answer(self._streams[0])
         self.is_ready = True
 
@@ -303,7 +303,7 @@ class Child:
         if self._starting is not None:
             self._starting.cancel()
         if self._streams is None:
-            self._line.close()
+            self._connection.close()
         else:
             self._streams[1].close()
         return {"exit": code} if code >= 0 else {"signal": signal.Signals(-code).name}
@@ -331,11 +331,11 @@ def _retrieve_error(starting: asyncio.Task[None]) -> None:
         starting.exception()
 
 
-def _spawned(line: int) -> subprocess.Popen[bytes]:
+def _spawned(connection: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 -- a fixed command
         COMMAND,
-        stdin=line,
-        stdout=line,
+        stdin=connection,
+        stdout=connection,
         stderr=subprocess.DEVNULL,
         env=_ENVIRONMENT,
         cwd="/",

@@ -23,7 +23,7 @@ from tests.unit.diagnose.why.pods import (
 )
 from webhook.admission.registration import WEBHOOK_NAME
 from webhook.model.finding import Finding
-from webhook.serve.options import PODS
+from webhook.serve.options import POD_WEBHOOK
 
 INSTALLED = (configuration(),)
 IGNORING = (configuration("Ignore"),)
@@ -37,7 +37,7 @@ def called(pod: Item, **evidence: Any) -> Finding:
 
 def test_the_webhook_has_its_name() -> None:
     """The collector and the server use the same name for it."""
-    assert WEBHOOK_NAME == PODS
+    assert WEBHOOK_NAME == POD_WEBHOOK
 
 
 def test_a_pod_with_a_status() -> None:

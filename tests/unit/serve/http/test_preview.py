@@ -12,7 +12,7 @@ from tests.server_state import learn, use
 from tests.unit.serve.client import Answer, Lines, request
 from webhook.config.load import FabricsText, parse_fabrics
 from webhook.model.facts import Facts
-from webhook.serve.http.preview import EACH_PENDING, PENDING, PODS, PreviewApp
+from webhook.serve.http.preview import EACH_PENDING, MAX_PODS, PENDING, PreviewApp
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker import supervisor
@@ -389,9 +389,9 @@ def test_client_that_goes_away_is_not_a_defect() -> None:
 
 
 def test_a_body_holds_a_bounded_number_of_pods() -> None:
-    """An answer's memory grows with the pods, so at most PODS are accepted."""
+    """An answer's memory grows with the pods, so at most MAX_PODS are accepted."""
     server = Server()
-    allowed, refused = (b"---\n".join([POD] * number) for number in (PODS, PODS + 1))
+    allowed, refused = (b"---\n".join([POD] * number) for number in (MAX_PODS, MAX_PODS + 1))
     assert server.post(allowed).status == 200
     answer = server.post(refused)
     assert (answer.status, answer.text) == (

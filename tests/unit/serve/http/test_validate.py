@@ -414,9 +414,9 @@ class NotingWorker:
     def __init__(self) -> None:
         self.requests: list[tuple[Job, float]] = []
 
-    async def ask(self, job: Job, *, patience: float) -> WorkerAnswer:
+    async def ask(self, job: Job, *, max_pause: float) -> WorkerAnswer:
         """Answer in two pieces."""
-        self.requests.append((job, patience))
+        self.requests.append((job, max_pause))
         return WorkerAnswer(200, {"errors": 0, "warnings": 0}, (b'{"response":', b'"whole"}'))
 
 
@@ -425,14 +425,14 @@ def test_the_worker_gets_only_the_parts_to_check() -> None:
     worker, turns = NotingWorker(), NotingTurns()
     server = Server(worker, turns)
     assert server.post(review(item(VALID))).response == "whole"
-    ((job, patience),) = worker.requests
+    ((job, max_pause),) = worker.requests
     checked = {**item(VALID), "metadata": {"name": "default"}}
     del checked["status"]
     assert json.loads(job.body) == checked
     about = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
     assert (job.operation, job.parameters) == ("validate", {"uid": UID, "about": about})
     assert job.message("{noun}: {advice}") == "validation: apply it again"
-    assert patience == validate.PATIENCE
+    assert max_pause == validate.MAX_PAUSE
     assert turns.requests == [("10.0.0.1", validate.SECONDS, True)]
 
 

@@ -39,8 +39,8 @@ def test_changes_are_reported_while_all_is_well() -> None:
     """It is current as soon as everything is listed, and not while a list or a watch fails."""
     cluster, calls = Cluster(), [0]
     cluster.failures.append(ClusterError("not yet"))
-    feed = Informers(lambda: cluster, lambda: iter([0.01] * 1000), kinds=kinds(INSTALLATION))
-    watch: Watch = CertificateWatch(feed)
+    informers = Informers(lambda: cluster, lambda: iter([0.01] * 1000), kinds=kinds(INSTALLATION))
+    watch: Watch = CertificateWatch(informers)
 
     def changed() -> None:
         calls[0] += 1
@@ -56,11 +56,11 @@ def test_changes_are_reported_while_all_is_well() -> None:
     before = calls[0]
     cluster.failures += [ClusterError("gone")] * 3
     cluster.watch(SECRETS).send(ClusterError("the connection was closed"))
-    until(lambda: feed.reflectors[0].failures > 1)
+    until(lambda: informers.reflectors[0].failures > 1)
     until(lambda: watch.current)
     until(lambda: calls[0] > before)
     watch.stop()
-    assert all(reflector.join(60) for reflector in feed.reflectors)
+    assert all(reflector.join(60) for reflector in informers.reflectors)
 
 
 def test_nothing_is_sent_before_the_start() -> None:

@@ -55,22 +55,22 @@ class Server:
 
     def __init__(self, cluster: Cluster) -> None:
         self.now = 0.0
-        self.feeds: list[Informers] = []
+        self.created: list[Informers] = []
         self.cluster = cluster
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.source = ClusterClaims(self._feed, self.state, self.metrics, lambda: self.now)
+        self.source = ClusterClaims(self._informers, self.state, self.metrics, lambda: self.now)
 
-    def _feed(self) -> Informers:
-        self.feeds.append(
+    def _informers(self) -> Informers:
+        self.created.append(
             Informers(
                 lambda: self.cluster,
                 lambda: iter([PAUSE] * 10_000),
                 kinds=(CLAIM_TEMPLATES, CLAIMS),
             )
         )
-        return self.feeds[-1]
+        return self.created[-1]
 
     def use(self, configuration: Fabrics) -> None:
         """Put a configuration to use."""
@@ -329,7 +329,7 @@ def test_nothing_is_watched_once_no_fabric_has_claims() -> None:
         lambda: "claims no longer watched" in server.logged(),
     )
     assert server.knows() == ClaimFacts()
-    assert all(reflector.join(waiting.PATIENCE) for reflector in server.feeds[0].reflectors)
+    assert all(reflector.join(waiting.PATIENCE) for reflector in server.created[0].reflectors)
     heard = server.metrics.registry.get_sample_value(
         "rdma_webhook_facts_objects", {"resource": "resourceclaims"}
     )
@@ -357,7 +357,7 @@ def test_a_stopped_watch_begins_anew() -> None:
         let_go,
         lambda: server.knows() == ClaimFacts(complete=True),
     )
-    first, second = server.feeds
+    first, second = server.created
     server.source.take(_ClaimWatch(first))
     assert server.knows() == ClaimFacts(complete=True)
     assert second is not first

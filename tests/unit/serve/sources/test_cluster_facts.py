@@ -37,8 +37,8 @@ class Server:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = configured(fabrics())
-        feed = Informers(lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now)
-        self.facts = ClusterFacts(feed, self.state, self.metrics)
+        informers = Informers(lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now)
+        self.facts = ClusterFacts(informers, self.state, self.metrics)
 
     def run(self, *steps: Callable[[], bool]) -> None:
         """Run until each of the conditions has become true, in this order."""
@@ -156,7 +156,7 @@ def test_facts_stay_during_an_outage_of_the_api_server() -> None:
     def current() -> bool:
         return all(
             reflector.lists > 1 and not reflector.problem
-            for reflector in server.facts._feed.reflectors
+            for reflector in server.facts._informers.reflectors
         )
 
     server.run(server.synced, leave, problem, come_back, current)

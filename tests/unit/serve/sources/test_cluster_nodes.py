@@ -38,13 +38,13 @@ class Server:
         self.state = State()
         if configured:
             use(self.state, fabrics())
-        feed = Informers(
+        informers = Informers(
             lambda: cluster,
             lambda: iter([PAUSE] * 10_000),
             lambda: self.now,
             [watched_resources.NODES],
         )
-        self.nodes = ClusterNodes(feed, self.state, self.metrics, pause=0.0)
+        self.nodes = ClusterNodes(informers, self.state, self.metrics, pause=0.0)
 
     def run(self, *steps: Callable[[], bool]) -> None:
         """Run until each of the conditions has become true, in this order."""
@@ -208,7 +208,7 @@ def test_a_heartbeat_makes_no_inventory() -> None:
         lambda: server.knows("a") and server.watching(), beat, lambda: server.knows("a", "b")
     )
     assert inventories[0] is not server.inventory
-    assert server.nodes._feed.reflectors[0].objects == 2
+    assert server.nodes._informers.reflectors[0].objects == 2
 
 
 def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from webhook.model.nodes import Node
 from webhook.serve import state as former
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.certificates import FileCertificate
-from webhook.serve.sources.configuration import ConfigWatch, FileConfiguration
+from webhook.serve.sources.configuration import FileConfiguration, PolledConfigFile
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.state import ReadinessCheck, State
 
@@ -36,7 +36,7 @@ class Server:
         in_use = ConfigurationInUse(
             self.state, self.metrics, self.lines.log, lambda *failure: self.broken.append(failure)
         )
-        self.configuration = FileConfiguration(ConfigWatch(self.file), self.state, in_use)
+        self.configuration = FileConfiguration(PolledConfigFile(self.file), self.state, in_use)
 
     def poll(self) -> None:
         """Do what the server does every second."""
@@ -52,12 +52,12 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
     """Without a file it is unready, with the reason; a file makes it ready, log and metrics too."""
     server = Server(tmp_path)
     server.poll()
-    before, missing = server.configuration.check(), server.configuration.missing
+    before, missing = server.configuration.check(), server.configuration.missing_reason
     server.file.write_text(VALID)
     server.poll()
 
     assert (before.ready, str(server.file) in before.detail) == (False, True)
-    assert (missing, server.configuration.missing) == (before.detail, "")
+    assert (missing, server.configuration.missing_reason) == (before.detail, "")
     current = server.state.snapshot.current
     assert current is not None
     used = current.config_hash
@@ -147,7 +147,11 @@ def test_a_file_without_fabrics_is_valid_but_decides_nothing(tmp_path: Path) -> 
     check, lacking = server.configuration.check(), f"{server.file} has none: add them below spec"
 
     assert server.state.snapshot.current is None
-    assert server.state.snapshot.missing == server.configuration.missing == f"{lacking}.fabrics"
+    assert (
+        server.state.snapshot.missing_reason
+        == server.configuration.missing_reason
+        == f"{lacking}.fabrics"
+    )
     assert (check.ready, check.detail.endswith(f" ({lacking}.fabrics)")) == (True, True)
     assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
     assert server.broken == [(2, f"{lacking}.fabrics")]
@@ -161,7 +165,7 @@ def test_before_the_first_good_file_the_reason_is_in_the_log(tmp_path: Path) -> 
 
     reason = f"{server.file} is not usable, for the reason in the webhook's log"
     snapshot = server.state.snapshot
-    assert (snapshot.current, snapshot.missing) == (None, reason)
+    assert (snapshot.current, snapshot.missing_reason) == (None, reason)
     assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
 
 

@@ -25,7 +25,9 @@ def chosen(options: ServeOptions, environment: dict[str, str]) -> tuple[type[Any
     source = configuration.configuration_source(options, state, metrics, in_use, environment)
     assert [probe().name for probe in state.probes] == ["configuration"]
     watched = [
-        reflector.kind.resource for feed in metrics.watches._feeds for reflector in feed.reflectors
+        reflector.kind.resource
+        for informers in metrics.watches._informers
+        for reflector in informers.reflectors
     ]
     return type(source), watched
 

@@ -33,7 +33,7 @@ from webhook.serve.sources.configuration_object import (
     NO_KIND,
     NO_OBJECT,
     NOT_USABLE,
-    SETTLED,
+    SETTLE_SECONDS,
     ObjectConfiguration,
 )
 from webhook.serve.state import State
@@ -76,8 +76,8 @@ class Server:
             self.state, self.metrics, self.lines.log, lambda *failure: self.broken.append(failure)
         )
         pauses = lambda: iter([PAUSE] * 100_000)  # noqa: E731
-        feed = Informers(lambda: cluster, pauses, kinds=(CONFIGURATIONS,))
-        self.source = ObjectConfiguration(feed, self.state, self.in_use, lambda: self.now)
+        informers = Informers(lambda: cluster, pauses, kinds=(CONFIGURATIONS,))
+        self.source = ObjectConfiguration(informers, self.state, self.in_use, lambda: self.now)
 
     def run(self, *steps: Callable[[], Any]) -> None:
         """Run until each of the conditions has become true, in this order."""
@@ -169,7 +169,7 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
     assert [server.value(name) for name in ("configured", "config_generation")] == [1, 1]
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info", {"config": used})
     assert server.poll() == ["configuration loaded"]
-    assert server.source.missing == ""
+    assert server.source.missing_reason == ""
     assert [probe() for probe in server.state.probes] == [check]
 
 
@@ -345,7 +345,7 @@ def test_a_recent_write_delays_the_start(age: float, delayed: bool) -> None:
         checks.append(server.source.check())
         return True
 
-    server.run(lambda: server.rate() == 100, note, server.later(SETTLED - 0.001), note)
+    server.run(lambda: server.rate() == 100, note, server.later(SETTLE_SECONDS - 0.001), note)
     server.now += 0.001
     checks.append(server.source.check())
     assert [check.ready for check in checks] == [not delayed, not delayed, True]
@@ -434,7 +434,7 @@ def test_without_a_valid_object_an_unusable_object_counts_as_missing() -> None:
 
     assert (check.ready, server.state.snapshot.current) == (True, None)
     assert check.detail.startswith(f"{OBJECT}: spec.fabrics[0].rateGbps: ")
-    assert server.state.snapshot.missing == server.source.missing == NOT_USABLE
+    assert server.state.snapshot.missing_reason == server.source.missing_reason == NOT_USABLE
     assert [server.value("configured"), server.value("config_last_reload_successful")] == [0, 0]
     assert server.logged() == ["configuration not usable"]
 
@@ -449,7 +449,7 @@ def test_an_object_without_fabrics_counts_as_missing(server: Server) -> None:
     check = server.source.check()
 
     assert server.state.snapshot.current is None
-    assert server.state.snapshot.missing == NO_FABRICS
+    assert server.state.snapshot.missing_reason == NO_FABRICS
     assert (check.ready, check.detail.endswith(f" ({NO_FABRICS})")) == (True, True)
     assert server.value("configured") == 0
     assert server.value("config_last_reload_successful") == 1
@@ -469,10 +469,10 @@ def test_a_deleted_object_no_longer_decides(server: Server) -> None:
     check = server.source.check()
     assert rates == [100]
     assert server.state.snapshot.current is None
-    assert server.state.snapshot.missing == NO_OBJECT
+    assert server.state.snapshot.missing_reason == NO_OBJECT
     assert (check.ready, check.detail) == (True, NO_OBJECT)
     assert "kubectl apply -f fabrics.yaml" in NO_OBJECT
-    assert [reflector.failures for reflector in server.source._feed.reflectors] == [0]
+    assert [reflector.failures for reflector in server.source._informers.reflectors] == [0]
     assert server.value("configured") == 0
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info") is None
     assert server.broken == [(1, NO_OBJECT)]
@@ -491,7 +491,7 @@ def test_without_an_object_it_is_ready_and_names_what_to_apply() -> None:
     server.run(server.watching, note, server.put(written()), server.later(DELAY))
     assert (checks[0].ready, checks[0].detail) == (True, NO_OBJECT)
     assert server.rate() == 100
-    assert server.source.missing == ""
+    assert server.source.missing_reason == ""
 
 
 class WithoutKind(Cluster):
@@ -562,7 +562,7 @@ def test_a_missing_right_is_not_a_missing_object() -> None:
 
     assert (check.ready, check.detail) == (False, "the API server answered 403: no")
     assert server.poll() == ["configuration not current"]
-    assert server.state.snapshot.missing == State().snapshot.missing
+    assert server.state.snapshot.missing_reason == State().snapshot.missing_reason
 
 
 def test_an_outage_changes_nothing_but_the_line(server: Server) -> None:

@@ -14,9 +14,9 @@ from webhook.serve.options import ServeOptions
 from webhook.serve.sources import permission_check
 from webhook.serve.sources.permission_check import (
     CONFIRM,
-    MAY_CHANGE,
-    UNKNOWN,
-    WELL,
+    RETRY_WHEN_ALLOWED,
+    RETRY_WHEN_FINE,
+    RETRY_WHEN_UNKNOWN,
     PermissionCheck,
     guard_of,
 )
@@ -76,7 +76,7 @@ class Server:
 def server() -> Server:
     """Return a server that has connected at its second attempt."""
     connected = Server()
-    assert connected.attempt() == (UNKNOWN, "unknown: no service account")
+    assert connected.attempt() == (RETRY_WHEN_UNKNOWN, "unknown: no service account")
     assert connected.measured() == [None, None]
     assert connected.logged() == []
     connected.connections, connected.reachable = 0, True
@@ -85,7 +85,7 @@ def server() -> Server:
 
 def test_what_is_forbidden_is_guarded(server: Server) -> None:
     """It is measured, logged once, and tried again after an hour."""
-    well = (WELL, f"this account may change at most caBundle of {BOTH_CONFIGURATIONS}")
+    well = (RETRY_WHEN_FINE, f"this account may change at most caBundle of {BOTH_CONFIGURATIONS}")
     assert [server.attempt(), server.attempt()] == [well, well]
     assert server.measured() == [1, 1]
     assert server.logged() == [("info", "guarded", [str(MUTATING), str(VALIDATING)])]
@@ -99,7 +99,7 @@ def test_what_is_allowed_is_a_warning(server: Server) -> None:
     assert (server.measured(), server.logged()) == ([None, None], [])
     problem = f"{MAY} {VALIDATING}: {APPLY}"
     for _ in range(2):
-        assert server.attempt() == (MAY_CHANGE, f"warning: {problem}")
+        assert server.attempt() == (RETRY_WHEN_ALLOWED, f"warning: {problem}")
     assert server.measured() == [1, 0]
     assert server.logged() == [("warning", "not guarded", problem)]
 
@@ -120,7 +120,7 @@ def test_the_first_warning_is_checked_again() -> None:
     server.reachable = True
     server.codes |= dict.fromkeys(server.codes, 200)
     assert server.attempt() == (CONFIRM, "unknown: not tried yet")
-    assert server.attempt()[0] == MAY_CHANGE
+    assert server.attempt()[0] == RETRY_WHEN_ALLOWED
     assert server.measured() == [0, 0]
 
 
@@ -129,7 +129,7 @@ def test_a_late_guard_is_not_a_warning(server: Server) -> None:
     server.codes[MUTATING.path] = 200
     server.attempt()
     server.codes[MUTATING.path] = 403
-    assert server.attempt()[0] == WELL
+    assert server.attempt()[0] == RETRY_WHEN_FINE
     assert [level for level, *_ in server.logged()] == ["info"]
 
 
@@ -137,19 +137,19 @@ def test_an_unknown_state_is_tried_soon(server: Server) -> None:
     """A missing configuration is reported; its previous state stays."""
     server.codes[VALIDATING.path] = 404
     missing = "unknown: the API server answered 404: why"
-    assert server.attempt() == (UNKNOWN, missing)
+    assert server.attempt() == (RETRY_WHEN_UNKNOWN, missing)
     assert (server.measured(), server.logged()) == ([1, None], [])
     server.codes[VALIDATING.path] = 200
     server.attempt()
     server.attempt()
     server.codes[VALIDATING.path] = 503
-    assert server.attempt() == (UNKNOWN, f"warning: {MAY} {VALIDATING}: {APPLY}")
+    assert server.attempt() == (RETRY_WHEN_UNKNOWN, f"warning: {MAY} {VALIDATING}: {APPLY}")
     assert server.measured() == [1, 0]
 
 
 def test_it_begins_with_the_server_and_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first attempt is at the start, in a thread, which then waits for the next."""
-    monkeypatch.setattr(permission_check, "UNKNOWN", 0.01)
+    monkeypatch.setattr(permission_check, "RETRY_WHEN_UNKNOWN", 0.01)
     server = Server()
     server.proof.start()
     until(lambda: server.connections > 4)  # two of each attempt

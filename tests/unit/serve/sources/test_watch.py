@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.unit.config.files import fabric, text
-from webhook.serve.sources.configuration import ConfigWatch
+from webhook.serve.sources.configuration import PolledConfigFile
 
 
-def watch(path: Path) -> ConfigWatch:
+def watch(path: Path) -> PolledConfigFile:
     """Watch a file, with a clock that ticks at each good configuration: 1.0, 2.0, ..."""
     ticks = count(1)
-    return ConfigWatch(path, clock=lambda: float(next(ticks)))
+    return PolledConfigFile(path, clock=lambda: float(next(ticks)))
 
 
-def state(of: ConfigWatch) -> tuple[list[str] | None, int, float | None, str]:
+def state(of: PolledConfigFile) -> tuple[list[str] | None, int, float | None, str]:
     """Return what a server reads from the watch."""
     names = list(of.loaded.fabrics.fabrics) if of.loaded else None
     return names, of.generation, of.loaded_at, of.error
@@ -131,6 +131,6 @@ def test_polling_survives_any_exception(tmp_path: Path) -> None:
     assert config.error == f"{config.path}: cannot be read: File name too long"
     assert config.generation == 1
 
-    faulty = ConfigWatch(path, clock=lambda: 1 / 0)
+    faulty = PolledConfigFile(path, clock=lambda: 1 / 0)
     assert faulty.poll()
     assert state(faulty) == (None, 0, None, f"{path}: ZeroDivisionError('division by zero')")

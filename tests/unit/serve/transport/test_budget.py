@@ -34,7 +34,7 @@ def test_the_longest_of_a_full_address_goes_first() -> None:
 
     assert _ended(shares) == [0, 1]
     assert (stranger.ended, budget.octets) == (False, 70)
-    assert (shares[0].left, shares[0].reason, shares[0].octets) == (True, "crowded", 0)
+    assert (shares[0].released, shares[0].reason, shares[0].octets) == (True, "crowded", 0)
 
 
 def test_a_full_listener_ends_the_longest_of_all() -> None:
@@ -50,8 +50,8 @@ def test_the_last_request_stays() -> None:
     """An answer moves a connection after all others that wait for a request."""
     budget = Budget(LIMITS)
     shares = [RecordedUsage(budget) for _ in range(6)]
-    shares[0].serve()
-    shares[0].wait()
+    shares[0].mark_serving()
+    shares[0].mark_waiting()
     RecordedUsage(budget)
 
     assert _ended(shares) == [1]
@@ -62,11 +62,11 @@ def test_a_complete_request_is_never_broken_off() -> None:
     budget = Budget(LIMITS)
     shares = [RecordedUsage(budget) for _ in range(6)]
     for share in shares:
-        share.serve()
+        share.mark_serving()
     late = RecordedUsage(budget)
 
     assert _ended(shares) == []
-    assert (late.ended, late.left, budget.octets) == (True, True, 60)
+    assert (late.ended, late.released, budget.octets) == (True, True, 60)
 
 
 def test_what_a_request_holds_counts() -> None:
@@ -92,7 +92,7 @@ def test_a_closed_connection_holds_nothing() -> None:
     share.leave()
     share.grow(5)
     share.shrink(5)
-    share.wait()
+    share.mark_waiting()
 
     assert (budget.octets, budget.waiting, budget._addresses) == (0, {}, {})
     budget.end_longest()

@@ -342,7 +342,7 @@ def test_a_pause_has_a_limit(run: Callable[[Test], None]) -> None:
 
     async def test(bench: Bench) -> None:
         bench.worker._not_before = asyncio.get_running_loop().time() + 1000
-        answer = await bench.worker.ask(_job(PID), patience=0.01)
+        answer = await bench.worker.ask(_job(PID), max_pause=0.01)
         assert answer.status == 200
 
     run(test)

@@ -34,7 +34,7 @@ def mpi_job(plan: NcclPlan) -> JsonObject:
             "runPolicy": {
                 "cleanPodPolicy": "Running",
                 "backoffLimit": 0,
-                "activeDeadlineSeconds": int(2 * plan.patience) + plan.limit,
+                "activeDeadlineSeconds": int(2 * plan.start_timeout) + plan.limit,
                 "ttlSecondsAfterFinished": _TTL_SECONDS,
             },
             "mpiReplicaSpecs": {
@@ -145,7 +145,7 @@ class NcclPlan(NamedTuple):
     #: The largest message, in the notation of nccl-tests: 1G.
     largest: str
     #: Seconds until the workers must be ready.
-    patience: float
+    start_timeout: float
     pull_secrets: tuple[str, ...] = ()
     #: Tolerations as in a pod.
     tolerations: tuple[dict[str, str], ...] = ()

@@ -15,7 +15,7 @@ from webhook.diagnose.verify.runs import errors
 from webhook.diagnose.verify.runs import pods as pod_state
 from webhook.diagnose.verify.runs.nccl_job import ROLE_LABEL, NcclPlan, mpi_job
 from webhook.diagnose.verify.runs.plan import RunEnvironment
-from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, PodWatch, remove_pods, run_selector
+from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, PodPoll, remove_pods, run_selector
 from webhook.errors import ClusterError
 from webhook.kube.objects import Manifest, Pod
 from webhook.model.finding import Code
@@ -64,7 +64,7 @@ class NcclRun:
     def __init__(self, plan: NcclPlan, environment: NcclEnvironment) -> None:
         self._plan = plan
         self._environment = environment
-        self._watch = PodWatch(environment.run, run_selector(plan.name))
+        self._watch = PodPoll(environment.run, run_selector(plan.name))
         self._last_message = ""
 
     def measure(self) -> Evaluation:
@@ -88,7 +88,7 @@ class NcclRun:
     def _measured(self) -> tuple[BenchmarkResult, ...]:
         self._watch.with_retries(lambda: self._environment.jobs.create(mpi_job(self._plan)))
         self._report_progress("MPIJob created")
-        self._until(self._plan.patience, self._launched)
+        self._until(self._plan.start_timeout, self._launched)
         self._report_progress("running")
         launcher = self._until(self._plan.limit + _LAUNCHER_OVERHEAD, self._ended)
         self._report_progress("reading the launcher's log")
@@ -96,10 +96,10 @@ class NcclRun:
         self._environment.save_log(log)
         return grade_launcher(_LAUNCHER, log)
 
-    def _until(self, patience: float, done: Callable[[], Pod | None]) -> Pod:
+    def _until(self, timeout: float, done: Callable[[], Pod | None]) -> Pod:
         """Poll the pods until `done` returns a pod, and return it."""
         run = self._environment.run
-        deadline = run.now() + patience
+        deadline = run.now() + timeout
         while True:
             self._watch.poll()
             for pod in self._watch.pods.values():
@@ -107,7 +107,7 @@ class NcclRun:
             if (matching_pod := done()) is not None:
                 return matching_pod
             if run.now() > deadline:
-                raise self._late(patience)
+                raise self._late(timeout)
             if run.pause(_PAUSE):
                 raise _interrupted()
 
@@ -117,7 +117,7 @@ class NcclRun:
         if launcher and pod_state.is_running(launcher[0]):
             return launcher[0]
         for pod in (*launcher, *self._of_role(_WORKER)):
-            if awaited := pod_state.awaits(pod):
+            if awaited := pod_state.waiting_reason(pod):
                 self._report_progress(f"{_role_of(pod)} is waiting: {awaited}")
         return None
 
@@ -137,7 +137,7 @@ class NcclRun:
             raise errors.without_rdma(name, self._environment.run.explain(name))
         if pod_state.is_stuck(pod):
             problem = self._environment.run.explain(name)
-            raise errors.not_started(role, node, self._plan.patience, problem)
+            raise errors.not_started(role, node, self._plan.start_timeout, problem)
         if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
             self._worker_ended(pod, node)
 
@@ -163,17 +163,17 @@ class NcclRun:
         except ClusterError as error:
             raise errors.log_unreadable(role, node, str(error)) from None
 
-    def _late(self, patience: float) -> errors.MeasurementError:
+    def _late(self, timeout: float) -> errors.MeasurementError:
         """Return the error for pods that missed their deadline."""
         pods = [*self._of_role(_LAUNCHER), *self._of_role(_WORKER)]
         if not pods:
-            return errors.MeasurementError(_no_pods(patience))
+            return errors.MeasurementError(_no_pods(timeout))
         launcher = self._of_role(_LAUNCHER)
         if launcher and pod_state.is_running(launcher[0]):
-            return errors.late(_LAUNCHER, pod_state.node_of(launcher[0]), patience)
+            return errors.late(_LAUNCHER, pod_state.node_of(launcher[0]), timeout)
         pod = next((pod for pod in pods if not pod_state.is_ready(pod)), pods[0])
         problem = self._environment.run.explain(pod.metadata.name)
-        return errors.not_started(_role_of(pod), pod_state.node_of(pod), patience, problem)
+        return errors.not_started(_role_of(pod), pod_state.node_of(pod), timeout, problem)
 
     def _of_role(self, role: str) -> list[Pod]:
         return [pod for pod in self._watch.pods.values() if _role_of(pod) == role]
@@ -198,8 +198,8 @@ def _role_of(pod: Pod) -> str:
     return pod.metadata.labels.get(ROLE_LABEL) or "pod"
 
 
-def _no_pods(patience: float) -> BenchmarkResult:
-    text = f"mpi-operator created no pod of the MPIJob within {patience:g} s."
+def _no_pods(timeout: float) -> BenchmarkResult:
+    text = f"mpi-operator created no pod of the MPIJob within {timeout:g} s."
     remedy = (
         "Check that mpi-operator runs (kubectl get pods -A -l app=mpi-operator) and watches this "
         "namespace, and read its log."

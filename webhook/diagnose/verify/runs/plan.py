@@ -122,7 +122,7 @@ class RunPlan(NamedTuple):
     #: The duration of each test.
     seconds: int
     #: Seconds until a pod of a pair must have started.
-    patience: float
+    start_timeout: float
     #: RDMA devices that each pod requests; None leaves that to the fabric.
     devices: int | None = None
     pull_secrets: tuple[str, ...] = ()

@@ -100,7 +100,7 @@ def _spec(plan: RunPlan, node: str) -> JsonObject:
     spec: JsonObject = {
         "restartPolicy": "Never",
         # Ends a pod that nobody deletes.
-        "activeDeadlineSeconds": int(2 * plan.patience) + plan.time_limit,
+        "activeDeadlineSeconds": int(2 * plan.start_timeout) + plan.time_limit,
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -131,7 +131,7 @@ def _on(node: str) -> JsonObject:
 # Delete the pods of a run, or of all runs, and wait until they are gone.
 
 #: Seconds; a pod ends after 1 s, unless its kubelet does not answer.
-PATIENCE = 60.0
+DELETE_TIMEOUT = 60.0
 _CLEANING_PAUSE = 0.5
 
 
@@ -146,7 +146,7 @@ def remove_pods(
     `sleep` waits for some seconds. Raises ClusterError if pods remain, or the API server does not
     answer.
     """
-    deadline = now() + PATIENCE
+    deadline = now() + DELETE_TIMEOUT
     removed: dict[tuple[str, str], Pod] = {}
     while remaining := [Pod.read(pod) for pod in pods.list(selector)]:
         for pod in remaining:
@@ -163,7 +163,7 @@ def _remaining_message(remaining: list[Pod]) -> str:
     names = ", ".join(pod.metadata.name for pod in remaining)
     nodes = ", ".join(dict.fromkeys(map(node_of, remaining)))
     return (
-        f"these pods were deleted, but are still there after {PATIENCE:g} s: {names}; "
+        f"these pods were deleted, but are still there after {DELETE_TIMEOUT:g} s: {names}; "
         f"check whether the kubelet answers on {nodes}"
     )
 
@@ -232,7 +232,7 @@ def is_stuck(pod: Pod) -> bool:
     return waiting is not None and waiting.reason in _FINAL
 
 
-def awaits(pod: Pod) -> str:
+def waiting_reason(pod: Pod) -> str:
     """Return what a pod that has not started waits for, in one line; "" if unknown."""
     waiting = _container(pod).state.waiting
     if waiting is not None:
@@ -261,7 +261,7 @@ _BUSY = (429, 502, 503, 504)
 _T = TypeVar("_T")
 
 
-class PodWatch:
+class PodPoll:
     """The pods of a run, as of the last poll."""
 
     def __init__(self, environment: RunEnvironment, selector: str) -> None:

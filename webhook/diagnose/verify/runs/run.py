@@ -22,7 +22,7 @@ from webhook.diagnose.verify.runs.pair_output import (
 from webhook.diagnose.verify.runs.plan import Round, RunEnvironment, RunPlan
 from webhook.diagnose.verify.runs.pods import (
     CONTAINER,
-    PodWatch,
+    PodPoll,
     Role,
     client_pod,
     pod_name,
@@ -44,7 +44,7 @@ class NodeRun:
     def __init__(self, plan: RunPlan, environment: RunEnvironment) -> None:
         self._plan = plan
         self._environment = environment
-        self._watch = PodWatch(environment, run_selector(plan.name))
+        self._watch = PodPoll(environment, run_selector(plan.name))
         self._results: dict[int, PairResult] = {}
         self._findings: list[Finding] = []
 
@@ -113,7 +113,7 @@ class PairRun:
         self,
         plan: RunPlan,
         environment: RunEnvironment,
-        watch: PodWatch,
+        watch: PodPoll,
         number: int,
         pair: NodePair,
     ) -> None:
@@ -178,8 +178,8 @@ class PairRun:
 
     def _started(self, role: Role, name: str, done: Callable[[Pod], bool]) -> _Steps[Pod]:
         """Wait until `done` is true for a pod, or the pod has ended."""
-        patience = self._plan.patience
-        deadline = self._environment.now() + patience
+        start_timeout = self._plan.start_timeout
+        deadline = self._environment.now() + start_timeout
         while True:
             yield
             pod = self._pod(role, name)
@@ -187,8 +187,8 @@ class PairRun:
                 return pod
             if self._environment.now() > deadline or pods.is_stuck(pod):
                 problem = self._environment.explain(name)
-                raise errors.not_started(role, self._node(role), patience, problem)
-            if awaited := pods.awaits(pod):
+                raise errors.not_started(role, self._node(role), start_timeout, problem)
+            if awaited := pods.waiting_reason(pod):
                 self._report_progress(f"{role} on {self._node(role)} is waiting: {awaited}")
 
     def _ended(self, role: Role, name: str) -> _Steps[Pod]:

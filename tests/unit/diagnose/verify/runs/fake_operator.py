@@ -27,7 +27,7 @@ PLAN = NcclPlan(
     image="nccl",
     test="all_reduce_perf",
     largest="1G",
-    patience=60,
+    start_timeout=60,
 )
 
 

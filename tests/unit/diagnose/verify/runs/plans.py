@@ -31,7 +31,7 @@ def plan_of(nodes: Sequence[str] = ("a", "b"), fabric: Fabric = FABRIC, **change
         rate=PortRate(100, "rateGbps 100 (fabric v100-ib)"),
         tests=("ib_write_bw",),
         seconds=10,
-        patience=60,
+        start_timeout=60,
     )
     return plan._replace(**changes)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.diagnose.verify.runs.fake_pods import FakePods
 from tests.unit.diagnose.verify.runs.plans import plan_of
 from webhook.diagnose.verify.results import NodePair
-from webhook.diagnose.verify.runs.pods import PATIENCE, remove_pods, run_selector, server_pod
+from webhook.diagnose.verify.runs.pods import DELETE_TIMEOUT, remove_pods, run_selector, server_pod
 from webhook.errors import ClusterError
 
 
@@ -79,6 +79,6 @@ def test_pods_that_do_not_go(node: str | None, named: str) -> None:
     with pytest.raises(ClusterError) as error:
         clean(pods, run_selector("verify-one"))
     assert str(error.value) == (
-        f"these pods were deleted, but are still there after {PATIENCE:g} s: verify-one-0-server; "
-        f"check whether the kubelet answers on {named}"
+        f"these pods were deleted, but are still there after {DELETE_TIMEOUT:g} s: "
+        f"verify-one-0-server; check whether the kubelet answers on {named}"
     )

@@ -18,22 +18,22 @@ from webhook.kube.informers import Informers
 
 
 class Running:
-    """A running feed on a cluster in memory."""
+    """Running informers on a cluster in memory."""
 
     def __init__(self, cluster: Cluster, refusals: int = 0) -> None:
         self.connections = 0
         self._refusals = refusals
         self._cluster = cluster
         self.woken = threading.Semaphore(0)
-        self.feed = Informers(self._connect, lambda: iter([0.0] * 100))
+        self.informers = Informers(self._connect, lambda: iter([0.0] * 100))
 
     def __enter__(self) -> Self:
-        self.feed.start(self.woken.release)
+        self.informers.start(self.woken.release)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.feed.stop()
-        assert all(reflector.join(20) for reflector in self.feed.reflectors)
+        self.informers.stop()
+        assert all(reflector.join(20) for reflector in self.informers.reflectors)
 
     def _connect(self) -> ApiReader:
         self.connections += 1
@@ -46,7 +46,7 @@ class Running:
         resources: list[str] = []
         while len(resources) < count:
             assert self.woken.acquire(timeout=300)
-            resources += [kind.resource for kind, _ in self.feed.take()]
+            resources += [kind.resource for kind, _ in self.informers.take()]
         return resources
 
 
@@ -69,10 +69,10 @@ def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
         running.until(3)
         until(lambda: NAMESPACES in cluster.streams)
         cluster.put(NAMESPACES, *(namespace(name) for name in "abc"))
-        until(lambda: running.feed.reflectors[0].objects == 3)
+        until(lambda: running.informers.reflectors[0].objects == 3)
         assert running.woken.acquire(timeout=300)
         until(lambda: not running.woken.acquire(blocking=False))
-        assert len(running.feed.take()) == 3
+        assert len(running.informers.take()) == 3
 
 
 def test_without_a_connection_it_tries_again() -> None:
@@ -80,10 +80,10 @@ def test_without_a_connection_it_tries_again() -> None:
     with Running(Cluster(), refusals=2) as running:
         running.until(3)
     assert running.connections == 3
-    assert sum(reflector.failures for reflector in running.feed.reflectors) == 2
+    assert sum(reflector.failures for reflector in running.informers.reflectors) == 2
 
 
 def test_a_feed_keeps_up_with_the_kinds_that_it_is_given() -> None:
-    """Other kinds have a separate feed, and nobody waits for their lists."""
-    feed = Informers(Cluster, lambda: iter(()), kinds=(watched_resources.QUOTAS,))
-    assert [reflector.kind for reflector in feed.reflectors] == [watched_resources.QUOTAS]
+    """Other kinds have separate informers, and nobody waits for their lists."""
+    informers = Informers(Cluster, lambda: iter(()), kinds=(watched_resources.QUOTAS,))
+    assert [reflector.kind for reflector in informers.reflectors] == [watched_resources.QUOTAS]
