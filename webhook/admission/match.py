@@ -97,7 +97,7 @@ def _obstacles(
     required = setup.namespace_selector
     yield from _named(required, namespace)
     yield from _conditions(setup, pod)
-    yield from _labelled([label for label in required if label.key != NAME_LABEL], namespace)
+    yield from _labeled([label for label in required if label.key != NAME_LABEL], namespace)
     for label in setup.object_selector:
         if not label.met(pod.labels):
             yield False, f"the pod does not match the webhook's objectSelector: it needs {label}"
@@ -113,7 +113,7 @@ def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterat
                 yield False, f"{_subject(namespace)} is not selected; it needs {requirement}"
 
 
-def _labelled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
+def _labeled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
     """Yield the unmet and the unknown requirements on the namespace's other labels."""
     subject = _subject(namespace)
     if namespace.labels is None or not namespace.is_loaded:
@@ -126,7 +126,7 @@ def _labelled(required: list[Requirement], namespace: NamespaceFacts) -> Iterato
         if not requirement.met(labels):
             value = labels.get(requirement.key)
             state = (
-                "is not labelled"
+                f"lacks the label {requirement.key}"
                 if value is None
                 else f"has the label {requirement.key}: {value!r:.80}"
             )

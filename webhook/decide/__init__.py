@@ -1,6 +1,6 @@
 """The decision: `decide(pod, context)` is the only place where a patch is made.
 
-review → examine → decide → conclude → answer: read the request; find the targets and their
+review → examine → mutate → conclude → answer: read the request; find the targets and their
 fabric; run each mutation on a draft; turn the draft into a decision; write the response. `/mutate`,
 the preview and the command line all render the same `Decision`. `decide` never edits the incoming
 pod.
@@ -49,7 +49,7 @@ from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision, Denial, Outcome, Reason, Verdict
 from webhook.model.pod import Pod, PodManifest, describe
 
-#: The most unknown claims to report, since a pod may have many.
+#: The maximum number of unknown claims to report, since a pod may have many.
 _MAX_CLAIMS = 3
 _NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 
@@ -76,7 +76,8 @@ def _decide(manifest: PodManifest, context: Context) -> Decision:
     pod = Pod(manifest)
     annotations = pod.annotations
     if not opted_in(annotations) and not context.enable:
-        return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest)
+        message = NOT_OPTED_IN.clause
+        return Decision(allowed=True, reason=NOT_OPTED_IN, message=message, pod=manifest)
     exclusion = ineligible(pod)
     if exclusion is not None:
         return admit_unchanged(pod, exclusion, context)
@@ -98,7 +99,7 @@ def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> Non
     for sentence in scope.requests.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if scope.other_configuration:
-        draft.warned("", OTHER_CONFIGURATION, OTHER_CONFIGURATION.when)
+        draft.warned("", OTHER_CONFIGURATION, OTHER_CONFIGURATION.clause)
     _note_facts(draft, scope)
     for injector in OTHER_INJECTORS:
         if injector in scope.original.annotations:
@@ -112,7 +113,7 @@ def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> Non
 def _note_facts(draft: Draft, scope: Scope) -> None:
     """Warn about missing facts on the namespace and its claims, and about an invalid fabric."""
     if not scope.namespace.is_loaded:
-        draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.when)
+        draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.clause)
     fabric = scope.namespace.annotations.get(FABRIC)
     exists = isinstance(fabric, str) and fabric in scope.fabrics.fabrics
     if scope.fabric is None and fabric is not None and not exists:
@@ -135,7 +136,7 @@ def _note_launchers(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> N
             detail = knowledge.message
         elif not launcher.elsewhere:
             detail = f"if its ranks run in this pod, set {FABRIC}"
-        message = f"recognized as a launcher by {launcher.evidence}: {detail}"
+        message = f"taken for a launcher because of {launcher.evidence}: {detail}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 
@@ -150,9 +151,9 @@ def _mutate(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
             continue
         name = draft.mutation = mutation.name
         if name in skip:
-            draft.skipped("", SKIPPED_BY_USER, SKIPPED_BY_USER.when)
+            draft.skipped("", SKIPPED_BY_USER, SKIPPED_BY_USER.clause)
         elif skip_reason is not None and mutation.needs > level:
-            draft.skipped("", skip_reason, skip_reason.when)
+            draft.skipped("", skip_reason, skip_reason.clause)
         else:
             mutation.mutate(draft, scope)
 

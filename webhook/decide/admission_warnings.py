@@ -1,4 +1,6 @@
-"""Admission warnings: single lines of ASCII, at most 120 characters each, under 4096 in total.
+"""Admission warnings, and the hazards of a pod that affect RDMA on any fabric.
+
+Warnings are single lines of ASCII, at most 120 characters each, under 4096 in total.
 
 The API server drops a warning with a control character, and truncates warnings once the total
 exceeds 4096 runes (apiserver, endpoints/filters/warning.go).
@@ -95,7 +97,7 @@ HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)
 class PodHazards(NamedTuple):
     """The properties of a pod, outside its containers, that affect RDMA on any fabric."""
 
-    #: The evidence that Istio adds its proxy to the pod; "" without any.
+    #: The evidence that Istio adds its proxy to the pod, or "".
     sidecar: str = ""
     #: The volumes with RDMA devices of the node: name → the node's path.
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
@@ -111,7 +113,7 @@ def note_hazards(draft: Draft, scope: Scope) -> PodHazards:
         return PodHazards()
     sidecar = istio_sidecar(pod, scope.namespace.labels or {})
     if sidecar:
-        message = f'Istio ({sidecar}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
+        message = f'Istio ({sidecar}) proxies TCP: set sidecar.istio.io/inject: "false"'
         draft.warned("", ISTIO, message)
     if lacks_cluster_dns(pod):
         message = (

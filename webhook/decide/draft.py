@@ -66,7 +66,7 @@ class Draft:
     def set(self, path: Path, value: Json) -> None:
         """Set a mapping key to a value; the same operation adds parents that are missing or null.
 
-        Raise ShapeError if a parent is not a mapping. `append` does so if there is no list.
+        Raise ShapeError if a parent is not a mapping; `append` raises it if the value is no list.
         """
         parent = self._owned_at.get(path[:-1])  # a shortcut: `_opened` would return it, too
         if parent is None:

@@ -15,9 +15,9 @@ from webhook.model.pod import CONTAINER_FIELDS, Pod
 from webhook.model.pod.container import count_entries
 from webhook.model.pod.node_selection import count_affinity_entries
 
-#: The most containers of a pod, of all kinds together.
+#: The maximum number of containers in a pod, of all kinds together.
 MOST_CONTAINERS = 100
-#: The most entries of all lists and maps that a decision reads, together. Items that volumes
+#: The maximum number of entries in all lists and maps that a decision reads. Items that volumes
 #: project are counted separately, up to the same limit.
 MOST_ENTRIES = 5_000
 

@@ -66,7 +66,7 @@ def earlier_call(annotations: Mapping[str, Json]) -> EarlierCall:
 
 
 def configuration_named_in(pod: Json) -> str:
-    """Return the hash in the status of anything that claims to be a pod; "" without one."""
+    """Return the hash in the status of anything that claims to be a pod, or ""."""
     metadata = pod.get("metadata") if isinstance(pod, dict) else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return earlier_call(annotations).config if isinstance(annotations, dict) else ""

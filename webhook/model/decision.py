@@ -48,6 +48,11 @@ class Reason:
         """`when` without its full stop, since messages end without one."""
         return self.when.removesuffix(".")
 
+    @property
+    def clause(self) -> str:
+        """`sentence` with a small first letter, as part of a message."""
+        return self.sentence[0].lower() + self.sentence[1:]
+
 
 class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault of the program
     """The denial of a pod, with its reason."""

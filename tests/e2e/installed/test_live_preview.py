@@ -109,7 +109,10 @@ def test_a_namespace_without_the_label(space: Space, pod: Path) -> None:
     """The webhook is not called there, and --strict reports it by its exit code."""
     answer = preview("--kubeconfig", space.cluster.kubeconfig, "-n", "default", "--strict", pod)
     assert answer.code == 1
-    assert "the webhook would not be called: namespace default is not labelled" in answer.out
+    assert (
+        "the webhook would not be called: namespace default lacks the label rdma.lab/enable"
+        in answer.out
+    )
 
 
 def test_with_the_rights_of_a_namespace(

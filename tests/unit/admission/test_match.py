@@ -19,7 +19,7 @@ from webhook.model.facts import NamespaceFacts
 NEEDS = 'it needs rdma.lab/enable: "true"'
 LABEL_AND_ANNOTATION = "namespace lab has the label, and the pod has the annotation rdma.lab/enable"
 NO_ANNOTATION = 'the pod has no annotation rdma.lab/enable: "true"'
-LABELLED = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"})
+LABELED = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"})
 WEBHOOK: dict[str, Any] = {**SHIPPED.webhook}
 
 
@@ -32,19 +32,19 @@ def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("pod", "namespace", "expected", "because"),
     [
-        (_pod(enable="true"), LABELLED, True, LABEL_AND_ANNOTATION),
-        (_pod(enable="yes"), LABELLED, True, LABEL_AND_ANNOTATION),
-        (_pod(), LABELLED, False, NO_ANNOTATION),
-        (_pod(enable=None), LABELLED, False, NO_ANNOTATION),
+        (_pod(enable="true"), LABELED, True, LABEL_AND_ANNOTATION),
+        (_pod(enable="yes"), LABELED, True, LABEL_AND_ANNOTATION),
+        (_pod(), LABELED, False, NO_ANNOTATION),
+        (_pod(enable=None), LABELED, False, NO_ANNOTATION),
         (
             _pod(enable="false"),
-            LABELLED,
+            LABELED,
             False,
             'the pod has the annotation rdma.lab/enable: "false"',
         ),
-        (_pod(enable="true", mirror="x"), LABELLED, False, "the pod is the mirror of a static pod"),
-        (_pod(enable="true", os="windows"), LABELLED, False, "the pod runs on Windows"),
-        ({"metadata": [], "spec": 7}, LABELLED, False, NO_ANNOTATION),
+        (_pod(enable="true", mirror="x"), LABELED, False, "the pod is the mirror of a static pod"),
+        (_pod(enable="true", os="windows"), LABELED, False, "the pod runs on Windows"),
+        ({"metadata": [], "spec": 7}, LABELED, False, NO_ANNOTATION),
         (
             _pod(enable="true"),
             NamespaceFacts(name="lab", labels={"rdma.lab/enable": "True"}),
@@ -61,7 +61,7 @@ def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
             _pod(enable="true"),
             NamespaceFacts(labels={}),
             False,
-            f"the namespace is not labelled; {NEEDS}",
+            f"the namespace lacks the label rdma.lab/enable; {NEEDS}",
         ),
         (
             _pod(enable="true"),
@@ -98,7 +98,7 @@ def test_excluded_namespaces(name: str) -> None:
 
 def test_a_cluster_without_the_webhook() -> None:
     """No API server calls it then."""
-    answer = predict_call(_pod(enable="true"), LABELLED, ())
+    answer = predict_call(_pod(enable="true"), LABELED, ())
     assert answer == (False, "this cluster has no webhook pods.rdma.lab")
 
 
@@ -130,13 +130,13 @@ SELECTED = "the selectors and conditions of the webhook in site match the pod"
     [
         ({}, NamespaceFacts(name="lab", labels={}), True, SELECTED),
         ({}, UNKNOWN, True, SELECTED),
-        ({}, LABELLED, True, "namespace lab has the label, and the pod has the annotation"),
+        ({}, LABELED, True, "namespace lab has the label, and the pod has the annotation"),
         (_requires(("team", "In", ["ml", "hpc"])), TEAM, True, ""),
         (
             _requires(("team", "In", ["ml", "hpc"])),
-            LABELLED,
+            LABELED,
             False,
-            "namespace lab is not labelled; it needs team in (ml, hpc)",
+            "namespace lab lacks the label team; it needs team in (ml, hpc)",
         ),
         (
             _requires(("team", "NotIn", ["ml"])),
@@ -144,15 +144,15 @@ SELECTED = "the selectors and conditions of the webhook in site match the pod"
             False,
             "namespace lab has the label team: 'ml'; it needs team not in (ml)",
         ),
-        (_requires(("team", "NotIn", ["ml"])), LABELLED, True, ""),
+        (_requires(("team", "NotIn", ["ml"])), LABELED, True, ""),
         (_requires(("team", "Exists", [])), TEAM, True, ""),
         (
             _requires(("team", "Exists", [])),
-            LABELLED,
+            LABELED,
             False,
-            "namespace lab is not labelled; it needs a label team",
+            "namespace lab lacks the label team; it needs a label team",
         ),
-        (_requires(("team", "DoesNotExist", [])), LABELLED, True, ""),
+        (_requires(("team", "DoesNotExist", [])), LABELED, True, ""),
         (
             _requires(("team", "DoesNotExist", [])),
             TEAM,
@@ -205,7 +205,7 @@ def test_a_selector_of_pods(labels: Any, *, expected: bool) -> None:
     setup = _registered(objectSelector={"matchLabels": {"app": "train"}})
     pod = _pod(enable="true")
     pod["metadata"]["labels"] = labels
-    answer, sentence = predict_call(pod, LABELLED, [setup])
+    answer, sentence = predict_call(pod, LABELED, [setup])
     assert answer is expected
     needed = 'the pod does not match the webhook\'s objectSelector: it needs app: "train"'
     assert expected or sentence == needed
@@ -216,17 +216,17 @@ def test_conditions_of_the_site() -> None:
     ours = WEBHOOK["matchConditions"]
     theirs = {"name": "not-at-night", "expression": "object.metadata.name != 'night'"}
     setup = _registered(matchConditions=[theirs, *ours])
-    answer = predict_call(_pod(enable="true"), LABELLED, [setup])
+    answer = predict_call(_pod(enable="true"), LABELED, [setup])
     reason = "the matchCondition not-at-night of the webhook in site cannot be evaluated here"
     assert answer == (None, reason)
-    assert predict_call(_pod(), LABELLED, [setup])[0] is False
+    assert predict_call(_pod(), LABELED, [setup])[0] is False
     assert predict_call(_pod(enable="true"), NamespaceFacts(labels={}), [setup])[0] is False
     assert predict_call(_pod(enable="true"), UNKNOWN, [setup]) == (None, reason)
 
 
 def test_without_conditions() -> None:
     """Then the webhook receives every pod of the namespace."""
-    assert predict_call(_pod(), LABELLED, [_registered(matchConditions=[])]) == (True, SELECTED)
+    assert predict_call(_pod(), LABELED, [_registered(matchConditions=[])]) == (True, SELECTED)
 
 
 def test_the_layout_of_an_expression() -> None:
@@ -236,7 +236,7 @@ def test_the_layout_of_an_expression() -> None:
         for condition in WEBHOOK["matchConditions"]
     ]
     setup = _registered(matchConditions=lines)
-    assert predict_call(_pod(enable="true"), LABELLED, [setup])[0] is True
+    assert predict_call(_pod(enable="true"), LABELED, [setup])[0] is True
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
     (ours,) = WEBHOOK["rules"]
     other_rule = {**ours, "resources": ["services"]}
     answer = predict_call(
-        _pod(enable="true"), LABELLED, [_registered(rules=[other_rule, {**ours, **rule}])]
+        _pod(enable="true"), LABELED, [_registered(rules=[other_rule, {**ours, **rule}])]
     )
     assert answer[0] is expected
     reason = "no rule of the webhook in site covers the creation of pods"
@@ -270,7 +270,7 @@ def test_a_rule_without_a_scope() -> None:
     """It also selects objects in namespaces: that is the API server's default."""
     (ours,) = WEBHOOK["rules"]
     rule = {key: value for key, value in ours.items() if key != "scope"}
-    assert predict_call(_pod(enable="true"), LABELLED, [_registered(rules=[rule])])[0] is True
+    assert predict_call(_pod(enable="true"), LABELED, [_registered(rules=[rule])])[0] is True
 
 
 def test_a_registration_is_read_once() -> None:
@@ -299,9 +299,9 @@ def test_several_registrations() -> None:
     unsure = _registered(matchConditions=[{"name": "x", "expression": "y"}])
     yes = _registered()
     pod = _pod(enable="true")
-    assert predict_call(pod, LABELLED, [no, unsure, yes])[0] is True
-    assert predict_call(pod, LABELLED, [no, unsure])[0] is None
-    assert predict_call(pod, LABELLED, [no, no])[0] is False
+    assert predict_call(pod, LABELED, [no, unsure, yes])[0] is True
+    assert predict_call(pod, LABELED, [no, unsure])[0] is None
+    assert predict_call(pod, LABELED, [no, no])[0] is False
 
 
 def test_a_configuration_of_an_odd_shape() -> None:

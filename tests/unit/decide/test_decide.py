@@ -88,7 +88,7 @@ def closed(decision: Decision) -> dict[str, str]:
 def test_a_pod_that_did_not_opt_in_is_not_touched(manifest: Any) -> None:
     """Such a pod is not read any further."""
     assert decide_on(manifest) == Decision(
-        allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest
+        allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.clause, pod=manifest
     )
 
 
@@ -168,8 +168,8 @@ def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
             pod(annotations={"rdma.lab/fabric": "h100-roce"}),
             "FabricConflict",
             (
-                "annotation rdma.lab/fabric=h100-roce means fabric h100-roce, "
-                "but nvidia.com/v100 in container trainer means fabric v100-ib"
+                "annotation rdma.lab/fabric=h100-roce implies fabric h100-roce, "
+                "but nvidia.com/v100 in container trainer implies fabric v100-ib"
             ),
         ),
         (
@@ -421,7 +421,7 @@ def test_a_launcher_gets_env_and_hcoll_only() -> None:
             "skipped",
             "TakenForLauncher",
             (
-                "recognized as a launcher by mpirun --hostfile in its command: "
+                "taken for a launcher because of mpirun --hostfile in its command: "
                 "its ranks run in other pods"
             ),
         )
@@ -441,7 +441,7 @@ def test_a_launcher_that_may_run_its_ranks_itself_gets_a_hint() -> None:
     """Without hosts it is unknown where they run; with a named fabric, the pod is a target."""
     decision = decide_on(pod(container("osu", command=MPIRUN)))
     assert outcomes_of(decision, "request")[0][3] == (
-        "recognized as a launcher by mpirun in its command: "
+        "taken for a launcher because of mpirun in its command: "
         "if its ranks run in this pod, set rdma.lab/fabric"
     )
     named = pod(container("osu", command=MPIRUN), annotations={"rdma.lab/fabric": "v100-ib"})
@@ -491,7 +491,7 @@ def test_a_mutation_may_be_skipped_by_name() -> None:
     """This is checked before everything else."""
     manifest = pod(unclaimed(), annotations={"rdma.lab/skip": "env,ipc-lock"})
     decision = decide_on(manifest)
-    message = "The pod lists the mutation in rdma.lab/skip."
+    message = "the pod lists the mutation in rdma.lab/skip"
     for name in ("env", "ipc-lock"):
         assert outcomes_of(decision, name) == [("", "skipped", "SkippedByUser", message)]
     assert status(decision)["skipped"] == ["SkippedByUser"]
@@ -530,7 +530,7 @@ def test_an_unknown_namespace_is_warned_of() -> None:
             "",
             "warned",
             "NamespaceUnknown",
-            FACTS_UNKNOWN.when,
+            FACTS_UNKNOWN.clause,
         )
     ]
     assert status(decision)["warned"] == ["NamespaceUnknown"]
@@ -759,7 +759,7 @@ def noted(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[s
 
 def test_a_sidecar_between_the_ranks_is_warned_of() -> None:
     """The warning names the request for it; pods without targets, and launchers, get none."""
-    sentence = 'Istio ({}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
+    sentence = 'Istio ({}) proxies TCP: set sidecar.istio.io/inject: "false"'
     labels = {"sidecar.istio.io/inject": "true"}
     message = sentence.format("label sidecar.istio.io/inject")
     assert noted(pod(labels=labels)) == [("", "IstioSidecar", message)]

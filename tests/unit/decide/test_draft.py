@@ -153,7 +153,7 @@ def test_only_a_list_is_appended_to() -> None:
     assert str(raised.value) == "a.b must be a list, but is a string ('x')"
 
 
-def test_operations_belong_to_the_verdict_that_follows() -> None:
+def test_operations_belong_to_the_outcome_that_follows() -> None:
     """Each outcome has its own; the others have none."""
     draft = Draft({"a": 1})
     draft.mutation = "mine"

@@ -202,48 +202,48 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             using("nvidia.com/l40"),
             "north",
             (
-                "annotation rdma.lab/fabric=north means fabric north, "
-                "but nvidia.com/l40 in container trainer means fabric east"
+                "annotation rdma.lab/fabric=north implies fabric north, "
+                "but nvidia.com/l40 in container trainer implies fabric east"
             ),
         ),
         (
             using("rdma/east"),
             "north",
             (
-                "annotation rdma.lab/fabric=north means fabric north, "
-                "but rdma/east in container trainer means fabric east"
+                "annotation rdma.lab/fabric=north implies fabric north, "
+                "but rdma/east in container trainer implies fabric east"
             ),
         ),
         (
             using("nvidia.com/gpu", "rdma/east"),
             None,
             (
-                "rdma/east in container trainer means fabric east, "
-                "but nvidia.com/gpu in container trainer means fabric north or south"
+                "rdma/east in container trainer implies fabric east, "
+                "but nvidia.com/gpu in container trainer implies fabric north or south"
             ),
         ),
         (
             using("nvidia.com/gpu", nodeSelector={PRODUCT: "L40"}),
             None,
             (
-                "nvidia.com/gpu in container trainer means fabric north or south, "
-                f"but nodeSelector {PRODUCT}=L40 means fabric east"
+                "nvidia.com/gpu in container trainer implies fabric north or south, "
+                f"but nodeSelector {PRODUCT}=L40 implies fabric east"
             ),
         ),
         (
             using("nvidia.com/gpu", nodeSelector={PRODUCT: "H100"}, affinity=required("V100")),
             None,
             (
-                f"nodeSelector {PRODUCT}=H100 means fabric south, "
-                "but the required node affinity means fabric north"
+                f"nodeSelector {PRODUCT}=H100 implies fabric south, "
+                "but the required node affinity implies fabric north"
             ),
         ),
         (
             using("nvidia.com/gpu", nodeSelector={PRODUCT: "H100"}, nodeName="n2"),
             None,
             (
-                f"nodeSelector {PRODUCT}=H100 means fabric south, "
-                "but the node that the pod names means fabric north"
+                f"nodeSelector {PRODUCT}=H100 implies fabric south, "
+                "but the node that the pod names implies fabric north"
             ),
         ),
     ],
@@ -265,8 +265,8 @@ def test_three_may_contradict_each_other_only_together() -> None:
     with pytest.raises(Denial) as raised:
         resolved(manifest, context(*ALL, inventory=nodes))
     assert str(raised.value) == (
-        "nvidia.com/gpu in container trainer means fabric north or south, "
-        "but the node that the pod names means fabric east or north"
+        "nvidia.com/gpu in container trainer implies fabric north or south, "
+        "but the node that the pod names implies fabric east or north"
     )
 
 
@@ -339,8 +339,8 @@ def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
     with pytest.raises(Denial) as raised:
         resolved(manifest, context(*ALL, inventory=NODE), annotated="south")
     assert str(raised.value) == (
-        "annotation rdma.lab/fabric=south means fabric south, "
-        "but the node that the pod names means fabric north"
+        "annotation rdma.lab/fabric=south implies fabric south, "
+        "but the node that the pod names implies fabric north"
     )
 
 

@@ -182,7 +182,7 @@ def _inventory_evidence(pod: Pod, gpus: Iterable[str], context: Context) -> list
 
 
 def _listed_gpus(pairs: ContainerUsages, fabrics: Fabrics) -> dict[str, str]:
-    """Map each requested GPU resource that a fabric claims to the first container with it."""
+    """Map each requested GPU resource that a fabric lists to the first container with it."""
     first_users: dict[str, str] = {}
     for container, usage in pairs:
         for gpu in usage.gpus:
@@ -240,7 +240,7 @@ def _claim_text(claim: Claim) -> str:
 def _unlisted_device(pairs: ContainerUsages) -> str:
     """Name a GPU, or else an RDMA resource, of a pod without evidence for a fabric; or "".
 
-    No fabric claims such a device, or it would be evidence.
+    No fabric lists such a device, or it would be evidence.
     """
     for container, usage in pairs:
         names = [*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))]
@@ -290,5 +290,5 @@ def _conflict(naming_evidence: list[_Evidence], last: _Evidence) -> Denial:
         naming_evidence[0],
     )
     fabric, other = (" or ".join(sorted(evidence.constraint.named)) for evidence in (first, last))
-    msg = f"{first.source} means fabric {fabric}, but {last.source} means fabric {other}"
+    msg = f"{first.source} implies fabric {fabric}, but {last.source} implies fabric {other}"
     return Denial(FABRIC_CONFLICT, msg)

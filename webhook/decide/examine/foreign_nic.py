@@ -2,8 +2,8 @@
 
     evidence                                     for example
     --------                                     -----------
-    a resource of the table in decision/         vpc.amazonaws.com/efa, nvidia.com/rdma-vf
-      resources.py, or of the site's
+    a resource in FOREIGN_RESOURCES of           vpc.amazonaws.com/efa, nvidia.com/rdma-vf
+      webhook/model/resources.py, or the site's
     an annotation that attaches interfaces       networking.gke.io/interfaces, the site's own
     a DRA claim of a container or of the pod     rdma-nic
     variables in env or command                  FI_PROVIDER=efa, NCCL_FASTRAK_*
@@ -53,7 +53,7 @@ _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b"
 
 
 def foreign_nic(scope: Scope, pairs: ContainerUsages) -> str:
-    """Return a sentence on a pod's NIC that no fabric claims, with the evidence; "" without one.
+    """Return a sentence on a pod's NIC that no fabric claims, with the evidence, or "".
 
     `pairs` are its containers, each with its requests. Only targets and launchers count; in a pod
     without either, its app containers do.
@@ -110,7 +110,7 @@ def _by_variable(scope: Scope) -> str:
 
 
 def _chosen_network(scope: Scope, path: Path) -> str:
-    """Return the variable with which a container chooses another network, "" without one."""
+    """Return the variable with which a container chooses another network, or ""."""
     container = scope.containers[path]
     user_env, text = container.env, container.command_text
     if user_env.get(_PROVIDER) in _PROVIDERS:
@@ -121,7 +121,7 @@ def _chosen_network(scope: Scope, path: Path) -> str:
 
 
 def _efa(scope: Scope, path: Path) -> str:
-    """Return a sign of EFA in a launcher's command or variables, "" if it has none."""
+    """Return a sign of EFA in a launcher's command or variables, or ""."""
     variables = "\n".join(f"{name}={value}" for name, value in scope.containers[path].env.items())
     match = _EFA.search(scope.commands.text(path)) or _EFA.search(variables)
     return match.group() if match else ""

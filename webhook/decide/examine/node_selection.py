@@ -22,7 +22,7 @@ SELECTOR_UNKNOWN = Reason(
     ),
 )
 
-#: The most labels to report, since a pod may have thousands.
+#: The maximum number of labels to report, since a pod may have thousands.
 _MAX_LABELS = 3
 _NONE: frozenset[str] = frozenset()
 

@@ -55,7 +55,7 @@ _LOCAL_AGENTS = frozenset({"", "sh", "bash", "false", "true"})
 
 
 def hosts_option(words: Sequence[Word]) -> str:
-    """Return the option with which a launcher gets other hosts, "" if it has none.
+    """Return the option with which a launcher gets other hosts, or "".
 
     For a parameter, this is `--mca plm_rsh_agent`, for example. `words` are the launcher's word and
     all words after it.

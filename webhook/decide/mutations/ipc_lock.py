@@ -241,7 +241,7 @@ MUTATION = Mutation(
 _DOMAINS = ("ulimits.noderesource.dev", "ulimits.nri.containerd.io")
 _UNLIMITED = 2**64 - 1
 UNLIMITED = f"- {{type: RLIMIT_MEMLOCK, soft: {_UNLIMITED}, hard: {_UNLIMITED}}}"
-#: The most characters after the slash of an annotation's key (apimachinery, IsQualifiedName).
+#: The longest part of an annotation's key after the slash (apimachinery, IsQualifiedName).
 _LONGEST = 63
 
 

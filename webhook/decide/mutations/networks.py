@@ -39,7 +39,7 @@ UNREADABLE = Reason(
 )
 
 _PATH = ("metadata", "annotations", NETWORKS)
-#: The most devices of any node, and so the most networks for a resource.
+#: The maximum number of a node's devices, and so of the networks for a resource.
 _MAX_DEVICES = 256
 
 
@@ -47,11 +47,11 @@ def mutate(draft: Draft, scope: Scope) -> None:
     """Append the missing networks."""
     required = _required(draft, scope)
     if required is None:
-        draft.skipped("", TOO_MANY, TOO_MANY.when)
+        draft.skipped("", TOO_MANY, TOO_MANY.clause)
     elif not required:
-        draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
+        draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.clause)
     elif scope.original.host_network:
-        draft.skipped("", HOST_NETWORK, HOST_NETWORK.when)
+        draft.skipped("", HOST_NETWORK, HOST_NETWORK.clause)
     else:
         _append(draft, _namespace(scope), required)
 
@@ -66,7 +66,7 @@ def _append(draft: Draft, namespace: str, required: list[str]) -> None:
         return
     missing = _missing(required, Counter(have), namespace)
     if not missing:
-        draft.already("", PRESENT, PRESENT.when)
+        draft.already("", PRESENT, PRESENT.clause)
         return
     missing = [without_clash(network, written, len(have)) for network in missing]
     draft.set(_PATH, extended(written, missing))

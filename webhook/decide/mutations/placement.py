@@ -25,11 +25,11 @@ def mutate(draft: Draft, scope: Scope) -> None:
     fabric = scope.fabric
     assert fabric is not None
     if not fabric.pin:
-        draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
+        draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.clause)
         return
     selector = draft.view.node_selector
     if all(selector.get(key) == value for key, value in fabric.pin.items()):
-        draft.already("", PRESENT, PRESENT.when)
+        draft.already("", PRESENT, PRESENT.clause)
         return
     affinity_keys = {
         requirement.key for term in draft.view.node_terms for requirement in term.requirements

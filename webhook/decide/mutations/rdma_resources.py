@@ -70,7 +70,8 @@ def mutate(draft: Draft, scope: Scope) -> None:
         if target.shared_gpu:
             _warn_virtual(draft, target)
     for name, alias in strays(scope.original.containers, scope.targets, aliases):
-        draft.warned(name, OTHER, f"no node offers {alias}, and {name} needs no RDMA: remove it")
+        message = f"no node offers {alias}, and container {name} needs no RDMA: remove the resource"
+        draft.warned(name, OTHER, message)
 
 
 def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:

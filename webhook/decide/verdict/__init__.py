@@ -1,9 +1,9 @@
 """The verdict: whether the pod is equipped for RDMA, as far as admission can see.
 
 The pod is judged by its network, its runtime and the nodes of its fabric, and each target by its
-device, its memory and its environment. A `no` anywhere is the verdict, else the first `unsure`: the
-worst target determines the verdict. The input is the decision's facts and the pod after the patch,
-so a second call comes to the same verdict.
+device, its memory and its environment. If any check says `no`, that is the verdict; otherwise it is
+the first `unsure`. So the worst target decides. The input is the decision's facts and the pod after
+the patch, so a second call comes to the same verdict.
 
     yes      everything that admission can see is right
     no       RDMA cannot work, and the message has the remedy
@@ -116,8 +116,8 @@ def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
         if not launcher.elsewhere:
             message = f"if the ranks run in this pod, set {FABRIC} ({launcher.evidence})"
             return Verdict.of(RANKS_UNKNOWN, message)
-    message = f"{LAUNCHER.sentence} ({launchers[0].evidence})"
-    return Verdict.of(LAUNCHER, message[0].lower() + message[1:])
+    message = f"{LAUNCHER.clause} ({launchers[0].evidence})"
+    return Verdict.of(LAUNCHER, message)
 
 
 def _problems(pod: JudgedPod) -> Iterator[Verdict]:

@@ -1,4 +1,4 @@
-"""The device: whether a target gets an RDMA device of its fabric."""
+"""The device: whether a target gets an RDMA device, and whether its claims' templates exist."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _EXCLUSIVE_MODES = ("sr-iov", "dra")
 
 
 def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
-    """Return the problem with a target's device, None without one."""
+    """Return the problem with a target's device, or None."""
     requested, fabric = _requested(pod, judged), pod.fabric
     if fabric is None:
         return _without_fabric(pod, judged, requested)
@@ -66,7 +66,7 @@ def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         return None
     if requested:
         request = f"{judged.target.name} requests {requested[0]}"
-        message = f"{request}, not a resource of fabric {fabric.name}: remove it"
+        message = f"{request}, which is not a resource of fabric {fabric.name}: remove it"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     if fabric.claims and claims_nic(pod, judged, fabric):
         return None
@@ -170,7 +170,7 @@ def claims_nic(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> bool:
 
 
 def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
-    """Return the problem with the templates of a target's claims, None without one."""
+    """Return the problem with the templates of a target's claims, or None."""
     if pod.fabric is None or not judged.claims:
         return None
     used = {claim.template for claim in judged.claims}

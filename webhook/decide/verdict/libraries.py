@@ -1,17 +1,4 @@
-"""MPI's transport: whether ranks without GPUs, which have no traffic of NCCL's, may use RDMA.
-
-Open MPI uses RDMA through its pml ucx, and through the openib, uct or ofi BTL of its pml ob1. The
-available ones depend on its version and build: 4.0 and later ignore InfiniBand in openib unless
-configured otherwise, 5.0 has no openib (README of 4.0; docs of 5.0, "InfiniBand / RoCE support").
-
-    parameters                                verdict
-    ----------                                -------
-    pml ob1, and btl lists none of the three  no
-    pml ob1, or pml ^ucx                      unsure
-    UCX_TLS without an RDMA transport         no, since only UCX remains
-
-With GPUs the traffic is mostly NCCL's, whatever MPI uses: Horovod's own mpirun sets pml ob1.
-"""
+"""The libraries: whether variables and commands keep MPI, NCCL or ps-lite off RDMA."""
 
 from __future__ import annotations
 
@@ -23,6 +10,20 @@ from webhook.decide.mutations.env import HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET,
 from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
+
+# MPI's transport: whether ranks without GPUs, which have no traffic of NCCL's, may use RDMA.
+#
+# Open MPI uses RDMA through its pml ucx, and through the openib, uct or ofi BTL of its pml ob1. The
+# available ones depend on its version and build: 4.0 and later ignore InfiniBand in openib unless
+# configured otherwise, 5.0 has no openib (README of 4.0; docs of 5.0, "InfiniBand / RoCE support").
+#
+#     parameters                                verdict
+#     ----------                                -------
+#     pml ob1, and btl lists none of the three  no
+#     pml ob1, or pml ^ucx                      unsure
+#     UCX_TLS without an RDMA transport         no, since only UCX remains
+#
+# With GPUs the traffic is mostly NCCL's, whatever MPI uses: Horovod's own mpirun sets pml ob1.
 
 MPI_OVER_TCP = Reason(
     "MPIOverTCP",
@@ -55,7 +56,7 @@ _RDMA = frozenset({"openib", "uct", "ofi"})
 
 
 def judge_mpi_transport(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
-    """Return the visible obstacle to RDMA for a target's ranks, None without one."""
+    """Return the visible obstacle to RDMA for a target's ranks, or None."""
     if pod.has_gpu:
         return None
     scope, user_env, name, path = pod.scope, judged.user_env, judged.target.name, judged.target.path
@@ -104,7 +105,7 @@ _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 
 
 def judge_nccl_settings(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
-    """Return the obstacle to RDMA in a target's variables, None without one."""
+    """Return the obstacle to RDMA in a target's variables, or None."""
     if not _SWITCHES.isdisjoint(judged.user_env):
         problem = _switched_off(pod, judged) or _by_plugin(judged)
         if problem is not None:

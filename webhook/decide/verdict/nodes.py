@@ -92,7 +92,7 @@ CAPACITY_REASONS = (
 
 
 class _Lack(NamedTuple):
-    """A lack in a fabric's nodes: the reason if nodes come and go, the reason if not, a message."""
+    """What a fabric's nodes lack: the reason if nodes come and go, the reason if not, a message."""
 
     elastic: Reason
     static: Reason
@@ -100,7 +100,7 @@ class _Lack(NamedTuple):
 
 
 def judge_node_capacity(pod: JudgedPod) -> Verdict | None:
-    """Return the verdict on a lack in the fabric's nodes; None without one, or if unknown."""
+    """Return the verdict on what the fabric's nodes lack, or None, also if that is unknown."""
     if pod.fabric is None or not pod.inventory.by_node:
         return None
     lack = _lack(pod, pod.fabric)
@@ -129,7 +129,7 @@ def _lack(pod: JudgedPod, fabric: Fabric) -> _Lack | None:
 def _resource_shortage(
     name: str, amount: int, gpus: list[str], fabric: str, inventory: NodeInventory
 ) -> _Lack | None:
-    """Return the lack in a fabric's nodes for an amount of a resource together with GPUs."""
+    """Return what a fabric's nodes lack for an amount of a resource together with GPUs."""
     offered = inventory.offering.get(name, {}).get(fabric, 0)
     if not offered:
         return _Lack(NOT_OFFERED, RESOURCE_NOWHERE, f"no node of fabric {fabric} offers {name}")
@@ -167,7 +167,7 @@ _MODEL = re.compile(r"(?<![a-z0-9])(?!sxm|hbm)[a-z]{1,4}[0-9]{1,4}[a-z]{0,2}")
 
 
 def judge_gpu_model(pod: JudgedPod) -> Verdict | None:
-    """Return the uncertainty in the pod's node selection, None without any."""
+    """Return the verdict if it is unclear whether the selected GPU is on the fabric, else None."""
     fabric = pod.fabric
     if fabric is None:
         return None

@@ -1,4 +1,4 @@
-"""The memory: whether a target's processes may register (pin) more than a few MiB."""
+"""The pod's settings: pinned memory, network and container runtime."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
 
 
 def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
-    """Return the obstacle to registering memory in a target, None without one.
+    """Return the obstacle to registering memory in a target, or None.
 
     A container whose image alone names its user counts as root: see `assumes_root`.
     """
@@ -119,7 +119,7 @@ POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_A
 
 
 def judge_pod_network(pod: JudgedPod) -> Verdict | None:
-    """Return the problem with the pod's network, None without one."""
+    """Return the problem with the pod's network, or None."""
     fabric = pod.fabric
     return (_mode_verdict(pod, fabric) if fabric is not None else None) or _sidecar_verdict(pod)
 
@@ -153,7 +153,7 @@ def _host_network_verdict(fabric: Fabric) -> Verdict | None:
     if fabric.mode not in OWN_DEVICE:
         return None
     message = (
-        f"fabric {fabric.name} ({fabric.mode}) does not work with hostNetwork: true: remove it"
+        f"remove hostNetwork: true: fabric {fabric.name} ({fabric.mode}) does not work with it"
     )
     return Verdict.of(HOST_NETWORK_WRONG, message)
 
@@ -165,7 +165,7 @@ def _if_not_added(pod: JudgedPod) -> Verdict | None:
             and outcome.status == "skipped"
             and not outcome.reason.quiet
         ):
-            message = f"the fabric's networks were not added: {outcome.message.removesuffix('.')}"
+            message = f"the fabric's networks were not added: {outcome.message}"
             return Verdict.of(NETWORKS_NOT_ADDED, message)
     return None
 
@@ -191,7 +191,7 @@ SANDBOX_REASONS = (GVISOR, KATA)
 
 
 def judge_pod_sandbox(pod: JudgedPod) -> Verdict | None:
-    """Return the obstacle to RDMA in the pod's runtimeClassName, None without one."""
+    """Return the obstacle to RDMA in the pod's runtimeClassName, or None."""
     name = pod.view.runtime_class
     if is_gvisor(name):
         message = f"runtimeClassName {name} is gVisor, which has no RDMA devices"

@@ -84,7 +84,7 @@ def test_a_gpu_outside_the_targets_is_evidence_too() -> None:
         V100,
         "nvidia.com/v100 in container a",
     )
-    with pytest.raises(Denial, match="means fabric h100-roce, but"):
+    with pytest.raises(Denial, match="implies fabric h100-roce, but"):
         examined(manifest, Requests(containers=("b",), fabric="h100-roce"))
 
 

@@ -39,7 +39,7 @@ def test_a_fabric_without_networks_adds_none() -> None:
     """The status does not mention it either."""
     decision = decide_on(attached("mine"))
     assert outcomes_of(decision, NAME) == [
-        ("", "skipped", "NotConfigured", "The fabric has no networks.")
+        ("", "skipped", "NotConfigured", "the fabric has no networks")
     ]
     assert annotation(decision) == "mine"
 
@@ -52,7 +52,7 @@ def test_a_host_network_pod_is_left_alone() -> None:
             "",
             "skipped",
             "HostNetwork",
-            "The pod has hostNetwork: true, so Multus adds no networks.",
+            "the pod has hostNetwork: true, so Multus adds no networks",
         )
     ]
     assert annotation(decision) is None
@@ -73,7 +73,7 @@ def test_the_pod_may_be_attached_already(written: str) -> None:
     """Names are compared with the default namespace filled in, and without interfaces."""
     decision = decide_on(attached(written), context(STORAGE))
     assert outcomes_of(decision, NAME) == [
-        ("", "already", "Present", "The pod is already attached to all networks.")
+        ("", "already", "Present", "the pod is already attached to all networks")
     ]
     assert ops(decision, NAME) == []
 
@@ -181,7 +181,7 @@ def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
             "",
             "skipped",
             "TooManyDevices",
-            "The pod needs one network per device, but requests more devices than any node has.",
+            "the pod needs one network per device, but requests more devices than any node has",
         )
     ]
 

@@ -25,7 +25,7 @@ def test_a_fabric_may_pin_nothing(pin: Any) -> None:
     """The RDMA resource keeps the pod on the right nodes."""
     decision = decide_on(pod(), context(fabric(gpu_resources=GPU, pin=pin)))
     assert outcomes_of(decision, NAME) == [
-        ("", "skipped", "NotConfigured", "The fabric has pin: never.")
+        ("", "skipped", "NotConfigured", "the fabric has pin: never")
     ]
     assert "nodeSelector" not in decision.pod["spec"]
 
@@ -35,7 +35,7 @@ def test_the_pod_may_select_the_fabrics_nodes_already() -> None:
     selector = {"site.lab/fabric": "ib", "site.lab/rail": "r1", "zone": "a"}
     decision = decide_on(pod(nodeSelector=selector), PINNED)
     assert outcomes_of(decision, NAME) == [
-        ("", "already", "Present", "The pod already selects the fabric's nodes.")
+        ("", "already", "Present", "the pod already selects the fabric's nodes")
     ]
     assert ops(decision, NAME) == []
 

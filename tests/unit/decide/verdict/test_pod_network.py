@@ -31,7 +31,7 @@ def test_a_device_is_not_moved_into_the_hosts_network(mode: str) -> None:
     verdict = verdict_on(pod(hostNetwork=True), context(on(mode)))
     assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkWrong")
     assert (
-        verdict.message == f"fabric here ({mode}) does not work with hostNetwork: true: remove it"
+        verdict.message == f"remove hostNetwork: true: fabric here ({mode}) does not work with it"
     )
     assert judged(pod(), context(on(mode))) == EQUIPPED
 

@@ -50,7 +50,7 @@ def judged(rdma: Rdma, sentence: str, *outcomes: Outcome, **fields: Any) -> Deci
 
 def not_opted_in() -> Decision:
     """Make a decision for a pod that did not opt in."""
-    return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod={})
+    return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.clause, pod={})
 
 
 def denied(message: str = "two fabrics") -> Decision:

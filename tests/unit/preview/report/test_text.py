@@ -125,7 +125,7 @@ def without_host_network(*outcomes: Outcome) -> Decision:
         "no",
         "fabric v100-ib needs hostNetwork",
         Outcome("request", "", "warned", NO_HOST_NETWORK, "fabric v100-ib needs hostNetwork"),
-        *(Outcome(name, "", "skipped", NO_HOST_NETWORK, NO_HOST_NETWORK.when) for name in names),
+        *(Outcome(name, "", "skipped", NO_HOST_NETWORK, NO_HOST_NETWORK.clause) for name in names),
         *outcomes,
     )
 

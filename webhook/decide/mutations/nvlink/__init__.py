@@ -2,11 +2,12 @@
 
 A pod requests this with `rdma.lab/nvlink: share`, in the namespaces that the configuration
 allows. CUDA reaches the other pod's GPUs as soon as the containers are privileged, but each
-container must compute on its own GPUs. So the remap is the feature: `remap` has the script that
-restricts CUDA to the container's own GPUs, and `requirements` finds the obstacles to it. The remap
-applies to all containers of a pod or to none: otherwise some would compute on another pod's GPUs.
-`requirements` also has the further needs of NCCL and UCX: a lack is only a warning, since a pod may
-use only one of the two. Nothing here gives a pod a privilege that it lacks.
+container must compute on its own GPUs. So the remap is the core of this mutation: `remap` has the
+script that restricts CUDA to the container's own GPUs, and `requirements` finds the obstacles to
+it. The remap applies to all containers of a pod or to none: otherwise some would compute on another
+pod's GPUs. `requirements` also lists what else NCCL and UCX need; if that is missing, the result is
+only a warning, since a pod may use only one of the two. Nothing here gives a pod a privilege that
+it lacks.
 """
 
 from __future__ import annotations

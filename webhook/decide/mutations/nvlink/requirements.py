@@ -188,7 +188,7 @@ _NODE = {"fieldRef": {"fieldPath": "spec.nodeName"}}
 
 
 def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str, Reason, str]]:
-    """Yield each lack of the pod or a container: container ("" for the pod), reason, sentence."""
+    """Yield what the pod or a container lacks: container ("" for the pod), reason, sentence."""
     if not pod.host_pid:
         yield "", HOST_PID, "without hostPID, UCX (and NIXL) cannot use NVLink between pods"
     if not pod.host_ipc:
@@ -199,7 +199,8 @@ def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str
             yield target.name, SHM_MOUNT, message
         if not scope.original.host_network and not _shares_sockets(pod, target):
             message = (
-                f"NCCL needs hostNetwork, or 2.29 with a hostPath at {_TMP} and {ABSTRACT_SOCKET}=0"
+                f"without hostNetwork, NCCL needs 2.29+, a hostPath at {_TMP} "
+                f"and {ABSTRACT_SOCKET}=0"
             )
             yield target.name, SOCKETS, message
         if _needs_host_id(pod, scope, target) and scope.containers[target.path].env_from:

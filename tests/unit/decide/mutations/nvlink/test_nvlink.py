@@ -180,7 +180,7 @@ def test_values_of_the_user_stay() -> None:
         (
             alone(),
             (
-                "NCCL needs hostNetwork, or 2.29 with a hostPath at /tmp and "
+                "without hostNetwork, NCCL needs 2.29+, a hostPath at /tmp and "
                 "NCCL_IPC_USE_ABSTRACT_SOCKET=0"
             ),
         ),
