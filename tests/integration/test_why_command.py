@@ -28,13 +28,14 @@ from webhook.diagnose.codes import CODES
 from webhook.diagnose.tools.causes import TRANSPORTS
 from webhook.diagnose.why.output import why_schema
 
+WIDTH = 100
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the output equally wide everywhere, without a current kubeconfig."""
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
     monkeypatch.delenv("KUBECONFIG", raising=False)
 
 
@@ -266,6 +267,7 @@ def test_words_without_a_cluster(tmp_path: Path) -> None:
     assert out.startswith("FabricUnknown\n")
     code, out, err = run("train-0", "train-1", *access)
     assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("rdma-webhook: error: the kubeconfig ")
     _, _, err = run("nonsense", *access)
     assert err.endswith(
         "does not exist: name one with --kubeconfig; 'nonsense' is not a code (rdma-webhook why "
@@ -273,13 +275,16 @@ def test_words_without_a_cluster(tmp_path: Path) -> None:
     )
 
 
-def test_the_list_of_codes() -> None:
-    """It has a line for each code and tool, or the JSON of all explanations."""
+def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a line for each code and tool, as wide as a terminal; or JSON, as for one code."""
     code, out, err = run("--codes")
     assert (code, err) == (0, "")
     lines = [line.split(maxsplit=2) for line in out.splitlines()]
     assert {name for name, *_ in lines} == set(CODES)
     assert ["FabricWithoutNodes", "fabrics", "No node belongs to the fabric."] in lines
+    assert max(map(len, out.splitlines())) > WIDTH
+    monkeypatch.setattr("webhook.cli.why.terminal", lambda: True)
+    assert max(map(len, run("--codes")[1].splitlines())) == WIDTH
     code, answer = form("--codes")
     assert code == 0
     assert [explanation["code"] for explanation in answer["codes"]] == list(CODES)

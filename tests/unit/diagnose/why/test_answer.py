@@ -258,7 +258,8 @@ def test_a_failed_pod_whose_log_says_why(
     """It had no RDMA, and the lowest layer is the reason, whatever the status."""
     pod = live(annotations, limits={"rdma/a": "1"}, phase="Failed")
     explanation = explain(pod, logs=(log("Couldn't create IB resources", NO_MEMORY),))
-    assert (explanation.rdma, explanation.answer.code) == ("no", "PerftestNoMemory")
+    assert (explanation.rdma, explanation.answer.level) == ("no", "error")
+    assert explanation.answer.code == "PerftestNoMemory"
     assert explanation.answer.text == (
         f"RDMA did not work ({before}). perftest could not register memory."
     )

@@ -16,6 +16,7 @@ from tests.unit.diagnose.why.pods import (
     status,
     unseen,
 )
+from webhook.diagnose.why.reasons import REASONS
 from webhook.model.facts import Facts
 from webhook.model.finding import Finding
 
@@ -90,6 +91,7 @@ def test_a_pod_that_would_be_denied() -> None:
     pod["metadata"]["annotations"]["rdma.lab/fabric"] = "nowhere"
     finding = today(pod)
     assert "were called for this pod: denied: " in finding.text
+    assert finding.remedy == REASONS["InvalidAnnotation"][0].reason.remedy
     assert "(InvalidAnnotation)." in finding.text
 
 

@@ -265,7 +265,9 @@ def test_other_values(value: object, says: str) -> None:
     finding = called(pod, namespace=namespace({}))
     assert (finding.code, finding.level) == ("InvalidAnnotation", "error")
     assert finding.text.startswith(says)
-    assert finding.remedy.startswith('Set rdma.lab/enable: "true" in the pod template of Job')
+    assert finding.remedy == (
+        'Set rdma.lab/enable: "true" in the pod template of Job train, and create the pod again.'
+    )
 
 
 def test_a_status_that_cannot_be_read() -> None:

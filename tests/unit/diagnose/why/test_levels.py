@@ -1,0 +1,153 @@
+"""Every code of `why` can be printed, and always with the same level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.builders import V100, fabrics
+from tests.unit.diagnose.why.pods import (
+    ASKED,
+    EARLIER,
+    LATER,
+    OWNED,
+    Item,
+    configuration,
+    event,
+    explain,
+    job,
+    live,
+    namespace,
+    status,
+    unseen,
+)
+from tests.unit.diagnose.why.test_answer import HOLDS, IDLE, OPEN, RDMA, SOCKETS, log
+from tests.unit.diagnose.why.test_pending_claims import MISSING, REASON, of_nodes
+from tests.unit.diagnose.why.test_pod_status import ended, node, of_main, pending
+from webhook.diagnose.why.codes import CODES
+from webhook.diagnose.why.evidence import ClaimFailure, ContainerProcesses
+from webhook.diagnose.why.explanation import Explanation
+
+#: The level of each code, except for codes with the level of a verdict.
+LEVELS = {
+    "ok": "Called Applied Running Succeeded MemoryRegistered RdmaInUse",
+    "info": "Annotations NoAnnotations Requests NoDeviceRequested Nothing NothingApplied "
+    "Terminating Starting NoStatus NotComparable SameToday NotRead",
+    "unsure": "StatusUnreadable Shortened UnknownCode SchedulingGated Restarted NoRdma "
+    "FailedCreate Event NotInspected NothingRegistered NoDeviceOpen MixedTransports "
+    "TransportUnknown NoChannel NothingLogged",
+    "error": "OptedOut AnnotationMisspelt NamespaceExcluded NamespaceNotLabelled NotInstalled "
+    "NoCaBundle CreatedBeforeWebhook AnnotatedLater CreatedBeforeLabel CreatedEarlier "
+    "DidNotAnswer NotCalled Evicted Failed Unschedulable Insufficient OfferedNowhere "
+    "ErrImagePull ImagePullBackOff InvalidImageName ErrImageNeverPull "
+    "CreateContainerConfigError CreateContainerError RunContainerError Killed ContainerFailed "
+    "OOMKilled ClaimMissing ClaimNotCreated DeviceClassMissing ClaimsNotAllocated "
+    "ClaimElsewhere ClaimInUse SocketsInUse",
+}
+OF_A_VERDICT = {"WouldBe", "OtherToday"}
+#: Messages of the scheduler about claims.
+_CLAIMS = (
+    "1 cannot allocate all claims",
+    "3 resourceclaim not available on the node",
+    "status.reservedFor: Too many",
+    "request nics: device class roce.lab does not exist",
+)
+_START_FAILURES = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+)
+
+
+def _of_call() -> Iterator[Explanation]:
+    """Explain pods that the webhook was not called for, each for another reason."""
+    yield explain(live({"rdma.lab/enable": "false"}))
+    yield explain(live({"rdma.lab/enabled": "true"}))
+    yield explain(unseen(metadata={"namespace": "kube-system"}))
+    yield explain(live({**ASKED, "rdma.lab/status": "x"}))
+    yield explain(unseen())
+    yield explain(unseen(), namespace=namespace({}))
+    here = namespace()
+    yield explain(unseen(), namespace=here, webhooks=())
+    yield explain(unseen(), namespace=here, webhooks=[configuration(bundle="")])
+    yield explain(unseen(), namespace=here, webhooks=[configuration(created=LATER)])
+    yield explain(unseen(), namespace=here, webhooks=[configuration()])
+    yield explain(unseen(), namespace=here, webhooks=[configuration("Ignore")])
+    yield explain(unseen(), namespace=namespace(written=LATER), webhooks=[configuration()])
+    fields: Item = {"f:metadata": {"f:annotations": {"f:rdma.lab/enable": {}}}}
+    managed = [{"manager": "kubectl-annotate", "time": LATER, "fieldsV1": fields}]
+    yield explain(unseen(metadata={"managedFields": managed}), namespace=here)
+
+
+def _of_status() -> Iterator[Explanation]:
+    """Explain pods in each state."""
+    yield explain(live(), unread=("x",))
+    yield explain(live(status(applied=["ipc-lock"], skipped=["Sorcery"], warned=2)))
+    yield explain(live(limits={"rdma/a": "1"}, phase="Succeeded"))
+    yield explain(live(phase="Failed", reason="Evicted"))
+    yield explain(live(phase="Failed"))
+    yield explain(live(phase="Pending"))
+    yield explain(live({}, phase=""))
+    yield explain(live(metadata={"deletionTimestamp": EARLIER}))
+    yield explain(pending("gated", "SchedulingGated"))
+    yield explain(pending("0/1 nodes are available: 1 node(s) had untolerated taint(s)."))
+    yield explain(pending())
+    yield explain(pending(), nodes=[node("a")])
+    events = [event(reason, "x") for reason in ("NoRDMA", "FailedCreate", "FailedMount")]
+    yield explain(live(), events=events)
+
+
+def _of_containers() -> Iterator[Explanation]:
+    """Explain pods whose containers do not run, and pods that wait for claims."""
+    for reason in _START_FAILURES:
+        yield explain(of_main(state={"waiting": {"reason": reason}}))
+    yield explain(of_main(restartCount=1))
+    yield explain(of_main(state=ended(1)))
+    yield explain(of_main(state=ended(137)))
+    yield explain(of_main(state=ended(137, "OOMKilled")))
+    yield from (explain(pending(of_nodes(message))) for message in _CLAIMS)
+    yield explain(pending(""), claim_failures=(ClaimFailure("mine"),))
+    quota = MISSING.removesuffix("not found") + "timed out"
+    yield explain(pending(""), events=[event(REASON, quota)])
+
+
+def _of_run() -> Iterator[Explanation]:
+    """Explain pods from their processes, logs and fabrics."""
+    unknown = ContainerProcesses("main", problem="x")
+    yield explain(live(), processes=(HOLDS, OPEN, IDLE, unknown))
+    for lines in ([RDMA], [SOCKETS], [RDMA, SOCKETS], ["NCCL version 2"], ["a NCCL INFO b"], []):
+        yield explain(live(status("unsure")), logs=(log(*lines),))
+    template = job(asked=ASKED, resources={"limits": {"nvidia.com/v100": "1"}})
+    yield explain(live(), fabrics=fabrics(V100))
+    yield explain(live(metadata=OWNED), owners=[template], fabrics=fabrics(V100))
+
+
+EXPLANATIONS = (*_of_call(), *_of_status(), *_of_containers(), *_of_run())
+
+
+FINDINGS = [
+    finding
+    for explanation in EXPLANATIONS
+    for chapter in explanation.chapters
+    for finding in chapter.findings
+]
+
+
+def test_each_code_has_its_level() -> None:
+    """Of the codes of `why` itself; codes of reasons and causes occur, too."""
+    expected = {(code, level) for level, codes in LEVELS.items() for code in codes.split()}
+    own_codes = {code.code for code in CODES} - OF_A_VERDICT
+    levels = {(finding.code, finding.level) for finding in FINDINGS}
+    assert {(code, level) for code, level in levels if code in own_codes} == expected
+    assert {code for code, _ in expected} == own_codes
+
+
+def test_a_code_without_a_remedy_never_has_one() -> None:
+    """The page of codes lists it as a code that needs no action."""
+    without_remedy = {code.code for code in CODES if not code.remedy} - OF_A_VERDICT
+    assert not [
+        finding for finding in FINDINGS if finding.code in without_remedy and finding.remedy
+    ]
