@@ -28,7 +28,7 @@ class Lifetimes:
 
     @property
     def drain(self) -> timedelta:
-        """The time after which no replica that reads the Secret, and no connection, uses a CA."""
+        """How long until no replica that can read the Secret, and no open connection, uses a CA."""
         return self.propagation + 3 * self.round + self.idle
 
     @property

@@ -151,7 +151,7 @@ def test_a_server_without_tls(certs: Command) -> None:
     assert (code, "the TLS handshake failed" in out) == (1, True)
 
 
-def test_rotate_asks_the_replicas(certs: Command) -> None:
+def test_rotate_requests_a_rotation(certs: Command) -> None:
     """`rotate` makes no key itself; until a replica has begun, `status` shows the request."""
     for flags, request in (((), "rotate"), (("--revoke",), "revoke")):
         code, out, err = certs("rotate", *flags)
@@ -160,6 +160,8 @@ def test_rotate_asks_the_replicas(certs: Command) -> None:
         metadata = certs.api.objects.stored[SECRET]["metadata"]
         assert metadata["annotations"]["rdma.lab/rotate"] == request
         assert f"a request to {request} is pending" in certs("status")[1]
+        assert json.loads(certs("status", "-o", "json")[1])["requested"] == request
+        assert json.loads(certs("rotate", *flags, "-o", "json")[1]) == {"requested": request}
 
 
 def test_an_unreachable_api_server(tmp_path: Path) -> None:

@@ -226,8 +226,8 @@ def test_a_fabric_without_match_misses_its_resource() -> None:
 
 def test_a_fabric_that_labels_are_enough_for_misses_no_resource() -> None:
     """A node with its label would belong to it without offering anything."""
-    labelled = fabric("labelled", node_labels={"net": ("ib",)}, resources=V100.resources)
-    inventory = build({"g": node(gpu=8)}, fabrics(labelled))
+    labeled = fabric("labeled", node_labels={"net": ("ib",)}, resources=V100.resources)
+    inventory = build({"g": node(gpu=8)}, fabrics(labeled))
     assert unassigned(inventory).why == "label net is missing (ib)"
 
 
@@ -273,8 +273,8 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     assert unassigned(inventory) == UnassignedNodes(
         ("n",), ("a", "b"), "", "nvidia.com/gpu fits all of them"
     )
-    labelled = [fabric(name, node_labels={"net": ("i*",)}) for name in "ab"]
-    inventory = build({"n": node(labels={"net": "ib"})}, fabrics(*labelled))
+    labeled = [fabric(name, node_labels={"net": ("i*",)}) for name in "ab"]
+    inventory = build({"n": node(labels={"net": "ib"})}, fabrics(*labeled))
     assert unassigned(inventory).why == "label net=ib fits all of them"
     loose = fabric("loose")
     inventory = build({"n": volta()}, fabrics(V100, loose))
